@@ -1,0 +1,112 @@
+import type { KindDefinition } from '../kind/kind-definition.ts';
+import type { PropagationPolicy } from '../kind/strategy.ts';
+import type { Status } from '../meta/status.ts';
+import type { GroupVersionResource, KubeList, KubeObject } from '../meta/types.ts';
+
+/**
+ * The contract by which controllers, the agent and users see the API, in process and over HTTP alike. Failures are
+ * `StatusError`s, whichever way the call travels. Objects handed out belong to the caller.
+ */
+export interface ApiClient {
+  /** Objects of a declared kind, typed. */
+  resource<T extends KubeObject>(kind: KindDefinition<T>): ResourceClient<T>;
+  /** Objects of a resource known only by its name, e.g. from an owner reference. */
+  dynamic(resource: GroupVersionResource): ResourceClient<KubeObject>;
+  /** What the server serves now, one row per resource and version, preferred versions first. */
+  discover(): Promise<readonly DiscoveredResource[]>;
+}
+
+export interface DiscoveredResource extends GroupVersionResource {
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  /** Two resources with the same storage group and resource show the same objects (apps and extensions deployments). */
+  readonly storage: { readonly group: string; readonly resource: string };
+}
+
+export interface GetOptions {
+  /** Unset = latest; '0' = any; N = not older than N. */
+  readonly resourceVersion?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface ListOptions extends GetOptions {
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly limit?: number;
+  readonly continue?: string;
+  readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
+}
+
+export interface WatchOptions {
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly resourceVersion?: string;
+  readonly allowWatchBookmarks?: boolean;
+  readonly sendInitialEvents?: boolean;
+  readonly resourceVersionMatch?: 'NotOlderThan';
+  readonly timeoutSeconds?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface MutateOptions {
+  readonly dryRun?: boolean;
+  readonly fieldManager?: string;
+  readonly fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
+  readonly signal?: AbortSignal;
+}
+
+export interface DeleteOptions {
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: PropagationPolicy;
+  readonly orphanDependents?: boolean;
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly dryRun?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** Media types of the patches, by a short word. */
+export const PatchType = {
+  json: 'application/json-patch+json',
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+} as const;
+export type PatchType = keyof typeof PatchType;
+
+/** A change as clients see it. */
+export type ClientWatchEvent<T extends KubeObject> =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
+  | { readonly type: 'BOOKMARK'; readonly object: KubeObject };
+
+/** Operations on one resource; `namespace()` narrows to one namespace (cluster-scoped kinds never call it). */
+export interface ResourceClient<T extends KubeObject> {
+  /** The resource this client speaks of. */
+  readonly resourceName: GroupVersionResource;
+  namespace(namespace: string): ResourceClient<T>;
+  create(object: T, options?: MutateOptions): Promise<T>;
+  get(name: string, options?: GetOptions): Promise<T>;
+  list(options?: ListOptions): Promise<KubeList<T>>;
+  update(object: T, options?: MutateOptions): Promise<T>;
+  patch(name: string, type: PatchType, patch: unknown, options?: MutateOptions): Promise<T>;
+  delete(name: string, options?: DeleteOptions): Promise<T | Status>;
+  deleteCollection(options?: DeleteOptions & ListOptions): Promise<Status | KubeList<T>>;
+  /**
+   * Changes in revision order. Ends normally at `timeoutSeconds` or when `signal` aborts; throws the StatusError of an ERROR event
+   * (410 `Expired` when history is gone). Leaving the loop releases the watch.
+   */
+  watch(options?: WatchOptions): AsyncIterable<ClientWatchEvent<T>>;
+  /** GET of a subresource. */
+  getSubresource(name: string, subresource: string): Promise<KubeObject>;
+  /** PUT of a subresource. */
+  updateSubresource(name: string, subresource: string, body: KubeObject, options?: MutateOptions): Promise<KubeObject>;
+  /** PATCH of a subresource. */
+  patchSubresource(
+    name: string,
+    subresource: string,
+    type: PatchType,
+    patch: unknown,
+    options?: MutateOptions,
+  ): Promise<KubeObject>;
+  /** POST to a subresource (binding, eviction, rollback). */
+  createSubresource(name: string, subresource: string, body: KubeObject, options?: MutateOptions): Promise<KubeObject | Status>;
+}

@@ -1,0 +1,156 @@
+import type { FieldError } from '../meta/field-error.ts';
+import { type Status, type StatusCause, type StatusDetails, StatusReason } from '../meta/status.ts';
+
+const brand = Symbol.for('keelson.StatusError');
+
+/** What a resource is called in messages and details: `deployments.apps`. */
+export interface QualifiedResource {
+  readonly group: string;
+  /** Lower-case plural, with `/subresource` where one is meant. */
+  readonly resource: string;
+}
+
+/** A failure that a client sees: carries the complete {@link Status} that goes on the wire. */
+export class StatusError extends Error {
+  readonly status: Status;
+  readonly [brand] = true;
+
+  constructor(status: Status, cause?: unknown) {
+    super(status.message ?? status.reason ?? 'unknown failure', cause === undefined ? undefined : { cause });
+    this.name = 'StatusError';
+    this.status = status;
+  }
+
+  /** HTTP status code. */
+  get code(): number {
+    return this.status.code ?? 500;
+  }
+
+  get reason(): StatusReason {
+    return this.status.reason ?? StatusReason.Unknown;
+  }
+}
+
+/** True for a {@link StatusError} (of the given reason, if one is given), also across two copies of this package. */
+export function isStatusError(error: unknown, reason?: StatusReason): error is StatusError {
+  return (
+    typeof error === 'object' &&
+    error !== null &&
+    brand in error &&
+    (reason === undefined || (error as StatusError).reason === reason)
+  );
+}
+
+function failure(code: number, reason: StatusReason, message: string, details?: StatusDetails, cause?: unknown): StatusError {
+  return new StatusError(
+    { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, ...(details ? { details } : {}), code },
+    cause,
+  );
+}
+
+function qualified(res: QualifiedResource): string {
+  return res.group === '' ? res.resource : `${res.resource}.${res.group}`;
+}
+
+function objectDetails(res: QualifiedResource, name: string): StatusDetails {
+  return { ...(name === '' ? {} : { name }), ...(res.group === '' ? {} : { group: res.group }), kind: res.resource };
+}
+
+/** Every failure of api-conventions section 1.2, built with its exact code, reason, message form and details. */
+export const statusErrors = {
+  badRequest: (message: string, cause?: unknown) => failure(400, StatusReason.BadRequest, message, undefined, cause),
+  unauthorized: (message = 'Unauthorized') => failure(401, StatusReason.Unauthorized, message),
+  forbidden: (res: QualifiedResource, name: string, why: string, causes?: StatusCause[]) =>
+    failure(
+      403,
+      StatusReason.Forbidden,
+      `${qualified(res)}${name === '' ? '' : ` ${JSON.stringify(name)}`} is forbidden: ${why}`,
+      {
+        ...objectDetails(res, name),
+        ...(causes ? { causes } : {}),
+      },
+    ),
+  notFound: (res: QualifiedResource, name: string) =>
+    failure(404, StatusReason.NotFound, `${qualified(res)} ${JSON.stringify(name)} not found`, objectDetails(res, name)),
+  methodNotAllowed: (res: QualifiedResource, action: string) =>
+    failure(
+      405,
+      StatusReason.MethodNotAllowed,
+      `${action} is not supported on resources of kind ${JSON.stringify(qualified(res))}`,
+      objectDetails(res, ''),
+    ),
+  notAcceptable: (accepted: readonly string[]) =>
+    failure(406, StatusReason.NotAcceptable, `only the following media types are accepted: ${accepted.join(', ')}`),
+  alreadyExists: (res: QualifiedResource, name: string, beingDeleted = false) =>
+    failure(
+      409,
+      StatusReason.AlreadyExists,
+      `${beingDeleted ? 'object is being deleted: ' : ''}${qualified(res)} ${JSON.stringify(name)} already exists`,
+      objectDetails(res, name),
+    ),
+  generateNameCollision: (res: QualifiedResource, name: string) =>
+    failure(
+      409,
+      StatusReason.AlreadyExists,
+      `${qualified(res)} ${JSON.stringify(name)} already exists, the server was not able to generate a unique name for the object`,
+      { ...objectDetails(res, name), retryAfterSeconds: 1 },
+    ),
+  conflict: (res: QualifiedResource, name: string, why: string) =>
+    failure(
+      409,
+      StatusReason.Conflict,
+      `Operation cannot be fulfilled on ${qualified(res)} ${JSON.stringify(name)}: ${why}`,
+      objectDetails(res, name),
+    ),
+  expired: (message: string, continueToken?: string) => {
+    const error = failure(410, StatusReason.Expired, message);
+    if (continueToken !== undefined) error.status.metadata.continue = continueToken;
+    return error;
+  },
+  tooLarge: (message: string) => failure(413, StatusReason.RequestEntityTooLarge, message),
+  unsupportedMediaType: (accepted: readonly string[]) =>
+    failure(
+      415,
+      StatusReason.UnsupportedMediaType,
+      `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+    ),
+  /** `kind` is the Kind, e.g. `Pod`; message and causes are derived from the field errors. */
+  invalid: (gk: { readonly group: string; readonly kind: string }, name: string, errors: readonly FieldError[]) => {
+    const texts = errors.map((e) => `${e.field}: ${e.message}`);
+    const joined = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
+    return failure(
+      422,
+      StatusReason.Invalid,
+      `${gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`} ${JSON.stringify(name)} is invalid: ${joined}`,
+      {
+        ...(name === '' ? {} : { name }),
+        ...(gk.group === '' ? {} : { group: gk.group }),
+        kind: gk.kind,
+        causes: errors.map((e) => ({ reason: e.reason, message: e.message, field: e.field })),
+      },
+    );
+  },
+  /** A patch that does not apply; the reference shows no details (api-conventions 11.2). */
+  unprocessable: (cause?: unknown) =>
+    failure(422, StatusReason.Invalid, 'the server rejected our request due to an error in our request', {}, cause),
+  tooManyRequests: (message: string, retryAfterSeconds: number, causes?: StatusCause[]) =>
+    failure(429, StatusReason.TooManyRequests, message, { ...(causes ? { causes } : {}), retryAfterSeconds }),
+  internal: (text: string, cause?: unknown) =>
+    failure(500, StatusReason.InternalError, `Internal error occurred: ${text}`, { causes: [{ message: text }] }, cause),
+  serverTimeout: (res: QualifiedResource, action: string, cause?: unknown) =>
+    failure(
+      500,
+      StatusReason.ServerTimeout,
+      `The ${action} operation against ${qualified(res)} could not be completed at this time, please try again.`,
+      { ...objectDetails(res, ''), retryAfterSeconds: 2 },
+      cause,
+    ),
+  serviceUnavailable: (message: string, cause?: unknown) =>
+    failure(503, StatusReason.ServiceUnavailable, message, undefined, cause),
+  timeout: (message: string, cause?: unknown) => failure(504, StatusReason.Timeout, `Timeout: ${message}`, undefined, cause),
+  tooLargeResourceVersion: (wanted: number, current: number) =>
+    failure(504, StatusReason.Timeout, `Timeout: Too large resource version: ${wanted}, current: ${current}`, {
+      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+      retryAfterSeconds: 1,
+    }),
+} as const;

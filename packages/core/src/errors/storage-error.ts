@@ -1,0 +1,72 @@
+/**
+ * Why a storage operation did not do what was asked. The code is the contract; the message is for people.
+ *
+ * - `NotFound`: the key does not exist.
+ * - `AlreadyExists`: a create found the key taken.
+ * - `Conflict`: the key's modRevision is not the expected one, or a precondition failed.
+ * - `Compacted`: the revision asked for is no longer in history; list again and watch from there.
+ * - `FutureRevision`: the revision asked for has not been reached (within the time allowed).
+ * - `EpochChanged`: the store was restored or failed over; everything known about it is void.
+ * - `OutcomeUnknown`: the write may or may not have happened; never retried blindly.
+ * - `Unavailable`: nothing happened; the call may be repeated.
+ * - `Timeout`: a read did not finish in time; nothing happened.
+ * - `TooLarge`: key or value exceeds what the store takes.
+ * - `InvalidKey`: empty, too long or containing NUL.
+ * - `InvalidToken`: a continue token that this server did not issue, or not for this list.
+ * - `ExpiredToken`: a continue token whose life is over.
+ * - `SlowConsumer`: a watcher fell so far behind that it must resume from history.
+ * - `Corrupt`: stored bytes cannot be understood.
+ * - `Closed`: the store was closed.
+ */
+export const StorageErrorCode = {
+  NotFound: 'NotFound',
+  AlreadyExists: 'AlreadyExists',
+  Conflict: 'Conflict',
+  Compacted: 'Compacted',
+  FutureRevision: 'FutureRevision',
+  EpochChanged: 'EpochChanged',
+  OutcomeUnknown: 'OutcomeUnknown',
+  Unavailable: 'Unavailable',
+  Timeout: 'Timeout',
+  TooLarge: 'TooLarge',
+  InvalidKey: 'InvalidKey',
+  InvalidToken: 'InvalidToken',
+  ExpiredToken: 'ExpiredToken',
+  SlowConsumer: 'SlowConsumer',
+  Corrupt: 'Corrupt',
+  Closed: 'Closed',
+} as const;
+export type StorageErrorCode = (typeof StorageErrorCode)[keyof typeof StorageErrorCode];
+
+/** What a {@link StorageError} knows besides its code; every field is optional. */
+export interface StorageErrorDetails {
+  readonly key?: string;
+  /** The revision the failure is about: the compacted bound, the current revision, the conflicting modRevision. */
+  readonly revision?: number;
+  readonly cause?: unknown;
+}
+
+const brand = Symbol.for('keelson.StorageError');
+
+/** A failure of the storage layer. It knows keys and revisions, never kinds or HTTP; see {@link StorageErrorCode}. */
+export class StorageError extends Error {
+  readonly code: StorageErrorCode;
+  readonly key: string | undefined;
+  readonly revision: number | undefined;
+  readonly [brand] = true;
+
+  constructor(code: StorageErrorCode, message: string, details: StorageErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'StorageError';
+    this.code = code;
+    this.key = details.key;
+    this.revision = details.revision;
+  }
+}
+
+/** True for a {@link StorageError} (of the given code, if one is given), also across two copies of this package. */
+export function isStorageError(error: unknown, code?: StorageErrorCode): error is StorageError {
+  return (
+    typeof error === 'object' && error !== null && brand in error && (code === undefined || (error as StorageError).code === code)
+  );
+}

@@ -1,0 +1,132 @@
+export {
+  type ApiClient,
+  type ClientWatchEvent,
+  type DeleteOptions,
+  type DiscoveredResource,
+  type GetOptions,
+  type ListOptions,
+  type MutateOptions,
+  PatchType,
+  type ResourceClient,
+  type WatchOptions,
+} from './client/resource-client.ts';
+export { isStatusError, type QualifiedResource, StatusError, statusErrors } from './errors/status-error.ts';
+export { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from './errors/storage-error.ts';
+export { defineKind, type KindOptions, type ObjectOf } from './kind/define-kind.ts';
+export type {
+  Column,
+  ColumnContext,
+  ColumnType,
+  FieldErrors,
+  KindDefinition,
+  KindNames,
+  RowCondition,
+  SelectableField,
+  StorageConversion,
+  Verb,
+} from './kind/kind-definition.ts';
+export {
+  always,
+  type Field,
+  type FieldOptions,
+  type FieldsType,
+  type Infer,
+  inline,
+  type ListTraits,
+  type NumberTraits,
+  optional,
+  required,
+  type Schema,
+  type SchemaNode,
+  type StringTraits,
+  s,
+} from './kind/schema.ts';
+export type { NameRule, PropagationPolicy, Strategy, StrategyContext } from './kind/strategy.ts';
+export type { ParentAccess, SubresourceAnswer, SubresourceCall, SubresourceDefinition } from './kind/subresource.ts';
+export { type FieldError, FieldErrorReason, fieldError } from './meta/field-error.ts';
+export { internalContext, type RequestContext, systemUser, type UserInfo } from './meta/request-context.ts';
+export { type Status, type StatusCause, type StatusDetails, StatusReason } from './meta/status.ts';
+export {
+  apiVersionOf,
+  type GroupVersion,
+  type GroupVersionKind,
+  type GroupVersionResource,
+  type KubeList,
+  type KubeObject,
+  type ListMeta,
+  type ManagedFieldsEntry,
+  type MicroTime,
+  type ObjectMeta,
+  type OwnerReference,
+  parseApiVersion,
+  type Scope,
+  type Time,
+  type TypeMeta,
+} from './meta/types.ts';
+export type { AdmissionOperation, AdmissionPlugin, AdmissionRequest } from './registry/admission.ts';
+export type {
+  Answer,
+  Body,
+  DeleteParameters,
+  ExportParameters,
+  FieldValidation,
+  ListAnswer,
+  PatchBody,
+  ResourceRegistry,
+  ResourceService,
+  SelectParameters,
+  Target,
+  WriteParameters,
+} from './registry/resource-service.ts';
+export { type Clock, systemClock } from './runtime/clock.ts';
+export { FakeClock } from './runtime/fake-clock.ts';
+export { type LogFields, type Logger, silentLogger } from './runtime/logger.ts';
+export {
+  type Counter,
+  type Gauge,
+  type Histogram,
+  type Labels,
+  type MetricOptions,
+  type Metrics,
+  noMetrics,
+} from './runtime/metrics.ts';
+export { type Service, ServiceHost } from './runtime/service-host.ts';
+export { ClockToken, LoggerToken, MetricsToken, moduleOf, provide, StoreToken, type Token, token } from './runtime/tokens.ts';
+export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
+export type {
+  EventRepresentation,
+  ListPosition,
+  ObjectCodec,
+  ObjectPredicate,
+  ReadPoint,
+  Representation,
+  ResourceStorage,
+  ResourceWatch,
+  StorageListOptions,
+  StorageWatchOptions,
+  StoredList,
+  UpdateDecision,
+  UpdateOutcome,
+  WatchEvent,
+  WatchEventType,
+  WriteOptions,
+} from './storage/resource-storage.ts';
+export type { StorageAdapter } from './storage/storage-adapter.ts';
+export {
+  type Change,
+  type Entry,
+  type Key,
+  type KeyRange,
+  type ListChunk,
+  prefixRange,
+  type ReadOptions,
+  type Revision,
+  type Store,
+  type StoreCapabilities,
+  type StoreIdentity,
+  type WatchBatch,
+  type WatchStream,
+  type WriteOp,
+  type WriteResult,
+} from './storage/store.ts';
+export { metadataOffset, type SelectableAttributes, StoredObject, spliceResourceVersion } from './storage/stored-object.ts';

@@ -1,0 +1,94 @@
+import type { FieldError } from '../meta/field-error.ts';
+import type { GroupVersionKind, KubeObject, Scope } from '../meta/types.ts';
+import type { Schema } from './schema.ts';
+import type { Strategy } from './strategy.ts';
+import type { SubresourceDefinition } from './subresource.ts';
+
+/** The words by which clients name a kind. */
+export interface KindNames {
+  /** Lower-case plural, the path segment. */
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  /** Groups of kinds, e.g. `all`. */
+  readonly categories: readonly string[];
+}
+
+/** Type words of the Table API. */
+export type ColumnType = 'string' | 'integer' | 'number' | 'boolean' | 'date';
+
+/** What a column may know besides the object. */
+export interface ColumnContext {
+  readonly now: Date;
+}
+
+/** One column of the Table representation. */
+export interface Column<T> {
+  readonly name: string;
+  readonly type: ColumnType;
+  /** `name` marks the column that names the object. */
+  readonly format?: string;
+  readonly description: string;
+  /** 0 = always shown; above = only in wide output. */
+  readonly priority: number;
+  /** The cell; dates are already humanised. Never throws on objects with absent optional fields. */
+  readonly value: (object: T, context: ColumnContext) => string | number | boolean | null;
+}
+
+/** Condition shown on a Table row, e.g. a finished pod. */
+export interface RowCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** A path that field selectors may use, and its value as text ('' when absent). */
+export type SelectableField<T> = readonly [path: string, value: (object: T) => string];
+
+/**
+ * A kind that shares the storage of another: its objects are stored as objects of `kind`. Both directions
+ * must be lossless together (`from(to(x))` equals `x`), and must not mutate their argument.
+ */
+export interface StorageConversion<T> {
+  readonly kind: KindDefinition;
+  readonly toStorage: (object: T) => KubeObject;
+  readonly fromStorage: (stored: KubeObject) => T;
+  /**
+   * True when `fromStorage` changes nothing but `apiVersion` and `kind` for this stored JSON, so that bytes can
+   * be re-labelled without being parsed.
+   */
+  readonly isRelabel: (storedJson: Buffer) => boolean;
+}
+
+export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
+
+/** Everything the system knows about one kind in one version. Made by `defineKind`, immutable. */
+// biome-ignore lint/suspicious/noExplicitAny: a list of kinds holds kinds of every type
+export interface KindDefinition<T extends KubeObject = any> extends GroupVersionKind {
+  /** `group/version`. */
+  readonly apiVersion: string;
+  readonly listKind: string;
+  readonly scope: Scope;
+  readonly names: KindNames;
+  /** Message schema of the whole object: apiVersion, kind, metadata and the kind's own fields. */
+  readonly schema: Schema<T>;
+  /** Sorted, as discovery shows them. */
+  readonly verbs: readonly Verb[];
+  readonly strategy: Strategy<T>;
+  readonly subresources: readonly SubresourceDefinition[];
+  /** Empty = the default table (Name, Created At). */
+  readonly columns: readonly Column<T>[];
+  readonly rowConditions?: (object: T) => RowCondition[];
+  /** `metadata.name` and (namespaced kinds) `metadata.namespace` are always among them. */
+  readonly selectableFields: ReadonlyMap<string, (object: T) => string>;
+  /** Absent: the kind is stored as itself. */
+  readonly storage?: StorageConversion<T>;
+  /** True when every message of the schema has field numbers. */
+  readonly protobuf: boolean;
+  /** True for kinds with a struct schema (built in): strategic merge patch is offered and unknown fields are dropped. */
+  readonly structural: boolean;
+}
+
+/** Result of checking a whole object; empty = valid. */
+export type FieldErrors = readonly FieldError[];

@@ -1,0 +1,184 @@
+/**
+ * Schemas of kinds. A schema is a small immutable tree; everything else (static type, decoding, defaulting,
+ * OpenAPI, protobuf descriptors, merge keys) is derived from it. Building one costs an object literal, so a
+ * process may declare thousands of fields without a noticeable start-up.
+ */
+
+/** How lists behave in patches and server-side apply; the wire words of `x-kubernetes-*`. */
+export interface ListTraits {
+  /** Strategic merge: `merge` with a key for lists of objects, `merge` without one for sets of scalars; absent = replaced whole. */
+  readonly patchMergeKey?: string;
+  readonly patchStrategy?: 'merge' | 'merge,retainKeys' | 'replace';
+  readonly listType?: 'atomic' | 'set' | 'map';
+  readonly listMapKeys?: readonly string[];
+  readonly minItems?: number;
+  readonly maxItems?: number;
+}
+
+/** Constraints on a string; a violation is a 422 with the field's path. */
+export interface StringTraits {
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+}
+
+/** Inclusive bounds; a violation is a 422 with the field's path. */
+export interface NumberTraits {
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+export type SchemaNode =
+  | ({ readonly type: 'string' } & StringTraits)
+  | ({ readonly type: 'int32' | 'int64' | 'double' } & NumberTraits)
+  | { readonly type: 'bool' }
+  /** base64 text in JSON. */
+  | { readonly type: 'bytes' }
+  | { readonly type: 'time' | 'microTime' }
+  /** Go duration text, e.g. `1h30m`. */
+  | { readonly type: 'duration' }
+  | { readonly type: 'quantity' }
+  | { readonly type: 'intOrString' }
+  /** Any JSON object, kept verbatim (RawExtension, FieldsV1). */
+  | { readonly type: 'raw' }
+  /** Any JSON value, kept verbatim. */
+  | { readonly type: 'any' }
+  | ({ readonly type: 'list'; readonly items: Schema<unknown> } & ListTraits)
+  | { readonly type: 'map'; readonly values: Schema<unknown>; readonly mapType?: 'atomic' }
+  | {
+      readonly type: 'message';
+      /** Full protobuf-style name, e.g. `k8s.io.api.core.v1.Pod`. */
+      readonly name: string;
+      readonly description: string;
+      /** In the order of the canonical encoding. */
+      readonly fields: Readonly<Record<string, Field<unknown, boolean>>>;
+    };
+
+/** A schema whose JSON values have the static type `T`. */
+export interface Schema<T> {
+  readonly node: SchemaNode;
+  /** Phantom: carries `T`, never set. */
+  readonly '~type'?: T;
+}
+
+/** Static type of a schema: `type Pod = Infer<typeof PodSchema>`. */
+export type Infer<S> = S extends { readonly '~type'?: infer T } ? Exclude<T, undefined> : never;
+
+/** A field of a message. */
+export interface Field<T, Required extends boolean> {
+  readonly schema: Schema<T>;
+  /** Protobuf field number; absent = the message has no protobuf form. */
+  readonly number?: number;
+  readonly description: string;
+  /** Listed under `required` in OpenAPI. */
+  readonly required: Required;
+  /**
+   * What an absent field becomes when decoded: `error` = 422 "Required value"; `zero` = the type's zero value
+   * (`""`, 0, false, [], {}), as Go servers write it; `absent` = stays away.
+   */
+  readonly whenAbsent: 'error' | 'zero' | 'absent';
+  /** Static default, applied when the field is absent or null. Defaults that depend on other fields belong to the strategy. */
+  readonly default?: unknown;
+  /** The fields of the nested message appear directly in the parent's JSON object; in protobuf they stay nested. */
+  readonly inline?: boolean;
+  readonly patchStrategy?: 'retainKeys';
+}
+
+type Fields = Readonly<Record<string, Field<unknown, boolean>>>;
+type TypeOf<F> = F extends Field<infer T, boolean> ? T : never;
+type InlineKeys<F extends Fields> = { [K in keyof F]: F[K] extends { readonly inline: true } ? K : never }[keyof F];
+type RequiredKeys<F extends Fields> = { [K in keyof F]: F[K] extends { readonly required: true } ? K : never }[keyof F];
+type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (i: infer I) => void ? I : never;
+type InlineTypes<F extends Fields> = [InlineKeys<F>] extends [never] ? unknown : UnionToIntersection<TypeOf<F[InlineKeys<F>]>>;
+
+/** Object type of a record of fields: required fields are mandatory, inlined messages are spread. */
+export type FieldsType<F extends Fields> = {
+  [K in Exclude<RequiredKeys<F>, InlineKeys<F>>]: TypeOf<F[K]>;
+} & { [K in Exclude<keyof F, RequiredKeys<F> | InlineKeys<F>>]?: TypeOf<F[K]> } & InlineTypes<F>;
+
+/** Options of a field besides number, schema and description. */
+export interface FieldOptions {
+  readonly default?: unknown;
+  readonly patchStrategy?: 'retainKeys';
+}
+
+/** Builders of schemas. */
+export const s = {
+  string: (traits: StringTraits = {}): Schema<string> => ({ node: { type: 'string', ...traits } }),
+  /** A string out of a closed set; anything else is a 422 `Unsupported value`. */
+  enum: <const E extends readonly string[]>(...values: E): Schema<E[number]> => ({ node: { type: 'string', enum: values } }),
+  int32: (traits: NumberTraits = {}): Schema<number> => ({ node: { type: 'int32', ...traits } }),
+  int64: (traits: NumberTraits = {}): Schema<number> => ({ node: { type: 'int64', ...traits } }),
+  double: (traits: NumberTraits = {}): Schema<number> => ({ node: { type: 'double', ...traits } }),
+  bool: (): Schema<boolean> => ({ node: { type: 'bool' } }),
+  bytes: (): Schema<string> => ({ node: { type: 'bytes' } }),
+  time: (): Schema<string> => ({ node: { type: 'time' } }),
+  microTime: (): Schema<string> => ({ node: { type: 'microTime' } }),
+  duration: (): Schema<string> => ({ node: { type: 'duration' } }),
+  quantity: (): Schema<string> => ({ node: { type: 'quantity' } }),
+  intOrString: (): Schema<number | string> => ({ node: { type: 'intOrString' } }),
+  raw: (): Schema<Record<string, unknown>> => ({ node: { type: 'raw' } }),
+  any: (): Schema<unknown> => ({ node: { type: 'any' } }),
+  list: <T>(items: Schema<T>, traits: ListTraits = {}): Schema<T[]> => ({ node: { type: 'list', items, ...traits } }),
+  /** List of objects merged by `key` in strategic merge patches. */
+  listByKey: <T>(items: Schema<T>, key: string, traits: ListTraits = {}): Schema<T[]> => ({
+    node: { type: 'list', items, patchStrategy: 'merge', patchMergeKey: key, listType: 'map', listMapKeys: [key], ...traits },
+  }),
+  /** List of scalars merged as a set. */
+  set: <T>(items: Schema<T>, traits: ListTraits = {}): Schema<T[]> => ({
+    node: { type: 'list', items, patchStrategy: 'merge', listType: 'set', ...traits },
+  }),
+  map: <T>(values: Schema<T>, traits: { readonly mapType?: 'atomic' } = {}): Schema<Record<string, T>> => ({
+    node: { type: 'map', values, ...traits },
+  }),
+  message: <const F extends Fields>(name: string, description: string, fields: F): Schema<FieldsType<F>> => ({
+    node: { type: 'message', name, description, fields },
+  }),
+} as const;
+
+function field<T, R extends boolean>(
+  required: R,
+  whenAbsent: Field<T, R>['whenAbsent'],
+  number: number | undefined,
+  schema: Schema<T>,
+  description: string,
+  options: FieldOptions,
+): Field<T, R> {
+  return { schema, description, required, whenAbsent, ...(number === undefined ? {} : { number }), ...options };
+}
+
+/** Optional field; `number` is its protobuf number, or undefined for kinds without a protobuf form. */
+export function optional<T>(
+  number: number | undefined,
+  schema: Schema<T>,
+  description: string,
+  options: FieldOptions = {},
+): Field<T, false> {
+  return field(false, 'absent', number, schema, description, options);
+}
+
+/** Field that a client must give: absent is a 422 "Required value". */
+export function required<T>(
+  number: number | undefined,
+  schema: Schema<T>,
+  description: string,
+  options: FieldOptions = {},
+): Field<T, true> {
+  return field(true, 'error', number, schema, description, options);
+}
+
+/** Field that is always present on the wire: absent becomes the type's zero value. */
+export function always<T>(
+  number: number | undefined,
+  schema: Schema<T>,
+  description: string,
+  options: FieldOptions = {},
+): Field<T, true> {
+  return field(true, 'zero', number, schema, description, options);
+}
+
+/** Message whose fields appear directly in the parent's JSON object. */
+export function inline<T>(number: number | undefined, schema: Schema<T>): Field<T, false> & { readonly inline: true } {
+  return { ...field(false, 'absent', number, schema, '', {}), inline: true };
+}

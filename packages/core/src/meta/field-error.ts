@@ -1,0 +1,78 @@
+/** Reasons a field is refused; the wire words of `Status.details.causes[].reason`. */
+export const FieldErrorReason = {
+  Required: 'FieldValueRequired',
+  Invalid: 'FieldValueInvalid',
+  NotSupported: 'FieldValueNotSupported',
+  Forbidden: 'FieldValueForbidden',
+  Duplicate: 'FieldValueDuplicate',
+  NotFound: 'FieldValueNotFound',
+  TooLong: 'FieldValueTooLong',
+  TooMany: 'FieldValueTooMany',
+  TypeInvalid: 'FieldValueTypeInvalid',
+  Internal: 'InternalError',
+} as const;
+export type FieldErrorReason = (typeof FieldErrorReason)[keyof typeof FieldErrorReason];
+
+/** One refused field. `field` is a path in JavaScript notation, `message` is everything after `<field>: `. */
+export interface FieldError {
+  readonly reason: FieldErrorReason;
+  readonly field: string;
+  readonly message: string;
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value) : (JSON.stringify(value) ?? 'null');
+}
+
+function withDetail(text: string, detail?: string): string {
+  return detail ? `${text}: ${detail}` : text;
+}
+
+/** Builders of {@link FieldError} in the exact wording of api-conventions section 1.2. */
+export const fieldError = {
+  required: (field: string, detail?: string): FieldError => ({
+    reason: FieldErrorReason.Required,
+    field,
+    message: withDetail('Required value', detail),
+  }),
+  invalid: (field: string, value: unknown, detail: string): FieldError => ({
+    reason: FieldErrorReason.Invalid,
+    field,
+    message: `Invalid value: ${shown(value)}: ${detail}`,
+  }),
+  typeInvalid: (field: string, value: unknown, detail: string): FieldError => ({
+    reason: FieldErrorReason.TypeInvalid,
+    field,
+    message: `Invalid value: ${shown(value)}: ${detail}`,
+  }),
+  notSupported: (field: string, value: unknown, supported: readonly string[]): FieldError => ({
+    reason: FieldErrorReason.NotSupported,
+    field,
+    message: `Unsupported value: ${shown(value)}: supported values: ${supported.map((s) => JSON.stringify(s)).join(', ')}`,
+  }),
+  forbidden: (field: string, detail: string): FieldError => ({
+    reason: FieldErrorReason.Forbidden,
+    field,
+    message: `Forbidden: ${detail}`,
+  }),
+  duplicate: (field: string, value: unknown): FieldError => ({
+    reason: FieldErrorReason.Duplicate,
+    field,
+    message: `Duplicate value: ${shown(value)}`,
+  }),
+  notFound: (field: string, value: unknown): FieldError => ({
+    reason: FieldErrorReason.NotFound,
+    field,
+    message: `Not found: ${shown(value)}`,
+  }),
+  tooLong: (field: string, maxBytes: number): FieldError => ({
+    reason: FieldErrorReason.TooLong,
+    field,
+    message: `Too long: may not be more than ${maxBytes} bytes`,
+  }),
+  tooMany: (field: string, actual: number, maxItems: number): FieldError => ({
+    reason: FieldErrorReason.TooMany,
+    field,
+    message: `Too many: ${actual}: must have at most ${maxItems} items`,
+  }),
+} as const;

@@ -1,0 +1,95 @@
+/** RFC 3339 instant as text, whole seconds: `2026-01-02T15:04:05Z`. */
+export type Time = string;
+/** RFC 3339 instant as text with six fractional digits. */
+export type MicroTime = string;
+
+/** Scope of a kind: one set of objects for the whole cluster, or one per namespace. */
+export type Scope = 'Cluster' | 'Namespaced';
+
+/** `group/version`, or just `version` for the core group. */
+export interface GroupVersion {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+}
+
+export interface GroupVersionKind extends GroupVersion {
+  readonly kind: string;
+}
+
+export interface GroupVersionResource extends GroupVersion {
+  /** Lower-case plural, e.g. `deployments`. */
+  readonly resource: string;
+}
+
+export interface TypeMeta {
+  apiVersion?: string;
+  kind?: string;
+}
+
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+export interface ManagedFieldsEntry {
+  manager?: string;
+  operation?: string;
+  apiVersion?: string;
+  time?: Time;
+  fieldsType?: string;
+  fieldsV1?: Record<string, unknown>;
+  subresource?: string;
+}
+
+export interface ObjectMeta {
+  name?: string;
+  generateName?: string;
+  namespace?: string;
+  selfLink?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: Time | null;
+  deletionTimestamp?: Time;
+  deletionGracePeriodSeconds?: number;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  ownerReferences?: OwnerReference[];
+  finalizers?: string[];
+  managedFields?: ManagedFieldsEntry[];
+}
+
+export interface ListMeta {
+  selfLink?: string;
+  resourceVersion?: string;
+  continue?: string;
+  remainingItemCount?: number;
+}
+
+/** Any object of any kind. */
+export interface KubeObject extends TypeMeta {
+  metadata?: ObjectMeta;
+}
+
+export interface KubeList<T extends KubeObject = KubeObject> extends TypeMeta {
+  metadata: ListMeta;
+  items: T[];
+}
+
+/** `{group}/{version}`; the core group is written as its version alone. */
+export function apiVersionOf(gv: GroupVersion): string {
+  return gv.group === '' ? gv.version : `${gv.group}/${gv.version}`;
+}
+
+/** Splits an apiVersion; more than one slash gives `undefined`. */
+export function parseApiVersion(apiVersion: string): GroupVersion | undefined {
+  const parts = apiVersion.split('/');
+  if (parts.length === 1 && parts[0]) return { group: '', version: parts[0] };
+  if (parts.length === 2 && parts[0] && parts[1]) return { group: parts[0], version: parts[1] };
+  return undefined;
+}

@@ -1,0 +1,138 @@
+import type { KindDefinition } from '../kind/kind-definition.ts';
+import type { PropagationPolicy } from '../kind/strategy.ts';
+import type { SubresourceDefinition } from '../kind/subresource.ts';
+import type { RequestContext } from '../meta/request-context.ts';
+import type { Status } from '../meta/status.ts';
+import type { GroupVersionResource, KubeObject } from '../meta/types.ts';
+import type { ResourceWatch, StoredList } from '../storage/resource-storage.ts';
+import type { StoredObject } from '../storage/stored-object.ts';
+
+/** Which object or collection an operation is about. `namespace` is undefined for cluster-scoped kinds and for "all namespaces". */
+export interface Target {
+  readonly namespace?: string;
+  readonly name?: string;
+}
+
+/** A request body as it arrived. The service decodes it, because only it knows the kind. */
+export interface Body {
+  readonly bytes: Buffer;
+  /** `json`: also every JSON-like type; `object`: already decoded, from in-process callers. */
+  readonly format: 'json' | 'yaml' | 'protobuf';
+}
+
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
+
+export interface WriteParameters {
+  readonly dryRun: boolean;
+  readonly fieldManager?: string;
+  readonly fieldValidation: FieldValidation;
+}
+
+/** List and watch parameters, parsed but not yet checked against each other. */
+export interface SelectParameters {
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Verbatim text; '' = unset. */
+  readonly resourceVersion: string;
+  readonly resourceVersionMatch?: string;
+  readonly limit?: number;
+  readonly continue?: string;
+  readonly sendInitialEvents?: boolean;
+  readonly allowWatchBookmarks?: boolean;
+}
+
+export interface DeleteParameters {
+  readonly gracePeriodSeconds?: number;
+  readonly orphanDependents?: boolean;
+  readonly propagationPolicy?: PropagationPolicy;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
+  readonly dryRun: boolean;
+}
+
+export interface ExportParameters {
+  readonly export: boolean;
+  readonly exact: boolean;
+}
+
+/**
+ * An object as an answer: the stored bytes (in the storage version) when it is stored, a decoded object of the served version
+ * when it is not (dry runs, exports, subresource bodies, Status).
+ */
+export type Answer =
+  | { readonly stored: StoredObject; readonly kind: KindDefinition; readonly code: 200 | 201 | 202 }
+  | { readonly object: KubeObject | Status; readonly code: 200 | 201 | 202 };
+
+export interface ListAnswer {
+  readonly kind: KindDefinition;
+  readonly list: StoredList;
+  /** Text for metadata.continue, '' at the end. */
+  readonly continue: string;
+}
+
+/** What is sent as a patch. */
+export interface PatchBody {
+  readonly type: 'json' | 'merge' | 'strategic';
+  readonly bytes: Buffer;
+}
+
+/**
+ * All operations on one kind in one version. Throws `StatusError` only. Every rule of api-conventions sections 4 to 11 and 13
+ * lives behind this interface; transports translate requests into these calls and answers into bytes, and nothing else.
+ */
+export interface ResourceService {
+  readonly kind: KindDefinition;
+  create(context: RequestContext, target: Target, body: Body, parameters: WriteParameters): Promise<Answer>;
+  get(
+    context: RequestContext,
+    target: Target,
+    parameters: ExportParameters & { readonly resourceVersion: string },
+  ): Promise<Answer>;
+  list(context: RequestContext, target: Target, parameters: SelectParameters): Promise<ListAnswer>;
+  /** `target.name` set = watch one object. */
+  watch(context: RequestContext, target: Target, parameters: SelectParameters): Promise<ResourceWatch>;
+  update(context: RequestContext, target: Target, body: Body, parameters: WriteParameters): Promise<Answer>;
+  patch(context: RequestContext, target: Target, patch: PatchBody, parameters: WriteParameters): Promise<Answer>;
+  delete(context: RequestContext, target: Target, parameters: DeleteParameters): Promise<Answer>;
+  deleteCollection(
+    context: RequestContext,
+    target: Target,
+    parameters: DeleteParameters,
+    select: SelectParameters,
+  ): Promise<Answer>;
+
+  getSubresource(context: RequestContext, target: Target, subresource: SubresourceDefinition): Promise<Answer>;
+  updateSubresource(
+    context: RequestContext,
+    target: Target,
+    subresource: SubresourceDefinition,
+    body: Body,
+    parameters: WriteParameters,
+  ): Promise<Answer>;
+  patchSubresource(
+    context: RequestContext,
+    target: Target,
+    subresource: SubresourceDefinition,
+    patch: PatchBody,
+    parameters: WriteParameters,
+  ): Promise<Answer>;
+  createSubresource(
+    context: RequestContext,
+    target: Target,
+    subresource: SubresourceDefinition,
+    body: Body,
+    parameters: WriteParameters,
+  ): Promise<Answer>;
+}
+
+/** Which kinds exist, and the service of each. Kinds may be added and removed while running. */
+export interface ResourceRegistry {
+  /** In registration order; the first version of a group and kind is the preferred one. */
+  kinds(): readonly KindDefinition[];
+  /** Rises whenever `kinds()` changes; caches of derived documents (discovery, OpenAPI) compare it. */
+  readonly generation: number;
+  /** Constant time. */
+  find(resource: GroupVersionResource): ResourceService | undefined;
+  add(kind: KindDefinition): void;
+  remove(kind: KindDefinition): void;
+}

@@ -1,0 +1,19 @@
+/** Time as a parameter. Core never reads the machine's clock or sets a timer in any other way. */
+export interface Clock {
+  /** Wall time, epoch milliseconds; may jump. */
+  now(): number;
+  /** Monotonic milliseconds; differences only. */
+  monotonic(): number;
+  /** Calls back once after `ms`; the returned function cancels. Never keeps the process alive. */
+  after(ms: number, callback: () => void): () => void;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, ms);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};

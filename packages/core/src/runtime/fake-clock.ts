@@ -1,0 +1,48 @@
+import type { Clock } from './clock.ts';
+
+/** A clock that moves only when told to. Timers due within an `advance` run in order of their time. */
+export class FakeClock implements Clock {
+  #now: number;
+  #monotonic = 0;
+  #timers: { at: number; callback: () => void }[] = [];
+
+  constructor(now = Date.UTC(2026, 0, 1)) {
+    this.#now = now;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#monotonic;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#monotonic + ms, callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((t) => t !== timer);
+    };
+  }
+
+  /** Moves both wall and monotonic time and runs what became due. */
+  advance(ms: number): void {
+    const end = this.#monotonic + ms;
+    for (;;) {
+      const due = this.#timers.filter((t) => t.at <= end).sort((a, b) => a.at - b.at)[0];
+      if (due === undefined) break;
+      this.#timers = this.#timers.filter((t) => t !== due);
+      this.#now += due.at - this.#monotonic;
+      this.#monotonic = due.at;
+      due.callback();
+    }
+    this.#now += end - this.#monotonic;
+    this.#monotonic = end;
+  }
+
+  /** Moves wall time alone, as a clock step does. */
+  jump(ms: number): void {
+    this.#now += ms;
+  }
+}

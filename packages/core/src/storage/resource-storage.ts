@@ -1,0 +1,174 @@
+import type { KubeObject } from '../meta/types.ts';
+import type { Key, Revision } from './store.ts';
+import type { StoredObject } from './stored-object.ts';
+
+/**
+ * The objects of one kind, as the registry sees them. Implemented directly over a `Store` and by the watch cache; nobody
+ * above can tell which. Keys are storage keys; every method fails with `StorageError` only (or with what a callback threw).
+ */
+export interface ResourceStorage {
+  /** Fails with `AlreadyExists`. `json` is the object without metadata.resourceVersion, in canonical form. */
+  create(key: Key, json: Buffer, options?: WriteOptions): Promise<StoredObject>;
+
+  /** Undefined when the key does not exist. `any` may be stale; `notOlderThan` waits up to three seconds, then `FutureRevision`. */
+  get(key: Key, at: ReadPoint, options?: { readonly signal?: AbortSignal }): Promise<StoredObject | undefined>;
+
+  list(prefix: string, options: StorageListOptions): Promise<StoredList>;
+
+  watch(prefix: string, options: StorageWatchOptions): Promise<ResourceWatch>;
+
+  /**
+   * The one way to change an object (GuaranteedUpdate). `decide` sees the current object, or undefined, and says what should become
+   * of it; it is called again whenever somebody else was faster. The first call may see a cached, older state: an
+   * error thrown by `decide` is final only if the state it saw was current, otherwise it is asked again.
+   */
+  update(
+    key: Key,
+    decide: (current: StoredObject | undefined) => UpdateDecision | Promise<UpdateDecision>,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<UpdateOutcome>;
+
+  /** Linearizable. */
+  currentRevision(): Promise<Revision>;
+}
+
+export interface WriteOptions {
+  readonly ttlMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * What `decide` wants. `write` of bytes equal to the current ones becomes `unchanged`: nothing is written, the revision
+ * stays, no event is sent. `keep` is the same on purpose.
+ */
+export type UpdateDecision =
+  | { readonly do: 'write'; readonly json: Buffer; readonly ttlMs?: number }
+  | {
+      readonly do: 'delete' /** Last state to show in the DELETED event and the answer, when it differs from the stored one. */;
+      readonly json?: Buffer;
+    }
+  | { readonly do: 'keep' };
+
+export interface UpdateOutcome {
+  readonly outcome: 'created' | 'updated' | 'unchanged' | 'deleted';
+  /** The state after the update; for `deleted` the last state with the revision of the deletion. */
+  readonly object: StoredObject;
+}
+
+/** Which state a read wants; api-conventions 4.2 and 4.3. */
+export type ReadPoint =
+  | { readonly at: 'latest' }
+  | { readonly at: 'any' }
+  | { readonly at: 'notOlderThan'; readonly revision: Revision }
+  | { readonly at: 'exact'; readonly revision: Revision };
+
+/** Decides which objects a list or watch shows. */
+export interface ObjectPredicate {
+  /** True when every object matches; lists and watches then never look into objects. */
+  readonly everything: boolean;
+  /** Identity of the predicate: equal ids match the same objects, so their answers can be shared. */
+  readonly id: string;
+  /** Set when only one key can match. */
+  readonly key?: Key;
+  matches(object: StoredObject): boolean;
+}
+
+export interface StorageListOptions {
+  readonly at: ReadPoint;
+  readonly predicate: ObjectPredicate;
+  /** Greatest number of matching objects on the page; absent or 0 = all. */
+  readonly limit?: number;
+  /** Page on from here; `at` is then ignored. */
+  readonly resume?: ListPosition;
+  readonly signal?: AbortSignal;
+}
+
+/** Where a chunked list goes on. */
+export interface ListPosition {
+  /** The snapshot of all pages; `latest` when the original one is gone and the client accepted that. */
+  readonly revision: Revision | 'latest';
+  /** Last key seen; the next page starts after it. */
+  readonly after: Key;
+}
+
+/** A page of a list: one snapshot, in key order. */
+export interface StoredList {
+  readonly revision: Revision;
+  /** Present when more keys follow. */
+  readonly next?: ListPosition;
+  /** Number of objects after this page; only without a predicate and when `next` is present. */
+  readonly remaining?: number;
+  readonly count: number;
+  objects(): Iterable<StoredObject>;
+  /**
+   * The page's objects encoded and joined with `separator` in pieces of any size; shared buffers, not to be
+   * changed. No object is parsed when the representation is the stored one.
+   */
+  chunks(representation: Representation, separator: ','): Iterable<Buffer>;
+}
+
+export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+
+/** One change as one watcher sees it (selectors applied). Shared by all watchers that see it the same way. */
+export interface WatchEvent {
+  readonly type: WatchEventType;
+  /** For BOOKMARK an empty object with only a resourceVersion (and, at the end of the initial events, an annotation). */
+  readonly object: StoredObject;
+  /** True on the bookmark that ends the initial events. */
+  readonly initialEventsEnd?: boolean;
+  /** The frame of this event; made once per representation id, shared by all watchers. */
+  encoded(representation: EventRepresentation): Buffer;
+}
+
+export interface StorageWatchOptions {
+  readonly predicate: ObjectPredicate;
+  /**
+   * `changesAfter`: only what comes after that revision. `state`: ADDED for every current object first (`fresh`: the state is
+   * at least as new as the call, or as `notOlderThan`), then changes.
+   */
+  readonly from:
+    | { readonly start: 'changesAfter'; readonly revision: Revision }
+    | { readonly start: 'state'; readonly fresh: boolean; readonly notOlderThan?: Revision; readonly endBookmark?: boolean };
+  readonly bookmarks?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * A place in the history of a kind. Pull-based: `read` hands out what is there now; when it is empty, `onReadable` is called
+ * once as soon as there is more. Nothing is queued per watcher beyond its place, so a slow reader costs only itself.
+ *
+ * Ends in exactly one way: `close` by the owner, or an error (`Compacted`: history is gone; `SlowConsumer`,
+ * `EpochChanged`, `Unavailable`, `Closed`) that `read` throws, once everything before it has been read.
+ */
+export interface ResourceWatch extends AsyncIterable<WatchEvent> {
+  /** Up to `maxEvents` events in revision order; empty = nothing now. Throws the StorageError that ended the watch. */
+  read(maxEvents: number): readonly WatchEvent[];
+  /** Calls back once, in a later turn or at once from the writer's turn, when `read` would return something or throw. */
+  onReadable(callback: () => void): void;
+  /** Everything up to this revision has been read. */
+  readonly revision: Revision;
+  /** Makes a bookmark of the current place available as soon as everything before it has been read. */
+  requestBookmark(): void;
+  close(): void;
+}
+
+/** A form of an object on the wire, without any envelope around it. `id` names it uniquely in the process. */
+export interface Representation {
+  readonly id: string;
+  /** True when the result is `object.json` itself: nothing to make, nothing to keep. */
+  readonly stored?: boolean;
+  encode(object: StoredObject): Buffer;
+}
+
+/** A form of an event on the wire, framing included. */
+export interface EventRepresentation {
+  readonly id: string;
+  encode(type: WatchEventType, object: StoredObject): Buffer;
+}
+
+/** How stored bytes of a kind relate to objects. */
+export interface ObjectCodec {
+  /** Canonical JSON without metadata.resourceVersion, metadata first: `{"kind":K,"apiVersion":V,"metadata":{`... */
+  encode(object: KubeObject): Buffer;
+  decode(json: Buffer): KubeObject;
+}

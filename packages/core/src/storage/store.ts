@@ -1,0 +1,151 @@
+/**
+ * The contract between Keelson and a storage backend: bytes under keys, one strictly increasing revision per store,
+ * compare-and-set on one key, lists at a revision, an ordered resumable watch, compaction.
+ *
+ * Invariants, each proven by the suite in `@keelson/conformance` (reference numbers in brackets):
+ *
+ * 1. Total order: every successful write has a revision greater than all before it; a failed one consumes none. An empty
+ *    store is at revision >= 1.
+ * 2. Visibility order: a read at revision R sees every write <= R and none > R.
+ * 3. Durable before visible: nothing is acknowledged, listed or watched that a crash could take back.
+ * 4. `write`, `get`, `currentRevision` and un-pinned `list` are strictly serializable.
+ * 5. All pages of one pinned list come from exactly that state, in key order, or fail with `Compacted`.
+ * 6. History of at least the retention window stays readable and watchable.
+ * 7. A watch delivers every change in range with revision > `after`, once, ascending, and nothing else.
+ * 8. All changes of one revision arrive in one batch; `frontier` never exceeds what was delivered and never decreases.
+ * 9. A new stream with `after = last frontier` continues without loss or repeat, until compaction.
+ * 10. `prev` is the value just before the change; when it cannot be supplied the stream fails with `Compacted`.
+ * 11. Reads and watches below the compacted revision fail with `Compacted`; at or above they succeed; the bound never falls.
+ * 12. After a restore or lossy failover revisions never repeat; the epoch changes.
+ * 13. A write whose outcome is not known fails with `OutcomeUnknown` and is never repeated by the adapter.
+ * 14. An expired key disappears by an ordinary delete change, not early.
+ *
+ * Every method fails with `StorageError` only. Values handed in are owned by the store afterwards; values handed out
+ * must not be changed by the caller.
+ */
+
+/** Store-wide logical clock: a positive safe integer; 0 means "none". On the wire: decimal text. */
+export type Revision = number;
+
+/** UTF-8 text of 1 to 1024 bytes without U+0000. Ordered by its bytes. */
+export type Key = string;
+
+/** Keys in `[start, end)`; with `startExclusive`, in `(start, end)`. */
+export interface KeyRange {
+  readonly start: Key;
+  readonly startExclusive?: boolean;
+  readonly end: Key;
+}
+
+export interface Entry {
+  readonly key: Key;
+  readonly value: Uint8Array;
+  readonly createRevision: Revision;
+  readonly modRevision: Revision;
+  /** Epoch milliseconds after which the key is removed. */
+  readonly expiresAt?: number;
+}
+
+/** `expect`: 0 = the key must not exist; otherwise its modRevision must equal this. */
+export type WriteOp =
+  | { readonly op: 'put'; readonly key: Key; readonly value: Uint8Array; readonly expect: Revision; readonly ttlMs?: number }
+  | { readonly op: 'delete'; readonly key: Key; readonly expect: Revision };
+
+/** `ok: false` carries the entry that made the expectation fail, read linearizably. */
+export type WriteResult =
+  | { readonly ok: true; readonly revision: Revision; readonly createRevision: Revision }
+  | { readonly ok: false; readonly current: Entry | undefined; readonly revision: Revision };
+
+/** One piece of a list. `revision` is the same on every chunk of one call. */
+export interface ListChunk {
+  readonly entries: readonly Entry[];
+  readonly revision: Revision;
+  /** More keys follow in the range. */
+  readonly more: boolean;
+}
+
+export interface Change {
+  readonly type: 'create' | 'update' | 'delete';
+  readonly revision: Revision;
+  readonly key: Key;
+  /** The new state; undefined for a delete. */
+  readonly entry: Entry | undefined;
+  /** The state before; present exactly when `prevValue` was asked for and the change is not a create. */
+  readonly prev?: Entry | undefined;
+}
+
+/** All changes in range with revision <= `frontier` have now been delivered; an empty batch is progress. */
+export interface WatchBatch {
+  readonly changes: readonly Change[];
+  readonly frontier: Revision;
+}
+
+/** Pulled by its consumer, so a slow one holds nothing but its own place. Ends by `close`, abort, or a StorageError. */
+export interface WatchStream extends AsyncIterable<WatchBatch> {
+  readonly frontier: Revision;
+  /** Resolves once `frontier >= revision`, on an idle store too. The consumer must keep pulling. */
+  advanceTo(revision: Revision, options?: { readonly signal?: AbortSignal }): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface StoreCapabilities {
+  /** Revisions have no gaps. */
+  readonly denseRevisions: boolean;
+  readonly oneChangePerRevision: boolean;
+  /** Several processes may write the same store. */
+  readonly multiWriter: boolean;
+  /** Survives the end of the process. */
+  readonly durable: boolean;
+  readonly maxKeyBytes: number;
+  readonly maxValueBytes: number;
+}
+
+export interface StoreIdentity {
+  /** Made when the store was created, never changes. */
+  readonly storeId: string;
+  /** Rises when history was lost or rewound. */
+  readonly epoch: number;
+}
+
+export interface ReadOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface Store {
+  readonly capabilities: StoreCapabilities;
+  identity(): Promise<StoreIdentity>;
+  write(op: WriteOp, options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number }): Promise<WriteResult>;
+  get(
+    key: Key,
+    options?: ReadOptions & { readonly revision?: Revision },
+  ): Promise<{ readonly entry: Entry | undefined; readonly revision: Revision }>;
+  /** Chunks of bounded size until the range or `limit` is exhausted; at least one chunk, also for an empty range. */
+  list(
+    range: KeyRange,
+    options?: ReadOptions & { readonly revision?: Revision; readonly limit?: number; readonly keysOnly?: boolean },
+  ): AsyncIterable<ListChunk>;
+  count(
+    range: KeyRange,
+    options?: ReadOptions & { readonly revision?: Revision },
+  ): Promise<{ readonly count: number; readonly exact: boolean; readonly revision: Revision }>;
+  /** Linearizable. */
+  currentRevision(options?: ReadOptions): Promise<Revision>;
+  /** `after` may be the current revision or older (until compaction); a future one delivers what comes after it. */
+  watch(
+    range: KeyRange,
+    options: { readonly after: Revision; readonly prevValue?: boolean; readonly signal?: AbortSignal },
+  ): Promise<WatchStream>;
+  /** Drops history below `upTo`; lower than the current bound is a no-op, above the current revision is refused with `FutureRevision`. */
+  compact(upTo: Revision): Promise<void>;
+  compactedRevision(): Promise<Revision>;
+  /** Opens the backend; called once, before anything else. */
+  ready(): Promise<void>;
+  /** Finishes running writes, ends every stream and iterator with `Closed`. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** The range of all keys that begin with `prefix` (which must not be empty). */
+export function prefixRange(prefix: string): KeyRange {
+  const last = prefix.charCodeAt(prefix.length - 1);
+  return { start: prefix, end: prefix.slice(0, -1) + String.fromCharCode(last + 1) };
+}
