@@ -91,6 +91,7 @@ export {
   noMetrics,
 } from './runtime/metrics.ts';
 export { type Service, ServiceHost } from './runtime/service-host.ts';
+export type { StorageAdapter } from './runtime/storage-adapter.ts';
 export { ClockToken, LoggerToken, MetricsToken, moduleOf, provide, StoreToken, type Token, token } from './runtime/tokens.ts';
 export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
 export type {
@@ -111,7 +112,6 @@ export type {
   WatchEventType,
   WriteOptions,
 } from './storage/resource-storage.ts';
-export type { StorageAdapter } from './storage/storage-adapter.ts';
 export {
   type Change,
   type Entry,

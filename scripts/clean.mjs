@@ -1,0 +1,13 @@
+// Removes everything that a build makes, so that outputs of deleted sources cannot live on.
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+export function cleanOutput(root) {
+  const groups = ['packages', 'adapters', 'examples'].filter((group) => existsSync(`${root}${group}`));
+  const workspaces = groups.flatMap((group) => readdirSync(`${root}${group}`).map((name) => `${group}/${name}`));
+  for (const workspace of [...workspaces, 'benchmarks', 'test']) {
+    rmSync(`${root}${workspace}/dist`, { recursive: true, force: true });
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) cleanOutput(fileURLToPath(new URL('..', import.meta.url)));

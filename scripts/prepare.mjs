@@ -1,0 +1,37 @@
+// Brings a checkout to the point where it can run: installs dependencies when the lock file changed, then builds.
+// Used by `npm start`, `npm test` and `npm run bench`; needs nothing but Node and npm.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { cleanOutput } from './clean.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const say = (text) => process.stderr.write(`${text}\n`);
+
+function run(command, args) {
+  // Output goes to stderr: stdout belongs to the command that runs afterwards.
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
+  if (error) throw error;
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < 20 || (major === 20 && minor < 19)) {
+  say(`Keelson needs Node 20.19 or newer; this is ${process.versions.node}.`);
+  process.exit(1);
+}
+
+const stamp = `${root}node_modules/.keelson-lock`;
+const wanted = createHash('sha256')
+  .update(readFileSync(`${root}package-lock.json`))
+  .digest('hex');
+const installed = existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted;
+if (!installed) {
+  say('installing dependencies');
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+  writeFileSync(stamp, wanted);
+}
+if (process.argv.includes('--clean')) cleanOutput(root);
+say('building');
+run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, '-b']);
