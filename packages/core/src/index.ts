@@ -27,9 +27,11 @@ export type {
 } from './kind/kind-definition.ts';
 export {
   always,
+  embedded,
   type Field,
   type FieldOptions,
   type FieldsType,
+  filled,
   type Infer,
   inline,
   type ListTraits,

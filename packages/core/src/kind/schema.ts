@@ -51,6 +51,8 @@ export type SchemaNode =
       /** Full protobuf-style name, e.g. `k8s.io.api.core.v1.Pod`. */
       readonly name: string;
       readonly description: string;
+      /** Server-side apply treats the whole object as one leaf (`x-kubernetes-map-type: atomic`). */
+      readonly mapType?: 'atomic';
       /** In the order of the canonical encoding. */
       readonly fields: Readonly<Record<string, Field<unknown, boolean>>>;
     };
@@ -65,14 +67,16 @@ export interface Schema<T> {
 /** Static type of a schema: `type Pod = Infer<typeof PodSchema>`. */
 export type Infer<S> = S extends { readonly '~type'?: infer T } ? Exclude<T, undefined> : never;
 
-/** A field of a message. */
-export interface Field<T, Required extends boolean> {
+/** A field of a message. `Present` says whether the static type always has it. */
+export interface Field<T, Present extends boolean> {
+  /** Phantom: carries `Present`, never set. */
+  readonly '~present'?: Present;
   readonly schema: Schema<T>;
   /** Protobuf field number; absent = the message has no protobuf form. */
   readonly number?: number;
   readonly description: string;
   /** Listed under `required` in OpenAPI. */
-  readonly required: Required;
+  readonly required: boolean;
   /**
    * What an absent field becomes when decoded: `error` = 422 "Required value"; `zero` = the type's zero value
    * (`""`, 0, false, [], {}), as Go servers write it; `absent` = stays away.
@@ -88,11 +92,11 @@ export interface Field<T, Required extends boolean> {
 type Fields = Readonly<Record<string, Field<unknown, boolean>>>;
 type TypeOf<F> = F extends Field<infer T, boolean> ? T : never;
 type InlineKeys<F extends Fields> = { [K in keyof F]: F[K] extends { readonly inline: true } ? K : never }[keyof F];
-type RequiredKeys<F extends Fields> = { [K in keyof F]: F[K] extends { readonly required: true } ? K : never }[keyof F];
+type RequiredKeys<F extends Fields> = { [K in keyof F]: F[K] extends { readonly '~present'?: true } ? K : never }[keyof F];
 type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (i: infer I) => void ? I : never;
 type InlineTypes<F extends Fields> = [InlineKeys<F>] extends [never] ? unknown : UnionToIntersection<TypeOf<F[InlineKeys<F>]>>;
 
-/** Object type of a record of fields: required fields are mandatory, inlined messages are spread. */
+/** Object type of a record of fields: fields that are always present are mandatory, inlined messages are spread. */
 export type FieldsType<F extends Fields> = {
   [K in Exclude<RequiredKeys<F>, InlineKeys<F>>]: TypeOf<F[K]>;
 } & { [K in Exclude<keyof F, RequiredKeys<F> | InlineKeys<F>>]?: TypeOf<F[K]> } & InlineTypes<F>;
@@ -132,19 +136,24 @@ export const s = {
   map: <T>(values: Schema<T>, traits: { readonly mapType?: 'atomic' } = {}): Schema<Record<string, T>> => ({
     node: { type: 'map', values, ...traits },
   }),
-  message: <const F extends Fields>(name: string, description: string, fields: F): Schema<FieldsType<F>> => ({
-    node: { type: 'message', name, description, fields },
+  message: <const F extends Fields>(
+    name: string,
+    description: string,
+    fields: F,
+    traits: { readonly mapType?: 'atomic' } = {},
+  ): Schema<FieldsType<F>> => ({
+    node: { type: 'message', name, description, fields, ...traits },
   }),
 } as const;
 
-function field<T, R extends boolean>(
-  required: R,
-  whenAbsent: Field<T, R>['whenAbsent'],
+function field<T, Present extends boolean>(
+  required: boolean,
+  whenAbsent: Field<T, Present>['whenAbsent'],
   number: number | undefined,
   schema: Schema<T>,
   description: string,
   options: FieldOptions,
-): Field<T, R> {
+): Field<T, Present> {
   return { schema, description, required, whenAbsent, ...(number === undefined ? {} : { number }), ...options };
 }
 
@@ -168,7 +177,7 @@ export function required<T>(
   return field(true, 'error', number, schema, description, options);
 }
 
-/** Field that is always present on the wire: absent becomes the type's zero value. */
+/** Field that is always present on the wire and required in OpenAPI: absent becomes the type's zero value. */
 export function always<T>(
   number: number | undefined,
   schema: Schema<T>,
@@ -176,6 +185,32 @@ export function always<T>(
   options: FieldOptions = {},
 ): Field<T, true> {
   return field(true, 'zero', number, schema, description, options);
+}
+
+/**
+ * Struct that is part of its parent, like the `spec` of a kind: always present on the wire and in the static type (absent becomes
+ * `{}` with its own zero values and defaults), yet not required in OpenAPI.
+ */
+export function embedded<T>(
+  number: number | undefined,
+  schema: Schema<T>,
+  description: string,
+  options: FieldOptions = {},
+): Field<T, true> {
+  return field(false, 'zero', number, schema, description, options);
+}
+
+/**
+ * Field that writers may leave out and readers always find on the wire, like a `status`: absent becomes the type's zero value.
+ * Optional in the static type and in OpenAPI.
+ */
+export function filled<T>(
+  number: number | undefined,
+  schema: Schema<T>,
+  description: string,
+  options: FieldOptions = {},
+): Field<T, false> {
+  return field(false, 'zero', number, schema, description, options);
 }
 
 /** Message whose fields appear directly in the parent's JSON object. */
