@@ -35,6 +35,8 @@ export interface Strategy<T extends KubeObject = any> {
   readonly deleteReturnsObject?: boolean;
   /** True when the kind's status is its own subresource: main writes keep the stored status, status writes keep the rest. */
   readonly statusSubresource?: boolean;
+  /** With `statusSubresource`: a create keeps the status in the body, e.g. a node that registers itself. Default false: cleared. */
+  readonly keepsStatusOnCreate?: boolean;
 
   /** Defaults that depend on other fields; static defaults sit on the schema. Runs after decoding, on create, update and patch. */
   readonly default?: (object: T) => void;

@@ -40,6 +40,8 @@ export interface SubresourceCall<T extends KubeObject = KubeObject, B extends Ku
   readonly parent: ParentAccess<T>;
   readonly body: B;
   readonly dryRun: boolean;
+  /** The registry's clock at the start of the call. */
+  readonly now: Date;
 }
 
 /** What a subresource answers: an object (or Status) and the HTTP code. */
