@@ -95,6 +95,8 @@ export {
 export { type Service, ServiceHost } from './runtime/service-host.ts';
 export type { StorageAdapter } from './runtime/storage-adapter.ts';
 export { ClockToken, LoggerToken, MetricsToken, moduleOf, provide, StoreToken, type Token, token } from './runtime/tokens.ts';
+export { QueryParameters } from './scope/query-parameters.ts';
+export { parseRequestAttributes, type RequestAttributes, type ResourceVerb } from './scope/request-attributes.ts';
 export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
 export type {
   EventRepresentation,

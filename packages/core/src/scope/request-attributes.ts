@@ -1,0 +1,205 @@
+import { QueryParameters } from './query-parameters.ts';
+
+/** What a resource request wants to do; api-conventions 2.1. */
+export type ResourceVerb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection' | 'proxy';
+
+/**
+ * What a request is about. Routing, authorization, audit and metrics all read this one record, so they cannot disagree. Strings
+ * that do not apply are empty.
+ */
+export interface RequestAttributes {
+  /** As sent, upper case. */
+  readonly method: string;
+  /** The path as sent, without the query. */
+  readonly path: string;
+  readonly query: QueryParameters;
+  /**
+   * A {@link ResourceVerb}; the lower-case HTTP method for requests that are not about a resource and for methods that no
+   * resource knows.
+   */
+  readonly verb: string;
+  /** False for discovery, health and every other path outside the grammar of resources. */
+  readonly isResourceRequest: boolean;
+  readonly apiGroup: string;
+  readonly apiVersion: string;
+  /** For `namespaces/{n}` and its subresources also n. */
+  readonly namespace: string;
+  /** Lower-case plural. */
+  readonly resource: string;
+  readonly subresource: string;
+  /** Of a collection that a field selector narrows to one name: that name. */
+  readonly name: string;
+  /** True when the path itself names an object. */
+  readonly named: boolean;
+  /** True for the `/watch/` form of the path. */
+  readonly watchPath: boolean;
+  /** Decoded segments behind the subresource; only proxies have such paths. */
+  readonly remainder: readonly string[];
+  /** Why this path can name nothing at all (400); undefined for every well-formed path. */
+  readonly problem: string | undefined;
+}
+
+type Draft = { -readonly [K in keyof RequestAttributes]: RequestAttributes[K] };
+
+const nothing: readonly string[] = [];
+/** Segments behind `namespaces/{n}/` that are subresources of the namespace, not resources in it. */
+const namespaceSubresources: ReadonlySet<string> = new Set(['status', 'finalize']);
+
+/** Control characters and what would reach another place in a hierarchical key. */
+function isUnsafe(segment: string): boolean {
+  if (segment === '.' || segment === '..') return true;
+  for (let i = 0; i < segment.length; i++) {
+    const code = segment.charCodeAt(i);
+    if (code < 0x20 || code === 0x7f || code === 0x2f) return true;
+  }
+  return false;
+}
+
+/**
+ * Splits before decoding, so an encoded slash never makes a new segment. Returns the problem as text when a segment cannot be
+ * decoded or decodes to something that no name may contain.
+ */
+function splitPath(path: string): string[] | string {
+  const segments: string[] = [];
+  let start = 1;
+  for (;;) {
+    const slash = path.indexOf('/', start);
+    const raw = slash === -1 ? path.slice(start) : path.slice(start, slash);
+    let segment = raw;
+    if (raw.includes('%')) {
+      try {
+        segment = decodeURIComponent(raw);
+      } catch {
+        return `the path segment ${JSON.stringify(raw)} is not validly percent-encoded`;
+      }
+    }
+    if (isUnsafe(segment)) return `the path segment ${JSON.stringify(raw)} is not allowed`;
+    segments.push(segment);
+    if (slash === -1) return segments;
+    start = slash + 1;
+  }
+}
+
+function verbOf(method: string, named: boolean, watch: boolean): string {
+  switch (method) {
+    case 'GET':
+    case 'HEAD':
+      if (named) return 'get';
+      return watch ? 'watch' : 'list';
+    case 'POST':
+      return 'create';
+    case 'PUT':
+      return 'update';
+    case 'PATCH':
+      return 'patch';
+    case 'DELETE':
+      return named ? 'delete' : 'deletecollection';
+    default:
+      return method.toLowerCase();
+  }
+}
+
+/** The name that `metadata.name=x` asks for, '' when the selector does not pin one. Deeper checks belong to the selector's parser. */
+function selectedName(query: QueryParameters): string {
+  const selector = query.first('fieldSelector');
+  // No name needs a backslash, and a comma behind one does not separate: such a selector is not read as pinning a name.
+  if (selector === undefined || !selector.includes('metadata.name') || selector.includes('\\')) return '';
+  for (const term of selector.split(',')) {
+    const match = /^\s*metadata\.name\s*==?\s*([^\s=!\\]+)\s*$/.exec(term);
+    if (match?.[1] !== undefined) return match[1];
+  }
+  return '';
+}
+
+/** Fills `parts` when the segments follow the grammar of resources; leaves them alone otherwise. */
+function readResource(segments: readonly string[], parts: Draft): void {
+  const { method, query } = parts;
+  const grouped = segments[0] === 'apis';
+  if (!grouped && segments[0] !== 'api') return;
+  let at = grouped ? 3 : 2;
+  if (segments.length <= at) return;
+  // An empty segment (doubled or trailing slash) names nothing. For resources that includes the trailing slash: DELETE
+  // `.../pods/` with a name that happened to be empty must not become a deletion of the collection.
+  for (const segment of segments) if (segment === '') return;
+
+  let special: '' | 'watch' | 'proxy' = '';
+  if ((segments[at] === 'watch' || segments[at] === 'proxy') && segments.length > at + 1) {
+    special = segments[at] as 'watch' | 'proxy';
+    at += 1;
+  }
+  let namespace = '';
+  if (segments[at] === 'namespaces' && segments.length > at + 1) {
+    namespace = segments[at + 1] ?? '';
+    const next = segments[at + 2];
+    if (next !== undefined && !(namespaceSubresources.has(next) && segments.length === at + 3)) at += 2;
+  }
+  const name = segments[at + 1] ?? '';
+  const named = name !== '';
+  parts.isResourceRequest = true;
+  parts.apiGroup = grouped ? (segments[1] ?? '') : '';
+  parts.apiVersion = segments[grouped ? 2 : 1] ?? '';
+  parts.namespace = namespace;
+  parts.resource = segments[at] ?? '';
+  parts.name = name;
+  parts.named = named;
+  parts.subresource = segments[at + 2] ?? '';
+  if (segments.length > at + 3) parts.remainder = segments.slice(at + 3);
+  parts.watchPath = special === 'watch';
+  if (special === 'proxy') parts.verb = 'proxy';
+  else if (special === 'watch' && (method === 'GET' || method === 'HEAD')) parts.verb = 'watch';
+  else parts.verb = verbOf(method, named, !named && query.boolean('watch') === true);
+  if (!named && (parts.verb === 'list' || parts.verb === 'watch' || parts.verb === 'deletecollection')) {
+    parts.name = selectedName(query);
+  }
+}
+
+/** Path and query of a request target in origin form (`/x?y`) or absolute form (`http://host/x?y`). */
+function splitTarget(target: string): { path: string; query: string } {
+  let start = 0;
+  if (target.charCodeAt(0) !== 0x2f) {
+    const scheme = /^https?:\/\/[^/?]*/i.exec(target);
+    if (scheme === null) return { path: target, query: '' };
+    start = scheme[0].length;
+  }
+  const mark = target.indexOf('?', start);
+  const path = mark === -1 ? target.slice(start) : target.slice(start, mark);
+  return { path: path === '' ? '/' : path, query: mark === -1 ? '' : target.slice(mark + 1) };
+}
+
+/**
+ * The one parser of request paths: `/{api|apis/group}/{version}[/watch]/[namespaces/{ns}/]{resource}[/{name}[/{subresource}]]`.
+ * Costs the same whatever kinds are registered, and never throws: a path outside the grammar is not a resource request, a path that
+ * can name nothing has a `problem`.
+ *
+ * @param target the request target as received, e.g. `/api/v1/pods?watch=1`
+ */
+export function parseRequestAttributes(method: string, target: string): RequestAttributes {
+  const { path, query: queryText } = splitTarget(target);
+  const query = queryText === '' ? QueryParameters.empty : new QueryParameters(queryText);
+  const parts: Draft = {
+    method,
+    path,
+    query,
+    verb: '',
+    isResourceRequest: false,
+    apiGroup: '',
+    apiVersion: '',
+    namespace: '',
+    resource: '',
+    subresource: '',
+    name: '',
+    named: false,
+    watchPath: false,
+    remainder: nothing,
+    problem: undefined,
+  };
+  if (path.charCodeAt(0) !== 0x2f) {
+    parts.problem = `the request target ${JSON.stringify(path)} is not a path`;
+  } else {
+    const segments = splitPath(path);
+    if (typeof segments === 'string') parts.problem = segments;
+    else readResource(segments, parts);
+  }
+  if (!parts.isResourceRequest) parts.verb = method.toLowerCase();
+  return parts;
+}
