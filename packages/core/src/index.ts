@@ -12,7 +12,7 @@ export {
 } from './client/resource-client.ts';
 export { isStatusError, type QualifiedResource, StatusError, statusErrors } from './errors/status-error.ts';
 export { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from './errors/storage-error.ts';
-export { defineKind, type KindOptions, type ObjectOf } from './kind/define-kind.ts';
+export { defineKind, type KindOptions, type ObjectOf, typeMetaFields } from './kind/define-kind.ts';
 export type {
   Column,
   ColumnContext,
@@ -25,6 +25,7 @@ export type {
   StorageConversion,
   Verb,
 } from './kind/kind-definition.ts';
+export { listMetaSchema, objectMetaSchema, ownerReferenceSchema } from './kind/object-meta-schema.ts';
 export {
   always,
   embedded,
@@ -43,6 +44,7 @@ export {
   type StringTraits,
   s,
 } from './kind/schema.ts';
+export { childField, childSchema, type ListNode, type MapNode, type MessageNode, messageNode } from './kind/schema-walk.ts';
 export type { NameRule, PropagationPolicy, Strategy, StrategyContext } from './kind/strategy.ts';
 export type { ParentAccess, SubresourceAnswer, SubresourceCall, SubresourceDefinition } from './kind/subresource.ts';
 export { type FieldError, FieldErrorReason, fieldError } from './meta/field-error.ts';

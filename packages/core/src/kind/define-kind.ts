@@ -1,4 +1,5 @@
-import type { KubeObject, Scope } from '../meta/types.ts';
+import { apiVersionOf, type KubeObject, type Scope } from '../meta/types.ts';
+import { definitionProblems } from './define-kind-checks.ts';
 import type {
   Column,
   KindDefinition,
@@ -8,7 +9,11 @@ import type {
   StorageConversion,
   Verb,
 } from './kind-definition.ts';
-import type { Infer, Schema } from './schema.ts';
+import { checkMessages } from './message-check.ts';
+import { objectMetaSchema } from './object-meta-schema.ts';
+import { pluralOf } from './plural.ts';
+import { type Infer, optional, type Schema, s } from './schema.ts';
+import { messageNode } from './schema-walk.ts';
 import type { Strategy } from './strategy.ts';
 import type { SubresourceDefinition } from './subresource.ts';
 
@@ -39,8 +44,91 @@ export interface KindOptions<S extends Schema<unknown>> {
 /** Static type of an object of a kind: its schema's fields plus apiVersion, kind and metadata. */
 export type ObjectOf<S extends Schema<unknown>> = KubeObject & Infer<S>;
 
-/** Declares a kind; throws when the declaration contradicts itself. */
+const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+
+/** `kind` and `apiVersion` as every object begins; also for objects nested in others. They have no protobuf number. */
+export const typeMetaFields = {
+  kind: optional(undefined, s.string(), 'Kind of the object. Defaults to the kind that the path names.', { jsonOnly: true }),
+  apiVersion: optional(
+    undefined,
+    s.string(),
+    'Group and version of the format the object is written in. Defaults to those of the path.',
+    { jsonOnly: true },
+  ),
+} as const;
+
+const metadataField = optional(1, objectMetaSchema, 'What names the object and what is attached to it.');
+
+function wholeSchema<S extends Schema<unknown>>(own: S, where: string): Schema<ObjectOf<S>> {
+  const message = messageNode(own);
+  if (!message) throw new Error(`${where}: the schema must be a message`);
+  for (const name of ['kind', 'apiVersion', 'metadata']) {
+    if (name in message.fields) throw new Error(`${where}: the field ${name} is added by itself and must not be declared`);
+  }
+  return { node: { ...message, fields: { ...typeMetaFields, metadata: metadataField, ...message.fields } } };
+}
+
+function namesOf(kind: string, given: Partial<KindNames> = {}): KindNames {
+  const word = kind.toLowerCase();
+  return Object.freeze({
+    plural: given.plural ?? pluralOf(word),
+    singular: given.singular ?? word,
+    shortNames: Object.freeze([...(given.shortNames ?? [])]),
+    categories: Object.freeze([...(given.categories ?? [])]),
+  });
+}
+
+function selectableFieldsOf<T extends KubeObject>(
+  scope: Scope,
+  own: readonly SelectableField<T>[],
+  where: string,
+): ReadonlyMap<string, (object: T) => string> {
+  const fields = new Map<string, (object: T) => string>([['metadata.name', (object) => object.metadata?.name ?? '']]);
+  if (scope === 'Namespaced') fields.set('metadata.namespace', (object) => object.metadata?.namespace ?? '');
+  const declared = new Set<string>();
+  for (const [path, value] of own) {
+    if (declared.has(path)) throw new Error(`${where}: the selectable field ${path} is declared twice`);
+    declared.add(path);
+    fields.set(path, value);
+  }
+  return fields;
+}
+
+/**
+ * Declares a kind: completes the schema with apiVersion, kind and metadata, fills in what follows from the rest
+ * (names, verbs, list kind, protobuf form, status isolation) and freezes the result.
+ *
+ * @throws Error when the declaration contradicts itself: repeated field numbers, names that cannot stand in a path,
+ * a subresource without the field it serves, a storage kind that is not one.
+ */
 export function defineKind<const S extends Schema<unknown>>(options: KindOptions<S>): KindDefinition<ObjectOf<S>> {
-  void options;
-  throw new Error('to be written');
+  const { group, version, kind } = options;
+  const apiVersion = apiVersionOf({ group, version });
+  const where = `kind ${kind} of ${apiVersion}`;
+  const scope = options.scope ?? 'Namespaced';
+  const schema = wholeSchema(options.schema, where);
+  const subresources = options.subresources ?? [];
+  const isolated = subresources.some((subresource) => subresource.type === 'status');
+  const definition: KindDefinition<ObjectOf<S>> = {
+    group,
+    version,
+    kind,
+    apiVersion,
+    listKind: `${kind}List`,
+    scope,
+    names: namesOf(kind, options.names),
+    schema,
+    verbs: Object.freeze([...(options.verbs ?? allVerbs)].sort()),
+    strategy: Object.freeze({ ...(isolated ? { statusSubresource: true } : {}), ...options.strategy }),
+    subresources: Object.freeze([...subresources]),
+    columns: Object.freeze([...(options.columns ?? [])]),
+    ...(options.rowConditions ? { rowConditions: options.rowConditions } : {}),
+    selectableFields: selectableFieldsOf(scope, options.selectableFields ?? [], where),
+    ...(options.storage ? { storage: options.storage } : {}),
+    protobuf: checkMessages(schema).protobuf,
+    structural: options.structural ?? true,
+  };
+  const [problem] = definitionProblems(definition);
+  if (problem !== undefined) throw new Error(`${where}: ${problem}`);
+  return Object.freeze(definition);
 }

@@ -87,6 +87,8 @@ export interface Field<T, Present extends boolean> {
   /** The fields of the nested message appear directly in the parent's JSON object; in protobuf they stay nested. */
   readonly inline?: boolean;
   readonly patchStrategy?: 'retainKeys';
+  /** Exists in JSON alone, like `kind` and `apiVersion` of an object: has no number, and the message has a protobuf form all the same. */
+  readonly jsonOnly?: boolean;
 }
 
 type Fields = Readonly<Record<string, Field<unknown, boolean>>>;
@@ -105,6 +107,7 @@ export type FieldsType<F extends Fields> = {
 export interface FieldOptions {
   readonly default?: unknown;
   readonly patchStrategy?: 'retainKeys';
+  readonly jsonOnly?: boolean;
 }
 
 /** Builders of schemas. */

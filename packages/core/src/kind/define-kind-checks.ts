@@ -1,0 +1,58 @@
+import type { KindDefinition } from './kind-definition.ts';
+import { type MessageNode, messageNode } from './schema-walk.ts';
+
+const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const groupName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const kindWord = /^[A-Za-z][A-Za-z0-9]*$/;
+
+function repeated(words: readonly string[]): string | undefined {
+  return words.find((word, index) => words.indexOf(word) !== index);
+}
+
+/** Every contradiction in the words of a declaration, as texts. */
+function nameProblems(kind: KindDefinition): string[] {
+  const problems: string[] = [];
+  if (!kindWord.test(kind.kind)) problems.push('kind must be a word of letters and digits');
+  if (kind.group !== '' && !groupName.test(kind.group)) problems.push('group must be empty or a lower-case DNS name');
+  if (!dnsLabel.test(kind.version)) problems.push('version must be a lower-case word such as v1');
+  for (const word of [kind.names.plural, kind.names.singular, ...kind.names.shortNames, ...kind.names.categories]) {
+    if (!dnsLabel.test(word)) problems.push(`the name ${JSON.stringify(word)} must be a lower-case word`);
+  }
+  const verb = repeated(kind.verbs);
+  if (verb !== undefined) problems.push(`the verb ${verb} is given twice`);
+  return problems;
+}
+
+function subresourceProblems(kind: KindDefinition, message: MessageNode): string[] {
+  const problems: string[] = [];
+  const names = kind.subresources.map((subresource) => subresource.name);
+  const twice = repeated(names);
+  if (twice !== undefined) problems.push(`the subresource ${twice} is declared twice`);
+  for (const { type, name } of kind.subresources) {
+    if (!dnsLabel.test(name)) problems.push(`the subresource name ${JSON.stringify(name)} must be a lower-case word`);
+    if (type === 'status' && !('status' in message.fields)) problems.push('the status subresource needs a field status');
+    if (type === 'projection' && name === 'scale' && !('spec' in message.fields)) {
+      problems.push('the scale subresource needs a field spec');
+    }
+  }
+  if (kind.strategy.statusSubresource === true && !('status' in message.fields)) {
+    problems.push('strategy.statusSubresource needs a field status');
+  }
+  return problems;
+}
+
+function storageProblems(kind: KindDefinition): string[] {
+  const target = kind.storage?.kind;
+  if (!target) return [];
+  const problems: string[] = [];
+  if (target.storage) problems.push(`it is stored as ${target.kind}, which is itself stored as another kind`);
+  if (target.scope !== kind.scope) problems.push(`it is stored as ${target.kind}, which has another scope`);
+  return problems;
+}
+
+/** Texts of all contradictions in a finished definition; empty when there are none. */
+export function definitionProblems(kind: KindDefinition): string[] {
+  const message = messageNode(kind.schema);
+  if (!message) return ['the schema must be a message'];
+  return [...nameProblems(kind), ...subresourceProblems(kind, message), ...storageProblems(kind)];
+}

@@ -1,0 +1,63 @@
+import type { Field, Schema } from './schema.ts';
+import { type MessageNode, messageNode, reachableMessages } from './schema-walk.ts';
+
+/** Largest field number that the protobuf encoding can carry, and the range it keeps for itself. */
+const maxNumber = 2 ** 29 - 1;
+const reservedFrom = 19_000;
+const reservedTo = 19_999;
+
+const checked = new WeakMap<MessageNode, boolean>();
+
+function checkNumber(where: string, number: number, taken: Map<number, string>, field: string): void {
+  if (!Number.isInteger(number) || number < 1 || number > maxNumber || (number >= reservedFrom && number <= reservedTo)) {
+    throw new Error(`${where}: field ${field}: ${number} is no usable field number`);
+  }
+  const other = taken.get(number);
+  if (other !== undefined) throw new Error(`${where}: fields ${other} and ${field} share the number ${number}`);
+  taken.set(number, field);
+}
+
+function checkField(where: string, name: string, field: Field<unknown, boolean>): void {
+  if (name === '' || name === '__proto__') throw new Error(`${where}: ${JSON.stringify(name)} cannot be the name of a field`);
+  if (field.inline && field.schema.node.type !== 'message')
+    throw new Error(`${where}: field ${name} is inline but not a message`);
+  if (field.jsonOnly && field.number !== undefined) throw new Error(`${where}: field ${name} is for JSON alone but has a number`);
+}
+
+/** Names of a message's JSON keys, each once; an inlined field that hides another is a contradiction. */
+function checkNames(message: MessageNode, where: string, names: Set<string>): void {
+  for (const [name, field] of Object.entries(message.fields)) {
+    const inner = field.inline ? messageNode(field.schema) : undefined;
+    if (inner) checkNames(inner, where, names);
+    else if (names.has(name)) throw new Error(`${where}: an inlined message brings a second field ${name}`);
+    else names.add(name);
+  }
+}
+
+/** Checks one message by itself; true when all its fields have numbers. */
+function checkMessage(message: MessageNode): boolean {
+  const known = checked.get(message);
+  if (known !== undefined) return known;
+  const where = `message ${message.name}`;
+  const taken = new Map<number, string>();
+  let numbered = true;
+  for (const [name, field] of Object.entries(message.fields)) {
+    checkField(where, name, field);
+    if (field.number !== undefined) checkNumber(where, field.number, taken, name);
+    else if (!field.jsonOnly) numbered = false;
+  }
+  checkNames(message, where, new Set());
+  checked.set(message, numbered);
+  return numbered;
+}
+
+/**
+ * Checks every message that a schema reaches and tells whether all of them have a protobuf form.
+ *
+ * @throws Error naming message and field when numbers repeat or are out of range, or inlined names collide.
+ */
+export function checkMessages(schema: Schema<unknown>): { readonly protobuf: boolean } {
+  let protobuf = true;
+  for (const message of reachableMessages(schema)) protobuf = checkMessage(message) && protobuf;
+  return { protobuf };
+}

@@ -1,0 +1,61 @@
+import type { Field, Schema, SchemaNode } from './schema.ts';
+
+/** The message variant of {@link SchemaNode}. */
+export type MessageNode = Extract<SchemaNode, { type: 'message' }>;
+/** The list variant of {@link SchemaNode}. */
+export type ListNode = Extract<SchemaNode, { type: 'list' }>;
+/** The map variant of {@link SchemaNode}. */
+export type MapNode = Extract<SchemaNode, { type: 'map' }>;
+
+type AnyField = Field<unknown, boolean>;
+
+/** The node as a message, or undefined for every other type. */
+export function messageNode(schema: Schema<unknown>): MessageNode | undefined {
+  return schema.node.type === 'message' ? schema.node : undefined;
+}
+
+const flattened = new WeakMap<MessageNode, ReadonlyMap<string, AnyField>>();
+
+/** The fields of a message as its JSON object shows them: inlined messages are spread at their place. Computed once. */
+export function jsonFields(message: MessageNode): ReadonlyMap<string, AnyField> {
+  const known = flattened.get(message);
+  if (known) return known;
+  const fields = new Map<string, AnyField>();
+  for (const [name, field] of Object.entries(message.fields)) {
+    const inner = field.inline ? messageNode(field.schema) : undefined;
+    if (!inner) fields.set(name, field);
+    else for (const [innerName, innerField] of jsonFields(inner)) fields.set(innerName, innerField);
+  }
+  flattened.set(message, fields);
+  return fields;
+}
+
+/** The field that a JSON key of a message names, also when it comes from an inlined message. */
+export function childField(schema: Schema<unknown>, fieldName: string): AnyField | undefined {
+  const message = messageNode(schema);
+  return message ? jsonFields(message).get(fieldName) : undefined;
+}
+
+/**
+ * The schema below a JSON key: the field of a message (inlined messages are seen through), or the values of a map.
+ * `undefined` when the schema knows nothing of that key, as inside `raw` and `any`.
+ */
+export function childSchema(schema: Schema<unknown>, fieldName: string): Schema<unknown> | undefined {
+  if (schema.node.type === 'map') return schema.node.values;
+  return childField(schema, fieldName)?.schema;
+}
+
+/** Every message that a schema reaches, itself included, each once, parents first. Recursive schemas are fine. */
+export function reachableMessages(schema: Schema<unknown>): Set<MessageNode> {
+  const seen = new Set<MessageNode>();
+  const visit = (node: SchemaNode): void => {
+    if (node.type === 'list') visit(node.items.node);
+    else if (node.type === 'map') visit(node.values.node);
+    else if (node.type === 'message' && !seen.has(node)) {
+      seen.add(node);
+      for (const field of Object.values(node.fields)) visit(field.schema.node);
+    }
+  };
+  visit(schema.node);
+  return seen;
+}
