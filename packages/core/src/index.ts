@@ -100,6 +100,8 @@ export { ClockToken, LoggerToken, MetricsToken, moduleOf, provide, StoreToken, t
 export { QueryParameters } from './scope/query-parameters.ts';
 export { parseRequestAttributes, type RequestAttributes, type ResourceVerb } from './scope/request-attributes.ts';
 export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
+export { checkKey, compareKeys, maxKeyBytes, OrderedRange, orderedForm } from './storage/key-order.ts';
+export type { ChangeLog } from './storage/log-watch-stream.ts';
 export type {
   EventRepresentation,
   ListPosition,
@@ -135,4 +137,6 @@ export {
   type WriteOp,
   type WriteResult,
 } from './storage/store.ts';
+export { checkNotCompacted, throwIfAborted } from './storage/store-checks.ts';
 export { metadataOffset, type SelectableAttributes, StoredObject, spliceResourceVersion } from './storage/stored-object.ts';
+export { WatchHub } from './storage/watch-hub.ts';

@@ -9,7 +9,7 @@
  * - `EpochChanged`: the store was restored or failed over; everything known about it is void.
  * - `OutcomeUnknown`: the write may or may not have happened; never retried blindly.
  * - `Unavailable`: nothing happened; the call may be repeated.
- * - `Timeout`: a read did not finish in time; nothing happened.
+ * - `Timeout`: the call was aborted or did not finish in time; nothing happened.
  * - `TooLarge`: key or value exceeds what the store takes.
  * - `InvalidKey`: empty, too long or containing NUL.
  * - `InvalidToken`: a continue token that this server did not issue, or not for this list.

@@ -20,7 +20,8 @@
  * 13. A write whose outcome is not known fails with `OutcomeUnknown` and is never repeated by the adapter.
  * 14. An expired key disappears by an ordinary delete change, not early.
  *
- * Every method fails with `StorageError` only. Values handed in are owned by the store afterwards; values handed out
+ * Every method fails with `StorageError` only; a call whose signal is aborted before it did anything fails with `Timeout`, a
+ * write that was under way with `OutcomeUnknown`. Values handed in are owned by the store afterwards; values handed out
  * must not be changed by the caller.
  */
 
@@ -146,6 +147,10 @@ export interface Store {
 
 /** The range of all keys that begin with `prefix` (which must not be empty). */
 export function prefixRange(prefix: string): KeyRange {
-  const last = prefix.charCodeAt(prefix.length - 1);
-  return { start: prefix, end: prefix.slice(0, -1) + String.fromCharCode(last + 1) };
+  // The successor of the last code point that has one: UTF-8 order is code point order, and surrogates are no text.
+  const points = Array.from(prefix, (char) => char.codePointAt(0) ?? 0);
+  while (points.at(-1) === 0x10ffff) points.pop();
+  const last = points.pop();
+  if (last === undefined) throw new RangeError('a prefix range needs a prefix that something follows');
+  return { start: prefix, end: String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1) };
 }
