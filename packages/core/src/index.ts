@@ -100,6 +100,7 @@ export { ClockToken, LoggerToken, MetricsToken, moduleOf, provide, StoreToken, t
 export { QueryParameters } from './scope/query-parameters.ts';
 export { parseRequestAttributes, type RequestAttributes, type ResourceVerb } from './scope/request-attributes.ts';
 export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
+export { type ContinueTokenOptions, type ContinueTokens, createContinueTokens } from './storage/continue-token.ts';
 export { checkKey, compareKeys, maxKeyBytes, OrderedRange, orderedForm } from './storage/key-order.ts';
 export type { ChangeLog } from './storage/log-watch-stream.ts';
 export type {
@@ -120,6 +121,7 @@ export type {
   WatchEventType,
   WriteOptions,
 } from './storage/resource-storage.ts';
+export type { ResourceStorages } from './storage/resource-storages.ts';
 export {
   type Change,
   type Entry,

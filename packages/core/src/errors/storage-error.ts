@@ -12,7 +12,7 @@
  * - `Timeout`: the call was aborted or did not finish in time; nothing happened.
  * - `TooLarge`: key or value exceeds what the store takes.
  * - `InvalidKey`: empty, too long or containing NUL.
- * - `InvalidToken`: a continue token that this server did not issue, or not for this list.
+ * - `InvalidToken`: a continue token that this server did not issue, or (`mismatch`) issued for another list.
  * - `ExpiredToken`: a continue token whose life is over.
  * - `SlowConsumer`: a watcher fell so far behind that it must resume from history.
  * - `Corrupt`: stored bytes cannot be understood.
@@ -43,6 +43,8 @@ export interface StorageErrorDetails {
   readonly key?: string;
   /** The revision the failure is about: the compacted bound, the current revision, the conflicting modRevision. */
   readonly revision?: number;
+  /** On `InvalidToken`: the token is genuine, but belongs to a list with other parameters. */
+  readonly mismatch?: boolean;
   readonly cause?: unknown;
 }
 
@@ -53,6 +55,7 @@ export class StorageError extends Error {
   readonly code: StorageErrorCode;
   readonly key: string | undefined;
   readonly revision: number | undefined;
+  readonly mismatch: boolean;
   readonly [brand] = true;
 
   constructor(code: StorageErrorCode, message: string, details: StorageErrorDetails = {}) {
@@ -61,6 +64,7 @@ export class StorageError extends Error {
     this.code = code;
     this.key = details.key;
     this.revision = details.revision;
+    this.mismatch = details.mismatch ?? false;
   }
 }
 
