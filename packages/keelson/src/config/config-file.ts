@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { parseYaml } from '@keelson/core';
+import type { RawOptions } from './command-line.ts';
+import { optionTable } from './options.ts';
+import { suggestion } from './suggest.ts';
+import { UsageError } from './usage-error.ts';
+
+/** Reads a YAML or JSON config file. Relative paths in it are relative to the file. */
+export async function readConfigFile(path: string): Promise<RawOptions> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(path);
+  } catch (cause) {
+    throw new UsageError(`--config ${path} cannot be read: ${(cause as Error).message}`);
+  }
+  const parsed = await parseYaml(bytes).catch((cause: Error) => {
+    throw new UsageError(`--config ${path} is not valid YAML: ${cause.message}`);
+  });
+  const { value, duplicateFields } = parsed;
+  if (duplicateFields[0] !== undefined) throw new UsageError(`--config ${path} gives ${duplicateFields[0]} twice`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new UsageError(`--config ${path} must hold an object`);
+  const keys = optionTable.map((row) => row.key).filter((key) => key !== 'config');
+  for (const key of Object.keys(value)) {
+    if (!(keys as string[]).includes(key))
+      throw new UsageError(`--config ${path} has an unknown key ${key}${suggestion(key, keys)}`);
+  }
+  return withAbsolutePaths(value as Record<string, unknown>, dirname(resolve(path)));
+}
+
+function withAbsolutePaths(raw: Record<string, unknown>, base: string): RawOptions {
+  const out = { ...raw };
+  if (typeof out['data'] === 'string') out['data'] = resolve(base, out['data']);
+  const kinds = out['kinds'];
+  if (Array.isArray(kinds))
+    out['kinds'] = kinds.map((item: unknown) => (typeof item === 'string' && item.startsWith('.') ? resolve(base, item) : item));
+  return out;
+}

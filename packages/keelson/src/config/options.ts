@@ -1,0 +1,105 @@
+/** Everything `keelson serve` can be told, after all sources were merged. */
+export interface ServerOptions {
+  /** A storage URL (`memory:`, `lmdb:PATH`, ...) or an adapter by package name with its own options. */
+  readonly storage: string | AdapterChoice;
+  readonly listen: ListenAddress;
+  /** Plain HTTP without authentication, loopback only. */
+  readonly insecure: boolean;
+  /** Directory for certificates, the kubeconfig, keys and (by default) the store. */
+  readonly data: string;
+  /** Modules whose default export is a kind or a list of kinds, served beside the built-in ones. */
+  readonly kinds: readonly string[];
+  readonly logLevel: LogLevel;
+  readonly brand: { readonly vendor: string; readonly metaGroup: string };
+  /** How long a continue token of a chunked list stays valid. */
+  readonly continueTokenLifetimeMs: number;
+}
+
+export interface AdapterChoice {
+  readonly adapter: string;
+  readonly [option: string]: unknown;
+}
+
+export interface ListenAddress {
+  readonly host: string;
+  /** 0 = chosen by the operating system. */
+  readonly port: number;
+}
+
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** One option: where it may be given and what it means. The table is the source of parser, help text and reference page. */
+export interface OptionRow {
+  /** Name in the config file. */
+  readonly key: keyof ServerOptions | 'config';
+  /** Name on the command line; absent = config file only. */
+  readonly flag?: string;
+  readonly env?: string;
+  /** Word for the value in help; absent = a switch. */
+  readonly value?: string;
+  readonly repeatable?: boolean;
+  readonly default: string;
+  readonly help: string;
+}
+
+export const optionTable: readonly OptionRow[] = [
+  {
+    key: 'config',
+    flag: '--config',
+    env: 'KEELSON_CONFIG',
+    value: 'FILE',
+    default: '',
+    help: 'YAML or JSON file with the keys of this table',
+  },
+  {
+    key: 'storage',
+    flag: '--storage',
+    env: 'KEELSON_STORAGE',
+    value: 'URL',
+    default: 'lmdb: under --data',
+    help: 'memory: | lmdb:PATH | etcd://H:P[,H:P...] | postgres://...',
+  },
+  {
+    key: 'listen',
+    flag: '--listen',
+    env: 'KEELSON_LISTEN',
+    value: 'HOST:PORT',
+    default: '127.0.0.1:6443',
+    help: 'address to serve on; port 0 lets the system choose',
+  },
+  {
+    key: 'insecure',
+    flag: '--insecure',
+    env: 'KEELSON_INSECURE',
+    default: 'false',
+    help: 'plain HTTP without authentication; loopback addresses only',
+  },
+  {
+    key: 'data',
+    flag: '--data',
+    env: 'KEELSON_DATA',
+    value: 'DIR',
+    default: './.keelson',
+    help: 'certificates, kubeconfig and the embedded store',
+  },
+  {
+    key: 'kinds',
+    flag: '--kinds',
+    env: 'KEELSON_KINDS',
+    value: 'MODULE',
+    repeatable: true,
+    default: '',
+    help: 'module that exports kinds to serve beside the built-in ones',
+  },
+  {
+    key: 'logLevel',
+    flag: '--log-level',
+    env: 'KEELSON_LOG_LEVEL',
+    value: 'LEVEL',
+    default: 'info',
+    help: logLevels.join(' | '),
+  },
+  { key: 'brand', default: 'vendor: kubernetes, metaGroup: meta.k8s.io', help: 'words in media types and in the metadata group' },
+  { key: 'continueTokenLifetimeMs', default: '300000', help: 'life of a continue token in milliseconds' },
+];

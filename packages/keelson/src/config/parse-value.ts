@@ -1,0 +1,80 @@
+import { resolve } from 'node:path';
+import { type AdapterChoice, type ListenAddress, type LogLevel, logLevels, type ServerOptions } from './options.ts';
+import { suggestion } from './suggest.ts';
+import { UsageError } from './usage-error.ts';
+
+/** Turns one raw value (text from flag or environment, anything from a config file) into its option, or refuses it. */
+type ValueParser<T> = (raw: unknown, source: string) => T;
+
+const text: ValueParser<string> = (raw, source) => {
+  if (typeof raw === 'string' && raw !== '') return raw;
+  throw new UsageError(`${source} needs a non-empty text`);
+};
+
+const flag: ValueParser<boolean> = (raw, source) => {
+  if (raw === true || raw === 'true' || raw === '1') return true;
+  if (raw === false || raw === 'false' || raw === '0') return false;
+  throw new UsageError(`${source} must be true or false, not ${JSON.stringify(raw)}`);
+};
+
+const listen: ValueParser<ListenAddress> = (raw, source) => {
+  const match = /^(\[[0-9a-fA-F:.]+\]|[^:\s]+):(\d{1,5})$/.exec(text(raw, source));
+  const port = Number(match?.[2]);
+  if (match === null || port > 65_535)
+    throw new UsageError(`${source} must be HOST:PORT, e.g. 127.0.0.1:6443, not ${JSON.stringify(raw)}`);
+  return { host: (match[1] ?? '').replace(/^\[|\]$/g, ''), port };
+};
+
+const storage: ValueParser<string | AdapterChoice> = (raw, source) => {
+  if (typeof raw !== 'object' || raw === null) return text(raw, source);
+  const adapter = (raw as Record<string, unknown>)['adapter'];
+  if (typeof adapter !== 'string' || adapter === '')
+    throw new UsageError(`${source} as an object needs "adapter": the name of a package`);
+  return { ...raw, adapter };
+};
+
+const modules: ValueParser<readonly string[]> = (raw, source) => {
+  const list = Array.isArray(raw) ? raw : typeof raw === 'string' ? raw.split(',') : [raw];
+  return list.map((item) => text(item, source));
+};
+
+const logLevel: ValueParser<LogLevel> = (raw, source) => {
+  const level = logLevels.find((known) => known === raw);
+  if (level === undefined)
+    throw new UsageError(`${source} must be one of ${logLevels.join(', ')}${suggestion(String(raw), logLevels)}`);
+  return level;
+};
+
+const brand: ValueParser<ServerOptions['brand']> = (raw, source) => {
+  const {
+    vendor = 'kubernetes',
+    metaGroup = 'meta.k8s.io',
+    ...rest
+  } = (typeof raw === 'object' && raw !== null ? raw : {}) as Record<string, unknown>;
+  const unknown = Object.keys(rest)[0];
+  if (typeof raw !== 'object' || raw === null) throw new UsageError(`${source} must be an object with vendor and metaGroup`);
+  if (unknown !== undefined)
+    throw new UsageError(`${source} has no key ${unknown}${suggestion(unknown, ['vendor', 'metaGroup'])}`);
+  if (!/^[a-z0-9][a-z0-9.-]*$/.test(String(vendor)))
+    throw new UsageError(`${source}.vendor must be a media type word, not ${JSON.stringify(vendor)}`);
+  return { vendor: text(vendor, `${source}.vendor`), metaGroup: text(metaGroup, `${source}.metaGroup`) };
+};
+
+const positiveInteger: ValueParser<number> = (raw, source) => {
+  const value = Number(raw);
+  if (!Number.isSafeInteger(value) || value <= 0)
+    throw new UsageError(`${source} must be a positive whole number, not ${JSON.stringify(raw)}`);
+  return value;
+};
+
+/** Parser of each option. */
+export const valueParsers: { readonly [K in keyof ServerOptions]: ValueParser<ServerOptions[K]> } = {
+  storage,
+  listen,
+  insecure: flag,
+  data: (raw, source) => resolve(text(raw, source)),
+  kinds: modules,
+  logLevel,
+  brand,
+  continueTokenLifetimeMs: positiveInteger,
+};

@@ -1,0 +1,76 @@
+import {
+  createServer as createHttpServer,
+  type ServerOptions as HttpOptions,
+  type RequestListener,
+  type Server,
+} from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { ListenAddress } from '../config/options.ts';
+import type { Credentials } from '../tls/credentials.ts';
+
+/** A listening server. */
+export interface ListeningServer {
+  /** Without a trailing slash. */
+  readonly url: string;
+  readonly port: number;
+  /** Takes no new connections, ends idle ones, and resolves when the last one is gone; `deadlineMs` later the rest are cut. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+function create(listener: RequestListener, credentials: Credentials | undefined, options: HttpOptions): Server {
+  if (credentials === undefined) return createHttpServer(options, listener);
+  return createHttpsServer(
+    {
+      ...options,
+      cert: credentials.server.certificate,
+      key: credentials.server.key,
+      ca: credentials.authority,
+      // Who has no certificate is let in as far as the authenticator decides.
+      requestCert: true,
+      rejectUnauthorized: false,
+      minVersion: 'TLSv1.2',
+      ALPNProtocols: ['http/1.1'],
+    },
+    listener,
+  );
+}
+
+/** Serves HTTP, or HTTPS when there are credentials. Fails with the system's error when the address is taken. */
+export async function listenOn(
+  address: ListenAddress,
+  listener: RequestListener,
+  credentials: Credentials | undefined,
+  options: HttpOptions,
+): Promise<ListeningServer> {
+  const server = create(listener, credentials, options);
+  const sockets = new Set<Socket>();
+  server.on(credentials ? 'secureConnection' : 'connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address.port, address.host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const { port } = server.address() as AddressInfo;
+  const host = address.host.includes(':') ? `[${address.host}]` : address.host;
+  return {
+    url: `${credentials ? 'https' : 'http'}://${host}:${port}`,
+    port,
+    close: (deadlineMs) =>
+      new Promise((resolve) => {
+        const cut = setTimeout(() => {
+          for (const socket of sockets) socket.destroy();
+        }, deadlineMs);
+        server.close(() => {
+          clearTimeout(cut);
+          resolve();
+        });
+        server.closeIdleConnections();
+      }),
+  };
+}

@@ -1,0 +1,86 @@
+import 'reflect-metadata';
+import { webcrypto } from 'node:crypto';
+import * as x509 from '@peculiar/x509';
+
+x509.cryptoProvider.set(webcrypto);
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+
+/** A certificate and its private key, both PEM. */
+export interface KeyPair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** What a certificate is for. */
+export interface LeafRequest {
+  readonly commonName: string;
+  readonly organizations?: readonly string[];
+  readonly usage: 'server' | 'client';
+  /** DNS names and IP addresses a server answers to. */
+  readonly names?: readonly { readonly type: 'dns' | 'ip'; readonly value: string }[];
+}
+
+const dayMs = 86_400_000;
+/** Certificates are made anew at start when they are closer to their end than this. */
+export const renewBeforeMs = 30 * dayMs;
+const authorityLifeMs = 3650 * dayMs;
+const leafLifeMs = 365 * dayMs;
+/** Clocks of clients may lag behind. */
+const backdateMs = 3_600_000;
+
+async function exportKey(keys: webcrypto.CryptoKeyPair): Promise<string> {
+  const der = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey);
+  return x509.PemConverter.encode(der, 'PRIVATE KEY');
+}
+
+async function newKeys(): Promise<webcrypto.CryptoKeyPair> {
+  return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+}
+
+function validity(lifeMs: number, now: number): { notBefore: Date; notAfter: Date } {
+  return { notBefore: new Date(now - backdateMs), notAfter: new Date(now + lifeMs) };
+}
+
+/** Makes a certificate authority of its own for one data directory. */
+export async function createAuthority(now: number): Promise<KeyPair> {
+  const keys = await newKeys();
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: 'CN=keelson-ca',
+    keys,
+    signingAlgorithm: algorithm,
+    ...validity(authorityLifeMs, now),
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { certificate: certificate.toString('pem'), key: await exportKey(keys) };
+}
+
+/** Issues a server or client certificate signed by `authority`. */
+export async function issueCertificate(authority: KeyPair, request: LeafRequest, now: number): Promise<KeyPair> {
+  const issuer = new x509.X509Certificate(authority.certificate);
+  const signingKey = await webcrypto.subtle.importKey('pkcs8', x509.PemConverter.decodeFirst(authority.key), algorithm, false, [
+    'sign',
+  ]);
+  const keys = await newKeys();
+  const usage = request.usage === 'server' ? x509.ExtendedKeyUsage.serverAuth : x509.ExtendedKeyUsage.clientAuth;
+  const certificate = await x509.X509CertificateGenerator.create({
+    subject: [...(request.organizations ?? []).map((value) => ({ O: [value] })), { CN: [request.commonName] }],
+    issuer: issuer.subject,
+    publicKey: keys.publicKey,
+    signingKey,
+    signingAlgorithm: algorithm,
+    ...validity(leafLifeMs, now),
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([usage]),
+      await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
+      ...(request.names ? [new x509.SubjectAlternativeNameExtension([...request.names])] : []),
+    ],
+  });
+  return { certificate: certificate.toString('pem'), key: await exportKey(keys) };
+}

@@ -1,0 +1,103 @@
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import type { KeyPair, LeafRequest } from './authority.ts';
+
+/** Everything a server needs to identify itself and its administrator; kept in the data directory. */
+export interface Credentials {
+  readonly authority: string;
+  readonly server: KeyPair;
+  readonly admin: KeyPair;
+}
+
+const ownerOnly = 0o600;
+
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Replaces a file as a whole, readable by its owner only: a crash leaves the old one or the new one. */
+export async function writePrivateFile(path: string, content: string | Buffer): Promise<void> {
+  const temporary = `${path}.new`;
+  await writeFile(temporary, content, { mode: ownerOnly });
+  await chmod(temporary, ownerOnly);
+  await rename(temporary, path);
+}
+
+async function readPair(data: string, name: string): Promise<KeyPair | undefined> {
+  const [certificate, key] = await Promise.all([readText(join(data, `${name}.crt`)), readText(join(data, `${name}.key`))]);
+  return certificate === undefined || key === undefined ? undefined : { certificate, key };
+}
+
+async function writePair(data: string, name: string, pair: KeyPair): Promise<void> {
+  await writePrivateFile(join(data, `${name}.key`), pair.key);
+  await writePrivateFile(join(data, `${name}.crt`), pair.certificate);
+}
+
+/** True when the pair is of this authority, covers every name asked for and does not end soon. */
+function stillGood(pair: KeyPair, authority: X509Certificate, request: LeafRequest, now: number, marginMs: number): boolean {
+  const certificate = new X509Certificate(pair.certificate);
+  const covers = (request.names ?? []).every(({ type, value }) =>
+    type === 'ip' ? certificate.checkIP(value) : certificate.checkHost(value),
+  );
+  return certificate.verify(authority.publicKey) && covers && Date.parse(certificate.validTo) - now > marginMs;
+}
+
+function namesFor(host: string): LeafRequest['names'] {
+  const fixed = [
+    { type: 'dns' as const, value: 'localhost' },
+    { type: 'dns' as const, value: 'kubernetes' },
+    { type: 'dns' as const, value: 'kubernetes.default.svc' },
+    { type: 'ip' as const, value: '127.0.0.1' },
+    { type: 'ip' as const, value: '::1' },
+  ];
+  const wildcard = host === '0.0.0.0' || host === '::';
+  if (wildcard || fixed.some(({ value }) => value === host)) return fixed;
+  return [...fixed, { type: isIP(host) ? 'ip' : 'dns', value: host }];
+}
+
+/** Loads the credentials of a data directory, making or renewing what is missing, foreign or about to end. */
+export async function loadCredentials(data: string, host: string, now: number): Promise<Credentials> {
+  await mkdir(data, { recursive: true, mode: 0o700 });
+  const { createAuthority, issueCertificate, renewBeforeMs } = await import('./authority.ts');
+  let authority = await readPair(data, 'ca');
+  if (authority === undefined || Date.parse(new X509Certificate(authority.certificate).validTo) - now < renewBeforeMs) {
+    authority = await createAuthority(now);
+    await writePair(data, 'ca', authority);
+  }
+  const root = new X509Certificate(authority.certificate);
+  const leaf = async (name: string, request: LeafRequest): Promise<KeyPair> => {
+    const existing = await readPair(data, name);
+    if (existing !== undefined && stillGood(existing, root, request, now, renewBeforeMs)) return existing;
+    const pair = await issueCertificate(authority, request, now);
+    await writePair(data, name, pair);
+    return pair;
+  };
+  return {
+    authority: authority.certificate,
+    server: await leaf('server', { commonName: 'keelson-server', usage: 'server', ...optionalNames(host) }),
+    admin: await leaf('admin', { commonName: 'kubernetes-admin', organizations: ['system:masters'], usage: 'client' }),
+  };
+}
+
+function optionalNames(host: string): Pick<LeafRequest, 'names'> {
+  const names = namesFor(host);
+  return names === undefined ? {} : { names };
+}
+
+/** The data directory's secret for signing continue tokens, made once. */
+export async function loadTokenSecret(data: string): Promise<Buffer> {
+  await mkdir(data, { recursive: true, mode: 0o700 });
+  const path = join(data, 'token.key');
+  const existing = await readText(path);
+  if (existing !== undefined && /^[0-9a-f]{64}\s*$/.test(existing)) return Buffer.from(existing.trim(), 'hex');
+  const secret = randomBytes(32);
+  await writePrivateFile(path, `${secret.toString('hex')}\n`);
+  return secret;
+}

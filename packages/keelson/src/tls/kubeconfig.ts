@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import { type Credentials, writePrivateFile } from './credentials.ts';
+
+/** Where clients find the server, and with which credentials; `credentials` undefined = plain HTTP. */
+export interface KubeconfigOptions {
+  readonly url: string;
+  readonly credentials: Credentials | undefined;
+}
+
+const base64 = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
+
+/** A client config with one cluster, one user and one context, as JSON (which is YAML). */
+export function kubeconfigText({ url, credentials }: KubeconfigOptions): string {
+  const cluster = { server: url, ...(credentials ? { 'certificate-authority-data': base64(credentials.authority) } : {}) };
+  const user = credentials
+    ? { 'client-certificate-data': base64(credentials.admin.certificate), 'client-key-data': base64(credentials.admin.key) }
+    : {};
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'keelson', cluster }],
+    users: [{ name: 'admin', user }],
+    contexts: [{ name: 'keelson', context: { cluster: 'keelson', user: 'admin' } }],
+    'current-context': 'keelson',
+  };
+  return `${JSON.stringify(config, null, 2)}\n`;
+}
+
+/** Writes `DATA/kubeconfig`, readable by its owner only, and returns its path. */
+export async function writeKubeconfig(data: string, options: KubeconfigOptions): Promise<string> {
+  const path = join(data, 'kubeconfig');
+  await writePrivateFile(path, kubeconfigText(options));
+  return path;
+}

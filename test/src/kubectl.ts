@@ -1,0 +1,143 @@
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cleanEnvironment } from './keelson-process.ts';
+
+const buildFolder = fileURLToPath(new URL('../../tools/kubectl', import.meta.url));
+const cacheFolder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'keelson-test');
+
+const works = (command: string): boolean => spawnSync(command, ['version', '--client'], { stdio: 'ignore' }).status === 0;
+
+/** Compiles kubectl from its published modules, once per machine; undefined where there is no Go. */
+function buildKubectl(): string | undefined {
+  const target = join(cacheFolder, 'kubectl-1.32.4');
+  if (existsSync(target)) return target;
+  if (spawnSync('go', ['version'], { stdio: 'ignore' }).status !== 0) return undefined;
+  mkdirSync(cacheFolder, { recursive: true });
+  const built = spawnSync('go', ['build', '-o', target, '.'], {
+    cwd: buildFolder,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    timeout: 900_000,
+  });
+  return built.status === 0 ? target : undefined;
+}
+
+/**
+ * A kubectl of 1.2x or newer: the one named by KEELSON_TEST_KUBECTL, the one on the PATH, or one built from its Go modules.
+ * Undefined when none can be had; in CI that is an error, because a suite that silently shrinks proves nothing.
+ */
+export function findKubectl(): string | undefined {
+  const named = process.env['KEELSON_TEST_KUBECTL'];
+  const found = named ?? (works('kubectl') ? 'kubectl' : buildKubectl());
+  if (found === undefined && process.env['CI'] !== undefined) {
+    throw new Error('no kubectl: put one on the PATH, name one in KEELSON_TEST_KUBECTL, or install Go so that it can be built');
+  }
+  return found;
+}
+
+export interface KubectlResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A kubectl bound to one kubeconfig, with a home directory of its own. */
+export class Kubectl {
+  readonly #command: string;
+  readonly #kubeconfig: string;
+  readonly #home: string;
+
+  constructor(command: string, kubeconfig: string, home: string) {
+    this.#command = command;
+    this.#kubeconfig = kubeconfig;
+    this.#home = home;
+  }
+
+  /** Runs one command and returns what it printed, whatever its exit code. */
+  try(
+    args: readonly string[],
+    options: { readonly input?: string; readonly env?: Readonly<Record<string, string>> } = {},
+  ): Promise<KubectlResult> {
+    return new Promise((resolve) => {
+      const child = execFile(
+        this.#command,
+        ['--kubeconfig', this.#kubeconfig, ...args],
+        { env: this.#env(options.env), timeout: 60_000, maxBuffer: 64 * 1024 * 1024 },
+        (error, stdout, stderr) =>
+          resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1, stdout, stderr }),
+      );
+      child.stdin?.end(options.input ?? '');
+    });
+  }
+
+  /** Runs one command that must succeed; returns its stdout. */
+  async run(
+    args: readonly string[],
+    options: { readonly input?: string; readonly env?: Readonly<Record<string, string>> } = {},
+  ): Promise<string> {
+    const { code, stdout, stderr } = await this.try(args, options);
+    if (code !== 0) throw new Error(`kubectl ${args.join(' ')} ended with ${code}\n${stdout}${stderr}`);
+    return stdout;
+  }
+
+  /** Runs one command with `-o json` and parses the answer. */
+  async json<T = Record<string, unknown>>(args: readonly string[]): Promise<T> {
+    return JSON.parse(await this.run([...args, '-o', 'json'])) as T;
+  }
+
+  /** Starts a command that goes on, such as `get -w`; lines arrive in `lines`, `waitFor` resolves when one matches. */
+  follow(args: readonly string[]): FollowedCommand {
+    return new FollowedCommand(
+      spawn(this.#command, ['--kubeconfig', this.#kubeconfig, ...args], { env: this.#env(), stdio: ['ignore', 'pipe', 'pipe'] }),
+    );
+  }
+
+  #env(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
+    return cleanEnvironment({ HOME: this.#home, ...extra });
+  }
+}
+
+/** A running command whose output is read line by line. */
+export class FollowedCommand {
+  readonly lines: string[] = [];
+  readonly #child: ChildProcess;
+  #partial = '';
+  #onLine: () => void = () => {};
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    child.stdout?.on('data', (chunk) => {
+      const parts = (this.#partial + String(chunk)).split('\n');
+      this.#partial = parts.pop() ?? '';
+      this.lines.push(...parts);
+      this.#onLine();
+    });
+  }
+
+  /** Resolves with the first line that matches, already seen or yet to come. */
+  async waitFor(pattern: RegExp, timeoutMs = 20_000): Promise<string> {
+    const deadline = Date.now() + timeoutMs;
+    for (;;) {
+      const line = this.lines.find((candidate) => pattern.test(candidate));
+      if (line !== undefined) return line;
+      const left = deadline - Date.now();
+      if (left <= 0) throw new Error(`no line matches ${String(pattern)} in:\n${this.lines.join('\n')}`);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, left);
+        this.#onLine = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const gone = new Promise((resolve) => this.#child.once('exit', resolve));
+    this.#child.kill('SIGTERM');
+    await gone;
+  }
+}

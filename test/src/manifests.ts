@@ -1,0 +1,52 @@
+import { fileURLToPath } from 'node:url';
+
+/** The guestbook's manifests, a folder for `kubectl -f`. */
+export const guestbookFolder = fileURLToPath(new URL('../../../examples/guestbook/manifests', import.meta.url));
+
+const template = (app: string) => ({
+  metadata: { labels: { app } },
+  spec: { containers: [{ name: 'main', image: 'main:1.0' }] },
+});
+
+/** One small manifest per kind of the specification, all of the same name. */
+export function manifestsOf(name: string): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
+  const metadata = { name, labels: { app: name } };
+  return {
+    configmaps: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { key: 'value' } },
+    events: {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata,
+      involvedObject: { apiVersion: 'v1', kind: 'Pod', name: 'some-pod' },
+      reason: 'Tested',
+      message: 'an event',
+      type: 'Normal',
+    },
+    secrets: { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { password: 'hidden' } },
+    services: { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: { app: name }, ports: [{ port: 80 }] } },
+    'daemonsets.extensions': {
+      apiVersion: 'extensions/v1beta1',
+      kind: 'DaemonSet',
+      metadata,
+      spec: { template: template(name) },
+    },
+    'deployments.extensions': {
+      apiVersion: 'extensions/v1beta1',
+      kind: 'Deployment',
+      metadata,
+      spec: { replicas: 2, template: template(name) },
+    },
+    'ingresses.extensions': {
+      apiVersion: 'extensions/v1beta1',
+      kind: 'Ingress',
+      metadata,
+      spec: { backend: { serviceName: name, servicePort: 80 } },
+    },
+    'replicasets.extensions': {
+      apiVersion: 'extensions/v1beta1',
+      kind: 'ReplicaSet',
+      metadata,
+      spec: { replicas: 2, template: template(name) },
+    },
+  };
+}
