@@ -1,0 +1,38 @@
+export {
+  type DaemonSet,
+  type DaemonSetCondition,
+  DaemonSetConditionSchema,
+  DaemonSetSchema,
+  type DaemonSetSpec,
+  DaemonSetSpecSchema,
+  type DaemonSetStatus,
+  DaemonSetStatusSchema,
+  type DaemonSetUpdateStrategy,
+  DaemonSetUpdateStrategySchema,
+  type RollingUpdateDaemonSet,
+  RollingUpdateDaemonSetSchema,
+} from './daemon-set.ts';
+export {
+  type Deployment,
+  type DeploymentCondition,
+  DeploymentConditionSchema,
+  DeploymentSchema,
+  type DeploymentSpec,
+  DeploymentSpecSchema,
+  type DeploymentStatus,
+  DeploymentStatusSchema,
+  type DeploymentStrategy,
+  DeploymentStrategySchema,
+  type RollingUpdateDeployment,
+  RollingUpdateDeploymentSchema,
+} from './deployment.ts';
+export {
+  type ReplicaSet,
+  type ReplicaSetCondition,
+  ReplicaSetConditionSchema,
+  ReplicaSetSchema,
+  type ReplicaSetSpec,
+  ReplicaSetSpecSchema,
+  type ReplicaSetStatus,
+  ReplicaSetStatusSchema,
+} from './replica-set.ts';

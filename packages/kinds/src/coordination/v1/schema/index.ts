@@ -1,0 +1,1 @@
+export { type Lease, LeaseSchema, type LeaseSpec, LeaseSpecSchema } from './lease.ts';

@@ -1,0 +1,93 @@
+import { always, type Infer, optional, type Schema, s } from '@keelson/core';
+import { LabelSelectorSchema } from '../../../meta/v1/schema/label-selector.ts';
+import { NodeSelectorSchema, NodeSelectorTermSchema } from './node-selector.ts';
+
+const preferredSchedulingTerm = s.message('k8s.io.api.core.v1.PreferredSchedulingTerm', 'A wish about the node.', {
+  weight: always(1, s.int32(), 'Importance, 1 to 100.'),
+  preference: always(2, NodeSelectorTermSchema, 'Conditions on the node.'),
+});
+export interface PreferredSchedulingTerm extends Infer<typeof preferredSchedulingTerm> {}
+export const PreferredSchedulingTermSchema: Schema<PreferredSchedulingTerm> = preferredSchedulingTerm;
+
+const nodeAffinity = s.message('k8s.io.api.core.v1.NodeAffinity', 'Rules about the node a pod runs on.', {
+  requiredDuringSchedulingIgnoredDuringExecution: optional(
+    1,
+    NodeSelectorSchema,
+    'What the node must fulfil when the pod is placed.',
+  ),
+  preferredDuringSchedulingIgnoredDuringExecution: optional(
+    2,
+    s.list(PreferredSchedulingTermSchema, { listType: 'atomic' }),
+    'What is preferred; the sum of the fulfilled weights decides.',
+  ),
+});
+export interface NodeAffinity extends Infer<typeof nodeAffinity> {}
+export const NodeAffinitySchema: Schema<NodeAffinity> = nodeAffinity;
+
+const podAffinityTerm = s.message('k8s.io.api.core.v1.PodAffinityTerm', 'A set of pods, and what counts as one place.', {
+  labelSelector: optional(1, LabelSelectorSchema, 'Labels of the pods; unset picks none.'),
+  namespaces: optional(
+    2,
+    s.list(s.string(), { listType: 'atomic' }),
+    "Namespaces of the pods, in addition to namespaceSelector; if both are unset, the pod's own.",
+  ),
+  topologyKey: always(3, s.string(), 'Node label: nodes with the same value are one place.'),
+  namespaceSelector: optional(4, LabelSelectorSchema, 'Labels of the namespaces of the pods; the empty selector picks all.'),
+  matchLabelKeys: optional(
+    5,
+    s.list(s.string(), { listType: 'atomic' }),
+    'Keys whose values are taken from the pod to be placed and added to the selector as In.',
+  ),
+  mismatchLabelKeys: optional(
+    6,
+    s.list(s.string(), { listType: 'atomic' }),
+    'Keys whose values are taken from the pod to be placed and added to the selector as NotIn.',
+  ),
+});
+export interface PodAffinityTerm extends Infer<typeof podAffinityTerm> {}
+export const PodAffinityTermSchema: Schema<PodAffinityTerm> = podAffinityTerm;
+
+const weightedPodAffinityTerm = s.message('k8s.io.api.core.v1.WeightedPodAffinityTerm', 'A wish about neighbouring pods.', {
+  weight: always(1, s.int32(), 'Importance, 1 to 100.'),
+  podAffinityTerm: always(2, PodAffinityTermSchema, 'The pods and the place.'),
+});
+export interface WeightedPodAffinityTerm extends Infer<typeof weightedPodAffinityTerm> {}
+export const WeightedPodAffinityTermSchema: Schema<WeightedPodAffinityTerm> = weightedPodAffinityTerm;
+
+const podAffinity = s.message('k8s.io.api.core.v1.PodAffinity', 'Which pods this one shall run beside.', {
+  requiredDuringSchedulingIgnoredDuringExecution: optional(
+    1,
+    s.list(PodAffinityTermSchema, { listType: 'atomic' }),
+    'Places that must already hold such pods.',
+  ),
+  preferredDuringSchedulingIgnoredDuringExecution: optional(
+    2,
+    s.list(WeightedPodAffinityTermSchema, { listType: 'atomic' }),
+    'Places that are preferred because they hold such pods.',
+  ),
+});
+export interface PodAffinity extends Infer<typeof podAffinity> {}
+export const PodAffinitySchema: Schema<PodAffinity> = podAffinity;
+
+const podAntiAffinity = s.message('k8s.io.api.core.v1.PodAntiAffinity', 'Which pods this one shall keep away from.', {
+  requiredDuringSchedulingIgnoredDuringExecution: optional(
+    1,
+    s.list(PodAffinityTermSchema, { listType: 'atomic' }),
+    'Places that must not hold such pods.',
+  ),
+  preferredDuringSchedulingIgnoredDuringExecution: optional(
+    2,
+    s.list(WeightedPodAffinityTermSchema, { listType: 'atomic' }),
+    'Places that are avoided because they hold such pods.',
+  ),
+});
+export interface PodAntiAffinity extends Infer<typeof podAntiAffinity> {}
+export const PodAntiAffinitySchema: Schema<PodAntiAffinity> = podAntiAffinity;
+
+const affinity = s.message('k8s.io.api.core.v1.Affinity', 'Rules about where a pod may run.', {
+  nodeAffinity: optional(1, NodeAffinitySchema, 'Rules about the node.'),
+  podAffinity: optional(2, PodAffinitySchema, 'Pods to be near to.'),
+  podAntiAffinity: optional(3, PodAntiAffinitySchema, 'Pods to keep away from.'),
+});
+export interface Affinity extends Infer<typeof affinity> {}
+export const AffinitySchema: Schema<Affinity> = affinity;

@@ -1,0 +1,40 @@
+import { always, type Infer, optional, type Schema, s } from '@keelson/core';
+
+const nodeSelectorRequirement = s.message('k8s.io.api.core.v1.NodeSelectorRequirement', 'One condition on a node.', {
+  key: always(1, s.string(), 'Label key, or field name, that the condition looks at.'),
+  operator: always(2, s.string(), 'In, NotIn, Exists, DoesNotExist, Gt or Lt.'),
+  values: optional(
+    3,
+    s.list(s.string(), { listType: 'atomic' }),
+    'Values to compare with: none for Exists and DoesNotExist, one integer for Gt and Lt.',
+  ),
+});
+export interface NodeSelectorRequirement extends Infer<typeof nodeSelectorRequirement> {}
+export const NodeSelectorRequirementSchema: Schema<NodeSelectorRequirement> = nodeSelectorRequirement;
+
+const nodeSelectorTerm = s.message(
+  'k8s.io.api.core.v1.NodeSelectorTerm',
+  'Conditions that must all hold; an empty term fits no node.',
+  {
+    matchExpressions: optional(1, s.list(NodeSelectorRequirementSchema, { listType: 'atomic' }), 'Conditions on labels.'),
+    matchFields: optional(
+      2,
+      s.list(NodeSelectorRequirementSchema, { listType: 'atomic' }),
+      'Conditions on fields, of which only metadata.name is known.',
+    ),
+  },
+  { mapType: 'atomic' },
+);
+export interface NodeSelectorTerm extends Infer<typeof nodeSelectorTerm> {}
+export const NodeSelectorTermSchema: Schema<NodeSelectorTerm> = nodeSelectorTerm;
+
+const nodeSelector = s.message(
+  'k8s.io.api.core.v1.NodeSelector',
+  'Alternatives of which one must fit.',
+  {
+    nodeSelectorTerms: always(1, s.list(NodeSelectorTermSchema, { listType: 'atomic' }), 'The alternatives, at least one.'),
+  },
+  { mapType: 'atomic' },
+);
+export interface NodeSelector extends Infer<typeof nodeSelector> {}
+export const NodeSelectorSchema: Schema<NodeSelector> = nodeSelector;

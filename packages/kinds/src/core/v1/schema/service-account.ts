@@ -1,0 +1,14 @@
+import { type Infer, type KubeObject, optional, type Schema, s } from '@keelson/core';
+import { LocalObjectReferenceSchema, ObjectReferenceSchema } from './references.ts';
+
+const serviceAccount = s.message('k8s.io.api.core.v1.ServiceAccount', 'An identity for the processes in pods.', {
+  secrets: optional(2, s.listByKey(ObjectReferenceSchema, 'name'), 'Secrets that pods of this account may use.'),
+  imagePullSecrets: optional(
+    3,
+    s.list(LocalObjectReferenceSchema, { listType: 'atomic' }),
+    'Secrets for pulling images, given to pods of this account.',
+  ),
+  automountServiceAccountToken: optional(4, s.bool(), 'False keeps the token out of pods unless they ask for it.'),
+});
+export interface ServiceAccount extends KubeObject, Infer<typeof serviceAccount> {}
+export const ServiceAccountSchema: Schema<ServiceAccount> = serviceAccount;

@@ -1,0 +1,14 @@
+import { type Infer, type KubeObject, objectMetaSchema, optional, type Schema, s, typeMetaFields } from '@keelson/core';
+import { DeleteOptionsSchema } from '../../../meta/v1/schema/delete-options.ts';
+
+const eviction = s.message(
+  'k8s.io.api.policy.v1.Eviction',
+  'Asks for a pod to be evicted from its node, with regard to disruption budgets.',
+  {
+    ...typeMetaFields,
+    metadata: optional(1, objectMetaSchema, 'Name and namespace of the object that is meant.'),
+    deleteOptions: optional(2, DeleteOptionsSchema, 'How the pod is to be deleted.'),
+  },
+);
+export interface Eviction extends KubeObject, Infer<typeof eviction> {}
+export const EvictionSchema: Schema<Eviction> = eviction;

@@ -1,0 +1,1 @@
+export { type Eviction, EvictionSchema } from './eviction.ts';
