@@ -1,0 +1,31 @@
+import { ClockToken, type Infer, moduleOf, optional, provide, type StorageAdapter, StoreToken, s } from '@keelson/core';
+import { MemoryStore } from './memory-store.ts';
+
+const historySchema = s.message('keelson.storage.memory.History', 'What is kept for readers and watchers of the past.', {
+  minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
+  minAgeMs: optional(undefined, s.int64({ minimum: 0 }), 'At least changes this young, in milliseconds; default 300000.'),
+});
+
+const optionsSchema = s.message('keelson.storage.memory.Options', 'A store in memory, gone with the process.', {
+  history: optional(undefined, historySchema, 'The history window.'),
+});
+
+/** Options of the adapter in a config file. */
+export type MemoryAdapterOptions = Infer<typeof optionsSchema>;
+
+/** The adapter behind `--storage memory:`. */
+export const memoryAdapter: StorageAdapter<MemoryAdapterOptions> = {
+  name: 'memory',
+  optionsSchema,
+  parseUrl(url) {
+    if (url !== '') throw new Error(`memory: takes nothing after the colon, got ${JSON.stringify(url)}`);
+    return {};
+  },
+  module: (options) =>
+    moduleOf((bind) => {
+      provide(bind, StoreToken, [ClockToken], (clock) => {
+        const { history } = options;
+        return new MemoryStore(history === undefined ? { clock } : { clock, history });
+      });
+    }),
+};

@@ -1,0 +1,52 @@
+import type { Change, Entry, Key, Revision } from '@keelson/core';
+
+/**
+ * One change of one key. The versions of a key form a chain to older ones, as far back as history is kept; the newest is in
+ * the index.
+ */
+export class Version {
+  readonly key: Key;
+  /** `key` in the form whose code-unit order is key order. */
+  readonly ordered: string;
+  readonly revision: Revision;
+  /** The state from this revision on; undefined after a delete. */
+  readonly entry: Entry | undefined;
+  /** The version before; cut when this revision leaves history, for then nobody can ask for what was before it. */
+  before: Version | undefined;
+  /** Monotonic milliseconds. */
+  readonly at: number;
+  #plain: Change | undefined;
+  #full: Change | undefined;
+
+  constructor(key: Key, ordered: string, revision: Revision, entry: Entry | undefined, before: Version | undefined, at: number) {
+    this.key = key;
+    this.ordered = ordered;
+    this.revision = revision;
+    this.entry = entry;
+    this.before = before;
+    this.at = at;
+  }
+
+  /** The change as watchers get it; one object for all of them. */
+  change(prevValue: boolean): Change {
+    const prev = this.before?.entry;
+    if (!prevValue || prev === undefined) {
+      this.#plain ??= { type: this.#type(), revision: this.revision, key: this.key, entry: this.entry };
+      return this.#plain;
+    }
+    this.#full ??= { type: this.#type(), revision: this.revision, key: this.key, entry: this.entry, prev };
+    return this.#full;
+  }
+
+  /** Lets go of everything that history alone needs. */
+  leaveHistory(): void {
+    this.before = undefined;
+    this.#plain = undefined;
+    this.#full = undefined;
+  }
+
+  #type(): Change['type'] {
+    if (this.entry === undefined) return 'delete';
+    return this.before?.entry === undefined ? 'create' : 'update';
+  }
+}
