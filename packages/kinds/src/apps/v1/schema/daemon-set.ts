@@ -49,7 +49,7 @@ const daemonSetStatus = s.message('k8s.io.api.apps.v1.DaemonSetStatus', 'Observe
   numberMisscheduled: always(2, s.int32(), 'Nodes that have a pod and should not.'),
   desiredNumberScheduled: always(3, s.int32(), 'Nodes that should have a pod.'),
   numberReady: always(4, s.int32(), 'Nodes that should have a pod and whose pod is ready.'),
-  observedGeneration: optional(5, s.int64(), 'metadata.generation that the controller has seen.'),
+  observedGeneration: optional(5, s.int64(), 'The metadata.generation that the controller has seen.'),
   updatedNumberScheduled: optional(6, s.int32(), 'Nodes whose pod is of the present template.'),
   numberAvailable: optional(7, s.int32(), 'Nodes whose pod has been ready for minReadySeconds.'),
   numberUnavailable: optional(8, s.int32(), 'Nodes that should have an available pod and have not.'),

@@ -49,7 +49,7 @@ export interface DeploymentCondition extends Infer<typeof deploymentCondition> {
 export const DeploymentConditionSchema: Schema<DeploymentCondition> = deploymentCondition;
 
 const deploymentStatus = s.message('k8s.io.api.apps.v1.DeploymentStatus', 'Observed state of a deployment.', {
-  observedGeneration: optional(1, s.int64(), 'metadata.generation that the controller has seen.'),
+  observedGeneration: optional(1, s.int64(), 'The metadata.generation that the controller has seen.'),
   replicas: optional(2, s.int32(), 'Pods that are there, old and new, without terminating ones.'),
   updatedReplicas: optional(3, s.int32(), 'Pods of the present template.'),
   readyReplicas: optional(7, s.int32(), 'Pods that are ready.'),

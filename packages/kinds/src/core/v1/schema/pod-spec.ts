@@ -15,7 +15,7 @@ import { PodSecurityContextSchema } from './security-context.ts';
 import { VolumeSchema } from './volumes.ts';
 
 const podOS = s.message('k8s.io.api.core.v1.PodOS', 'Operating system of a pod.', {
-  name: always(1, s.string(), 'linux or windows.'),
+  name: always(1, s.string(), 'Either linux or windows.'),
 });
 export interface PodOS extends Infer<typeof podOS> {}
 export const PodOSSchema: Schema<PodOS> = podOS;

@@ -4,7 +4,7 @@ import { ResourceRequirementsSchema } from './resources.ts';
 
 const podCondition = s.message('k8s.io.api.core.v1.PodCondition', 'One observed aspect of a pod.', {
   type: always(1, s.string(), 'Name of the aspect: PodScheduled, Initialized, ContainersReady, Ready and others.'),
-  observedGeneration: optional(7, s.int64(), 'metadata.generation that the observation is about.'),
+  observedGeneration: optional(7, s.int64(), 'The metadata.generation that the observation is about.'),
   status: always(2, s.string(), 'True, False or Unknown.'),
   lastProbeTime: optional(3, s.time(), 'When it was last looked at.'),
   lastTransitionTime: optional(4, s.time(), 'When status last changed.'),
@@ -78,7 +78,7 @@ export const NodeAllocatableResourceClaimStatusSchema: Schema<NodeAllocatableRes
   nodeAllocatableResourceClaimStatus;
 
 const podStatus = s.message('k8s.io.api.core.v1.PodStatus', 'Observed state of a pod.', {
-  observedGeneration: optional(17, s.int64(), 'metadata.generation that the status is about.'),
+  observedGeneration: optional(17, s.int64(), 'The metadata.generation that the status is about.'),
   phase: optional(1, s.string(), 'Pending, Running, Succeeded, Failed or Unknown.'),
   conditions: optional(2, s.listByKey(PodConditionSchema, 'type'), 'Latest observations.'),
   message: optional(3, s.string(), 'Text for people about why it is in this state.'),

@@ -41,7 +41,7 @@ const grpcAction = s.message('k8s.io.api.core.v1.GRPCAction', 'A call of the gRP
 export interface GRPCAction extends Infer<typeof grpcAction> {}
 export const GRPCActionSchema: Schema<GRPCAction> = grpcAction;
 
-const sleepAction = s.message('k8s.io.api.core.v1.SleepAction', 'A pause.', {
+const sleepAction = s.message('k8s.io.api.core.v1.SleepAction', 'A pause of fixed length.', {
   seconds: always(1, s.int64(), 'Length in seconds.'),
 });
 export interface SleepAction extends Infer<typeof sleepAction> {}

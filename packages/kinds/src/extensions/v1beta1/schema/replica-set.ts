@@ -31,7 +31,7 @@ const replicaSetStatus = s.message('k8s.io.api.extensions.v1beta1.ReplicaSetStat
   readyReplicas: optional(4, s.int32(), 'Pods that are ready.'),
   availableReplicas: optional(5, s.int32(), 'Pods that have been ready for minReadySeconds.'),
   terminatingReplicas: optional(7, s.int32(), 'Pods that are ending.'),
-  observedGeneration: optional(3, s.int64(), 'metadata.generation that the controller has seen.'),
+  observedGeneration: optional(3, s.int64(), 'The metadata.generation that the controller has seen.'),
   conditions: optional(6, s.listByKey(ReplicaSetConditionSchema, 'type'), 'Latest observations.'),
 });
 export interface ReplicaSetStatus extends Infer<typeof replicaSetStatus> {}

@@ -19,7 +19,7 @@ export const ScaleSpecSchema: Schema<ScaleSpec> = scaleSpec;
 
 const scaleStatus = s.message('k8s.io.api.extensions.v1beta1.ScaleStatus', 'Present size.', {
   replicas: always(1, s.int32(), 'How many pods there are.'),
-  selector: optional(2, s.map(s.string()), 'Labels of the counted pods, as a map.'),
+  selector: optional(2, s.map(s.string(), { mapType: 'atomic' }), 'Labels of the counted pods, as a map.'),
   targetSelector: optional(
     3,
     s.string(),
