@@ -12,6 +12,7 @@ export {
 } from './client/resource-client.ts';
 export { isStatusError, type QualifiedResource, StatusError, statusErrors } from './errors/status-error.ts';
 export { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from './errors/storage-error.ts';
+export { type Decoded, type Decoder, DecodeTypeError, decoderOf, isDecodeTypeError } from './kind/decoder.ts';
 export { defineKind, type KindOptions, type ObjectOf, typeMetaFields } from './kind/define-kind.ts';
 export type {
   Column,
@@ -47,6 +48,7 @@ export {
 export { childField, childSchema, type ListNode, type MapNode, type MessageNode, messageNode } from './kind/schema-walk.ts';
 export type { NameRule, PropagationPolicy, Strategy, StrategyContext } from './kind/strategy.ts';
 export type { ParentAccess, SubresourceAnswer, SubresourceCall, SubresourceDefinition } from './kind/subresource.ts';
+export { zeroValue } from './kind/zero-value.ts';
 export { type FieldError, FieldErrorReason, fieldError } from './meta/field-error.ts';
 export { internalContext, type RequestContext, systemUser, type UserInfo } from './meta/request-context.ts';
 export { type Status, type StatusCause, type StatusDetails, StatusReason } from './meta/status.ts';
