@@ -1,0 +1,85 @@
+import { isJsonObject } from './json-value.ts';
+import { patchDirective } from './merge-directives.ts';
+import { mergeKeyOf } from './merge-list.ts';
+import { PatchError } from './patch-error.ts';
+
+/**
+ * Brings a merged list into the order that `$setElementOrder` asks for. The items it names come in its order. Items that only the
+ * server has stay in their own order and before every named item that stood behind them in `original`; an item new to
+ * the list does not hold them up. Both sequences keep their inner order whatever happens.
+ */
+export function orderElements(
+  merged: readonly unknown[],
+  order: readonly unknown[],
+  original: readonly unknown[],
+  mergeKey: string | undefined,
+  path: string,
+): readonly unknown[] {
+  const identity = identityOf(mergeKey, path);
+  const wanted = ranksOf(order, identity);
+  const before = ranksOf(original, identity);
+  const rank = (ranks: ReadonlyMap<unknown, number>, item: unknown) => ranks.get(identity(item)) ?? -1;
+
+  const named = merged.filter((item) => wanted.has(identity(item)));
+  const serverOnly = merged.filter((item) => !wanted.has(identity(item)));
+  named.sort((a, b) => rank(wanted, a) - rank(wanted, b));
+  serverOnly.sort((a, b) => rank(before, a) - rank(before, b));
+
+  const result: unknown[] = [];
+  let next = 0;
+  for (const item of named) {
+    const place = rank(before, item);
+    for (; next < serverOnly.length; next++) {
+      const own = rank(before, serverOnly[next]);
+      if (own === -1 || place === -1 || own > place) break;
+      result.push(serverOnly[next]);
+    }
+    result.push(item);
+  }
+  return result.concat(serverOnly.slice(next));
+}
+
+/** Refuses a patch whose list has items that its own order does not name, or names in another sequence. */
+export function checkOrder(
+  patch: readonly unknown[],
+  order: readonly unknown[],
+  mergeKey: string | undefined,
+  path: string,
+): void {
+  const identity = identityOf(mergeKey, path);
+  let at = 0;
+  for (const item of patch) {
+    if (isJsonObject(item) && Object.hasOwn(item, patchDirective)) continue;
+    const wanted = identity(item);
+    while (at < order.length && identity(order[at]) !== wanted) at++;
+    if (at === order.length) {
+      throw new PatchError('unprocessable', `The order in patch list of ${path} doesn't match $setElementOrder list`);
+    }
+    at++;
+  }
+}
+
+/** Refuses an order that cannot be one: its items must be scalars, or objects with the merge key. */
+export function checkOrderFormat(order: readonly unknown[], mergeKey: string | undefined, path: string): void {
+  const fits = (item: unknown) =>
+    mergeKey === undefined ? typeof item !== 'object' : isJsonObject(item) && Object.hasOwn(item, mergeKey);
+  if (!order.every(fits)) {
+    throw new PatchError(
+      'malformed',
+      `$setElementOrder/${path} must list ${mergeKey === undefined ? 'values' : `objects with ${mergeKey}`}`,
+    );
+  }
+}
+
+function identityOf(mergeKey: string | undefined, path: string): (item: unknown) => unknown {
+  return mergeKey === undefined ? (item) => item : (item) => mergeKeyOf(item, mergeKey, path);
+}
+
+function ranksOf(items: readonly unknown[], identity: (item: unknown) => unknown): ReadonlyMap<unknown, number> {
+  const ranks = new Map<unknown, number>();
+  items.forEach((item, i) => {
+    const id = identity(item);
+    if (!ranks.has(id)) ranks.set(id, i);
+  });
+  return ranks;
+}
