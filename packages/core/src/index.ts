@@ -103,6 +103,8 @@ export { QueryParameters } from './scope/query-parameters.ts';
 export { parseRequestAttributes, type RequestAttributes, type ResourceVerb } from './scope/request-attributes.ts';
 export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
 export { type ContinueTokenOptions, type ContinueTokens, createContinueTokens } from './storage/continue-token.ts';
+export { createDirectStorages, type DirectStoragesOptions } from './storage/direct-storages.ts';
+export { encodeEvents } from './storage/event-batch.ts';
 export { checkKey, compareKeys, maxKeyBytes, OrderedRange, orderedForm } from './storage/key-order.ts';
 export type { ChangeLog } from './storage/log-watch-stream.ts';
 export type {
@@ -142,5 +144,6 @@ export {
   type WriteResult,
 } from './storage/store.ts';
 export { checkNotCompacted, throwIfAborted } from './storage/store-checks.ts';
-export { metadataOffset, type SelectableAttributes, StoredObject, spliceResourceVersion } from './storage/stored-object.ts';
+export { metadataOffset, spliceResourceVersion } from './storage/stored-json.ts';
+export { type SelectableAttributes, StoredObject } from './storage/stored-object.ts';
 export { WatchHub } from './storage/watch-hub.ts';

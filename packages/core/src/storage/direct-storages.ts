@@ -1,0 +1,35 @@
+import { type Clock, systemClock } from '../runtime/clock.ts';
+import { kindPrefix, storageKindOf } from '../scope/storage-key.ts';
+import { DirectStorage } from './direct-storage.ts';
+import type { ResourceStorages } from './resource-storages.ts';
+import type { Store } from './store.ts';
+
+export interface DirectStoragesOptions {
+  readonly store: Store;
+  readonly clock?: Clock;
+}
+
+/** Every kind straight on the store, without a watch cache. */
+export function createDirectStorages(options: DirectStoragesOptions): ResourceStorages {
+  const storages = new Map<string, DirectStorage>();
+  let running = false;
+  return {
+    forKind(kind) {
+      const prefix = kindPrefix(kind);
+      let storage = storages.get(prefix);
+      if (storage === undefined) {
+        storage = new DirectStorage(options.store, options.clock ?? systemClock, storageKindOf(kind));
+        storages.set(prefix, storage);
+      }
+      return storage;
+    },
+    ready: () => running,
+    async start() {
+      running = true;
+    },
+    async stop() {
+      running = false;
+      for (const storage of storages.values()) storage.stop();
+    },
+  };
+}

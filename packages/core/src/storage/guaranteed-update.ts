@@ -1,0 +1,146 @@
+import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import type { UpdateDecision, UpdateOutcome, WriteOptions } from './resource-storage.ts';
+import type { Entry, Key, Revision, Store } from './store.ts';
+import { throwIfAborted } from './store-checks.ts';
+import { StoredObject } from './stored-object.ts';
+
+/** Hears of every acknowledged write before its caller does. */
+export interface WriteObserver {
+  written(object: StoredObject): void;
+  deleted(key: Key, revision: Revision): void;
+}
+
+export interface UpdateRequest {
+  readonly store: Store;
+  readonly key: Key;
+  readonly decide: (current: StoredObject | undefined) => UpdateDecision | Promise<UpdateDecision>;
+  /** A state that may be stale, to begin with; absent = read one. A missing object is never taken on trust. */
+  readonly suggestion?: StoredObject | undefined;
+  readonly observer?: WriteObserver | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const objectOf = (entry: Entry | undefined) => (entry === undefined ? undefined : StoredObject.fromEntry(entry));
+
+/** Creates the key; fails with `AlreadyExists`. */
+export async function createStored(
+  store: Store,
+  key: Key,
+  json: Buffer,
+  options: WriteOptions,
+  observer?: WriteObserver,
+): Promise<StoredObject> {
+  throwIfAborted(options.signal);
+  const object = await new UpdateAttempt(store, key, observer, options.signal).put(json, 0, options.ttlMs);
+  if (object instanceof StoredObject) return object;
+  throw new StorageError(StorageErrorCode.AlreadyExists, `${key} already exists`, {
+    key,
+    ...(object.current === undefined ? {} : { revision: object.current.modRevision }),
+  });
+}
+
+/**
+ * Reads, decides and writes with compare-and-set until nobody came between. A stale state can neither make an error final nor
+ * pass for "nothing to do": both are believed only after a fresh read has shown the same revision (storage.md 1.1).
+ */
+export async function guaranteedUpdate(request: UpdateRequest): Promise<UpdateOutcome> {
+  const { key, decide, signal } = request;
+  const attempt = new UpdateAttempt(request.store, key, request.observer, signal);
+  let current = request.suggestion;
+  let fresh = false;
+  const refresh = async () => {
+    const known = current?.revision;
+    current = await attempt.read();
+    const same = fresh || (known !== undefined && known === current?.revision);
+    fresh = true;
+    return same;
+  };
+  if (current === undefined) await refresh();
+
+  for (;;) {
+    throwIfAborted(signal);
+    let decision: UpdateDecision;
+    try {
+      decision = await decide(current);
+    } catch (error) {
+      if (fresh || (await refresh())) throw error;
+      continue;
+    }
+    if (decision.do === 'keep' || (decision.do === 'write' && current?.holds(decision.json))) {
+      if (!fresh && !(await refresh())) continue;
+      return { outcome: 'unchanged', object: existing(key, current) };
+    }
+    const result = await (decision.do === 'write'
+      ? attempt.write(decision, current)
+      : attempt.delete(decision, existing(key, current)));
+    if (!('lost' in result)) return result;
+    current = result.lost;
+    fresh = true;
+  }
+}
+
+function existing(key: Key, current: StoredObject | undefined): StoredObject {
+  if (current !== undefined) return current;
+  throw new StorageError(StorageErrorCode.NotFound, `${key} does not exist`, { key });
+}
+
+/** Somebody else was faster; this is what they left. */
+interface Lost {
+  readonly lost: StoredObject | undefined;
+}
+
+class UpdateAttempt {
+  readonly #store: Store;
+  readonly #key: Key;
+  readonly #observer: WriteObserver | undefined;
+  readonly #options: { readonly signal?: AbortSignal };
+
+  constructor(store: Store, key: Key, observer: WriteObserver | undefined, signal: AbortSignal | undefined) {
+    this.#store = store;
+    this.#key = key;
+    this.#observer = observer;
+    this.#options = signal === undefined ? {} : { signal };
+  }
+
+  async read(): Promise<StoredObject | undefined> {
+    return objectOf((await this.#store.get(this.#key, this.#options)).entry);
+  }
+
+  /** The new object, or the entry that was in the way. */
+  async put(
+    json: Buffer,
+    expect: Revision,
+    ttlMs: number | undefined,
+  ): Promise<StoredObject | { readonly current: Entry | undefined }> {
+    const key = this.#key;
+    const ttl = ttlMs === undefined ? {} : { ttlMs };
+    const result = await this.#store.write({ op: 'put', key, value: json, expect, ...ttl }, this.#options);
+    if (!result.ok) return result;
+    const object = StoredObject.fromValue(key, result.revision, result.createRevision, json);
+    this.#observer?.written(object);
+    return object;
+  }
+
+  async write(
+    decision: UpdateDecision & { readonly do: 'write' },
+    current: StoredObject | undefined,
+  ): Promise<UpdateOutcome | Lost> {
+    const object = await this.put(decision.json, current?.revision ?? 0, decision.ttlMs);
+    if (!(object instanceof StoredObject)) return { lost: objectOf(object.current) };
+    return { outcome: current === undefined ? 'created' : 'updated', object };
+  }
+
+  /** A last state that differs is written first, so that every watcher of every process sees it in the DELETED event. */
+  async delete(decision: UpdateDecision & { readonly do: 'delete' }, current: StoredObject): Promise<UpdateOutcome | Lost> {
+    let last = current;
+    if (decision.json !== undefined && !current.holds(decision.json)) {
+      const object = await this.put(decision.json, current.revision, undefined);
+      if (!(object instanceof StoredObject)) return { lost: objectOf(object.current) };
+      last = object;
+    }
+    const result = await this.#store.write({ op: 'delete', key: this.#key, expect: last.revision }, this.#options);
+    if (!result.ok) return { lost: objectOf(result.current) };
+    this.#observer?.deleted(this.#key, result.revision);
+    return { outcome: 'deleted', object: last.restamped(result.revision) };
+  }
+}
