@@ -1,1 +1,3 @@
-export {};
+export { Backoff, pause } from './backoff.ts';
+export { Informer, type InformerHandlers, type InformerOptions, keyOf } from './informer.ts';
+export { WorkQueue, type WorkQueueOptions, type WorkResult } from './work-queue.ts';

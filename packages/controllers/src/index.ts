@@ -1,1 +1,3 @@
-export {};
+export type { ControllerOptions } from './controller-options.ts';
+export { GarbageCollector } from './garbage/garbage-collector.ts';
+export { NamespaceController } from './namespace/namespace-controller.ts';

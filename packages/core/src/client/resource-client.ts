@@ -10,8 +10,11 @@ import type { GroupVersionResource, KubeList, KubeObject } from '../meta/types.t
 export interface ApiClient {
   /** Objects of a declared kind, typed. */
   resource<T extends KubeObject>(kind: KindDefinition<T>): ResourceClient<T>;
-  /** Objects of a resource known only by its name, e.g. from an owner reference. */
-  dynamic(resource: GroupVersionResource): ResourceClient<KubeObject>;
+  /**
+   * Objects of a resource known only by its name, e.g. from an owner reference. With `metadataOnly`, reads and watches hand out apiVersion,
+   * kind and metadata alone, which spares the rest of the object on the way.
+   */
+  dynamic(resource: GroupVersionResource, options?: { readonly metadataOnly?: boolean }): ResourceClient<KubeObject>;
   /** What the server serves now, one row per resource and version, preferred versions first. */
   discover(): Promise<readonly DiscoveredResource[]>;
 }

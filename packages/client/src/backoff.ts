@@ -1,0 +1,45 @@
+import type { Clock } from '@keelson/core';
+
+/** Growing pauses between attempts; after a success it starts over. */
+export class Backoff {
+  readonly #clock: Clock;
+  readonly #firstMs: number;
+  readonly #maxMs: number;
+  #attempts = 0;
+
+  constructor(clock: Clock, firstMs = 100, maxMs = 30_000) {
+    this.#clock = clock;
+    this.#firstMs = firstMs;
+    this.#maxMs = maxMs;
+  }
+
+  reset(): void {
+    this.#attempts = 0;
+  }
+
+  /** The next pause: doubles each time, up to the maximum, with up to a quarter added at random so that a herd spreads out. */
+  next(): number {
+    const base = Math.min(this.#maxMs, this.#firstMs * 2 ** Math.min(this.#attempts, 30));
+    this.#attempts += 1;
+    return base * (1 + Math.random() / 4);
+  }
+
+  /** Waits for the next pause, or until the signal aborts. */
+  async wait(signal: AbortSignal): Promise<void> {
+    await pause(this.#clock, this.next(), signal);
+  }
+}
+
+/** Resolves after `ms` of the clock, or at once when the signal aborts. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      cancel();
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const cancel = clock.after(ms, done);
+    signal.addEventListener('abort', done);
+  });
+}

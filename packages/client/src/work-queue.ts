@@ -1,0 +1,107 @@
+import type { Clock, Logger } from '@keelson/core';
+
+export interface WorkQueueOptions {
+  readonly name: string;
+  /** Handles one key; a failure puts the key back with a growing delay. */
+  readonly work: (key: string, signal: AbortSignal) => Promise<WorkResult>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How many keys are worked on at once. Default 1. */
+  readonly workers?: number;
+  readonly firstRetryMs?: number;
+  readonly maxRetryMs?: number;
+}
+
+/** `done`, or work on the key again after a pause. */
+export type WorkResult = undefined | { readonly againAfterMs: number };
+
+/**
+ * A set of keys to be worked on. A key is never worked on twice at the same time; added while it is being worked on, it is done once
+ * more afterwards, so that no change is missed and bursts collapse into one run.
+ */
+export class WorkQueue {
+  readonly #options: Required<WorkQueueOptions>;
+  readonly #waiting = new Set<string>();
+  readonly #running = new Set<string>();
+  readonly #again = new Set<string>();
+  readonly #delayed = new Map<string, () => void>();
+  readonly #failures = new Map<string, number>();
+  readonly #stop = new AbortController();
+  #idle: (() => void)[] = [];
+
+  constructor(options: WorkQueueOptions) {
+    this.#options = { workers: 1, firstRetryMs: 50, maxRetryMs: 30_000, ...options };
+  }
+
+  add(key: string): void {
+    if (this.#stop.signal.aborted) return;
+    this.#delayed.get(key)?.();
+    this.#delayed.delete(key);
+    if (this.#running.has(key)) this.#again.add(key);
+    else this.#waiting.add(key);
+    this.#dispatch();
+  }
+
+  /** Adds the key after a pause, unless it is added sooner. */
+  addAfter(key: string, ms: number): void {
+    if (this.#stop.signal.aborted || this.#delayed.has(key)) return;
+    this.#delayed.set(
+      key,
+      this.#options.clock.after(ms, () => {
+        this.#delayed.delete(key);
+        this.add(key);
+      }),
+    );
+  }
+
+  /** Number of keys that wait, are being worked on, or will be again. */
+  get size(): number {
+    return this.#waiting.size + this.#running.size + this.#delayed.size;
+  }
+
+  /** Ends all work: nothing new begins, running work is told to stop and awaited. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    for (const cancel of this.#delayed.values()) cancel();
+    this.#delayed.clear();
+    this.#waiting.clear();
+    this.#again.clear();
+    if (this.#running.size > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #dispatch(): void {
+    for (const key of this.#waiting) {
+      if (this.#running.size >= this.#options.workers) return;
+      this.#waiting.delete(key);
+      this.#running.add(key);
+      void this.#work(key);
+    }
+  }
+
+  async #work(key: string): Promise<void> {
+    let again: number | undefined;
+    try {
+      const result = await this.#options.work(key, this.#stop.signal);
+      this.#failures.delete(key);
+      again = result?.againAfterMs;
+    } catch (err) {
+      again = this.#retryDelay(key);
+      if (!this.#stop.signal.aborted)
+        this.#options.logger.warn('work failed, will retry', { component: this.#options.name, key, err });
+    }
+    this.#running.delete(key);
+    if (this.#again.delete(key)) this.#waiting.add(key);
+    else if (again !== undefined) this.addAfter(key, again);
+    if (this.#stop.signal.aborted) {
+      if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
+      return;
+    }
+    this.#dispatch();
+  }
+
+  #retryDelay(key: string): number {
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, failures + 1);
+    return Math.min(this.#options.maxRetryMs, this.#options.firstRetryMs * 2 ** Math.min(failures, 20));
+  }
+}

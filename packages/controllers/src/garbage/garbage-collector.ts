@@ -1,0 +1,235 @@
+import { Informer, WorkQueue } from '@keelson/client';
+import {
+  type DiscoveredResource,
+  isStatusError,
+  type KubeObject,
+  type OwnerReference,
+  type ResourceClient,
+  type Service,
+  StatusReason,
+} from '@keelson/core';
+import type { ControllerOptions } from '../controller-options.ts';
+import { distinctResources, isCollectable, ResourceMap, storageId } from '../resource-map.ts';
+import { classifyOwners } from './classify-owners.ts';
+import { listDependents } from './list-dependents.ts';
+import { foregroundFinalizer, nodeOf, ObjectGraph, type ObjectNode, orphanFinalizer } from './object-graph.ts';
+
+/** How often the collector looks for kinds that were added or removed. */
+const resyncKindsMs = 5_000;
+const workers = 8;
+
+interface Followed {
+  readonly resource: DiscoveredResource;
+  readonly informer: Informer<KubeObject, ObjectNode | undefined>;
+}
+
+/**
+ * Removes objects whose owners are gone, makes foreground deletions wait for their dependents, and frees dependents of orphaning
+ * owners (api-conventions 8.5). It follows the metadata of every kind that can be listed, watched and deleted, and asks the server
+ * again before it acts.
+ */
+export class GarbageCollector implements Service {
+  readonly name = 'garbage-collector';
+  readonly #options: ControllerOptions;
+  readonly #graph = new ObjectGraph();
+  readonly #resources: ResourceMap;
+  readonly #followed = new Map<string, Followed>();
+  readonly #queue: WorkQueue;
+  #cancelResync: () => void = () => {};
+  #stopped = false;
+  /** Before every kind has been listed once, an owner that is not known yet means nothing. */
+  #complete = false;
+
+  constructor(options: ControllerOptions) {
+    this.#options = options;
+    this.#resources = new ResourceMap(options.client, options.clock);
+    this.#queue = new WorkQueue({ ...options, name: this.name, workers, work: (uid) => this.#process(uid) });
+  }
+
+  async start(): Promise<void> {
+    await this.#followKinds();
+    this.#complete = true;
+    for (const node of this.#graph.values()) this.#consider(node);
+    this.#scheduleResync();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelResync();
+    await Promise.all([...this.#followed.values()].map(({ informer }) => informer.stop()));
+    await this.#queue.stop();
+  }
+
+  #scheduleResync(): void {
+    if (this.#stopped) return;
+    this.#cancelResync = this.#options.clock.after(resyncKindsMs, () => {
+      void this.#followKinds()
+        .catch((err: unknown) => this.#options.logger.warn('cannot see which kinds exist', { component: this.name, err }))
+        .finally(() => this.#scheduleResync());
+    });
+  }
+
+  async #followKinds(): Promise<void> {
+    const wanted = new Map(
+      distinctResources(await this.#options.client.discover())
+        .filter(isCollectable)
+        .map((resource) => [storageId(resource), resource]),
+    );
+    for (const [id, { informer }] of this.#followed) {
+      if (wanted.has(id)) continue;
+      this.#followed.delete(id);
+      await informer.stop();
+    }
+    const started: Promise<void>[] = [];
+    for (const [id, resource] of wanted) {
+      if (this.#followed.has(id) || this.#stopped) continue;
+      const informer = this.#follow(resource);
+      this.#followed.set(id, { resource, informer });
+      started.push(informer.start());
+    }
+    await Promise.all(started);
+  }
+
+  #follow(resource: DiscoveredResource): Informer<KubeObject, ObjectNode | undefined> {
+    return new Informer({
+      ...this.#options,
+      client: this.#options.client.dynamic(resource, { metadataOnly: true }),
+      keep: (object) => nodeOf(resource, object),
+      handlers: {
+        added: (node) => this.#seen(node),
+        updated: (node, before) => {
+          if (before !== undefined && before.uid !== node?.uid) this.#gone(before);
+          this.#seen(node);
+        },
+        deleted: (node) => this.#gone(node),
+      },
+    });
+  }
+
+  #seen(node: ObjectNode | undefined): void {
+    if (node === undefined) return;
+    const before = this.#graph.get(node.uid);
+    this.#graph.put(node);
+    if (!this.#complete) return;
+    this.#consider(node);
+    // An owner that began to wait for its dependents concerns them now.
+    if (node.foreground && before?.foreground !== true)
+      for (const dependent of this.#graph.dependents(node.uid)) this.#queue.add(dependent.uid);
+    // A dependent that no longer blocks may let its former owners go.
+    for (const owner of before?.owners ?? []) if (this.#graph.get(owner.uid)?.foreground) this.#queue.add(owner.uid);
+  }
+
+  #consider(node: ObjectNode): void {
+    if (node.foreground || node.orphaning || node.owners.some((owner) => this.#mayBeGone(owner))) this.#queue.add(node.uid);
+  }
+
+  #gone(node: ObjectNode | undefined): void {
+    if (node === undefined) return;
+    this.#graph.remove(node.uid);
+    for (const dependent of this.#graph.dependents(node.uid)) this.#queue.add(dependent.uid);
+    for (const owner of node.owners) if (this.#graph.get(owner.uid)?.foreground) this.#queue.add(owner.uid);
+  }
+
+  #mayBeGone(owner: OwnerReference): boolean {
+    const known = this.#graph.get(owner.uid);
+    return known === undefined || known.foreground;
+  }
+
+  async #process(uid: string): Promise<undefined> {
+    const node = this.#graph.get(uid);
+    if (node === undefined) return;
+    if (node.orphaning) await this.#orphanDependents(node);
+    else if (node.foreground) await this.#finishForeground(node);
+    if (node.owners.length > 0 && !node.deleting) await this.#judge(node);
+  }
+
+  /** Frees every dependent, then lets the owner go. */
+  async #orphanDependents(node: ObjectNode): Promise<void> {
+    const owner = new Set([node.uid]);
+    const followed = [...this.#followed.values()].map(({ resource }) => resource);
+    for (const dependent of await listDependents(this.#options.client, followed, node)) {
+      await this.#patch(dependent, (current) => withoutOwners(current, owner));
+    }
+    await this.#removeFinalizer(node, orphanFinalizer);
+  }
+
+  /** Lets the owner go when no dependent blocks it any more; otherwise sees to it that they go. */
+  async #finishForeground(node: ObjectNode): Promise<void> {
+    const blocking = this.#graph
+      .dependents(node.uid)
+      .filter((dependent) => dependent.owners.some((owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true));
+    if (blocking.length === 0) await this.#removeFinalizer(node, foregroundFinalizer);
+    else for (const dependent of blocking) if (!dependent.deleting) this.#queue.add(dependent.uid);
+  }
+
+  async #judge(node: ObjectNode): Promise<void> {
+    const client = this.#clientOf(node);
+    const current = await client.get(node.name).catch(missingIsUndefined);
+    const { metadata } = current ?? {};
+    if (metadata?.uid !== node.uid || metadata.deletionTimestamp !== undefined) return;
+    const { solid, dangling, waiting } = await classifyOwners(
+      this.#options.client,
+      this.#resources,
+      node,
+      metadata.ownerReferences ?? [],
+    );
+    if (dangling.length === 0 && waiting.length === 0) return;
+    if (solid.length > 0) {
+      const stale = new Set([...dangling, ...waiting].map((owner) => owner.uid));
+      await this.#patch(node, (object) => withoutOwners(object, stale));
+      return;
+    }
+    const hasDependents = this.#graph.dependents(node.uid).length > 0;
+    await client
+      .delete(node.name, {
+        ...policyFor(metadata.finalizers ?? [], waiting.length > 0 && hasDependents),
+        preconditions: {
+          uid: node.uid,
+          ...(metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
+        },
+      })
+      .catch(missingIsUndefined);
+  }
+
+  async #removeFinalizer(node: ObjectNode, finalizer: string): Promise<void> {
+    await this.#patch(node, (current) => {
+      const finalizers = current.metadata?.finalizers ?? [];
+      return finalizers.includes(finalizer) ? { finalizers: finalizers.filter((entry) => entry !== finalizer) } : undefined;
+    });
+  }
+
+  /** Changes metadata of an object as it is now; a conflicting write makes the queue try again. */
+  async #patch(node: ObjectNode, change: (current: KubeObject) => Record<string, unknown> | undefined): Promise<void> {
+    const client = this.#clientOf(node);
+    const current = await client.get(node.name).catch(missingIsUndefined);
+    if (current?.metadata?.uid !== node.uid) return;
+    const metadata = change(current);
+    if (metadata === undefined) return;
+    const precondition = { uid: node.uid, resourceVersion: current.metadata.resourceVersion };
+    await client.patch(node.name, 'merge', { metadata: { ...precondition, ...metadata } }).catch(missingIsUndefined);
+  }
+
+  #clientOf(node: ObjectNode): ResourceClient<KubeObject> {
+    const all = this.#options.client.dynamic(node.resource, { metadataOnly: true });
+    return node.namespace === undefined ? all : all.namespace(node.namespace);
+  }
+}
+
+function withoutOwners(object: KubeObject, uids: ReadonlySet<string>): Record<string, unknown> | undefined {
+  const owners = object.metadata?.ownerReferences ?? [];
+  const kept = owners.filter((owner) => !uids.has(owner.uid));
+  return kept.length === owners.length ? undefined : { ownerReferences: kept.length === 0 ? null : kept };
+}
+
+/** Foreground when dependents wait below; otherwise what the object's own finalizers already say, or Background. */
+function policyFor(
+  finalizers: readonly string[],
+  foreground: boolean,
+): { propagationPolicy: 'Foreground' | 'Orphan' | 'Background' } {
+  if (foreground || finalizers.includes(foregroundFinalizer)) return { propagationPolicy: 'Foreground' };
+  return { propagationPolicy: finalizers.includes(orphanFinalizer) ? 'Orphan' : 'Background' };
+}
+
+function missingIsUndefined(error: unknown): undefined {
+  if (!isStatusError(error, StatusReason.NotFound)) throw error;
+}

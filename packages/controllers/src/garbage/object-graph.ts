@@ -1,0 +1,90 @@
+import type { DiscoveredResource, KubeObject, OwnerReference } from '@keelson/core';
+
+/** What the collector keeps of one object. */
+export interface ObjectNode {
+  readonly uid: string;
+  readonly resource: DiscoveredResource;
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly owners: readonly OwnerReference[];
+  readonly deleting: boolean;
+  /** Dependents must go first. */
+  readonly foreground: boolean;
+  /** Dependents must be freed first. */
+  readonly orphaning: boolean;
+}
+
+export const foregroundFinalizer = 'foregroundDeletion';
+export const orphanFinalizer = 'orphan';
+
+const none: readonly OwnerReference[] = [];
+const noFinalizers: readonly string[] = [];
+
+/** The node of an object; undefined for one without a uid, which no server hands out. */
+export function nodeOf(resource: DiscoveredResource, { metadata = {} }: KubeObject): ObjectNode | undefined {
+  if (metadata.uid === undefined) return undefined;
+  const deleting = metadata.deletionTimestamp !== undefined;
+  const finalizers = metadata.finalizers ?? noFinalizers;
+  return {
+    uid: metadata.uid,
+    resource,
+    namespace: metadata.namespace,
+    name: metadata.name ?? '',
+    owners: metadata.ownerReferences ?? none,
+    deleting,
+    foreground: deleting && finalizers.includes(foregroundFinalizer),
+    orphaning: deleting && finalizers.includes(orphanFinalizer),
+  };
+}
+
+/** Who depends on whom, by uid. Owners may be unknown: their dependents are remembered all the same. */
+export class ObjectGraph {
+  readonly #nodes = new Map<string, ObjectNode>();
+  readonly #dependents = new Map<string, Set<string>>();
+
+  get(uid: string): ObjectNode | undefined {
+    return this.#nodes.get(uid);
+  }
+
+  get size(): number {
+    return this.#nodes.size;
+  }
+
+  values(): IterableIterator<ObjectNode> {
+    return this.#nodes.values();
+  }
+
+  put(node: ObjectNode): void {
+    const before = this.#nodes.get(node.uid);
+    this.#nodes.set(node.uid, node);
+    if (before !== undefined) this.#unlink(before);
+    for (const owner of node.owners) {
+      const set = this.#dependents.get(owner.uid);
+      if (set === undefined) this.#dependents.set(owner.uid, new Set([node.uid]));
+      else set.add(node.uid);
+    }
+  }
+
+  remove(uid: string): ObjectNode | undefined {
+    const node = this.#nodes.get(uid);
+    if (node === undefined) return undefined;
+    this.#nodes.delete(uid);
+    this.#unlink(node);
+    return node;
+  }
+
+  /** Objects that name this one as an owner. */
+  dependents(uid: string): ObjectNode[] {
+    const uids = this.#dependents.get(uid);
+    if (uids === undefined) return [];
+    return [...uids].flatMap((dependent) => this.#nodes.get(dependent) ?? []);
+  }
+
+  #unlink(node: ObjectNode): void {
+    for (const owner of node.owners) {
+      const set = this.#dependents.get(owner.uid);
+      set?.delete(node.uid);
+      if (set?.size === 0) this.#dependents.delete(owner.uid);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import type { ApiClient, DiscoveredResource } from '@keelson/core';
+import { distinctResources, isCollectable } from '../resource-map.ts';
+
+/** What was found after everything in a namespace was told to go. */
+export interface Emptied {
+  /** Resources of which objects are left, with the finalizers that hold them. */
+  readonly remaining: readonly {
+    readonly resource: string;
+    readonly count: number;
+    readonly finalizers: Readonly<Record<string, number>>;
+  }[];
+  readonly failures: readonly { readonly resource: string; readonly message: string }[];
+}
+
+/** Deletes every object of a namespace and reports what is still there, waiting for a grace period or a finalizer. */
+export async function emptyNamespace(
+  client: ApiClient,
+  resources: readonly DiscoveredResource[],
+  namespace: string,
+  signal: AbortSignal,
+): Promise<Emptied> {
+  const remaining: Emptied['remaining'][number][] = [];
+  const failures: Emptied['failures'][number][] = [];
+  for (const resource of distinctResources(resources)) {
+    if (!resource.namespaced || !isCollectable(resource)) continue;
+    const name = resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`;
+    const collection = client.dynamic(resource, { metadataOnly: true }).namespace(namespace);
+    try {
+      const before = await collection.list({ limit: 1, signal });
+      if (before.items.length === 0) continue;
+      await collection.deleteCollection({ propagationPolicy: 'Background', signal });
+      const left = await collection.list({ signal });
+      if (left.items.length === 0) continue;
+      const finalizers: Record<string, number> = {};
+      for (const finalizer of left.items.flatMap((item) => item.metadata?.finalizers ?? []))
+        finalizers[finalizer] = (finalizers[finalizer] ?? 0) + 1;
+      remaining.push({ resource: name, count: left.items.length, finalizers });
+    } catch (error) {
+      if (signal.aborted) throw error;
+      failures.push({ resource: name, message: (error as Error).message });
+    }
+  }
+  return { remaining, failures };
+}

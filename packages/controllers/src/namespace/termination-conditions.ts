@@ -1,0 +1,52 @@
+import type { Emptied } from './empty-namespace.ts';
+
+/** A condition of a namespace, as it is patched into its status. */
+export interface TerminationCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime: string;
+}
+
+/** Says in conditions what a namespace still waits for; the types and reasons that clients know (api-conventions 9). */
+export function terminationConditions(emptied: Emptied, now: string): TerminationCondition[] {
+  const condition = (
+    type: string,
+    found: string,
+    reasons: readonly [present: string, absent: string],
+    absent: string,
+  ): TerminationCondition => ({
+    type,
+    status: found === '' ? 'False' : 'True',
+    reason: found === '' ? reasons[1] : reasons[0],
+    message: found === '' ? absent : found,
+    lastTransitionTime: now,
+  });
+  const failures = emptied.failures.map(({ resource, message }) => `${resource}: ${message}`).join('; ');
+  const content = emptied.remaining.map(({ resource, count }) => `${resource} has ${count} resource instances`).join(', ');
+  const finalizers = new Map<string, number>();
+  for (const [name, count] of emptied.remaining.flatMap((row) => Object.entries(row.finalizers)))
+    finalizers.set(name, (finalizers.get(name) ?? 0) + count);
+  const held = [...finalizers].map(([name, count]) => `${name} in ${count} resource instances`).join(', ');
+  return [
+    condition(
+      'NamespaceDeletionContentFailure',
+      failures,
+      ['ContentDeletionFailed', 'ContentDeleted'],
+      'All content was told to go',
+    ),
+    condition(
+      'NamespaceContentRemaining',
+      content === '' ? '' : `Some resources are remaining: ${content}`,
+      ['SomeResourcesRemain', 'ContentRemoved'],
+      'All content is gone',
+    ),
+    condition(
+      'NamespaceFinalizersRemaining',
+      held === '' ? '' : `Some content in the namespace has finalizers remaining: ${held}`,
+      ['SomeFinalizersRemain', 'ContentHasNoFinalizers'],
+      'No finalizer holds content back',
+    ),
+  ];
+}

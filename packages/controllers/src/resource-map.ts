@@ -1,0 +1,59 @@
+import type { ApiClient, Clock, DiscoveredResource, GroupVersionResource } from '@keelson/core';
+
+/** One row per storage: of versions that show the same objects only the preferred one. */
+export function distinctResources(resources: readonly DiscoveredResource[]): DiscoveredResource[] {
+  const byStorage = new Map<string, DiscoveredResource>();
+  for (const resource of resources) {
+    const id = storageId(resource);
+    if (!byStorage.has(id)) byStorage.set(id, resource);
+  }
+  return [...byStorage.values()];
+}
+
+/** Names the place where the objects of a resource are kept. */
+export function storageId(resource: DiscoveredResource): string {
+  return `${resource.storage.group}/${resource.storage.resource}`;
+}
+
+/** True for resources that can be followed and removed, which is what controllers of other people's objects do. */
+export function isCollectable(resource: DiscoveredResource): boolean {
+  return ['delete', 'list', 'watch'].every((verb) => resource.verbs.includes(verb));
+}
+
+const refreshAfterMs = 30_000;
+
+/** What the server serves, asked again after a while and whenever somebody names an unknown kind. */
+export class ResourceMap {
+  readonly #client: ApiClient;
+  readonly #clock: Clock;
+  #known: readonly DiscoveredResource[] = [];
+  #loadedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(client: ApiClient, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  async all(): Promise<readonly DiscoveredResource[]> {
+    if (this.#clock.monotonic() - this.#loadedAt >= refreshAfterMs) await this.#load();
+    return this.#known;
+  }
+
+  /** The resource of an owner reference; undefined when no such kind is served. */
+  async find(apiVersion: string, kind: string): Promise<DiscoveredResource | undefined> {
+    const matches = (resource: DiscoveredResource) => resource.kind === kind && groupVersion(resource) === apiVersion;
+    const found = (await this.all()).find(matches);
+    if (found !== undefined) return found;
+    await this.#load();
+    return this.#known.find(matches);
+  }
+
+  async #load(): Promise<void> {
+    this.#known = await this.#client.discover();
+    this.#loadedAt = this.#clock.monotonic();
+  }
+}
+
+function groupVersion(resource: GroupVersionResource): string {
+  return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
+}
