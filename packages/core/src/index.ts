@@ -10,6 +10,24 @@ export {
   type ResourceClient,
   type WatchOptions,
 } from './client/resource-client.ts';
+export { aggregatedDiscoveryMediaType, apiGroupDiscoveryList } from './discovery/aggregated-discovery.ts';
+export { apiGroup, apiGroupList, apiVersions } from './discovery/api-groups.ts';
+export { apiResourceList, storageVersionHash } from './discovery/api-resource-list.ts';
+export type {
+  AggregatedDiscoveryVersion,
+  APIGroup,
+  APIGroupDiscovery,
+  APIGroupDiscoveryList,
+  APIGroupList,
+  APIResource,
+  APIResourceDiscovery,
+  APIResourceList,
+  APISubresourceDiscovery,
+  APIVersionDiscovery,
+  APIVersions,
+  GroupVersionForDiscovery,
+  ServerAddressByClientCIDR,
+} from './discovery/discovery-types.ts';
 export { isStatusError, type QualifiedResource, StatusError, statusErrors } from './errors/status-error.ts';
 export { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from './errors/storage-error.ts';
 export { type Decoded, type Decoder, DecodeTypeError, decoderOf, isDecodeTypeError } from './kind/decoder.ts';

@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import type { KindDefinition } from '../kind/kind-definition.ts';
+import { apiVersionOf, type GroupVersion } from '../meta/types.ts';
+import type { APIResource, APIResourceList } from './discovery-types.ts';
+import { servedGroups } from './served-groups.ts';
+import { subresourceEntries } from './subresource-entry.ts';
+
+/** Base64 of the first 8 bytes of SHA-256 over `group/version/kind` of the stored form; api-conventions 14.1. */
+export function storageVersionHash(kind: KindDefinition): string {
+  const stored = kind.storage?.kind ?? kind;
+  const digest = createHash('sha256').update(`${stored.group}/${stored.version}/${stored.kind}`).digest();
+  return digest.subarray(0, 8).toString('base64');
+}
+
+function words(kind: KindDefinition): Pick<APIResource, 'shortNames' | 'categories'> {
+  const { shortNames, categories } = kind.names;
+  return { ...(shortNames.length > 0 ? { shortNames } : {}), ...(categories.length > 0 ? { categories } : {}) };
+}
+
+function resourcesOf(kind: KindDefinition): APIResource[] {
+  const namespaced = kind.scope === 'Namespaced';
+  const { plural, singular } = kind.names;
+  const main: APIResource = {
+    name: plural,
+    singularName: singular,
+    namespaced,
+    kind: kind.kind,
+    verbs: kind.verbs,
+    ...words(kind),
+    storageVersionHash: storageVersionHash(kind),
+  };
+  const subresources = subresourceEntries(kind).map(({ name, kind: body, verbs }): APIResource => {
+    // `kubectl scale` chooses the form of the Scale by these two, so scale has them even where they say nothing new.
+    const foreign = name === 'scale' || body.group !== kind.group || body.version !== kind.version;
+    return {
+      name: `${plural}/${name}`,
+      singularName: '',
+      namespaced,
+      ...(foreign ? { group: body.group, version: body.version } : {}),
+      kind: body.kind,
+      verbs,
+    };
+  });
+  return [main, ...subresources];
+}
+
+/** Body of `/api/{version}` or `/apis/{group}/{version}`; undefined when nothing is served there. */
+export function apiResourceList(kinds: readonly KindDefinition[], groupVersion: GroupVersion): APIResourceList | undefined {
+  const served = servedGroups(kinds)
+    .find(({ name }) => name === groupVersion.group)
+    ?.versions.find(({ version }) => version === groupVersion.version);
+  if (!served) return undefined;
+  return {
+    kind: 'APIResourceList',
+    apiVersion: 'v1',
+    groupVersion: apiVersionOf(groupVersion),
+    resources: served.kinds.flatMap(resourcesOf),
+  };
+}
