@@ -64,12 +64,58 @@ export {
   s,
 } from './kind/schema.ts';
 export { childField, childSchema, type ListNode, type MapNode, type MessageNode, messageNode } from './kind/schema-walk.ts';
-export type { NameRule, PropagationPolicy, Strategy, StrategyContext } from './kind/strategy.ts';
+export type { PropagationPolicy, Strategy, StrategyContext } from './kind/strategy.ts';
 export type { ParentAccess, SubresourceAnswer, SubresourceCall, SubresourceDefinition } from './kind/subresource.ts';
 export { zeroValue } from './kind/zero-value.ts';
+export { canonicalBase64 } from './meta/base64.ts';
+export { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors } from './meta/dns-names.ts';
+export { DurationError, durationMs, durationOfMs, formatDuration, parseDuration } from './meta/duration.ts';
 export { type FieldError, FieldErrorReason, fieldError } from './meta/field-error.ts';
+export {
+  everyField,
+  type FieldRequirement,
+  type FieldSelector,
+  fieldSelectorOf,
+  parseFieldSelector,
+} from './meta/field-selector.ts';
+export { humanDuration } from './meta/human-duration.ts';
+export { percentErrors, percentOf, resolveIntOrPercent } from './meta/int-or-string.ts';
+export { configMapKeyErrors, envVarNameErrors, portNameErrors } from './meta/key-names.ts';
+export { labelSelectorErrors, labelsErrors } from './meta/label-errors.ts';
+export type { LabelOperator, LabelRequirement, Labels as LabelMap } from './meta/label-requirement.ts';
+export {
+  everythingSelector,
+  type LabelSelector,
+  type LabelSelectorSpec,
+  labelSelectorOf,
+  labelSetSelector,
+  nothingSelector,
+  parseLabelSelector,
+} from './meta/label-selector.ts';
+export {
+  labelKeyErrors,
+  labelValueErrors,
+  type NameRule,
+  nameErrors,
+  namePrefixErrors,
+  pathSegmentErrors,
+  qualifiedNameErrors,
+} from './meta/names.ts';
+export {
+  addQuantities,
+  canonicalQuantity,
+  compareQuantities,
+  formatQuantity,
+  parseQuantity,
+  type Quantity,
+  QuantityError,
+  quantityMilliValue,
+  quantityValue,
+} from './meta/quantity.ts';
 export { internalContext, type RequestContext, systemUser, type UserInfo } from './meta/request-context.ts';
+export { maxRequirements, maxSelectorLength, SelectorError } from './meta/selector-error.ts';
 export { type Status, type StatusCause, type StatusDetails, StatusReason } from './meta/status.ts';
+export { formatMicroTime, formatTime, type Instant, parseInstant, timeMs } from './meta/time.ts';
 export {
   apiVersionOf,
   type GroupVersion,

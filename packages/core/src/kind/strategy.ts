@@ -1,11 +1,11 @@
 import type { FieldError } from '../meta/field-error.ts';
+import type { NameRule } from '../meta/names.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { KubeObject } from '../meta/types.ts';
 
 export type PropagationPolicy = 'Orphan' | 'Background' | 'Foreground';
 
-/** Rule that an object's name must obey; api-conventions 5.3. */
-export type NameRule = 'dns1123Subdomain' | 'dns1123Label' | 'dns1035Label' | 'pathSegment';
+export type { NameRule };
 
 /** What a hook may look at besides the objects. */
 export interface StrategyContext {

@@ -1,0 +1,120 @@
+import { maxRequirements, maxSelectorLength, SelectorError } from './selector-error.ts';
+
+/** One condition on one field: its text equals the value, or does not. */
+export interface FieldRequirement {
+  readonly field: string;
+  readonly operator: '=' | '!=';
+  readonly value: string;
+}
+
+/** A condition on selectable fields of an object. */
+export interface FieldSelector {
+  /** True when every object matches. */
+  readonly empty: boolean;
+  /** All of them must be met. */
+  readonly requirements: readonly FieldRequirement[];
+  /** `get` gives a field's text, '' for absent ones. */
+  matches(get: (field: string) => string): boolean;
+  /** Canonical text: equal selectors have equal texts, and parsing it gives an equal selector. */
+  toString(): string;
+}
+
+/** The parts between commas; `\,` does not part. */
+function terms(text: string): string[] {
+  const parts: string[] = [];
+  let start = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    if (text[at] === '\\') at += 1;
+    else if (text[at] === ',') {
+      parts.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  parts.push(text.slice(start));
+  return parts.filter((part) => part !== '');
+}
+
+function unescaped(value: string): string {
+  let plain = '';
+  for (let at = 0; at < value.length; at += 1) {
+    const character = value.charAt(at);
+    if (character === '=' || character === ',') {
+      throw new SelectorError(`invalid field selector: unescaped character in value: ${character}`);
+    }
+    if (character !== '\\') {
+      plain += character;
+      continue;
+    }
+    at += 1;
+    const escaped = value.charAt(at);
+    if (escaped !== '\\' && escaped !== ',' && escaped !== '=') {
+      throw new SelectorError(`invalid field selector: invalid escape sequence: \\${escaped}`);
+    }
+    plain += escaped;
+  }
+  return plain;
+}
+
+function requirementOf(text: string, term: string): FieldRequirement {
+  const parts = /!=|==?/.exec(term);
+  if (!parts) throw new SelectorError(`invalid selector: '${text}'; can't understand '${term}'`);
+  const value = unescaped(term.slice(parts.index + parts[0].length));
+  return { field: term.slice(0, parts.index), operator: parts[0] === '!=' ? '!=' : '=', value };
+}
+
+function formatTerm({ field, operator, value }: FieldRequirement): string {
+  return `${field}${operator}${value.replace(/[\\,=]/g, '\\$&')}`;
+}
+
+class RequirementFieldSelector implements FieldSelector {
+  readonly requirements: readonly FieldRequirement[];
+  readonly #text: string;
+
+  constructor(requirements: readonly FieldRequirement[]) {
+    const byText = new Map(requirements.map((requirement) => [formatTerm(requirement), requirement]));
+    const texts = [...byText.keys()].sort();
+    this.requirements = texts.flatMap((text) => byText.get(text) ?? []);
+    this.#text = texts.join(',');
+  }
+
+  get empty(): boolean {
+    return this.requirements.length === 0;
+  }
+
+  matches(get: (field: string) => string): boolean {
+    for (const { field, operator, value } of this.requirements) {
+      if ((get(field) === value) !== (operator === '=')) return false;
+    }
+    return true;
+  }
+
+  toString(): string {
+    return this.#text;
+  }
+}
+
+/** Matches every object. */
+export const everyField: FieldSelector = new RequirementFieldSelector([]);
+
+/** The selector of these requirements. */
+export function fieldSelectorOf(requirements: readonly FieldRequirement[]): FieldSelector {
+  return requirements.length === 0 ? everyField : new RequirementFieldSelector(requirements);
+}
+
+/**
+ * Reads a field selector (api-conventions 6.5), e.g. `metadata.name=a,status.phase!=Running`. Whether a kind knows
+ * the fields is the caller's to check.
+ *
+ * @throws SelectorError when the text is no selector, longer than 8 KiB or of more than 100 requirements.
+ */
+export function parseFieldSelector(text: string): FieldSelector {
+  if (text.length > maxSelectorLength) {
+    throw new SelectorError(`invalid selector: it is longer than ${maxSelectorLength} characters`);
+  }
+  const parts = terms(text);
+  if (parts.length > maxRequirements)
+    throw new SelectorError(`invalid selector: it has more than ${maxRequirements} requirements`);
+  const requirements = parts.map((part) => requirementOf(text, part));
+  // `=` and `!=` alone name no field and ask for nothing; the reference takes them so.
+  return fieldSelectorOf(requirements.filter(({ field, value }) => field !== '' || value !== ''));
+}

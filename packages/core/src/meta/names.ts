@@ -1,0 +1,78 @@
+import { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors, lengthErrors, ruleText } from './dns-names.ts';
+
+const qualifiedSource = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
+const labelValueSource = `(${qualifiedSource})?`;
+/** The same language as the published expression, without its ambiguity. */
+const qualifiedName = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+const maxLabel = 63;
+/** Names are part of storage keys and paths; no rule allows longer ones. */
+const maxPathSegment = 253;
+
+const qualifiedText = ruleText(
+  "name part takes letters, digits, '-', '_' and '.', and a letter or digit at both ends",
+  ['MyName', 'my.name', '123-abc'],
+  qualifiedSource,
+);
+const labelValueText = ruleText(
+  "a valid label is empty or takes letters, digits, '-', '_' and '.', and a letter or digit at both ends",
+  ['MyValue', 'my_value', '12345'],
+  labelValueSource,
+);
+
+/** Rule that an object's name must obey; api-conventions 5.3. */
+export type NameRule = 'dns1123Subdomain' | 'dns1123Label' | 'dns1035Label' | 'pathSegment';
+
+/** A text that can stand as one segment of a URL path. Holds for the names of all objects, whatever else does. */
+export function pathSegmentErrors(text: string): string[] {
+  if (text === '.' || text === '..') return [`may not be '${text}'`];
+  const errors: string[] = [];
+  if (text.includes('/')) errors.push("may not contain '/'");
+  if (text.includes('%')) errors.push("may not contain '%'");
+  return errors;
+}
+
+const rules: Readonly<Record<NameRule, (name: string) => string[]>> = {
+  dns1123Subdomain: dns1123SubdomainErrors,
+  dns1123Label: dns1123LabelErrors,
+  dns1035Label: dns1035LabelErrors,
+  pathSegment: () => [],
+};
+
+/** Why an object cannot have this name; empty when it can. */
+export function nameErrors(rule: NameRule, name: string): string[] {
+  const errors = [...pathSegmentErrors(name), ...rules[rule](name)];
+  if (rule === 'pathSegment' && name.length > maxPathSegment) errors.push(`must be no more than ${maxPathSegment} characters`);
+  return errors;
+}
+
+/** Why a name cannot begin like this; as {@link nameErrors}, but a `-` may stand at the end. */
+export function namePrefixErrors(rule: NameRule, prefix: string): string[] {
+  const end = prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -1)}a` : prefix;
+  return nameErrors(rule, end);
+}
+
+/** A `[prefix/]name` with a DNS subdomain as prefix: label keys, annotation keys, finalizers, condition types. */
+export function qualifiedNameErrors(text: string): string[] {
+  const slash = text.indexOf('/');
+  const prefix = slash < 0 ? undefined : text.slice(0, slash);
+  const name = text.slice(slash + 1);
+  if (name.includes('/'))
+    return [`a qualified name is a name, or a DNS subdomain and a name joined by '/' (e.g. 'example.com/MyName')`];
+  const errors: string[] = [];
+  if (prefix === '') errors.push('prefix part must be non-empty');
+  else if (prefix !== undefined) errors.push(...dns1123SubdomainErrors(prefix).map((error) => `prefix part ${error}`));
+  if (name === '') errors.push('name part must be non-empty');
+  else if (name.length > maxLabel) errors.push(`name part must be no more than ${maxLabel} characters`);
+  if (!qualifiedName.test(name)) errors.push(qualifiedText);
+  return errors;
+}
+
+/** {@link qualifiedNameErrors}, under the name of its most frequent use. */
+export const labelKeyErrors = qualifiedNameErrors;
+
+/** The value of a label: empty, or at most 63 characters of the alphabet of names. */
+export function labelValueErrors(text: string): string[] {
+  const errors = lengthErrors(text, maxLabel);
+  if (text !== '' && !qualifiedName.test(text)) errors.push(labelValueText);
+  return errors;
+}

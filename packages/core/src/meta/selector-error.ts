@@ -1,0 +1,12 @@
+/** A selector that cannot be understood; `message` is what the client reads with the 400. */
+export class SelectorError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'SelectorError';
+  }
+}
+
+/** Longest text of a selector, in characters. */
+export const maxSelectorLength = 8192;
+/** Most requirements in one selector. */
+export const maxRequirements = 100;
