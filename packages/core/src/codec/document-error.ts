@@ -1,0 +1,61 @@
+/**
+ * Why bytes are not a document.
+ *
+ * - `syntax`: not JSON or YAML, or YAML beyond what a resource needs (tags, merge keys, several documents).
+ * - `encoding`: not UTF-8.
+ * - `tooDeep`, `tooLarge`: over a limit of reliability.md section 3.
+ */
+export type DocumentErrorReason = 'syntax' | 'encoding' | 'tooDeep' | 'tooLarge';
+
+const brand = Symbol.for('keelson.DocumentError');
+
+/** A body that cannot be read. Messages name places, never content, which may be secret. */
+export class DocumentError extends Error {
+  readonly format: 'json' | 'yaml' | 'protobuf';
+  readonly reason: DocumentErrorReason;
+  readonly [brand] = true;
+
+  constructor(format: 'json' | 'yaml' | 'protobuf', reason: DocumentErrorReason, message: string) {
+    super(message);
+    this.name = 'DocumentError';
+    this.format = format;
+    this.reason = reason;
+  }
+}
+
+/** True for a {@link DocumentError}, also across two copies of this package. */
+export function isDocumentError(error: unknown): error is DocumentError {
+  return typeof error === 'object' && error !== null && brand in error;
+}
+
+/** A parsed body. */
+export interface ParsedDocument {
+  readonly value: unknown;
+  /** Paths (`spec.ports[0].name`) of fields that appear again in the same object; the last one counts. Empty unless looked for. */
+  readonly duplicateFields: readonly string[];
+}
+
+/** `line 3, column 7` of an offset into text or bytes; both count from 1. */
+export function placeOf(
+  source: {
+    readonly length: number;
+    lastIndexOf(text: string, from: number): number;
+    indexOf(text: string, from: number): number;
+  },
+  offset: number,
+): string {
+  let line = 1;
+  for (let at = source.indexOf('\n', 0); at !== -1 && at < offset; at = source.indexOf('\n', at + 1)) line++;
+  const lineStart = offset === 0 ? -1 : source.lastIndexOf('\n', offset - 1);
+  return `line ${line}, column ${offset - lineStart}`;
+}
+
+/** Path of a field from its steps: keys and list indices. */
+export function pathText(steps: readonly (string | number)[]): string {
+  let text = '';
+  for (const step of steps) {
+    if (typeof step === 'number') text += `[${step}]`;
+    else text += text === '' ? step : `.${step}`;
+  }
+  return text;
+}

@@ -1,0 +1,65 @@
+const nullText = /^(?:|~|null|Null|NULL)$/;
+const trueText = /^(?:true|True|TRUE)$/;
+const falseText = /^(?:false|False|FALSE)$/;
+const decimalText = /^[-+]?(?:0|[1-9][0-9]*)$/;
+/** `0o17` of YAML 1.2, and `017` of YAML 1.1, which manifests use for file modes and existing servers read so. */
+const octalText = /^([-+]?)0o?([0-7]+)$/;
+const hexText = /^([-+]?)0x([0-9a-fA-F]+)$/;
+const floatText = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
+const specialText = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
+
+/**
+ * The value of a plain scalar: null, boolean, number or text, by the core schema of YAML 1.2; times, `yes` and `no` are text.
+ *
+ * @throws RangeError for numbers that JSON cannot carry: infinite, not a number, integers above 2^53.
+ */
+export function plainScalar(text: string): unknown {
+  const first = text.charCodeAt(0);
+  // Digits, sign and dot begin numbers; anything else is a word.
+  const numeric = (first >= 0x30 && first <= 0x39) || first === 0x2d || first === 0x2b || first === 0x2e;
+  if (!numeric) {
+    if (nullText.test(text)) return null;
+    if (trueText.test(text)) return true;
+    if (falseText.test(text)) return false;
+    return text;
+  }
+  if (decimalText.test(text)) return integer(Number(text));
+  const octal = octalText.exec(text);
+  if (octal) return integer(signed(octal[1], Number.parseInt(octal[2] ?? '', 8)));
+  const hex = hexText.exec(text);
+  if (hex) return integer(signed(hex[1], Number.parseInt(hex[2] ?? '', 16)));
+  if (floatText.test(text)) {
+    const value = Number(text);
+    if (Number.isFinite(value)) return value;
+    throw new RangeError('a number is out of range');
+  }
+  if (specialText.test(text)) throw new RangeError('infinite values and NaN are not allowed');
+  return text;
+}
+
+/**
+ * The value of a scalar with one of the standard tags.
+ *
+ * @throws RangeError when text and tag do not fit, or the tag is none of the standard ones.
+ */
+export function taggedScalar(text: string, tag: string): unknown {
+  if (tag === 'str') return text;
+  const value = plainScalar(text);
+  const fits =
+    tag === 'null'
+      ? value === null
+      : tag === 'bool'
+        ? typeof value === 'boolean'
+        : typeof value === 'number' && (tag === 'float' || (tag === 'int' && Number.isInteger(value)));
+  if (!fits) throw new RangeError(`a value does not fit its tag !!${tag.slice(0, 20)}`);
+  return value;
+}
+
+function signed(sign: string | undefined, value: number): number {
+  return sign === '-' ? -value : value;
+}
+
+function integer(value: number): number {
+  if (Number.isSafeInteger(value)) return value === 0 ? 0 : value;
+  throw new RangeError('integers above 2^53 lose digits; write them as text');
+}
