@@ -30,8 +30,15 @@ export type {
 } from './discovery/discovery-types.ts';
 export { isStatusError, type QualifiedResource, StatusError, statusErrors } from './errors/status-error.ts';
 export { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from './errors/storage-error.ts';
+export { type ConditionObject, conditionSchema } from './kind/condition-schema.ts';
 export { type Decoded, type Decoder, DecodeTypeError, decoderOf, isDecodeTypeError } from './kind/decoder.ts';
-export { defineKind, type KindOptions, type ObjectOf, typeMetaFields } from './kind/define-kind.ts';
+export { defineKind, type KindOptions, type ObjectOf } from './kind/define-kind.ts';
+export {
+  type DeleteOptionsObject,
+  deleteOptionsSchema,
+  type PreconditionsObject,
+  preconditionsSchema,
+} from './kind/delete-options-schema.ts';
 export type {
   Column,
   ColumnContext,
@@ -44,7 +51,20 @@ export type {
   StorageConversion,
   Verb,
 } from './kind/kind-definition.ts';
+export {
+  type LabelSelectorObject,
+  type LabelSelectorRequirementObject,
+  labelSelectorRequirementSchema,
+  labelSelectorSchema,
+} from './kind/label-selector-schema.ts';
 export { listMetaSchema, objectMetaSchema, ownerReferenceSchema } from './kind/object-meta-schema.ts';
+export {
+  annotationsErrors,
+  maxAnnotationBytes,
+  type ObjectMetaRules,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from './kind/object-meta-validation.ts';
 export {
   always,
   embedded,
@@ -64,8 +84,10 @@ export {
   s,
 } from './kind/schema.ts';
 export { childField, childSchema, type ListNode, type MapNode, type MessageNode, messageNode } from './kind/schema-walk.ts';
+export { type StatusObject, statusSchema } from './kind/status-schema.ts';
 export type { PropagationPolicy, Strategy, StrategyContext } from './kind/strategy.ts';
 export type { ParentAccess, SubresourceAnswer, SubresourceCall, SubresourceDefinition } from './kind/subresource.ts';
+export { typeMetaFields } from './kind/type-meta-fields.ts';
 export { zeroValue } from './kind/zero-value.ts';
 export { canonicalBase64 } from './meta/base64.ts';
 export { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors } from './meta/dns-names.ts';
@@ -78,8 +100,10 @@ export {
   fieldSelectorOf,
   parseFieldSelector,
 } from './meta/field-selector.ts';
+export { finalizersErrors, foregroundFinalizer, newFinalizersErrors, orphanFinalizer } from './meta/finalizers.ts';
 export { humanDuration } from './meta/human-duration.ts';
 export { percentErrors, percentOf, resolveIntOrPercent } from './meta/int-or-string.ts';
+export { isCIDR, isIP, isIPv4, isIPv6, portNumberErrors } from './meta/ip.ts';
 export { configMapKeyErrors, envVarNameErrors, portNameErrors } from './meta/key-names.ts';
 export { labelSelectorErrors, labelsErrors } from './meta/label-errors.ts';
 export type { LabelOperator, LabelRequirement, Labels as LabelMap } from './meta/label-requirement.ts';
@@ -134,6 +158,10 @@ export {
   type TypeMeta,
 } from './meta/types.ts';
 export type { AdmissionOperation, AdmissionPlugin, AdmissionRequest } from './registry/admission.ts';
+export { answerValue, servedValue } from './registry/answer-value.ts';
+export { createResourceRegistry, type RegistryOptions } from './registry/create-registry.ts';
+export type { NameGenerator } from './registry/name-generator.ts';
+export { type NamespaceLifecycleOptions, namespaceLifecycle } from './registry/plugins/namespace-lifecycle.ts';
 export type {
   Answer,
   Body,
@@ -148,6 +176,7 @@ export type {
   Target,
   WriteParameters,
 } from './registry/resource-service.ts';
+export { type FailedOperation, translateError } from './registry/translate-error.ts';
 export { type Clock, systemClock } from './runtime/clock.ts';
 export { FakeClock } from './runtime/fake-clock.ts';
 export { type LogFields, type Logger, silentLogger } from './runtime/logger.ts';

@@ -12,10 +12,11 @@ import type {
 import { checkMessages } from './message-check.ts';
 import { objectMetaSchema } from './object-meta-schema.ts';
 import { pluralOf } from './plural.ts';
-import { type Infer, optional, type Schema, s } from './schema.ts';
+import { type Infer, optional, type Schema } from './schema.ts';
 import { messageNode } from './schema-walk.ts';
 import type { Strategy } from './strategy.ts';
 import type { SubresourceDefinition } from './subresource.ts';
+import { typeMetaFields } from './type-meta-fields.ts';
 
 /** What `defineKind` takes; everything but group, version, kind and schema has a default. */
 export interface KindOptions<S extends Schema<unknown>> {
@@ -45,17 +46,6 @@ export interface KindOptions<S extends Schema<unknown>> {
 export type ObjectOf<S extends Schema<unknown>> = KubeObject & Infer<S>;
 
 const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
-
-/** `kind` and `apiVersion` as every object begins; also for objects nested in others. They have no protobuf number. */
-export const typeMetaFields = {
-  kind: optional(undefined, s.string(), 'Kind of the object. Defaults to the kind that the path names.', { jsonOnly: true }),
-  apiVersion: optional(
-    undefined,
-    s.string(),
-    'Group and version of the format the object is written in. Defaults to those of the path.',
-    { jsonOnly: true },
-  ),
-} as const;
 
 const metadataField = optional(1, objectMetaSchema, 'What names the object and what is attached to it.');
 

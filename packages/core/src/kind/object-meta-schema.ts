@@ -19,6 +19,7 @@ export const ownerReferenceSchema: Schema<OwnerReference> = s.message(
       'When true, a foreground deletion of the owner waits until this object is gone or the link is removed.',
     ),
   },
+  { mapType: 'atomic' },
 );
 
 /** Which manager set which fields. */

@@ -1,0 +1,119 @@
+import { dns1123LabelErrors } from '../meta/dns-names.ts';
+import { type FieldError, fieldError } from '../meta/field-error.ts';
+import { finalizersErrors, newFinalizersErrors } from '../meta/finalizers.ts';
+import { labelsErrors } from '../meta/label-errors.ts';
+import { type NameRule, nameErrors, namePrefixErrors, qualifiedNameErrors } from '../meta/names.ts';
+import { type ObjectMeta, type OwnerReference, parseApiVersion } from '../meta/types.ts';
+
+/** Bytes of all annotation keys and values of one object together. */
+export const maxAnnotationBytes = 262_144;
+
+/** What the kind of an object asks of its metadata. */
+export interface ObjectMetaRules {
+  readonly nameRule: NameRule;
+  readonly namespaced: boolean;
+  /** Where the metadata stands; default `metadata`. */
+  readonly path?: string;
+}
+
+/** What is wrong with the annotations that stand at `path`. */
+export function annotationsErrors(annotations: Readonly<Record<string, string>> | undefined, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  let bytes = 0;
+  for (const [key, value] of Object.entries(annotations ?? {})) {
+    for (const detail of qualifiedNameErrors(key.toLowerCase())) errors.push(fieldError.invalid(path, key, detail));
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+  }
+  if (bytes > maxAnnotationBytes) errors.push(fieldError.tooLong(path, maxAnnotationBytes));
+  return errors;
+}
+
+function ownerReferenceErrors(owner: OwnerReference, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const version = parseApiVersion(owner.apiVersion);
+  if (!version) errors.push(fieldError.invalid(`${path}.apiVersion`, owner.apiVersion, 'version must not be empty'));
+  if (owner.kind === '') errors.push(fieldError.invalid(`${path}.kind`, owner.kind, 'kind must not be empty'));
+  if (owner.name === '') errors.push(fieldError.invalid(`${path}.name`, owner.name, 'name must not be empty'));
+  if (owner.uid === '') errors.push(fieldError.invalid(`${path}.uid`, owner.uid, 'uid must not be empty'));
+  if (owner.kind === 'Event' && (version?.group === '' || version?.group === 'events.k8s.io')) {
+    errors.push(fieldError.invalid(path, owner, `${owner.apiVersion}, Kind=Event is disallowed from being an owner`));
+  }
+  return errors;
+}
+
+function ownerReferencesErrors(owners: readonly OwnerReference[], path: string): FieldError[] {
+  const errors = owners.flatMap((owner, index) => ownerReferenceErrors(owner, `${path}[${index}]`));
+  const controllers = owners.filter((owner) => owner.controller === true).map((owner) => `${owner.kind}/${owner.name}`);
+  if (controllers.length > 1) {
+    const detail = `only one reference can have controller set to true, found it in ${controllers.join(' and ')}`;
+    errors.push(fieldError.invalid(path, owners, detail));
+  }
+  return errors;
+}
+
+function namespaceErrors(namespace: string, namespaced: boolean, path: string): FieldError[] {
+  if (!namespaced) return namespace === '' ? [] : [fieldError.forbidden(path, 'not allowed on this type')];
+  if (namespace === '') return [fieldError.required(path)];
+  return dns1123LabelErrors(namespace).map((detail) => fieldError.invalid(path, namespace, detail));
+}
+
+/** The parts that clients may change at any time. */
+function changeableErrors(meta: ObjectMeta, path: string): FieldError[] {
+  return [
+    ...labelsErrors(meta.labels, `${path}.labels`),
+    ...annotationsErrors(meta.annotations, `${path}.annotations`),
+    ...ownerReferencesErrors(meta.ownerReferences ?? [], `${path}.ownerReferences`),
+    ...finalizersErrors(meta.finalizers, `${path}.finalizers`),
+  ];
+}
+
+/**
+ * What is wrong with the metadata of a new object, after names have been generated and server-set fields filled in;
+ * api-conventions 5.3 and 5.4.
+ */
+export function validateObjectMeta(meta: ObjectMeta, { nameRule, namespaced, path = 'metadata' }: ObjectMetaRules): FieldError[] {
+  const { name = '', generateName = '', namespace = '', generation = 0 } = meta;
+  const errors: FieldError[] = [];
+  if (generateName !== '') {
+    for (const detail of namePrefixErrors(nameRule, generateName)) {
+      errors.push(fieldError.invalid(`${path}.generateName`, generateName, detail));
+    }
+  }
+  if (name === '') errors.push(fieldError.required(`${path}.name`, 'name or generateName is required'));
+  else for (const detail of nameErrors(nameRule, name)) errors.push(fieldError.invalid(`${path}.name`, name, detail));
+  errors.push(...namespaceErrors(namespace, namespaced, `${path}.namespace`));
+  if (generation < 0) {
+    errors.push(fieldError.invalid(`${path}.generation`, generation, 'must be greater than or equal to 0'));
+  }
+  return [...errors, ...changeableErrors(meta, path)];
+}
+
+const immutableFields = [
+  'name',
+  'namespace',
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+] as const satisfies readonly (keyof ObjectMeta)[];
+
+/** What is wrong with the metadata `meta` as the successor of `old`; api-conventions 5.1 and 5.4. */
+export function validateObjectMetaUpdate(
+  meta: ObjectMeta,
+  old: ObjectMeta,
+  options: { readonly path?: string } = {},
+): FieldError[] {
+  const path = options.path ?? 'metadata';
+  const errors: FieldError[] = [];
+  if (old.deletionTimestamp !== undefined) {
+    errors.push(...newFinalizersErrors(meta.finalizers ?? [], old.finalizers ?? [], `${path}.finalizers`));
+  }
+  if ((meta.generation ?? 0) < (old.generation ?? 0)) {
+    errors.push(fieldError.invalid(`${path}.generation`, meta.generation ?? 0, 'must not be decremented'));
+  }
+  for (const name of immutableFields) {
+    const now = meta[name] ?? undefined;
+    if (now !== (old[name] ?? undefined)) errors.push(fieldError.invalid(`${path}.${name}`, now, 'field is immutable'));
+  }
+  return [...errors, ...changeableErrors(meta, path)];
+}

@@ -1,0 +1,29 @@
+import { isIPv4 as nodeIsIPv4, isIPv6 as nodeIsIPv6 } from 'node:net';
+
+/** True for a dotted IPv4 address without leading zeros. */
+export function isIPv4(text: string): boolean {
+  return nodeIsIPv4(text);
+}
+
+/** True for an IPv6 address. Addresses with a zone (`fe80::1%eth0`) mean something on one machine only and are none here. */
+export function isIPv6(text: string): boolean {
+  return nodeIsIPv6(text) && !text.includes('%');
+}
+
+/** True for an address of either family. */
+export function isIP(text: string): boolean {
+  return isIPv4(text) || isIPv6(text);
+}
+
+/** True for an address and the length of its network part: `10.0.0.0/8`, `fd00::/64`. */
+export function isCIDR(text: string): boolean {
+  const [address = '', length = '', ...rest] = text.split('/', 3);
+  if (rest.length > 0 || !/^(?:0|[1-9]\d{0,2})$/.test(length)) return false;
+  if (isIPv4(address)) return Number(length) <= 32;
+  return isIPv6(address) && Number(length) <= 128;
+}
+
+/** Why a number is no port; empty when it is one. */
+export function portNumberErrors(port: number): string[] {
+  return Number.isInteger(port) && port >= 1 && port <= 65_535 ? [] : ['must be between 1 and 65535, inclusive'];
+}
