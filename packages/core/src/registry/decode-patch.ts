@@ -1,0 +1,69 @@
+import { isDocumentError, type ParsedDocument } from '../codec/document-error.ts';
+import { parseJson } from '../codec/json.ts';
+import { type StatusError, statusErrors } from '../errors/status-error.ts';
+import type { Schema } from '../kind/schema.ts';
+import { applyJsonPatch } from '../patch/json-patch.ts';
+import { applyMergePatch } from '../patch/merge-patch.ts';
+import { isPatchError, type PatchError } from '../patch/patch-error.ts';
+import { applyStrategicMergePatch } from '../patch/strategic-merge-patch.ts';
+import type { PatchBody } from './resource-service.ts';
+
+/** A patch that has been read, ready to be applied any number of times. */
+export interface DecodedPatch {
+  readonly duplicateFields: readonly string[];
+  /** Returns a new document. @throws StatusError 400, 413 or 422 as api-conventions 11.2 to 11.4 say. */
+  readonly apply: (document: unknown) => unknown;
+}
+
+function refused(error: PatchError): StatusError {
+  switch (error.kind) {
+    case 'malformed':
+      return statusErrors.badRequest(error.message, error);
+    case 'tooLarge':
+      return statusErrors.tooLarge(error.message);
+    case 'unprocessable':
+      return statusErrors.unprocessable(error);
+    default: {
+      const unknown: never = error.kind;
+      return statusErrors.internal(`unknown patch failure ${String(unknown)}`, error);
+    }
+  }
+}
+
+/** The media types by which a kind takes patches, for the words of a 415. */
+export function patchMediaTypes(structural: boolean): string[] {
+  return [
+    'application/json-patch+json',
+    'application/merge-patch+json',
+    ...(structural ? ['application/strategic-merge-patch+json'] : []),
+  ];
+}
+
+/**
+ * Reads a patch. `schema` is that of the document, undefined for kinds without a struct schema, which take no strategic merge patch.
+ *
+ * @throws StatusError 400 when it is not JSON, 415 when the kind does not take this type.
+ */
+export function decodePatch(patch: PatchBody, schema: Schema<unknown> | undefined, duplicates: boolean): DecodedPatch {
+  if (patch.type === 'strategic' && schema === undefined) throw statusErrors.unsupportedMediaType(patchMediaTypes(false));
+  let parsed: ParsedDocument;
+  try {
+    parsed = parseJson(patch.bytes, { duplicates });
+  } catch (error) {
+    if (isDocumentError(error)) throw statusErrors.badRequest(`error decoding patch: ${error.message}`, error);
+    throw error;
+  }
+  return {
+    duplicateFields: parsed.duplicateFields,
+    apply: (document) => {
+      try {
+        if (patch.type === 'json') return applyJsonPatch(document, parsed.value);
+        if (patch.type === 'merge') return applyMergePatch(document, parsed.value);
+        return schema === undefined ? document : applyStrategicMergePatch(document, parsed.value, schema);
+      } catch (error) {
+        if (isPatchError(error)) throw refused(error);
+        throw error;
+      }
+    },
+  };
+}

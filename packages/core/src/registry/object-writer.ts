@@ -1,0 +1,177 @@
+import { statusErrors } from '../errors/status-error.ts';
+import { validateObjectMetaUpdate } from '../kind/object-meta-validation.ts';
+import type { StrategyContext } from '../kind/strategy.ts';
+import type { FieldError } from '../meta/field-error.ts';
+import type { RequestContext } from '../meta/request-context.ts';
+import type { UpdateDecision, UpdateOutcome } from '../storage/resource-storage.ts';
+import type { StoredObject } from '../storage/stored-object.ts';
+import type { AdmissionRequest } from './admission.ts';
+import { isReleased } from './deletion-plan.ts';
+import { raiseGeneration } from './generation.ts';
+import { type AnyObject, equalJson } from './json-values.ts';
+import { isStorable, type ObjectTarget } from './object-target.ts';
+import { checkUid, checkVersion } from './preconditions.ts';
+import type { ResourceBinding } from './resource-binding.ts';
+import type { Answer } from './resource-service.ts';
+import { changedMetadata, objectPath } from './stamp-metadata.ts';
+import { onlyStatus, restoreStatus } from './status-isolation.ts';
+
+/** Which of the kind's hooks a write passes: those of the main resource, those of status, or neither. */
+export type WriteMode = 'spec' | 'status' | 'raw';
+
+/** What a write would like an object to become. */
+export interface Proposal {
+  readonly object: AnyObject;
+  /** Why the object is not of its type; it is refused once the checks before validation have passed. */
+  readonly errors: readonly FieldError[];
+}
+
+/** One change of one object, whatever asked for it: PUT, PATCH or a subresource. */
+export interface ObjectWrite {
+  readonly context: RequestContext;
+  readonly target: ObjectTarget;
+  readonly subresource?: string;
+  readonly mode: WriteMode;
+  readonly dryRun: boolean;
+  /** Called once per attempt with a private copy of the stored object; a new object every time. May throw a StatusError. */
+  readonly propose: (old: AnyObject, current: StoredObject) => Proposal;
+  /** Makes the object when there is none yet; absent = 404. */
+  readonly create?: () => Promise<AnyObject>;
+}
+
+/** How a write ended. `object` is what was meant to be stored, `stored` what is; absent in a dry run and when the write removed it. */
+export interface WrittenObject {
+  readonly outcome: UpdateOutcome['outcome'];
+  readonly object: AnyObject;
+  readonly stored?: StoredObject;
+}
+
+/** The one way by which existing objects change; runs the checks in the order of api-conventions 4.6. */
+export class ObjectWriter {
+  readonly #binding: ResourceBinding;
+
+  constructor(binding: ResourceBinding) {
+    this.#binding = binding;
+  }
+
+  async write(write: ObjectWrite): Promise<WrittenObject> {
+    const { storage } = this.#binding;
+    const { key } = write.target;
+    const signal = write.context.signal ? { signal: write.context.signal } : {};
+    let object: AnyObject = {};
+    const decide = async (current: StoredObject | undefined): Promise<UpdateDecision> => {
+      write.context.signal?.throwIfAborted();
+      const decided = await (current === undefined ? this.#create(write) : this.#change(write, current));
+      object = decided.object;
+      return decided.decision;
+    };
+    if (!isStorable(write.target)) {
+      await decide(undefined);
+      throw statusErrors.notFound(this.#binding.resource, write.target.name);
+    }
+    if (write.dryRun) {
+      const current = await storage.get(key, { at: 'latest' }, signal);
+      const decision = await decide(current);
+      return { object, outcome: dryOutcome(decision, current) };
+    }
+    const { outcome, object: stored } = await storage.update(key, decide, signal);
+    if (outcome !== 'deleted') return { object, outcome, stored };
+    // Watchers see the state before this write go; the caller sees what the write made of it.
+    object.metadata = { ...object.metadata, resourceVersion: String(stored.revision) };
+    return { object, outcome };
+  }
+
+  async #create(write: ObjectWrite): Promise<{ decision: UpdateDecision; object: AnyObject }> {
+    if (!write.create) throw statusErrors.notFound(this.#binding.resource, write.target.name);
+    const object = await write.create();
+    return { object, decision: this.#put(object) };
+  }
+
+  #put(object: AnyObject): UpdateDecision {
+    const json = this.#binding.encode(object);
+    const ttlMs = this.#binding.kind.strategy.ttlMs?.(object);
+    return { do: 'write', json, ...(ttlMs === undefined ? {} : { ttlMs }) };
+  }
+
+  async #change(write: ObjectWrite, current: StoredObject): Promise<{ decision: UpdateDecision; object: AnyObject }> {
+    const binding = this.#binding;
+    const { kind, services } = binding;
+    const { name } = write.target;
+    const old = binding.read(current);
+    const proposal = write.propose(old, current);
+    const sound = proposal.errors.length === 0;
+    const proposed = proposal.object.metadata;
+    const wantedVersion = proposed?.resourceVersion;
+    checkUid(binding, name, proposed?.uid, old.metadata?.uid);
+    const request: AdmissionRequest = {
+      operation: 'update',
+      kind,
+      namespace: write.target.namespace,
+      name,
+      subresource: write.subresource,
+      object: proposal.object,
+      oldObject: old,
+      dryRun: write.dryRun,
+      context: write.context,
+    };
+    if (sound) {
+      if (write.mode !== 'raw') kind.strategy.default?.(proposal.object);
+      const mutating = services.admission.mutate(request);
+      if (mutating) await mutating;
+    }
+    checkVersion(binding, name, wantedVersion, old.metadata?.resourceVersion);
+    const object = this.#settle(write, proposal, old, binding.strategyContext(write.context));
+    this.#validate(write, object, old, proposal.errors);
+    const validating = services.admission.validate({ ...request, object });
+    if (validating) await validating;
+    if (isReleased(object, kind.strategy)) return { object, decision: { do: 'delete' } };
+    return { object, decision: equalJson(object, old) ? { do: 'keep' } : this.#put(object) };
+  }
+
+  /** Step 8: gives back what this kind of write must not change, and sets what only the server may say. */
+  #settle(write: ObjectWrite, proposal: Proposal, old: AnyObject, context: StrategyContext): AnyObject {
+    const { kind, services, storedKind } = this.#binding;
+    const { strategy } = kind;
+    const { mode } = write;
+    const sound = proposal.errors.length === 0;
+    const object = mode === 'status' && sound ? onlyStatus(proposal.object, old) : proposal.object;
+    object.metadata = changedMetadata(object.metadata ?? {}, old.metadata ?? {}, {
+      ...(services.selfLinks ? { selfLink: objectPath(storedKind, old.metadata ?? {}) } : {}),
+      warn: write.context.warn,
+    });
+    if (!sound) return object;
+    if (mode === 'spec') {
+      if (strategy.statusSubresource) restoreStatus(object, old);
+      strategy.prepareForUpdate?.(object, old, context);
+    } else if (mode === 'status') {
+      strategy.prepareForStatusUpdate?.(object, old, context);
+    }
+    if (mode !== 'status') raiseGeneration(kind, object, old);
+    return object;
+  }
+
+  #validate(write: ObjectWrite, object: AnyObject, old: AnyObject, errors: readonly FieldError[]): void {
+    const { kind } = this.#binding;
+    const { strategy } = kind;
+    const problems = [...errors, ...validateObjectMetaUpdate(object.metadata ?? {}, old.metadata ?? {})];
+    if (errors.length === 0) {
+      if (write.mode === 'status') problems.push(...(strategy.validateStatusUpdate?.(object, old) ?? []));
+      else problems.push(...(strategy.validate?.(object) ?? []));
+      if (write.mode === 'spec') problems.push(...(strategy.validateUpdate?.(object, old) ?? []));
+    }
+    if (problems.length > 0) throw statusErrors.invalid(kind, write.target.name, problems);
+    if (write.mode === 'spec') for (const text of strategy.warnings?.(object) ?? []) write.context.warn(text);
+  }
+
+  /** The answer of a PUT or PATCH. */
+  answer(written: WrittenObject): Answer {
+    const code = written.outcome === 'created' ? 201 : 200;
+    return written.stored ? { stored: written.stored, kind: this.#binding.kind, code } : { object: written.object, code };
+  }
+}
+
+function dryOutcome(decision: UpdateDecision, current: StoredObject | undefined): UpdateOutcome['outcome'] {
+  if (decision.do === 'keep') return 'unchanged';
+  if (decision.do === 'delete') return 'deleted';
+  return current === undefined ? 'created' : 'updated';
+}

@@ -1,0 +1,73 @@
+import { statusErrors } from '../../errors/status-error.ts';
+import type { KindDefinition } from '../../kind/kind-definition.ts';
+import type { KubeObject } from '../../meta/types.ts';
+import { objectKey } from '../../scope/storage-key.ts';
+import type { ResourceStorage } from '../../storage/resource-storage.ts';
+import type { StoredObject } from '../../storage/stored-object.ts';
+import type { AdmissionPlugin, AdmissionRequest } from '../admission.ts';
+
+/** What the plugin has to know about namespaces. */
+export interface NamespaceLifecycleOptions {
+  /** The cluster-scoped kind whose objects are the namespaces. */
+  readonly kind: KindDefinition;
+  readonly storage: ResourceStorage;
+}
+
+type NamespaceState = 'active' | 'terminating' | 'missing';
+
+/** Reviews ask questions about a namespace and store nothing in it. */
+const reviewGroup = 'authorization.k8s.io';
+
+function isTerminating(stored: StoredObject): boolean {
+  const namespace = stored.value<KubeObject & { readonly status?: { readonly phase?: string } }>();
+  return namespace.metadata?.deletionTimestamp !== undefined || namespace.status?.phase === 'Terminating';
+}
+
+/**
+ * Keeps new objects out of namespaces that do not exist (404) or are being emptied (403 with the cause
+ * `NamespaceTerminating`); api-conventions 9. A cached namespace is good enough to let an object in, never to turn it away.
+ */
+export function namespaceLifecycle(options: NamespaceLifecycleOptions): AdmissionPlugin {
+  const { kind, storage } = options;
+  const resource = { group: kind.group, resource: kind.names.plural };
+  // Cached objects are the same instance from call to call, so each state of a namespace is parsed once.
+  const known = new WeakMap<StoredObject, NamespaceState>();
+
+  const stateOf = (stored: StoredObject | undefined): NamespaceState => {
+    if (stored === undefined) return 'missing';
+    let state = known.get(stored);
+    if (state === undefined) {
+      state = isTerminating(stored) ? 'terminating' : 'active';
+      known.set(stored, state);
+    }
+    return state;
+  };
+
+  const look = async (namespace: string, request: AdmissionRequest): Promise<NamespaceState> => {
+    const key = objectKey(kind, undefined, namespace);
+    const signal = request.context.signal ? { signal: request.context.signal } : {};
+    const cached = stateOf(await storage.get(key, { at: 'any' }, signal));
+    return cached === 'active' ? cached : stateOf(await storage.get(key, { at: 'latest' }, signal));
+  };
+
+  return {
+    name: 'NamespaceLifecycle',
+    handles: (request) =>
+      request.operation === 'create' &&
+      request.subresource === undefined &&
+      request.namespace !== undefined &&
+      request.kind.scope === 'Namespaced' &&
+      request.kind.group !== reviewGroup,
+    mutate: async (request) => {
+      const namespace = request.namespace ?? '';
+      const impossible = namespace === '' || namespace.includes('/') || namespace.length > 253;
+      const state = impossible ? 'missing' : await look(namespace, request);
+      if (state === 'active') return;
+      if (state === 'missing') throw statusErrors.notFound(resource, namespace);
+      const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
+      throw statusErrors.forbidden({ group: request.kind.group, resource: request.kind.names.plural }, request.name, why, [
+        { reason: 'NamespaceTerminating', message: `namespace ${namespace} is being terminated`, field: 'metadata.namespace' },
+      ]);
+    },
+  };
+}

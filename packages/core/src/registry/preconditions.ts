@@ -1,0 +1,62 @@
+import { statusErrors } from '../errors/status-error.ts';
+import { fieldError } from '../meta/field-error.ts';
+import type { ObjectMeta } from '../meta/types.ts';
+import type { ResourceBinding } from './resource-binding.ts';
+import { modifiedText } from './translate-error.ts';
+
+/** What a caller says the stored object must be. Empty text counts as unset. */
+export interface Preconditions {
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+}
+
+/** @throws StatusError 409 when the stored object is another one than the caller means. */
+export function checkUid(binding: ResourceBinding, name: string, wanted: string | undefined, found: string | undefined): void {
+  if (!wanted || wanted === found) return;
+  throw statusErrors.conflict(
+    binding.resource,
+    name,
+    `Precondition failed: UID in precondition: ${wanted}, UID in object meta: ${found ?? ''}`,
+  );
+}
+
+/** Preconditions of a DELETE; api-conventions 8.1. @throws StatusError 409. */
+export function checkDeletePreconditions(
+  binding: ResourceBinding,
+  name: string,
+  wanted: Preconditions,
+  found: ObjectMeta | undefined,
+): void {
+  checkUid(binding, name, wanted.uid, found?.uid);
+  const version = wanted.resourceVersion;
+  if (!version || version === found?.resourceVersion) return;
+  throw statusErrors.conflict(
+    binding.resource,
+    name,
+    `Precondition failed: ResourceVersion in precondition: ${version}, ResourceVersion in object meta: ${found?.resourceVersion ?? ''}`,
+  );
+}
+
+function namesNoVersion(version: string | undefined): boolean {
+  return version === undefined || version === '' || version === '0';
+}
+
+/**
+ * The resourceVersion of a write against the stored one; api-conventions 4.5.
+ *
+ * @throws StatusError 409 when they differ, 422 when there is none and the kind wants one.
+ */
+export function checkVersion(
+  binding: ResourceBinding,
+  name: string,
+  wanted: string | undefined,
+  found: string | undefined,
+): void {
+  if (namesNoVersion(wanted)) {
+    if (binding.kind.strategy.allowUnconditionalUpdate ?? true) return;
+    throw statusErrors.invalid(binding.kind, name, [
+      fieldError.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
+    ]);
+  }
+  if (wanted !== found) throw statusErrors.conflict(binding.resource, name, modifiedText);
+}

@@ -1,0 +1,115 @@
+import { statusErrors } from '../errors/status-error.ts';
+import type { KindDefinition } from '../kind/kind-definition.ts';
+import { type FieldSelector, parseFieldSelector } from '../meta/field-selector.ts';
+import { type LabelSelector, parseLabelSelector } from '../meta/label-selector.ts';
+import { SelectorError } from '../meta/selector-error.ts';
+import type { KubeObject } from '../meta/types.ts';
+import { objectKey, storageKindOf } from '../scope/storage-key.ts';
+import type { ObjectPredicate } from '../storage/resource-storage.ts';
+import type { Key } from '../storage/store.ts';
+import type { SelectableAttributes } from '../storage/stored-object.ts';
+import type { SelectParameters, Target } from './resource-service.ts';
+
+/** What a list or watch selects, and the same in words: equal texts select the same objects. */
+export interface Selection {
+  readonly predicate: ObjectPredicate;
+  /** Canonical text of both selectors. */
+  readonly text: string;
+}
+
+const extractors = new WeakMap<KindDefinition, (object: KubeObject) => SelectableAttributes>();
+
+/** Reads what selectors look at. Kinds that share storage share this too, because an object keeps only one reading. */
+function extractorOf(kind: KindDefinition): (object: KubeObject) => SelectableAttributes {
+  const stored = storageKindOf(kind);
+  let extract = extractors.get(stored);
+  if (extract === undefined) {
+    const fields = [...stored.selectableFields];
+    extract = (object) => ({
+      labels: object.metadata?.labels ?? {},
+      fields: new Map(fields.map(([path, value]) => [path, value(object)])),
+    });
+    extractors.set(stored, extract);
+  }
+  return extract;
+}
+
+function parseSelector<T>(parse: (text: string) => T, text: string): T {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof SelectorError) throw statusErrors.badRequest(error.message, error);
+    throw error;
+  }
+}
+
+function checkFieldNames(kind: KindDefinition, selector: FieldSelector): void {
+  for (const { field } of selector.requirements) {
+    if (kind.selectableFields.has(field)) continue;
+    const generic = [...kind.selectableFields.keys()].every((path) => path === 'metadata.name' || path === 'metadata.namespace');
+    throw statusErrors.badRequest(
+      generic
+        ? `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`
+        : `field label not supported: ${field}`,
+    );
+  }
+}
+
+/** The value that a field must have, when the selector says so with `=`. */
+function required(selector: FieldSelector, field: string): string | undefined {
+  return selector.requirements.find((requirement) => requirement.field === field && requirement.operator === '=')?.value;
+}
+
+function onlyKey(kind: KindDefinition, namespace: string | undefined, fields: FieldSelector): Key | undefined {
+  const name = required(fields, 'metadata.name');
+  if (!name || name.includes('/') || name.includes('\0')) return undefined;
+  if (kind.scope === 'Cluster') return objectKey(kind, undefined, name);
+  const space = namespace ?? required(fields, 'metadata.namespace');
+  return space && !space.includes('/') ? objectKey(kind, space, name) : undefined;
+}
+
+/** A watch of one object selects by its name; a fieldSelector may only say the same. */
+function withName(fields: FieldSelector, name: string): FieldSelector {
+  const given = required(fields, 'metadata.name');
+  if (given !== undefined && given !== name) {
+    throw statusErrors.badRequest("fieldSelector metadata.name doesn't match requested name");
+  }
+  if (given === name) return fields;
+  const escaped = name.replace(/[\\,=]/g, '\\$&');
+  return parseSelector(parseFieldSelector, [`metadata.name=${escaped}`, ...(fields.empty ? [] : [fields.toString()])].join(','));
+}
+
+/**
+ * What the selectors of a request select; api-conventions 6.4 and 6.5.
+ *
+ * @throws StatusError 400 for selectors that cannot be read or name a field that the kind does not offer.
+ */
+export function selectionOf(
+  kind: KindDefinition,
+  target: Target,
+  parameters: Pick<SelectParameters, 'labelSelector' | 'fieldSelector'>,
+): Selection {
+  const labels: LabelSelector = parseSelector(parseLabelSelector, parameters.labelSelector ?? '');
+  const given = parseSelector(parseFieldSelector, parameters.fieldSelector ?? '');
+  checkFieldNames(kind, given);
+  const fields = target.name === undefined ? given : withName(given, target.name);
+  if (labels.empty && fields.empty) return everything;
+
+  const key = onlyKey(kind, kind.scope === 'Cluster' ? undefined : target.namespace, fields);
+  const extract = extractorOf(kind);
+  const text = `${labels.toString()}\n${fields.toString()}`;
+  return {
+    text,
+    predicate: {
+      everything: false,
+      id: text,
+      ...(key === undefined ? {} : { key }),
+      matches: (object) => {
+        const attributes = object.selectable(extract);
+        return labels.matches(attributes.labels) && fields.matches((field) => attributes.fields.get(field) ?? '');
+      },
+    },
+  };
+}
+
+const everything: Selection = { text: '', predicate: { everything: true, id: '', matches: () => true } };

@@ -1,0 +1,88 @@
+import { type StatusError, statusErrors } from '../errors/status-error.ts';
+import type { SubresourceDefinition } from '../kind/subresource.ts';
+import type { RequestContext } from '../meta/request-context.ts';
+import { ActionOperation } from './action-operation.ts';
+import type { GetOperation } from './get-operation.ts';
+import { objectTarget } from './object-target.ts';
+import type { ParentOperations } from './parent-access.ts';
+import type { PatchOperation } from './patch-operation.ts';
+import { ProjectionOperations } from './projection-operations.ts';
+import { ReplaceOperation } from './replace-operation.ts';
+import type { ResourceBinding } from './resource-binding.ts';
+import type { Answer, Body, PatchBody, Target, WriteParameters } from './resource-service.ts';
+import type { UpdateOperation } from './update-operation.ts';
+
+/** Sends each operation on a subresource to what its type can do; 405 for what it cannot. */
+export class SubresourceOperations {
+  readonly #binding: ResourceBinding;
+  readonly #get: GetOperation;
+  readonly #update: UpdateOperation;
+  readonly #patch: PatchOperation;
+  readonly #projection: ProjectionOperations;
+  readonly #replace: ReplaceOperation;
+  readonly #action: ActionOperation;
+
+  constructor(binding: ResourceBinding, parent: ParentOperations, update: UpdateOperation, patch: PatchOperation) {
+    this.#binding = binding;
+    this.#get = parent.get;
+    this.#update = update;
+    this.#patch = patch;
+    this.#projection = new ProjectionOperations(binding, parent);
+    this.#replace = new ReplaceOperation(binding, parent.writer);
+    this.#action = new ActionOperation(binding, parent);
+  }
+
+  async get(context: RequestContext, target: Target, subresource: SubresourceDefinition): Promise<Answer> {
+    const place = objectTarget(this.#binding, target);
+    if (subresource.type === 'projection') return this.#projection.get(context, place, subresource);
+    if (subresource.type !== 'status') throw this.#unsupported(subresource, 'get');
+    return { stored: await this.#get.stored(context, place), kind: this.#binding.kind, code: 200 };
+  }
+
+  async update(
+    context: RequestContext,
+    target: Target,
+    subresource: SubresourceDefinition,
+    body: Body,
+    parameters: WriteParameters,
+  ): Promise<Answer> {
+    switch (subresource.type) {
+      case 'status':
+        return this.#update.run(context, target, body, parameters, 'status');
+      case 'replace':
+        return this.#replace.run(context, objectTarget(this.#binding, target), subresource, body, parameters);
+      case 'projection':
+        return this.#projection.update(context, objectTarget(this.#binding, target), subresource, body, parameters);
+      case 'action':
+        throw this.#unsupported(subresource, 'update');
+    }
+  }
+
+  async patch(
+    context: RequestContext,
+    target: Target,
+    subresource: SubresourceDefinition,
+    body: PatchBody,
+    parameters: WriteParameters,
+  ): Promise<Answer> {
+    if (subresource.type === 'status') return this.#patch.run(context, target, body, parameters, 'status');
+    if (subresource.type !== 'projection') throw this.#unsupported(subresource, 'patch');
+    return this.#projection.patch(context, objectTarget(this.#binding, target), subresource, body, parameters);
+  }
+
+  async create(
+    context: RequestContext,
+    target: Target,
+    subresource: SubresourceDefinition,
+    body: Body,
+    parameters: WriteParameters,
+  ): Promise<Answer> {
+    if (subresource.type !== 'action') throw this.#unsupported(subresource, 'create');
+    return this.#action.run(context, objectTarget(this.#binding, target), subresource, body, parameters);
+  }
+
+  #unsupported(subresource: SubresourceDefinition, verb: string): StatusError {
+    const { group, resource } = this.#binding.resource;
+    return statusErrors.methodNotAllowed({ group, resource: `${resource}/${subresource.name}` }, verb);
+  }
+}

@@ -1,0 +1,86 @@
+import { isStatusError, type QualifiedResource, type StatusError, statusErrors } from '../errors/status-error.ts';
+import { isStorageError, type StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import type { Verb } from '../kind/kind-definition.ts';
+
+/** What was being done to what, for the words of a failure. */
+export interface FailedOperation {
+  readonly verb: Verb;
+  readonly resource: QualifiedResource;
+  /** '' for collections. */
+  readonly name: string;
+  /** The resourceVersion asked for, when the operation asked for one. */
+  readonly revision?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Says that somebody else changed the object; kubectl and client-go recognise the words. */
+export const modifiedText = 'the object has been modified; please apply your changes to the latest version and try again';
+
+const tooOld = {
+  list: 'The resourceVersion for the provided list is too old.',
+  watch: 'The resourceVersion for the provided watch is too old.',
+} as const;
+
+/** 504 for an operation whose caller or deadline went away, or of which nobody knows how it ended. */
+export function notCompleted(cause?: unknown): StatusError {
+  return statusErrors.timeout('request did not complete within the allotted timeout', cause);
+}
+
+function fromStorageError(error: StorageError, operation: FailedOperation): StatusError {
+  const { resource, name, verb } = operation;
+  switch (error.code) {
+    case StorageErrorCode.NotFound:
+      return statusErrors.notFound(resource, name);
+    case StorageErrorCode.AlreadyExists:
+      return statusErrors.alreadyExists(resource, name);
+    case StorageErrorCode.Conflict:
+      return statusErrors.conflict(resource, name, modifiedText);
+    case StorageErrorCode.Compacted:
+    case StorageErrorCode.EpochChanged:
+    case StorageErrorCode.SlowConsumer:
+      return statusErrors.expired(verb === 'watch' ? tooOld.watch : tooOld.list);
+    case StorageErrorCode.FutureRevision:
+      return statusErrors.tooLargeResourceVersion(operation.revision ?? error.revision ?? 0, error.revision ?? 0);
+    case StorageErrorCode.ExpiredToken:
+    case StorageErrorCode.InvalidToken:
+      return statusErrors.expired('The provided continue parameter is too old to display a consistent list result.');
+    case StorageErrorCode.TooLarge:
+      return statusErrors.tooLarge(`Request entity too large: ${error.message}`);
+    case StorageErrorCode.InvalidKey:
+      return statusErrors.badRequest(`the name or namespace cannot be stored: ${error.message}`, error);
+    case StorageErrorCode.Unavailable:
+      return statusErrors.serverTimeout(resource, verb, error);
+    // No Retry-After on purpose: clients that obey it would repeat a write that may have happened.
+    case StorageErrorCode.OutcomeUnknown:
+    case StorageErrorCode.Timeout:
+      return notCompleted(error);
+    case StorageErrorCode.Closed:
+      return statusErrors.serviceUnavailable('the storage is closed', error);
+    case StorageErrorCode.Corrupt:
+      return statusErrors.internal(error.message, error);
+    default: {
+      const unknown: never = error.code;
+      return statusErrors.internal(`unknown storage failure ${String(unknown)}`, error);
+    }
+  }
+}
+
+/**
+ * The one place where a failure below the registry becomes what a client sees. A StatusError passes unchanged; what nobody
+ * foresaw becomes a 500 that carries its cause, never a 404.
+ */
+export function translateError(error: unknown, operation: FailedOperation): StatusError {
+  if (isStatusError(error)) return error;
+  if (isStorageError(error)) return fromStorageError(error, operation);
+  if (operation.signal?.aborted) return notCompleted(error);
+  return statusErrors.internal(error instanceof Error ? error.message : String(error), error);
+}
+
+/** Runs an operation so that it fails with {@link StatusError} only. */
+export async function translating<T>(operation: FailedOperation, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw translateError(error, operation);
+  }
+}
