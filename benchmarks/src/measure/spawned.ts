@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { cpuSeconds, residentBytes } from './cpu-time.ts';
+
+const canPin = spawnSync('taskset', ['-c', '0', 'true'], { stdio: 'ignore' }).status === 0;
+
+/** Core of the measured process, and core of the load. */
+export const cores = { subject: 0, load: 1 } as const;
+
+/** Words that run a command on one core, where the system can do that. */
+export function pinned(core: number, command: string, args: readonly string[]): [string, string[]] {
+  return canPin ? ['taskset', ['-c', String(core), command, ...args]] : [command, [...args]];
+}
+
+/** A process that prints `ready PORT` (or another word pair) when it can be measured. */
+export class Spawned {
+  readonly #child: ChildProcess;
+  readonly port: number;
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child;
+    this.port = port;
+  }
+
+  /** Starts the process on the subject's core and waits for the line that `ready` matches; its first group is the port. */
+  static start(command: string, args: readonly string[], ready = /^ready (\d+)$/m): Promise<Spawned> {
+    const [program, words] = pinned(cores.subject, command, args);
+    const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] });
+    return new Promise((resolve, reject) => {
+      let output = '';
+      child.stdout.on('data', (chunk) => {
+        output += String(chunk);
+        const match = ready.exec(output);
+        if (match) resolve(new Spawned(child, Number(match[1])));
+      });
+      child.once('error', reject);
+      child.once('exit', (code) =>
+        reject(new Error(`${command} ${args.join(' ')} ended with ${code} before it was ready\n${output}`)),
+      );
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** CPU seconds used so far. taskset replaces itself by the command, so the pid is the command's. */
+  cpu(): number {
+    return cpuSeconds(this.pid);
+  }
+
+  memory(): number {
+    return residentBytes(this.pid);
+  }
+
+  /** Sends a line on stdin. */
+  send(line: string): void {
+    this.#child.stdin?.write(`${line}\n`);
+  }
+
+  async stop(): Promise<void> {
+    const gone = new Promise((resolve) => this.#child.once('exit', resolve));
+    this.#child.kill('SIGTERM');
+    await gone;
+  }
+}

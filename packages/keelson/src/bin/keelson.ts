@@ -1,0 +1,14 @@
+#!/usr/bin/env node
+import { main } from '../cli/main.ts';
+
+const terminated = new Promise<void>((resolve) => {
+  process.once('SIGTERM', () => resolve());
+  process.once('SIGINT', () => resolve());
+});
+
+process.exitCode = await main(process.argv.slice(2), {
+  env: process.env,
+  stdout: (text) => process.stdout.write(text),
+  stderr: (text) => process.stderr.write(text),
+  terminated,
+});

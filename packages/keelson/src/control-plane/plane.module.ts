@@ -1,0 +1,66 @@
+import { createInProcessClient } from '@keelson/client';
+import {
+  type AdmissionPlugin,
+  type Clock,
+  ClockToken,
+  createCachedStorages,
+  createContinueTokens,
+  createResourceRegistry,
+  type KindDefinition,
+  type Logger,
+  LoggerToken,
+  type Metrics,
+  MetricsToken,
+  moduleOf,
+  namespaceLifecycle,
+  provide,
+  StoreToken,
+} from '@keelson/core';
+import { AdmissionToken, ApiClientToken, ContinueTokensToken, KindsToken, RegistryToken, StoragesToken } from './tokens.ts';
+
+export interface PlaneModuleOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly kinds: readonly KindDefinition[];
+  readonly admission: readonly AdmissionPlugin[];
+  readonly tokenSecret: Buffer;
+  readonly tokenLifetimeMs?: number;
+  /** Namespaces are served, so objects may only be made in those that exist. */
+  readonly namespaces: boolean;
+}
+
+/** Everything of a plane but the store, which an adapter's module binds. */
+export function planeModule(options: PlaneModuleOptions) {
+  return moduleOf((binding) => {
+    provide(binding, ClockToken, [], () => options.clock);
+    provide(binding, LoggerToken, [], () => options.logger);
+    provide(binding, MetricsToken, [], () => options.metrics);
+    provide(binding, KindsToken, [], () => options.kinds);
+    provide(binding, StoragesToken, [StoreToken, ClockToken, LoggerToken, MetricsToken], (store, clock, logger, metrics) =>
+      createCachedStorages({ store, clock, logger, metrics }),
+    );
+    provide(binding, ContinueTokensToken, [ClockToken, KindsToken], (clock, kinds) =>
+      createContinueTokens({
+        secret: options.tokenSecret,
+        fingerprint: kinds.map((kind) => `${kind.apiVersion}/${kind.kind}`).join(','),
+        clock,
+        ...(options.tokenLifetimeMs === undefined ? {} : { lifeMs: options.tokenLifetimeMs }),
+      }),
+    );
+    provide(binding, AdmissionToken, [StoragesToken], (storages) => [
+      ...(options.namespaces ? [namespaceLifecycle(storages)] : []),
+      ...options.admission,
+    ]);
+    provide(
+      binding,
+      RegistryToken,
+      [StoragesToken, ContinueTokensToken, ClockToken, LoggerToken, AdmissionToken, KindsToken],
+      (storages, tokens, clock, logger, admission, kinds) =>
+        createResourceRegistry({ storages, tokens, clock, logger, admission, kinds }),
+    );
+    provide(binding, ApiClientToken, [RegistryToken, ClockToken], (registry, clock) =>
+      createInProcessClient(registry, { clock }),
+    );
+  });
+}

@@ -1,0 +1,69 @@
+import type { Clock, Logger, Metrics, ResourceRegistry, UserInfo } from '@keelson/core';
+import { createHttpApi, serverOptions } from '@keelson/http-koa';
+import { authorizeByGroup } from '../auth/authorize.ts';
+import { authenticateClientCertificate } from '../auth/client-certificate.ts';
+import type { ListenAddress } from '../config/options.ts';
+import type { Credentials } from '../tls/credentials.ts';
+import { apiVersionInfo } from '../version.ts';
+import { listenOn } from './listen.ts';
+
+/** How a plane is served. */
+export interface ListenOptions {
+  /** Default `127.0.0.1`, port chosen by the system. */
+  readonly address?: ListenAddress;
+  /** Serves TLS and knows users by their client certificates. Absent: plain HTTP, everybody is the administrator; loopback only. */
+  readonly credentials?: Credentials;
+  /** How long running requests may take to finish when the server closes. Default 5 s. */
+  readonly drainMs?: number;
+}
+
+/** A plane that is being served. */
+export interface Listening {
+  readonly url: string;
+  readonly port: number;
+  /** Ends watches cleanly, lets running requests finish, then closes. */
+  close(): Promise<void>;
+}
+
+export interface ServedPlane {
+  readonly registry: ResourceRegistry;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly ready: () => boolean;
+}
+
+/** Who everybody is where nobody is asked. */
+const insecureAdmin: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
+const defaultDrainMs = 5_000;
+
+/** Opens a listening server for a plane. */
+export async function listenPlane(plane: ServedPlane, options: ListenOptions): Promise<Listening> {
+  const { registry, clock, logger, metrics, ready } = plane;
+  const drainMs = options.drainMs ?? defaultDrainMs;
+  const api = createHttpApi({
+    registry,
+    clock,
+    logger,
+    metrics,
+    version: apiVersionInfo,
+    checks: [{ name: 'storage', check: ready }],
+    authorize: authorizeByGroup,
+    ...(options.credentials ? { authenticate: authenticateClientCertificate } : { insecureUser: insecureAdmin }),
+  });
+  const server = await listenOn(
+    options.address ?? { host: '127.0.0.1', port: 0 },
+    api.listener,
+    options.credentials,
+    serverOptions,
+  );
+  let closing: Promise<void> | undefined;
+  return {
+    url: server.url,
+    port: server.port,
+    close: () => {
+      closing ??= api.drain().then(() => server.close(drainMs));
+      return closing;
+    },
+  };
+}

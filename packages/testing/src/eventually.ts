@@ -1,0 +1,23 @@
+const pollMs = 5;
+
+/**
+ * Waits until `probe` gives something other than undefined or false, and returns it. A probe that throws counts as "not yet"; when the time is
+ * over its last error is thrown.
+ */
+export async function eventually<T>(
+  probe: () => T | undefined | false | Promise<T | undefined | false>,
+  timeoutMs = 10_000,
+): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  let failure: unknown = new Error('the condition was never met');
+  for (;;) {
+    try {
+      const value = await probe();
+      if (value !== undefined && value !== false) return value;
+    } catch (error) {
+      failure = error;
+    }
+    if (performance.now() >= deadline) throw new Error(`not met within ${timeoutMs} ms`, { cause: failure });
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+}
