@@ -157,6 +157,17 @@ export {
   type Time,
   type TypeMeta,
 } from './meta/types.ts';
+export { openApiV3Document, openApiV3Index } from './openapi/open-api-document.ts';
+export { type KindSource, OpenApiDocuments, type OpenApiFile } from './openapi/open-api-documents.ts';
+export type {
+  OpenApiDocument,
+  OpenApiInfo,
+  OpenApiOperation,
+  OpenApiPathItem,
+  OpenApiSchema,
+  OpenApiV3Index,
+} from './openapi/open-api-types.ts';
+export { type OperationSubject, operationId } from './openapi/operation-id.ts';
 export type { AdmissionOperation, AdmissionPlugin, AdmissionRequest } from './registry/admission.ts';
 export { answerValue, servedValue } from './registry/answer-value.ts';
 export { createResourceRegistry, type RegistryOptions } from './registry/create-registry.ts';

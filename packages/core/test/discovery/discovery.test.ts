@@ -1,16 +1,9 @@
 import test from 'ava';
-import {
-  aggregatedDiscoveryMediaType,
-  apiGroup,
-  apiGroupDiscoveryList,
-  apiGroupList,
-  apiResourceList,
-  apiVersions,
-  defineKind,
-  optional,
-  s,
-  storageVersionHash,
-} from '../../src/index.ts';
+import { aggregatedDiscoveryMediaType, apiGroupDiscoveryList } from '../../src/discovery/aggregated-discovery.ts';
+import { apiGroup, apiGroupList, apiVersions } from '../../src/discovery/api-groups.ts';
+import { apiResourceList, storageVersionHash } from '../../src/discovery/api-resource-list.ts';
+import { defineKind } from '../../src/kind/define-kind.ts';
+import { optional, s } from '../../src/kind/schema.ts';
 import { appsDeployment, configMap, extensionsDeployment, pod, sampleKinds } from './sample-kinds.ts';
 
 const address = 'localhost:6443';

@@ -1,4 +1,7 @@
-import { defineKind, type KubeObject, optional, required, type SubresourceDefinition, s } from '../../src/index.ts';
+import { defineKind } from '../../src/kind/define-kind.ts';
+import { optional, required, s } from '../../src/kind/schema.ts';
+import type { SubresourceDefinition } from '../../src/kind/subresource.ts';
+import type { KubeObject } from '../../src/meta/types.ts';
 
 const spec = s.message('test.v1.Spec', 'Intended state.', { replicas: optional(1, s.int32(), 'How many.') });
 const workload = s.message('test.v1.Workload', 'A workload.', {

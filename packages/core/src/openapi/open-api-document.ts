@@ -1,0 +1,57 @@
+import type { KindDefinition } from '../kind/kind-definition.ts';
+import type { GroupVersion } from '../meta/types.ts';
+import { componentsOf } from './components.ts';
+import { metaComponents, refTo } from './meta-schemas.ts';
+import type { OpenApiDocument, OpenApiInfo, OpenApiOperation, OpenApiPathItem, OpenApiV3Index } from './open-api-types.ts';
+import { tagOf } from './operation-id.ts';
+import { documentPath, resourcePaths } from './resource-paths.ts';
+
+const defaultInfo: OpenApiInfo = { title: 'Keelson', version: 'unversioned' };
+
+function discoveryOperation(groupVersion: GroupVersion): OpenApiOperation {
+  const tag = tagOf(groupVersion);
+  const name = tag
+    .split('_')
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join('');
+  const json = { 'application/json': { schema: refTo(metaComponents.apiResourceList) } };
+  return {
+    tags: [tag],
+    description: 'Lists the resources of this group version.',
+    operationId: `get${name}APIResources`,
+    responses: { '200': { description: 'OK', content: json }, '401': { description: 'Unauthorized' } },
+  };
+}
+
+/**
+ * The OpenAPI 3.0 document of one group version: every operation of every kind, and the schemas they use. Kinds of other group
+ * versions are passed over. It carries what kubectl looks for (clients.md 2.3): on PATCH operations the kind, the parameter
+ * `fieldValidation` and the patch media types; on schemas the kinds and the merge keys.
+ */
+export function openApiV3Document(
+  groupVersion: GroupVersion,
+  kinds: readonly KindDefinition[],
+  info: OpenApiInfo = defaultInfo,
+): OpenApiDocument {
+  const served = kinds.filter(({ group, version }) => group === groupVersion.group && version === groupVersion.version);
+  const components = componentsOf(served);
+  const paths: [string, OpenApiPathItem][] = [
+    [`/${documentPath(groupVersion)}/`, { get: discoveryOperation(groupVersion) }],
+    ...served.flatMap((kind) => resourcePaths(kind, components)),
+  ];
+  paths.sort(([a], [b]) => (a < b ? -1 : 1));
+  return { openapi: '3.0.0', info, paths: Object.fromEntries(paths), components: { schemas: components.schemas } };
+}
+
+/**
+ * The index of documents: where each group version's document is. `hashes` are content hashes by group version; a URL with its
+ * hash may be cached for ever.
+ */
+export function openApiV3Index(documents: Iterable<readonly [groupVersion: GroupVersion, hash: string]>): OpenApiV3Index {
+  const paths: Record<string, { serverRelativeURL: string }> = {};
+  for (const [groupVersion, hash] of documents) {
+    const path = documentPath(groupVersion);
+    paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` };
+  }
+  return { paths };
+}

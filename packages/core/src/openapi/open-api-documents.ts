@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { servedGroups } from '../discovery/served-groups.ts';
+import type { KindDefinition } from '../kind/kind-definition.ts';
+import type { GroupVersion } from '../meta/types.ts';
+import { openApiV3Document, openApiV3Index } from './open-api-document.ts';
+import type { OpenApiInfo } from './open-api-types.ts';
+import { documentPath } from './resource-paths.ts';
+
+/** A document ready to be sent. The bytes are shared: do not change them. */
+export interface OpenApiFile {
+  readonly bytes: Buffer;
+  /** SHA-256 of the bytes in upper-case hex; serves as the `hash` parameter and as ETag. */
+  readonly hash: string;
+}
+
+/** What the documents are derived from; the registry is one. */
+export interface KindSource {
+  kinds(): readonly KindDefinition[];
+  /** Rises whenever `kinds()` changes. */
+  readonly generation: number;
+}
+
+interface Entry {
+  readonly groupVersion: GroupVersion;
+  readonly kinds: readonly KindDefinition[];
+  file: OpenApiFile | undefined;
+}
+
+function fileOf(content: unknown): OpenApiFile {
+  const bytes = Buffer.from(`${JSON.stringify(content)}\n`);
+  return { bytes, hash: createHash('sha256').update(bytes).digest('hex').toUpperCase() };
+}
+
+function sameKinds(a: readonly KindDefinition[], b: readonly KindDefinition[]): boolean {
+  return a.length === b.length && a.every((kind, i) => kind === b[i]);
+}
+
+/**
+ * The OpenAPI documents of a server. Each is built when it is first asked for and kept until its own kinds change: a new kind
+ * rebuilds the document of its group version alone.
+ */
+export class OpenApiDocuments {
+  readonly #source: KindSource;
+  readonly #info: OpenApiInfo | undefined;
+  #generation: number | undefined;
+  #entries = new Map<string, Entry>();
+  #index: OpenApiFile | undefined;
+
+  constructor(source: KindSource, info?: OpenApiInfo) {
+    this.#source = source;
+    this.#info = info;
+  }
+
+  /** Body of `/openapi/v3`. Builds every document, because their hashes are part of it. */
+  index(): OpenApiFile {
+    this.#refresh();
+    const hashes = () => [...this.#entries.values()].map((entry) => [entry.groupVersion, this.#file(entry).hash] as const);
+    this.#index ??= fileOf(openApiV3Index(hashes()));
+    return this.#index;
+  }
+
+  /** The document behind a path of the index (`api/v1`, `apis/apps/v1`); undefined when there is none. */
+  document(path: string): OpenApiFile | undefined {
+    this.#refresh();
+    const entry = this.#entries.get(path);
+    return entry && this.#file(entry);
+  }
+
+  #file(entry: Entry): OpenApiFile {
+    entry.file ??= fileOf(openApiV3Document(entry.groupVersion, entry.kinds, this.#info));
+    return entry.file;
+  }
+
+  #refresh(): void {
+    if (this.#generation === this.#source.generation) return;
+    this.#generation = this.#source.generation;
+    this.#index = undefined;
+    const entries = new Map<string, Entry>();
+    for (const { name, versions } of servedGroups(this.#source.kinds())) {
+      for (const { version, kinds } of versions) {
+        const groupVersion = { group: name, version };
+        const path = documentPath(groupVersion);
+        const known = this.#entries.get(path);
+        entries.set(path, known && sameKinds(known.kinds, kinds) ? known : { groupVersion, kinds, file: undefined });
+      }
+    }
+    this.#entries = entries;
+  }
+}

@@ -1,0 +1,52 @@
+import type { GroupVersion } from '../meta/types.ts';
+
+function capitalised(word: string): string {
+  return word.slice(0, 1).toUpperCase() + word.slice(1);
+}
+
+/** Words of a group name: `.k8s.io` is dropped, the core group is called `core`. */
+function groupWords(group: string): readonly string[] {
+  return (group === '' ? 'core' : group.replace(/\.k8s\.io$/, '')).split(/[^a-zA-Z0-9]+/).filter((word) => word !== '');
+}
+
+/** Tag of all operations of a group version: `core_v1`, `rbacAuthorization_v1`. */
+export function tagOf({ group, version }: GroupVersion): string {
+  const [first = '', ...rest] = groupWords(group);
+  return `${first}${rest.map(capitalised).join('')}_${version}`;
+}
+
+/** What an operation is done to, as far as its id tells. */
+export interface OperationSubject extends GroupVersion {
+  readonly kind: string;
+  readonly namespaced: boolean;
+  /** Of the path; `status`, `scale` ... */
+  readonly subresource?: string;
+  /** All namespaces at once. */
+  readonly everywhere?: boolean;
+  /** The watch form of a list. */
+  readonly list?: boolean;
+}
+
+/**
+ * Id of an operation in the published style, which client generators turn into method names: `readCoreV1NamespacedPodStatus`,
+ * `listCoreV1PodForAllNamespaces`, `deleteCoreV1CollectionNamespacedPod`, `watchCoreV1NamespacedPodList`.
+ */
+export function operationId(
+  verb: 'list' | 'watch' | 'create' | 'read' | 'replace' | 'patch' | 'delete' | 'deleteCollection',
+  subject: OperationSubject,
+): string {
+  const [word, collection] = verb === 'deleteCollection' ? ['delete', 'Collection'] : [verb, ''];
+  const group = groupWords(subject.group).map(capitalised).join('');
+  const namespaced = subject.namespaced && !subject.everywhere ? 'Namespaced' : '';
+  return [
+    word,
+    group,
+    capitalised(subject.version),
+    collection,
+    namespaced,
+    subject.kind,
+    subject.list ? 'List' : '',
+    capitalised(subject.subresource ?? ''),
+    subject.everywhere ? 'ForAllNamespaces' : '',
+  ].join('');
+}

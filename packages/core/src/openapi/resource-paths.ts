@@ -1,0 +1,87 @@
+import type { KindDefinition } from '../kind/kind-definition.ts';
+import type { SubresourceDefinition } from '../kind/subresource.ts';
+import type { GroupVersion } from '../meta/types.ts';
+import type { Components } from './components.ts';
+import type { OpenApiOperation, OpenApiParameter, OpenApiPathItem } from './open-api-types.ts';
+import { OperationBuilder } from './operation-builder.ts';
+import { pathParameters } from './parameters.ts';
+
+/** Key of a group version in the index of documents: `api/v1`, `apis/apps/v1`. */
+export function documentPath({ group, version }: GroupVersion): string {
+  return group === '' ? `api/${version}` : `apis/${group}/${version}`;
+}
+
+/** Drops absent operations; undefined when none is left. */
+function pathItem(
+  parameters: readonly OpenApiParameter[],
+  operations: Readonly<Record<string, OpenApiOperation | undefined>>,
+): OpenApiPathItem | undefined {
+  const present = Object.entries(operations).filter(([, operation]) => operation !== undefined);
+  return present.length === 0 ? undefined : { ...Object.fromEntries(present), parameters };
+}
+
+function subresourceItem(
+  build: OperationBuilder,
+  subresource: SubresourceDefinition,
+  parameters: readonly OpenApiParameter[],
+): OpenApiPathItem | undefined {
+  switch (subresource.type) {
+    case 'status':
+    case 'projection':
+      return pathItem(parameters, {
+        get: build.read(subresource),
+        put: build.replace(subresource),
+        patch: build.patch(subresource),
+      });
+    case 'replace':
+      return pathItem(parameters, { put: build.replace(subresource) });
+    case 'action':
+      return pathItem(parameters, { post: build.act(subresource) });
+  }
+}
+
+/** Every path of a kind with its operations, in the order in which documents show them. */
+export function resourcePaths(kind: KindDefinition, components: Components): [path: string, item: OpenApiPathItem][] {
+  const build = new OperationBuilder(kind, components);
+  const root = `/${documentPath(kind)}`;
+  const { plural } = kind.names;
+  const namespaced = kind.scope === 'Namespaced';
+  const scopePath = namespaced ? `namespaces/{namespace}/${plural}` : plural;
+  const { pretty } = pathParameters;
+  const inScope = namespaced ? [pathParameters.namespace, pretty] : [pretty];
+  const named = [pathParameters.name(kind.kind), ...inScope];
+  const has = (verb: KindDefinition['verbs'][number]) => kind.verbs.includes(verb);
+
+  const items: [string, OpenApiPathItem | undefined][] = [
+    [
+      `${root}/${scopePath}`,
+      pathItem(inScope, {
+        get: has('list') ? build.list(false) : undefined,
+        post: has('create') ? build.create() : undefined,
+        delete: has('deletecollection') ? build.deleteCollection() : undefined,
+      }),
+    ],
+    [
+      `${root}/${scopePath}/{name}`,
+      pathItem(named, {
+        get: has('get') ? build.read() : undefined,
+        put: has('update') ? build.replace() : undefined,
+        delete: has('delete') ? build.delete() : undefined,
+        patch: has('patch') ? build.patch() : undefined,
+      }),
+    ],
+    ...kind.subresources.map((subresource): [string, OpenApiPathItem | undefined] => [
+      `${root}/${scopePath}/{name}/${subresource.name}`,
+      subresourceItem(build, subresource, named),
+    ]),
+    [`${root}/watch/${scopePath}`, pathItem(inScope, { get: has('watch') ? build.watch('list') : undefined })],
+    [`${root}/watch/${scopePath}/{name}`, pathItem(named, { get: has('watch') ? build.watch('object') : undefined })],
+  ];
+  if (namespaced) {
+    items.push(
+      [`${root}/${plural}`, pathItem([pretty], { get: has('list') ? build.list(true) : undefined })],
+      [`${root}/watch/${plural}`, pathItem([pretty], { get: has('watch') ? build.watch('everywhere') : undefined })],
+    );
+  }
+  return items.flatMap(([path, item]): [string, OpenApiPathItem][] => (item ? [[path, item]] : []));
+}
