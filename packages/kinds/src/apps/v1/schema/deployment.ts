@@ -1,6 +1,16 @@
-import { always, embedded, filled, type Infer, type KubeObject, optional, required, type Schema, s } from '@keelson/core';
+import {
+  always,
+  embedded,
+  filled,
+  type Infer,
+  type KubeObject,
+  labelSelectorSchema,
+  optional,
+  required,
+  type Schema,
+  s,
+} from '@keelson/core';
 import { PodTemplateSpecSchema } from '../../../core/v1/schema/pod.ts';
-import { LabelSelectorSchema } from '../../../meta/v1/schema/label-selector.ts';
 
 const rollingUpdateDeployment = s.message('k8s.io.api.apps.v1.RollingUpdateDeployment', 'Pace of a rolling update.', {
   maxUnavailable: optional(
@@ -26,7 +36,7 @@ export const DeploymentStrategySchema: Schema<DeploymentStrategy> = deploymentSt
 
 const deploymentSpec = s.message('k8s.io.api.apps.v1.DeploymentSpec', 'Intended state of a deployment.', {
   replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.'),
-  selector: required(2, LabelSelectorSchema, 'Labels by which the pods are recognised; must fit the template.'),
+  selector: required(2, labelSelectorSchema, 'Labels by which the pods are recognised; must fit the template.'),
   template: always(3, PodTemplateSpecSchema, 'Form of the pods.'),
   strategy: filled(4, DeploymentStrategySchema, 'How pods are replaced by new ones.', { patchStrategy: 'retainKeys' }),
   minReadySeconds: optional(5, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),

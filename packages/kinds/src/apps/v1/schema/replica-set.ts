@@ -1,11 +1,21 @@
-import { always, embedded, filled, type Infer, type KubeObject, optional, required, type Schema, s } from '@keelson/core';
+import {
+  always,
+  embedded,
+  filled,
+  type Infer,
+  type KubeObject,
+  labelSelectorSchema,
+  optional,
+  required,
+  type Schema,
+  s,
+} from '@keelson/core';
 import { PodTemplateSpecSchema } from '../../../core/v1/schema/pod.ts';
-import { LabelSelectorSchema } from '../../../meta/v1/schema/label-selector.ts';
 
 const replicaSetSpec = s.message('k8s.io.api.apps.v1.ReplicaSetSpec', 'Intended state of a replica set.', {
   replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.'),
   minReadySeconds: optional(4, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
-  selector: required(2, LabelSelectorSchema, 'Labels by which the pods are recognised; must fit the template.'),
+  selector: required(2, labelSelectorSchema, 'Labels by which the pods are recognised; must fit the template.'),
   template: embedded(3, PodTemplateSpecSchema, 'Form of the pods.'),
 });
 export interface ReplicaSetSpec extends Infer<typeof replicaSetSpec> {}

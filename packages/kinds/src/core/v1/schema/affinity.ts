@@ -1,5 +1,4 @@
-import { always, type Infer, optional, type Schema, s } from '@keelson/core';
-import { LabelSelectorSchema } from '../../../meta/v1/schema/label-selector.ts';
+import { always, type Infer, labelSelectorSchema, optional, type Schema, s } from '@keelson/core';
 import { NodeSelectorSchema, NodeSelectorTermSchema } from './node-selector.ts';
 
 const preferredSchedulingTerm = s.message('k8s.io.api.core.v1.PreferredSchedulingTerm', 'A wish about the node.', {
@@ -25,14 +24,14 @@ export interface NodeAffinity extends Infer<typeof nodeAffinity> {}
 export const NodeAffinitySchema: Schema<NodeAffinity> = nodeAffinity;
 
 const podAffinityTerm = s.message('k8s.io.api.core.v1.PodAffinityTerm', 'A set of pods, and what counts as one place.', {
-  labelSelector: optional(1, LabelSelectorSchema, 'Labels of the pods; unset picks none.'),
+  labelSelector: optional(1, labelSelectorSchema, 'Labels of the pods; unset picks none.'),
   namespaces: optional(
     2,
     s.list(s.string(), { listType: 'atomic' }),
     "Namespaces of the pods, in addition to namespaceSelector; if both are unset, the pod's own.",
   ),
   topologyKey: always(3, s.string(), 'Node label: nodes with the same value are one place.'),
-  namespaceSelector: optional(4, LabelSelectorSchema, 'Labels of the namespaces of the pods; the empty selector picks all.'),
+  namespaceSelector: optional(4, labelSelectorSchema, 'Labels of the namespaces of the pods; the empty selector picks all.'),
   matchLabelKeys: optional(
     5,
     s.list(s.string(), { listType: 'atomic' }),

@@ -1,5 +1,4 @@
-import { always, type Infer, optional, type Schema, s } from '@keelson/core';
-import { LabelSelectorSchema } from '../../../meta/v1/schema/label-selector.ts';
+import { always, type Infer, labelSelectorSchema, optional, type Schema, s } from '@keelson/core';
 
 const toleration = s.message('k8s.io.api.core.v1.Toleration', 'Lets a pod run in spite of taints.', {
   key: optional(1, s.string(), 'Taint key; empty together with operator Exists fits every key.'),
@@ -18,7 +17,7 @@ const topologySpreadConstraint = s.message(
     maxSkew: always(1, s.int32(), 'Largest difference in the number of fitting pods between two places, above 0.'),
     topologyKey: always(2, s.string(), 'Node label: nodes with the same value are one place.'),
     whenUnsatisfiable: always(3, s.string(), 'DoNotSchedule leaves the pod waiting, ScheduleAnyway only prefers better places.'),
-    labelSelector: optional(4, LabelSelectorSchema, 'Pods that are counted.'),
+    labelSelector: optional(4, labelSelectorSchema, 'Pods that are counted.'),
     minDomains: optional(5, s.int32(), 'Number of places below which the smallest count is taken as 0; for DoNotSchedule.'),
     nodeAffinityPolicy: optional(
       6,

@@ -1,5 +1,4 @@
-import { always, embedded, filled, type Infer, type KubeObject, optional, type Schema, s } from '@keelson/core';
-import { ConditionSchema } from '../../../meta/v1/schema/condition.ts';
+import { always, conditionSchema, embedded, filled, type Infer, type KubeObject, optional, type Schema, s } from '@keelson/core';
 import { LoadBalancerStatusSchema } from './load-balancer.ts';
 
 const clientIPConfig = s.message('k8s.io.api.core.v1.ClientIPConfig', 'Session affinity by the address of the client.', {
@@ -98,7 +97,7 @@ export const ServiceSpecSchema: Schema<ServiceSpec> = serviceSpec;
 
 const serviceStatus = s.message('k8s.io.api.core.v1.ServiceStatus', 'Observed state of a service.', {
   loadBalancer: filled(1, LoadBalancerStatusSchema, 'State of the load balancer, for services that have one.'),
-  conditions: optional(2, s.listByKey(ConditionSchema, 'type'), 'Latest observations.'),
+  conditions: optional(2, s.listByKey(conditionSchema, 'type'), 'Latest observations.'),
 });
 export interface ServiceStatus extends Infer<typeof serviceStatus> {}
 export const ServiceStatusSchema: Schema<ServiceStatus> = serviceStatus;

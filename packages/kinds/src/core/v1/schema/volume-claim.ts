@@ -1,5 +1,4 @@
-import { always, filled, type Infer, objectMetaSchema, optional, type Schema, s } from '@keelson/core';
-import { LabelSelectorSchema } from '../../../meta/v1/schema/label-selector.ts';
+import { always, filled, type Infer, labelSelectorSchema, objectMetaSchema, optional, type Schema, s } from '@keelson/core';
 import { TypedLocalObjectReferenceSchema, TypedObjectReferenceSchema } from './references.ts';
 
 const volumeResourceRequirements = s.message('k8s.io.api.core.v1.VolumeResourceRequirements', 'Size of a claimed volume.', {
@@ -15,7 +14,7 @@ const persistentVolumeClaimSpec = s.message('k8s.io.api.core.v1.PersistentVolume
     s.list(s.string(), { listType: 'atomic' }),
     'How it is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod.',
   ),
-  selector: optional(4, LabelSelectorSchema, 'Labels of the volumes that come into question.'),
+  selector: optional(4, labelSelectorSchema, 'Labels of the volumes that come into question.'),
   resources: filled(2, VolumeResourceRequirementsSchema, 'Size that is needed.'),
   volumeName: optional(3, s.string(), 'Volume that the claim is bound to.'),
   storageClassName: optional(5, s.string(), 'Class of storage; unset = the default class, empty = none.'),

@@ -1,5 +1,4 @@
-import { always, filled, type Infer, inline, optional, required, type Schema, s } from '@keelson/core';
-import { LabelSelectorSchema } from '../../../meta/v1/schema/label-selector.ts';
+import { always, filled, type Infer, inline, labelSelectorSchema, optional, required, type Schema, s } from '@keelson/core';
 import { KeyToPathSchema, ObjectFieldSelectorSchema, ResourceFieldSelectorSchema } from './key-selectors.ts';
 import { LocalObjectReferenceSchema } from './references.ts';
 
@@ -81,7 +80,7 @@ const clusterTrustBundleProjection = s.message(
   {
     name: optional(1, s.string(), 'Name of a bundle; not together with signerName.'),
     signerName: optional(2, s.string(), 'Signer whose bundles are joined.'),
-    labelSelector: optional(3, LabelSelectorSchema, "Labels of the signer's bundles; unset picks none, empty picks all."),
+    labelSelector: optional(3, labelSelectorSchema, "Labels of the signer's bundles; unset picks none, empty picks all."),
     optional: optional(5, s.bool(), 'True lets the pod start although no bundle is there.'),
     path: always(4, s.string(), 'File to write, relative to the mount.'),
   },

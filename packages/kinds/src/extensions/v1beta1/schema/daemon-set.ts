@@ -1,6 +1,15 @@
-import { always, embedded, filled, type Infer, type KubeObject, optional, type Schema, s } from '@keelson/core';
+import {
+  always,
+  embedded,
+  filled,
+  type Infer,
+  type KubeObject,
+  labelSelectorSchema,
+  optional,
+  type Schema,
+  s,
+} from '@keelson/core';
 import { PodTemplateSpecSchema } from '../../../core/v1/schema/pod.ts';
-import { LabelSelectorSchema } from '../../../meta/v1/schema/label-selector.ts';
 
 const rollingUpdateDaemonSet = s.message('k8s.io.api.extensions.v1beta1.RollingUpdateDaemonSet', 'Pace of a rolling update.', {
   maxUnavailable: optional(
@@ -29,7 +38,7 @@ export interface DaemonSetUpdateStrategy extends Infer<typeof daemonSetUpdateStr
 export const DaemonSetUpdateStrategySchema: Schema<DaemonSetUpdateStrategy> = daemonSetUpdateStrategy;
 
 const daemonSetSpec = s.message('k8s.io.api.extensions.v1beta1.DaemonSetSpec', 'Intended state of a daemon set.', {
-  selector: optional(1, LabelSelectorSchema, 'Labels by which the pods are recognised; those of the template by default.'),
+  selector: optional(1, labelSelectorSchema, 'Labels by which the pods are recognised; those of the template by default.'),
   template: always(2, PodTemplateSpecSchema, 'Form of the pods; its node rules choose the nodes.'),
   updateStrategy: filled(3, DaemonSetUpdateStrategySchema, 'How pods are replaced by new ones.'),
   minReadySeconds: optional(4, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),

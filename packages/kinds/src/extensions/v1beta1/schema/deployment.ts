@@ -1,6 +1,16 @@
-import { always, embedded, filled, type Infer, type KubeObject, optional, type Schema, s, typeMetaFields } from '@keelson/core';
+import {
+  always,
+  embedded,
+  filled,
+  type Infer,
+  type KubeObject,
+  labelSelectorSchema,
+  optional,
+  type Schema,
+  s,
+  typeMetaFields,
+} from '@keelson/core';
 import { PodTemplateSpecSchema } from '../../../core/v1/schema/pod.ts';
-import { LabelSelectorSchema } from '../../../meta/v1/schema/label-selector.ts';
 
 const rollbackConfig = s.message('k8s.io.api.extensions.v1beta1.RollbackConfig', 'What to roll back to.', {
   revision: optional(1, s.int64(), 'Revision to go back to; 0 for the last one.'),
@@ -45,7 +55,7 @@ export const DeploymentStrategySchema: Schema<DeploymentStrategy> = deploymentSt
 
 const deploymentSpec = s.message('k8s.io.api.extensions.v1beta1.DeploymentSpec', 'Intended state of a deployment.', {
   replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.'),
-  selector: optional(2, LabelSelectorSchema, 'Labels by which the pods are recognised; those of the template by default.'),
+  selector: optional(2, labelSelectorSchema, 'Labels by which the pods are recognised; those of the template by default.'),
   template: always(3, PodTemplateSpecSchema, 'Form of the pods.'),
   strategy: filled(4, DeploymentStrategySchema, 'How pods are replaced by new ones.', { patchStrategy: 'retainKeys' }),
   minReadySeconds: optional(5, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),

@@ -1,5 +1,13 @@
-import { type Infer, type KubeObject, objectMetaSchema, optional, type Schema, s, typeMetaFields } from '@keelson/core';
-import { DeleteOptionsSchema } from '../../../meta/v1/schema/delete-options.ts';
+import {
+  deleteOptionsSchema,
+  type Infer,
+  type KubeObject,
+  objectMetaSchema,
+  optional,
+  type Schema,
+  s,
+  typeMetaFields,
+} from '@keelson/core';
 
 const eviction = s.message(
   'k8s.io.api.policy.v1.Eviction',
@@ -7,7 +15,7 @@ const eviction = s.message(
   {
     ...typeMetaFields,
     metadata: optional(1, objectMetaSchema, 'Name and namespace of the object that is meant.'),
-    deleteOptions: optional(2, DeleteOptionsSchema, 'How the pod is to be deleted.'),
+    deleteOptions: optional(2, deleteOptionsSchema, 'How the pod is to be deleted.'),
   },
 );
 export interface Eviction extends KubeObject, Infer<typeof eviction> {}
