@@ -39,6 +39,7 @@ export {
   type PreconditionsObject,
   preconditionsSchema,
 } from './kind/delete-options-schema.ts';
+export type { JsonSchema } from './kind/json-schema.ts';
 export type {
   Column,
   ColumnContext,
@@ -65,6 +66,7 @@ export {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from './kind/object-meta-validation.ts';
+export { jsonSchemaOf, kindComponentName, listComponentName, openApiSchemas, patchComponent } from './kind/open-api-schema.ts';
 export {
   always,
   embedded,
@@ -251,3 +253,5 @@ export { checkNotCompacted, throwIfAborted } from './storage/store-checks.ts';
 export { metadataOffset, spliceResourceVersion } from './storage/stored-json.ts';
 export { type SelectableAttributes, StoredObject } from './storage/stored-object.ts';
 export { WatchHub } from './storage/watch-hub.ts';
+export { type CachedStoragesOptions, createCachedStorages } from './watch-cache/cached-storages.ts';
+export type { WindowLimits } from './watch-cache/event-window.ts';

@@ -16,6 +16,8 @@ export interface HistoryWatchOptions {
   readonly endBookmark?: boolean;
   readonly stamp: BookmarkStamp;
   readonly signal?: AbortSignal | undefined;
+  /** Called when the watch has got further, with events or without. */
+  readonly onProgress?: (() => void) | undefined;
   /** Called when the watch has ended. */
   readonly onEnd?: ((watch: HistoryWatch) => void) | undefined;
 }
@@ -69,6 +71,11 @@ export class HistoryWatch extends PullWatch {
     return this.#next >= this.#queue.length ? this.#frontier : this.#position;
   }
 
+  /** True when `read` would return something or throw. */
+  get readable(): boolean {
+    return this.failed || this.available();
+  }
+
   requestBookmark(): void {
     this.#bookmark = true;
     if (this.#next >= this.#queue.length) this.wake();
@@ -115,6 +122,7 @@ export class HistoryWatch extends PullWatch {
         for (const change of batch.changes) this.#accept(change);
         this.#frontier = batch.frontier;
         if (this.available()) this.wake();
+        this.#options.onProgress?.();
       }
       this.fail(new StorageError(StorageErrorCode.Closed, 'the store was closed'));
     } catch (error) {

@@ -1,0 +1,165 @@
+import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import { futureRevision } from '../storage/await-revision.ts';
+import { pinnedPoint } from '../storage/direct-storage.ts';
+import { createStored, guaranteedUpdate, type WriteObserver } from '../storage/guaranteed-update.ts';
+import { ObjectList } from '../storage/object-list.ts';
+import type {
+  ReadPoint,
+  ResourceStorage,
+  ResourceWatch,
+  StorageListOptions,
+  StorageWatchOptions,
+  StoredList,
+  UpdateDecision,
+  UpdateOutcome,
+  WriteOptions,
+} from '../storage/resource-storage.ts';
+import type { Key, Revision, Store } from '../storage/store.ts';
+import { throwIfAborted } from '../storage/store-checks.ts';
+import type { StoredObject } from '../storage/stored-object.ts';
+import type { IndexSnapshot } from './index-snapshot.ts';
+import { type KindCache, ranksOf } from './kind-cache.ts';
+import type { RevisionProbe } from './revision-probe.ts';
+import { SnapshotList } from './snapshot-list.ts';
+import type { StoreFeed } from './store-feed.ts';
+
+/** Selectors look at so many objects before other work of the process gets its turn. */
+const scanSlice = 1024;
+
+interface CachedStorageParts {
+  readonly store: Store;
+  readonly feed: StoreFeed;
+  readonly probe: RevisionProbe;
+  readonly cache: KindCache;
+  /** The same objects straight from the store, for states that the cache no longer has. */
+  readonly direct: ResourceStorage;
+}
+
+/** The objects of one kind from the watch cache. Writes go to the store; reads and watches only when the cache cannot tell. */
+export class CachedStorage implements ResourceStorage {
+  readonly #store: Store;
+  readonly #feed: StoreFeed;
+  readonly #probe: RevisionProbe;
+  readonly #cache: KindCache;
+  readonly #direct: ResourceStorage;
+  readonly #observer: WriteObserver;
+
+  constructor(parts: CachedStorageParts) {
+    this.#store = parts.store;
+    this.#feed = parts.feed;
+    this.#probe = parts.probe;
+    this.#cache = parts.cache;
+    this.#direct = parts.direct;
+    const { feed } = parts;
+    this.#observer = {
+      written: (object) => feed.offer({ revision: object.revision, key: object.key, object }),
+      deleted: (key, revision) => feed.offer({ revision, key, object: undefined }),
+    };
+  }
+
+  create(key: Key, json: Buffer, options: WriteOptions = {}): Promise<StoredObject> {
+    return createStored(this.#store, key, json, options, this.#observer);
+  }
+
+  async get(key: Key, at: ReadPoint, options: { readonly signal?: AbortSignal } = {}): Promise<StoredObject | undefined> {
+    await this.#reach(at, options.signal);
+    if (at.at !== 'exact') return this.#index().get(key)?.readable();
+    const state = this.#cache.stateAt(at.revision);
+    return state === undefined ? this.#direct.get(key, at, options) : state.get(key)?.readable();
+  }
+
+  async list(prefix: string, options: StorageListOptions): Promise<StoredList> {
+    const at = pinnedPoint(options);
+    await this.#reach(at, options.signal);
+    if (at.at !== 'exact') return this.#page(this.#index().snapshot(), this.#cache.revision, prefix, options);
+    const state = this.#cache.stateAt(at.revision);
+    return state === undefined ? this.#direct.list(prefix, options) : this.#page(state, at.revision, prefix, options);
+  }
+
+  async watch(prefix: string, options: StorageWatchOptions): Promise<ResourceWatch> {
+    const { from, predicate, signal } = options;
+    if (from.start === 'changesAfter') {
+      await this.#reach({ at: 'any' }, signal);
+      return this.#cache.watchChanges(prefix, predicate, from.revision, signal);
+    }
+    if (from.fresh) await this.#reach({ at: 'latest' }, signal);
+    if (from.notOlderThan !== undefined) await this.#reach({ at: 'notOlderThan', revision: from.notOlderThan }, signal);
+    else await this.#reach({ at: 'any' }, signal);
+    return this.#cache.watchState(prefix, predicate, from.endBookmark === true, signal);
+  }
+
+  update(
+    key: Key,
+    decide: (current: StoredObject | undefined) => UpdateDecision | Promise<UpdateDecision>,
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<UpdateOutcome> {
+    const { signal } = options;
+    const suggestion = this.#cache.index?.get(key);
+    return guaranteedUpdate({ store: this.#store, key, decide, suggestion, observer: this.#observer, signal });
+  }
+
+  currentRevision(): Promise<Revision> {
+    return this.#probe.read();
+  }
+
+  #index() {
+    const { index } = this.#cache;
+    if (index !== undefined) return index;
+    throw new StorageError(StorageErrorCode.Unavailable, 'the watch cache is being rebuilt');
+  }
+
+  /** Resolves when the cache has what the read wants. */
+  async #reach(at: ReadPoint, signal: AbortSignal | undefined): Promise<void> {
+    throwIfAborted(signal);
+    if (!this.#feed.started) throw new StorageError(StorageErrorCode.Unavailable, 'the watch cache is not running');
+    const wanted = at.at === 'latest' ? await this.#probe.read() : at.at === 'any' ? 0 : at.revision;
+    if (this.#cache.index === undefined) await this.#cache.load();
+    if (this.#cache.revision >= wanted || (await this.#feed.waitFor(wanted, signal))) return;
+    if (at.at !== 'latest') throw futureRevision(wanted, this.#cache.revision);
+    throw new StorageError(StorageErrorCode.Timeout, `the cache did not reach revision ${wanted} in time`, {
+      revision: this.#cache.revision,
+    });
+  }
+
+  async #page(state: IndexSnapshot, revision: Revision, prefix: string, options: StorageListOptions): Promise<StoredList> {
+    const { predicate, resume, limit = 0 } = options;
+    const range = ranksOf(state, prefix, predicate);
+    const from = resume === undefined ? range.from : Math.max(range.from, state.rankAfter(resume.after));
+    const to = Math.max(from, range.to);
+    let page: StoredList;
+    if (predicate.everything) {
+      const end = limit > 0 ? Math.min(to, from + limit) : to;
+      page = new SnapshotList(state, revision, from, end, to - end);
+      // A corrupt object must fail the list before its first byte is sent.
+      if (state.corrupt > 0) for (const object of page.objects()) object.readable();
+    } else page = await selected(state, revision, from, to, options);
+    if (page.next !== undefined) this.#cache.remember(revision, state);
+    return page;
+  }
+}
+
+async function selected(
+  state: IndexSnapshot,
+  revision: Revision,
+  from: number,
+  to: number,
+  options: StorageListOptions,
+): Promise<StoredList> {
+  const { predicate, signal, limit = 0 } = options;
+  const objects: StoredObject[] = [];
+  for (let rank = from; rank < to; ) {
+    const stop = Math.min(to, rank + scanSlice);
+    for (const object of state.items(rank, stop)) {
+      rank++;
+      if (!predicate.matches(object.readable())) continue;
+      objects.push(object);
+      if (objects.length !== limit) continue;
+      return new ObjectList(objects, revision, rank < to ? { revision, after: object.key } : undefined);
+    }
+    if (rank < to) {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      throwIfAborted(signal);
+    }
+  }
+  return new ObjectList(objects, revision);
+}

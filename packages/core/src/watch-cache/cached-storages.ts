@@ -1,0 +1,48 @@
+import { type Clock, systemClock } from '../runtime/clock.ts';
+import { type Logger, silentLogger } from '../runtime/logger.ts';
+import { type Metrics, noMetrics } from '../runtime/metrics.ts';
+import { kindPrefix, storageKindOf } from '../scope/storage-key.ts';
+import { DirectStorage } from '../storage/direct-storage.ts';
+import type { ResourceStorages } from '../storage/resource-storages.ts';
+import type { Store } from '../storage/store.ts';
+import { cacheMetricsOf } from './cache-metrics.ts';
+import { CachedStorage } from './cached-storage.ts';
+import { defaultWindowLimits, type WindowLimits } from './event-window.ts';
+import { KindCache } from './kind-cache.ts';
+import { RevisionProbe } from './revision-probe.ts';
+import { StoreFeed } from './store-feed.ts';
+
+export interface CachedStoragesOptions {
+  readonly store: Store;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  readonly metrics?: Metrics;
+  /** How many events of each kind stay in memory; what is older comes from the store's history. */
+  readonly window?: Partial<WindowLimits>;
+}
+
+/** Every kind through the watch cache; a kind is read into memory at its first use. */
+export function createCachedStorages(options: CachedStoragesOptions): ResourceStorages {
+  const { store, clock = systemClock, logger = silentLogger, metrics = noMetrics } = options;
+  const limits: WindowLimits = { ...defaultWindowLimits, ...options.window };
+  const feed = new StoreFeed(store, clock, logger);
+  const probe = new RevisionProbe(store);
+  const storages = new Map<string, CachedStorage>();
+  return {
+    forKind(kind) {
+      const prefix = kindPrefix(kind);
+      let storage = storages.get(prefix);
+      if (storage === undefined) {
+        const stamp = storageKindOf(kind);
+        const resource = stamp.group === '' ? stamp.names.plural : `${stamp.names.plural}.${stamp.group}`;
+        const cache = new KindCache({ prefix, stamp, store, clock, limits, metrics: cacheMetricsOf(metrics, resource) }, feed);
+        storage = new CachedStorage({ store, feed, probe, cache, direct: new DirectStorage(store, clock, stamp) });
+        storages.set(prefix, storage);
+      }
+      return storage;
+    },
+    ready: () => feed.started && feed.connected,
+    start: () => feed.start(),
+    stop: () => feed.stop(),
+  };
+}

@@ -1,0 +1,182 @@
+import type { HistoryWatch, HistoryWatchOptions } from '../storage/history-watch.ts';
+import { PullWatch } from '../storage/pull-watch.ts';
+import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts';
+import type { Revision } from '../storage/store.ts';
+import { Backlog, type EventSource, PastEvents } from './event-source.ts';
+import type { EventWindow } from './event-window.ts';
+import type { WaitingWatch, WatchView } from './watch-view.ts';
+
+/** What a watch needs of the cache of its kind. */
+export interface WatchHost {
+  readonly window: EventWindow;
+  /** Everything up to here has been delivered to the views. */
+  readonly revision: Revision;
+  /** The bookmark of the present revision, shared by all who ask. */
+  bookmark(): WatchEvent;
+  openHistory(options: Pick<HistoryWatchOptions, 'prefix' | 'predicate' | 'after' | 'onProgress'>): Promise<HistoryWatch>;
+  /** The watch has ended. */
+  forget(watch: CachedWatch, prefix: string, view: WatchView): void;
+}
+
+/**
+ * A watch on the cache: a place in the log of its view. Before it is live it reads from an {@link EventSource}: the initial state,
+ * the window, or the store's history, to which it also returns when it has been so slow that its place left the window.
+ */
+export class CachedWatch extends PullWatch implements WaitingWatch {
+  waiting = false;
+  readonly #host: WatchHost;
+  readonly #window: EventWindow;
+  readonly #prefix: string;
+  readonly #view: WatchView;
+  #source: EventSource | undefined = undefined;
+  #place: number;
+  /** Revision of the last event read, or where the watch began. */
+  #position: Revision;
+  /** Live events up to here are none of this watch's business: it was asked to start in the future. */
+  #startAfter: Revision = 0;
+  #bookmark = false;
+
+  /** Joins the view at its end; what comes before is read from the source, which {@link begin} sets. */
+  constructor(host: WatchHost, prefix: string, view: WatchView, signal: AbortSignal | undefined) {
+    super(signal);
+    this.#host = host;
+    this.#window = host.window;
+    this.#prefix = prefix;
+    this.#view = view;
+    this.#place = view.join();
+    this.#position = host.revision;
+  }
+
+  /** Starts with the changes after a revision, from the window or from the store's history. */
+  async beginAfter(revision: Revision): Promise<void> {
+    this.#position = revision;
+    this.#startAfter = revision;
+    if (revision >= this.#window.startRevision) {
+      this.#readBacklog(revision);
+    } else {
+      const past = new PastEvents(this.#window, revision);
+      this.#source = past;
+      past.attach(await this.#openHistory(revision));
+    }
+  }
+
+  /** Starts with what the source has. */
+  begin(source: EventSource): void {
+    this.#source = source;
+    this.#position = 0;
+  }
+
+  get revision(): Revision {
+    if (this.#source !== undefined) return this.#source.revision;
+    if (this.failed || this.#place !== this.#view.end) return this.#position;
+    return Math.max(this.#position, this.#host.revision);
+  }
+
+  requestBookmark(): void {
+    this.#bookmark = true;
+    if (this.available()) this.wake();
+  }
+
+  wakeIfReadable(): void {
+    if (this.closed) return;
+    if (this.failed || this.available()) this.wake();
+    else this.idle();
+  }
+
+  protected available(): boolean {
+    if (this.#source !== undefined) return this.#source.ready;
+    return this.#place < this.#view.end || (this.#bookmark && !this.failed && this.#host.revision >= this.#position);
+  }
+
+  protected idle(): void {
+    if (this.#source === undefined) this.#view.wait(this);
+  }
+
+  protected take(maxEvents: number): readonly WatchEvent[] {
+    const source = this.#source;
+    if (source === undefined) return this.#takeLive(maxEvents);
+    let events: readonly WatchEvent[];
+    try {
+      events = source.take(maxEvents);
+    } catch (error) {
+      this.#endSource();
+      this.fail(error);
+      return [];
+    }
+    if (source instanceof Backlog && source.lost) this.#resumeFromHistory(source.revision);
+    else if (source.finished) this.#leave(source);
+    return events.length > 0 || this.#source !== undefined ? events : this.#takeLive(maxEvents);
+  }
+
+  protected dispose(): void {
+    this.#endSource();
+    this.#view.leave(this);
+    this.#host.forget(this, this.#prefix, this.#view);
+  }
+
+  get #predicate(): ObjectPredicate {
+    return this.#view.predicate;
+  }
+
+  #takeLive(maxEvents: number): readonly WatchEvent[] {
+    const view = this.#view;
+    if (this.#place < view.start) {
+      this.#resumeFromHistory(this.#position);
+      return [];
+    }
+    let events = view.piece(this.#place, maxEvents);
+    const last = events[events.length - 1];
+    if (last !== undefined) {
+      this.#place += events.length;
+      const start = this.#startAfter;
+      if ((events[0] as WatchEvent).object.revision <= start) {
+        events = events.filter((event) => event.object.revision > start);
+      }
+      this.#position = Math.max(this.#position, last.object.revision);
+    }
+    if (events.length > 0 || !this.#bookmark || !this.available()) return events;
+    this.#bookmark = false;
+    return [this.#host.bookmark()];
+  }
+
+  /** The source has handed out everything; what follows is in the view, or (after history) once more in the window. */
+  #leave(source: EventSource): void {
+    this.#position = source.revision;
+    this.#endSource();
+    if (!(source instanceof PastEvents)) return;
+    this.#place = this.#view.end;
+    this.#readBacklog(this.#position);
+  }
+
+  #readBacklog(after: Revision): void {
+    const backlog = new Backlog(this.#window, after, this.#prefix, this.#predicate);
+    if (!backlog.finished) this.#source = backlog;
+  }
+
+  #endSource(): void {
+    this.#source?.dispose();
+    this.#source = undefined;
+  }
+
+  #resumeFromHistory(after: Revision): void {
+    this.#endSource();
+    if (this.failed) return;
+    const past = new PastEvents(this.#window, after);
+    this.#source = past;
+    this.#openHistory(after).then(
+      (history) => {
+        past.attach(history);
+        this.wakeIfReadable();
+      },
+      (error: unknown) => {
+        if (this.#source === past) this.#endSource();
+        this.fail(error);
+      },
+    );
+  }
+
+  #openHistory(after: Revision): Promise<HistoryWatch> {
+    const onProgress = () => this.wakeIfReadable();
+    return this.#host.openHistory({ prefix: this.#prefix, predicate: this.#predicate, after, onProgress });
+  }
+}

@@ -1,0 +1,102 @@
+import type { Revision } from '../storage/store.ts';
+import type { KindEvent } from './kind-event.ts';
+
+export interface WindowLimits {
+  readonly maxEvents: number;
+  /** Memory held by the states before the events. */
+  readonly maxBytes: number;
+  /** Events older than this go, except the newest `minEvents`. */
+  readonly maxAgeMs: number;
+  readonly minEvents: number;
+}
+
+/** Enough for every watcher that reconnects within minutes; beyond it the store's history takes over. */
+export const defaultWindowLimits: WindowLimits = {
+  maxEvents: 20_000,
+  maxBytes: 32 * 1024 * 1024,
+  maxAgeMs: 300_000,
+  minEvents: 1_000,
+};
+
+/**
+ * The latest events of one kind without a gap. An event's sequence number counts the events of the kind since the window
+ * was opened; it never changes.
+ */
+export class EventWindow {
+  readonly #limits: WindowLimits;
+  #events: KindEvent[] = [];
+  /** Sequence number of `#events[0]`. */
+  #base = 0;
+  #head = 0;
+  #bytes = 0;
+  #startRevision: Revision;
+
+  constructor(startRevision: Revision, limits: WindowLimits) {
+    this.#startRevision = startRevision;
+    this.#limits = limits;
+  }
+
+  /** Every event after this revision is here. */
+  get startRevision(): Revision {
+    return this.#startRevision;
+  }
+
+  get firstSequence(): number {
+    return this.#base + this.#head;
+  }
+
+  /** Sequence number that the next event will get. */
+  get endSequence(): number {
+    return this.#base + this.#events.length;
+  }
+
+  get heldBytes(): number {
+    return this.#bytes;
+  }
+
+  at(sequence: number): KindEvent | undefined {
+    return sequence < this.firstSequence ? undefined : this.#events[sequence - this.#base];
+  }
+
+  /** Sequence number of the first event after the revision. */
+  after(revision: Revision): number {
+    let low = this.#head;
+    let high = this.#events.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#events[middle] as KindEvent).revision <= revision) low = middle + 1;
+      else high = middle;
+    }
+    return this.#base + low;
+  }
+
+  /** Adds the newest event and lets the oldest go as far as the limits ask; answers how many went. */
+  push(event: KindEvent): number {
+    this.#events.push(event);
+    this.#bytes += event.heldBytes;
+    const before = this.#head;
+    while (this.#mustShrink(event.at)) this.#evict();
+    const evicted = this.#head - before;
+    if (this.#head > 256 && this.#head * 2 > this.#events.length) {
+      this.#events = this.#events.slice(this.#head);
+      this.#base += this.#head;
+      this.#head = 0;
+    }
+    return evicted;
+  }
+
+  #mustShrink(now: number): boolean {
+    const count = this.#events.length - this.#head;
+    if (count <= 1) return false;
+    if (count > this.#limits.maxEvents || this.#bytes > this.#limits.maxBytes) return true;
+    const oldest = this.#events[this.#head];
+    return count > this.#limits.minEvents && oldest !== undefined && now - oldest.at > this.#limits.maxAgeMs;
+  }
+
+  #evict(): void {
+    const oldest = this.#events[this.#head] as KindEvent;
+    this.#startRevision = oldest.revision;
+    this.#bytes -= oldest.heldBytes;
+    this.#head++;
+  }
+}

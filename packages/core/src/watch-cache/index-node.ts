@@ -1,0 +1,112 @@
+import { orderedForm } from '../storage/key-order.ts';
+import type { StoredObject } from '../storage/stored-object.ts';
+
+/** Objects of one leaf: about 190 KiB of blocks at 1.5 KiB an object, where copying a leaf still costs only a kibibyte. */
+export const leafCapacity = 128;
+export const innerCapacity = 64;
+/** Leaves with more bytes than this hand out their objects one by one: copying them together would gain nothing. */
+export const largestBlock = 1024 * 1024;
+
+const comma = 0x2c;
+
+/** Whoever may change a node in place: the index whose current owner token the node carries. */
+export type Owner = object;
+
+export type IndexNode = Leaf | Inner;
+
+export class Leaf {
+  readonly owner: Owner;
+  readonly items: StoredObject[];
+  /** `,json,json,...` of all items, if built since the last change. */
+  block: Buffer | undefined = undefined;
+  /** Not (or no longer) part of the live index, only of snapshots: builds nothing that stays, moves no bytes. */
+  retired: boolean;
+  /** Items changed since they were last laid into one block. */
+  scattered = 0;
+
+  constructor(owner: Owner, items: StoredObject[], retired: boolean) {
+    this.owner = owner;
+    this.items = items;
+    this.retired = retired;
+    this.scattered = items.length;
+  }
+
+  get size(): number {
+    return this.items.length;
+  }
+
+  /** The leaf's block, built when needed; undefined when it would be too big. A retired leaf keeps none. */
+  blockBytes(): Buffer | undefined {
+    if (this.block !== undefined) return this.block;
+    let length = 0;
+    for (const item of this.items) length += item.readable().byteLength + 1;
+    if (length > largestBlock) return undefined;
+    const block = Buffer.allocUnsafeSlow(length);
+    let end = 0;
+    for (const item of this.items) {
+      block[end] = comma;
+      const start = end + 1;
+      end = item.copyTo(block, start);
+      if (!this.retired) item.moved(block, start);
+    }
+    if (!this.retired) {
+      this.block = block;
+      this.scattered = 0;
+    }
+    return block;
+  }
+
+  /**
+   * To be called after every change. When half of the items lie scattered, all are laid together again: this frees the
+   * rest of the old block and the slabs in which small buffers come, at a constant cost per change.
+   */
+  changed(): void {
+    this.block = undefined;
+    this.scattered++;
+    if (this.scattered <= 16 || this.scattered * 2 <= this.items.length) return;
+    this.scattered = 0;
+    if (this.items.some((item) => item.corrupt)) return;
+    this.blockBytes();
+  }
+}
+
+export class Inner {
+  readonly owner: Owner;
+  /** A lower bound of the keys of each child, as ordered forms; the first is never looked at. */
+  readonly bounds: string[];
+  readonly children: IndexNode[];
+  size: number;
+
+  constructor(owner: Owner, bounds: string[], children: IndexNode[], size: number) {
+    this.owner = owner;
+    this.bounds = bounds;
+    this.children = children;
+    this.size = size;
+  }
+
+  /** Index of the child that has or would have the key. */
+  childOf(ordered: string): number {
+    const { bounds } = this;
+    let low = 1;
+    let high = bounds.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((bounds[middle] as string) <= ordered) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+}
+
+/** Index of the first item whose key is not below `ordered`. `exotic`: keys may not be their own ordered forms. */
+export function lowerBound(items: readonly StoredObject[], ordered: string, exotic: boolean): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const { key } = items[middle] as StoredObject;
+    if ((exotic ? orderedForm(key) : key) < ordered) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

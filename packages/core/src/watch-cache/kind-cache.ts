@@ -1,0 +1,245 @@
+import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { HistoryWatch, type HistoryWatchOptions } from '../storage/history-watch.ts';
+import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts';
+import { type BookmarkStamp, bookmarkEvent } from '../storage/shared-watch-event.ts';
+import { type Key, prefixRange, type Revision, type Store } from '../storage/store.ts';
+import { StoredObject } from '../storage/stored-object.ts';
+import type { CacheMetrics } from './cache-metrics.ts';
+import { CachedWatch, type WatchHost } from './cached-watch.ts';
+import { InitialState } from './event-source.ts';
+import { EventWindow, type WindowLimits } from './event-window.ts';
+import type { IndexSnapshot } from './index-snapshot.ts';
+import { KindEvent } from './kind-event.ts';
+import { OrderedIndex } from './ordered-index.ts';
+import { PastStates } from './past-states.ts';
+import { WatchScopes } from './watch-scopes.ts';
+import type { WatchView } from './watch-view.ts';
+
+/** What a cache of one kind needs of the feed that fills it. */
+export interface KindFeed {
+  /** Everything up to here has been routed. */
+  readonly frontier: Revision;
+  /** From now on the cache receives every change of its prefix. */
+  attach(cache: KindCache): void;
+}
+
+export interface KindCacheOptions {
+  readonly prefix: string;
+  readonly stamp: BookmarkStamp;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limits: WindowLimits;
+  readonly metrics: CacheMetrics;
+}
+
+/** A change as the feed hands it on. */
+export interface Incoming {
+  readonly revision: Revision;
+  readonly key: Key;
+  /** Undefined when the key was deleted. */
+  readonly object: StoredObject | undefined;
+}
+
+/** How many evicted events later the views let go of what has left the window. */
+const trimEvery = 256;
+
+/** What a loaded cache has; replaced as a whole when history was lost. */
+interface Loaded {
+  readonly index: OrderedIndex;
+  readonly window: EventWindow;
+  readonly past: PastStates;
+  readonly scopes: WatchScopes;
+  /** The state was read at this revision; older changes are in it. */
+  readonly floor: Revision;
+}
+
+/**
+ * The objects of one kind as of the feed's frontier, their latest events, and the watchers on them.
+ *
+ *     unloaded --load()--> loading --list read, changes since then applied--> loaded
+ *        ^___________________|_________________reset()________________________|
+ */
+export class KindCache implements WatchHost {
+  readonly prefix: string;
+  readonly #options: KindCacheOptions;
+  readonly #feed: KindFeed;
+  #loaded: Loaded | undefined;
+  #loading: Promise<void> | undefined;
+  /** Changes that arrive while the list is being read. */
+  #early: Incoming[] = [];
+  #generation = 0;
+  readonly #watches = new Set<CachedWatch>();
+  #unevenly = 0;
+  #bookmark: WatchEvent | undefined;
+
+  constructor(options: KindCacheOptions, feed: KindFeed) {
+    this.prefix = options.prefix;
+    this.#options = options;
+    this.#feed = feed;
+  }
+
+  /** Undefined until {@link load} has succeeded, and again after history was lost. */
+  get index(): OrderedIndex | undefined {
+    return this.#loaded?.index;
+  }
+
+  get window(): EventWindow {
+    return this.#required().window;
+  }
+
+  get revision(): Revision {
+    return Math.max(this.#loaded?.floor ?? 0, this.#feed.frontier);
+  }
+
+  /** Reads the kind, unless that has been done. Concurrent callers share the work. */
+  load(): Promise<void> | undefined {
+    if (this.#loaded !== undefined) return undefined;
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  /** The state of a revision the cache has reached, if it still can tell. */
+  stateAt(revision: Revision): IndexSnapshot | undefined {
+    return this.#loaded?.past.at(revision);
+  }
+
+  /** Keeps the state of a chunked list for its next pages. */
+  remember(revision: Revision, state: IndexSnapshot): void {
+    this.#loaded?.past.remember(revision, state);
+  }
+
+  /** Takes a change from the feed; touched views are added to the list. */
+  receive(change: Incoming, touched: WatchView[]): void {
+    const loaded = this.#loaded;
+    if (loaded === undefined) this.#early.push(change);
+    else if (change.revision > loaded.floor) this.#apply(loaded, change, touched);
+  }
+
+  /** The whole of what is known is void: ends every watch with the error; the next reader loads again. */
+  reset(error: StorageError): void {
+    this.#generation++;
+    this.#loaded = undefined;
+    this.#early = [];
+    this.#bookmark = undefined;
+    for (const watch of [...this.#watches]) watch.fail(error);
+  }
+
+  watchState(prefix: string, predicate: ObjectPredicate, endBookmark: boolean, signal?: AbortSignal): CachedWatch {
+    const { index } = this.#required();
+    const watch = this.#open(prefix, predicate, signal);
+    const state = index.snapshot();
+    const { from, to } = ranksOf(state, prefix, predicate);
+    const bookmark = endBookmark ? bookmarkEvent(this.#options.stamp, this.revision, true) : undefined;
+    watch.begin(new InitialState(state, from, to, predicate, this.revision, bookmark));
+    return watch;
+  }
+
+  async watchChanges(prefix: string, predicate: ObjectPredicate, after: Revision, signal?: AbortSignal): Promise<CachedWatch> {
+    const watch = this.#open(prefix, predicate, signal);
+    try {
+      await watch.beginAfter(after);
+    } catch (error) {
+      watch.close();
+      throw error;
+    }
+    return watch;
+  }
+
+  bookmark(): WatchEvent {
+    const { revision } = this;
+    if (this.#bookmark?.object.revision !== revision) this.#bookmark = bookmarkEvent(this.#options.stamp, revision);
+    return this.#bookmark as WatchEvent;
+  }
+
+  openHistory(options: Pick<HistoryWatchOptions, 'prefix' | 'predicate' | 'after' | 'onProgress'>): Promise<HistoryWatch> {
+    return HistoryWatch.open(this.#options.store, { ...options, stamp: this.#options.stamp });
+  }
+
+  forget(watch: CachedWatch, prefix: string, view: WatchView): void {
+    if (!this.#watches.delete(watch)) return;
+    this.#loaded?.scopes.release(prefix, view);
+    this.#options.metrics.watchers(-1);
+  }
+
+  #open(prefix: string, predicate: ObjectPredicate, signal: AbortSignal | undefined): CachedWatch {
+    const view = this.#required().scopes.view(prefix, predicate);
+    const watch = new CachedWatch(this, prefix, view, signal);
+    this.#watches.add(watch);
+    this.#options.metrics.watchers(1);
+    return watch;
+  }
+
+  #required(): Loaded {
+    if (this.#loaded !== undefined) return this.#loaded;
+    throw new StorageError(StorageErrorCode.Unavailable, `the cache of ${this.prefix} is being rebuilt`);
+  }
+
+  /**
+   * Changes are collected from before the list is begun. The list is linearizable, so it is at least as new as the feed was
+   * then: nothing lies between the list and the changes collected.
+   */
+  async #load(): Promise<void> {
+    const { store, clock, limits } = this.#options;
+    for (;;) {
+      const generation = this.#generation;
+      this.#early = [];
+      this.#feed.attach(this);
+      const index = new OrderedIndex();
+      let floor = 0;
+      for await (const chunk of store.list(prefixRange(this.prefix))) {
+        floor = chunk.revision;
+        for (const entry of chunk.entries) index.set(StoredObject.fromEntry(entry));
+      }
+      if (generation !== this.#generation) continue;
+      const window = new EventWindow(floor, limits);
+      const past = new PastStates(index, window, clock);
+      this.#loaded = { index, window, past, scopes: new WatchScopes(this.prefix), floor };
+      const early = this.#early;
+      this.#early = [];
+      for (const change of early) this.receive(change, []);
+      this.#options.metrics.objects(index.size);
+      return;
+    }
+  }
+
+  #apply(loaded: Loaded, change: Incoming, touched: WatchView[]): void {
+    const { index, window, past, scopes } = loaded;
+    past.beforeEvent();
+    const prev = change.object === undefined ? index.delete(change.key) : index.set(change.object);
+    if (prev === undefined && change.object === undefined) return;
+    const event = new KindEvent(change.revision, change.key, change.object, prev, this.#options.clock.monotonic());
+    this.#unevenly += window.push(event);
+    if (this.#unevenly >= trimEvery) {
+      this.#unevenly = 0;
+      scopes.trim(window.startRevision);
+    }
+    try {
+      scopes.deliver(event, touched);
+    } catch (error) {
+      this.#failWatches(error);
+    }
+    this.#options.metrics.applied(index.size);
+  }
+
+  /** An event that cannot be shown (a corrupt object) ends the watches: none may miss it silently. */
+  #failWatches(error: unknown): void {
+    for (const watch of [...this.#watches]) watch.fail(error);
+  }
+}
+
+/** The ranks of the objects that a prefix and a predicate's key leave to be looked at. */
+export function ranksOf(state: IndexSnapshot, prefix: string, predicate: ObjectPredicate): { from: number; to: number } {
+  const { key } = predicate;
+  if (key !== undefined) {
+    const from = state.rank(key);
+    return { from, to: key.startsWith(prefix) ? state.rankAfter(key) : from };
+  }
+  return { from: state.rank(prefix), to: state.rank(endOf(prefix)) };
+}
+
+function endOf(prefix: string): string {
+  return prefix.endsWith('/') ? `${prefix.slice(0, -1)}0` : prefixRange(prefix).end;
+}

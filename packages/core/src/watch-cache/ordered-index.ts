@@ -1,0 +1,193 @@
+import { orderedForm } from '../storage/key-order.ts';
+import type { Key } from '../storage/store.ts';
+import type { StoredObject } from '../storage/stored-object.ts';
+import { type IndexNode, Inner, innerCapacity, Leaf, leafCapacity, lowerBound, type Owner } from './index-node.ts';
+import { findItem, IndexSnapshot } from './index-snapshot.ts';
+
+/**
+ * Objects in key order: a B+tree that copies what a snapshot still sees before changing it. A snapshot costs nothing; the first
+ * change of each node after it costs a copy of that node.
+ *
+ * The live index lays the bytes of neighbours together (see {@link Leaf}); a `scratch` index, made from a snapshot to look at a
+ * past state, shares the live one's nodes and leaves bytes and marks alone.
+ */
+export class OrderedIndex {
+  #root: IndexNode;
+  #owner: Owner = {};
+  #exotic: boolean;
+  #corrupt: number;
+  readonly #live: boolean;
+  #previous: StoredObject | undefined;
+  #sibling: { readonly node: IndexNode; readonly bound: string } | undefined;
+
+  constructor(base?: IndexSnapshot) {
+    this.#live = base === undefined;
+    this.#root = base?.root ?? new Leaf(this.#owner, [], false);
+    this.#exotic = base?.exotic ?? false;
+    this.#corrupt = base?.corrupt ?? 0;
+  }
+
+  get size(): number {
+    return this.#root.size;
+  }
+
+  get(key: Key): StoredObject | undefined {
+    return findItem(this.#root, key, this.#exotic);
+  }
+
+  /** The present state; constant time. */
+  snapshot(): IndexSnapshot {
+    this.#owner = {};
+    return new IndexSnapshot(this.#root, this.#exotic, this.#corrupt);
+  }
+
+  /** Puts the object under its key and answers the one that was there. */
+  set(object: StoredObject): StoredObject | undefined {
+    const ordered = orderedForm(object.key);
+    if (ordered !== object.key) this.#exotic = true;
+    if (object.corrupt) this.#corrupt++;
+    this.#previous = undefined;
+    this.#root = this.#put(this.#root, ordered, object);
+    const sibling = this.#sibling;
+    if (sibling !== undefined) {
+      this.#sibling = undefined;
+      const children = [this.#root, sibling.node];
+      this.#root = new Inner(this.#owner, ['', sibling.bound], children, sizeOf(children));
+    }
+    return this.#left();
+  }
+
+  /** Removes the key and answers the object that was there. */
+  delete(key: Key): StoredObject | undefined {
+    this.#previous = this.get(key);
+    if (this.#previous === undefined) return undefined;
+    this.#root = this.#remove(this.#root, orderedForm(key));
+    while (this.#root instanceof Inner && this.#root.children.length === 1) this.#root = this.#root.children[0] as IndexNode;
+    return this.#left();
+  }
+
+  /** The object that has just lost its place; it must not keep its neighbours' bytes in memory. */
+  #left(): StoredObject | undefined {
+    const previous = this.#previous;
+    this.#previous = undefined;
+    if (previous?.corrupt) this.#corrupt--;
+    if (this.#live) previous?.detach();
+    return previous;
+  }
+
+  #put(node: IndexNode, ordered: string, object: StoredObject): IndexNode {
+    return node instanceof Inner ? this.#putBelow(node, ordered, object) : this.#putInLeaf(node, ordered, object);
+  }
+
+  #putInLeaf(node: Leaf, ordered: string, object: StoredObject): Leaf {
+    const at = lowerBound(node.items, ordered, this.#exotic);
+    const leaf = this.#ownLeaf(node);
+    const { items } = leaf;
+    const found = items[at];
+    if (found?.key === object.key) {
+      this.#previous = found;
+      items[at] = object;
+    } else {
+      items.splice(at, 0, object);
+      if (items.length > leafCapacity) this.#splitLeaf(leaf, at === items.length - 1);
+    }
+    if (this.#live) leaf.changed();
+    return leaf;
+  }
+
+  #putBelow(node: Inner, ordered: string, object: StoredObject): Inner {
+    const at = node.childOf(ordered);
+    const child = this.#put(node.children[at] as IndexNode, ordered, object);
+    const inner = this.#ownInner(node);
+    inner.children[at] = child;
+    if (this.#previous === undefined) inner.size++;
+    const sibling = this.#sibling;
+    if (sibling !== undefined) {
+      this.#sibling = undefined;
+      inner.children.splice(at + 1, 0, sibling.node);
+      inner.bounds.splice(at + 1, 0, sibling.bound);
+      if (inner.children.length > innerCapacity) this.#splitInner(inner, at + 2 === inner.children.length);
+    }
+    return inner;
+  }
+
+  /** Growth at the end (loading in key order, ascending names) leaves full leaves behind; elsewhere halves. */
+  #splitLeaf(leaf: Leaf, atEnd: boolean): void {
+    const right = leaf.items.splice(atEnd ? leaf.items.length - 1 : leaf.items.length >>> 1);
+    this.#sibling = { node: new Leaf(this.#owner, right, !this.#live), bound: orderedForm((right[0] as StoredObject).key) };
+  }
+
+  #splitInner(inner: Inner, atEnd: boolean): void {
+    const at = atEnd ? inner.children.length - 2 : inner.children.length >>> 1;
+    const children = inner.children.splice(at);
+    const bounds = inner.bounds.splice(at);
+    const size = sizeOf(children);
+    inner.size -= size;
+    this.#sibling = { node: new Inner(this.#owner, bounds, children, size), bound: bounds[0] as string };
+  }
+
+  #remove(node: IndexNode, ordered: string): IndexNode {
+    if (!(node instanceof Inner)) {
+      const leaf = this.#ownLeaf(node);
+      leaf.items.splice(lowerBound(leaf.items, ordered, this.#exotic), 1);
+      if (this.#live) leaf.changed();
+      return leaf;
+    }
+    const at = node.childOf(ordered);
+    const child = this.#remove(node.children[at] as IndexNode, ordered);
+    const inner = this.#ownInner(node);
+    inner.children[at] = child;
+    inner.size--;
+    if (isSparse(child)) this.#merge(inner, at);
+    return inner;
+  }
+
+  /** Joins a child that has become small with a neighbour, if both fit in one with room to spare. */
+  #merge(inner: Inner, at: number): void {
+    const left = at > 0 ? at - 1 : 0;
+    const a = inner.children[left];
+    const b = inner.children[left + 1];
+    if (a === undefined || b === undefined) return;
+    let joined: IndexNode;
+    if (a instanceof Inner && b instanceof Inner) {
+      if (a.children.length + b.children.length > innerCapacity * 0.75) return;
+      const bounds = [...a.bounds, inner.bounds[left + 1] as string, ...b.bounds.slice(1)];
+      joined = new Inner(this.#owner, bounds, [...a.children, ...b.children], a.size + b.size);
+    } else if (a instanceof Leaf && b instanceof Leaf) {
+      const empty = a.items.length === 0 || b.items.length === 0;
+      if (a.items.length + b.items.length > leafCapacity * 0.75 && !empty) return;
+      this.#retire(a);
+      this.#retire(b);
+      joined = new Leaf(this.#owner, [...a.items, ...b.items], !this.#live);
+    } else return;
+    inner.children.splice(left, 2, joined);
+    inner.bounds.splice(left + 1, 1);
+  }
+
+  #ownLeaf(leaf: Leaf): Leaf {
+    if (leaf.owner === this.#owner) return leaf;
+    this.#retire(leaf);
+    const own = new Leaf(this.#owner, leaf.items.slice(), !this.#live);
+    own.scattered = leaf.scattered;
+    return own;
+  }
+
+  #retire(leaf: Leaf): void {
+    if (!this.#live) return;
+    leaf.retired = true;
+    leaf.block = undefined;
+  }
+
+  #ownInner(inner: Inner): Inner {
+    if (inner.owner === this.#owner) return inner;
+    return new Inner(this.#owner, inner.bounds.slice(), inner.children.slice(), inner.size);
+  }
+}
+
+function sizeOf(nodes: readonly IndexNode[]): number {
+  return nodes.reduce((sum, node) => sum + node.size, 0);
+}
+
+function isSparse(node: IndexNode): boolean {
+  return node instanceof Inner ? node.children.length < innerCapacity / 4 : node.items.length < leafCapacity / 4;
+}

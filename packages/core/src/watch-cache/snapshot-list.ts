@@ -1,0 +1,72 @@
+import { joinObjects } from '../storage/object-list.ts';
+import type { ListPosition, Representation, StoredList } from '../storage/resource-storage.ts';
+import type { Revision } from '../storage/store.ts';
+import type { StoredObject } from '../storage/stored-object.ts';
+import type { IndexSnapshot, LeafSlice } from './index-snapshot.ts';
+
+const comma = Buffer.from(',');
+
+/** A page that is a stretch of a snapshot. Making it costs nothing; its bytes are those of the index's leaves. */
+export class SnapshotList implements StoredList {
+  readonly revision: Revision;
+  readonly next?: ListPosition;
+  readonly remaining?: number;
+  readonly #snapshot: IndexSnapshot;
+  readonly #from: number;
+  readonly #to: number;
+
+  /** The objects with ranks in `[from, to)`; `remaining` more follow. */
+  constructor(snapshot: IndexSnapshot, revision: Revision, from: number, to: number, remaining: number) {
+    this.#snapshot = snapshot;
+    this.revision = revision;
+    this.#from = from;
+    this.#to = to;
+    if (remaining === 0) return;
+    const [last] = snapshot.items(to - 1, to);
+    if (last === undefined) return;
+    this.next = { revision, after: last.key };
+    this.remaining = remaining;
+  }
+
+  get count(): number {
+    return this.#to - this.#from;
+  }
+
+  objects(): Iterable<StoredObject> {
+    return this.#snapshot.items(this.#from, this.#to);
+  }
+
+  *chunks(representation: Representation, _separator: ','): Generator<Buffer, void, undefined> {
+    if (!representation.stored) {
+      yield* joinObjects(this.objects(), representation);
+      return;
+    }
+    let first = true;
+    for (const slice of this.#snapshot.slices(this.#from, this.#to)) {
+      const bytes = sliceBytes(slice);
+      if (bytes !== undefined) {
+        yield first ? bytes.subarray(1) : bytes;
+      } else {
+        if (!first) yield comma;
+        yield* joinObjects(slice.leaf.items.slice(slice.from, slice.to), representation);
+      }
+      first = false;
+    }
+  }
+}
+
+/** The part of the leaf's block that belongs to the slice, with a leading comma. */
+function sliceBytes({ leaf, from, to }: LeafSlice): Buffer | undefined {
+  // A few objects of a leaf whose block is gone are not worth building one.
+  if (leaf.block === undefined && to - from < leaf.items.length / 4) return undefined;
+  const block = leaf.blockBytes();
+  if (block === undefined || to - from === leaf.items.length) return block;
+  const start = lengthOf(leaf.items, 0, from);
+  return block.subarray(start, start + lengthOf(leaf.items, from, to));
+}
+
+function lengthOf(items: readonly StoredObject[], from: number, to: number): number {
+  let length = 0;
+  for (let i = from; i < to; i++) length += (items[i] as StoredObject).byteLength + 1;
+  return length;
+}

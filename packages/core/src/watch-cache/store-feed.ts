@@ -1,0 +1,207 @@
+import { isStorageError, StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/logger.ts';
+import { futureRevisionWaitMs, pause } from '../storage/await-revision.ts';
+import {
+  type Key,
+  prefixRange,
+  type Revision,
+  type Store,
+  type StoreIdentity,
+  type WatchBatch,
+  type WatchStream,
+} from '../storage/store.ts';
+import { throwIfAborted } from '../storage/store-checks.ts';
+import { StoredObject } from '../storage/stored-object.ts';
+import { FrontierWaiters } from './frontier-waiters.ts';
+import type { Incoming, KindCache, KindFeed } from './kind-cache.ts';
+import { WakeQueue } from './wake-queue.ts';
+import type { WatchView } from './watch-view.ts';
+
+const firstPauseMs = 50;
+const longestPauseMs = 5_000;
+/** All keys of resources begin with a slash. */
+const everything = prefixRange('/');
+
+/**
+ * The one stream of changes of a store, from which the caches of all kinds are filled. It resumes where it broke off; when that
+ * is impossible every cache is told to begin anew, and every watch ends with the reason: nobody misses anything silently.
+ */
+export class StoreFeed implements KindFeed {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #caches = new Map<string, KindCache>();
+  readonly #waiters: FrontierWaiters;
+  readonly #wakeQueue: WakeQueue;
+  readonly #contiguous: boolean;
+  readonly #stopping = new AbortController();
+  /** Objects written by this process that the stream has still to bring. */
+  readonly #own = new Map<Revision, StoredObject>();
+  #frontier: Revision = 0;
+  #advancing: Revision = 0;
+  #identity: StoreIdentity | undefined;
+  #stream: WatchStream | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(store: Store, clock: Clock, logger: Logger) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#logger = logger.child({ component: 'watch-cache' });
+    this.#waiters = new FrontierWaiters(clock);
+    this.#wakeQueue = new WakeQueue(clock);
+    this.#contiguous = store.capabilities.denseRevisions && store.capabilities.oneChangePerRevision;
+  }
+
+  get frontier(): Revision {
+    return this.#frontier;
+  }
+
+  /** False while the store's changes do not arrive. */
+  get connected(): boolean {
+    return this.#stream !== undefined;
+  }
+
+  get started(): boolean {
+    return this.#running !== undefined && !this.#stopping.signal.aborted;
+  }
+
+  attach(cache: KindCache): void {
+    this.#caches.set(cache.prefix, cache);
+  }
+
+  async start(): Promise<void> {
+    if (this.#running !== undefined) return;
+    await this.#begin();
+    this.#running = this.#run(await this.#open());
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#stopping.signal.aborted) {
+      this.#stopping.abort();
+      this.#resetAll(new StorageError(StorageErrorCode.Closed, 'the watch cache was stopped'));
+      await this.#stream?.close();
+    }
+    await this.#running;
+  }
+
+  /** Resolves once everything up to the revision has been routed; false when that took longer than three seconds. */
+  async waitFor(revision: Revision, signal?: AbortSignal): Promise<boolean> {
+    if (this.#frontier >= revision) return true;
+    if (revision > this.#advancing && this.#stream !== undefined) {
+      this.#advancing = revision;
+      // The answer comes as a batch; a failure shows as the end of the stream.
+      this.#stream.advanceTo(revision).catch(() => {});
+    }
+    const reached = await this.#waiters.wait(revision, futureRevisionWaitMs, signal);
+    throwIfAborted(signal);
+    return reached;
+  }
+
+  /**
+   * A write of this process that the store has acknowledged. When nothing can lie between it and the frontier it is routed at
+   * once, so that its writer and its watchers need not wait for the stream to bring it.
+   */
+  offer(change: Incoming): void {
+    if (change.revision <= this.#frontier || !this.started) return;
+    if (this.#contiguous && change.revision === this.#frontier + 1) this.#route([change], change.revision);
+    else if (change.object !== undefined && this.#cacheOf(change.key) !== undefined)
+      this.#own.set(change.revision, change.object);
+  }
+
+  async #begin(): Promise<void> {
+    const identity = await this.#store.identity();
+    const frontier = await this.#store.currentRevision();
+    this.#identity = identity;
+    this.#frontier = frontier;
+    this.#own.clear();
+  }
+
+  async #open(): Promise<WatchStream> {
+    const identity = await this.#store.identity();
+    if (identity.storeId !== this.#identity?.storeId || identity.epoch !== this.#identity.epoch) {
+      throw new StorageError(StorageErrorCode.EpochChanged, 'the store was replaced or restored');
+    }
+    const stream = await this.#store.watch(everything, { after: this.#frontier });
+    this.#advancing = 0;
+    this.#stream = stream;
+    return stream;
+  }
+
+  async #run(first: WatchStream): Promise<void> {
+    let stream: WatchStream | undefined = first;
+    let pauseMs = firstPauseMs;
+    while (!this.#stopping.signal.aborted) {
+      try {
+        stream ??= await this.#open();
+        for await (const batch of stream) {
+          this.#accept(batch);
+          pauseMs = firstPauseMs;
+        }
+        throw new StorageError(StorageErrorCode.Closed, 'the store was closed');
+      } catch (error) {
+        this.#stream = undefined;
+        if (this.#stopping.signal.aborted) return;
+        await stream?.close().catch(() => {});
+        stream = undefined;
+        if (isStorageError(error, 'Closed')) {
+          this.#resetAll(error);
+          return;
+        }
+        this.#logger.warn('the stream of changes broke', { err: error });
+        if (await this.#isLost(error)) continue;
+        await pause(this.#clock, pauseMs, this.#stopping.signal);
+        pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+      }
+    }
+  }
+
+  /** Begins anew when the error says that the stream cannot be resumed. */
+  async #isLost(error: unknown): Promise<boolean> {
+    if (!isStorageError(error, 'Compacted') && !isStorageError(error, 'EpochChanged')) return false;
+    this.#resetAll(error);
+    try {
+      await this.#begin();
+      // Whatever was read in the meantime may lack changes up to the new frontier.
+      this.#resetAll(error);
+      return true;
+    } catch (err) {
+      // The frontier still is the old one: the next attempt to open ends here again.
+      this.#logger.warn('the store cannot be read', { err });
+      return false;
+    }
+  }
+
+  #resetAll(error: StorageError): void {
+    for (const cache of this.#caches.values()) cache.reset(error);
+  }
+
+  #accept(batch: WatchBatch): void {
+    const changes: Incoming[] = [];
+    for (const { revision, key, entry } of batch.changes) {
+      if (revision <= this.#frontier || this.#cacheOf(key) === undefined) continue;
+      const own = this.#own.size > 0 ? this.#own.get(revision) : undefined;
+      changes.push({ revision, key, object: entry === undefined ? undefined : (own ?? StoredObject.fromEntry(entry)) });
+    }
+    if (batch.frontier > this.#frontier) this.#route(changes, batch.frontier);
+  }
+
+  #route(changes: readonly Incoming[], frontier: Revision): void {
+    const touched: WatchView[] = [];
+    for (const change of changes) this.#cacheOf(change.key)?.receive(change, touched);
+    this.#frontier = frontier;
+    if (this.#own.size > 0) {
+      for (const revision of this.#own.keys()) if (revision <= frontier) this.#own.delete(revision);
+    }
+    this.#waiters.reached(frontier);
+    for (const view of touched) this.#wakeQueue.add(view.takeWaiting());
+    this.#wakeQueue.flush();
+  }
+
+  /** The cache of the kind that a key `/group/plural/...` belongs to. */
+  #cacheOf(key: Key): KindCache | undefined {
+    const plural = key.indexOf('/', 1);
+    const end = plural === -1 ? -1 : key.indexOf('/', plural + 1);
+    return end === -1 ? undefined : this.#caches.get(key.slice(0, end + 1));
+  }
+}

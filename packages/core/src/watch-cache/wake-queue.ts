@@ -1,0 +1,45 @@
+import type { Clock } from '../runtime/clock.ts';
+import type { WaitingWatch } from './watch-view.ts';
+
+/** Waking watchers may hold up everything else of the process no longer than this at a time. */
+const sliceMs = 2;
+const checkEvery = 64;
+
+/** Wakes watchers in fair slices: at once as far as the slice reaches, the rest after other work had its turn. */
+export class WakeQueue {
+  readonly #clock: Clock;
+  #watches: WaitingWatch[] = [];
+  #scheduled = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(watches: readonly WaitingWatch[]): void {
+    if (this.#watches.length === 0) this.#watches = watches as WaitingWatch[];
+    else this.#watches = this.#watches.concat(watches);
+  }
+
+  flush(): void {
+    if (!this.#scheduled && this.#watches.length > 0) this.#run();
+  }
+
+  #run(): void {
+    const watches = this.#watches;
+    this.#watches = [];
+    const start = this.#clock.monotonic();
+    for (let i = 0; i < watches.length; i++) {
+      (watches[i] as WaitingWatch).wakeIfReadable();
+      if (i % checkEvery === checkEvery - 1 && this.#clock.monotonic() - start > sliceMs) {
+        this.#watches = watches.slice(i + 1).concat(this.#watches);
+        break;
+      }
+    }
+    if (this.#watches.length === 0) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#run();
+    });
+  }
+}

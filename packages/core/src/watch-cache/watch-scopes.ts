@@ -1,0 +1,87 @@
+import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts';
+import type { Key, Revision } from '../storage/store.ts';
+import type { KindEvent } from './kind-event.ts';
+import { WatchView } from './watch-view.ts';
+
+type Scope = Map<string, WatchView>;
+
+/**
+ * The views of one kind, found by what they can see: everything of the kind, one namespace, one key. An event costs nothing
+ * for watchers of other namespaces and names.
+ */
+export class WatchScopes {
+  readonly #kindPrefix: string;
+  readonly #scopes = new Map<string, Scope>();
+  /** Prefixes that end within a name. */
+  readonly #odd = new Set<string>();
+  #nested = 0;
+
+  constructor(kindPrefix: string) {
+    this.#kindPrefix = kindPrefix;
+  }
+
+  get empty(): boolean {
+    return this.#scopes.size === 0;
+  }
+
+  /** The view of all watchers with this prefix and predicate. */
+  view(prefix: string, predicate: ObjectPredicate): WatchView {
+    const id = predicate.key ?? prefix;
+    let scope = this.#scopes.get(id);
+    if (scope === undefined) {
+      scope = new Map();
+      this.#scopes.set(id, scope);
+      if (id !== this.#kindPrefix) this.#nested++;
+      if (predicate.key === undefined && !this.#isCollection(prefix)) this.#odd.add(id);
+    }
+    let view = scope.get(predicate.id);
+    if (view === undefined) {
+      view = new WatchView(predicate);
+      scope.set(predicate.id, view);
+    }
+    return view;
+  }
+
+  /** Forgets the view when nobody is left. */
+  release(prefix: string, view: WatchView): void {
+    if (view.members > 0) return;
+    const id = view.predicate.key ?? prefix;
+    const scope = this.#scopes.get(id);
+    if (scope?.get(view.predicate.id) !== view) return;
+    scope.delete(view.predicate.id);
+    if (scope.size > 0) return;
+    this.#scopes.delete(id);
+    this.#odd.delete(id);
+    if (id !== this.#kindPrefix) this.#nested--;
+  }
+
+  /** Appends the event to every view that sees it, and adds those to `touched`. */
+  deliver(event: KindEvent, touched: WatchView[]): void {
+    if (this.#scopes.size === 0) return;
+    const { key } = event;
+    this.#deliverTo(this.#kindPrefix, event, touched);
+    if (this.#nested === 0) return;
+    const slash = key.indexOf('/', this.#kindPrefix.length);
+    if (slash !== -1) this.#deliverTo(key.slice(0, slash + 1), event, touched);
+    this.#deliverTo(key, event, touched);
+    for (const prefix of this.#odd) if (key.startsWith(prefix)) this.#deliverTo(prefix, event, touched);
+  }
+
+  trim(startRevision: Revision): void {
+    for (const scope of this.#scopes.values()) for (const view of scope.values()) view.trim(startRevision);
+  }
+
+  #deliverTo(id: Key | string, event: KindEvent, touched: WatchView[]): void {
+    const scope = this.#scopes.get(id);
+    if (scope === undefined) return;
+    for (const view of scope.values()) {
+      const seen: WatchEvent | undefined = event.seenBy(view.predicate);
+      if (seen !== undefined && view.append(seen)) touched.push(view);
+    }
+  }
+
+  #isCollection(prefix: string): boolean {
+    if (prefix === this.#kindPrefix) return true;
+    return prefix.indexOf('/', this.#kindPrefix.length) === prefix.length - 1;
+  }
+}
