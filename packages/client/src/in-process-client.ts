@@ -1,0 +1,64 @@
+import {
+  type ApiClient,
+  type Clock,
+  type DiscoveredResource,
+  type GroupVersionResource,
+  type KindDefinition,
+  type KubeObject,
+  type RequestContext,
+  type ResourceClient,
+  type ResourceRegistry,
+  storageKindOf,
+  systemClock,
+  systemUser,
+  type UserInfo,
+} from '@keelson/core';
+import { InProcessResourceClient } from './in-process-resource-client.ts';
+
+/** In whose name an in-process client acts. */
+export interface InProcessClientOptions {
+  /** Default: the server itself, which may do everything. */
+  readonly user?: UserInfo;
+  readonly userAgent?: string;
+  /** Measures `timeoutSeconds` of watches; default the machine's. */
+  readonly clock?: Clock;
+  /** Hears the remarks that HTTP clients get as `Warning` headers; default: nobody does. */
+  readonly onWarning?: (text: string) => void;
+}
+
+/**
+ * The API without HTTP: every call goes to the {@link ResourceRegistry} of the same process and passes the same checks as a
+ * request from outside, authentication and authorization excepted.
+ */
+export function createInProcessClient(registry: ResourceRegistry, options: InProcessClientOptions = {}): ApiClient {
+  const clock = options.clock ?? systemClock;
+  const warn = options.onWarning ?? (() => {});
+  const contextOf = (signal: AbortSignal | undefined): RequestContext => ({
+    user: options.user ?? systemUser,
+    requestId: '',
+    userAgent: options.userAgent ?? '',
+    warn,
+    ...(signal ? { signal } : {}),
+  });
+  const dynamic = <T extends KubeObject>(resource: GroupVersionResource): ResourceClient<T> =>
+    new InProcessResourceClient<T>({ registry, clock, contextOf }, resource, undefined);
+  return {
+    resource: <T extends KubeObject>(kind: KindDefinition<T>) =>
+      dynamic<T>({ group: kind.group, version: kind.version, resource: kind.names.plural }),
+    dynamic,
+    discover: async () => registry.kinds().map(discovered),
+  };
+}
+
+function discovered(kind: KindDefinition): DiscoveredResource {
+  const stored = storageKindOf(kind);
+  return {
+    group: kind.group,
+    version: kind.version,
+    resource: kind.names.plural,
+    kind: kind.kind,
+    namespaced: kind.scope === 'Namespaced',
+    verbs: kind.verbs,
+    storage: { group: stored.group, resource: stored.names.plural },
+  };
+}

@@ -1,0 +1,266 @@
+import {
+  answerValue,
+  type ClientWatchEvent,
+  type Clock,
+  type DeleteOptions,
+  type DeleteParameters,
+  type GetOptions,
+  type GroupVersionResource,
+  type KubeList,
+  type KubeObject,
+  type ListOptions,
+  type MutateOptions,
+  type PatchBody,
+  type PatchType,
+  type RequestContext,
+  type ResourceClient,
+  type ResourceRegistry,
+  type ResourceService,
+  type SelectParameters,
+  type Status,
+  StatusError,
+  StatusReason,
+  type SubresourceDefinition,
+  servedValue,
+  type Target,
+  type WatchOptions,
+  type WriteParameters,
+} from '@keelson/core';
+import { InProcessWatch } from './in-process-watch.ts';
+
+/** What all clients of one process share. */
+export interface InProcessCalls {
+  readonly registry: ResourceRegistry;
+  readonly clock: Clock;
+  readonly contextOf: (signal: AbortSignal | undefined) => RequestContext;
+}
+
+function jsonBody(value: unknown): { readonly bytes: Buffer; readonly format: 'json' } {
+  return { bytes: Buffer.from(JSON.stringify(value)), format: 'json' };
+}
+
+function writeParameters(options: MutateOptions): WriteParameters {
+  return {
+    dryRun: options.dryRun ?? false,
+    fieldValidation: options.fieldValidation ?? 'Warn',
+    ...(options.fieldManager === undefined ? {} : { fieldManager: options.fieldManager }),
+  };
+}
+
+function deleteParameters(options: DeleteOptions): DeleteParameters {
+  const { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun = false } = options;
+  return {
+    dryRun,
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+    ...(orphanDependents === undefined ? {} : { orphanDependents }),
+    ...(preconditions?.uid === undefined ? {} : { uid: preconditions.uid }),
+    ...(preconditions?.resourceVersion === undefined ? {} : { resourceVersion: preconditions.resourceVersion }),
+  };
+}
+
+function selectParameters(options: ListOptions | WatchOptions): SelectParameters {
+  const { labelSelector, fieldSelector, resourceVersion = '', resourceVersionMatch } = options;
+  return {
+    resourceVersion,
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...(resourceVersionMatch === undefined ? {} : { resourceVersionMatch }),
+  };
+}
+
+function listParameters(options: ListOptions): SelectParameters {
+  return {
+    ...selectParameters(options),
+    ...(options.limit === undefined ? {} : { limit: options.limit }),
+    ...(options.continue === undefined ? {} : { continue: options.continue }),
+  };
+}
+
+function notServed(resource: GroupVersionResource): StatusError {
+  return new StatusError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'the server could not find the requested resource',
+    reason: StatusReason.NotFound,
+    details: { ...(resource.group === '' ? {} : { group: resource.group }), kind: resource.resource },
+    code: 404,
+  });
+}
+
+/** Operations on one resource, in process. The resource is looked up with every call, because kinds come and go. */
+export class InProcessResourceClient<T extends KubeObject> implements ResourceClient<T> {
+  readonly resourceName: GroupVersionResource;
+  readonly #calls: InProcessCalls;
+  readonly #namespace: string | undefined;
+
+  constructor(calls: InProcessCalls, resource: GroupVersionResource, namespace: string | undefined) {
+    this.#calls = calls;
+    this.resourceName = resource;
+    this.#namespace = namespace;
+  }
+
+  namespace(namespace: string): ResourceClient<T> {
+    return new InProcessResourceClient<T>(this.#calls, this.resourceName, namespace);
+  }
+
+  async create(object: T, options: MutateOptions = {}): Promise<T> {
+    const context = this.#calls.contextOf(options.signal);
+    const answer = await this.#service().create(context, this.#homeOf(object), jsonBody(object), writeParameters(options));
+    return answerValue(answer) as T;
+  }
+
+  async get(name: string, options: GetOptions = {}): Promise<T> {
+    const parameters = { export: false, exact: false, resourceVersion: options.resourceVersion ?? '' };
+    return answerValue(await this.#service().get(this.#calls.contextOf(options.signal), this.#target(name), parameters)) as T;
+  }
+
+  async list(options: ListOptions = {}): Promise<KubeList<T>> {
+    const service = this.#service();
+    const answer = await service.list(this.#calls.contextOf(options.signal), this.#target(), listParameters(options));
+    const { kind, list } = answer;
+    const items: T[] = [];
+    for (const stored of list.objects()) items.push(servedValue(kind, stored) as T);
+    return {
+      kind: kind.listKind,
+      apiVersion: kind.apiVersion,
+      metadata: {
+        resourceVersion: String(list.revision),
+        ...(answer.continue === '' ? {} : { continue: answer.continue }),
+        ...(list.remaining === undefined ? {} : { remainingItemCount: list.remaining }),
+      },
+      items,
+    };
+  }
+
+  async update(object: T, options: MutateOptions = {}): Promise<T> {
+    const target = { ...this.#homeOf(object), name: object.metadata?.name ?? '' };
+    const context = this.#calls.contextOf(options.signal);
+    return answerValue(await this.#service().update(context, target, jsonBody(object), writeParameters(options))) as T;
+  }
+
+  async patch(name: string, type: PatchType, patch: unknown, options: MutateOptions = {}): Promise<T> {
+    const body: PatchBody = { type, bytes: jsonBody(patch).bytes };
+    const context = this.#calls.contextOf(options.signal);
+    return answerValue(await this.#service().patch(context, this.#target(name), body, writeParameters(options))) as T;
+  }
+
+  async delete(name: string, options: DeleteOptions = {}): Promise<T | Status> {
+    const context = this.#calls.contextOf(options.signal);
+    return answerValue(await this.#service().delete(context, this.#target(name), deleteParameters(options))) as T | Status;
+  }
+
+  async deleteCollection(options: DeleteOptions & ListOptions = {}): Promise<Status | KubeList<T>> {
+    const answer = await this.#service().deleteCollection(
+      this.#calls.contextOf(options.signal),
+      this.#target(),
+      deleteParameters(options),
+      listParameters(options),
+    );
+    return answerValue(answer) as Status;
+  }
+
+  watch(options: WatchOptions = {}): AsyncIterable<ClientWatchEvent<T>> {
+    const { timeoutSeconds, signal } = options;
+    const parameters: SelectParameters = {
+      ...selectParameters(options),
+      ...(options.allowWatchBookmarks === undefined ? {} : { allowWatchBookmarks: options.allowWatchBookmarks }),
+      ...(options.sendInitialEvents === undefined ? {} : { sendInitialEvents: options.sendInitialEvents }),
+    };
+    return {
+      [Symbol.asyncIterator]: () =>
+        new InProcessWatch<T>({
+          clock: this.#calls.clock,
+          resource: this.resourceName,
+          service: () => this.#service(),
+          open: (service, stop) => service.watch(this.#calls.contextOf(stop), this.#target(), parameters),
+          ...(signal === undefined ? {} : { signal }),
+          ...(timeoutSeconds === undefined ? {} : { timeoutMs: timeoutSeconds * 1000 }),
+        }),
+    };
+  }
+
+  async getSubresource(name: string, subresource: string): Promise<KubeObject> {
+    const { service, definition } = this.#subresource(subresource);
+    return answerValue(
+      await service.getSubresource(this.#calls.contextOf(undefined), this.#target(name), definition),
+    ) as KubeObject;
+  }
+
+  async updateSubresource(name: string, subresource: string, body: KubeObject, options: MutateOptions = {}): Promise<KubeObject> {
+    const { service, definition } = this.#subresource(subresource);
+    const answer = await service.updateSubresource(
+      this.#calls.contextOf(options.signal),
+      this.#target(name),
+      definition,
+      jsonBody(body),
+      writeParameters(options),
+    );
+    return answerValue(answer) as KubeObject;
+  }
+
+  async patchSubresource(
+    name: string,
+    subresource: string,
+    type: PatchType,
+    patch: unknown,
+    options: MutateOptions = {},
+  ): Promise<KubeObject> {
+    const { service, definition } = this.#subresource(subresource);
+    const answer = await service.patchSubresource(
+      this.#calls.contextOf(options.signal),
+      this.#target(name),
+      definition,
+      { type, bytes: jsonBody(patch).bytes },
+      writeParameters(options),
+    );
+    return answerValue(answer) as KubeObject;
+  }
+
+  async createSubresource(
+    name: string,
+    subresource: string,
+    body: KubeObject,
+    options: MutateOptions = {},
+  ): Promise<KubeObject | Status> {
+    const { service, definition } = this.#subresource(subresource);
+    const answer = await service.createSubresource(
+      this.#calls.contextOf(options.signal),
+      this.#target(name),
+      definition,
+      jsonBody(body),
+      writeParameters(options),
+    );
+    return answerValue(answer);
+  }
+
+  #service(): ResourceService {
+    const service = this.#calls.registry.find(this.resourceName);
+    if (service === undefined) throw notServed(this.resourceName);
+    return service;
+  }
+
+  #subresource(name: string): { readonly service: ResourceService; readonly definition: SubresourceDefinition } {
+    const service = this.#service();
+    const definition = service.kind.subresources.find((subresource) => subresource.name === name);
+    if (definition === undefined) {
+      throw notServed({ ...this.resourceName, resource: `${this.resourceName.resource}/${name}` });
+    }
+    return { service, definition };
+  }
+
+  #target(name?: string): Target {
+    return {
+      ...(this.#namespace === undefined ? {} : { namespace: this.#namespace }),
+      ...(name === undefined ? {} : { name }),
+    };
+  }
+
+  /** Where an object goes when the client has not been narrowed to a namespace: into its own. */
+  #homeOf(object: T): Target {
+    const namespace = this.#namespace ?? object.metadata?.namespace;
+    return namespace === undefined ? {} : { namespace };
+  }
+}

@@ -1,0 +1,112 @@
+import {
+  type ClientWatchEvent,
+  type Clock,
+  type GroupVersionResource,
+  type KubeObject,
+  type ResourceService,
+  type ResourceWatch,
+  servedValue,
+  translateError,
+  type WatchEvent,
+} from '@keelson/core';
+
+/** What a watch in process is made of. */
+export interface InProcessWatchOptions {
+  readonly clock: Clock;
+  readonly resource: GroupVersionResource;
+  readonly service: () => ResourceService;
+  readonly open: (service: ResourceService, signal: AbortSignal) => Promise<ResourceWatch>;
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+const chunk = 64;
+
+/**
+ * One run through the changes. Opened by the first `next`; ended by whichever comes first of the caller leaving, its signal, the
+ * time-out and a failure of the storage, which is thrown as the StatusError an ERROR event would carry. Ending
+ * also releases a `next` that is still waiting.
+ */
+export class InProcessWatch<T extends KubeObject> implements AsyncIterator<ClientWatchEvent<T>, undefined> {
+  readonly #options: InProcessWatchOptions;
+  readonly #stop = new AbortController();
+  #opened: Promise<void> | undefined;
+  /** Releases a `next` that waits for events. */
+  #wake: (() => void) | undefined;
+  #service: ResourceService | undefined;
+  #watch: ResourceWatch | undefined;
+  #events: readonly WatchEvent[] = [];
+  #at = 0;
+  #cancelTimeout: (() => void) | undefined;
+  readonly #onAbort = () => this.#end();
+
+  constructor(options: InProcessWatchOptions) {
+    this.#options = options;
+  }
+
+  async next(): Promise<IteratorResult<ClientWatchEvent<T>, undefined>> {
+    try {
+      this.#opened ??= this.#open();
+      await this.#opened;
+      while (!this.#stop.signal.aborted) {
+        const event = this.#events[this.#at++];
+        if (event !== undefined) return { done: false, value: this.#toClient(event) };
+        await this.#fill();
+      }
+      return { done: true, value: undefined };
+    } catch (error) {
+      const ended = this.#stop.signal.aborted;
+      this.#end();
+      if (ended) return { done: true, value: undefined };
+      const { group, resource } = this.#options.resource;
+      throw translateError(error, { verb: 'watch', resource: { group, resource }, name: '' });
+    }
+  }
+
+  async return(): Promise<IteratorResult<ClientWatchEvent<T>, undefined>> {
+    this.#end();
+    return { done: true, value: undefined };
+  }
+
+  async #open(): Promise<void> {
+    const { signal, timeoutMs, clock } = this.#options;
+    if (signal?.aborted) this.#end();
+    if (this.#stop.signal.aborted) return;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (timeoutMs !== undefined && timeoutMs > 0) this.#cancelTimeout = clock.after(timeoutMs, this.#onAbort);
+    this.#service = this.#options.service();
+    const watch = await this.#options.open(this.#service, this.#stop.signal);
+    if (this.#stop.signal.aborted) watch.close();
+    else this.#watch = watch;
+  }
+
+  /** Takes what is there, or waits until something is. */
+  async #fill(): Promise<void> {
+    const watch = this.#watch;
+    if (watch === undefined) return;
+    this.#at = 0;
+    this.#events = watch.read(chunk);
+    if (this.#events.length > 0) return;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+      watch.onReadable(resolve);
+    });
+  }
+
+  #toClient(event: WatchEvent): ClientWatchEvent<T> {
+    const kind = this.#service?.kind;
+    if (kind === undefined) throw new Error('an event before the watch was opened');
+    if (event.type !== 'BOOKMARK') return { type: event.type, object: servedValue(kind, event.object) as T };
+    return { type: 'BOOKMARK', object: { ...event.object.value(), kind: kind.kind, apiVersion: kind.apiVersion } };
+  }
+
+  #end(): void {
+    if (this.#stop.signal.aborted) return;
+    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    this.#cancelTimeout?.();
+    this.#events = [];
+    this.#watch?.close();
+    this.#stop.abort();
+    this.#wake?.();
+  }
+}
