@@ -1,1 +1,76 @@
-export {};
+import type { KindDefinition } from '@keelson/core';
+import { DaemonSet } from './apps/v1/daemon-set.ts';
+import { Deployment } from './apps/v1/deployment.ts';
+import { ReplicaSet } from './apps/v1/replica-set.ts';
+import { Lease } from './coordination/v1/lease.ts';
+import { ConfigMap } from './core/v1/config-map.ts';
+import { Endpoints } from './core/v1/endpoints.ts';
+import { Event } from './core/v1/event.ts';
+import { Namespace } from './core/v1/namespace.ts';
+import { Node } from './core/v1/node.ts';
+import { Pod } from './core/v1/pod.ts';
+import { Secret } from './core/v1/secret.ts';
+import { Service } from './core/v1/service.ts';
+import { ServiceAccount } from './core/v1/service-account.ts';
+import { ExtensionsV1beta1DaemonSet } from './extensions/v1beta1/daemon-set.ts';
+import { ExtensionsV1beta1Deployment } from './extensions/v1beta1/deployment.ts';
+import { Ingress } from './extensions/v1beta1/ingress.ts';
+import { ExtensionsV1beta1ReplicaSet } from './extensions/v1beta1/replica-set.ts';
+
+export type { Scale } from './autoscaling/v1/schema/index.ts';
+export { podGracePeriod } from './core/v1/pod/pod-strategy.ts';
+export { type QosClass, qosClassOf } from './core/v1/pod/qos-class.ts';
+export type {
+  Binding,
+  Container,
+  ContainerStatus,
+  PodCondition,
+  PodSpec,
+  PodStatus,
+  PodTemplateSpec,
+  ServicePort,
+  Taint,
+  Volume,
+} from './core/v1/schema/index.ts';
+export type { DeploymentRollback, Scale as ExtensionsV1beta1Scale } from './extensions/v1beta1/schema/index.ts';
+export type { Eviction } from './policy/v1/schema/index.ts';
+export {
+  ConfigMap,
+  DaemonSet,
+  Deployment,
+  Endpoints,
+  Event,
+  ExtensionsV1beta1DaemonSet,
+  ExtensionsV1beta1Deployment,
+  ExtensionsV1beta1ReplicaSet,
+  Ingress,
+  Lease,
+  Namespace,
+  Node,
+  Pod,
+  ReplicaSet,
+  Secret,
+  Service,
+  ServiceAccount,
+};
+
+/** Every built-in kind. The first version of a kind is the one clients prefer, so apps/v1 stands before extensions/v1beta1. */
+export const builtinKinds: readonly KindDefinition[] = [
+  ConfigMap,
+  Endpoints,
+  Event,
+  Namespace,
+  Node,
+  Pod,
+  Secret,
+  Service,
+  ServiceAccount,
+  DaemonSet,
+  Deployment,
+  ReplicaSet,
+  Lease,
+  ExtensionsV1beta1DaemonSet,
+  ExtensionsV1beta1Deployment,
+  ExtensionsV1beta1ReplicaSet,
+  Ingress,
+];

@@ -1,0 +1,63 @@
+import { defineKind, type KindDefinition } from '@keelson/core';
+import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
+import { checkUnchanged, type Errors, sameJson } from '../../validation/checks.ts';
+import { integerAnnotation, templateGenerationAnnotation } from '../../workload/server-annotations.ts';
+import { checkDaemonSet, checkDaemonSetStatus } from '../../workload/validate-daemon-set.ts';
+import { daemonSetColumns } from '../../workload/workload-columns.ts';
+import { DaemonSetSchema, type DaemonSet as DaemonSetType } from './schema/index.ts';
+
+/** Keeps one pod running on every fitting node. Also the stored form of extensions/v1beta1. */
+export const DaemonSet: KindDefinition<DaemonSetType> = defineKind({
+  group: 'apps',
+  version: 'v1',
+  kind: 'DaemonSet',
+  names: { shortNames: ['ds'], categories: ['all'] },
+  schema: DaemonSetSchema,
+  strategy: {
+    generation: 'spec',
+    statusSubresource: true,
+    default: defaultDaemonSet,
+    prepareForCreate: (daemonSet) => setTemplateGeneration(daemonSet, 1),
+    prepareForUpdate(daemonSet, old) {
+      const before = integerAnnotation(old, templateGenerationAnnotation) ?? 0;
+      const changed = !sameJson(daemonSet.spec.template, old.spec.template);
+      setTemplateGeneration(daemonSet, changed ? before + 1 : before);
+    },
+    validate({ spec }) {
+      const errors: Errors = [];
+      checkDaemonSet(spec, errors);
+      return errors;
+    },
+    validateUpdate({ spec }, old) {
+      const errors: Errors = [];
+      checkUnchanged(spec.selector, old.spec.selector, 'spec.selector', errors);
+      return errors;
+    },
+    validateStatusUpdate({ status }, old) {
+      const errors: Errors = [];
+      checkDaemonSetStatus(status, old.status, errors);
+      return errors;
+    },
+  },
+  subresources: [{ type: 'status', name: 'status' }],
+  columns: daemonSetColumns,
+});
+export type DaemonSet = DaemonSetType;
+
+function defaultDaemonSet({ spec }: DaemonSetType): void {
+  spec.updateStrategy ??= {};
+  spec.updateStrategy.type ||= 'RollingUpdate';
+  if (spec.updateStrategy.type === 'RollingUpdate') {
+    spec.updateStrategy.rollingUpdate ??= {};
+    spec.updateStrategy.rollingUpdate.maxUnavailable ??= 1;
+    spec.updateStrategy.rollingUpdate.maxSurge ??= 0;
+  }
+  spec.revisionHistoryLimit ??= 10;
+  defaultPodSpec(spec.template.spec);
+}
+
+/** The count of template changes is the server's: whatever a writer says about it is replaced. */
+function setTemplateGeneration(daemonSet: DaemonSetType, generation: number): void {
+  daemonSet.metadata ??= {};
+  daemonSet.metadata.annotations = { ...daemonSet.metadata.annotations, [templateGenerationAnnotation]: String(generation) };
+}

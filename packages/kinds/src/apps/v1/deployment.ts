@@ -1,0 +1,55 @@
+import { defineKind, type KindDefinition } from '@keelson/core';
+import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
+import { checkUnchanged, type Errors } from '../../validation/checks.ts';
+import { restoreLabels } from '../../workload/restore-labels.ts';
+import { autoscalingScale } from '../../workload/scale.ts';
+import { checkDeployment, checkDeploymentStatus } from '../../workload/validate-deployment.ts';
+import { deploymentColumns } from '../../workload/workload-columns.ts';
+import { DeploymentSchema, type Deployment as DeploymentType } from './schema/index.ts';
+
+/** Keeps a number of equal pods running and replaces them step by step. Also the stored form of extensions/v1beta1. */
+export const Deployment: KindDefinition<DeploymentType> = defineKind({
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  names: { shortNames: ['deploy'], categories: ['all'] },
+  schema: DeploymentSchema,
+  strategy: {
+    generation: 'spec-and-annotations',
+    statusSubresource: true,
+    default: defaultDeployment,
+    prepareForStatusUpdate: restoreLabels,
+    validate({ spec }) {
+      const errors: Errors = [];
+      checkDeployment(spec, errors);
+      return errors;
+    },
+    validateUpdate({ spec }, old) {
+      const errors: Errors = [];
+      checkUnchanged(spec.selector, old.spec.selector, 'spec.selector', errors);
+      return errors;
+    },
+    validateStatusUpdate({ status }, old) {
+      const errors: Errors = [];
+      checkDeploymentStatus(status, old.status, errors);
+      return errors;
+    },
+  },
+  subresources: [autoscalingScale, { type: 'status', name: 'status' }],
+  columns: deploymentColumns,
+});
+export type Deployment = DeploymentType;
+
+function defaultDeployment({ spec }: DeploymentType): void {
+  spec.replicas ??= 1;
+  spec.strategy ??= {};
+  spec.strategy.type ||= 'RollingUpdate';
+  if (spec.strategy.type === 'RollingUpdate') {
+    spec.strategy.rollingUpdate ??= {};
+    spec.strategy.rollingUpdate.maxUnavailable ??= '25%';
+    spec.strategy.rollingUpdate.maxSurge ??= '25%';
+  }
+  spec.revisionHistoryLimit ??= 10;
+  spec.progressDeadlineSeconds ??= 600;
+  defaultPodSpec(spec.template.spec);
+}

@@ -1,0 +1,34 @@
+import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
+import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
+import { checkNonNegative, checkPositive, type Errors } from '../../validation/checks.ts';
+import { LeaseSchema, type Lease as LeaseType } from './schema/index.ts';
+
+/** A lock that expires unless renewed. A PUT has to say which version it replaces: nobody steals a lease unseen. */
+export const Lease: KindDefinition<LeaseType> = defineKind({
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  kind: 'Lease',
+  schema: LeaseSchema,
+  strategy: {
+    allowCreateOnUpdate: true,
+    allowUnconditionalUpdate: false,
+    validate: validateLease,
+  },
+  columns: [
+    nameColumn(),
+    column('Holder', 'string', 'Who holds it.', (lease: LeaseType) => lease.spec?.holderIdentity ?? ''),
+    ageColumn,
+  ],
+});
+export type Lease = LeaseType;
+
+function validateLease({ spec }: LeaseType): FieldError[] {
+  const errors: Errors = [];
+  checkPositive(spec?.leaseDurationSeconds, 'spec.leaseDurationSeconds', errors);
+  checkNonNegative(spec?.leaseTransitions, 'spec.leaseTransitions', errors);
+  if (spec?.strategy === '') errors.push(fieldError.invalid('spec.strategy', '', 'must not be empty'));
+  if (spec?.preferredHolder && !spec.strategy) {
+    errors.push(fieldError.forbidden('spec.preferredHolder', 'may only be specified if `strategy` is defined'));
+  }
+  return errors;
+}

@@ -1,0 +1,74 @@
+import { isIPv4 } from 'node:net';
+import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
+import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
+import { checkPublicAddress } from '../../validation/addresses.ts';
+import { checkIp, checkName, checkRequiredOneOf, checkText, type Errors } from '../../validation/checks.ts';
+import { checkPortNumber, protocols } from '../../validation/ports.ts';
+import { type EndpointAddress, type EndpointPort, EndpointsSchema, type Endpoints as EndpointsType } from './schema/index.ts';
+
+/** The table shows this many addresses, and how many more there are. */
+const shown = 3;
+
+/** The addresses behind a service of the same name. */
+export const Endpoints: KindDefinition<EndpointsType> = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Endpoints',
+  names: { plural: 'endpoints', singular: 'endpoints', shortNames: ['ep'] },
+  schema: EndpointsSchema,
+  strategy: {
+    allowCreateOnUpdate: true,
+    default(endpoints) {
+      for (const subset of endpoints.subsets ?? []) for (const port of subset.ports ?? []) port.protocol ||= 'TCP';
+    },
+    validate: validateEndpoints,
+  },
+  columns: [nameColumn(), column('Endpoints', 'string', 'The first addresses.', endpointsText), ageColumn],
+});
+export type Endpoints = EndpointsType;
+
+function validateEndpoints(endpoints: EndpointsType): FieldError[] {
+  const errors: Errors = [];
+  endpoints.subsets?.forEach((subset, i) => {
+    const path = `subsets[${i}]`;
+    if (!subset.addresses?.length && !subset.notReadyAddresses?.length) {
+      errors.push(fieldError.required(path, 'must specify `addresses` or `notReadyAddresses`'));
+    }
+    for (const field of ['addresses', 'notReadyAddresses'] as const) {
+      subset[field]?.forEach((address, j) => {
+        checkAddress(address, `${path}.${field}[${j}]`, errors);
+      });
+    }
+    subset.ports?.forEach((port, j) => {
+      checkPort(port, (subset.ports?.length ?? 0) > 1, `${path}.ports[${j}]`, errors);
+    });
+  });
+  return errors;
+}
+
+function checkAddress(address: EndpointAddress, path: string, errors: Errors): void {
+  if (checkIp(address.ip, `${path}.ip`, errors)) checkPublicAddress(address.ip, `${path}.ip`, errors);
+  checkName(address.hostname, 'dns1123Label', `${path}.hostname`, errors);
+  checkName(address.nodeName, 'dns1123Subdomain', `${path}.nodeName`, errors);
+}
+
+function checkPort(port: EndpointPort, named: boolean, path: string, errors: Errors): void {
+  if (named) checkText(port.name, `${path}.name`, errors);
+  checkName(port.name, 'dns1123Label', `${path}.name`, errors);
+  checkPortNumber(port.port, `${path}.port`, errors);
+  checkRequiredOneOf(port.protocol, protocols, `${path}.protocol`, errors);
+}
+
+function endpointsText({ subsets }: EndpointsType): string {
+  const all: string[] = [];
+  for (const subset of subsets ?? []) {
+    const addresses = subset.addresses ?? [];
+    if (!subset.ports?.length) all.push(...addresses.map(({ ip }) => ip));
+    for (const { port } of subset.ports ?? []) {
+      for (const { ip } of addresses) all.push(isIPv4(ip) ? `${ip}:${port}` : `[${ip}]:${port}`);
+    }
+  }
+  if (all.length === 0) return '<none>';
+  const more = all.length - shown;
+  return all.slice(0, shown).join(',') + (more > 0 ? ` + ${more} more...` : '');
+}

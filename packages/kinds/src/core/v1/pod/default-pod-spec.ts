@@ -1,0 +1,37 @@
+import type { PodSpec } from '../schema/index.ts';
+import { defaultContainer } from './default-container.ts';
+import { defaultVolume } from './default-volume.ts';
+
+/** Defaults of a pod spec, in pods and in templates; api-conventions 16.1. Idempotent. */
+export function defaultPodSpec(spec: PodSpec): void {
+  spec.restartPolicy ||= 'Always';
+  spec.dnsPolicy ||= 'ClusterFirst';
+  spec.schedulerName ||= 'default-scheduler';
+  spec.terminationGracePeriodSeconds ??= 30;
+  spec.securityContext ??= {};
+  mirrorServiceAccount(spec);
+  for (const volume of spec.volumes ?? []) defaultVolume(volume);
+  for (const container of spec.initContainers ?? []) defaultContainer(container, spec.hostNetwork === true);
+  for (const container of spec.containers ?? []) defaultContainer(container, spec.hostNetwork === true);
+  for (const container of spec.ephemeralContainers ?? []) defaultContainer(container, false);
+}
+
+/** Defaults that only a pod gets, because a template must not fix them for pods to come. */
+export function defaultPodOnly(spec: PodSpec): void {
+  spec.enableServiceLinks ??= true;
+  for (const container of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
+    const limits = container.resources?.limits;
+    if (!limits || !container.resources) continue;
+    const requests = container.resources.requests ?? {};
+    for (const [name, limit] of Object.entries(limits)) if (!Object.hasOwn(requests, name)) requests[name] = limit;
+    if (Object.keys(requests).length > 0) container.resources.requests = requests;
+  }
+}
+
+/** `serviceAccount` is the old name of `serviceAccountName`; readers find both, the new name wins. */
+function mirrorServiceAccount(spec: PodSpec): void {
+  const name = spec.serviceAccountName || spec.serviceAccount;
+  if (!name) return;
+  spec.serviceAccountName = name;
+  spec.serviceAccount = name;
+}

@@ -1,0 +1,40 @@
+import { fieldError, portNameErrors } from '@keelson/core';
+import { checkIp, checkRequiredOneOf, checkUnique, type Errors, pushInvalid } from '../../../validation/checks.ts';
+import { checkPortNumber, protocols } from '../../../validation/ports.ts';
+import type { Container, EphemeralContainer } from '../schema/index.ts';
+
+/** What the ports of one container are checked against. `hostPorts` remembers those of the containers before it. */
+interface PortScope {
+  readonly hostNetwork: boolean;
+  readonly hostPorts: Set<string>;
+}
+
+/** Ports of one container: numbers, protocols, names unique in the container, host ports unique in the pod. */
+export function checkContainerPorts(
+  container: Container | EphemeralContainer,
+  scope: PortScope,
+  path: string,
+  errors: Errors,
+): void {
+  const names = new Set<string>();
+  container.ports?.forEach((port, i) => {
+    const at = `${path}.ports[${i}]`;
+    if (port.name) {
+      pushInvalid(portNameErrors(port.name), port.name, `${at}.name`, errors);
+      checkUnique(port.name, names, `${at}.name`, errors);
+    }
+    if (!port.containerPort) errors.push(fieldError.required(`${at}.containerPort`));
+    else checkPortNumber(port.containerPort, `${at}.containerPort`, errors);
+    checkRequiredOneOf(port.protocol, protocols, `${at}.protocol`, errors);
+    if (port.hostIP) checkIp(port.hostIP, `${at}.hostIP`, errors);
+    if (scope.hostNetwork && port.hostPort !== port.containerPort) {
+      errors.push(
+        fieldError.invalid(`${at}.hostPort`, port.hostPort ?? 0, 'must match `containerPort` when `hostNetwork` is true'),
+      );
+    }
+    if (!port.hostPort) return;
+    checkPortNumber(port.hostPort, `${at}.hostPort`, errors);
+    const key = `${port.protocol ?? 'TCP'}/${port.hostIP ?? ''}/${port.hostPort}`;
+    checkUnique(key, scope.hostPorts, `${at}.hostPort`, errors);
+  });
+}

@@ -1,0 +1,53 @@
+import { fieldError } from '@keelson/core';
+import { type Errors, sameJson } from '../../../validation/checks.ts';
+import type { NodeSelectorTerm, PodSpec } from '../schema/index.ts';
+
+/**
+ * What may change besides while a pod is held back by scheduling gates: gates are removed, node selectors and required node
+ * affinity become narrower, other affinity is free. Answers the old values of the fields it has judged itself.
+ */
+export function checkGatedPodUpdate(spec: PodSpec, old: PodSpec, errors: Errors): Partial<PodSpec> {
+  const gates = new Set((old.schedulingGates ?? []).map((gate) => gate.name));
+  for (const gate of spec.schedulingGates ?? []) {
+    if (gates.has(gate.name)) continue;
+    const detail = `only deletion is allowed, but found new scheduling gate '${gate.name}'`;
+    errors.push(fieldError.forbidden('spec.schedulingGates', detail));
+  }
+  const judged: Record<string, unknown> = { schedulingGates: old.schedulingGates };
+  if (gates.size === 0) return judged as Partial<PodSpec>;
+  checkNodeSelector(spec.nodeSelector ?? {}, old.nodeSelector ?? {}, errors);
+  checkNodeAffinity(spec, old, errors);
+  return { ...judged, nodeSelector: old.nodeSelector, affinity: old.affinity } as unknown as Partial<PodSpec>;
+}
+
+function checkNodeSelector(selector: Record<string, string>, old: Record<string, string>, errors: Errors): void {
+  const kept = Object.entries(old).every(([key, value]) => Object.hasOwn(selector, key) && selector[key] === value);
+  if (!kept)
+    errors.push(fieldError.invalid('spec.nodeSelector', selector, 'only additions are allowed (no mutations or deletions)'));
+}
+
+function checkNodeAffinity(spec: PodSpec, old: PodSpec, errors: Errors): void {
+  const path = 'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms';
+  const before = old.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  if (!before) return;
+  const now = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  if (now.length !== before.length) {
+    errors.push(fieldError.invalid(path, now, 'no additions/deletions to non-empty NodeSelectorTerms list are allowed'));
+    return;
+  }
+  now.forEach((term, i) => {
+    const was = before[i];
+    if (was && !narrows(term, was)) {
+      errors.push(fieldError.invalid(`${path}[${i}]`, term, 'only additions are allowed (no mutations or deletions)'));
+    }
+  });
+}
+
+/** True when `term` says all that `was` said, and perhaps more. An empty term chooses nothing and must stay empty. */
+function narrows(term: NodeSelectorTerm, was: NodeSelectorTerm): boolean {
+  const starts = (list: readonly unknown[] | undefined, prefix: readonly unknown[] | undefined) =>
+    (prefix ?? []).every((item, i) => sameJson(item, list?.[i]));
+  const empty = !was.matchExpressions?.length && !was.matchFields?.length;
+  if (empty) return !term.matchExpressions?.length && !term.matchFields?.length;
+  return starts(term.matchExpressions, was.matchExpressions) && starts(term.matchFields, was.matchFields);
+}

@@ -1,0 +1,85 @@
+import { fieldError, type ObjectMeta } from '@keelson/core';
+import {
+  checkName,
+  checkNonNegative,
+  checkOneOf,
+  checkRange,
+  checkRequiredName,
+  checkRequiredOneOf,
+  checkUnique,
+  type Errors,
+} from '../../../validation/checks.ts';
+import { checkAnnotations, checkLabels } from '../../../validation/labels.ts';
+import { isNegativeAmount } from '../../../validation/quantities.ts';
+import type { PodSpec } from '../schema/index.ts';
+import { checkAffinity } from './validate-affinity.ts';
+import { checkContainers } from './validate-containers.ts';
+import { checkPodNetwork } from './validate-pod-network.ts';
+import { checkGates, checkTolerations, checkTopologySpread } from './validate-scheduling.ts';
+import { checkPodSecurity } from './validate-security-context.ts';
+import { checkVolumes } from './validate-volumes.ts';
+
+const maxInt32 = 2147483647;
+
+/** A whole pod spec, of a pod or of a template; api-conventions 16.2. */
+export function checkPodSpec(spec: PodSpec, path: string, errors: Errors): void {
+  checkVolumes(spec.volumes, `${path}.volumes`, errors);
+  checkContainers(spec, path, errors);
+  checkRequiredOneOf(spec.restartPolicy, ['Always', 'Never', 'OnFailure'], `${path}.restartPolicy`, errors);
+  checkLifetime(spec, path, errors);
+  checkPodNetwork(spec, path, errors);
+  checkPodSecurity(spec, path, errors);
+  checkLabels(spec.nodeSelector, `${path}.nodeSelector`, errors);
+  checkAffinity(spec.affinity, `${path}.affinity`, errors);
+  checkTolerations(spec.tolerations, `${path}.tolerations`, errors);
+  checkTopologySpread(spec.topologySpreadConstraints, `${path}.topologySpreadConstraints`, errors);
+  checkGates(spec, path, errors);
+  checkNamesOfOthers(spec, path, errors);
+  checkResourceClaims(spec, `${path}.resourceClaims`, errors);
+}
+
+function checkLifetime(spec: PodSpec, path: string, errors: Errors): void {
+  checkNonNegative(spec.terminationGracePeriodSeconds, `${path}.terminationGracePeriodSeconds`, errors);
+  checkRange(spec.activeDeadlineSeconds, 1, maxInt32, `${path}.activeDeadlineSeconds`, errors);
+  checkOneOf(spec.preemptionPolicy, ['Never', 'PreemptLowerPriority'], `${path}.preemptionPolicy`, errors);
+  for (const [name, amount] of Object.entries(spec.overhead ?? {})) {
+    if (isNegativeAmount(amount)) {
+      errors.push(fieldError.invalid(`${path}.overhead[${name}]`, amount, 'must be greater than or equal to 0'));
+    }
+  }
+}
+
+/** Objects that the pod names: accounts, nodes, classes, secrets. */
+function checkNamesOfOthers(spec: PodSpec, path: string, errors: Errors): void {
+  for (const field of ['serviceAccountName', 'nodeName', 'priorityClassName', 'runtimeClassName'] as const) {
+    checkName(spec[field], 'dns1123Subdomain', `${path}.${field}`, errors);
+  }
+  spec.imagePullSecrets?.forEach((secret, i) => {
+    if (!secret.name) errors.push(fieldError.required(`${path}.imagePullSecrets[${i}].name`));
+  });
+}
+
+function checkResourceClaims(spec: PodSpec, path: string, errors: Errors): void {
+  const names = new Set<string>();
+  spec.resourceClaims?.forEach((claim, i) => {
+    const at = `${path}[${i}]`;
+    if (checkRequiredName(claim.name, 'dns1123Label', `${at}.name`, errors)) checkUnique(claim.name, names, at, errors);
+    if (!claim.resourceClaimName === !claim.resourceClaimTemplateName) {
+      errors.push(fieldError.invalid(at, claim.name, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'));
+    }
+  });
+}
+
+/** A template of a workload: labels and spec, without what only a running pod has. */
+export function checkPodTemplate(
+  template: { readonly metadata?: ObjectMeta; readonly spec: PodSpec },
+  path: string,
+  errors: Errors,
+): void {
+  checkLabels(template.metadata?.labels, `${path}.labels`, errors);
+  checkAnnotations(template.metadata?.annotations, `${path}.annotations`, errors);
+  checkPodSpec(template.spec, `${path}.spec`, errors);
+  if (template.spec.ephemeralContainers?.length) {
+    errors.push(fieldError.forbidden(`${path}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template'));
+  }
+}

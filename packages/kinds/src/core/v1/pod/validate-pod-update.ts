@@ -1,0 +1,87 @@
+import { fieldError } from '@keelson/core';
+import { checkText, type Errors, sameJson } from '../../../validation/checks.ts';
+import type { Container, Pod, PodSpec, Toleration } from '../schema/index.ts';
+import { checkGatedPodUpdate } from './validate-gated-pod-update.ts';
+
+const mutable =
+  '`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
+
+/** What may change in a pod that exists; everything else is fixed for its life. api-conventions 16.2. */
+export function checkPodUpdate(pod: Pod, old: Pod, errors: Errors): void {
+  for (const field of ['containers', 'initContainers'] as const) {
+    if ((pod.spec[field]?.length ?? 0) !== (old.spec[field]?.length ?? 0)) {
+      errors.push(fieldError.forbidden(`spec.${field}`, 'pod updates may not add or remove containers'));
+      return;
+    }
+    pod.spec[field]?.forEach((container, i) => {
+      checkText(container.image, `spec.${field}[${i}].image`, errors);
+    });
+  }
+  checkDeadline(pod.spec.activeDeadlineSeconds, old.spec.activeDeadlineSeconds, errors);
+  checkTolerationChange(pod.spec.tolerations ?? [], old.spec.tolerations ?? [], errors);
+  const gated = checkGatedPodUpdate(pod.spec, old.spec, errors);
+  if (!sameJson(withoutMutable(pod.spec, old.spec, gated), old.spec)) {
+    errors.push(fieldError.forbidden('spec', `pod updates may not change fields other than ${mutable}`));
+  }
+}
+
+/** The new spec with the old values of what may change, so that what is left is what may not. */
+function withoutMutable(spec: PodSpec, old: PodSpec, gated: Partial<PodSpec>): PodSpec {
+  const images = (list: readonly Container[] | undefined, before: readonly Container[] | undefined) =>
+    list?.map((container, i) => ({ ...container, image: before?.[i]?.image }) as Container);
+  const grace = (old.terminationGracePeriodSeconds ?? 0) < 0 && spec.terminationGracePeriodSeconds === 1;
+  const fixed: Record<string, unknown> = {
+    ...spec,
+    containers: images(spec.containers, old.containers),
+    initContainers: images(spec.initContainers, old.initContainers),
+    activeDeadlineSeconds: old.activeDeadlineSeconds,
+    tolerations: old.tolerations,
+    ...gated,
+  };
+  if (grace) fixed['terminationGracePeriodSeconds'] = old.terminationGracePeriodSeconds;
+  return fixed as unknown as PodSpec;
+}
+
+function checkDeadline(seconds: number | undefined, old: number | undefined, errors: Errors): void {
+  if (old === undefined || seconds === old) return;
+  if (seconds === undefined) {
+    errors.push(fieldError.invalid('spec.activeDeadlineSeconds', null, 'must not update from a positive integer to nil value'));
+  } else if (seconds > old) {
+    errors.push(fieldError.invalid('spec.activeDeadlineSeconds', seconds, 'must be less than or equal to previous value'));
+  }
+}
+
+/** Tolerations stay as they are, but for the time of those that end in eviction; more may come. */
+function checkTolerationChange(tolerations: readonly Toleration[], old: readonly Toleration[], errors: Errors): void {
+  const timeless = (toleration: Toleration) => ({ ...toleration, tolerationSeconds: undefined });
+  for (const before of old) {
+    const kept = tolerations.some((toleration) =>
+      before.effect === 'NoExecute' ? sameJson(timeless(toleration), timeless(before)) : sameJson(toleration, before),
+    );
+    if (kept) continue;
+    errors.push(fieldError.forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'));
+    return;
+  }
+}
+
+/** A container that has ended for good does not come back to life in a status report. */
+export function checkPodStatusUpdate(pod: Pod, old: Pod, errors: Errors): void {
+  if (pod.spec.restartPolicy === 'Always') return;
+  for (const field of ['initContainerStatuses', 'containerStatuses'] as const) {
+    const sidecars = new Set(
+      (pod.spec.initContainers ?? [])
+        .filter((container) => container.restartPolicy === 'Always')
+        .map((container) => container.name),
+    );
+    for (const before of old.status?.[field] ?? []) {
+      const ended = before.state?.terminated;
+      if (!ended || (field === 'initContainerStatuses' && sidecars.has(before.name))) continue;
+      if (pod.spec.restartPolicy === 'OnFailure' && ended.exitCode !== 0) continue;
+      const index = pod.status?.[field]?.findIndex((status) => status.name === before.name) ?? -1;
+      const now = pod.status?.[field]?.[index];
+      if (now && !now.state?.terminated) {
+        errors.push(fieldError.forbidden(`status.${field}[${index}].state`, 'may not be transitioned to non-terminated state'));
+      }
+    }
+  }
+}

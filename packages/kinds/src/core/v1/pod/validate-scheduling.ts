@@ -1,0 +1,108 @@
+import { fieldError, labelKeyErrors, labelValueErrors, qualifiedNameErrors } from '@keelson/core';
+import {
+  checkOneOf,
+  checkPositive,
+  checkRequiredOneOf,
+  checkText,
+  checkUnique,
+  type Errors,
+  pushInvalid,
+} from '../../../validation/checks.ts';
+import { checkLabelSelector } from '../../../validation/labels.ts';
+import type { PodSpec, Toleration, TopologySpreadConstraint } from '../schema/index.ts';
+
+const effects = ['NoExecute', 'NoSchedule', 'PreferNoSchedule'];
+
+/** Taints that a pod bears. */
+export function checkTolerations(tolerations: readonly Toleration[] | undefined, path: string, errors: Errors): void {
+  tolerations?.forEach((toleration, i) => {
+    const at = `${path}[${i}]`;
+    if (toleration.key) pushInvalid(labelKeyErrors(toleration.key), toleration.key, `${at}.key`, errors);
+    else if (toleration.operator !== 'Exists') {
+      const detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"';
+      errors.push(fieldError.invalid(`${at}.operator`, toleration.operator ?? '', detail));
+    }
+    if (toleration.tolerationSeconds !== undefined && toleration.effect !== 'NoExecute') {
+      errors.push(
+        fieldError.invalid(`${at}.effect`, toleration.effect ?? '', "effect must be 'NoExecute' when `tolerationSeconds` is set"),
+      );
+    }
+    checkTolerationValue(toleration, at, errors);
+    checkOneOf(toleration.effect, effects, `${at}.effect`, errors);
+  });
+}
+
+function checkTolerationValue(toleration: Toleration, path: string, errors: Errors): void {
+  const value = toleration.value ?? '';
+  switch (toleration.operator) {
+    case undefined:
+    case '':
+    case 'Equal':
+      pushInvalid(labelValueErrors(value), value, `${path}.value`, errors);
+      break;
+    case 'Exists':
+      if (value) errors.push(fieldError.invalid(`${path}.value`, value, "value must be empty when `operator` is 'Exists'"));
+      break;
+    case 'Lt':
+    case 'Gt':
+      if (!/^(0|-?[1-9]\d*)$/.test(value)) errors.push(fieldError.invalid(`${path}.value`, value, 'must be an integer'));
+      break;
+    default:
+      checkOneOf(toleration.operator, ['Equal', 'Exists', 'Gt', 'Lt'], `${path}.operator`, errors);
+  }
+}
+
+/** Rules for spreading over places; a pair of place and strictness is named once. */
+export function checkTopologySpread(
+  constraints: readonly TopologySpreadConstraint[] | undefined,
+  path: string,
+  errors: Errors,
+): void {
+  const seen = new Set<string>();
+  constraints?.forEach((constraint, i) => {
+    const at = `${path}[${i}]`;
+    checkPositive(constraint.maxSkew, `${at}.maxSkew`, errors);
+    if (checkText(constraint.topologyKey, `${at}.topologyKey`, errors)) {
+      pushInvalid(labelKeyErrors(constraint.topologyKey), constraint.topologyKey, `${at}.topologyKey`, errors);
+    }
+    checkRequiredOneOf(constraint.whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway'], `${at}.whenUnsatisfiable`, errors);
+    checkUnique(
+      `{${constraint.topologyKey}, ${constraint.whenUnsatisfiable}}`,
+      seen,
+      `${at}.{topologyKey, whenUnsatisfiable}`,
+      errors,
+    );
+    checkPositive(constraint.minDomains, `${at}.minDomains`, errors);
+    if (constraint.minDomains !== undefined && constraint.whenUnsatisfiable !== 'DoNotSchedule') {
+      const detail = 'can only use minDomains if whenUnsatisfiable=DoNotSchedule';
+      errors.push(fieldError.invalid(`${at}.minDomains`, constraint.minDomains, detail));
+    }
+    checkOneOf(constraint.nodeAffinityPolicy, ['Honor', 'Ignore'], `${at}.nodeAffinityPolicy`, errors);
+    checkOneOf(constraint.nodeTaintsPolicy, ['Honor', 'Ignore'], `${at}.nodeTaintsPolicy`, errors);
+    checkLabelSelector(constraint.labelSelector, `${at}.labelSelector`, errors);
+    if (constraint.matchLabelKeys?.length && !constraint.labelSelector) {
+      errors.push(fieldError.forbidden(`${at}.matchLabelKeys`, 'must not be specified when labelSelector is not set'));
+    }
+  });
+}
+
+/** What holds a pod back from scheduling, and further conditions for its readiness. */
+export function checkGates(spec: PodSpec, path: string, errors: Errors): void {
+  const seen = new Set<string>();
+  spec.schedulingGates?.forEach((gate, i) => {
+    const at = `${path}.schedulingGates[${i}]`;
+    pushInvalid(qualifiedNameErrors(gate.name), gate.name, at, errors);
+    checkUnique(gate.name, seen, `${at}.name`, errors);
+  });
+  if (spec.schedulingGates?.length && spec.nodeName) {
+    errors.push(fieldError.forbidden(`${path}.nodeName`, 'cannot be set until all schedulingGates have been cleared'));
+  }
+  spec.readinessGates?.forEach((gate, i) => {
+    pushInvalid(
+      qualifiedNameErrors(gate.conditionType),
+      gate.conditionType,
+      `${path}.readinessGates[${i}].conditionType`,
+      errors,
+    );
+  });
+}

@@ -1,0 +1,145 @@
+import { fieldError } from '@keelson/core';
+import { checkOneOf, checkRange, checkRequiredOneOf, checkText, checkUnique, type Errors } from '../../../validation/checks.ts';
+import { checkDescendingPath } from '../../../validation/paths.ts';
+import type { AppArmorProfile, PodSecurityContext, PodSpec, SeccompProfile, SecurityContext } from '../schema/index.ts';
+
+const maxId = 2147483647;
+const sysctlName = /^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$/;
+
+/** Security settings of one container. */
+export function checkSecurityContext(context: SecurityContext | undefined, spec: PodSpec, path: string, errors: Errors): void {
+  if (!context) return;
+  checkRange(context.runAsUser, 0, maxId, `${path}.runAsUser`, errors);
+  checkRange(context.runAsGroup, 0, maxId, `${path}.runAsGroup`, errors);
+  checkOneOf(context.procMount, ['Default', 'Unmasked'], `${path}.procMount`, errors);
+  if (context.procMount === 'Unmasked' && spec.hostUsers !== false) {
+    errors.push(fieldError.invalid(`${path}.procMount`, context.procMount, '`hostUsers` must be false to use `Unmasked`'));
+  }
+  checkSeccomp(context.seccompProfile, `${path}.seccompProfile`, errors);
+  checkAppArmor(context.appArmorProfile, `${path}.appArmorProfile`, errors);
+  if (context.windowsOptions && spec.os?.name === 'linux') {
+    errors.push(fieldError.forbidden(`${path}.windowsOptions`, 'windows options cannot be set for a linux pod'));
+  }
+  if (context.allowPrivilegeEscalation !== false) return;
+  const at = `${path}.allowPrivilegeEscalation`;
+  if (context.privileged) {
+    errors.push(fieldError.invalid(at, false, 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true'));
+  }
+  if (context.capabilities?.add?.some((capability) => capability === 'CAP_SYS_ADMIN')) {
+    errors.push(
+      fieldError.invalid(at, false, 'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN'),
+    );
+  }
+}
+
+/** Security settings of the whole pod, and the namespaces of the host it asks for. */
+export function checkPodSecurity(spec: PodSpec, path: string, errors: Errors): void {
+  if (spec.shareProcessNamespace && spec.hostPID) {
+    const detail = 'ShareProcessNamespace and HostPID cannot both be enabled';
+    errors.push(fieldError.invalid(`${path}.shareProcessNamespace`, true, detail));
+  }
+  if (spec.hostUsers === false) {
+    for (const field of ['hostNetwork', 'hostPID', 'hostIPC'] as const) {
+      if (spec[field]) errors.push(fieldError.forbidden(`${path}.${field}`, 'when `hostUsers` is false'));
+    }
+  }
+  const context = spec.securityContext;
+  if (context) checkPodSecurityContext(context, spec, `${path}.securityContext`, errors);
+  if (spec.os) checkRequiredOneOf(spec.os.name, ['linux', 'windows'], `${path}.os.name`, errors);
+  if (spec.os?.name === 'windows') checkWindowsPod(spec, path, errors);
+}
+
+function checkPodSecurityContext(context: PodSecurityContext, spec: PodSpec, path: string, errors: Errors): void {
+  checkRange(context.runAsUser, 0, maxId, `${path}.runAsUser`, errors);
+  checkRange(context.runAsGroup, 0, maxId, `${path}.runAsGroup`, errors);
+  checkRange(context.fsGroup, 0, maxId, `${path}.fsGroup`, errors);
+  context.supplementalGroups?.forEach((group, i) => {
+    checkRange(group, 0, maxId, `${path}.supplementalGroups[${i}]`, errors);
+  });
+  checkOneOf(context.fsGroupChangePolicy, ['Always', 'OnRootMismatch'], `${path}.fsGroupChangePolicy`, errors);
+  checkOneOf(context.supplementalGroupsPolicy, ['Merge', 'Strict'], `${path}.supplementalGroupsPolicy`, errors);
+  checkOneOf(context.seLinuxChangePolicy, ['MountOption', 'Recursive'], `${path}.seLinuxChangePolicy`, errors);
+  checkSeccomp(context.seccompProfile, `${path}.seccompProfile`, errors);
+  checkAppArmor(context.appArmorProfile, `${path}.appArmorProfile`, errors);
+  if (context.windowsOptions && spec.os?.name === 'linux') {
+    errors.push(fieldError.forbidden(`${path}.windowsOptions`, 'windows options cannot be set for a linux pod'));
+  }
+  checkSysctls(context, spec, path, errors);
+}
+
+function checkSysctls(context: PodSecurityContext, spec: PodSpec, path: string, errors: Errors): void {
+  const names = new Set<string>();
+  context.sysctls?.forEach((sysctl, i) => {
+    const at = `${path}.sysctls[${i}].name`;
+    if (!checkText(sysctl.name, at, errors)) return;
+    if (sysctl.name.length > 253 || !sysctlName.test(sysctl.name)) {
+      errors.push(
+        fieldError.invalid(at, sysctl.name, 'must be lower-case words joined by dots or slashes, at most 253 characters'),
+      );
+    }
+    const dotted = sysctl.name.replaceAll('/', '.');
+    if (dotted.startsWith('net.') && spec.hostNetwork) {
+      errors.push(fieldError.invalid(at, sysctl.name, 'may not be specified when `hostNetwork` is true'));
+    }
+    if ((dotted.startsWith('kernel.') || dotted.startsWith('fs.mqueue.')) && spec.hostIPC) {
+      errors.push(fieldError.invalid(at, sysctl.name, 'may not be specified when `hostIPC` is true'));
+    }
+    checkUnique(sysctl.name, names, at, errors);
+  });
+}
+
+function checkSeccomp(profile: SeccompProfile | undefined, path: string, errors: Errors): void {
+  if (!profile) return;
+  checkRequiredOneOf(profile.type, ['Localhost', 'RuntimeDefault', 'Unconfined'], `${path}.type`, errors);
+  const file = profile.localhostProfile;
+  if (profile.type !== 'Localhost') {
+    if (file !== undefined) {
+      errors.push(fieldError.invalid(`${path}.localhostProfile`, file, 'can only be set when seccomp type is Localhost'));
+    }
+  } else if (!file) {
+    errors.push(fieldError.required(`${path}.localhostProfile`, 'must be set when seccomp type is Localhost'));
+  } else checkDescendingPath(file, `${path}.localhostProfile`, errors);
+}
+
+function checkAppArmor(profile: AppArmorProfile | undefined, path: string, errors: Errors): void {
+  if (!profile) return;
+  checkRequiredOneOf(profile.type, ['Localhost', 'RuntimeDefault', 'Unconfined'], `${path}.type`, errors);
+  const name = profile.localhostProfile;
+  if (profile.type === 'Localhost') {
+    if (!name?.trim())
+      errors.push(fieldError.required(`${path}.localhostProfile`, 'must be set when AppArmor type is Localhost'));
+  } else if (name !== undefined) {
+    errors.push(fieldError.invalid(`${path}.localhostProfile`, name, 'can only be set when AppArmor type is Localhost'));
+  }
+}
+
+/** Linux notions that a pod for Windows must not use. */
+function checkWindowsPod(spec: PodSpec, path: string, errors: Errors): void {
+  const refuse = (at: string) => errors.push(fieldError.forbidden(at, 'cannot be set for a windows pod'));
+  for (const field of ['hostPID', 'hostIPC', 'shareProcessNamespace'] as const) if (spec[field]) refuse(`${path}.${field}`);
+  const pod = spec.securityContext;
+  const podFields = [
+    'seLinuxOptions',
+    'seccompProfile',
+    'appArmorProfile',
+    'fsGroup',
+    'sysctls',
+    'runAsUser',
+    'runAsGroup',
+  ] as const;
+  for (const field of podFields) if (pod?.[field] !== undefined) refuse(`${path}.securityContext.${field}`);
+  spec.containers?.forEach((container, i) => {
+    const own = container.securityContext;
+    const fields = [
+      'seLinuxOptions',
+      'seccompProfile',
+      'appArmorProfile',
+      'capabilities',
+      'privileged',
+      'procMount',
+      'runAsUser',
+      'runAsGroup',
+    ] as const;
+    for (const field of fields) if (own?.[field] !== undefined) refuse(`${path}.containers[${i}].securityContext.${field}`);
+  });
+}

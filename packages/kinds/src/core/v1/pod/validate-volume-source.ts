@@ -1,0 +1,114 @@
+import { fieldError } from '@keelson/core';
+import { checkOneOf, checkRange, checkText, type Errors } from '../../../validation/checks.ts';
+import { checkDescendingPath, checkNoBackSteps } from '../../../validation/paths.ts';
+import { isNegativeAmount } from '../../../validation/quantities.ts';
+import type { Volume } from '../schema/index.ts';
+import { checkEphemeralVolume } from './validate-ephemeral-volume.ts';
+import { checkProjected } from './validate-projected-volume.ts';
+import { checkDownwardFiles, checkKeyFiles, checkMode } from './validate-volume-files.ts';
+import type { VolumeSourceName } from './volume-sources.ts';
+
+/** Members that a source is nothing without; text, or a list that must not be empty. */
+const requiredMembers: Partial<Record<VolumeSourceName, readonly string[]>> = {
+  awsElasticBlockStore: ['volumeID'],
+  azureDisk: ['diskName', 'diskURI'],
+  azureFile: ['secretName', 'shareName'],
+  cephfs: ['monitors'],
+  cinder: ['volumeID'],
+  csi: ['driver'],
+  flexVolume: ['driver'],
+  gcePersistentDisk: ['pdName'],
+  gitRepo: ['repository'],
+  glusterfs: ['endpoints', 'path'],
+  hostPath: ['path'],
+  image: ['reference'],
+  iscsi: ['targetPortal', 'iqn'],
+  nfs: ['server', 'path'],
+  persistentVolumeClaim: ['claimName'],
+  photonPersistentDisk: ['pdID'],
+  portworxVolume: ['volumeID'],
+  quobyte: ['registry', 'volume'],
+  rbd: ['monitors', 'image'],
+  scaleIO: ['gateway', 'system', 'volumeName'],
+  storageos: ['volumeName'],
+  vsphereVolume: ['volumePath'],
+};
+
+const hostPathTypes = ['BlockDevice', 'CharDevice', 'Directory', 'DirectoryOrCreate', 'File', 'FileOrCreate', 'Socket'];
+
+/** The one source of a volume: its required members and what is special about it. */
+export function checkVolumeSource(volume: Volume, source: VolumeSourceName, path: string, errors: Errors): void {
+  const members = volume[source] as Record<string, unknown> | undefined;
+  for (const member of requiredMembers[source] ?? []) {
+    const value = members?.[member];
+    if (!value || (Array.isArray(value) && value.length === 0)) errors.push(fieldError.required(`${path}.${member}`));
+  }
+  const { emptyDir, hostPath, gitRepo, nfs, iscsi, fc, flocker, secret, configMap, downwardAPI, projected, ephemeral, image } =
+    volume;
+  if (emptyDir?.sizeLimit !== undefined && isNegativeAmount(emptyDir.sizeLimit)) {
+    errors.push(fieldError.forbidden(`${path}.sizeLimit`, 'SizeLimit field must be a valid resource quantity'));
+  }
+  if (hostPath) checkHostPath(hostPath, path, errors);
+  if (gitRepo?.directory) checkDescendingPath(gitRepo.directory, `${path}.directory`, errors);
+  if (nfs?.path && !nfs.path.startsWith('/'))
+    errors.push(fieldError.invalid(`${path}.path`, nfs.path, 'must be an absolute path'));
+  if (iscsi) checkIscsi(iscsi, path, errors);
+  if (fc) checkFibreChannel(fc, path, errors);
+  if (flocker && !flocker.datasetName === !flocker.datasetUUID) {
+    errors.push(fieldError.invalid(path, flocker, 'one of datasetName and datasetUUID is required, and not both'));
+  }
+  checkPartition(volume, path, errors);
+  if (secret) {
+    checkText(secret.secretName, `${path}.secretName`, errors);
+    checkMode(secret.defaultMode, `${path}.defaultMode`, errors);
+    checkKeyFiles(secret.items, `${path}.items`, errors);
+  }
+  if (configMap) {
+    checkText(configMap.name, `${path}.name`, errors);
+    checkMode(configMap.defaultMode, `${path}.defaultMode`, errors);
+    checkKeyFiles(configMap.items, `${path}.items`, errors);
+  }
+  if (downwardAPI) {
+    checkMode(downwardAPI.defaultMode, `${path}.defaultMode`, errors);
+    checkDownwardFiles(downwardAPI.items, `${path}.items`, errors);
+  }
+  if (projected) checkProjected(projected, path, errors);
+  if (ephemeral) checkEphemeralVolume(ephemeral, path, errors);
+  checkOneOf(image?.pullPolicy, ['Always', 'IfNotPresent', 'Never'], `${path}.pullPolicy`, errors);
+}
+
+function checkHostPath(source: NonNullable<Volume['hostPath']>, path: string, errors: Errors): void {
+  if (source.path) checkNoBackSteps(source.path, `${path}.path`, errors);
+  checkOneOf(source.type, hostPathTypes, `${path}.type`, errors);
+}
+
+function checkIscsi(source: NonNullable<Volume['iscsi']>, path: string, errors: Errors): void {
+  if (source.iqn && !/^(?:iqn|eui|naa)\./.test(source.iqn)) {
+    errors.push(fieldError.invalid(`${path}.iqn`, source.iqn, 'must be valid format'));
+  }
+  checkRange(source.lun, 0, 255, `${path}.lun`, errors);
+  if ((source.chapAuthDiscovery || source.chapAuthSession) && !source.secretRef) {
+    errors.push(fieldError.required(`${path}.secretRef`));
+  }
+}
+
+function checkFibreChannel(source: NonNullable<Volume['fc']>, path: string, errors: Errors): void {
+  const targets = source.targetWWNs?.length ?? 0;
+  const ids = source.wwids?.length ?? 0;
+  if (targets === 0 && ids === 0) {
+    errors.push(fieldError.required(`${path}.targetWWNs`, 'must specify either targetWWNs or wwids, but not both'));
+  } else if (targets > 0 && ids > 0) {
+    errors.push(
+      fieldError.invalid(`${path}.targetWWNs`, source.targetWWNs, 'must specify either targetWWNs or wwids, but not both'),
+    );
+  }
+  if (targets > 0 && source.lun === undefined) {
+    errors.push(fieldError.required(`${path}.lun`, 'lun is required if targetWWNs is specified'));
+  }
+  checkRange(source.lun, 0, 255, `${path}.lun`, errors);
+}
+
+function checkPartition(volume: Volume, path: string, errors: Errors): void {
+  const partition = volume.gcePersistentDisk?.partition ?? volume.awsElasticBlockStore?.partition;
+  checkRange(partition, 0, 255, `${path}.partition`, errors);
+}

@@ -1,0 +1,28 @@
+import { defineKind, type KindDefinition } from '@keelson/core';
+import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
+import { ServiceAccountSchema, type ServiceAccount as ServiceAccountType } from './schema/index.ts';
+
+/** An identity for the processes in pods. */
+export const ServiceAccount: KindDefinition<ServiceAccountType> = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'ServiceAccount',
+  names: { shortNames: ['sa'] },
+  schema: ServiceAccountSchema,
+  strategy: {
+    deleteReturnsObject: true,
+    prepareForCreate: keepNamesOnly,
+    prepareForUpdate: keepNamesOnly,
+  },
+  columns: [
+    nameColumn(),
+    column('Secrets', 'string', 'Number of secrets.', (account: ServiceAccountType) => account.secrets?.length ?? 0),
+    ageColumn,
+  ],
+});
+export type ServiceAccount = ServiceAccountType;
+
+/** References keep nothing but the name: the rest of the object is the secret's own. */
+function keepNamesOnly(account: ServiceAccountType): void {
+  if (account.secrets) account.secrets = account.secrets.map(({ name }) => (name === undefined ? {} : { name }));
+}

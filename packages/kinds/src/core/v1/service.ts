@@ -1,0 +1,87 @@
+import { type Column, defineKind, type KindDefinition } from '@keelson/core';
+import { ageColumn, column, labelsText, nameColumn, wide } from '../../columns/columns.ts';
+import { addressesText } from '../../columns/load-balancer.ts';
+import { ServiceSchema, type Service as ServiceType } from './schema/index.ts';
+import { defaultService } from './service/default-service.ts';
+import { dropForeign, keepAllocated } from './service/service-update.ts';
+import { validateService, validateServiceUpdate } from './service/validate-service.ts';
+
+const columns: readonly Column<ServiceType>[] = [
+  nameColumn(),
+  column('Type', 'string', 'How the service is reached.', (service) => service.spec.type ?? ''),
+  column('Cluster-IP', 'string', 'Address inside the cluster.', ({ spec }) => spec.clusterIPs?.[0] || spec.clusterIP || '<none>'),
+  column('External-IP', 'string', 'Address from outside.', externalText),
+  column('Port(s)', 'string', 'Ports, with node ports and protocols.', portsText),
+  ageColumn,
+  wide('Selector', 'string', 'Labels of its pods.', (service) => labelsText(service.spec.selector)),
+];
+
+/**
+ * A stable name and address for a changing set of pods. Addresses and node ports are not allocated by the kind itself: a
+ * service without `clusterIP` has none until a controller gives it one.
+ */
+export const Service: KindDefinition<ServiceType> = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Service',
+  names: { shortNames: ['svc'], categories: ['all'] },
+  schema: ServiceSchema,
+  strategy: {
+    nameRule: 'dns1035Label',
+    statusSubresource: true,
+    allowCreateOnUpdate: true,
+    deleteReturnsObject: true,
+    default: defaultService,
+    prepareForUpdate(service, old) {
+      keepAllocated(service, old);
+      dropForeign(service, old);
+    },
+    validate: validateService,
+    validateUpdate: validateServiceUpdate,
+    export: exportService,
+  },
+  subresources: [{ type: 'status', name: 'status' }],
+  selectableFields: [
+    ['spec.clusterIP', (service) => service.spec.clusterIP ?? ''],
+    ['spec.type', (service) => service.spec.type ?? ''],
+  ],
+  columns,
+});
+export type Service = ServiceType;
+
+/** What belongs to one cluster is left out: allocated addresses and node ports, the observed state. */
+function exportService(service: ServiceType, exact: boolean): void {
+  service.status = { loadBalancer: {} };
+  if (exact) return;
+  const { spec } = service;
+  if (spec.clusterIP !== 'None') {
+    delete spec.clusterIP;
+    delete spec.clusterIPs;
+  }
+  if (spec.type === 'NodePort') for (const port of spec.ports ?? []) delete port.nodePort;
+}
+
+function externalText({ spec, status }: ServiceType): string {
+  const own = spec.externalIPs ?? [];
+  switch (spec.type) {
+    case 'ClusterIP':
+    case 'NodePort':
+      return own.length > 0 ? own.join(',') : '<none>';
+    case 'LoadBalancer': {
+      const balancer = addressesText(status?.loadBalancer);
+      const all = [...(balancer ? [balancer] : []), ...own];
+      return all.length > 0 ? all.join(',') : '<pending>';
+    }
+    case 'ExternalName':
+      return spec.externalName ?? '';
+    default:
+      return '<unknown>';
+  }
+}
+
+function portsText({ spec }: ServiceType): string {
+  const ports = (spec.ports ?? []).map(
+    (port) => `${port.port}${port.nodePort ? `:${port.nodePort}` : ''}/${port.protocol ?? 'TCP'}`,
+  );
+  return ports.length > 0 ? ports.join(',') : '<none>';
+}

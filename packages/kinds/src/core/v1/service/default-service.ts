@@ -1,0 +1,34 @@
+import { isIPv6 } from 'node:net';
+import type { Service, ServiceSpec } from '../schema/index.ts';
+
+/** Seconds for which a client stays with its pod: three hours. */
+const stickySeconds = 10800;
+
+/** Defaults of a service that depend on its type; api-conventions 16.1. Idempotent. */
+export function defaultService({ spec }: Service): void {
+  spec.type ||= 'ClusterIP';
+  spec.sessionAffinity ||= 'None';
+  for (const port of spec.ports ?? []) {
+    port.protocol ||= 'TCP';
+    if (port.targetPort === undefined || port.targetPort === 0 || port.targetPort === '') port.targetPort = port.port;
+  }
+  if (spec.sessionAffinity === 'None') delete spec.sessionAffinityConfig;
+  else if (spec.sessionAffinity === 'ClientIP') {
+    const config = spec.sessionAffinityConfig?.clientIP;
+    spec.sessionAffinityConfig = { clientIP: { timeoutSeconds: config?.timeoutSeconds ?? stickySeconds } };
+  }
+  if (spec.type === 'NodePort' || spec.type === 'LoadBalancer') spec.externalTrafficPolicy ||= 'Cluster';
+  if (spec.type === 'LoadBalancer') spec.allocateLoadBalancerNodePorts ??= true;
+  if (spec.type === 'ExternalName') return;
+  spec.internalTrafficPolicy ||= 'Cluster';
+  defaultAddresses(spec);
+}
+
+/** The old single address and the list of addresses are kept equal; one family unless more is asked for. */
+function defaultAddresses(spec: ServiceSpec): void {
+  const [first] = spec.clusterIPs ?? [];
+  if (spec.clusterIP && first === undefined) spec.clusterIPs = [spec.clusterIP];
+  else if (!spec.clusterIP && first) spec.clusterIP = first;
+  spec.ipFamilyPolicy ||= (spec.ipFamilies?.length ?? 0) > 1 ? 'RequireDualStack' : 'SingleStack';
+  if (!spec.ipFamilies?.length) spec.ipFamilies = [isIPv6(spec.clusterIP ?? '') ? 'IPv6' : 'IPv4'];
+}

@@ -1,0 +1,100 @@
+import { type FieldError, fieldError, qualifiedNameErrors } from '@keelson/core';
+import { checkPublicAddress } from '../../../validation/addresses.ts';
+import {
+  checkCidr,
+  checkIp,
+  checkName,
+  checkOneOf,
+  checkRange,
+  checkRequiredOneOf,
+  checkText,
+  checkUnchanged,
+  type Errors,
+  pushInvalid,
+} from '../../../validation/checks.ts';
+import { checkLabels } from '../../../validation/labels.ts';
+import type { Service, ServiceSpec } from '../schema/index.ts';
+import { needsHealthCheckPort } from './service-update.ts';
+import { checkClusterIps } from './validate-cluster-ips.ts';
+import { checkServicePorts } from './validate-service-ports.ts';
+
+const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
+const trafficPolicies = ['Cluster', 'Local'];
+const maxStickySeconds = 86400;
+
+/** A whole service; api-conventions 16.2. */
+export function validateService({ spec }: Service): FieldError[] {
+  const errors: Errors = [];
+  checkServicePorts(spec, 'spec.ports', errors);
+  checkRequiredOneOf(spec.type, types, 'spec.type', errors);
+  checkLabels(spec.selector, 'spec.selector', errors);
+  checkAffinity(spec, errors);
+  checkClusterIps(spec, errors);
+  if (spec.type === 'ExternalName') checkExternalName(spec, errors);
+  spec.externalIPs?.forEach((address, i) => {
+    const path = `spec.externalIPs[${i}]`;
+    if (checkIp(address, path, errors)) checkPublicAddress(address, path, errors);
+  });
+  checkTrafficPolicies(spec, errors);
+  checkLoadBalancer(spec, errors);
+  return errors;
+}
+
+function checkAffinity(spec: ServiceSpec, errors: Errors): void {
+  checkRequiredOneOf(spec.sessionAffinity, ['ClientIP', 'None'], 'spec.sessionAffinity', errors);
+  const seconds = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds;
+  checkRange(seconds, 1, maxStickySeconds, 'spec.sessionAffinityConfig.clientIP.timeoutSeconds', errors);
+}
+
+/** An alias to a DNS name has no address of its own. */
+function checkExternalName(spec: ServiceSpec, errors: Errors): void {
+  const name = spec.externalName?.endsWith('.') ? spec.externalName.slice(0, -1) : spec.externalName;
+  if (checkText(name, 'spec.externalName', errors)) checkName(name, 'dns1123Subdomain', 'spec.externalName', errors);
+}
+
+function checkTrafficPolicies(spec: ServiceSpec, errors: Errors): void {
+  checkOneOf(spec.internalTrafficPolicy, trafficPolicies, 'spec.internalTrafficPolicy', errors);
+  checkOneOf(spec.trafficDistribution, ['PreferClose', 'PreferSameNode', 'PreferSameZone'], 'spec.trafficDistribution', errors);
+  const external = spec.externalTrafficPolicy;
+  const reachable = spec.type === 'NodePort' || spec.type === 'LoadBalancer' || (spec.externalIPs?.length ?? 0) > 0;
+  if (external && !reachable) {
+    const detail = 'may only be set for externally-accessible services';
+    errors.push(fieldError.invalid('spec.externalTrafficPolicy', external, detail));
+  } else checkOneOf(external, trafficPolicies, 'spec.externalTrafficPolicy', errors);
+  const port = spec.healthCheckNodePort;
+  if (!port) return;
+  checkRange(port, 0, 65535, 'spec.healthCheckNodePort', errors);
+  if (!needsHealthCheckPort(spec)) {
+    const detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+    errors.push(fieldError.invalid('spec.healthCheckNodePort', port, detail));
+  }
+}
+
+function checkLoadBalancer(spec: ServiceSpec, errors: Errors): void {
+  const only = "may only be used when `type` is 'LoadBalancer'";
+  const balanced = spec.type === 'LoadBalancer';
+  if (spec.loadBalancerSourceRanges?.length && !balanced) {
+    errors.push(fieldError.forbidden('spec.loadBalancerSourceRanges', only));
+  }
+  spec.loadBalancerSourceRanges?.forEach((range, i) => {
+    checkCidr(range.trim(), `spec.loadBalancerSourceRanges[${i}]`, errors);
+  });
+  if (spec.allocateLoadBalancerNodePorts !== undefined && !balanced) {
+    errors.push(fieldError.forbidden('spec.allocateLoadBalancerNodePorts', only));
+  }
+  if (spec.loadBalancerClass === undefined) return;
+  if (!balanced) errors.push(fieldError.forbidden('spec.loadBalancerClass', only));
+  pushInvalid(qualifiedNameErrors(spec.loadBalancerClass), spec.loadBalancerClass, 'spec.loadBalancerClass', errors);
+}
+
+/** An address once given stays for as long as both types need one; so does the class of a load balancer. */
+export function validateServiceUpdate({ spec }: Service, { spec: old }: Service): FieldError[] {
+  const errors: Errors = [];
+  if (old.type !== 'ExternalName' && spec.type !== 'ExternalName' && old.clusterIP) {
+    checkUnchanged(spec.clusterIP, old.clusterIP, 'spec.clusterIP', errors);
+  }
+  if (old.type === 'LoadBalancer' && spec.type === 'LoadBalancer') {
+    checkUnchanged(spec.loadBalancerClass, old.loadBalancerClass, 'spec.loadBalancerClass', errors);
+  }
+  return errors;
+}

@@ -1,0 +1,60 @@
+import { defineKind, type KindDefinition } from '@keelson/core';
+import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
+import { checkNonNegative, type Errors, sameJson } from '../../validation/checks.ts';
+import { checkDaemonSet, checkDaemonSetStatus } from '../../workload/validate-daemon-set.ts';
+import { daemonSetColumns } from '../../workload/workload-columns.ts';
+import { daemonSetConversion, dropGenerationAnnotation } from './daemon-set-conversion.ts';
+import { DaemonSetSchema, type DaemonSet as DaemonSetType } from './schema/index.ts';
+import { defaultFromTemplate } from './template-defaults.ts';
+
+/** The older form of apps/v1 DaemonSet: selector optional and changeable, pods replaced only when deleted. Stored as its twin. */
+export const ExtensionsV1beta1DaemonSet: KindDefinition<DaemonSetType> = defineKind({
+  group: 'extensions',
+  version: 'v1beta1',
+  kind: 'DaemonSet',
+  names: { shortNames: ['ds'], categories: ['all'] },
+  schema: DaemonSetSchema,
+  storage: daemonSetConversion,
+  strategy: {
+    generation: 'spec',
+    defaultPropagation: 'Orphan',
+    statusSubresource: true,
+    default: defaultDaemonSet,
+    prepareForCreate(daemonSet) {
+      daemonSet.spec.templateGeneration = 1;
+    },
+    prepareForUpdate(daemonSet, old) {
+      const before = old.spec.templateGeneration ?? 0;
+      const changed = !sameJson(daemonSet.spec.template, old.spec.template);
+      daemonSet.spec.templateGeneration = changed ? before + 1 : before;
+    },
+    validate({ spec }) {
+      const errors: Errors = [];
+      checkDaemonSet(spec, errors);
+      checkNonNegative(spec.templateGeneration, 'spec.templateGeneration', errors);
+      return errors;
+    },
+    validateStatusUpdate({ status }, old) {
+      const errors: Errors = [];
+      checkDaemonSetStatus(status, old.status, errors);
+      return errors;
+    },
+  },
+  subresources: [{ type: 'status', name: 'status' }],
+  columns: daemonSetColumns,
+});
+export type ExtensionsV1beta1DaemonSet = DaemonSetType;
+
+function defaultDaemonSet(daemonSet: DaemonSetType): void {
+  const { spec } = daemonSet;
+  defaultFromTemplate(daemonSet);
+  dropGenerationAnnotation(daemonSet);
+  spec.updateStrategy ??= {};
+  spec.updateStrategy.type ||= 'OnDelete';
+  if (spec.updateStrategy.type === 'RollingUpdate') {
+    spec.updateStrategy.rollingUpdate ??= {};
+    spec.updateStrategy.rollingUpdate.maxUnavailable ??= 1;
+  }
+  spec.revisionHistoryLimit ??= 10;
+  defaultPodSpec(spec.template.spec);
+}

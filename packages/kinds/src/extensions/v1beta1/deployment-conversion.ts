@@ -1,0 +1,36 @@
+import type { StorageConversion } from '@keelson/core';
+import { Deployment as StoredKind } from '../../apps/v1/deployment.ts';
+import type { Deployment as StoredDeployment } from '../../apps/v1/schema/index.ts';
+import { integerAnnotation, rollbackToAnnotation, withAnnotation, withoutAnnotation } from '../../workload/server-annotations.ts';
+import type { Deployment } from './schema/index.ts';
+
+/**
+ * Deployments are stored as apps/v1. What only this version has, `spec.rollbackTo`, is an annotation there. An annotation that
+ * is no whole number stays an annotation.
+ */
+export const deploymentConversion: StorageConversion<Deployment> = {
+  kind: StoredKind,
+  toStorage(deployment) {
+    const { rollbackTo, ...spec } = deployment.spec;
+    const stored = { ...deployment, apiVersion: StoredKind.apiVersion, kind: StoredKind.kind, spec };
+    return rollbackTo ? withAnnotation(stored, rollbackToAnnotation, String(rollbackTo.revision ?? 0)) : stored;
+  },
+  fromStorage(object) {
+    const stored = object as StoredDeployment;
+    const revision = integerAnnotation(stored, rollbackToAnnotation);
+    const shown = { ...stored, apiVersion: 'extensions/v1beta1', kind: 'Deployment' };
+    if (revision === undefined) return shown;
+    const rollbackTo = revision === 0 ? {} : { revision };
+    return { ...withoutAnnotation(shown, rollbackToAnnotation), spec: { ...shown.spec, rollbackTo } };
+  },
+  isRelabel: (json) => !json.includes(rollbackToAnnotation),
+};
+
+/** In this version the wish to roll back is a field; its annotation means nothing, and revision 0 is written as absent. */
+export function dropRollbackAnnotation(deployment: Deployment): void {
+  const annotations = deployment.metadata?.annotations;
+  if (deployment.metadata && annotations && Object.hasOwn(annotations, rollbackToAnnotation)) {
+    deployment.metadata = withoutAnnotation(deployment, rollbackToAnnotation).metadata;
+  }
+  if (deployment.spec.rollbackTo?.revision === 0) delete deployment.spec.rollbackTo.revision;
+}

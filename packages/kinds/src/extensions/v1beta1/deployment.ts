@@ -1,0 +1,62 @@
+import { defineKind, type KindDefinition } from '@keelson/core';
+import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
+import { checkNonNegative, type Errors } from '../../validation/checks.ts';
+import { restoreLabels } from '../../workload/restore-labels.ts';
+import { extensionsScale } from '../../workload/scale.ts';
+import { checkDeployment, checkDeploymentStatus } from '../../workload/validate-deployment.ts';
+import { deploymentColumns } from '../../workload/workload-columns.ts';
+import { deploymentConversion, dropRollbackAnnotation } from './deployment-conversion.ts';
+import { rollbackSubresource } from './rollback.ts';
+import { DeploymentSchema, type Deployment as DeploymentType } from './schema/index.ts';
+import { defaultFromTemplate } from './template-defaults.ts';
+
+/** Greatest 32-bit number: practically never and practically all. */
+const unlimited = 2147483647;
+
+/** The older form of apps/v1 Deployment: selector optional and changeable, rollback as a request. Stored as its twin. */
+export const ExtensionsV1beta1Deployment: KindDefinition<DeploymentType> = defineKind({
+  group: 'extensions',
+  version: 'v1beta1',
+  kind: 'Deployment',
+  names: { shortNames: ['deploy'], categories: ['all'] },
+  schema: DeploymentSchema,
+  storage: deploymentConversion,
+  strategy: {
+    generation: 'spec-and-annotations',
+    defaultPropagation: 'Orphan',
+    statusSubresource: true,
+    default: defaultDeployment,
+    prepareForStatusUpdate: restoreLabels,
+    validate({ spec }) {
+      const errors: Errors = [];
+      checkDeployment(spec, errors);
+      checkNonNegative(spec.rollbackTo?.revision, 'spec.rollbackTo.revision', errors);
+      return errors;
+    },
+    validateStatusUpdate({ status }, old) {
+      const errors: Errors = [];
+      checkDeploymentStatus(status, old.status, errors);
+      return errors;
+    },
+  },
+  subresources: [rollbackSubresource, extensionsScale, { type: 'status', name: 'status' }],
+  columns: deploymentColumns,
+});
+export type ExtensionsV1beta1Deployment = DeploymentType;
+
+function defaultDeployment(deployment: DeploymentType): void {
+  const { spec } = deployment;
+  defaultFromTemplate(deployment);
+  dropRollbackAnnotation(deployment);
+  spec.replicas ??= 1;
+  spec.strategy ??= {};
+  spec.strategy.type ||= 'RollingUpdate';
+  if (spec.strategy.type === 'RollingUpdate') {
+    spec.strategy.rollingUpdate ??= {};
+    spec.strategy.rollingUpdate.maxUnavailable ??= 1;
+    spec.strategy.rollingUpdate.maxSurge ??= 1;
+  }
+  spec.revisionHistoryLimit ??= unlimited;
+  spec.progressDeadlineSeconds ??= unlimited;
+  defaultPodSpec(spec.template.spec);
+}

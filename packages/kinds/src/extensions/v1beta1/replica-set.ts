@@ -1,0 +1,48 @@
+import { defineKind, type KindDefinition } from '@keelson/core';
+import { ReplicaSet as StoredKind } from '../../apps/v1/replica-set.ts';
+import type { ReplicaSet as StoredReplicaSet } from '../../apps/v1/schema/index.ts';
+import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
+import type { Errors } from '../../validation/checks.ts';
+import { extensionsScale } from '../../workload/scale.ts';
+import { checkReplicaSet, checkReplicaSetStatus } from '../../workload/validate-replica-set.ts';
+import { replicaSetColumns } from '../../workload/workload-columns.ts';
+import { ReplicaSetSchema, type ReplicaSet as ReplicaSetType } from './schema/index.ts';
+import { defaultFromTemplate } from './template-defaults.ts';
+
+/** The older form of apps/v1 ReplicaSet: selector optional and changeable. Stored as its twin, which has the same fields. */
+export const ExtensionsV1beta1ReplicaSet: KindDefinition<ReplicaSetType> = defineKind({
+  group: 'extensions',
+  version: 'v1beta1',
+  kind: 'ReplicaSet',
+  names: { shortNames: ['rs'], categories: ['all'] },
+  schema: ReplicaSetSchema,
+  storage: {
+    kind: StoredKind,
+    toStorage: (replicaSet) => ({ ...replicaSet, apiVersion: StoredKind.apiVersion, kind: StoredKind.kind }),
+    fromStorage: (stored) => ({ ...(stored as StoredReplicaSet), apiVersion: 'extensions/v1beta1', kind: 'ReplicaSet' }),
+    isRelabel: () => true,
+  },
+  strategy: {
+    generation: 'spec',
+    defaultPropagation: 'Orphan',
+    statusSubresource: true,
+    default(replicaSet) {
+      defaultFromTemplate(replicaSet);
+      replicaSet.spec.replicas ??= 1;
+      defaultPodSpec(replicaSet.spec.template.spec);
+    },
+    validate({ spec }) {
+      const errors: Errors = [];
+      checkReplicaSet(spec, errors);
+      return errors;
+    },
+    validateStatusUpdate({ status }) {
+      const errors: Errors = [];
+      checkReplicaSetStatus(status, errors);
+      return errors;
+    },
+  },
+  subresources: [extensionsScale, { type: 'status', name: 'status' }],
+  columns: replicaSetColumns,
+});
+export type ExtensionsV1beta1ReplicaSet = ReplicaSetType;

@@ -1,0 +1,40 @@
+import { fieldError, type SubresourceCall, type SubresourceDefinition, statusErrors } from '@keelson/core';
+import { type Deployment, type DeploymentRollback, DeploymentRollbackSchema } from './schema/index.ts';
+
+const bodyKind = { group: 'extensions', version: 'v1beta1', kind: 'DeploymentRollback' } as const;
+
+/**
+ * Notes on a deployment that it shall go back to an earlier revision; a controller does it (api-conventions 10.3). Answers with
+ * the request itself, which every old client can decode (0.1 row 2).
+ */
+export const rollbackSubresource: SubresourceDefinition = {
+  type: 'action',
+  name: 'rollback',
+  bodyKind,
+  schema: DeploymentRollbackSchema,
+  async run({ parent, body, dryRun }: SubresourceCall<Deployment, DeploymentRollback>) {
+    const revision = body.rollbackTo?.revision ?? 0;
+    const errors = [
+      ...(body.name ? [] : [fieldError.required('name', 'name is missing')]),
+      ...(revision < 0 ? [fieldError.invalid('rollbackTo.revision', revision, 'must be greater than or equal to 0')] : []),
+    ];
+    if (errors.length > 0) throw statusErrors.invalid(bodyKind, body.name, errors);
+    if (body.name !== parent.name) {
+      throw statusErrors.badRequest(
+        `the name of the deployment (${body.name}) does not match the name on the URL (${parent.name})`,
+      );
+    }
+    await parent.update(
+      (deployment) => {
+        const updated = body.updatedAnnotations ?? {};
+        deployment.metadata ??= {};
+        if (Object.keys(updated).length > 0) {
+          deployment.metadata.annotations = { ...deployment.metadata.annotations, ...updated };
+        }
+        deployment.spec.rollbackTo = revision === 0 ? {} : { revision };
+      },
+      { as: 'spec', dryRun },
+    );
+    return { code: 201, object: { ...body, kind: bodyKind.kind, apiVersion: 'extensions/v1beta1' } };
+  },
+};

@@ -1,0 +1,22 @@
+import { BlockList, isIPv4 } from 'node:net';
+import { fieldError } from '@keelson/core';
+import type { Errors } from './checks.ts';
+
+function listOf(...ranges: [address: string, bits: number][]): BlockList {
+  const list = new BlockList();
+  for (const [address, bits] of ranges) list.addSubnet(address, bits, isIPv4(address) ? 'ipv4' : 'ipv6');
+  return list;
+}
+
+const reserved: readonly (readonly [BlockList, string])[] = [
+  [listOf(['0.0.0.0', 32], ['::', 128]), 'may not be unspecified (0.0.0.0 or ::)'],
+  [listOf(['127.0.0.0', 8], ['::1', 128]), 'may not be in the loopback range (127.0.0.0/8, ::1/128)'],
+  [listOf(['169.254.0.0', 16], ['fe80::', 10]), 'may not be in the link-local range (169.254.0.0/16,fe80::/10)'],
+  [listOf(['224.0.0.0', 24], ['ff02::', 16]), 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'],
+];
+
+/** Refuses addresses that mean something else on every machine; `ip` is known to be an address. */
+export function checkPublicAddress(ip: string, path: string, errors: Errors): void {
+  const family = isIPv4(ip) ? 'ipv4' : 'ipv6';
+  for (const [list, detail] of reserved) if (list.check(ip, family)) errors.push(fieldError.invalid(path, ip, detail));
+}

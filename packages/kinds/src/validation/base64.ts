@@ -1,0 +1,6 @@
+/** Bytes that base64 text stands for. */
+export function base64Bytes(text: string): number {
+  let length = text.length;
+  while (length > 0 && text.charCodeAt(length - 1) === 61) length--;
+  return Math.floor((length * 3) / 4);
+}

@@ -1,0 +1,119 @@
+import { isIP, isIPv4 } from 'node:net';
+import { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors, type FieldError, fieldError } from '@keelson/core';
+
+/** Rules for names inside an object; the object's own name is checked by the registry. */
+const nameRules = {
+  dns1035Label: dns1035LabelErrors,
+  dns1123Label: dns1123LabelErrors,
+  dns1123Subdomain: dns1123SubdomainErrors,
+} as const;
+export type InnerNameRule = keyof typeof nameRules;
+
+/** Where checks of one object collect what they refuse. Collecting spares an array per nested message. */
+export type Errors = FieldError[];
+
+/** Refuses negative numbers; absent is fine. */
+export function checkNonNegative(value: number | undefined, path: string, errors: Errors): void {
+  if (value !== undefined && value < 0) errors.push(fieldError.invalid(path, value, 'must be greater than or equal to 0'));
+}
+
+/** Refuses zero and negative numbers; absent is fine. */
+export function checkPositive(value: number | undefined, path: string, errors: Errors): void {
+  if (value !== undefined && value <= 0) errors.push(fieldError.invalid(path, value, 'must be greater than 0'));
+}
+
+/** Refuses numbers outside the inclusive range; absent is fine. */
+export function checkRange(value: number | undefined, min: number, max: number, path: string, errors: Errors): void {
+  if (value !== undefined && (value < min || value > max)) {
+    errors.push(fieldError.invalid(path, value, `must be between ${min} and ${max}, inclusive`));
+  }
+}
+
+/** Refuses absent and empty text; true when there is text to look at. */
+export function checkText(value: string | undefined, path: string, errors: Errors): value is string {
+  if (value) return true;
+  errors.push(fieldError.required(path));
+  return false;
+}
+
+/** Refuses words outside a closed set; absent and empty are fine. */
+export function checkOneOf(value: string | undefined, supported: readonly string[], path: string, errors: Errors): void {
+  if (value && !supported.includes(value)) errors.push(fieldError.notSupported(path, value, supported));
+}
+
+/** Refuses absent words and words outside a closed set. */
+export function checkRequiredOneOf(value: string | undefined, supported: readonly string[], path: string, errors: Errors): void {
+  if (checkText(value, path, errors)) checkOneOf(value, supported, path, errors);
+}
+
+/** Applies a name rule to a text that must be there. */
+export function checkRequiredName(value: string | undefined, rule: InnerNameRule, path: string, errors: Errors): value is string {
+  if (!checkText(value, path, errors)) return false;
+  checkName(value, rule, path, errors);
+  return true;
+}
+
+/** Applies a name rule; absent and empty are fine. */
+export function checkName(value: string | undefined, rule: InnerNameRule, path: string, errors: Errors): void {
+  if (!value) return;
+  for (const detail of nameRules[rule](value)) errors.push(fieldError.invalid(path, value, detail));
+}
+
+/** Pushes one `Invalid value` per detail, the form in which name rules answer. */
+export function pushInvalid(details: readonly string[], value: unknown, path: string, errors: Errors): void {
+  for (const detail of details) errors.push(fieldError.invalid(path, value, detail));
+}
+
+/** Refuses a value that was seen before; remembers it. */
+export function checkUnique(value: string, seen: Set<string>, path: string, errors: Errors): void {
+  if (seen.has(value)) errors.push(fieldError.duplicate(path, value));
+  else seen.add(value);
+}
+
+/** Refuses a changed value; the two are compared as JSON. */
+export function checkUnchanged(value: unknown, old: unknown, path: string, errors: Errors): void {
+  if (!sameJson(value, old)) errors.push(fieldError.invalid(path, value ?? null, 'field is immutable'));
+}
+
+/** Refuses anything but an IPv4 or IPv6 address. */
+export function checkIp(value: string, path: string, errors: Errors): boolean {
+  if (isIP(value) !== 0 && !value.includes('%')) return true;
+  errors.push(fieldError.invalid(path, value, 'must be a valid IP address, e.g. 10.9.8.7 or 2001:db8::ffff'));
+  return false;
+}
+
+/** Refuses anything but `address/prefix length`. */
+export function checkCidr(value: string, path: string, errors: Errors): void {
+  const slash = value.indexOf('/');
+  const address = value.slice(0, slash);
+  const bits = value.slice(slash + 1);
+  const maximum = isIPv4(address) ? 32 : 128;
+  if (slash > 0 && isIP(address) !== 0 && /^(0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= maximum) return;
+  errors.push(fieldError.invalid(path, value, 'must be a valid CIDR value, e.g. 10.9.8.0/24 or 2001:db8::/64'));
+}
+
+/**
+ * Equality of JSON values: member order does not matter, and an absent member equals `undefined`, null or an empty list,
+ * because writers of the wire form leave those out. An empty object is something: `emptyDir: {}` is a volume.
+ */
+export function sameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (isBlank(a) || isBlank(b)) return isBlank(a) && isBlank(b);
+  if (typeof a !== 'object' || typeof b !== 'object') return false;
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => sameJson(item, b[i]));
+  }
+  const left = a as Record<string, unknown>;
+  const right = b as Record<string, unknown>;
+  for (const key in left) if (!sameJson(left[key], own(right, key))) return false;
+  for (const key in right) if (!Object.hasOwn(left, key) && !isBlank(right[key])) return false;
+  return true;
+}
+
+function own(object: Record<string, unknown>, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+}

@@ -1,0 +1,26 @@
+import { configMapKeyErrors, fieldError } from '@keelson/core';
+import { type Errors, pushInvalid, sameJson } from './checks.ts';
+
+/** Bytes that all values of a ConfigMap or Secret may take together. */
+export const maxDataBytes = 1024 * 1024;
+
+/** Keys of a map of data: they become file names. */
+export function checkDataKeys(data: Record<string, unknown> | undefined, path: string, errors: Errors): void {
+  for (const key of Object.keys(data ?? {})) pushInvalid(configMapKeyErrors(key), key, `${path}[${key}]`, errors);
+}
+
+interface Data {
+  immutable?: boolean;
+  data?: Record<string, string>;
+  binaryData?: Record<string, string>;
+}
+
+/** What was declared immutable stays so, and so does its data. */
+export function checkImmutableData(object: Data, old: Data, errors: Errors): void {
+  if (!old.immutable) return;
+  const detail = 'field is immutable when `immutable` is set';
+  if (!object.immutable) errors.push(fieldError.forbidden('immutable', detail));
+  for (const field of ['data', 'binaryData'] as const) {
+    if (!sameJson(object[field] ?? {}, old[field] ?? {})) errors.push(fieldError.forbidden(field, detail));
+  }
+}

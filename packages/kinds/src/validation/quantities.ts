@@ -1,0 +1,25 @@
+import { compareQuantities, QuantityError, quantityMilliValue } from '@keelson/core';
+
+/** Order of two amounts; `undefined` when one of them is no quantity, which the decoder has refused already. */
+export function compareAmounts(a: string, b: string): number | undefined {
+  return unlessMalformed(() => compareQuantities(a, b));
+}
+
+/** True for amounts that are refused as negative. */
+export function isNegativeAmount(amount: string): boolean {
+  return (compareAmounts(amount, '0') ?? 0) < 0;
+}
+
+/** True for amounts without a fraction. */
+export function isWholeQuantity(amount: string): boolean {
+  return unlessMalformed(() => quantityMilliValue(amount) % 1000n === 0n) ?? true;
+}
+
+function unlessMalformed<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof QuantityError) return undefined;
+    throw error;
+  }
+}

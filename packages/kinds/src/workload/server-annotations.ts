@@ -1,0 +1,32 @@
+import type { KubeObject, ObjectMeta } from '@keelson/core';
+
+/** Where a stored DaemonSet keeps what extensions/v1beta1 calls `spec.templateGeneration`. */
+export const templateGenerationAnnotation = 'deprecated.daemonset.template.generation';
+/** Where a stored Deployment keeps what extensions/v1beta1 calls `spec.rollbackTo.revision`. */
+export const rollbackToAnnotation = 'deprecated.deployment.rollback.rollbackTo';
+
+const canonicalInteger = /^(?:0|-?[1-9]\d{0,15})$/;
+
+/** The whole number in an annotation; anything but its canonical text is none, so that it survives conversions as it is. */
+export function integerAnnotation(object: KubeObject, name: string): number | undefined {
+  const annotations = object.metadata?.annotations;
+  const text = annotations && Object.hasOwn(annotations, name) ? annotations[name] : undefined;
+  if (text === undefined || !canonicalInteger.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : undefined;
+}
+
+/** A copy of the object (metadata and annotations only) with the annotation set. */
+export function withAnnotation<T extends KubeObject>(object: T, name: string, value: string): T {
+  return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata?.annotations, [name]: value } } };
+}
+
+/** A copy of the object (metadata and annotations only) without the annotation; the map goes when nothing is left. */
+export function withoutAnnotation<T extends KubeObject>(object: T, name: string): T & { metadata: ObjectMeta } {
+  const metadata = { ...object.metadata };
+  const annotations = { ...metadata.annotations };
+  delete annotations[name];
+  if (Object.keys(annotations).length > 0) metadata.annotations = annotations;
+  else delete metadata.annotations;
+  return { ...object, metadata };
+}

@@ -1,0 +1,23 @@
+import { fieldError } from '@keelson/core';
+import { checkNonNegative, type Errors } from '../validation/checks.ts';
+
+/** Refuses negative counts in a status. */
+export function checkCounts<K extends string>(
+  status: { readonly [P in K]?: number },
+  fields: readonly K[],
+  errors: Errors,
+): void {
+  for (const field of fields) checkNonNegative(status[field], `status.${field}`, errors);
+}
+
+/** Refuses a part that is greater than its whole. */
+export function checkNotAbove<P extends string, W extends string>(
+  status: { readonly [F in P | W]?: number },
+  part: P,
+  whole: W,
+  errors: Errors,
+): void {
+  const value: number = status[part] ?? 0;
+  if (value > (status[whole] ?? 0))
+    errors.push(fieldError.invalid(`status.${part}`, value, `cannot be greater than status.${whole}`));
+}

@@ -1,0 +1,31 @@
+import { checkNonNegative, type Errors } from '../validation/checks.ts';
+import { checkCounts, checkNotAbove } from './status-counts.ts';
+import { checkWorkload, type WorkloadSpec } from './validate-workload.ts';
+
+interface ReplicaSetSpec extends WorkloadSpec {
+  readonly replicas?: number;
+}
+
+/** A replica set's own fields, the same in every version. */
+export function checkReplicaSet(spec: ReplicaSetSpec, errors: Errors): void {
+  checkNonNegative(spec.replicas, 'spec.replicas', errors);
+  checkWorkload(spec, 'replicaset', errors);
+}
+
+interface ReplicaSetStatus {
+  readonly observedGeneration?: number;
+  readonly replicas?: number;
+  readonly fullyLabeledReplicas?: number;
+  readonly readyReplicas?: number;
+  readonly availableReplicas?: number;
+}
+
+/** Counts that agree with each other. */
+export function checkReplicaSetStatus(status: ReplicaSetStatus | undefined, errors: Errors): void {
+  if (!status) return;
+  checkCounts(status, ['observedGeneration', 'replicas', 'fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'], errors);
+  checkNotAbove(status, 'fullyLabeledReplicas', 'replicas', errors);
+  checkNotAbove(status, 'readyReplicas', 'replicas', errors);
+  checkNotAbove(status, 'availableReplicas', 'replicas', errors);
+  checkNotAbove(status, 'availableReplicas', 'readyReplicas', errors);
+}

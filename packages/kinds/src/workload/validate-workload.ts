@@ -1,0 +1,43 @@
+import { fieldError, type LabelSelectorSpec, labelSelectorErrors, labelSelectorOf } from '@keelson/core';
+import { checkPodTemplate } from '../core/v1/pod/validate-pod-spec.ts';
+import type { PodTemplateSpec } from '../core/v1/schema/index.ts';
+import { checkNonNegative, type Errors } from '../validation/checks.ts';
+import { isEmptySelector } from '../validation/labels.ts';
+
+/** What every workload has: a selector that fits its own template, and pods that are kept running. */
+export interface WorkloadSpec {
+  readonly selector?: LabelSelectorSpec;
+  readonly template: PodTemplateSpec;
+  readonly minReadySeconds?: number;
+}
+
+/** Selector and template of a workload; `kind` is the lower-case kind, as messages name it. */
+export function checkWorkload(spec: WorkloadSpec, kind: string, errors: Errors): void {
+  checkNonNegative(spec.minReadySeconds, 'spec.minReadySeconds', errors);
+  checkSelector(spec, kind, errors);
+  checkPodTemplate(spec.template, 'spec.template', errors);
+  const { restartPolicy, activeDeadlineSeconds } = spec.template.spec;
+  if (restartPolicy !== 'Always') {
+    errors.push(fieldError.notSupported('spec.template.spec.restartPolicy', restartPolicy ?? '', ['Always']));
+  }
+  if (activeDeadlineSeconds !== undefined) {
+    errors.push(fieldError.forbidden('spec.template.spec.activeDeadlineSeconds', `must not be set in the template of a ${kind}`));
+  }
+}
+
+function checkSelector(spec: WorkloadSpec, kind: string, errors: Errors): void {
+  const { selector } = spec;
+  if (!selector) {
+    errors.push(fieldError.required('spec.selector'));
+    return;
+  }
+  const problems = labelSelectorErrors(selector, 'spec.selector');
+  errors.push(...problems);
+  if (isEmptySelector(selector)) {
+    errors.push(fieldError.invalid('spec.selector', selector, `empty selector is invalid for ${kind}`));
+  }
+  const labels = spec.template.metadata?.labels ?? {};
+  if (problems.length === 0 && !labelSelectorOf(selector).matches(labels)) {
+    errors.push(fieldError.invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'));
+  }
+}
