@@ -1,1 +1,14 @@
-export {};
+export { Random } from './random.ts';
+export { type FrozenStore, frozenStore } from './store/frozen-store.ts';
+export {
+  missingRequirements,
+  type OpenedStore,
+  type StoreCase,
+  type StoreCaseContext,
+  type StoreHarness,
+  type StoreRequirement,
+} from './store/harness.ts';
+export { type PlainChange, type PlainEntry, StoreModel } from './store/model.ts';
+export { registerStoreConformance, type TestContext, type TestFunction } from './store/register-store-conformance.ts';
+export { type RunOptions, runStoreCase } from './store/run-store-case.ts';
+export { storeCases } from './store/store-cases.ts';

@@ -1,0 +1,5 @@
+import { registerStoreConformance } from '@keelson/conformance';
+import test from 'ava';
+import { memoryHarness } from './support/memory-harness.ts';
+
+registerStoreConformance(test, memoryHarness('memory'));

@@ -1,0 +1,11 @@
+import { frozenStore, registerStoreConformance } from '@keelson/conformance';
+import test from 'ava';
+import { memoryHarness } from './support/memory-harness.ts';
+
+registerStoreConformance(
+  test,
+  memoryHarness('frozen memory', (memory) => {
+    const { store, verify } = frozenStore(memory);
+    return { store, check: verify };
+  }),
+);

@@ -1,0 +1,35 @@
+import type { OpenedStore, StoreHarness } from '@keelson/conformance';
+import { FakeClock, type Store } from '@keelson/core';
+import { MemoryStore } from '../../src/index.ts';
+
+export interface OpenedMemory extends OpenedStore {
+  readonly clock: FakeClock;
+}
+
+/** A harness over memory; `wrap` may put something around the store, `check` runs when it is done with. */
+export function memoryHarness(
+  name: string,
+  wrap: (store: MemoryStore) => { readonly store: Store; readonly check?: () => void } = (store) => ({ store }),
+): StoreHarness<OpenedMemory> {
+  return {
+    name,
+    capabilities: new MemoryStore().capabilities,
+    async open() {
+      const clock = new FakeClock();
+      const memory = new MemoryStore({ clock });
+      const { store, check } = wrap(memory);
+      await store.ready();
+      return {
+        store,
+        clock,
+        async dispose() {
+          await memory.close();
+          check?.();
+        },
+      };
+    },
+    async advance(opened, ms) {
+      opened.clock.advance(ms);
+    },
+  };
+}
