@@ -24,10 +24,14 @@ const compiled = new WeakMap<SchemaNode, NodeDecoder>();
 /** Decodes a static default once, so that a wrong one shows when the kind is first used and not on some request. */
 function checkDefault(name: string, field: AnyField, decode: NodeDecoder): unknown {
   const context = new DecodeContext();
-  const value = decode(field.default, context, name);
-  const [error] = context.errors;
-  if (error) throw new Error(`the default of field ${name} breaks its own schema: ${error.message}`);
-  return value;
+  try {
+    const value = decode(field.default, context, name);
+    const [error] = context.errors;
+    if (!error) return value;
+    throw new Error(error.message);
+  } catch (cause) {
+    throw new Error(`the default of field ${name} breaks its own schema`, { cause });
+  }
 }
 
 /** What fills in for an absent field, or undefined for fields that just stay away. */

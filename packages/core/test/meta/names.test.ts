@@ -1,0 +1,73 @@
+import test from 'ava';
+import { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors } from '../../src/meta/dns-names.ts';
+import { configMapKeyErrors, envVarNameErrors, portNameErrors } from '../../src/meta/key-names.ts';
+import { labelKeyErrors, labelValueErrors, nameErrors, namePrefixErrors, qualifiedNameErrors } from '../../src/meta/names.ts';
+
+type Rule = (text: string) => string[];
+
+const rules: readonly [string, Rule, readonly string[], readonly string[]][] = [
+  [
+    'DNS-1123 label',
+    dns1123LabelErrors,
+    ['a', '0', 'a-b', 'a--b', 'a'.repeat(63)],
+    ['', '-a', 'a-', 'A', 'a.b', 'a_b', 'ä', 'a\n', 'a'.repeat(64)],
+  ],
+  [
+    'DNS-1123 subdomain',
+    dns1123SubdomainErrors,
+    ['a', '0.a', 'a-b.c', `${'a'.repeat(100)}.b`, 'a'.repeat(253)],
+    ['', '.', 'a.', '.a', 'a..b', 'a-.b', 'A.b', 'a b', 'a/b', 'a'.repeat(254), 'a.b\n'],
+  ],
+  ['DNS-1035 label', dns1035LabelErrors, ['a', 'a-0', 'a'.repeat(63)], ['', '0a', '-a', 'a-', 'A', 'a.b', 'a'.repeat(64)]],
+  [
+    'qualified name',
+    qualifiedNameErrors,
+    ['a', 'A_b.c-d', 'example.com/A', '0', `${'a'.repeat(253)}/${'b'.repeat(63)}`],
+    ['', '/', 'a/', '/a', 'a/b/c', 'Example.com/a', '-a', 'a-', 'a b', '__proto__', 'a'.repeat(64), `${'a'.repeat(254)}/b`],
+  ],
+  ['label key', labelKeyErrors, ['app', 'constructor'], ['a=b']],
+  ['label value', labelValueErrors, ['', 'a', 'A_b.c-d', 'a'.repeat(63)], ['-a', 'a-', 'a/b', ' ', 'a'.repeat(64)]],
+  ['port name', portNameErrors, ['http', 'a-1', '8a', 'a'.repeat(15)], ['', '80', 'A', '-a', 'a-', 'a--b', 'a'.repeat(16)]],
+  ['ConfigMap key', configMapKeyErrors, ['a', '.a', 'A_b-c.d', 'a..b'], ['', '.', '..', '..a', 'a/b', 'a b', 'a'.repeat(254)]],
+  ['environment variable', envVarNameErrors, ['A', '_a', 'a.b-c'], ['', '1a', 'a=b', '..', '..a']],
+];
+
+for (const [title, rule, good, bad] of rules) {
+  test(`rule: ${title}`, (t) => {
+    for (const text of good) t.deepEqual(rule(text), [], text);
+    for (const text of bad) t.true(rule(text).length > 0, JSON.stringify(text));
+  });
+}
+
+test('details name the rule and its regular expression', (t) => {
+  t.regex(
+    dns1123SubdomainErrors('A')[0] ?? '',
+    /a lowercase RFC 1123 subdomain .*regex used for validation is '\[a-z0-9\]\(\[-a-z0-9\]\*\[a-z0-9\]\)\?\(\\\./,
+  );
+  t.deepEqual(dns1123LabelErrors('a'.repeat(64)), ['must be no more than 63 characters']);
+  t.is(qualifiedNameErrors('A.B/c').length, 1);
+  t.regex(qualifiedNameErrors('A.B/c')[0] ?? '', /^prefix part /);
+});
+
+test('no object name breaks a path, whatever its rule', (t) => {
+  for (const name of ['.', '..', 'a/b', 'a%2Fb']) t.true(nameErrors('pathSegment', name).length > 0, name);
+  t.deepEqual(nameErrors('pathSegment', 'system:node:A_b'), []);
+  t.true(nameErrors('pathSegment', 'a'.repeat(254)).length > 0);
+});
+
+test('prefixes of names may end with a dash', (t) => {
+  t.deepEqual(namePrefixErrors('dns1123Subdomain', 'web-'), []);
+  t.deepEqual(namePrefixErrors('dns1035Label', 'web-'), []);
+  t.true(namePrefixErrors('dns1123Subdomain', '-').length > 0);
+  t.true(namePrefixErrors('dns1123Subdomain', 'Web-').length > 0);
+});
+
+test('megabytes of hostile text are checked in linear time', (t) => {
+  const texts = [`${'a'.repeat(3_000_000)}!`, 'a.'.repeat(1_500_000), `${'-'.repeat(3_000_000)}`, `${'a-'.repeat(1_500_000)}/`];
+  const started = process.hrtime.bigint();
+  for (const text of texts) {
+    for (const [, rule] of rules) rule(text);
+  }
+  // Quadratic checks would take hours; the bound only has to tell them apart on a busy machine.
+  t.true(process.hrtime.bigint() - started < 20_000_000_000n);
+});
