@@ -5,19 +5,28 @@ import { canonicalQuantity } from '../meta/quantity.ts';
 import { formatInstant, formatMicroInstant, type Instant, isZeroInstant, parseInstant } from '../meta/time.ts';
 import { DecodeTypeError, type NodeDecoder } from './decode-context.ts';
 
-/** Decoder of instants: any RFC 3339 text comes out in UTC; the instant Go servers take for "not set" as null. */
-function instantDecoder(format: (instant: Instant) => string): NodeDecoder {
+/**
+ * Decoder of instants: any RFC 3339 text comes out in UTC; the instant Go servers take for "not set" as null.
+ * `canonicalForm` recognises, among valid instants, those that are written as they come out: nearly all of them.
+ */
+function instantDecoder(canonicalForm: (text: string) => boolean, format: (instant: Instant) => string): NodeDecoder {
   return (input, context, key) => {
     if (typeof input !== 'string') throw context.typeError(key, 'string (RFC 3339 time)', input);
     const instant = parseInstant(input);
-    if (instant) return isZeroInstant(instant) ? null : format(instant);
+    if (instant) {
+      if (isZeroInstant(instant)) return null;
+      return canonicalForm(input) ? input : format(instant);
+    }
     context.report(fieldError.invalid(context.path(key), input, 'must be an RFC 3339 time, e.g. 2006-01-02T15:04:05Z'));
     return input;
   };
 }
 
-export const decodeTime: NodeDecoder = instantDecoder(formatInstant);
-export const decodeMicroTime: NodeDecoder = instantDecoder(formatMicroInstant);
+export const decodeTime: NodeDecoder = instantDecoder((text) => text.length === 20 && text.endsWith('Z'), formatInstant);
+export const decodeMicroTime: NodeDecoder = instantDecoder(
+  (text) => text.length === 27 && text.endsWith('Z') && text[19] === '.',
+  formatMicroInstant,
+);
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -163,7 +163,7 @@ test('field selectors match as on the reference server', (t) => {
     ['a=x\\,y,b=\\=', '0010'],
     ['a=x\\,y,b!=\\=', '0000'],
     ['=', '1111'],
-    [' a=b', '1000'.replace('1', '0')],
+    [' a=b', '0000'],
   ];
   for (const [text, expected] of cases) t.is(fieldHits(parseFieldSelector(text)), expected, text);
 });
