@@ -1,1 +1,16 @@
-export {};
+export { createHttpApi, type HttpApi } from './create-http-api.ts';
+export type { KoaApplication, KoaState } from './endpoints/koa-application.ts';
+export type { Exchange } from './exchange.ts';
+export {
+  type Authenticate,
+  type Authorization,
+  type Authorize,
+  anonymousUser,
+  defaultLimits,
+  type HealthCheck,
+  type HttpApiOptions,
+  type HttpLimits,
+  mastersOnly,
+  serverOptions,
+  type VersionInfo,
+} from './options.ts';

@@ -1,0 +1,177 @@
+import { Readable } from 'node:stream';
+import { pipeline as pipe } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import type { Clock, ListBody } from '@keelson/core';
+import { ClientGone } from '../body/read-body.ts';
+import type { Exchange } from '../exchange.ts';
+import type { HttpLimits } from '../options.ts';
+import { acceptsGzip, answerHeaders, sendBytes, sendHead, sendWhole } from './send.ts';
+
+/** Bodies up to this size are sent as one buffer. */
+const joinBytes = 64 * 1024;
+/** Bytes handed to the socket in one corked group. */
+const groupBytes = 256 * 1024;
+/** Longest uninterrupted work on one list. */
+const sliceMs = 2;
+/** Items made between two looks at the clock. */
+const stride = 32;
+
+export interface ListSendOptions {
+  readonly clock: Clock;
+  readonly limits: HttpLimits;
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Resolves at the next drain, rejects when the client goes away first. */
+function drained(exchange: Exchange): Promise<void> {
+  const { response } = exchange;
+  return new Promise((resolve, reject) => {
+    const onDrain = () => {
+      response.off('close', onClose);
+      resolve();
+    };
+    const onClose = () => {
+      response.off('drain', onDrain);
+      reject(new ClientGone());
+    };
+    if (response.destroyed) onClose();
+    else {
+      response.once('drain', onDrain);
+      response.once('close', onClose);
+    }
+  });
+}
+
+/** The items in groups of about `groupBytes`, giving other requests their turn after every slice of work. */
+async function* groups(body: ListBody, clock: Clock): AsyncGenerator<Buffer[]> {
+  let group: Buffer[] = [body.head];
+  let size = body.head.length;
+  let until = clock.monotonic() + sliceMs;
+  let count = 0;
+  for (const item of body.items) {
+    group.push(item);
+    size += item.length;
+    count += 1;
+    if (size >= groupBytes) {
+      yield group;
+      group = [];
+      size = 0;
+      until = clock.monotonic() + sliceMs;
+    } else if (count % stride === 0 && clock.monotonic() >= until) {
+      await turn();
+      until = clock.monotonic() + sliceMs;
+    }
+  }
+  group.push(body.tail);
+  yield group;
+}
+
+/** Writes groups, waiting whenever the connection is behind. Time spent while bytes flow does not count against the request. */
+async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, options: ListSendOptions): Promise<void> {
+  const { response } = exchange;
+  for await (const group of source) {
+    if (response.destroyed) return;
+    exchange.deadlineAt = options.clock.monotonic() + options.limits.requestTimeoutMs;
+    response.cork();
+    let open = true;
+    for (const piece of group) {
+      exchange.sentBytes += piece.length;
+      open = response.write(piece);
+    }
+    response.uncork();
+    if (!open) await drained(exchange);
+  }
+  response.end();
+}
+
+async function* flattened(source: AsyncIterable<Buffer[]>): AsyncGenerator<Buffer> {
+  for await (const group of source) yield* group;
+}
+
+/** Through zlib's own thread, with backpressure on both sides. */
+async function streamGzip(exchange: Exchange, source: AsyncIterable<Buffer[]>, options: ListSendOptions): Promise<void> {
+  const gzip = createGzip({ level: 1, chunkSize: 64 * 1024 });
+  gzip.on('data', (piece: Buffer) => {
+    exchange.sentBytes += piece.length;
+    exchange.deadlineAt = options.clock.monotonic() + options.limits.requestTimeoutMs;
+  });
+  try {
+    await pipe(Readable.from(flattened(source), { objectMode: false }), gzip, exchange.response);
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE' ? new ClientGone() : error;
+  }
+}
+
+/** A list that already exists as bytes, with its length; undefined when it is large and must not be counted first. */
+function measured(body: ListBody): { pieces: Buffer[]; size: number } | undefined {
+  if (!body.ready) return undefined;
+  const pieces = [body.head, ...body.items, body.tail];
+  let size = 0;
+  for (const piece of pieces) size += piece.length;
+  return { pieces, size };
+}
+
+async function* inGroups(pieces: readonly Buffer[]): AsyncGenerator<Buffer[]> {
+  let group: Buffer[] = [];
+  let size = 0;
+  for (const piece of pieces) {
+    group.push(piece);
+    size += piece.length;
+    if (size >= groupBytes) {
+      yield group;
+      group = [];
+      size = 0;
+    }
+  }
+  if (group.length > 0) yield group;
+}
+
+/**
+ * Sends a list: small ones in one piece, large ones as a stream of shared buffers under backpressure, compressed when that is asked for
+ * and worth it (api-conventions 3.1). Never holds a second copy of a large list.
+ */
+export async function sendList(exchange: Exchange, contentType: string, body: ListBody, options: ListSendOptions): Promise<void> {
+  const known = measured(body);
+  let source: AsyncIterable<Buffer[]>;
+  let length: number | undefined;
+  let large: boolean;
+  if (known !== undefined) {
+    if (known.size <= joinBytes) {
+      sendBytes(exchange, 200, contentType, Buffer.concat(known.pieces, known.size));
+      return;
+    }
+    length = known.size;
+    large = known.size > options.limits.gzipBytes;
+    source = inGroups(known.pieces);
+  } else {
+    const all = groups(body, options.clock);
+    const first = await all.next();
+    const second = first.done ? first : await all.next();
+    if (!first.done && second.done) {
+      return sendWhole(exchange, 200, contentType, Buffer.concat(first.value), options.limits.gzipBytes);
+    }
+    large = true;
+    source = resumed(first, second, all);
+  }
+  const compressed = large && exchange.request.method !== 'HEAD' && acceptsGzip(exchange.request.headers['accept-encoding']);
+  const headers = answerHeaders(exchange, contentType, compressed ? undefined : length);
+  if (large) headers.push('Vary', 'Accept-Encoding');
+  if (compressed) headers.push('Content-Encoding', 'gzip');
+  if (!sendHead(exchange, 200, headers)) return;
+  if (exchange.request.method === 'HEAD') exchange.response.end();
+  else if (compressed) await streamGzip(exchange, source, options);
+  else await stream(exchange, source, options);
+}
+
+async function* resumed(
+  first: IteratorResult<Buffer[], unknown>,
+  second: IteratorResult<Buffer[], unknown>,
+  rest: AsyncGenerator<Buffer[]>,
+): AsyncGenerator<Buffer[]> {
+  if (!first.done) yield first.value;
+  if (!second.done) yield second.value;
+  yield* rest;
+}

@@ -1,0 +1,87 @@
+import type { ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Exchange } from '../exchange.ts';
+
+/** Header names and values in one flat list, as `writeHead` takes it fastest. */
+export type FlatHeaders = (string | number | string[])[];
+
+/** Headers that every answer carries. `length` is left out for streams. */
+export function answerHeaders(exchange: Exchange, contentType: string, length: number | undefined): FlatHeaders {
+  const headers: FlatHeaders =
+    length === undefined ? ['Content-Type', contentType] : ['Content-Type', contentType, 'Content-Length', length];
+  headers.push('Audit-Id', exchange.requestId);
+  if (exchange.cacheControl !== undefined) headers.push('Cache-Control', exchange.cacheControl);
+  const warnings = exchange.warningHeader();
+  if (warnings !== undefined) headers.push('Warning', warnings);
+  if (exchange.closeConnection && exchange.request.httpVersionMajor === 1) headers.push('Connection', 'close');
+  return headers;
+}
+
+/** Writes the head; false when somebody else has answered already or nobody is there to be answered. */
+export function sendHead(exchange: Exchange, code: number, headers: FlatHeaders): boolean {
+  const { response } = exchange;
+  if (exchange.answered || response.headersSent || response.destroyed) return false;
+  exchange.answered = true;
+  response.writeHead(code, headers as Parameters<ServerResponse['writeHead']>[1] & string[]);
+  return true;
+}
+
+/** A whole answer. The body of an answer to HEAD is counted in Content-Length and not sent. */
+export function sendBytes(exchange: Exchange, code: number, contentType: string, body: Buffer, extra?: FlatHeaders): void {
+  const headers = answerHeaders(exchange, contentType, body.length);
+  if (extra !== undefined) headers.push(...extra);
+  if (!sendHead(exchange, code, headers)) return;
+  if (exchange.request.method === 'HEAD') {
+    exchange.response.end();
+    return;
+  }
+  exchange.sentBytes += body.length;
+  exchange.response.end(body);
+}
+
+const noHeaders: FlatHeaders = [];
+const compress = promisify(gzip);
+
+/** True when the client takes gzip: named or `*`, with a weight above zero. */
+export function acceptsGzip(header: string | string[] | undefined): boolean {
+  if (header === undefined) return false;
+  const text = (typeof header === 'string' ? header : header.join(',')).toLowerCase();
+  let star = false;
+  for (const clause of text.split(',')) {
+    const [name = '', ...parameters] = clause.split(';').map((part) => part.trim());
+    const refused = parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+    if (name === 'gzip' || name === 'x-gzip') return !refused;
+    if (name === '*') star = !refused;
+  }
+  return star;
+}
+
+/** {@link sendBytes}, compressed off the event loop when the body is larger than `gzipBytes` and the client takes that. */
+export function sendWhole(
+  exchange: Exchange,
+  code: number,
+  contentType: string,
+  body: Buffer,
+  gzipBytes: number,
+  extra: FlatHeaders = noHeaders,
+): Promise<void> | void {
+  if (body.length <= gzipBytes) return sendBytes(exchange, code, contentType, body, extra);
+  const vary = [...extra, 'Vary', 'Accept-Encoding'];
+  if (exchange.request.method === 'HEAD' || !acceptsGzip(exchange.request.headers['accept-encoding'])) {
+    return sendBytes(exchange, code, contentType, body, vary);
+  }
+  return compress(body, { level: 1 }).then((small) =>
+    sendBytes(exchange, code, contentType, small, [...vary, 'Content-Encoding', 'gzip']),
+  );
+}
+
+/** A plain text answer, as routers give it when no resource is involved. */
+export function sendText(exchange: Exchange, code: number, text: string, extra: FlatHeaders = []): void {
+  sendBytes(exchange, code, 'text/plain; charset=utf-8', Buffer.from(text), ['X-Content-Type-Options', 'nosniff', ...extra]);
+}
+
+/** The answer for a path that nobody serves. */
+export function sendNotFound(exchange: Exchange): void {
+  sendText(exchange, 404, '404 page not found\n');
+}

@@ -1,0 +1,78 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Representations } from '@keelson/core';
+import { ApiDocuments } from './endpoints/api-documents.ts';
+import { createEndpointRouter } from './endpoints/endpoint-router.ts';
+import { Health } from './endpoints/health.ts';
+import { createKoaApplication, type KoaApplication } from './endpoints/koa-application.ts';
+import { versionDocument } from './endpoints/version.ts';
+import type { Exchange } from './exchange.ts';
+import { HttpMetrics } from './metrics.ts';
+import { defaultLimits, type HealthCheck, type HttpApiOptions, type HttpLimits } from './options.ts';
+import { Pipeline } from './pipeline.ts';
+import { ResourceHandler } from './resource/resource-handler.ts';
+import { Routes } from './resource/route.ts';
+import { WatchHandler } from './watch/watch-handler.ts';
+
+/** The resource API, ready to be put behind any HTTP server. */
+export interface HttpApi {
+  /**
+   * Takes every request. Requests of the resource API go through the filters straight to their handler, everything else through `app`;
+   * the filters are the same (docs/adr/0005).
+   */
+  readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
+  /** The same API as a Koa application, for those who want to mount it or add endpoints. */
+  readonly app: KoaApplication;
+  /**
+   * Goes out of service: new requests get 503, watches end cleanly, `/readyz` fails. Resolves when every running request is answered.
+   */
+  drain(): Promise<void>;
+}
+
+/** Builds the API over a registry. Opens no port and starts nothing. */
+export function createHttpApi(options: HttpApiOptions): HttpApi {
+  const limits: HttpLimits = { ...defaultLimits, ...options.limits };
+  const logger = options.logger.child({ component: 'http' });
+  const httpMetrics = new HttpMetrics(options.metrics);
+  const pipeline = new Pipeline(options, limits, httpMetrics);
+  const watches = new WatchHandler({ clock: options.clock, metrics: httpMetrics, limits });
+  const routes = new Routes(
+    options.registry,
+    new Representations({
+      clock: options.clock,
+      ...(options.brand ? { brand: options.brand } : {}),
+      ...(options.formBuilders ? { builders: options.formBuilders } : {}),
+    }),
+  );
+  const resources = new ResourceHandler({ routes, watches, limits, clock: options.clock });
+  const shutdown: HealthCheck = { name: 'shutdown', check: () => !pipeline.draining, on: ['readyz'] };
+  const router = createEndpointRouter({
+    documents: new ApiDocuments({
+      registry: options.registry,
+      clock: options.clock,
+      serverAddress: options.serverAddress,
+      version: options.version.gitVersion,
+      gzipBytes: limits.gzipBytes,
+    }),
+    health: new Health([...(options.checks ?? []), shutdown], logger),
+    version: versionDocument(options.version),
+    metrics: options.metrics,
+    httpMetrics,
+    levels: () => pipeline.levels,
+  });
+  const handleResource = (exchange: Exchange) => resources.handle(exchange);
+  const app = createKoaApplication(pipeline, handleResource, router, logger);
+  const koa = app.callback();
+  return {
+    listener: (request, response) => {
+      const exchange = pipeline.open(request, response);
+      if (exchange.attributes.isResourceRequest) void pipeline.run(exchange, handleResource);
+      else void koa(request, response);
+    },
+    app,
+    drain: () => {
+      watches.drain();
+      const idle = pipeline.drain();
+      return idle;
+    },
+  };
+}

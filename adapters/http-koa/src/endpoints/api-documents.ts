@@ -1,0 +1,163 @@
+import {
+  type AggregatedDiscoveryVersion,
+  aggregatedDiscoveryMediaType,
+  apiGroup,
+  apiGroupDiscoveryList,
+  apiGroupList,
+  apiResourceList,
+  apiVersions,
+  type Clock,
+  type GroupVersion,
+  jsonMediaType,
+  negotiate,
+  type Offer,
+  OpenApiDocuments,
+  type ResourceRegistry,
+} from '@keelson/core';
+import { sendBytes, sendNotFound } from '../answer/send.ts';
+import type { Exchange } from '../exchange.ts';
+import { type DocumentFile, documentFile, sendDocument, sendFile } from './document.ts';
+
+/** The aggregated form beside the plain one; which of them a client gets decides its Accept header. */
+const discoveryOffers: readonly Offer[] = [
+  {
+    mediaType: jsonMediaType,
+    targets: [
+      { group: 'apidiscovery.k8s.io', version: 'v2', kind: 'APIGroupDiscoveryList' },
+      { group: 'apidiscovery.k8s.io', version: 'v2beta1', kind: 'APIGroupDiscoveryList' },
+    ],
+  },
+  { mediaType: 'application/yaml' },
+];
+
+const fixedPaths = [
+  '/healthz',
+  '/healthz/ping',
+  '/livez',
+  '/livez/ping',
+  '/metrics',
+  '/openapi/v3',
+  '/readyz',
+  '/readyz/ping',
+  '/version',
+];
+
+const aYearMs = 365 * 24 * 3600 * 1000;
+
+export interface ApiDocumentsOptions {
+  readonly registry: ResourceRegistry;
+  readonly clock: Clock;
+  /** `host:port`; default: what the client calls the server. */
+  readonly serverAddress: string | undefined;
+  readonly version: string;
+  readonly gzipBytes: number;
+}
+
+/** The documents that describe what is served: index, discovery, OpenAPI; api-conventions 14. Derived again when the kinds change. */
+export class ApiDocuments {
+  readonly #options: ApiDocumentsOptions;
+  readonly #cache = new Map<string, DocumentFile>();
+  readonly #openApi: OpenApiDocuments;
+  #generation = Number.NaN;
+
+  constructor(options: ApiDocumentsOptions) {
+    this.#options = options;
+    this.#openApi = new OpenApiDocuments(options.registry, { title: 'Keelson', version: options.version });
+  }
+
+  /** `/`: every path that answers, sorted. */
+  index(exchange: Exchange): void {
+    const paths = new Set(fixedPaths);
+    for (const { group, version } of this.#options.registry.kinds()) {
+      const roots = group === '' ? ['/api', `/api/${version}`] : ['/apis', `/apis/${group}`, `/apis/${group}/${version}`];
+      for (const path of roots) paths.add(path);
+    }
+    sendDocument(exchange, { paths: [...paths].sort() });
+  }
+
+  /** `/api`. */
+  coreVersions(exchange: Exchange): Promise<void> | void {
+    const aggregated = this.#aggregatedVersion(exchange);
+    if (aggregated !== undefined) return this.#sendAggregated(exchange, 'core', aggregated);
+    sendDocument(exchange, apiVersions(this.#options.registry.kinds(), this.#address(exchange)));
+  }
+
+  /** `/apis`. */
+  groups(exchange: Exchange): Promise<void> | void {
+    const aggregated = this.#aggregatedVersion(exchange);
+    if (aggregated !== undefined) return this.#sendAggregated(exchange, 'groups', aggregated);
+    sendDocument(exchange, apiGroupList(this.#options.registry.kinds(), this.#address(exchange)));
+  }
+
+  /** `/apis/{group}`. */
+  group(exchange: Exchange, name: string): void {
+    const document = apiGroup(this.#options.registry.kinds(), name, this.#address(exchange));
+    if (document === undefined) sendNotFound(exchange);
+    else sendDocument(exchange, document);
+  }
+
+  /** `/api/{version}` and `/apis/{group}/{version}`. */
+  resources(exchange: Exchange, groupVersion: GroupVersion): void {
+    const document = apiResourceList(this.#options.registry.kinds(), groupVersion);
+    if (document === undefined) sendNotFound(exchange);
+    else sendDocument(exchange, document);
+  }
+
+  /** `/openapi/v3`. */
+  openApiIndex(exchange: Exchange): Promise<void> | void {
+    return sendFile(
+      exchange,
+      jsonMediaType,
+      this.#openApi.index(),
+      ['Cache-Control', 'no-cache, private'],
+      this.#options.gzipBytes,
+    );
+  }
+
+  /** `/openapi/v3/{path}`: with the right `hash` it may be kept for ever; with a wrong one the client is sent to the right one. */
+  openApiDocument(exchange: Exchange, path: string): Promise<void> | void {
+    const file = this.#openApi.document(path);
+    if (file === undefined) return sendNotFound(exchange);
+    const hash = exchange.attributes.query.first('hash');
+    if (hash !== undefined && hash !== file.hash) {
+      const location = `/openapi/v3/${path}?hash=${file.hash}`;
+      return sendBytes(exchange, 301, 'text/plain', Buffer.from(`moved to ${location}\n`), ['Location', location]);
+    }
+    const caching =
+      hash === undefined
+        ? ['Cache-Control', 'no-cache, private']
+        : ['Cache-Control', 'public, immutable', 'Expires', new Date(this.#options.clock.now() + aYearMs).toUTCString()];
+    return sendFile(exchange, jsonMediaType, file, [...caching, 'Vary', 'Accept'], this.#options.gzipBytes);
+  }
+
+  /** The version of the aggregated form that the client prefers to the plain one, if it does. */
+  #aggregatedVersion(exchange: Exchange): AggregatedDiscoveryVersion | undefined {
+    return negotiate(exchange.request.headers.accept, discoveryOffers)?.target?.version as AggregatedDiscoveryVersion | undefined;
+  }
+
+  #sendAggregated(exchange: Exchange, part: 'core' | 'groups', version: AggregatedDiscoveryVersion): Promise<void> | void {
+    const file = this.#cached(`${part} ${version}`, () => apiGroupDiscoveryList(this.#options.registry.kinds(), part, version));
+    const headers = ['Vary', 'Accept', 'Cache-Control', 'public'];
+    return sendFile(exchange, aggregatedDiscoveryMediaType(version), file, headers, this.#options.gzipBytes);
+  }
+
+  #cached(key: string, make: () => object): DocumentFile {
+    const { generation } = this.#options.registry;
+    if (generation !== this.#generation) {
+      this.#cache.clear();
+      this.#generation = generation;
+    }
+    let file = this.#cache.get(key);
+    if (file === undefined) {
+      file = documentFile(make());
+      this.#cache.set(key, file);
+    }
+    return file;
+  }
+
+  #address(exchange: Exchange): string {
+    if (this.#options.serverAddress !== undefined) return this.#options.serverAddress;
+    const host = exchange.request.headers.host ?? '';
+    return /^[\w.:[\]-]{1,255}$/.test(host) ? host : '';
+  }
+}

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import { encodeDocument, jsonMediaType, negotiate, type Offer, statusErrors, yamlMediaType } from '@keelson/core';
+import { type FlatHeaders, sendBytes, sendWhole } from '../answer/send.ts';
+import type { Exchange } from '../exchange.ts';
+import { wantsPretty } from '../parameters/pretty.ts';
+
+const documentOffers: readonly Offer[] = [{ mediaType: jsonMediaType }, { mediaType: yamlMediaType }];
+
+/** Sends a document that is made for this request, as JSON or YAML. */
+export function sendDocument(exchange: Exchange, document: object): void {
+  const chosen = negotiate(exchange.request.headers.accept, documentOffers);
+  if (chosen === undefined) throw statusErrors.notAcceptable(documentOffers.map((offer) => offer.mediaType));
+  const { mediaType } = chosen.offer;
+  const media = mediaType === yamlMediaType ? 'yaml' : 'json';
+  sendBytes(exchange, 200, mediaType, encodeDocument(media, document, media === 'json' && wantsPretty(exchange, chosen.pretty)));
+}
+
+/** A document that stays the same until the kinds change, with its identity. */
+export interface DocumentFile {
+  readonly bytes: Buffer;
+  /** Hex digest of the bytes. */
+  readonly hash: string;
+}
+
+export function documentFile(document: object): DocumentFile {
+  const bytes = Buffer.from(`${JSON.stringify(document)}\n`);
+  return { bytes, hash: createHash('sha512').update(bytes).digest('hex').toUpperCase() };
+}
+
+/** True when the client has this state already; weak tags and `*` count too. */
+function isKnown(exchange: Exchange, hash: string): boolean {
+  const sent = exchange.request.headers['if-none-match'];
+  return (sent ?? '').split(',').some((tag) => ['*', `"${hash}"`, `W/"${hash}"`].includes(tag.trim()));
+}
+
+/** Sends a file with its ETag, or 304 when the client has it. `headers` replace the usual Cache-Control. */
+export function sendFile(
+  exchange: Exchange,
+  contentType: string,
+  document: DocumentFile,
+  headers: FlatHeaders,
+  gzipBytes: number,
+): Promise<void> | void {
+  const all: FlatHeaders = ['ETag', `"${document.hash}"`, ...headers];
+  exchange.cacheControl = undefined;
+  if (isKnown(exchange, document.hash)) return sendBytes(exchange, 304, contentType, Buffer.alloc(0), all);
+  return sendWhole(exchange, 200, contentType, document.bytes, gzipBytes, all);
+}

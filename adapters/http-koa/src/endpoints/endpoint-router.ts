@@ -1,0 +1,83 @@
+import { type Metrics, StatusError, StatusReason } from '@keelson/core';
+import Router from '@koa/router';
+import type { Middleware } from 'koa';
+import { type FlatHeaders, sendBytes, sendText } from '../answer/send.ts';
+import type { Exchange } from '../exchange.ts';
+import type { HttpLevels, HttpMetrics } from '../metrics.ts';
+import type { ApiDocuments } from './api-documents.ts';
+import type { Health, HealthEndpoint } from './health.ts';
+import type { KoaState } from './koa-application.ts';
+
+export interface EndpointOptions {
+  readonly documents: ApiDocuments;
+  readonly health: Health;
+  /** Body of `/version`. */
+  readonly version: Buffer;
+  readonly metrics: Metrics;
+  readonly httpMetrics: HttpMetrics;
+  readonly levels: () => HttpLevels;
+}
+
+/** The part of the router that the application needs. */
+export interface EndpointRouter {
+  routes(): Middleware<KoaState>;
+  allowedMethods(): Middleware<KoaState>;
+}
+
+type Endpoint = (exchange: Exchange, parameters: Readonly<Record<string, string>>) => Promise<void> | void;
+
+function methodNotAllowed(): StatusError {
+  return new StatusError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'the server does not allow this method on the requested resource',
+    reason: StatusReason.MethodNotAllowed,
+    details: {},
+    code: 405,
+  });
+}
+
+const nosniff: FlatHeaders = ['X-Content-Type-Options', 'nosniff'];
+
+/** The fixed endpoints; api-conventions 14. Paths are case-sensitive, one slash at the end is tolerated. */
+export function createEndpointRouter(options: EndpointOptions): EndpointRouter {
+  const router = new Router<KoaState>({ sensitive: true });
+  const get = (path: string, endpoint: Endpoint) =>
+    router.get(path, async (ctx) => endpoint(ctx.state.exchange, ctx['params'] as Record<string, string>));
+
+  for (const name of ['healthz', 'livez', 'readyz'] satisfies HealthEndpoint[]) {
+    get(`/${name}`, async (exchange) => {
+      const { code, text } = await options.health.all(name, exchange.attributes.query);
+      sendText(exchange, code, text);
+    });
+    get(`/${name}/:check`, async (exchange, { check = '' }) => {
+      const { code, text } = await options.health.one(name, check);
+      sendText(exchange, code, text);
+    });
+  }
+  get('/version', (exchange) => sendBytes(exchange, 200, 'application/json', options.version));
+  get('/metrics', async (exchange) => {
+    options.httpMetrics.flush(options.levels());
+    const text = await options.metrics.text();
+    sendBytes(exchange, 200, 'text/plain; version=0.0.4; charset=utf-8', Buffer.from(text), nosniff);
+  });
+
+  const { documents } = options;
+  get('/', (exchange) => documents.index(exchange));
+  get('/index.html', (exchange) => documents.index(exchange));
+  get('/api', (exchange) => documents.coreVersions(exchange));
+  get('/apis', (exchange) => documents.groups(exchange));
+  get('/apis/:group', (exchange, { group = '' }) => documents.group(exchange, group));
+  get('/api/:version', (exchange, { version = '' }) => documents.resources(exchange, { group: '', version }));
+  get('/apis/:group/:version', (exchange, { group = '', version = '' }) => documents.resources(exchange, { group, version }));
+  get('/openapi/v3', (exchange) => documents.openApiIndex(exchange));
+  get('/openapi/v3/*path', (exchange, { path = '' }) => documents.openApiDocument(exchange, path));
+
+  const allowed = router.allowedMethods({ throw: true, methodNotAllowed, notImplemented: methodNotAllowed });
+  return {
+    routes: () => router.routes() as Middleware<KoaState>,
+    allowedMethods: () => allowed as Middleware<KoaState>,
+  };
+}

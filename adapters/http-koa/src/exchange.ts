@@ -1,0 +1,108 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestAttributes, RequestContext, StatusError, UserInfo } from '@keelson/core';
+import { anonymousUser } from './options.ts';
+
+/** Greatest total length of warnings before each is cut; api-conventions 3.1. */
+const warningsTotal = 4096;
+const warningCut = 256;
+
+/**
+ * One request and its answer: what every filter and handler passes on. It is also the {@link RequestContext} of the operations that
+ * the request causes. Parts that most requests never need are made on first use.
+ */
+export class Exchange implements RequestContext {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly attributes: RequestAttributes;
+  readonly requestId: string;
+  /** Monotonic milliseconds. */
+  readonly startedAt: number;
+  /** Monotonic milliseconds after which the request has run too long; moved on while a long answer makes progress. */
+  deadlineAt: number;
+  user: UserInfo = anonymousUser;
+  /** Name of the resource in metrics: a registered plural, or `other`. */
+  metricsResource = 'other';
+  /** A watch: exempt from deadlines and limits. */
+  longRunning = false;
+  /** Bytes of body sent, for metrics. */
+  sentBytes = 0;
+  /** Set when the rest of the request cannot be read: the connection ends with the answer. */
+  closeConnection = false;
+  /** Value of the `Cache-Control` header; undefined when the answer brings its own. */
+  cacheControl: string | undefined = 'no-cache, private';
+  /** Value of the `Allow` header of a 405. */
+  allow: string | undefined = undefined;
+  /** True once somebody has taken on the answer; whoever comes later has nothing to say. */
+  answered = false;
+  #abort: AbortController | undefined;
+  #abortedWith: StatusError | undefined;
+  #warnings: string[] | undefined;
+  #watched = false;
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    attributes: RequestAttributes,
+    requestId: string,
+    startedAt: number,
+    deadlineAt: number,
+  ) {
+    this.request = request;
+    this.response = response;
+    this.attributes = attributes;
+    this.requestId = requestId;
+    this.startedAt = startedAt;
+    this.deadlineAt = deadlineAt;
+  }
+
+  get userAgent(): string {
+    return this.request.headers['user-agent'] ?? '';
+  }
+
+  /** Aborted when the client is gone or the deadline has passed. */
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.#abortedWith !== undefined || this.response.destroyed) this.#abort.abort(this.#abortedWith);
+      this.#watchClient();
+    }
+    return this.#abort.signal;
+  }
+
+  /** Remembers a remark for the `Warning` header. Bound, because contexts are taken apart. */
+  readonly warn = (text: string): void => {
+    this.#warnings ??= [];
+    if (!this.#warnings.includes(text)) this.#warnings.push(text);
+  };
+
+  /** Values of the `Warning` header, undefined when there is nothing to say. */
+  warningHeader(): string[] | undefined {
+    if (this.#warnings === undefined) return undefined;
+    const total = this.#warnings.reduce((sum, text) => sum + text.length, 0);
+    return this.#warnings.map((text) => `299 - ${quoted(total > warningsTotal ? text.slice(0, warningCut) : text)}`);
+  }
+
+  /** Stops the operation: whoever looks at the signal sees `reason`. */
+  abort(reason?: StatusError): void {
+    this.#abortedWith = reason;
+    this.#abort?.abort(reason);
+  }
+
+  /** Why the request was stopped, when it was stopped by the server. */
+  get abortedWith(): StatusError | undefined {
+    return this.#abortedWith;
+  }
+
+  #watchClient(): void {
+    if (this.#watched) return;
+    this.#watched = true;
+    this.response.once('close', () => {
+      if (!this.response.writableFinished) this.#abort?.abort();
+    });
+  }
+}
+
+/** A quoted-string of RFC 7230; characters that a header cannot carry become `?`. */
+function quoted(text: string): string {
+  return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
+}

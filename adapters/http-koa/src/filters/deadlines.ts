@@ -1,0 +1,68 @@
+import { type Clock, statusErrors } from '@keelson/core';
+import type { Exchange } from '../exchange.ts';
+
+/** How often running requests are looked at; deadlines are met with this precision. */
+const sweepMs = 1000;
+
+/**
+ * Every request that is being worked on, and the clock over them. One timer serves all of them and runs only while there are any: a
+ * timer for each request would be a noticeable part of a cheap request.
+ */
+export class RunningRequests {
+  readonly #clock: Clock;
+  readonly #onExpired: (exchange: Exchange) => void;
+  readonly #running = new Set<Exchange>();
+  #sweeping = false;
+  #whenIdle: (() => void)[] = [];
+
+  /** @param onExpired called when a request has run past its deadline; its signal is aborted already */
+  constructor(clock: Clock, onExpired: (exchange: Exchange) => void) {
+    this.#clock = clock;
+    this.#onExpired = onExpired;
+  }
+
+  get size(): number {
+    return this.#running.size;
+  }
+
+  add(exchange: Exchange): void {
+    this.#running.add(exchange);
+    if (!this.#sweeping) this.#schedule();
+  }
+
+  remove(exchange: Exchange): void {
+    this.#running.delete(exchange);
+    if (this.#running.size === 0 && this.#whenIdle.length > 0) {
+      for (const resolve of this.#whenIdle.splice(0)) resolve();
+    }
+  }
+
+  /** Resolves when nothing is being worked on. */
+  idle(): Promise<void> {
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  /** Ends a request that has run too long. */
+  expire(exchange: Exchange): void {
+    exchange.abort(statusErrors.timeout('request did not complete within the allotted timeout'));
+    this.#onExpired(exchange);
+  }
+
+  #schedule(): void {
+    this.#sweeping = true;
+    this.#clock.after(sweepMs, () => this.#sweep());
+  }
+
+  #sweep(): void {
+    this.#sweeping = false;
+    const now = this.#clock.monotonic();
+    for (const exchange of this.#running) {
+      if (!exchange.longRunning && exchange.deadlineAt <= now) {
+        exchange.deadlineAt = Number.POSITIVE_INFINITY;
+        this.expire(exchange);
+      }
+    }
+    if (this.#running.size > 0) this.#schedule();
+  }
+}

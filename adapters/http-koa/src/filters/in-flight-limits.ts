@@ -1,0 +1,59 @@
+import type { RequestAttributes, UserInfo } from '@keelson/core';
+import type { HttpLimits } from '../options.ts';
+
+/** Where an admitted request is counted; `exempt` is counted nowhere. */
+export type FlightClass = 'read' | 'mutate' | 'watch' | 'exempt';
+
+const reading: ReadonlySet<string> = new Set(['get', 'list', 'head', 'watch', 'proxy']);
+
+/**
+ * How many requests are worked on at the same time; api-conventions 2.3. Reading and writing are counted apart, so that a storm of
+ * one cannot starve the other. Members of `system:masters` are never turned away, so a server can always be repaired.
+ */
+export class InFlightLimits {
+  readonly #limits: HttpLimits;
+  #reads = 0;
+  #mutations = 0;
+  #watches = 0;
+
+  constructor(limits: HttpLimits) {
+    this.#limits = limits;
+  }
+
+  get levels(): { reads: number; mutations: number; watches: number } {
+    return { reads: this.#reads, mutations: this.#mutations, watches: this.#watches };
+  }
+
+  classOf(attributes: RequestAttributes, user: UserInfo): FlightClass {
+    if (attributes.verb === 'watch' && attributes.isResourceRequest) return 'watch';
+    if (user.groups.includes('system:masters')) return 'exempt';
+    return reading.has(attributes.verb) ? 'read' : 'mutate';
+  }
+
+  /** Takes a place; false when all are taken. */
+  enter(flight: FlightClass): boolean {
+    switch (flight) {
+      case 'exempt':
+        return true;
+      case 'read':
+        if (this.#reads >= this.#limits.readsInFlight) return false;
+        this.#reads += 1;
+        return true;
+      case 'mutate':
+        if (this.#mutations >= this.#limits.mutationsInFlight) return false;
+        this.#mutations += 1;
+        return true;
+      case 'watch':
+        if (this.#watches >= this.#limits.watches) return false;
+        this.#watches += 1;
+        return true;
+    }
+  }
+
+  /** Gives back the place taken by `enter`. */
+  leave(flight: FlightClass): void {
+    if (flight === 'read') this.#reads -= 1;
+    else if (flight === 'mutate') this.#mutations -= 1;
+    else if (flight === 'watch') this.#watches -= 1;
+  }
+}

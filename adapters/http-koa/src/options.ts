@@ -1,0 +1,112 @@
+import type { IncomingMessage, ServerOptions } from 'node:http';
+import type { Brand, Clock, FormBuilder, Logger, Metrics, RequestAttributes, ResourceRegistry, UserInfo } from '@keelson/core';
+
+/** What an authorizer says; a bare boolean is the same without a reason. */
+export type Authorization = boolean | { readonly allowed: boolean; readonly reason?: string };
+
+/**
+ * Finds out who sent a request. Undefined = no credentials were sent (the anonymous user, or the `insecureUser`); bad credentials
+ * are a thrown `statusErrors.unauthorized()`.
+ */
+export type Authenticate = (request: IncomingMessage) => UserInfo | undefined | Promise<UserInfo | undefined>;
+
+/** Decides whether a user may do what a request wants. */
+export type Authorize = (attributes: RequestAttributes, user: UserInfo) => Authorization | Promise<Authorization>;
+
+/** One check behind `/healthz`, `/livez` and `/readyz`. */
+export interface HealthCheck {
+  /** Path segment under which the check can be asked alone. */
+  readonly name: string;
+  /** Throws, rejects or gives false when not healthy. */
+  check(): boolean | undefined | void | Promise<boolean | undefined | void>;
+  /** Endpoints that include the check; default: `readyz` alone. */
+  readonly on?: readonly ('healthz' | 'livez' | 'readyz')[];
+}
+
+/** What `/version` tells; missing words get neutral values. */
+export interface VersionInfo {
+  readonly major: string;
+  readonly minor: string;
+  /** Semantic version with a leading `v`; clients parse it. */
+  readonly gitVersion: string;
+  readonly gitCommit?: string;
+  readonly gitTreeState?: string;
+  readonly buildDate?: string;
+}
+
+/** Bounds on what one client or all of them together can ask of the server; api-conventions 2.3, reliability 3. */
+export interface HttpLimits {
+  /** Greatest request body. */
+  readonly bodyBytes: number;
+  /** Reading requests at the same time; watches do not count. */
+  readonly readsInFlight: number;
+  /** Writing requests at the same time. */
+  readonly mutationsInFlight: number;
+  /** Whole life of a request that is not a watch. */
+  readonly requestTimeoutMs: number;
+  /** Time for the operation itself, within the life of the request. */
+  readonly handlerTimeoutMs: number;
+  /** Least life of a watch whose client names none; the actual one is random up to twice as long. */
+  readonly watchTimeoutMs: number;
+  /** Distance of bookmarks on a watch that allows them. */
+  readonly bookmarkIntervalMs: number;
+  /** All open watches together. */
+  readonly watches: number;
+  /** Smallest answer that is compressed when the client accepts gzip. */
+  readonly gzipBytes: number;
+}
+
+export const defaultLimits: HttpLimits = {
+  bodyBytes: 3 * 1024 * 1024,
+  readsInFlight: 400,
+  mutationsInFlight: 200,
+  requestTimeoutMs: 60_000,
+  handlerTimeoutMs: 34_000,
+  watchTimeoutMs: 1_800_000,
+  bookmarkIntervalMs: 60_000,
+  watches: 20_000,
+  gzipBytes: 128 * 1024,
+};
+
+/**
+ * Options for the `http.Server` (or `https.Server`) that carries the listener: 10 s for the headers, 32 KiB of them, and a bound on
+ * the time a body may take.
+ */
+export const serverOptions: ServerOptions = {
+  headersTimeout: 10_000,
+  requestTimeout: 60_000,
+  maxHeaderSize: 32 * 1024,
+  keepAliveTimeout: 90_000,
+  connectionsCheckingInterval: 2_000,
+};
+
+/** What {@link createHttpApi} needs. */
+export interface HttpApiOptions {
+  readonly registry: ResourceRegistry;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly version: VersionInfo;
+  /** The words of media types and of the metadata API; default: those that existing clients know. */
+  readonly brand?: Brand;
+  /** Media beside JSON and YAML. */
+  readonly formBuilders?: readonly FormBuilder[];
+  readonly limits?: Partial<HttpLimits>;
+  readonly checks?: readonly HealthCheck[];
+  readonly authenticate?: Authenticate;
+  /** Default {@link mastersOnly}. */
+  readonly authorize?: Authorize;
+  /** Who sends requests without credentials. Default: the anonymous user. An insecure server names its administrator here. */
+  readonly insecureUser?: UserInfo;
+  /** `host:port` told in discovery documents; default: the Host header of the request. */
+  readonly serverAddress?: string;
+}
+
+export const anonymousUser: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+
+const publicPaths: ReadonlySet<string> = new Set(['healthz', 'livez', 'readyz', 'version']);
+
+/** The authorizer of a server that was given none: the group `system:masters` may do all, others may ask for health and version. */
+export const mastersOnly: Authorize = (attributes, user) =>
+  user.groups.includes('system:masters') ||
+  (!attributes.isResourceRequest && attributes.verb === 'get' && publicPaths.has(attributes.path.split('/')[1] ?? ''));

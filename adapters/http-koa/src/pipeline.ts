@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  type Clock,
+  isStatusError,
+  type Logger,
+  parseRequestAttributes,
+  StatusError,
+  statusErrors,
+  type UserInfo,
+} from '@keelson/core';
+import { sendText } from './answer/send.ts';
+import { sendStatus } from './answer/status.ts';
+import { ClientGone } from './body/read-body.ts';
+import { Exchange } from './exchange.ts';
+import { forbidden } from './filters/authorization.ts';
+import { RunningRequests } from './filters/deadlines.ts';
+import { type FlightClass, InFlightLimits } from './filters/in-flight-limits.ts';
+import type { HttpMetrics } from './metrics.ts';
+import { type Authorize, anonymousUser, type HttpApiOptions, type HttpLimits, mastersOnly } from './options.ts';
+import { timeoutParameter } from './parameters/numbers.ts';
+
+/** What answers an admitted request. */
+export type Handler = (exchange: Exchange) => Promise<void> | void;
+
+const auditIdPattern = /^[\x21-\x7e]{1,64}$/;
+
+function requestIdOf(request: IncomingMessage): string {
+  const sent = request.headers['audit-id'];
+  return typeof sent === 'string' && auditIdPattern.test(sent) ? sent : randomUUID();
+}
+
+/**
+ * What every request passes before its handler, in the order of api-conventions 15.1: request id, faults to 500, attributes, deadline,
+ * authentication, in-flight limits, authorization. Written once; the Koa application and the direct way of resource requests both run
+ * it.
+ */
+export class Pipeline {
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #limits: HttpLimits;
+  readonly #metrics: HttpMetrics;
+  readonly #authenticate: HttpApiOptions['authenticate'];
+  readonly #authorize: Authorize;
+  readonly #fallbackUser: UserInfo;
+  readonly #flights: InFlightLimits;
+  readonly #running: RunningRequests;
+  #draining = false;
+
+  constructor(options: HttpApiOptions, limits: HttpLimits, metrics: HttpMetrics) {
+    this.#clock = options.clock;
+    this.#logger = options.logger.child({ component: 'http' });
+    this.#limits = limits;
+    this.#metrics = metrics;
+    this.#authenticate = options.authenticate;
+    this.#authorize = options.authorize ?? mastersOnly;
+    this.#fallbackUser = options.insecureUser ?? anonymousUser;
+    this.#flights = new InFlightLimits(limits);
+    this.#running = new RunningRequests(options.clock, (exchange) => this.#answerError(exchange, exchange.abortedWith));
+  }
+
+  get levels(): { reads: number; mutations: number; watches: number } {
+    return this.#flights.levels;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** The record of a request that has just arrived. */
+  open(request: IncomingMessage, response: ServerResponse): Exchange {
+    const now = this.#clock.monotonic();
+    return new Exchange(
+      request,
+      response,
+      parseRequestAttributes(request.method ?? 'GET', request.url ?? '/'),
+      requestIdOf(request),
+      now,
+      now + this.#limits.requestTimeoutMs,
+    );
+  }
+
+  /** Answers a request: filters, then `handle`. Never rejects; whatever goes wrong becomes an answer. */
+  async run(exchange: Exchange, handle: Handler): Promise<void> {
+    this.#running.add(exchange);
+    let flight: FlightClass | undefined;
+    let cancelTimeout: (() => void) | undefined;
+    try {
+      if (this.#draining) {
+        exchange.closeConnection = true;
+        throw statusErrors.serviceUnavailable('the server is shutting down');
+      }
+      const { attributes } = exchange;
+      if (attributes.problem !== undefined) throw statusErrors.badRequest(attributes.problem);
+      cancelTimeout = this.#startTimeout(exchange);
+
+      if (this.#authenticate !== undefined) {
+        const found = this.#authenticate(exchange.request);
+        exchange.user = (found instanceof Promise ? await found : found) ?? this.#fallbackUser;
+      } else exchange.user = this.#fallbackUser;
+
+      const wanted = this.#flights.classOf(attributes, exchange.user);
+      if (!this.#flights.enter(wanted)) {
+        this.#metrics.rejected(wanted === 'watch' ? 'watch' : wanted === 'mutate' ? 'mutate' : 'read');
+        sendText(exchange, 429, 'Too many requests, please try again later.\n', ['Retry-After', '1']);
+        return;
+      }
+      flight = wanted;
+
+      const answer = this.#authorize(attributes, exchange.user);
+      const decision = answer instanceof Promise ? await answer : answer;
+      if (decision === false) throw forbidden(attributes, exchange.user, undefined);
+      if (decision !== true && !decision.allowed) throw forbidden(attributes, exchange.user, decision.reason);
+
+      const handlerEnd = this.#clock.monotonic() + this.#limits.handlerTimeoutMs;
+      if (handlerEnd < exchange.deadlineAt) exchange.deadlineAt = handlerEnd;
+      const handled = handle(exchange);
+      if (handled !== undefined) await handled;
+    } catch (error) {
+      this.#answerError(exchange, error);
+    } finally {
+      cancelTimeout?.();
+      if (flight !== undefined) this.#flights.leave(flight);
+      this.#running.remove(exchange);
+      this.#metrics.finished(exchange, this.#clock.monotonic());
+    }
+  }
+
+  /** New requests get 503 from now on. Resolves when the running ones are answered. */
+  drain(): Promise<void> {
+    this.#draining = true;
+    return this.#running.idle();
+  }
+
+  /** A client's own `timeout` is met more precisely than the server's bound; watches have `timeoutSeconds` instead. */
+  #startTimeout(exchange: Exchange): (() => void) | undefined {
+    const { attributes } = exchange;
+    if (attributes.query.text === '' || attributes.verb === 'watch') return undefined;
+    const timeoutMs = timeoutParameter(attributes.query);
+    if (timeoutMs === undefined || timeoutMs >= this.#limits.requestTimeoutMs) return undefined;
+    return this.#clock.after(timeoutMs, () => this.#running.expire(exchange));
+  }
+
+  #answerError(exchange: Exchange, error: unknown): void {
+    if (error instanceof ClientGone) {
+      exchange.response.destroy();
+      return;
+    }
+    // An operation that was stopped may fail in any way; the reason for stopping it is what the client should see.
+    const shown = exchange.abortedWith ?? this.#statusErrorOf(exchange, error);
+    if (exchange.answered || exchange.response.headersSent) {
+      // Half an answer cannot become an error; cutting the connection is the only honest sign left.
+      if (!exchange.response.writableEnded) exchange.response.destroy();
+      return;
+    }
+    try {
+      sendStatus(exchange, shown);
+    } catch (err) {
+      this.#logger.error('answer could not be written', { requestId: exchange.requestId, err });
+      exchange.response.destroy();
+    }
+  }
+
+  #statusErrorOf(exchange: Exchange, error: unknown): StatusError {
+    if (isStatusError(error)) return error;
+    this.#logger.error('request failed unexpectedly', {
+      requestId: exchange.requestId,
+      verb: exchange.attributes.verb,
+      resource: exchange.metricsResource,
+      err: error,
+    });
+    return new StatusError({
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: `Internal error occurred: ${error instanceof Error ? error.name : 'unknown'}`,
+      reason: 'InternalError',
+      details: { causes: [{ message: 'the server log has more under this Audit-Id' }] },
+      code: 500,
+    });
+  }
+}

@@ -1,0 +1,101 @@
+import {
+  type Clock,
+  isStatusError,
+  type ResourceWatch,
+  type Status,
+  statusErrors,
+  type Target,
+  type WatchForm,
+} from '@keelson/core';
+import { answerHeaders, sendHead } from '../answer/send.ts';
+import type { Exchange } from '../exchange.ts';
+import type { HttpMetrics } from '../metrics.ts';
+import type { HttpLimits } from '../options.ts';
+import { integerParameter } from '../parameters/numbers.ts';
+import { selectParametersOf } from '../parameters/select-parameters.ts';
+import type { Route } from '../resource/route.ts';
+import { WatchScheduler } from './watch-scheduler.ts';
+import { WatchStream } from './watch-stream.ts';
+
+/** Timers of the platform take no longer delays. */
+const longestTimerMs = 2 ** 31 - 1;
+
+export interface WatchHandlerOptions {
+  readonly clock: Clock;
+  readonly metrics: HttpMetrics;
+  readonly limits: HttpLimits;
+}
+
+/** Opens watches and knows which are open. */
+export class WatchHandler {
+  readonly #options: WatchHandlerOptions;
+  readonly #scheduler: WatchScheduler;
+  readonly #open = new Set<WatchStream>();
+  #draining = false;
+
+  constructor(options: WatchHandlerOptions) {
+    this.#options = options;
+    this.#scheduler = new WatchScheduler(options.clock);
+  }
+
+  /** Ends every open watch cleanly. */
+  drain(): void {
+    this.#draining = true;
+    for (const stream of this.#open) stream.end();
+  }
+
+  /** Answers with a stream of events; resolves when it has ended. Failures before the first byte are ordinary errors. */
+  async handle(exchange: Exchange, route: Route, target: Target): Promise<void> {
+    const { query } = exchange.attributes;
+    const form = route.forms.of(exchange, 'watch').watch();
+    if (form === undefined) throw statusErrors.notAcceptable(['application/json', 'application/json;stream=watch']);
+    const timeoutSeconds = integerParameter(query, 'timeoutSeconds') ?? 0;
+    const select = selectParametersOf(query);
+    let watch: ResourceWatch;
+    try {
+      watch = await route.service.watch(exchange, target, select);
+    } catch (error) {
+      if (isStatusError(error, 'Expired') || isStatusError(error, 'Gone')) return this.#refuse(exchange, form, error.status);
+      throw error;
+    }
+    if (!this.#start(exchange, form) || exchange.request.method === 'HEAD') {
+      watch.close();
+      if (exchange.request.method === 'HEAD') exchange.response.end();
+      return;
+    }
+    const stream = new WatchStream(exchange, watch, form, {
+      clock: this.#options.clock,
+      scheduler: this.#scheduler,
+      metrics: this.#options.metrics,
+      timeoutMs: this.#lifeMs(timeoutSeconds),
+      bookmarkIntervalMs: select.allowWatchBookmarks === true ? this.#options.limits.bookmarkIntervalMs : undefined,
+    });
+    this.#open.add(stream);
+    try {
+      const ended = stream.run();
+      if (this.#draining) stream.end();
+      await ended;
+    } finally {
+      this.#open.delete(stream);
+    }
+  }
+
+  /** Without a wish of the client random, so that watches opened together do not all come back together. */
+  #lifeMs(timeoutSeconds: number): number {
+    const wanted = timeoutSeconds > 0 ? timeoutSeconds * 1000 : this.#options.limits.watchTimeoutMs * (1 + Math.random());
+    return Math.min(wanted, longestTimerMs);
+  }
+
+  /** Headers go out at once, also when there is no event yet. */
+  #start(exchange: Exchange, form: WatchForm): boolean {
+    if (!sendHead(exchange, 200, answerHeaders(exchange, form.contentType, undefined))) return false;
+    exchange.longRunning = true;
+    if (exchange.request.method !== 'HEAD') exchange.response.flushHeaders();
+    return true;
+  }
+
+  /** A watch from before history: clients understand it best as a stream with one ERROR event (api-conventions 7.1). */
+  #refuse(exchange: Exchange, form: WatchForm, status: Status): void {
+    if (this.#start(exchange, form)) exchange.response.end(form.errorFrame(status));
+  }
+}

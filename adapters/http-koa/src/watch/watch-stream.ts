@@ -1,0 +1,191 @@
+import {
+  type Clock,
+  type EventRepresentation,
+  isStorageError,
+  type ResourceWatch,
+  type WatchEvent,
+  type WatchForm,
+} from '@keelson/core';
+import type { Exchange } from '../exchange.ts';
+import type { HttpMetrics } from '../metrics.ts';
+import { type FrameSink, openFrameSink } from './frame-sink.ts';
+import { watchFailure } from './watch-failure.ts';
+import type { Pump, WatchScheduler } from './watch-scheduler.ts';
+
+/** Events taken from the watch at once. */
+const batchEvents = 64;
+/** Batches sent before other watchers get their turn. */
+const batchesPerTurn = 4;
+/** How long the last bytes of an ended watch may take before the connection is cut. */
+const lingerMs = 10_000;
+
+export interface WatchStreamOptions {
+  readonly clock: Clock;
+  readonly scheduler: WatchScheduler;
+  readonly metrics: HttpMetrics;
+  /** The stream ends cleanly after this time. */
+  readonly timeoutMs: number;
+  /** Send bookmarks this often and at the end; undefined when the client did not allow them. */
+  readonly bookmarkIntervalMs: number | undefined;
+}
+
+/**
+ * One open watch on the wire. It pulls events only while the connection takes them, so a slow reader keeps nothing but its place in the
+ * history.
+ *
+ * ```
+ * open --timeout or drain()--> ending (what is there already, a bookmark) --> ended (final chunk)
+ *   |--- watch fails --------> ERROR event ---------------------------------> ended
+ *   '--- client gone ------------------------------------------------------> ended
+ * ```
+ */
+export class WatchStream implements Pump {
+  readonly #exchange: Exchange;
+  readonly #watch: ResourceWatch;
+  readonly #form: WatchForm;
+  readonly #options: WatchStreamOptions;
+  readonly #sink: FrameSink;
+  readonly #representation: EventRepresentation;
+  readonly #ended: Promise<void>;
+  #resolveEnded: () => void = () => {};
+  #first: EventRepresentation | undefined;
+  #state: 'open' | 'ending' | 'ended' = 'open';
+  #blocked = false;
+  #cancelTimers: (() => void)[] = [];
+
+  /** The headers of the response must be on their way already (`flushHeaders`). */
+  constructor(exchange: Exchange, watch: ResourceWatch, form: WatchForm, options: WatchStreamOptions) {
+    this.#exchange = exchange;
+    this.#watch = watch;
+    this.#form = form;
+    this.#options = options;
+    this.#sink = openFrameSink(exchange.response);
+    this.#representation = this.#sink.chunked ? form.chunked : form.plain;
+    this.#first = this.#sink.chunked ? form.first?.chunked : form.first?.plain;
+    this.#ended = new Promise((resolve) => {
+      this.#resolveEnded = resolve;
+    });
+  }
+
+  /** Sends events until the stream ends, however it ends. */
+  run(): Promise<void> {
+    const { clock, timeoutMs, bookmarkIntervalMs } = this.#options;
+    this.#exchange.response.once('close', () => this.#close());
+    if (this.#exchange.response.destroyed || this.#exchange.response.closed) this.#close();
+    this.#later(clock, timeoutMs, () => this.end());
+    if (bookmarkIntervalMs !== undefined) this.#bookmarkEvery(bookmarkIntervalMs);
+    this.pump();
+    return this.#ended;
+  }
+
+  /** Ends the stream cleanly: what is readable now, a bookmark when allowed, the final chunk. */
+  end(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'ending';
+    if (this.#blocked) {
+      this.#finish();
+      return;
+    }
+    if (this.#options.bookmarkIntervalMs !== undefined) this.#watch.requestBookmark();
+    this.pump();
+    // What is not readable at once is left for the next watch of this client.
+    this.#finish();
+  }
+
+  pump(): void {
+    if (this.#state === 'ended' || this.#blocked) return;
+    try {
+      for (let batch = 0; ; batch++) {
+        const events = this.#watch.read(batchEvents);
+        if (events.length === 0) {
+          if (this.#state === 'open') this.#watch.onReadable(this.#becameReadable);
+          return;
+        }
+        if (!this.#send(events)) {
+          this.#blocked = true;
+          this.#sink.onDrain(this.#drained);
+          return;
+        }
+        if (batch >= batchesPerTurn && this.#state === 'open') {
+          this.#options.scheduler.add(this);
+          return;
+        }
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  readonly #becameReadable = (): void => {
+    if (this.#state === 'open') this.#options.scheduler.add(this);
+  };
+
+  readonly #drained = (): void => {
+    this.#blocked = false;
+    if (this.#state === 'open') this.#options.scheduler.add(this);
+  };
+
+  #send(events: readonly WatchEvent[]): boolean {
+    this.#options.metrics.watchEvents(this.#exchange.metricsResource, events.length);
+    let open = true;
+    let rest = events;
+    if (this.#first !== undefined && events[0] !== undefined) {
+      open = this.#write([events[0].encoded(this.#first)]);
+      this.#first = undefined;
+      rest = events.slice(1);
+      if (rest.length === 0) return open;
+    }
+    return this.#write(this.#options.scheduler.joiner.join(rest, this.#representation));
+  }
+
+  #write(frames: readonly Buffer[]): boolean {
+    for (const frame of frames) this.#exchange.sentBytes += frame.length;
+    return this.#sink.write(frames);
+  }
+
+  /** The watch itself has ended: tell the client why, as far as it can use that, and close. */
+  #fail(error: unknown): void {
+    if (this.#state === 'ended') return;
+    // Resuming from the last event costs such a client nothing; an error would make it list again.
+    if (!isStorageError(error, 'SlowConsumer') && !isStorageError(error, 'Closed')) {
+      this.#exchange.response.write(this.#form.errorFrame(watchFailure(error)));
+    }
+    this.#finish();
+  }
+
+  #finish(): void {
+    if (this.#state === 'ended') return;
+    const { response } = this.#exchange;
+    this.#close();
+    response.end();
+    if (response.writableFinished) return;
+    const cancel = this.#options.clock.after(lingerMs, () => response.destroy());
+    response.once('close', cancel);
+    response.once('finish', cancel);
+  }
+
+  /** Releases everything; safe to call in any state. */
+  #close(): void {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    for (const cancel of this.#cancelTimers.splice(0)) cancel();
+    this.#watch.close();
+    this.#resolveEnded();
+  }
+
+  #bookmarkEvery(intervalMs: number): void {
+    this.#later(this.#options.clock, intervalMs, () => {
+      if (this.#state !== 'open') return;
+      this.#watch.requestBookmark();
+      this.#bookmarkEvery(intervalMs);
+    });
+  }
+
+  #later(clock: Clock, ms: number, callback: () => void): void {
+    const cancel = clock.after(ms, () => {
+      this.#cancelTimers = this.#cancelTimers.filter((other) => other !== cancel);
+      callback();
+    });
+    this.#cancelTimers.push(cancel);
+  }
+}

@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import type { StoredObject } from '@keelson/core';
+import test from 'ava';
+import { configMap, FakeRegistry, listOf, stored } from './support/fake-registry.ts';
+import { call, eventually, open, serve } from './support/serve.ts';
+
+const all = '/api/v1/namespaces/default/configmaps';
+
+function registryWith(objects: readonly StoredObject[], revision = 100, token = ''): FakeRegistry {
+  const registry = new FakeRegistry();
+  registry.service(configMap).on.list = async () => listOf(configMap, objects, revision, token);
+  return registry;
+}
+
+function many(count: number, size = 1000): StoredObject[] {
+  return Array.from({ length: count }, (_, i) => stored(configMap, `n${i}`, i + 1, 'v'.repeat(size)));
+}
+
+test('an empty list has items, and a list its revision and token', async (t) => {
+  const empty = await serve(t, { registry: registryWith([]) });
+  t.is(
+    (await call(empty.port, 'GET', all)).text,
+    '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"100"},"items":[]}\n',
+  );
+  const page = await serve(t, { registry: registryWith(many(2), 7, 'tok') });
+  const reply = await call(page.port, 'GET', all);
+  t.is(reply.json.metadata.continue, 'tok');
+  t.is(reply.json.metadata.resourceVersion, '7');
+  t.deepEqual(reply.json.items[1], JSON.parse(stored(configMap, 'n1', 2, 'v'.repeat(1000)).json.toString()));
+  t.is(reply.headers['content-length'], String(reply.body.length));
+});
+
+for (const [what, accept, query] of [
+  ['as stored', 'application/json', ''],
+  ['pretty', 'application/json', '?pretty=true'],
+  ['as a Table', 'application/json;as=Table;g=meta.k8s.io;v=v1', ''],
+  ['as metadata', 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1', ''],
+] as const) {
+  test(`a list of several megabytes arrives whole ${what}, compressed when asked for`, async (t) => {
+    const { port } = await serve(t, { registry: registryWith(many(3000)) });
+    const plain = await call(port, 'GET', `${all}${query}`, { headers: { accept } });
+    t.is(plain.status, 200);
+    t.is((plain.json.items ?? plain.json.rows).length, 3000);
+    t.is(plain.headers['content-encoding'], undefined);
+    t.is(plain.headers.vary, 'Accept-Encoding');
+    const zipped = await call(port, 'GET', `${all}${query}`, { headers: { accept, 'accept-encoding': 'gzip' } });
+    t.is(zipped.headers['content-encoding'], 'gzip');
+    t.true(zipped.body.length < plain.body.length / 5);
+    t.true(gunzipSync(zipped.body).equals(plain.body));
+    const head = await call(port, 'HEAD', `${all}${query}`, { headers: { accept } });
+    t.is(head.status, 200);
+    t.is(head.body.length, 0);
+  });
+}
+
+test('a YAML list is a document', async (t) => {
+  const { port } = await serve(t, { registry: registryWith(many(2, 3)) });
+  const reply = await call(port, 'GET', all, { headers: { accept: 'application/yaml' } });
+  t.is(reply.headers['content-type'], 'application/yaml');
+  t.regex(reply.text, /^kind: ConfigMapList\n|^apiVersion: v1\n/);
+  t.regex(reply.text, /- (kind|apiVersion): /);
+});
+
+test('a slow reader of a big list gets all of it, and the server holds little more than the socket’s buffers', async (t) => {
+  const objects = many(40, 1_000_000);
+  let taken = 0;
+  const registry = new FakeRegistry();
+  registry.service(configMap).on.list = async () => {
+    const answer = listOf(configMap, objects);
+    return {
+      ...answer,
+      list: {
+        ...answer.list,
+        *objects() {
+          for (const object of objects) {
+            taken += 1;
+            yield object;
+          }
+        },
+      },
+    };
+  };
+  const { port } = await serve(t, { registry });
+  const response = await open(port, 'GET', `${all}?pretty=1`);
+  response.pause();
+  let before = -1;
+  await eventually(() => {
+    const stable = taken > 0 && taken === before;
+    before = taken;
+    return stable;
+  }, 'the server waits');
+  t.true(taken < 40, `${taken} of 40 objects were made`);
+  let size = 0;
+  for await (const chunk of response) size += (chunk as Buffer).length;
+  t.true(size > 40_000_000);
+  t.is(taken, 40);
+});
+
+test('a reader that goes away in the middle of a list stops its work', async (t) => {
+  const registry = registryWith(many(40, 1_000_000));
+  const { port, api } = await serve(t, { registry });
+  const socket = connect(port, '127.0.0.1');
+  socket.write(`GET ${all} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await once(socket, 'data');
+  socket.destroy();
+  await api.drain();
+  t.pass();
+});

@@ -1,0 +1,410 @@
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { FakeClock, type Logger, type Metrics, noMetrics, type RequestContext, silentLogger, statusErrors } from '@keelson/core';
+import test from 'ava';
+import { configMap, FakeRegistry, namespace, stored, widget } from './support/fake-registry.ts';
+import { admin, call, eventually, open, raw, serve } from './support/serve.ts';
+
+const one = '/api/v1/namespaces/default/configmaps/a';
+const all = '/api/v1/namespaces/default/configmaps';
+
+function registryWithOne(): FakeRegistry {
+  const registry = new FakeRegistry();
+  registry.service(configMap).objects.set('a', stored(configMap, 'a', 5));
+  registry.service(namespace).objects.set('n', stored(namespace, 'n', 6));
+  registry.service(widget).objects.set('w', stored(widget, 'w', 7));
+  return registry;
+}
+
+for (const viaKoa of [false, true]) {
+  const way = viaKoa ? 'as a Koa application' : 'by the listener';
+
+  test(`an object is answered with its stored bytes ${way}`, async (t) => {
+    const registry = registryWithOne();
+    const { port } = await serve(t, { registry, viaKoa });
+    const reply = await call(port, 'GET', one, { headers: { 'audit-id': 'my-id' } });
+    t.is(reply.status, 200);
+    t.is(reply.text, `${stored(configMap, 'a', 5).json}\n`);
+    t.is(reply.headers['content-type'], 'application/json');
+    t.is(reply.headers['content-length'], String(reply.body.length));
+    t.is(reply.headers['cache-control'], 'no-cache, private');
+    t.is(reply.headers['audit-id'], 'my-id');
+    const head = await call(port, 'HEAD', one);
+    t.is(head.status, 200);
+    t.is(head.headers['content-length'], String(reply.body.length));
+    t.is(head.body.length, 0);
+    t.regex(head.headers['audit-id'] as string, /^[0-9a-f-]{36}$/);
+  });
+
+  test(`a missing object is a 404 Status, an unknown path is 404 text ${way}`, async (t) => {
+    const { port } = await serve(t, { viaKoa });
+    const missing = await call(port, 'GET', one);
+    t.is(missing.status, 404);
+    t.like(missing.json, {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: 'configmaps "a" not found',
+      reason: 'NotFound',
+      details: { name: 'a', kind: 'configmaps' },
+      code: 404,
+    });
+    for (const path of [
+      '/api/v1/namespaces/default/unknowns',
+      '/apis/none/v1/configmaps',
+      '/api/v2/configmaps',
+      '/api/v1/configmaps/a',
+      '/api/v1/namespaces/default/namespaces',
+      '/api/v1/namespaces/default/configmaps/a/log',
+      '/api/v1/namespaces/default/configmaps/a/status/more',
+      '/api/v1/namespaces/default/configmaps/',
+      '/api/v1/proxy/namespaces/default/configmaps/a',
+      '/nothing/here',
+      '/VERSION',
+      '//version',
+    ]) {
+      const reply = await call(port, 'GET', path);
+      t.is(reply.status, 404, path);
+      t.is(reply.text, '404 page not found\n', path);
+      t.regex(reply.headers['content-type'] as string, /^text\/plain/);
+    }
+    const impossible = await call(port, 'GET', '/api/v1/namespaces/a%2Fb/configmaps');
+    t.is(impossible.status, 400);
+    t.is(impossible.json.reason, 'BadRequest');
+  });
+
+  test(`a verb that a path does not know is a 405 Status with Allow ${way}`, async (t) => {
+    const registry = registryWithOne();
+    const { port } = await serve(t, { registry, viaKoa });
+    const cases: [string, string, string][] = [
+      ['POST', one, 'GET, PUT, PATCH, DELETE'],
+      ['PUT', all, 'POST, DELETE, GET'],
+      ['POST', '/api/v1/configmaps', 'GET'],
+      ['DELETE', '/api/v1/configmaps', 'GET'],
+      ['OPTIONS', all, 'POST, DELETE, GET'],
+      ['DELETE', '/api/v1/watch/namespaces/default/configmaps', 'GET'],
+      ['DELETE', '/apis/test.io/v1/namespaces/default/widgets/w', 'GET, PATCH'],
+      ['POST', '/apis/test.io/v1/namespaces/default/widgets/w/status', 'GET, PUT, PATCH'],
+      ['GET', '/apis/test.io/v1/namespaces/default/widgets/w/rollback', 'POST'],
+    ];
+    for (const [method, path, allow] of cases) {
+      const reply = await call(port, method, path, { body: '{}' });
+      t.is(reply.status, 405, `${method} ${path}`);
+      t.is(reply.json.reason, 'MethodNotAllowed');
+      t.deepEqual((reply.headers.allow ?? '').split(', ').sort(), allow.split(', ').sort(), `${method} ${path}`);
+    }
+    const fixed = await call(port, 'POST', '/version', { body: '{}' });
+    t.is(fixed.status, 405);
+    t.is(fixed.json.kind, 'Status');
+  });
+
+  test(`who is nobody is refused before anything is looked up ${way}`, async (t) => {
+    const registry = registryWithOne();
+    const { port } = await serve(t, {
+      registry,
+      viaKoa,
+      authenticate: (request) => {
+        const sent = request.headers.authorization;
+        if (sent === undefined) return undefined;
+        if (sent === 'Bearer good') return Promise.resolve({ name: 'jane', groups: ['system:authenticated'] });
+        throw statusErrors.unauthorized();
+      },
+      insecureUser: { name: 'system:anonymous', groups: ['system:unauthenticated'] },
+      authorize: async (attributes, user) =>
+        user.name === 'jane' && attributes.name === 'a' ? { allowed: true } : { allowed: false, reason: 'not hers' },
+    });
+    t.is((await call(port, 'GET', one, { headers: { authorization: 'Bearer good' } })).status, 200);
+    const bad = await call(port, 'GET', one, { headers: { authorization: 'Bearer bad' } });
+    t.is(bad.status, 401);
+    t.is(bad.json.message, 'Unauthorized');
+    t.is(bad.json.reason, 'Unauthorized');
+    const other = await call(port, 'GET', `${all}/b`, { headers: { authorization: 'Bearer good' } });
+    t.is(other.status, 403);
+    t.is(
+      other.json.message,
+      'configmaps "b" is forbidden: User "jane" cannot get resource "configmaps" in API group "" in the namespace "default": not hers',
+    );
+    t.deepEqual(other.json.details, { name: 'b', kind: 'configmaps' });
+    t.is(other.headers['x-content-type-options'], 'nosniff');
+    const cluster = await call(port, 'PUT', '/apis/test.io/v1/widgets?x', { headers: { authorization: 'Bearer good' } });
+    t.is(
+      cluster.json.message,
+      'widgets.test.io is forbidden: User "jane" cannot update resource "widgets" in API group "test.io" at the cluster scope: not hers',
+    );
+    const path = await call(port, 'GET', '/metrics');
+    t.is(path.status, 403);
+    t.is(path.json.message, 'forbidden: User "system:anonymous" cannot get path "/metrics": not hers');
+    // Also what does not exist is not told to strangers.
+    t.is((await call(port, 'GET', '/apis/none/v1/things')).status, 403);
+    t.is(registry.service(configMap).calls.length, 1);
+  });
+
+  test(`a fault in the service is a 500 that tells nothing and is logged ${way}`, async (t) => {
+    const registry = registryWithOne();
+    registry.service(configMap).on.get = async () => {
+      throw new TypeError('secret words');
+    };
+    const logged: unknown[] = [];
+    const logger: Logger = { ...silentLogger, error: (_message, fields) => logged.push(fields?.['err']), child: () => logger };
+    const { port } = await serve(t, { registry, viaKoa, logger });
+    const reply = await call(port, 'GET', one);
+    t.is(reply.status, 500);
+    t.is(reply.json.reason, 'InternalError');
+    t.false(reply.text.includes('secret'));
+    t.is(logged.length, 1);
+    t.true(logged[0] instanceof TypeError);
+  });
+}
+
+test('without an authorizer only masters may do anything, everybody may ask for health and version', async (t) => {
+  const { port } = await serve(t, { insecureUser: { name: 'jane', groups: ['system:authenticated'] } });
+  t.is((await call(port, 'GET', one)).status, 403);
+  t.is((await call(port, 'GET', '/metrics')).status, 403);
+  t.is((await call(port, 'GET', '/readyz')).status, 200);
+  t.is((await call(port, 'GET', '/version')).json.gitVersion, 'v1.32.0');
+});
+
+test('reads and writes beyond their limits get 429 as text, watches and masters do not count', async (t) => {
+  const registry = registryWithOne();
+  const waiting: (() => void)[] = [];
+  const slow = () => new Promise((resolve) => waiting.push(() => resolve({ object: { kind: 'Status' }, code: 200 })));
+  registry.service(configMap).on = { get: slow, delete: slow };
+  const { port } = await serve(t, {
+    registry,
+    limits: { readsInFlight: 2, mutationsInFlight: 1 },
+    authenticate: (request) => (request.headers['x-master'] ? admin : { name: 'jane', groups: [] }),
+    authorize: () => true,
+  });
+  const running = [call(port, 'GET', one), call(port, 'GET', one), call(port, 'DELETE', one)];
+  await eventually(() => waiting.length === 3, 'three requests in the service');
+  for (const method of ['GET', 'DELETE']) {
+    const refused = await call(port, method, one);
+    t.is(refused.status, 429);
+    t.is(refused.text, 'Too many requests, please try again later.\n');
+    t.is(refused.headers['retry-after'], '1');
+  }
+  const watch = await open(port, 'GET', `${all}?watch=1`);
+  t.is(watch.statusCode, 200);
+  watch.destroy();
+  const master = call(port, 'GET', one, { headers: { 'x-master': '1' } });
+  await eventually(() => waiting.length === 4, 'the master in the service');
+  for (const go of waiting) go();
+  for (const reply of await Promise.all([...running, master])) t.is(reply.status, 200);
+  const after = call(port, 'GET', one);
+  await eventually(() => waiting.length === 5, 'a place is free again');
+  waiting[4]?.();
+  t.is((await after).status, 200);
+});
+
+test('watches have a limit of their own', async (t) => {
+  const { port } = await serve(t, { limits: { watches: 1 } });
+  const watch = await open(port, 'GET', `${all}?watch=1`);
+  t.is((await call(port, 'GET', `${all}?watch=1`)).status, 429);
+  watch.destroy();
+  await t.notThrowsAsync(async () => {
+    for (let i = 0; i < 200; i++) {
+      const again = await open(port, 'GET', `${all}?watch=1`);
+      again.destroy();
+      if (again.statusCode === 200) return;
+    }
+    throw new Error('the place was never given back');
+  });
+});
+
+test('bodies beyond the limit are 413, announced or not, and the service never sees them', async (t) => {
+  const registry = registryWithOne();
+  const { port } = await serve(t, { registry, limits: { bodyBytes: 1000 } });
+  const fits = await call(port, 'POST', all, { body: 'x'.repeat(1000) });
+  t.is(fits.status, 201);
+  for (const size of [1001, 3000]) {
+    const announced = await call(port, 'POST', all, { body: 'x'.repeat(size) });
+    t.is(announced.status, 413);
+    t.is(announced.json.reason, 'RequestEntityTooLarge');
+    t.is(announced.json.message, 'Request entity too large: limit is 1000');
+    const chunked = await call(port, 'PUT', one, { body: 'x'.repeat(size), headers: { 'transfer-encoding': 'chunked' } });
+    t.is(chunked.status, 413);
+  }
+  // Far too large: answered without reading on, and the connection ends.
+  const huge = await raw(port, `POST ${all} HTTP/1.1\r\nHost: x\r\nContent-Length: 900000000\r\n\r\n${'x'.repeat(100)}`);
+  t.regex(huge, /^HTTP\/1.1 413 /);
+  t.regex(huge, /Connection: close/i);
+  t.is(registry.service(configMap).calls.length, 1);
+});
+
+test('headers beyond 32 KiB and malformed requests are refused by the server', async (t) => {
+  const { port } = await serve(t);
+  t.regex(await raw(port, `GET ${one} HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`), /^HTTP\/1.1 431 /);
+  t.regex(await raw(port, 'GET / HTTP/9.9\r\n\r\n'), /^HTTP\/1.1 400 /);
+});
+
+test('an operation that outlasts its deadline is a 504 and is told to stop', async (t) => {
+  const clock = new FakeClock();
+  const registry = registryWithOne();
+  let stopped: unknown;
+  let started = 0;
+  registry.service(configMap).on.get = (context: RequestContext) =>
+    new Promise((_, reject) => {
+      started += 1;
+      context.signal?.addEventListener('abort', () => {
+        stopped = context.signal?.reason;
+        reject(new Error('stopped'));
+      });
+    });
+  const { port } = await serve(t, { registry, clock });
+  const pending = call(port, 'GET', one);
+  await eventually(() => started === 1, 'the operation runs');
+  clock.advance(33_000);
+  t.is(stopped, undefined);
+  clock.advance(3000);
+  const reply = await pending;
+  t.is(reply.status, 504);
+  t.is(reply.json.reason, 'Timeout');
+  t.is(reply.json.message, 'Timeout: request did not complete within the allotted timeout');
+  t.truthy(stopped);
+
+  const own = call(port, 'GET', `${one}?timeout=1500ms`);
+  await eventually(() => started === 2, 'the second operation runs');
+  clock.advance(1499);
+  clock.advance(1);
+  t.is((await own).status, 504);
+  for (const bad of ['x', '10', '-1s', '1x', '1s1']) {
+    const refused = await call(port, 'GET', `${one}?timeout=${bad}`);
+    t.is(refused.status, 400);
+    t.is(refused.json.message, 'invalid timeout specified in the request URL');
+  }
+});
+
+test('a client that goes away stops its operation', async (t) => {
+  const registry = registryWithOne();
+  let stopped = false;
+  let started = false;
+  registry.service(configMap).on.get = (context: RequestContext) =>
+    new Promise((_, reject) => {
+      started = true;
+      context.signal?.addEventListener('abort', () => {
+        stopped = true;
+        reject(new Error('stopped'));
+      });
+    });
+  const { port } = await serve(t, { registry });
+  const request = httpRequest({ host: '127.0.0.1', port, path: one, agent: false });
+  request.on('error', () => {});
+  request.end();
+  await eventually(() => started, 'the operation runs');
+  request.destroy();
+  await eventually(() => stopped, 'the operation is stopped');
+  t.pass();
+});
+
+test('a body that stops halfway reaches nobody and leaves nothing running', async (t) => {
+  const registry = registryWithOne();
+  const { port, api } = await serve(t, { registry });
+  const socket = connect(port, '127.0.0.1');
+  socket.write(`POST ${all} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"kind"`);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  socket.destroy();
+  await api.drain();
+  t.is(registry.service(configMap).calls.length, 0);
+});
+
+test('draining refuses new requests, ends watches cleanly and waits for running ones', async (t) => {
+  const registry = registryWithOne();
+  let finish: (() => void) | undefined;
+  registry.service(configMap).on.get = () =>
+    new Promise((resolve) => {
+      finish = () => resolve({ object: { kind: 'Status' }, code: 200 });
+    });
+  const { port, api } = await serve(t, { registry });
+  const running = call(port, 'GET', one);
+  const watch = await open(port, 'GET', `${all}?watch=1`);
+  await eventually(() => finish !== undefined, 'a running request');
+  let drained = false;
+  const draining = api.drain().then(() => {
+    drained = true;
+  });
+  for await (const _ of watch) t.fail('no event was sent');
+  t.true(watch.complete);
+  const refused = await call(port, 'GET', one);
+  t.is(refused.status, 503);
+  t.is(refused.json.reason, 'ServiceUnavailable');
+  t.is(refused.headers.connection, 'close');
+  t.false(drained);
+  finish?.();
+  t.is((await running).status, 200);
+  await draining;
+});
+
+test('warnings arrive as headers, cut when they are many and never breaking out of their quotes', async (t) => {
+  const registry = registryWithOne();
+  const texts = ['unknown field "spec.x"', 'line\r\nInjected: yes', 'ü'];
+  registry.service(configMap).on.get = async (context: RequestContext) => {
+    for (const text of texts) context.warn(text);
+    return { object: { kind: 'Status' }, code: 200 };
+  };
+  const { port } = await serve(t, { registry });
+  const reply = await call(port, 'GET', one);
+  t.is(
+    reply.headers['warning'] as unknown as string,
+    '299 - "unknown field \\"spec.x\\"", 299 - "line??Injected: yes", 299 - "?"',
+  );
+  t.is(reply.headers['injected'], undefined);
+  texts.splice(0, 3, ...Array.from({ length: 20 }, (_, i) => `${i} ${'y'.repeat(500)}`));
+  const many = await call(port, 'GET', one);
+  t.true((many.headers['warning'] as unknown as string).split(', ').every((w) => w.length <= 256 + 10));
+});
+
+test('metrics count by verb, closed resource names and code', async (t) => {
+  const counted: string[] = [];
+  const metrics: Metrics = {
+    ...noMetrics,
+    counter: ({ name }) => ({
+      add: (value, labels = {}) => {
+        counted.push(`${name} ${labels['verb']} ${labels['resource']} ${labels['code']} ${value}`);
+      },
+    }),
+    text: async () => 'the text\n',
+  };
+  const { port } = await serve(t, { registry: registryWithOne(), metrics });
+  await call(port, 'GET', one);
+  await call(port, 'GET', `${all}/missing`);
+  await call(port, 'GET', '/apis/invented-by-client/v1/whatever');
+  await call(port, 'BREW'.replace('BREW', 'PURGE'), all);
+  await call(port, 'GET', '/livez');
+  const reply = await call(port, 'GET', '/metrics');
+  t.is(reply.text, 'the text\n');
+  t.is(reply.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
+  const requests = counted.filter((line) => line.startsWith('keelson_http_requests_total'));
+  t.deepEqual(requests.sort(), [
+    'keelson_http_requests_total get configmaps 200 1',
+    'keelson_http_requests_total get configmaps 404 1',
+    'keelson_http_requests_total get none 200 1',
+    'keelson_http_requests_total list other 404 1',
+    'keelson_http_requests_total other configmaps 405 1',
+  ]);
+});
+
+test('health endpoints list, exclude and single out their checks', async (t) => {
+  let healthy = true;
+  const { port, api } = await serve(t, {
+    checks: [
+      { name: 'store', check: async () => healthy, on: ['readyz', 'healthz'] },
+      { name: 'cache', check: () => undefined },
+    ],
+  });
+  const ok = await call(port, 'GET', '/readyz');
+  t.is(ok.text, 'ok');
+  t.is(ok.headers['x-content-type-options'], 'nosniff');
+  t.is((await call(port, 'GET', '/livez?verbose')).text, '[+]ping ok\nlivez check passed\n');
+  healthy = false;
+  const bad = await call(port, 'GET', '/readyz');
+  t.is(bad.status, 500);
+  t.is(bad.text, '[+]ping ok\n[-]store failed: reason withheld\n[+]cache ok\n[+]shutdown ok\nreadyz check failed\n');
+  t.is((await call(port, 'GET', '/readyz?exclude=store')).status, 200);
+  t.is((await call(port, 'GET', '/readyz/store')).status, 500);
+  t.is((await call(port, 'GET', '/readyz/cache/')).status, 200);
+  t.is((await call(port, 'GET', '/readyz/none')).status, 404);
+  t.is((await call(port, 'GET', '/livez')).status, 200);
+  await api.drain();
+  t.is((await call(port, 'GET', '/readyz')).status, 503);
+});

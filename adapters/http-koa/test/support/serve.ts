@@ -1,0 +1,115 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type Clock, noMetrics, type ResourceRegistry, silentLogger, systemClock, type UserInfo } from '@keelson/core';
+import type { ExecutionContext } from 'ava';
+import { createHttpApi, type HttpApi, type HttpApiOptions, serverOptions } from '../../src/index.ts';
+import { FakeRegistry } from './fake-registry.ts';
+
+export const admin: UserInfo = { name: 'admin', groups: ['system:masters', 'system:authenticated'] };
+
+export interface Served {
+  readonly api: HttpApi;
+  readonly server: Server;
+  readonly port: number;
+}
+
+export type ServeOptions = Partial<HttpApiOptions> & { registry?: ResourceRegistry; clock?: Clock; viaKoa?: boolean };
+
+/** A server on a free loopback port, stopped when the test ends. */
+export async function serve(t: ExecutionContext, options: ServeOptions = {}): Promise<Served> {
+  const api = createHttpApi({
+    registry: new FakeRegistry(),
+    clock: systemClock,
+    logger: silentLogger,
+    metrics: noMetrics,
+    version: { major: '1', minor: '32', gitVersion: 'v1.32.0' },
+    insecureUser: admin,
+    ...options,
+  });
+  const server = createServer(serverOptions, options.viaKoa ? api.app.callback() : api.listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { api, server, port: (server.address() as AddressInfo).port };
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
+  readonly json: any;
+}
+
+export interface CallOptions {
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  readonly body?: string | Buffer;
+}
+
+/** Sends a request and gives back the answer while it is still coming in. */
+export function open(port: number, method: string, path: string, options: CallOptions = {}): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const headers: Record<string, string | string[]> = { ...options.headers };
+    if (options.body !== undefined && headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) {
+      headers['content-length'] = String(Buffer.byteLength(options.body));
+    }
+    const req = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, resolve);
+    req.once('error', reject);
+    req.end(options.body);
+  });
+}
+
+export async function call(port: number, method: string, path: string, options: CallOptions = {}): Promise<Reply> {
+  const response = await open(port, method, path, options);
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  const body = Buffer.concat(chunks);
+  const text = body.toString();
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    body,
+    text,
+    get json() {
+      return JSON.parse(text);
+    },
+  };
+}
+
+/** Newline-separated JSON documents as they come in. */
+export async function* lines(response: IncomingMessage): AsyncGenerator<{ type: string; object: Record<string, unknown> }> {
+  let rest = '';
+  for await (const chunk of response) {
+    rest += String(chunk);
+    for (let at = rest.indexOf('\n'); at !== -1; at = rest.indexOf('\n')) {
+      yield JSON.parse(rest.slice(0, at));
+      rest = rest.slice(at + 1);
+    }
+  }
+}
+
+/** Exact bytes over a plain connection; resolves with everything that came until `until` says so or the server closed. */
+export function raw(port: number, bytes: string | Buffer, until: (text: string) => boolean = () => false): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket: Socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      if (until(text)) socket.destroy();
+    });
+    socket.once('error', reject);
+    socket.once('close', () => resolve(text));
+  });
+}
+
+/** Waits until a condition holds; fails after a generous time. */
+export async function eventually(condition: () => boolean, what: string): Promise<void> {
+  for (let i = 0; i < 1000; i++) {
+    if (condition()) return;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  throw new Error(`never happened: ${what}`);
+}
