@@ -16,6 +16,7 @@ import {
   provide,
   StoreToken,
 } from '@keelson/core';
+import { Namespace } from '@keelson/kinds';
 import { AdmissionToken, ApiClientToken, ContinueTokensToken, KindsToken, RegistryToken, StoragesToken } from './tokens.ts';
 
 export interface PlaneModuleOptions {
@@ -49,7 +50,7 @@ export function planeModule(options: PlaneModuleOptions) {
       }),
     );
     provide(binding, AdmissionToken, [StoragesToken], (storages) => [
-      ...(options.namespaces ? [namespaceLifecycle(storages)] : []),
+      ...(options.namespaces ? [namespaceLifecycle({ kind: Namespace, storage: storages.forKind(Namespace) })] : []),
       ...options.admission,
     ]);
     provide(

@@ -1,0 +1,103 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import test from 'ava';
+import { loadOptions } from '../../src/config/load-options.ts';
+import { UsageError } from '../../src/config/usage-error.ts';
+
+async function folder(t: { teardown: (fn: () => Promise<void>) => void }): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'keelson-options-'));
+  t.teardown(() => rm(path, { recursive: true }));
+  return path;
+}
+
+test('without any source every option has its documented default', async (t) => {
+  const options = await loadOptions([], {});
+  t.deepEqual(options.listen, { host: '127.0.0.1', port: 6443 });
+  t.is(options.data, resolve('.keelson'));
+  t.is(options.storage, `lmdb:${join(resolve('.keelson'), 'store')}`);
+  t.false(options.insecure);
+  t.deepEqual(options.brand, { vendor: 'kubernetes', metaGroup: 'meta.k8s.io' });
+});
+
+test('a flag wins over the environment, the environment over the file, the file over the default', async (t) => {
+  const file = join(await folder(t), 'config.yaml');
+  await writeFile(file, 'listen: 127.0.0.1:1111\nstorage: "memory:"\nlogLevel: warn\n');
+  const env = { KEELSON_LISTEN: '127.0.0.1:2222', KEELSON_LOG_LEVEL: 'error' };
+  const options = await loadOptions(['--config', file, '--listen=127.0.0.1:3333'], env);
+  t.is(options.listen.port, 3333);
+  t.is(options.logLevel, 'error');
+  t.is(options.storage, 'memory:');
+  t.is((await loadOptions([], { ...env, KEELSON_CONFIG: file })).listen.port, 2222);
+});
+
+test('paths in a config file are relative to the file', async (t) => {
+  const path = await folder(t);
+  await writeFile(join(path, 'config.json'), JSON.stringify({ data: 'state', kinds: ['./kinds.js', '@team/kinds'] }));
+  const options = await loadOptions(['--config', join(path, 'config.json')], {});
+  t.is(options.data, join(path, 'state'));
+  t.deepEqual(options.kinds, [join(path, 'kinds.js'), '@team/kinds']);
+});
+
+test('--kinds may be repeated, and the variable holds a list', async (t) => {
+  t.deepEqual((await loadOptions(['--kinds', 'a', '--kinds=b'], {})).kinds, ['a', 'b']);
+  t.deepEqual((await loadOptions([], { KEELSON_KINDS: 'a,b' })).kinds, ['a', 'b']);
+});
+
+test('a storage adapter of a team is named with its options', async (t) => {
+  const file = join(await folder(t), 'config.yaml');
+  await writeFile(file, 'storage:\n  adapter: "@team/storage-x"\n  shards: 3\n');
+  t.deepEqual((await loadOptions(['--config', file], {})).storage, { adapter: '@team/storage-x', shards: 3 });
+});
+
+const refused: readonly (readonly [title: string, words: readonly string[], env: Record<string, string>, message: RegExp])[] = [
+  [
+    'an unknown option is named with a suggestion',
+    ['--storge', 'memory:'],
+    {},
+    /unknown option --storge \(did you mean --storage\?\)/,
+  ],
+  [
+    'an unknown variable is named with a suggestion',
+    [],
+    { KEELSON_LISEN: 'x' },
+    /KEELSON_LISEN \(did you mean KEELSON_LISTEN\?\)/,
+  ],
+  ['an option without its value', ['--listen'], {}, /--listen needs a value: --listen HOST:PORT/],
+  ['an option whose value looks like an option', ['--data', '--insecure'], {}, /--data needs a value/],
+  ['an address without a port', ['--listen', 'localhost'], {}, /--listen must be HOST:PORT/],
+  ['a port out of range', ['--listen', 'localhost:70000'], {}, /--listen must be HOST:PORT/],
+  ['a positional word', ['now'], {}, /unexpected argument "now"/],
+  ['an unknown log level', ['--log-level', 'wran'], {}, /--log-level must be one of .* \(did you mean warn\?\)/],
+  ['a switch that is neither true nor false', [], { KEELSON_INSECURE: 'maybe' }, /KEELSON_INSECURE must be true or false/],
+  [
+    '--insecure on an address that others can reach',
+    ['--insecure', '--listen', '0.0.0.0:80'],
+    {},
+    /--insecure serves loopback addresses only/,
+  ],
+  ['a config file that is not there', ['--config', '/nonexistent.yaml'], {}, /--config \/nonexistent\.yaml cannot be read/],
+];
+
+for (const [title, words, env, message] of refused) {
+  test(`refused: ${title}`, async (t) => {
+    const error = await t.throwsAsync(loadOptions(words, env), { instanceOf: UsageError });
+    t.regex(error?.message ?? '', message);
+  });
+}
+
+test('a config file with an unknown or repeated key, broken YAML or no object is refused', async (t) => {
+  const path = await folder(t);
+  const attempt = async (text: string) => {
+    await writeFile(join(path, 'config.yaml'), text);
+    return (
+      (await t.throwsAsync(loadOptions(['--config', join(path, 'config.yaml')], {}), { instanceOf: UsageError }))?.message ?? ''
+    );
+  };
+  t.regex(await attempt('storge: "memory:"'), /unknown key storge \(did you mean storage\?\)/);
+  t.regex(await attempt('data: a\ndata: b'), /gives data twice/);
+  t.regex(await attempt('data: [a'), /not valid YAML/);
+  t.regex(await attempt('- a'), /must hold an object/);
+  t.regex(await attempt('brand: {vendr: x}'), /brand has no key vendr \(did you mean vendor\?\)/);
+  t.regex(await attempt('continueTokenLifetimeMs: -1'), /positive whole number/);
+});

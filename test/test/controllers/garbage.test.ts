@@ -1,0 +1,135 @@
+import { isStatusError, type KubeObject, type ResourceClient, StatusReason } from '@keelson/core';
+import { ConfigMap, Secret } from '@keelson/kinds';
+import { eventually, startTestPlane, type TestPlane } from '@keelson/testing';
+import anyTest, { type TestFn } from 'ava';
+
+const test = anyTest as TestFn<{ plane: TestPlane; maps: ResourceClient<ConfigMapObject>; secrets: ResourceClient<KubeObject> }>;
+type ConfigMapObject = Awaited<ReturnType<ResourceClient<KubeObject>['get']>>;
+
+let plane: TestPlane;
+
+test.before(async () => {
+  plane = await startTestPlane();
+});
+
+test.after.always(() => plane.close());
+
+test.beforeEach(async (t) => {
+  t.context.plane = plane;
+  const namespace = `n-${Math.random().toString(36).slice(2)}`;
+  await t.context.plane.api
+    .dynamic({ group: '', version: 'v1', resource: 'namespaces' })
+    .create({ metadata: { name: namespace } });
+  t.context.maps = t.context.plane.client(ConfigMap).namespace(namespace) as ResourceClient<ConfigMapObject>;
+  t.context.secrets = t.context.plane.client(Secret).namespace(namespace) as ResourceClient<KubeObject>;
+});
+
+function ownedBy(owner: KubeObject, name: string, blockOwnerDeletion = false): KubeObject {
+  const { name: ownerName = '', uid = '' } = owner.metadata ?? {};
+  return {
+    metadata: { name, ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: ownerName, uid, blockOwnerDeletion }] },
+  };
+}
+
+const gone = async (client: ResourceClient<KubeObject>, name: string): Promise<boolean> => {
+  try {
+    await client.get(name);
+    return false;
+  } catch (error) {
+    if (isStatusError(error, StatusReason.NotFound)) return true;
+    throw error;
+  }
+};
+
+test('a chain of dependents goes when its first owner is deleted', async (t) => {
+  const { maps, secrets } = t.context;
+  const first = await maps.create({ metadata: { name: 'first' } });
+  const second = await maps.create(ownedBy(first, 'second'));
+  await secrets.create(ownedBy(second, 'third'));
+  await maps.delete('first');
+  await eventually(() => gone(maps, 'second'));
+  await eventually(() => gone(secrets, 'third'));
+  t.pass();
+});
+
+test('an object with one owner left stays and loses the reference to the other', async (t) => {
+  const { maps, secrets } = t.context;
+  const [stays, goes] = [await maps.create({ metadata: { name: 'stays' } }), await maps.create({ metadata: { name: 'goes' } })];
+  const references = [
+    ...(ownedBy(stays, '').metadata?.ownerReferences ?? []),
+    ...(ownedBy(goes, '').metadata?.ownerReferences ?? []),
+  ];
+  await secrets.create({ metadata: { name: 'shared', ownerReferences: references } });
+  await maps.delete('goes');
+  await eventually(async () => (await secrets.get('shared')).metadata?.ownerReferences?.length === 1);
+  t.is((await secrets.get('shared')).metadata?.ownerReferences?.[0]?.uid, stays.metadata?.uid);
+});
+
+test('an owner of the same name with another uid is not the owner', async (t) => {
+  const { maps, secrets } = t.context;
+  const owner = await maps.create({ metadata: { name: 'owner' } });
+  const stale: KubeObject = { ...owner, metadata: { ...owner.metadata, uid: '00000000-0000-4000-8000-000000000000' } };
+  await secrets.create(ownedBy(stale, 'impostor'));
+  await eventually(() => gone(secrets, 'impostor'));
+  t.false(await gone(maps, 'owner'));
+});
+
+test('foreground deletion waits for dependents that block it', async (t) => {
+  const { maps, secrets } = t.context;
+  const owner = await maps.create({ metadata: { name: 'owner' } });
+  const held = ownedBy(owner, 'held', true);
+  await secrets.create({ ...held, metadata: { ...held.metadata, finalizers: ['example.com/hold'] } });
+  await maps.delete('owner', { propagationPolicy: 'Foreground' });
+  await eventually(async () => (await secrets.get('held')).metadata?.deletionTimestamp !== undefined);
+  t.deepEqual((await maps.get('owner')).metadata?.finalizers, ['foregroundDeletion']);
+  await secrets.patch('held', 'merge', { metadata: { finalizers: null } });
+  await eventually(() => gone(maps, 'owner'));
+});
+
+test('foreground deletion does not wait for dependents that do not block it', async (t) => {
+  const { maps, secrets } = t.context;
+  const owner = await maps.create({ metadata: { name: 'owner' } });
+  const held = ownedBy(owner, 'held');
+  await secrets.create({ ...held, metadata: { ...held.metadata, finalizers: ['example.com/hold'] } });
+  await maps.delete('owner', { propagationPolicy: 'Foreground' });
+  await eventually(() => gone(maps, 'owner'));
+  await secrets.patch('held', 'merge', { metadata: { finalizers: null } });
+  await eventually(() => gone(secrets, 'held'));
+  t.pass();
+});
+
+test('orphaning frees the dependents before the owner goes', async (t) => {
+  const { maps, secrets } = t.context;
+  const owner = await maps.create({ metadata: { name: 'owner' } });
+  for (let i = 0; i < 20; i += 1) await secrets.create(ownedBy(owner, `kept-${i}`));
+  await maps.delete('owner', { propagationPolicy: 'Orphan' });
+  await eventually(() => gone(maps, 'owner'));
+  const kept = await secrets.list();
+  t.is(kept.items.length, 20);
+  t.true(kept.items.every((item) => item.metadata?.ownerReferences === undefined));
+});
+
+test('a dependent created after its owner was deleted goes too', async (t) => {
+  const { maps, secrets } = t.context;
+  const owner = await maps.create({ metadata: { name: 'owner' } });
+  await maps.delete('owner');
+  await secrets.create(ownedBy(owner, 'late'));
+  await eventually(() => gone(secrets, 'late'));
+  t.pass();
+});
+
+test('a reference to a kind that is not served keeps the object', async (t) => {
+  const { maps, secrets } = t.context;
+  await secrets.create({
+    metadata: {
+      name: 'foreign',
+      ownerReferences: [{ apiVersion: 'example.com/v1', kind: 'Unknown', name: 'x', uid: 'some-uid' }],
+    },
+  });
+  // Something that is collected afterwards shows that the collector has had its turn.
+  const owner = await maps.create({ metadata: { name: 'owner' } });
+  await secrets.create(ownedBy(owner, 'probe'));
+  await maps.delete('owner');
+  await eventually(() => gone(secrets, 'probe'));
+  t.false(await gone(secrets, 'foreign'));
+});

@@ -1,0 +1,87 @@
+import { isStatusError, type KubeObject, StatusReason } from '@keelson/core';
+import { ConfigMap, Namespace, Secret } from '@keelson/kinds';
+import { eventually, startTestPlane, type TestPlane } from '@keelson/testing';
+import anyTest, { type TestFn } from 'ava';
+
+const test = anyTest as TestFn<{ plane: TestPlane }>;
+
+let plane: TestPlane;
+
+test.before(async () => {
+  plane = await startTestPlane();
+});
+
+test.beforeEach((t) => {
+  t.context.plane = plane;
+});
+
+test.after.always(() => plane.close());
+
+const namespaceGone = (plane: TestPlane, name: string) => async () => {
+  try {
+    await plane.client(Namespace).get(name);
+    return false;
+  } catch (error) {
+    return isStatusError(error, StatusReason.NotFound);
+  }
+};
+
+test('deleting a namespace removes hundreds of objects of several kinds and nothing outside', async (t) => {
+  const { plane } = t.context;
+  await plane.client(Namespace).create({ metadata: { name: 'full' } });
+  await plane.client(Namespace).create({ metadata: { name: 'full-not' } });
+  const [maps, secrets] = [plane.client(ConfigMap), plane.client(Secret)];
+  await Promise.all(
+    Array.from({ length: 300 }, async (_, i) => {
+      await maps.namespace('full').create({ metadata: { name: `m-${i}` } });
+      await secrets.namespace('full').create({ metadata: { name: `s-${i}` } });
+    }),
+  );
+  await maps.namespace('full-not').create({ metadata: { name: 'neighbour' } });
+  await plane.client(Namespace).delete('full');
+  await eventually(namespaceGone(plane, 'full'));
+  t.is((await maps.namespace('full').list()).items.length, 0);
+  t.is((await secrets.namespace('full').list()).items.length, 0);
+  t.is((await maps.namespace('full-not').list()).items.length, 1);
+});
+
+test('a namespace says in its conditions which finalizers it waits for, and goes when they do', async (t) => {
+  const { plane } = t.context;
+  await plane.client(Namespace).create({ metadata: { name: 'held' } });
+  const maps = plane.client(ConfigMap).namespace('held');
+  await maps.create({ metadata: { name: 'stubborn', finalizers: ['example.com/hold'] } });
+  await plane.client(Namespace).delete('held');
+  const condition = await eventually(async () => {
+    const { status } = await plane.client(Namespace).get('held');
+    return status?.conditions?.find((entry) => entry.type === 'NamespaceFinalizersRemaining' && entry.status === 'True');
+  });
+  t.regex(condition.message ?? '', /example\.com\/hold in 1 resource instances/);
+  await maps.patch('stubborn', 'merge', { metadata: { finalizers: null } });
+  await eventually(namespaceGone(plane, 'held'));
+});
+
+test('finalizers of other parties on the namespace itself are waited for', async (t) => {
+  const { plane } = t.context;
+  const namespaces = plane.client(Namespace);
+  await namespaces.create({ metadata: { name: 'shared', finalizers: ['example.com/audit'] } });
+  await namespaces.delete('shared');
+  await eventually(async () => ((await namespaces.get('shared')).spec?.finalizers ?? []).length === 0);
+  await namespaces.patch('shared', 'merge', { metadata: { finalizers: null } });
+  await eventually(namespaceGone(plane, 'shared'));
+  t.pass();
+});
+
+test('a name can be used again after its namespace is gone, and starts empty', async (t) => {
+  const { plane } = t.context;
+  const namespaces = plane.client(Namespace);
+  const first = await namespaces.create({ metadata: { name: 'again' } });
+  await plane
+    .client(ConfigMap)
+    .namespace('again')
+    .create({ metadata: { name: 'old' } });
+  await namespaces.delete('again');
+  await eventually(namespaceGone(plane, 'again'));
+  const second = await namespaces.create({ metadata: { name: 'again' } });
+  t.not(second.metadata?.uid, first.metadata?.uid);
+  t.deepEqual((await plane.client(ConfigMap).namespace('again').list()).items as KubeObject[], []);
+});
