@@ -10,6 +10,46 @@ export {
   type ResourceClient,
   type WatchOptions,
 } from './client/resource-client.ts';
+export { type Brand, defaultBrand } from './codec/brand.ts';
+export { DocumentError, type DocumentErrorReason, isDocumentError, type ParsedDocument } from './codec/document-error.ts';
+export { maxJsonDepth, parseJson } from './codec/json.ts';
+export type { ListEnvelope, ListMetadata, ListPage } from './codec/list-envelope.ts';
+export {
+  bodyMedia,
+  contentMediaType,
+  jsonMediaType,
+  type Media,
+  type MediaRange,
+  mediaTypeOf,
+  parseMediaRange,
+  patchMediaTypes,
+  patchTypeOfContent,
+  protobufMediaType,
+  yamlMediaType,
+} from './codec/media-type.ts';
+export { mediaTypesOf, type Negotiated, negotiate, type Offer } from './codec/negotiation.ts';
+export { objectCodecOf } from './codec/object-codec.ts';
+export { encodeDocument } from './codec/printed-form.ts';
+export { representationId } from './codec/representation-id.ts';
+export {
+  type AnswerShape,
+  type FormBuilder,
+  type FormOffer,
+  metaVersions,
+  Representations,
+  type RepresentationsOptions,
+} from './codec/representations.ts';
+export { servedJson, storedJson } from './codec/served-json.ts';
+export type {
+  EventPair,
+  FormRequest,
+  FormTarget,
+  IncludeObject,
+  ListBody,
+  WatchForm,
+  WireForm,
+} from './codec/wire-form.ts';
+export { maxYamlBytes, parseYaml, toYaml } from './codec/yaml.ts';
 export { aggregatedDiscoveryMediaType, apiGroupDiscoveryList } from './discovery/aggregated-discovery.ts';
 export { apiGroup, apiGroupList, apiVersions } from './discovery/api-groups.ts';
 export { apiResourceList, storageVersionHash } from './discovery/api-resource-list.ts';
@@ -170,6 +210,10 @@ export type {
   OpenApiV3Index,
 } from './openapi/open-api-types.ts';
 export { type OperationSubject, operationId } from './openapi/operation-id.ts';
+export { applyJsonPatch, type JsonPatchLimits } from './patch/json-patch.ts';
+export { applyMergePatch } from './patch/merge-patch.ts';
+export { isPatchError, PatchError, type PatchErrorKind } from './patch/patch-error.ts';
+export { applyStrategicMergePatch } from './patch/strategic-merge-patch.ts';
 export type { AdmissionOperation, AdmissionPlugin, AdmissionRequest } from './registry/admission.ts';
 export { answerValue, servedValue } from './registry/answer-value.ts';
 export { createResourceRegistry, type RegistryOptions } from './registry/create-registry.ts';

@@ -5,7 +5,6 @@ export type Media = 'json' | 'yaml' | 'protobuf';
 
 export const jsonMediaType = 'application/json';
 export const yamlMediaType = 'application/yaml';
-export const textMediaType = 'text/plain';
 
 /** Media type of the binary encoding under a brand. */
 export function protobufMediaType(brand: Brand = defaultBrand): string {

@@ -1,5 +1,5 @@
 import type { AliasEvent, Event, MappingEvent, ScalarEvent, SequenceEvent } from 'js-yaml';
-import { setOwn } from '../patch/json-value.ts';
+import { setOwn } from '../kind/set-own.ts';
 import { DocumentError, type ParsedDocument, pathText, placeOf } from './document-error.ts';
 import { plainScalar, taggedScalar } from './yaml-scalar.ts';
 

@@ -1,3 +1,5 @@
+export { setOwn } from '../kind/set-own.ts';
+
 /** A JSON object. Keys such as `__proto__` are data like any other. */
 export type JsonObject = Record<string, unknown>;
 
@@ -9,15 +11,6 @@ export function isJsonObject(value: unknown): value is JsonObject {
 /** The own property, or undefined; never looks at prototypes. */
 export function getOwn(object: JsonObject, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
-}
-
-/** Sets an own property. Plain assignment would change the prototype for the key `__proto__`. */
-export function setOwn(object: JsonObject, key: string, value: unknown): void {
-  if (key === '__proto__') {
-    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
-  } else {
-    object[key] = value;
-  }
 }
 
 /** Equality of JSON values: order of keys does not count, `-0` is 0. */

@@ -1,0 +1,44 @@
+import type { KindDefinition } from '../kind/kind-definition.ts';
+import type { KubeObject } from '../meta/types.ts';
+import type { ObjectCodec } from '../storage/resource-storage.ts';
+
+const codecs = new WeakMap<KindDefinition, ObjectCodec>();
+
+/**
+ * How objects of a kind are stored: as JSON that begins `{"kind":K,"apiVersion":V,"metadata":{` whatever the order of the object's
+ * keys, and without metadata.resourceVersion, which storage puts in. The rest keeps the order of the object, which the decoder has
+ * made canonical; so equal objects have equal bytes. metadata.selfLink is kept when somebody has set it.
+ */
+export function objectCodecOf(kind: KindDefinition): ObjectCodec {
+  let codec = codecs.get(kind);
+  if (codec === undefined) {
+    codec = {
+      encode: (object) => {
+        const { resourceVersion: _, ...metadata } = object.metadata ?? {};
+        return Buffer.from(canonicalJson(kind, object, metadata));
+      },
+      decode: (json) => JSON.parse(json.toString('utf8')) as KubeObject,
+    };
+    codecs.set(kind, codec);
+  }
+  return codec;
+}
+
+/** The same form with the resourceVersion where storage puts it, for answers that are made from objects. */
+export function wireJson(kind: KindDefinition, object: KubeObject): Buffer {
+  const { resourceVersion, ...rest } = object.metadata ?? {};
+  return Buffer.from(canonicalJson(kind, object, resourceVersion === undefined ? rest : { resourceVersion, ...rest }));
+}
+
+/** Beginning of every stored object of a kind, up to the comma before `"metadata"`. */
+export function jsonHead(kind: { readonly kind: string; readonly apiVersion: string }): string {
+  return `{"kind":${JSON.stringify(kind.kind)},"apiVersion":${JSON.stringify(kind.apiVersion)}`;
+}
+
+/** Written in two parts, because integer-like keys of open schemas would come before `kind` in an object of one. */
+function canonicalJson(kind: KindDefinition, object: KubeObject, metadata: object): string {
+  const { kind: _kind, apiVersion: _apiVersion, metadata: _metadata, ...rest } = object;
+  const text = JSON.stringify(rest);
+  const tail = text === '{}' ? '}' : `,${text.slice(1)}`;
+  return `${jsonHead(kind)},"metadata":${JSON.stringify(metadata)}${tail}`;
+}

@@ -1,0 +1,142 @@
+import type { KindDefinition } from '../kind/kind-definition.ts';
+import { apiVersionOf, type GroupVersionKind } from '../meta/types.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { type Brand, defaultBrand } from './brand.ts';
+import { JsonForm } from './json-form.ts';
+import type { JsonShape } from './json-shape.ts';
+import { type Media, mediaTypeOf } from './media-type.ts';
+import type { Offer } from './negotiation.ts';
+import { metadataOnly, wholeObjects } from './object-shapes.ts';
+import { partialObjectMetadata } from './partial-object-metadata.ts';
+import { prettyJsonForm, yamlForm } from './printed-form.ts';
+import { tableShape } from './table.ts';
+import type { FormRequest, FormTarget, WireForm } from './wire-form.ts';
+
+/** Versions of the metadata API in which tables and metadata are served, the newest first. */
+export const metaVersions: readonly string[] = ['v1', 'v1beta1'];
+
+/** What kind of answer is negotiated. */
+export type AnswerShape = 'object' | 'list' | 'watch';
+
+/** An offer that says how it is written. */
+export interface FormOffer extends Offer {
+  readonly media: Media;
+}
+
+/** A medium other than JSON and YAML, which are always there. */
+export interface FormBuilder {
+  readonly media: Media;
+  /** Whether it can write objects of this kind at all. */
+  serves(kind: KindDefinition): boolean;
+  /** Targets it can write; whole objects are no target. */
+  readonly targets: readonly FormTarget['as'][];
+  /** True when it has watch frames. */
+  readonly streams: boolean;
+  form(kind: KindDefinition, request: FormRequest): WireForm;
+}
+
+export interface RepresentationsOptions {
+  readonly clock: Clock;
+  readonly brand?: Brand;
+  /** Further media, offered after JSON and YAML. */
+  readonly builders?: readonly FormBuilder[];
+}
+
+/** All forms of all kinds. Forms are made on first use and live as long as their kind. */
+export class Representations {
+  readonly #clock: Clock;
+  readonly #brand: Brand;
+  readonly #builders: readonly FormBuilder[];
+  readonly #forms = new WeakMap<KindDefinition, Map<string, WireForm>>();
+  readonly #offers = new WeakMap<KindDefinition, Map<string, readonly FormOffer[]>>();
+
+  constructor(options: RepresentationsOptions) {
+    this.#clock = options.clock;
+    this.#brand = options.brand ?? defaultBrand;
+    this.#builders = options.builders ?? [];
+  }
+
+  /**
+   * What can be offered for a kind. Tables are left out with `tables: false`, as watches that begin with the state of the list
+   * need it (api-conventions 7.5).
+   */
+  offers(kind: KindDefinition, shape: AnswerShape, options: { readonly tables?: boolean } = {}): readonly FormOffer[] {
+    const tables = options.tables !== false;
+    return memo(this.#offers, kind, `${shape} ${tables}`, () => {
+      const targets = this.#targets(shape, tables);
+      const offer = (media: Media, allowed: readonly GroupVersionKind[]): FormOffer => ({
+        media,
+        mediaType: mediaTypeOf(media, this.#brand),
+        targets: allowed,
+        ...(shape === 'watch' ? { stream: 'watch' } : {}),
+      });
+      const offers = [offer('json', targets)];
+      if (shape !== 'watch') offers.push(offer('yaml', targets));
+      for (const builder of this.#builders) {
+        if (!builder.serves(kind) || (shape === 'watch' && !builder.streams)) continue;
+        const allowed = targets.filter((target) =>
+          builder.targets.some((as) => target.kind === as || target.kind === `${as}List`),
+        );
+        offers.push(offer(builder.media, allowed));
+      }
+      return offers;
+    });
+  }
+
+  /** The target that a negotiated conversion means; none = whole objects. */
+  target(conversion: GroupVersionKind | undefined, includeObject: 'None' | 'Metadata' | 'Object' = 'Metadata'): FormTarget {
+    if (conversion === undefined) return { as: 'Object' };
+    const { version } = conversion;
+    return conversion.kind === 'Table' ? { as: 'Table', version, includeObject } : { as: partialObjectMetadata, version };
+  }
+
+  /** How answers about a kind are written; the same request gives the same form, and with it the same shared bytes. */
+  form(kind: KindDefinition, request: FormRequest): WireForm {
+    const { media, pretty, target } = request;
+    const wanted = target.as === 'Object' ? '' : `${target.version} ${target.as === 'Table' ? target.includeObject : ''}`;
+    return memo(this.#forms, kind, `${media} ${pretty} ${target.as} ${wanted}`, () => this.#build(kind, request));
+  }
+
+  #build(kind: KindDefinition, request: FormRequest): WireForm {
+    const { media, pretty, target } = request;
+    if (media === 'json' && !pretty) return new JsonForm(this.#shape(kind, target));
+    if (media !== 'protobuf') {
+      const compact = this.form(kind, { media: 'json', pretty: false, target });
+      return (media === 'json' ? prettyJsonForm : yamlForm)(this.#shape(kind, target), compact);
+    }
+    const builder = this.#builders.find((candidate) => candidate.media === media && candidate.serves(kind));
+    if (builder === undefined) throw new Error(`${kind.apiVersion} ${kind.kind} has no ${media} form`);
+    return builder.form(kind, request);
+  }
+
+  #shape(kind: KindDefinition, target: FormTarget): JsonShape {
+    if (target.as === 'Object') return wholeObjects(kind);
+    const metaApiVersion = apiVersionOf({ group: this.#brand.metaGroup, version: target.version });
+    return target.as === 'Table'
+      ? tableShape(kind, metaApiVersion, target.includeObject, this.#clock)
+      : metadataOnly(kind, metaApiVersion);
+  }
+
+  #targets(shape: AnswerShape, tables: boolean): readonly GroupVersionKind[] {
+    const kinds = [
+      ...(tables ? ['Table'] : []),
+      ...(shape === 'list' ? [] : [partialObjectMetadata]),
+      ...(shape === 'object' ? [] : [`${partialObjectMetadata}List`]),
+    ];
+    return metaVersions.flatMap((version) => kinds.map((kind) => ({ group: this.#brand.metaGroup, version, kind })));
+  }
+}
+
+function memo<T>(cache: WeakMap<KindDefinition, Map<string, T>>, kind: KindDefinition, key: string, make: () => T): T {
+  let values = cache.get(kind);
+  if (values === undefined) {
+    values = new Map();
+    cache.set(kind, values);
+  }
+  let value = values.get(key);
+  if (value === undefined) {
+    value = make();
+    values.set(key, value);
+  }
+  return value;
+}
