@@ -67,7 +67,10 @@ test('bodies that are refused with 400, and their words', async (t) => {
     ['null', /^the object provided is unrecognized/],
     ['{"kind":"Ghost"}', /^no kind "Ghost" is registered for version "toys.example.com\/v1"$/],
     ['{"kind":"Lock","apiVersion":"v1"}', /^Lock in version "v1" cannot be handled as a Gadget: /],
-    ['{"kind":"Gadget","apiVersion":"v9"}', /^the API version in the data \(v9\) does not match the expected API version \(toys.example.com\/v1\)$/],
+    [
+      '{"kind":"Gadget","apiVersion":"v9"}',
+      /^the API version in the data \(v9\) does not match the expected API version \(toys.example.com\/v1\)$/,
+    ],
     ['{"kind":7}', /cannot be handled as a Gadget: field kind: expected string, got number/],
     ['{"metadata":[]}', /cannot be handled as a Gadget: field metadata: expected object, got array/],
     ['{"metadata":{"name":{}}}', /field metadata.name: expected string, got object/],

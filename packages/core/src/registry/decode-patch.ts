@@ -3,6 +3,7 @@ import { parseJson } from '../codec/json.ts';
 import { type StatusError, statusErrors } from '../errors/status-error.ts';
 import type { Schema } from '../kind/schema.ts';
 import { applyJsonPatch } from '../patch/json-patch.ts';
+import { isJsonObject } from '../patch/json-value.ts';
 import { applyMergePatch } from '../patch/merge-patch.ts';
 import { isPatchError, type PatchError } from '../patch/patch-error.ts';
 import { applyStrategicMergePatch } from '../patch/strategic-merge-patch.ts';
@@ -42,7 +43,7 @@ export function patchMediaTypes(structural: boolean): string[] {
 /**
  * Reads a patch. `schema` is that of the document, undefined for kinds without a struct schema, which take no strategic merge patch.
  *
- * @throws StatusError 400 when it is not JSON, 415 when the kind does not take this type.
+ * @throws StatusError 400 when it is not JSON or not an object where its type wants one, 415 when the kind does not take this type.
  */
 export function decodePatch(patch: PatchBody, schema: Schema<unknown> | undefined, duplicates: boolean): DecodedPatch {
   if (patch.type === 'strategic' && schema === undefined) throw statusErrors.unsupportedMediaType(patchMediaTypes(false));
@@ -53,6 +54,7 @@ export function decodePatch(patch: PatchBody, schema: Schema<unknown> | undefine
     if (isDocumentError(error)) throw statusErrors.badRequest(`error decoding patch: ${error.message}`, error);
     throw error;
   }
+  if (patch.type !== 'json' && !isJsonObject(parsed.value)) throw statusErrors.badRequest('error decoding patch: not an object');
   return {
     duplicateFields: parsed.duplicateFields,
     apply: (document) => {
