@@ -1,4 +1,4 @@
-import { apiVersionOf, type KubeObject, type Scope } from '../meta/types.ts';
+import { apiVersionOf, type GroupVersionKind, type KubeObject, type Scope } from '../meta/types.ts';
 import { definitionProblems } from './define-kind-checks.ts';
 import type {
   Column,
@@ -10,6 +10,7 @@ import type {
   Verb,
 } from './kind-definition.ts';
 import { checkMessages } from './message-check.ts';
+import { nameMessages } from './name-messages.ts';
 import { objectMetaSchema } from './object-meta-schema.ts';
 import { pluralOf } from './plural.ts';
 import { type Infer, optional, type Schema } from './schema.ts';
@@ -49,9 +50,10 @@ const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get'
 
 const metadataField = optional(1, objectMetaSchema, 'What names the object and what is attached to it.');
 
-function wholeSchema<S extends Schema<unknown>>(own: S, where: string): Schema<ObjectOf<S>> {
-  const message = messageNode(own);
-  if (!message) throw new Error(`${where}: the schema must be a message`);
+function wholeSchema<S extends Schema<unknown>>(own: S, gvk: GroupVersionKind, where: string): Schema<ObjectOf<S>> {
+  const declared = messageNode(own);
+  if (!declared) throw new Error(`${where}: the schema must be a message`);
+  const message = nameMessages(declared, gvk);
   for (const name of ['kind', 'apiVersion', 'metadata']) {
     if (name in message.fields) throw new Error(`${where}: the field ${name} is added by itself and must not be declared`);
   }
@@ -96,7 +98,7 @@ export function defineKind<const S extends Schema<unknown>>(options: KindOptions
   const apiVersion = apiVersionOf({ group, version });
   const where = `kind ${kind} of ${apiVersion}`;
   const scope = options.scope ?? 'Namespaced';
-  const schema = wholeSchema(options.schema, where);
+  const schema = wholeSchema(options.schema, { group, version, kind }, where);
   const subresources = options.subresources ?? [];
   const isolated = subresources.some((subresource) => subresource.type === 'status');
   const definition: KindDefinition<ObjectOf<S>> = {

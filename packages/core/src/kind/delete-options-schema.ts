@@ -4,8 +4,8 @@ import { typeMetaFields } from './type-meta-fields.ts';
 const metaV1 = 'k8s.io.apimachinery.pkg.apis.meta.v1';
 
 const preconditions = s.message(`${metaV1}.Preconditions`, 'What must be true of the stored object for a delete to go ahead.', {
-  uid: optional(1, s.string(), 'UID that the object must have.'),
-  resourceVersion: optional(2, s.string(), 'Resource version that the object must have.'),
+  uid: optional(1, s.string(), 'UID that the object must have.', { presence: true }),
+  resourceVersion: optional(2, s.string(), 'Resource version that the object must have.', { presence: true }),
 });
 /** What must be true of the stored object for a delete to go ahead. */
 export interface PreconditionsObject extends Infer<typeof preconditions> {}
@@ -17,14 +17,16 @@ const deleteOptions = s.message(`${metaV1}.DeleteOptions`, 'How an object is to 
     1,
     s.int64(),
     'Seconds that the object is given to end on its own; 0 removes it at once, unset takes the default of the kind.',
+    { presence: true },
   ),
   preconditions: optional(2, preconditionsSchema, 'Conditions that must hold; otherwise the answer is 409 Conflict.'),
   orphanDependents: optional(
     3,
     s.bool(),
     'Old form of propagationPolicy: true keeps the dependents, false removes them. Not together with propagationPolicy.',
+    { presence: true },
   ),
-  propagationPolicy: optional(4, s.string(), 'What happens to dependents: Orphan, Background or Foreground.'),
+  propagationPolicy: optional(4, s.string(), 'What happens to dependents: Orphan, Background or Foreground.', { presence: true }),
   dryRun: optional(
     5,
     s.list(s.string(), { listType: 'atomic' }),
@@ -34,6 +36,7 @@ const deleteOptions = s.message(`${metaV1}.DeleteOptions`, 'How an object is to 
     6,
     s.bool(),
     'Removes an object even though its stored form cannot be read, past finalizers and preconditions. Dangerous.',
+    { presence: true },
   ),
 });
 /** Body of a DELETE request. */

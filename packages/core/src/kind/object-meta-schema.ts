@@ -12,11 +12,12 @@ export const ownerReferenceSchema: Schema<OwnerReference> = s.message(
     kind: always(1, s.string(), 'Kind of the owner.'),
     name: always(3, s.string(), 'Name of the owner.'),
     uid: always(4, s.string(), 'UID of the owner; an object of the same name with another UID is not the owner.'),
-    controller: optional(6, s.bool(), 'Marks the one owner that manages this object.'),
+    controller: optional(6, s.bool(), 'Marks the one owner that manages this object.', { presence: true }),
     blockOwnerDeletion: optional(
       7,
       s.bool(),
       'When true, a foreground deletion of the owner waits until this object is gone or the link is removed.',
+      { presence: true },
     ),
   },
   { mapType: 'atomic' },
@@ -71,6 +72,7 @@ export const objectMetaSchema: Schema<ObjectMeta> = s.message(
       10,
       s.int64(),
       'Seconds the object is given to end gracefully. Set together with deletionTimestamp; may only be shortened.',
+      { presence: true },
     ),
     labels: optional(11, s.map(s.string()), 'Short keys and values by which objects are grouped and selected.'),
     annotations: optional(
@@ -104,6 +106,6 @@ export const listMetaSchema: Schema<ListMeta> = s.message(
     selfLink: optional(1, s.string(), 'Path of the list. A relic that servers need not fill.'),
     resourceVersion: optional(2, s.string(), 'Version of the state that the list shows; a watch may start from it.'),
     continue: optional(3, s.string(), 'Token for the next part of a list that was cut by a limit; empty at the end.'),
-    remainingItemCount: optional(4, s.int64(), 'Number of objects after this part, where it is known.'),
+    remainingItemCount: optional(4, s.int64(), 'Number of objects after this part, where it is known.', { presence: true }),
   },
 );

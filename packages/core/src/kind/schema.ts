@@ -89,6 +89,11 @@ export interface Field<T, Present extends boolean> {
   readonly patchStrategy?: 'retainKeys';
   /** Exists in JSON alone, like `kind` and `apiVersion` of an object: has no number, and the message has a protobuf form all the same. */
   readonly jsonOnly?: boolean;
+  /**
+   * Optional scalar whose zero value is told apart from absence, as pointers of Go types do. Without it, a zero value that arrives
+   * in protobuf, where Go writers spell out every field, means that the field is absent.
+   */
+  readonly presence?: boolean;
 }
 
 type Fields = Readonly<Record<string, Field<unknown, boolean>>>;
@@ -103,11 +108,18 @@ export type FieldsType<F extends Fields> = {
   [K in Exclude<RequiredKeys<F>, InlineKeys<F>>]: TypeOf<F[K]>;
 } & { [K in Exclude<keyof F, RequiredKeys<F> | InlineKeys<F>>]?: TypeOf<F[K]> } & InlineTypes<F>;
 
+/** What `s.object` takes: fields, or bare schemas for fields that a client must give. */
+type ObjectFields = Readonly<Record<string, Schema<unknown> | Field<unknown, boolean>>>;
+type ObjectFieldsOf<F extends ObjectFields> = {
+  readonly [K in keyof F]: F[K] extends Field<unknown, boolean> ? F[K] : F[K] extends Schema<infer T> ? Field<T, true> : never;
+};
+
 /** Options of a field besides number, schema and description. */
 export interface FieldOptions {
   readonly default?: unknown;
   readonly patchStrategy?: 'retainKeys';
   readonly jsonOnly?: boolean;
+  readonly presence?: boolean;
 }
 
 /** Builders of schemas. */
@@ -147,7 +159,23 @@ export const s = {
   ): Schema<FieldsType<F>> => ({
     node: { type: 'message', name, description, fields, ...traits },
   }),
+  /**
+   * Message of a kind without a protobuf form, named by `defineKind` after where it stands. A bare schema is a field that a client must
+   * give; `optional(...)` and the other builders say otherwise.
+   */
+  object: <const F extends ObjectFields>(fields: F, description = ''): Schema<FieldsType<ObjectFieldsOf<F>>> => ({
+    node: {
+      type: 'message',
+      name: '',
+      description,
+      fields: Object.fromEntries(Object.entries(fields).map(([name, entry]) => [name, toField(entry)])),
+    },
+  }),
 } as const;
+
+function toField(entry: Schema<unknown> | Field<unknown, boolean>): Field<unknown, boolean> {
+  return 'schema' in entry ? entry : required(entry, '');
+}
 
 function field<T, Present extends boolean>(
   required: boolean,
@@ -160,14 +188,30 @@ function field<T, Present extends boolean>(
   return { schema, description, required, whenAbsent, ...(number === undefined ? {} : { number }), ...options };
 }
 
+type FieldWords<T> =
+  | [number: number | undefined, schema: Schema<T>, description: string, options?: FieldOptions | undefined]
+  | [schema: Schema<T>, description?: string | undefined, options?: FieldOptions | undefined];
+
+/** The words of a field builder with the number in front, where it is left out for kinds without a protobuf form. */
+function orderedWords<T>(words: FieldWords<T>): [number | undefined, Schema<T>, string, FieldOptions] {
+  if (typeof words[0] === 'object') {
+    const [schema, description = '', options = {}] = words as [Schema<T>, string?, FieldOptions?];
+    return [undefined, schema, description, options];
+  }
+  const [number, schema, description, options = {}] = words as [number | undefined, Schema<T>, string, FieldOptions?];
+  return [number, schema, description, options];
+}
+
 /** Optional field; `number` is its protobuf number, or undefined for kinds without a protobuf form. */
 export function optional<T>(
   number: number | undefined,
   schema: Schema<T>,
   description: string,
-  options: FieldOptions = {},
-): Field<T, false> {
-  return field(false, 'absent', number, schema, description, options);
+  options?: FieldOptions,
+): Field<T, false>;
+export function optional<T>(schema: Schema<T>, description?: string, options?: FieldOptions): Field<T, false>;
+export function optional<T>(...words: FieldWords<T>): Field<T, false> {
+  return field(false, 'absent', ...orderedWords(words));
 }
 
 /** Field that a client must give: absent is a 422 "Required value". */
@@ -175,9 +219,11 @@ export function required<T>(
   number: number | undefined,
   schema: Schema<T>,
   description: string,
-  options: FieldOptions = {},
-): Field<T, true> {
-  return field(true, 'error', number, schema, description, options);
+  options?: FieldOptions,
+): Field<T, true>;
+export function required<T>(schema: Schema<T>, description?: string, options?: FieldOptions): Field<T, true>;
+export function required<T>(...words: FieldWords<T>): Field<T, true> {
+  return field(true, 'error', ...orderedWords(words));
 }
 
 /** Field that is always present on the wire and required in OpenAPI: absent becomes the type's zero value. */
@@ -185,9 +231,11 @@ export function always<T>(
   number: number | undefined,
   schema: Schema<T>,
   description: string,
-  options: FieldOptions = {},
-): Field<T, true> {
-  return field(true, 'zero', number, schema, description, options);
+  options?: FieldOptions,
+): Field<T, true>;
+export function always<T>(schema: Schema<T>, description?: string, options?: FieldOptions): Field<T, true>;
+export function always<T>(...words: FieldWords<T>): Field<T, true> {
+  return field(true, 'zero', ...orderedWords(words));
 }
 
 /**
@@ -198,9 +246,11 @@ export function embedded<T>(
   number: number | undefined,
   schema: Schema<T>,
   description: string,
-  options: FieldOptions = {},
-): Field<T, true> {
-  return field(false, 'zero', number, schema, description, options);
+  options?: FieldOptions,
+): Field<T, true>;
+export function embedded<T>(schema: Schema<T>, description?: string, options?: FieldOptions): Field<T, true>;
+export function embedded<T>(...words: FieldWords<T>): Field<T, true> {
+  return field(false, 'zero', ...orderedWords(words));
 }
 
 /**
@@ -211,9 +261,11 @@ export function filled<T>(
   number: number | undefined,
   schema: Schema<T>,
   description: string,
-  options: FieldOptions = {},
-): Field<T, false> {
-  return field(false, 'zero', number, schema, description, options);
+  options?: FieldOptions,
+): Field<T, false>;
+export function filled<T>(schema: Schema<T>, description?: string, options?: FieldOptions): Field<T, false>;
+export function filled<T>(...words: FieldWords<T>): Field<T, false> {
+  return field(false, 'zero', ...orderedWords(words));
 }
 
 /** Message whose fields appear directly in the parent's JSON object. */

@@ -14,10 +14,7 @@ export async function readConfigFile(path: string): Promise<RawOptions> {
   } catch (cause) {
     throw new UsageError(`--config ${path} cannot be read: ${(cause as Error).message}`);
   }
-  const parsed = await parseYaml(bytes).catch((cause: Error) => {
-    throw new UsageError(`--config ${path} is not valid YAML: ${cause.message}`);
-  });
-  const { value, duplicateFields } = parsed;
+  const { value, duplicateFields } = parse(bytes, path);
   if (duplicateFields[0] !== undefined) throw new UsageError(`--config ${path} gives ${duplicateFields[0]} twice`);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new UsageError(`--config ${path} must hold an object`);
@@ -36,4 +33,12 @@ function withAbsolutePaths(raw: Record<string, unknown>, base: string): RawOptio
   if (Array.isArray(kinds))
     out['kinds'] = kinds.map((item: unknown) => (typeof item === 'string' && item.startsWith('.') ? resolve(base, item) : item));
   return out;
+}
+
+function parse(bytes: Buffer, path: string): ReturnType<typeof parseYaml> {
+  try {
+    return parseYaml(bytes);
+  } catch (cause) {
+    throw new UsageError(`--config ${path} is not valid YAML: ${(cause as Error).message}`);
+  }
 }

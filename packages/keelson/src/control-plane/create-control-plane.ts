@@ -20,7 +20,7 @@ import {
 import { builtinKinds } from '@keelson/kinds';
 import { Container } from 'inversify';
 import type { AdapterChoice } from '../config/options.ts';
-import { type Listening, type ListenOptions, listenPlane } from '../server/listen-plane.ts';
+import type { Listening, ListenOptions } from '../server/listen-plane.ts';
 import { storageModule } from '../storage/open-storage.ts';
 import { planeModule } from './plane.module.ts';
 import { storeService } from './store-service.ts';
@@ -113,6 +113,8 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     registry,
     ready: () => storages.ready(),
     listen: async (listenOptions = {}) => {
+      // A plane that is used in process never loads the HTTP server.
+      const { listenPlane } = await import('../server/listen-plane.ts');
       const server = await listenPlane({ registry, clock, logger, metrics, ready: () => storages.ready() }, listenOptions);
       listening.add(server);
       return server;

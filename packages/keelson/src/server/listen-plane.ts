@@ -1,4 +1,4 @@
-import type { Clock, Logger, Metrics, ResourceRegistry, UserInfo } from '@keelson/core';
+import type { Brand, Clock, Logger, Metrics, ResourceRegistry, UserInfo } from '@keelson/core';
 import { createHttpApi, serverOptions } from '@keelson/http-koa';
 import { authorizeByGroup } from '../auth/authorize.ts';
 import { authenticateClientCertificate } from '../auth/client-certificate.ts';
@@ -13,6 +13,8 @@ export interface ListenOptions {
   readonly address?: ListenAddress;
   /** Serves TLS and knows users by their client certificates. Absent: plain HTTP, everybody is the administrator; loopback only. */
   readonly credentials?: Credentials;
+  /** The words of media types and of the metadata API. Default: those that existing clients know. */
+  readonly brand?: Brand;
   /** How long running requests may take to finish when the server closes. Default 5 s. */
   readonly drainMs?: number;
 }
@@ -49,6 +51,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     version: apiVersionInfo,
     checks: [{ name: 'storage', check: ready }],
     authorize: authorizeByGroup,
+    ...(options.brand ? { brand: options.brand } : {}),
     ...(options.credentials ? { authenticate: authenticateClientCertificate } : { insecureUser: insecureAdmin }),
   });
   const server = await listenOn(
