@@ -1,5 +1,5 @@
 import { type AdmissionPlugin, internalContext, type KubeObject, type NameGenerator, statusErrors } from '@keelson/core';
-import test from 'ava';
+import { test } from './both-forms.ts';
 import { Cart, Gadget, Namespace, OldCart, Open, Ticket } from './fixtures.ts';
 import { contextWith, createPlane, failure, json, lenient, storedCount, text } from './harness.ts';
 

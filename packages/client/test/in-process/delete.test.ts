@@ -1,5 +1,5 @@
 import { type AdmissionPlugin, internalContext, type KubeObject, type Status, statusErrors } from '@keelson/core';
-import test from 'ava';
+import { test } from './both-forms.ts';
 import { Cart, Gadget, Namespace, OldCart, Open, Ticket } from './fixtures.ts';
 import { createPlane, everything, failure, storedCount } from './harness.ts';
 

@@ -2,6 +2,7 @@ import {
   type AdmissionPlugin,
   type ApiClient,
   type Body,
+  createCachedStorages,
   createContinueTokens,
   createDirectStorages,
   createResourceRegistry,
@@ -23,6 +24,7 @@ import {
 import { MemoryStore } from '@keelson/storage-memory';
 import type { ExecutionContext } from 'ava';
 import { createInProcessClient } from '../../src/in-process-client.ts';
+import type { FormContext } from './both-forms.ts';
 import { kinds, Namespace } from './fixtures.ts';
 
 export interface Plane {
@@ -47,12 +49,12 @@ export interface PlaneOptions {
 }
 
 /** A registry over a memory store, with a client of its own. */
-export async function createPlane(t: ExecutionContext, options: PlaneOptions = {}): Promise<Plane> {
+export async function createPlane(t: ExecutionContext<FormContext>, options: PlaneOptions = {}): Promise<Plane> {
   const clock = new FakeClock(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
   const store = new MemoryStore({ clock });
   await store.ready();
-  const direct = createDirectStorages({ store, clock });
-  const storages = options.wrap?.(direct) ?? direct;
+  const plain = t.context.form === 'direct' ? createDirectStorages({ store, clock }) : createCachedStorages({ store, clock });
+  const storages = options.wrap?.(plain) ?? plain;
   await storages.start();
   t.teardown(async () => {
     await storages.stop();

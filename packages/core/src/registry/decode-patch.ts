@@ -1,5 +1,6 @@
 import { isDocumentError, type ParsedDocument } from '../codec/document-error.ts';
 import { parseJson } from '../codec/json.ts';
+import { patchMediaTypes } from '../codec/media-type.ts';
 import { type StatusError, statusErrors } from '../errors/status-error.ts';
 import type { Schema } from '../kind/schema.ts';
 import { applyJsonPatch } from '../patch/json-patch.ts';
@@ -16,6 +17,9 @@ export interface DecodedPatch {
   readonly apply: (document: unknown) => unknown;
 }
 
+/** Media types of the patches that need no schema. */
+const openPatchTypes = Object.entries(patchMediaTypes).flatMap(([mediaType, type]) => (type === 'strategic' ? [] : [mediaType]));
+
 function refused(error: PatchError): StatusError {
   switch (error.kind) {
     case 'malformed':
@@ -31,22 +35,15 @@ function refused(error: PatchError): StatusError {
   }
 }
 
-/** The media types by which a kind takes patches, for the words of a 415. */
-export function patchMediaTypes(structural: boolean): string[] {
-  return [
-    'application/json-patch+json',
-    'application/merge-patch+json',
-    ...(structural ? ['application/strategic-merge-patch+json'] : []),
-  ];
-}
-
 /**
  * Reads a patch. `schema` is that of the document, undefined for kinds without a struct schema, which take no strategic merge patch.
  *
  * @throws StatusError 400 when it is not JSON or not an object where its type wants one, 415 when the kind does not take this type.
  */
 export function decodePatch(patch: PatchBody, schema: Schema<unknown> | undefined, duplicates: boolean): DecodedPatch {
-  if (patch.type === 'strategic' && schema === undefined) throw statusErrors.unsupportedMediaType(patchMediaTypes(false));
+  if (patch.type === 'strategic' && schema === undefined) {
+    throw statusErrors.unsupportedMediaType(openPatchTypes);
+  }
   let parsed: ParsedDocument;
   try {
     parsed = parseJson(patch.bytes, { duplicates });

@@ -15,6 +15,7 @@ import type { ResourceBinding } from './resource-binding.ts';
 import type { Answer } from './resource-service.ts';
 import { changedMetadata, objectPath } from './stamp-metadata.ts';
 import { onlyStatus, restoreStatus } from './status-isolation.ts';
+import { warningOnce } from './warning-once.ts';
 
 /** Which of the kind's hooks a write passes: those of the main resource, those of status, or neither. */
 export type WriteMode = 'spec' | 'status' | 'raw';
@@ -54,8 +55,9 @@ export class ObjectWriter {
     this.#binding = binding;
   }
 
-  async write(write: ObjectWrite): Promise<WrittenObject> {
+  async write(asked: ObjectWrite): Promise<WrittenObject> {
     const { storage } = this.#binding;
+    const write = { ...asked, context: warningOnce(asked.context) };
     const { key } = write.target;
     const signal = write.context.signal ? { signal: write.context.signal } : {};
     let object: AnyObject = {};

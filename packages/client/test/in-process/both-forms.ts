@@ -1,0 +1,20 @@
+import anyTest, { type ExecutionContext, type TestFn } from 'ava';
+
+/** How the storages under test read: each time from the store, or from the watch cache. */
+export type StorageForm = 'direct' | 'cached';
+
+export interface FormContext {
+  form: StorageForm;
+}
+
+const base = anyTest as TestFn<FormContext>;
+
+/** Registers a test once for each form of storage: nobody above may be able to tell them apart. */
+export function test(title: string, run: (t: ExecutionContext<FormContext>) => Promise<void>): void {
+  for (const form of ['direct', 'cached'] as const) {
+    base(`${title} (${form})`, async (t) => {
+      t.context = { form };
+      await run(t);
+    });
+  }
+}
