@@ -16,7 +16,7 @@ export interface Target {
 /** A request body as it arrived. The service decodes it, because only it knows the kind. */
 export interface Body {
   readonly bytes: Buffer;
-  /** `json`: also every JSON-like type; `object`: already decoded, from in-process callers. */
+  /** `json`: every JSON type; in-process callers use it too. */
   readonly format: 'json' | 'yaml' | 'protobuf';
 }
 
@@ -57,7 +57,8 @@ export interface ExportParameters {
 
 /**
  * An object as an answer: the stored bytes (in the storage version) when it is stored, a decoded object of the served version
- * when it is not (dry runs, exports, subresource bodies, Status).
+ * when it is not (dry runs, exports, subresource bodies, an object that its own last update removed, Status). `kind` is the kind
+ * served: where it has a `storage` conversion, the stored bytes are of that other version.
  */
 export type Answer =
   | { readonly stored: StoredObject; readonly kind: KindDefinition; readonly code: 200 | 201 | 202 }
