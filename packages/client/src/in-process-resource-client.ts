@@ -3,7 +3,6 @@ import {
   type ClientWatchEvent,
   type Clock,
   type DeleteOptions,
-  type DeleteParameters,
   type GetOptions,
   type GroupVersionResource,
   type KubeList,
@@ -16,7 +15,6 @@ import {
   type ResourceClient,
   type ResourceRegistry,
   type ResourceService,
-  type SelectParameters,
   type Status,
   StatusError,
   StatusReason,
@@ -24,8 +22,8 @@ import {
   servedValue,
   type Target,
   type WatchOptions,
-  type WriteParameters,
 } from '@keelson/core';
+import { deleteParameters, jsonBody, listParameters, watchParameters, writeParameters } from './in-process-parameters.ts';
 import { InProcessWatch } from './in-process-watch.ts';
 
 /** What all clients of one process share. */
@@ -33,48 +31,6 @@ export interface InProcessCalls {
   readonly registry: ResourceRegistry;
   readonly clock: Clock;
   readonly contextOf: (signal: AbortSignal | undefined) => RequestContext;
-}
-
-function jsonBody(value: unknown): { readonly bytes: Buffer; readonly format: 'json' } {
-  return { bytes: Buffer.from(JSON.stringify(value)), format: 'json' };
-}
-
-function writeParameters(options: MutateOptions): WriteParameters {
-  return {
-    dryRun: options.dryRun ?? false,
-    fieldValidation: options.fieldValidation ?? 'Warn',
-    ...(options.fieldManager === undefined ? {} : { fieldManager: options.fieldManager }),
-  };
-}
-
-function deleteParameters(options: DeleteOptions): DeleteParameters {
-  const { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun = false } = options;
-  return {
-    dryRun,
-    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-    ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
-    ...(orphanDependents === undefined ? {} : { orphanDependents }),
-    ...(preconditions?.uid === undefined ? {} : { uid: preconditions.uid }),
-    ...(preconditions?.resourceVersion === undefined ? {} : { resourceVersion: preconditions.resourceVersion }),
-  };
-}
-
-function selectParameters(options: ListOptions | WatchOptions): SelectParameters {
-  const { labelSelector, fieldSelector, resourceVersion = '', resourceVersionMatch } = options;
-  return {
-    resourceVersion,
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
-    ...(resourceVersionMatch === undefined ? {} : { resourceVersionMatch }),
-  };
-}
-
-function listParameters(options: ListOptions): SelectParameters {
-  return {
-    ...selectParameters(options),
-    ...(options.limit === undefined ? {} : { limit: options.limit }),
-    ...(options.continue === undefined ? {} : { continue: options.continue }),
-  };
 }
 
 function notServed(resource: GroupVersionResource): StatusError {
@@ -164,11 +120,7 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
 
   watch(options: WatchOptions = {}): AsyncIterable<ClientWatchEvent<T>> {
     const { timeoutSeconds, signal } = options;
-    const parameters: SelectParameters = {
-      ...selectParameters(options),
-      ...(options.allowWatchBookmarks === undefined ? {} : { allowWatchBookmarks: options.allowWatchBookmarks }),
-      ...(options.sendInitialEvents === undefined ? {} : { sendInitialEvents: options.sendInitialEvents }),
-    };
+    const parameters = watchParameters(options);
     return {
       [Symbol.asyncIterator]: () =>
         new InProcessWatch<T>({

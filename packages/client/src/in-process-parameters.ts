@@ -1,0 +1,64 @@
+import type {
+  DeleteOptions,
+  DeleteParameters,
+  ListOptions,
+  MutateOptions,
+  SelectParameters,
+  WatchOptions,
+  WriteParameters,
+} from '@keelson/core';
+
+/** A value as the body of a request. */
+export function jsonBody(value: unknown): { readonly bytes: Buffer; readonly format: 'json' } {
+  return { bytes: Buffer.from(JSON.stringify(value)), format: 'json' };
+}
+
+/** Parameters of a write; unknown fields are remarked on unless the caller wants otherwise. */
+export function writeParameters(options: MutateOptions): WriteParameters {
+  return {
+    dryRun: options.dryRun ?? false,
+    fieldValidation: options.fieldValidation ?? 'Warn',
+    ...(options.fieldManager === undefined ? {} : { fieldManager: options.fieldManager }),
+  };
+}
+
+/** Parameters of a delete. */
+export function deleteParameters(options: DeleteOptions): DeleteParameters {
+  const { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun = false } = options;
+  return {
+    dryRun,
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+    ...(orphanDependents === undefined ? {} : { orphanDependents }),
+    ...(preconditions?.uid === undefined ? {} : { uid: preconditions.uid }),
+    ...(preconditions?.resourceVersion === undefined ? {} : { resourceVersion: preconditions.resourceVersion }),
+  };
+}
+
+function selectParameters(options: ListOptions | WatchOptions): SelectParameters {
+  const { labelSelector, fieldSelector, resourceVersion = '', resourceVersionMatch } = options;
+  return {
+    resourceVersion,
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    ...(resourceVersionMatch === undefined ? {} : { resourceVersionMatch }),
+  };
+}
+
+/** Parameters of a list. */
+export function listParameters(options: ListOptions): SelectParameters {
+  return {
+    ...selectParameters(options),
+    ...(options.limit === undefined ? {} : { limit: options.limit }),
+    ...(options.continue === undefined ? {} : { continue: options.continue }),
+  };
+}
+
+/** Parameters of a watch. */
+export function watchParameters(options: WatchOptions): SelectParameters {
+  return {
+    ...selectParameters(options),
+    ...(options.allowWatchBookmarks === undefined ? {} : { allowWatchBookmarks: options.allowWatchBookmarks }),
+    ...(options.sendInitialEvents === undefined ? {} : { sendInitialEvents: options.sendInitialEvents }),
+  };
+}
