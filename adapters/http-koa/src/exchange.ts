@@ -24,6 +24,8 @@ export class Exchange implements RequestContext {
   metricsResource = 'other';
   /** A watch: exempt from deadlines and limits. */
   longRunning = false;
+  /** Place among the running requests; kept by them. */
+  place = 0;
   /** Bytes of body sent, for metrics. */
   sentBytes = 0;
   /** Set when the rest of the request cannot be read: the connection ends with the answer. */
@@ -37,6 +39,7 @@ export class Exchange implements RequestContext {
   #abort: AbortController | undefined;
   #abortedWith: StatusError | undefined;
   #warnings: string[] | undefined;
+  #warn: ((text: string) => void) | undefined;
   #watched = false;
 
   constructor(
@@ -70,10 +73,13 @@ export class Exchange implements RequestContext {
   }
 
   /** Remembers a remark for the `Warning` header. Bound, because contexts are taken apart. */
-  readonly warn = (text: string): void => {
-    this.#warnings ??= [];
-    if (!this.#warnings.includes(text)) this.#warnings.push(text);
-  };
+  get warn(): (text: string) => void {
+    this.#warn ??= (text) => {
+      this.#warnings ??= [];
+      if (!this.#warnings.includes(text)) this.#warnings.push(text);
+    };
+    return this.#warn;
+  }
 
   /** Values of the `Warning` header, undefined when there is nothing to say. */
   warningHeader(): string[] | undefined {

@@ -11,7 +11,8 @@ const sweepMs = 1000;
 export class RunningRequests {
   readonly #clock: Clock;
   readonly #onExpired: (exchange: Exchange) => void;
-  readonly #running = new Set<Exchange>();
+  /** In any order; each exchange knows its place, so that leaving costs nothing. */
+  readonly #running: Exchange[] = [];
   #sweeping = false;
   #whenIdle: (() => void)[] = [];
 
@@ -22,24 +23,29 @@ export class RunningRequests {
   }
 
   get size(): number {
-    return this.#running.size;
+    return this.#running.length;
   }
 
   add(exchange: Exchange): void {
-    this.#running.add(exchange);
+    exchange.place = this.#running.length;
+    this.#running.push(exchange);
     if (!this.#sweeping) this.#schedule();
   }
 
   remove(exchange: Exchange): void {
-    this.#running.delete(exchange);
-    if (this.#running.size === 0 && this.#whenIdle.length > 0) {
+    const last = this.#running.pop();
+    if (last !== undefined && last !== exchange) {
+      this.#running[exchange.place] = last;
+      last.place = exchange.place;
+    }
+    if (this.#running.length === 0 && this.#whenIdle.length > 0) {
       for (const resolve of this.#whenIdle.splice(0)) resolve();
     }
   }
 
   /** Resolves when nothing is being worked on. */
   idle(): Promise<void> {
-    if (this.#running.size === 0) return Promise.resolve();
+    if (this.#running.length === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
@@ -57,12 +63,13 @@ export class RunningRequests {
   #sweep(): void {
     this.#sweeping = false;
     const now = this.#clock.monotonic();
-    for (const exchange of this.#running) {
+    // A copy: ending one may end others.
+    for (const exchange of [...this.#running]) {
       if (!exchange.longRunning && exchange.deadlineAt <= now) {
         exchange.deadlineAt = Number.POSITIVE_INFINITY;
         this.expire(exchange);
       }
     }
-    if (this.#running.size > 0) this.#schedule();
+    if (this.#running.length > 0) this.#schedule();
   }
 }

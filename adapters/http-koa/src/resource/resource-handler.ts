@@ -5,6 +5,7 @@ import {
   type DeleteParameters,
   type ExportParameters,
   isDocumentError,
+  type KindDefinition,
   type PatchBody,
   parseJson,
   parseYaml,
@@ -12,6 +13,7 @@ import {
   type SubresourceDefinition,
   statusErrors,
   type Target,
+  type Verb,
   type WireForm,
 } from '@keelson/core';
 import { sendList } from '../answer/list-body.ts';
@@ -49,6 +51,25 @@ const methodOf: Readonly<Record<string, string>> = {
   delete: 'DELETE',
   deletecollection: 'DELETE',
 };
+
+/** Whether a verb can arrive by this path: on an object, a collection, or all namespaces. */
+function pathTakes(verb: Verb, { watchPath, named }: RequestAttributes, kind: KindDefinition, target: Target): boolean {
+  if (watchPath) return verb === 'watch';
+  switch (verb) {
+    case 'get':
+    case 'update':
+    case 'patch':
+    case 'delete':
+      return named;
+    case 'list':
+    case 'watch':
+      return !named;
+    case 'create':
+    case 'deletecollection':
+      // Objects are created and deleted in their namespace, never in all of them.
+      return !named && (kind.scope === 'Cluster' || target.namespace !== undefined);
+  }
+}
 
 export interface ResourceHandlerOptions {
   readonly routes: Routes;
@@ -99,17 +120,15 @@ export class ResourceHandler {
 
   /** 405 for what the kind, or this path of it, does not offer. */
   #checkVerb(exchange: Exchange, route: Route, target: Target): void {
-    const { verb, watchPath, named } = exchange.attributes;
+    const { attributes } = exchange;
     const { kind } = route;
-    const offered: string[] = kind.verbs.filter((candidate) => {
-      if (watchPath) return candidate === 'watch';
-      if (named) return candidate === 'get' || candidate === 'update' || candidate === 'patch' || candidate === 'delete';
-      if (candidate === 'list' || candidate === 'watch') return true;
-      // Objects are created and deleted in their namespace, never in all of them.
-      const inScope = kind.scope === 'Cluster' || target.namespace !== undefined;
-      return inScope && (candidate === 'create' || candidate === 'deletecollection');
-    });
-    if (!offered.includes(verb)) throw this.#notAllowed(exchange, route, offered);
+    const verb = attributes.verb as Verb;
+    if (kind.verbs.includes(verb) && pathTakes(verb, attributes, kind, target)) return;
+    throw this.#notAllowed(
+      exchange,
+      route,
+      kind.verbs.filter((candidate) => pathTakes(candidate, attributes, kind, target)),
+    );
   }
 
   #notAllowed(exchange: Exchange, { kind }: Route, offered: readonly string[]): Error {
