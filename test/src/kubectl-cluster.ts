@@ -10,6 +10,12 @@ export interface KubectlContext {
   readonly folder: string;
 }
 
+/** The storage that KEELSON_TEST_STORAGE names; the command's own default otherwise. */
+function storageArguments(): string[] {
+  const storage = process.env['KEELSON_TEST_STORAGE'];
+  return storage === undefined ? [] : ['--storage', storage];
+}
+
 /**
  * AVA's test function with one server per test file. Without a kubectl the tests are skipped visibly (and fail in CI, see
  * `findKubectl`).
@@ -26,7 +32,7 @@ export function kubectlTest(args: readonly string[] = []): TestFn<KubectlContext
   let context: KubectlContext;
   test.before(async () => {
     const folder = await temporaryDirectory();
-    const server = await startKeelson(`${folder}/data`, args);
+    const server = await startKeelson(`${folder}/data`, [...storageArguments(), ...args]);
     context = { server, folder, kubectl: new Kubectl(command, server.kubeconfig, folder) };
   });
   test.beforeEach((t) => {

@@ -8,8 +8,8 @@ const template = (app: string) => ({
   spec: { containers: [{ name: 'main', image: 'main:1.0' }] },
 });
 
-/** One small manifest per kind of the specification, all of the same name. */
-export function manifestsOf(name: string): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
+/** One small manifest per kind of the specification, all of the same name; an Event must name the namespace it is about. */
+export function manifestsOf(name: string, namespace = 'default'): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
   const metadata = { name, labels: { app: name } };
   return {
     configmaps: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { key: 'value' } },
@@ -17,12 +17,12 @@ export function manifestsOf(name: string): Readonly<Record<string, Readonly<Reco
       apiVersion: 'v1',
       kind: 'Event',
       metadata,
-      involvedObject: { apiVersion: 'v1', kind: 'Pod', name: 'some-pod' },
+      involvedObject: { apiVersion: 'v1', kind: 'Pod', name: 'some-pod', namespace },
       reason: 'Tested',
       message: 'an event',
       type: 'Normal',
     },
-    secrets: { apiVersion: 'v1', kind: 'Secret', metadata, stringData: { password: 'hidden' } },
+    secrets: { apiVersion: 'v1', kind: 'Secret', metadata, data: { password: 'aGlkZGVu' } },
     services: { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: { app: name }, ports: [{ port: 80 }] } },
     'daemonsets.extensions': {
       apiVersion: 'extensions/v1beta1',

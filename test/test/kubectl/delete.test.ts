@@ -27,7 +27,9 @@ for (const resource of Object.keys(manifestsOf('x'))) {
   test(`delete removes one of ${resource} and waits until it is gone`, async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, `delete ${resource}`);
-    await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(manifestsOf('gone')[resource]) });
+    await kubectl.run(['create', '-n', namespace, '-f', '-'], {
+      input: JSON.stringify(manifestsOf('gone', namespace)[resource]),
+    });
     t.regex(await kubectl.run(['delete', resource, 'gone', '-n', namespace]), /deleted/);
     t.regex((await kubectl.try(['get', resource, 'gone', '-n', namespace])).stderr, /NotFound/);
     t.regex((await kubectl.try(['delete', resource, 'gone', '-n', namespace])).stderr, /NotFound/);

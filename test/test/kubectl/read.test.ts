@@ -40,7 +40,7 @@ test('version reports a server version that kubectl can parse', async (t) => {
 test('get shows every kind as a table, wide table, yaml, json and name', async (t) => {
   const { kubectl } = t.context;
   const namespace = await namespaceFor(kubectl, t.title);
-  for (const [resource, manifest] of Object.entries(manifestsOf('sample'))) {
+  for (const [resource, manifest] of Object.entries(manifestsOf('sample', namespace))) {
     await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(manifest) });
     const table = await kubectl.run(['get', resource, '-n', namespace]);
     t.regex(table, resource === 'events' ? /an event/ : /^sample\b/m, `${resource}: ${table}`);
@@ -66,7 +66,7 @@ test('get shows every kind as a table, wide table, yaml, json and name', async (
 test('tables have the columns that people know', async (t) => {
   const { kubectl } = t.context;
   const namespace = await namespaceFor(kubectl, t.title);
-  for (const manifest of Object.values(manifestsOf('known'))) {
+  for (const manifest of Object.values(manifestsOf('known', namespace))) {
     await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(manifest) });
   }
   const header = async (resource: string) =>

@@ -39,10 +39,11 @@ test('apply of the guestbook creates everything, a second apply changes nothing'
   t.is(diff.code, 0, diff.stdout + diff.stderr);
 });
 
-for (const [resource, manifest] of Object.entries(manifestsOf('thing'))) {
+for (const resource of Object.keys(manifestsOf('thing'))) {
   test(`create, apply, replace, patch, label, annotate and edit work on ${resource}`, async (t) => {
     const { kubectl, folder } = t.context;
     const namespace = await namespaceFor(kubectl, `life of ${resource}`);
+    const manifest = manifestsOf('thing', namespace)[resource];
     const inNamespace = ['-n', namespace];
     const get = () => kubectl.json<Loaded>(['get', resource, 'thing', ...inNamespace]);
 
@@ -227,4 +228,20 @@ test('create --dry-run=server validates and stores nothing', async (t) => {
   const manifest = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'ghost' } });
   t.regex(await kubectl.run(['create', '--dry-run=server', '-f', '-'], { input: manifest }), /created \(server dry run\)/);
   t.regex((await kubectl.try(['get', 'cm', 'ghost'])).stderr, /NotFound/);
+});
+
+test('stringData of a Secret is stored as data and never shown', async (t) => {
+  const { kubectl } = t.context;
+  const namespace = await namespaceFor(kubectl, t.title);
+  const manifest = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'plain' }, stringData: { password: 'hidden' } };
+  await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(manifest) });
+  const secret = await kubectl.json<{ data: Record<string, string>; stringData?: unknown }>([
+    'get',
+    'secret',
+    'plain',
+    '-n',
+    namespace,
+  ]);
+  t.deepEqual(secret.data, { password: 'aGlkZGVu' });
+  t.is(secret.stringData, undefined);
 });

@@ -12,7 +12,7 @@ export const ExtensionsV1beta1DaemonSet: KindDefinition<DaemonSetType> = defineK
   group: 'extensions',
   version: 'v1beta1',
   kind: 'DaemonSet',
-  names: { shortNames: ['ds'], categories: ['all'] },
+  names: { shortNames: ['ds'] },
   schema: DaemonSetSchema,
   storage: daemonSetConversion,
   strategy: {

@@ -18,7 +18,7 @@ export const ExtensionsV1beta1Deployment: KindDefinition<DeploymentType> = defin
   group: 'extensions',
   version: 'v1beta1',
   kind: 'Deployment',
-  names: { shortNames: ['deploy'], categories: ['all'] },
+  names: { shortNames: ['deploy'] },
   schema: DeploymentSchema,
   storage: deploymentConversion,
   strategy: {

@@ -26,11 +26,6 @@ export const Ingress: KindDefinition<IngressType> = defineKind({
   strategy: {
     generation: 'spec',
     statusSubresource: true,
-    default(ingress) {
-      for (const rule of ingress.spec.rules ?? []) {
-        for (const path of rule.http?.paths ?? []) path.pathType ||= 'ImplementationSpecific';
-      }
-    },
     validate: validateIngress,
     validateStatusUpdate: validateIngressStatus,
   },

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { type FieldError, fieldError } from '@keelson/core';
-import { checkIp, checkName, checkRequiredName, checkRequiredOneOf, checkText, type Errors } from '../../../validation/checks.ts';
+import { checkIp, checkName, checkOneOf, checkRequiredName, checkText, type Errors } from '../../../validation/checks.ts';
 import { checkPortNumberOrName } from '../../../validation/ports.ts';
 import type { HTTPIngressPath, Ingress, IngressBackend, IngressRule } from '../schema/index.ts';
 
@@ -50,7 +50,7 @@ function checkHostName(host: string, path: string, errors: Errors): void {
 }
 
 function checkPath(entry: HTTPIngressPath, path: string, errors: Errors): void {
-  checkRequiredOneOf(entry.pathType, ['Exact', 'ImplementationSpecific', 'Prefix'], `${path}.pathType`, errors);
+  checkOneOf(entry.pathType, ['Exact', 'ImplementationSpecific', 'Prefix'], `${path}.pathType`, errors);
   const value = entry.path ?? '';
   const exact = entry.pathType === 'Exact' || entry.pathType === 'Prefix';
   if ((value !== '' || exact) && !value.startsWith('/')) {

@@ -11,7 +11,7 @@ export const IngressBackendSchema: Schema<IngressBackend> = ingressBackend;
 
 const httpIngressPath = s.message('k8s.io.api.extensions.v1beta1.HTTPIngressPath', 'One path and its backend.', {
   path: optional(1, s.string(), 'Path of the request; must begin with `/`. Empty fits every path.'),
-  pathType: optional(3, s.string(), 'How the path is compared: Exact, Prefix or ImplementationSpecific.'),
+  pathType: optional(3, s.string(), 'How the path is compared: Exact, Prefix or ImplementationSpecific.', { presence: true }),
   backend: always(2, IngressBackendSchema, 'Where such requests are sent.'),
 });
 export interface HTTPIngressPath extends Infer<typeof httpIngressPath> {}
@@ -48,7 +48,7 @@ export interface IngressTLS extends Infer<typeof ingressTLS> {}
 export const IngressTLSSchema: Schema<IngressTLS> = ingressTLS;
 
 const ingressSpec = s.message('k8s.io.api.extensions.v1beta1.IngressSpec', 'Intended state of an ingress.', {
-  ingressClassName: optional(4, s.string(), 'Class, and so the implementation, of the ingress.'),
+  ingressClassName: optional(4, s.string(), 'Class, and so the implementation, of the ingress.', { presence: true }),
   backend: optional(1, IngressBackendSchema, 'Default backend, for requests that fit no rule. It or rules are needed.'),
   tls: optional(2, s.list(IngressTLSSchema, { listType: 'atomic' }), 'TLS settings.'),
   rules: optional(3, s.list(IngressRuleSchema, { listType: 'atomic' }), 'Rules by host.'),
@@ -59,7 +59,7 @@ export const IngressSpecSchema: Schema<IngressSpec> = ingressSpec;
 const ingressPortStatus = s.message('k8s.io.api.extensions.v1beta1.IngressPortStatus', 'State of one port of a load balancer.', {
   port: always(1, s.int32(), 'Number of the port.'),
   protocol: always(2, s.string(), 'TCP, UDP or SCTP.'),
-  error: optional(3, s.string(), 'Why the port does not work, as a CamelCase word.'),
+  error: optional(3, s.string(), 'Why the port does not work, as a CamelCase word.', { presence: true }),
 });
 export interface IngressPortStatus extends Infer<typeof ingressPortStatus> {}
 export const IngressPortStatusSchema: Schema<IngressPortStatus> = ingressPortStatus;
