@@ -1,0 +1,93 @@
+import { existsSync } from 'node:fs';
+import test from 'ava';
+import { removeDirectory, runKeelson, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
+
+const mistakes: readonly (readonly [title: string, args: readonly string[], message: RegExp])[] = [
+  ['an unknown command', ['srve'], /^keelson: unknown command "srve"; use serve, up, version or help\n$/],
+  [
+    'an unknown option',
+    ['serve', '--listn', 'x'],
+    /^keelson: unknown option --listn \(did you mean --listen\?\); see keelson --help\n$/,
+  ],
+  [
+    'a storage that nobody knows',
+    ['serve', '--storage', 'lmbd:x'],
+    /^keelson: --storage "lmbd:x" must begin with one of .*\(did you mean lmdb\?\)\n$/,
+  ],
+  [
+    'a module of kinds that is not there',
+    ['serve', '--storage', 'memory:', '--kinds', './nothing.js'],
+    /^keelson: --kinds \.\/nothing\.js cannot be loaded: /,
+  ],
+  [
+    'plain HTTP for everybody',
+    ['serve', '--insecure', '--listen', '0.0.0.0:0'],
+    /^keelson: --insecure serves loopback addresses only/,
+  ],
+];
+
+for (const [title, args, message] of mistakes) {
+  test(`${title} is one sentence on stderr and exit code 2`, async (t) => {
+    const data = await temporaryDirectory();
+    t.teardown(() => removeDirectory(data));
+    const { code, stdout, stderr } = await runKeelson(args, { KEELSON_DATA: data });
+    t.is(code, 2, stderr);
+    t.regex(stderr, message);
+    t.is(stderr.trim().split('\n').length, 1);
+    t.is(stdout, '');
+  });
+}
+
+test('help lists every option and version prints one', async (t) => {
+  const help = await runKeelson(['help']);
+  t.is(help.code, 0);
+  for (const option of ['--storage URL', '--listen HOST:PORT', '--insecure', '--data DIR', '--config FILE', '--kinds MODULE'])
+    t.true(help.stdout.includes(option), option);
+  t.regex((await runKeelson(['version'])).stdout, /^keelson \d+\.\d+\.\d+\n$/);
+});
+
+test('a taken port is told with the way out, exit code 1', async (t) => {
+  const data = await temporaryDirectory();
+  const first = await startKeelson(data, ['--insecure', '--storage', 'memory:']);
+  t.teardown(async () => {
+    await first.stop();
+    await removeDirectory(data);
+  });
+  const { code, stderr } = await runKeelson([
+    'serve',
+    '--insecure',
+    '--storage',
+    'memory:',
+    '--listen',
+    new URL(first.url).host,
+    '--data',
+    `${data}/other`,
+  ]);
+  t.is(code, 1);
+  t.regex(stderr, /is in use; stop the other process or choose another address with --listen/);
+});
+
+test('by default the server speaks TLS, and who has no certificate may ask for health and version only', async (t) => {
+  const data = await temporaryDirectory();
+  const server = await startKeelson(data, ['--storage', 'memory:']);
+  t.teardown(async () => {
+    await server.stop();
+    await removeDirectory(data);
+  });
+  t.regex(server.url, /^https:\/\/127\.0\.0\.1:\d+$/);
+  t.true(existsSync(server.kubeconfig));
+  const { request } = await import('node:https');
+  const status = (path: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      request(`${server.url}${path}`, { rejectUnauthorized: false }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      })
+        .once('error', reject)
+        .end();
+    });
+  t.is(await status('/readyz'), 200);
+  t.is(await status('/version'), 200);
+  t.is(await status('/api/v1/namespaces'), 403);
+  t.is(await status('/apis'), 403);
+});
