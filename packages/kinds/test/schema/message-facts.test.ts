@@ -231,6 +231,39 @@ test('what a client must give is refused when absent, and only where the referen
   t.false(refused.includes('v1beta1.DeploymentSpec.selector'));
 });
 
+/** Types whose zero value a Go pointer tells apart from absence; messages show it by being there. */
+const withZero = ['string', 'bool', 'int32', 'int64', 'double', 'bytes', 'intOrString'];
+
+test('presence marks exactly the scalars that are pointers in the published definitions', (t) => {
+  const wrong: string[] = [];
+  let marked = 0;
+  for (const [name, message] of exported) {
+    for (const [key, field] of declaredFields(message)) {
+      const pointer = withZero.includes(field.schema.node.type) && facts[name]?.fields[key]?.pointer === true;
+      if (pointer) marked += 1;
+      if (pointer !== (field.presence === true)) wrong.push(`${name}.${key}`);
+    }
+  }
+  t.deepEqual(wrong, []);
+  t.true(marked > 130);
+});
+
+test('optional messages are pointers, so that an empty one means something', (t) => {
+  const values: string[] = [];
+  for (const [name, message] of exported) {
+    for (const [key, field] of declaredFields(message)) {
+      const fact = facts[name]?.fields[key];
+      if (field.schema.node.type !== 'message' || field.inline || field.whenAbsent === 'zero') continue;
+      if (!fact?.pointer) values.push(`${name}.${key}`);
+    }
+  }
+  // Bodies of subresources: the registry completes their metadata.
+  t.deepEqual(
+    values.map((path) => path.split('.').at(-1)),
+    values.map(() => 'metadata'),
+  );
+});
+
 test('every message and field is described in a sentence of its own', (t) => {
   for (const [name, message] of exported) {
     t.regex(message.description, /^[A-Z].{8,}\.$/s, name);

@@ -17,11 +17,13 @@ const rollingUpdateDaemonSet = s.message('k8s.io.api.apps.v1.RollingUpdateDaemon
     1,
     s.intOrString(),
     'How many nodes may be without an available pod: a number or a percentage, rounded up. Not 0 together with maxSurge.',
+    { presence: true },
   ),
   maxSurge: optional(
     2,
     s.intOrString(),
     'How many nodes may have an old and a new pod at once: a number or a percentage, rounded up.',
+    { presence: true },
   ),
 });
 export interface RollingUpdateDaemonSet extends Infer<typeof rollingUpdateDaemonSet> {}
@@ -39,7 +41,7 @@ const daemonSetSpec = s.message('k8s.io.api.apps.v1.DaemonSetSpec', 'Intended st
   template: always(2, PodTemplateSpecSchema, 'Form of the pods; its node rules choose the nodes.'),
   updateStrategy: filled(3, DaemonSetUpdateStrategySchema, 'How pods are replaced by new ones.'),
   minReadySeconds: optional(4, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
-  revisionHistoryLimit: optional(6, s.int32(), 'How many old revisions are kept for rolling back.'),
+  revisionHistoryLimit: optional(6, s.int32(), 'How many old revisions are kept for rolling back.', { presence: true }),
 });
 export interface DaemonSetSpec extends Infer<typeof daemonSetSpec> {}
 export const DaemonSetSpecSchema: Schema<DaemonSetSpec> = daemonSetSpec;
@@ -63,7 +65,9 @@ const daemonSetStatus = s.message('k8s.io.api.apps.v1.DaemonSetStatus', 'Observe
   updatedNumberScheduled: optional(6, s.int32(), 'Nodes whose pod is of the present template.'),
   numberAvailable: optional(7, s.int32(), 'Nodes whose pod has been ready for minReadySeconds.'),
   numberUnavailable: optional(8, s.int32(), 'Nodes that should have an available pod and have not.'),
-  collisionCount: optional(9, s.int32(), "How often a name for a new revision was taken; part of the name's hash."),
+  collisionCount: optional(9, s.int32(), "How often a name for a new revision was taken; part of the name's hash.", {
+    presence: true,
+  }),
   conditions: optional(10, s.listByKey(DaemonSetConditionSchema, 'type'), 'Latest observations.'),
 });
 export interface DaemonSetStatus extends Infer<typeof daemonSetStatus> {}

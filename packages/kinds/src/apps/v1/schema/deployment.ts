@@ -17,11 +17,13 @@ const rollingUpdateDeployment = s.message('k8s.io.api.apps.v1.RollingUpdateDeplo
     1,
     s.intOrString(),
     'How many pods may be missing: a number or a percentage of replicas, rounded down. Not 0 together with maxSurge.',
+    { presence: true },
   ),
   maxSurge: optional(
     2,
     s.intOrString(),
     'How many pods there may be beyond replicas: a number or a percentage, rounded up. Not 0 together with maxUnavailable.',
+    { presence: true },
   ),
 });
 export interface RollingUpdateDeployment extends Infer<typeof rollingUpdateDeployment> {}
@@ -35,14 +37,16 @@ export interface DeploymentStrategy extends Infer<typeof deploymentStrategy> {}
 export const DeploymentStrategySchema: Schema<DeploymentStrategy> = deploymentStrategy;
 
 const deploymentSpec = s.message('k8s.io.api.apps.v1.DeploymentSpec', 'Intended state of a deployment.', {
-  replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.'),
+  replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.', { presence: true }),
   selector: required(2, labelSelectorSchema, 'Labels by which the pods are recognised; must fit the template.'),
   template: always(3, PodTemplateSpecSchema, 'Form of the pods.'),
   strategy: filled(4, DeploymentStrategySchema, 'How pods are replaced by new ones.', { patchStrategy: 'retainKeys' }),
   minReadySeconds: optional(5, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
-  revisionHistoryLimit: optional(6, s.int32(), 'How many old replica sets are kept for rolling back.'),
+  revisionHistoryLimit: optional(6, s.int32(), 'How many old replica sets are kept for rolling back.', { presence: true }),
   paused: optional(7, s.bool(), 'True holds back changes of the template.'),
-  progressDeadlineSeconds: optional(9, s.int32(), 'Seconds without progress after which the deployment is reported as stuck.'),
+  progressDeadlineSeconds: optional(9, s.int32(), 'Seconds without progress after which the deployment is reported as stuck.', {
+    presence: true,
+  }),
 });
 export interface DeploymentSpec extends Infer<typeof deploymentSpec> {}
 export const DeploymentSpecSchema: Schema<DeploymentSpec> = deploymentSpec;
@@ -65,9 +69,11 @@ const deploymentStatus = s.message('k8s.io.api.apps.v1.DeploymentStatus', 'Obser
   readyReplicas: optional(7, s.int32(), 'Pods that are ready.'),
   availableReplicas: optional(4, s.int32(), 'Pods that have been ready for minReadySeconds.'),
   unavailableReplicas: optional(5, s.int32(), 'Pods that are still missing for full strength.'),
-  terminatingReplicas: optional(9, s.int32(), 'Pods that are ending.'),
+  terminatingReplicas: optional(9, s.int32(), 'Pods that are ending.', { presence: true }),
   conditions: optional(6, s.listByKey(DeploymentConditionSchema, 'type'), 'Latest observations.'),
-  collisionCount: optional(8, s.int32(), "How often a name for a new replica set was taken; part of the name's hash."),
+  collisionCount: optional(8, s.int32(), "How often a name for a new replica set was taken; part of the name's hash.", {
+    presence: true,
+  }),
 });
 export interface DeploymentStatus extends Infer<typeof deploymentStatus> {}
 export const DeploymentStatusSchema: Schema<DeploymentStatus> = deploymentStatus;

@@ -13,7 +13,7 @@ import {
 import { PodTemplateSpecSchema } from '../../../core/v1/schema/pod.ts';
 
 const replicaSetSpec = s.message('k8s.io.api.apps.v1.ReplicaSetSpec', 'Intended state of a replica set.', {
-  replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.'),
+  replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.', { presence: true }),
   minReadySeconds: optional(4, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
   selector: required(2, labelSelectorSchema, 'Labels by which the pods are recognised; must fit the template.'),
   template: embedded(3, PodTemplateSpecSchema, 'Form of the pods.'),
@@ -36,7 +36,7 @@ const replicaSetStatus = s.message('k8s.io.api.apps.v1.ReplicaSetStatus', 'Obser
   fullyLabeledReplicas: optional(2, s.int32(), 'Pods that carry all labels of the template.'),
   readyReplicas: optional(4, s.int32(), 'Pods that are ready.'),
   availableReplicas: optional(5, s.int32(), 'Pods that have been ready for minReadySeconds.'),
-  terminatingReplicas: optional(7, s.int32(), 'Pods that are ending.'),
+  terminatingReplicas: optional(7, s.int32(), 'Pods that are ending.', { presence: true }),
   observedGeneration: optional(3, s.int64(), 'The metadata.generation that the controller has seen.'),
   conditions: optional(6, s.listByKey(ReplicaSetConditionSchema, 'type'), 'Latest observations.'),
 });

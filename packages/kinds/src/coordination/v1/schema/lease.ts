@@ -1,13 +1,13 @@
 import { filled, type Infer, type KubeObject, optional, type Schema, s } from '@keelson/core';
 
 const leaseSpec = s.message('k8s.io.api.coordination.v1.LeaseSpec', 'Who holds a lease and for how long.', {
-  holderIdentity: optional(1, s.string(), 'Who holds it.'),
-  leaseDurationSeconds: optional(2, s.int32(), 'Seconds after renewTime for which others must keep away.'),
+  holderIdentity: optional(1, s.string(), 'Who holds it.', { presence: true }),
+  leaseDurationSeconds: optional(2, s.int32(), 'Seconds after renewTime for which others must keep away.', { presence: true }),
   acquireTime: optional(3, s.microTime(), 'When the holder took it.'),
   renewTime: optional(4, s.microTime(), 'When the holder last renewed it.'),
-  leaseTransitions: optional(5, s.int32(), 'How often the holder changed.'),
-  strategy: optional(6, s.string(), 'How a holder is chosen in coordinated elections.'),
-  preferredHolder: optional(7, s.string(), 'Who should get it next in coordinated elections.'),
+  leaseTransitions: optional(5, s.int32(), 'How often the holder changed.', { presence: true }),
+  strategy: optional(6, s.string(), 'How a holder is chosen in coordinated elections.', { presence: true }),
+  preferredHolder: optional(7, s.string(), 'Who should get it next in coordinated elections.', { presence: true }),
 });
 export interface LeaseSpec extends Infer<typeof leaseSpec> {}
 export const LeaseSpecSchema: Schema<LeaseSpec> = leaseSpec;

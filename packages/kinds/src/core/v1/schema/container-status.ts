@@ -54,7 +54,9 @@ const volumeMountStatus = s.message('k8s.io.api.core.v1.VolumeMountStatus', 'Sta
   name: always(1, s.string(), 'Name of the volume.'),
   mountPath: always(2, s.string(), 'Path in the container.'),
   readOnly: optional(3, s.bool(), 'Whether it is read-only.'),
-  recursiveReadOnly: optional(4, s.string(), 'Disabled or Enabled; Enabled when nested mounts are read-only too.'),
+  recursiveReadOnly: optional(4, s.string(), 'Disabled or Enabled; Enabled when nested mounts are read-only too.', {
+    presence: true,
+  }),
   volumeStatus: optional(5, VolumeStatusSchema, 'State of the volume.'),
 });
 export interface VolumeMountStatus extends Infer<typeof volumeMountStatus> {}
@@ -77,7 +79,7 @@ export const ContainerUserSchema: Schema<ContainerUser> = containerUser;
 const resourceHealth = s.message('k8s.io.api.core.v1.ResourceHealth', 'Health of one device.', {
   resourceID: always(1, s.string(), 'ID of the device.'),
   health: optional(2, s.string(), 'Healthy, Unhealthy or Unknown.'),
-  message: optional(6, s.string(), 'Text for people.'),
+  message: optional(6, s.string(), 'Text for people.', { presence: true }),
 });
 export interface ResourceHealth extends Infer<typeof resourceHealth> {}
 export const ResourceHealthSchema: Schema<ResourceHealth> = resourceHealth;
@@ -98,13 +100,13 @@ const containerStatus = s.message('k8s.io.api.core.v1.ContainerStatus', 'Observe
   image: always(6, s.string(), 'Image that runs.'),
   imageID: always(7, s.string(), 'ID of the image, with its digest.'),
   containerID: optional(8, s.string(), 'The container at its runtime: type://id.'),
-  started: optional(9, s.bool(), 'Whether it has passed its startup probe.'),
+  started: optional(9, s.bool(), 'Whether it has passed its startup probe.', { presence: true }),
   allocatedResources: optional(10, s.map(s.quantity()), 'Resources that the node has set aside.'),
   resources: optional(11, ResourceRequirementsSchema, 'Resources that are in force.'),
   volumeMounts: optional(12, s.listByKey(VolumeMountStatusSchema, 'mountPath'), 'State of the mounts.'),
   user: optional(13, ContainerUserSchema, 'User of the first process.'),
   allocatedResourcesStatus: optional(14, s.listByKey(ResourceStatusSchema, 'name'), 'Health of the devices.'),
-  stopSignal: optional(15, s.string(), 'Signal that ends it.'),
+  stopSignal: optional(15, s.string(), 'Signal that ends it.', { presence: true }),
 });
 export interface ContainerStatus extends Infer<typeof containerStatus> {}
 export const ContainerStatusSchema: Schema<ContainerStatus> = containerStatus;

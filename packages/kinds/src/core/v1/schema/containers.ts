@@ -73,6 +73,7 @@ const containerFields = {
     24,
     s.string(),
     "Always makes an init container a sidecar; OnFailure and Never override the pod's policy.",
+    { presence: true },
   ),
   restartPolicyRules: optional(
     25,

@@ -7,7 +7,7 @@ const endpointAddress = s.message(
   {
     ip: always(1, s.string(), 'IPv4 or IPv6 address; no loopback, link-local or multicast address.'),
     hostname: optional(3, s.string(), 'Host name of the endpoint.'),
-    nodeName: optional(4, s.string(), 'Node on which the endpoint lives.'),
+    nodeName: optional(4, s.string(), 'Node on which the endpoint lives.', { presence: true }),
     targetRef: optional(2, ObjectReferenceSchema, 'Object behind the address, a pod as a rule.'),
   },
   { mapType: 'atomic' },
@@ -22,7 +22,7 @@ const endpointPort = s.message(
     name: optional(1, s.string(), 'Name of the port, the same as in the service.'),
     port: always(2, s.int32(), 'Number of the port.'),
     protocol: optional(3, s.string(), 'TCP, UDP or SCTP.', { default: 'TCP' }),
-    appProtocol: optional(4, s.string(), 'Protocol spoken on top, a hint.'),
+    appProtocol: optional(4, s.string(), 'Protocol spoken on top, a hint.', { presence: true }),
   },
   { mapType: 'atomic' },
 );

@@ -32,14 +32,14 @@ export const EnvVarSchema: Schema<EnvVar> = envVar;
 
 const configMapEnvSource = s.message('k8s.io.api.core.v1.ConfigMapEnvSource', 'All entries of a ConfigMap.', {
   localObjectReference: inline(1, LocalObjectReferenceSchema),
-  optional: optional(2, s.bool(), 'True lets the container start although the ConfigMap is missing.'),
+  optional: optional(2, s.bool(), 'True lets the container start although the ConfigMap is missing.', { presence: true }),
 });
 export interface ConfigMapEnvSource extends Infer<typeof configMapEnvSource> {}
 export const ConfigMapEnvSourceSchema: Schema<ConfigMapEnvSource> = configMapEnvSource;
 
 const secretEnvSource = s.message('k8s.io.api.core.v1.SecretEnvSource', 'All entries of a Secret.', {
   localObjectReference: inline(1, LocalObjectReferenceSchema),
-  optional: optional(2, s.bool(), 'True lets the container start although the Secret is missing.'),
+  optional: optional(2, s.bool(), 'True lets the container start although the Secret is missing.', { presence: true }),
 });
 export interface SecretEnvSource extends Infer<typeof secretEnvSource> {}
 export const SecretEnvSourceSchema: Schema<SecretEnvSource> = secretEnvSource;

@@ -7,7 +7,9 @@ const configMapKeySelector = s.message(
   {
     localObjectReference: inline(1, LocalObjectReferenceSchema),
     key: always(2, s.string(), 'Key of the entry.'),
-    optional: optional(3, s.bool(), 'True lets the container start although the ConfigMap or the key is missing.'),
+    optional: optional(3, s.bool(), 'True lets the container start although the ConfigMap or the key is missing.', {
+      presence: true,
+    }),
   },
   { mapType: 'atomic' },
 );
@@ -20,7 +22,9 @@ const secretKeySelector = s.message(
   {
     localObjectReference: inline(1, LocalObjectReferenceSchema),
     key: always(2, s.string(), 'Key of the entry.'),
-    optional: optional(3, s.bool(), 'True lets the container start although the Secret or the key is missing.'),
+    optional: optional(3, s.bool(), 'True lets the container start although the Secret or the key is missing.', {
+      presence: true,
+    }),
   },
   { mapType: 'atomic' },
 );
@@ -34,7 +38,10 @@ const fileKeySelector = s.message(
     volumeName: always(1, s.string(), 'Volume that holds the file.'),
     path: always(2, s.string(), 'Path of the file, relative to the root of the volume, without `..`.'),
     key: always(3, s.string(), 'Name of the variable in the file.'),
-    optional: optional(4, s.bool(), 'True lets the container start although the file or the key is missing.', { default: false }),
+    optional: optional(4, s.bool(), 'True lets the container start although the file or the key is missing.', {
+      presence: true,
+      default: false,
+    }),
   },
   { mapType: 'atomic' },
 );
@@ -73,7 +80,9 @@ export const ResourceFieldSelectorSchema: Schema<ResourceFieldSelector> = resour
 const keyToPath = s.message('k8s.io.api.core.v1.KeyToPath', 'Puts one entry of a ConfigMap or Secret at a path of its own.', {
   key: always(1, s.string(), 'Key of the entry.'),
   path: always(2, s.string(), 'File to write, relative to the mount, without `..`.'),
-  mode: optional(3, s.int32(), 'Permission bits of this file, 0 to 511 (octal 0777); by default those of the volume.'),
+  mode: optional(3, s.int32(), 'Permission bits of this file, 0 to 511 (octal 0777); by default those of the volume.', {
+    presence: true,
+  }),
 });
 export interface KeyToPath extends Infer<typeof keyToPath> {}
 export const KeyToPathSchema: Schema<KeyToPath> = keyToPath;

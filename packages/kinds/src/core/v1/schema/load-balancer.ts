@@ -3,7 +3,7 @@ import { always, type Infer, optional, type Schema, s } from '@keelson/core';
 const portStatus = s.message('k8s.io.api.core.v1.PortStatus', 'State of one port of a load balancer.', {
   port: always(1, s.int32(), 'Number of the port.'),
   protocol: always(2, s.string(), 'TCP, UDP or SCTP.'),
-  error: optional(3, s.string(), 'Why the port does not work, as a CamelCase word.'),
+  error: optional(3, s.string(), 'Why the port does not work, as a CamelCase word.', { presence: true }),
 });
 export interface PortStatus extends Infer<typeof portStatus> {}
 export const PortStatusSchema: Schema<PortStatus> = portStatus;
@@ -18,6 +18,7 @@ const loadBalancerIngress = s.message(
       3,
       s.string(),
       "VIP when traffic arrives with the balancer's address as destination, Proxy when with that of the node or pod.",
+      { presence: true },
     ),
     ports: optional(4, s.list(PortStatusSchema, { listType: 'atomic' }), 'State of the single ports.'),
   },

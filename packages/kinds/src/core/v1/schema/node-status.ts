@@ -36,7 +36,7 @@ export interface NodeDaemonEndpoints extends Infer<typeof nodeDaemonEndpoints> {
 export const NodeDaemonEndpointsSchema: Schema<NodeDaemonEndpoints> = nodeDaemonEndpoints;
 
 const nodeSwapStatus = s.message('k8s.io.api.core.v1.NodeSwapStatus', 'Swap space of a node.', {
-  capacity: optional(1, s.int64(), 'Size in bytes.'),
+  capacity: optional(1, s.int64(), 'Size in bytes.', { presence: true }),
 });
 export interface NodeSwapStatus extends Infer<typeof nodeSwapStatus> {}
 export const NodeSwapStatusSchema: Schema<NodeSwapStatus> = nodeSwapStatus;
@@ -85,8 +85,8 @@ export interface NodeConfigStatus extends Infer<typeof nodeConfigStatus> {}
 export const NodeConfigStatusSchema: Schema<NodeConfigStatus> = nodeConfigStatus;
 
 const nodeRuntimeHandlerFeatures = s.message('k8s.io.api.core.v1.NodeRuntimeHandlerFeatures', 'What a runtime handler can do.', {
-  recursiveReadOnlyMounts: optional(1, s.bool(), 'Read-only mounts that include nested mounts.'),
-  userNamespaces: optional(2, s.bool(), 'User namespaces.'),
+  recursiveReadOnlyMounts: optional(1, s.bool(), 'Read-only mounts that include nested mounts.', { presence: true }),
+  userNamespaces: optional(2, s.bool(), 'User namespaces.', { presence: true }),
 });
 export interface NodeRuntimeHandlerFeatures extends Infer<typeof nodeRuntimeHandlerFeatures> {}
 export const NodeRuntimeHandlerFeaturesSchema: Schema<NodeRuntimeHandlerFeatures> = nodeRuntimeHandlerFeatures;
@@ -102,7 +102,7 @@ const nodeFeatures = s.message(
   'k8s.io.api.core.v1.NodeFeatures',
   "What the node's container runtime can do apart from handlers.",
   {
-    supplementalGroupsPolicy: optional(1, s.bool(), 'Whether supplementalGroupsPolicy of pods is heeded.'),
+    supplementalGroupsPolicy: optional(1, s.bool(), 'Whether supplementalGroupsPolicy of pods is heeded.', { presence: true }),
   },
 );
 export interface NodeFeatures extends Infer<typeof nodeFeatures> {}

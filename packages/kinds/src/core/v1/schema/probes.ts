@@ -36,7 +36,7 @@ export const TCPSocketActionSchema: Schema<TCPSocketAction> = tcpSocketAction;
 
 const grpcAction = s.message('k8s.io.api.core.v1.GRPCAction', 'A call of the gRPC health service.', {
   port: always(1, s.int32(), 'Port number, 1 to 65535.'),
-  service: optional(2, s.string(), 'Service name in the health request.', { default: '' }),
+  service: optional(2, s.string(), 'Service name in the health request.', { presence: true, default: '' }),
 });
 export interface GRPCAction extends Infer<typeof grpcAction> {}
 export const GRPCActionSchema: Schema<GRPCAction> = grpcAction;
@@ -69,6 +69,7 @@ const probe = s.message('k8s.io.api.core.v1.Probe', 'A repeated check of a conta
     7,
     s.int64(),
     'Seconds given to the container when this probe ends it; by default those of the pod.',
+    { presence: true },
   ),
 });
 export interface Probe extends Infer<typeof probe> {}
@@ -90,7 +91,7 @@ export const LifecycleHandlerSchema: Schema<LifecycleHandler> = lifecycleHandler
 const lifecycle = s.message('k8s.io.api.core.v1.Lifecycle', 'What is done around the life of a container.', {
   postStart: optional(1, LifecycleHandlerSchema, 'Runs right after the start; failure ends the container.'),
   preStop: optional(2, LifecycleHandlerSchema, 'Runs before the container is ended, within its grace period.'),
-  stopSignal: optional(3, s.string(), 'Signal that ends the container; by default that of the image.'),
+  stopSignal: optional(3, s.string(), 'Signal that ends the container; by default that of the image.', { presence: true }),
 });
 export interface Lifecycle extends Infer<typeof lifecycle> {}
 export const LifecycleSchema: Schema<Lifecycle> = lifecycle;

@@ -32,7 +32,7 @@ const typedLocalObjectReference = s.message(
   'k8s.io.api.core.v1.TypedLocalObjectReference',
   'Names an object of a given kind in the same namespace.',
   {
-    apiGroup: optional(1, s.string(), 'API group of the kind; unset means the core group.'),
+    apiGroup: optional(1, s.string(), 'API group of the kind; unset means the core group.', { presence: true }),
     kind: always(2, s.string(), 'Kind of the object.'),
     name: always(3, s.string(), 'Name of the object.'),
   },
@@ -45,10 +45,12 @@ const typedObjectReference = s.message(
   'k8s.io.api.core.v1.TypedObjectReference',
   'Names an object of a given kind, possibly in another namespace.',
   {
-    apiGroup: optional(1, s.string(), 'API group of the kind; unset means the core group.'),
+    apiGroup: optional(1, s.string(), 'API group of the kind; unset means the core group.', { presence: true }),
     kind: always(2, s.string(), 'Kind of the object.'),
     name: always(3, s.string(), 'Name of the object.'),
-    namespace: optional(4, s.string(), "Namespace of the object; another than one's own has to be granted there."),
+    namespace: optional(4, s.string(), "Namespace of the object; another than one's own has to be granted there.", {
+      presence: true,
+    }),
   },
 );
 export interface TypedObjectReference extends Infer<typeof typedObjectReference> {}

@@ -5,7 +5,9 @@ const toleration = s.message('k8s.io.api.core.v1.Toleration', 'Lets a pod run in
   operator: optional(2, s.string(), 'Equal (the default) compares the value, Exists does not; Lt and Gt compare integers.'),
   value: optional(3, s.string(), 'Value of the taint; empty for Exists.'),
   effect: optional(4, s.string(), 'NoSchedule, PreferNoSchedule or NoExecute; empty fits every effect.'),
-  tolerationSeconds: optional(5, s.int64(), 'Seconds for which a NoExecute taint is borne; unset = for ever.'),
+  tolerationSeconds: optional(5, s.int64(), 'Seconds for which a NoExecute taint is borne; unset = for ever.', {
+    presence: true,
+  }),
 });
 export interface Toleration extends Infer<typeof toleration> {}
 export const TolerationSchema: Schema<Toleration> = toleration;
@@ -18,16 +20,20 @@ const topologySpreadConstraint = s.message(
     topologyKey: always(2, s.string(), 'Node label: nodes with the same value are one place.'),
     whenUnsatisfiable: always(3, s.string(), 'DoNotSchedule leaves the pod waiting, ScheduleAnyway only prefers better places.'),
     labelSelector: optional(4, labelSelectorSchema, 'Pods that are counted.'),
-    minDomains: optional(5, s.int32(), 'Number of places below which the smallest count is taken as 0; for DoNotSchedule.'),
+    minDomains: optional(5, s.int32(), 'Number of places below which the smallest count is taken as 0; for DoNotSchedule.', {
+      presence: true,
+    }),
     nodeAffinityPolicy: optional(
       6,
       s.string(),
       "Whether nodes that the pod's node rules exclude count: Honor (the default) or Ignore.",
+      { presence: true },
     ),
     nodeTaintsPolicy: optional(
       7,
       s.string(),
       'Whether taints that the pod does not tolerate exclude a node: Honor or Ignore (the default).',
+      { presence: true },
     ),
     matchLabelKeys: optional(
       8,
@@ -46,7 +52,7 @@ export interface PodSchedulingGate extends Infer<typeof podSchedulingGate> {}
 export const PodSchedulingGateSchema: Schema<PodSchedulingGate> = podSchedulingGate;
 
 const podSchedulingGroup = s.message('k8s.io.api.core.v1.PodSchedulingGroup', 'The group with which a pod is scheduled.', {
-  podGroupName: optional(1, s.string(), 'Name of the PodGroup in the same namespace.'),
+  podGroupName: optional(1, s.string(), 'Name of the PodGroup in the same namespace.', { presence: true }),
 });
 export interface PodSchedulingGroup extends Infer<typeof podSchedulingGroup> {}
 export const PodSchedulingGroupSchema: Schema<PodSchedulingGroup> = podSchedulingGroup;

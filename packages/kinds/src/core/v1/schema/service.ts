@@ -2,7 +2,9 @@ import { always, conditionSchema, embedded, filled, type Infer, type KubeObject,
 import { LoadBalancerStatusSchema } from './load-balancer.ts';
 
 const clientIPConfig = s.message('k8s.io.api.core.v1.ClientIPConfig', 'Session affinity by the address of the client.', {
-  timeoutSeconds: optional(1, s.int32(), 'Seconds for which a client stays with its pod, 1 to 86400; 10800 by default.'),
+  timeoutSeconds: optional(1, s.int32(), 'Seconds for which a client stays with its pod, 1 to 86400; 10800 by default.', {
+    presence: true,
+  }),
 });
 export interface ClientIPConfig extends Infer<typeof clientIPConfig> {}
 export const ClientIPConfigSchema: Schema<ClientIPConfig> = clientIPConfig;
@@ -16,7 +18,7 @@ export const SessionAffinityConfigSchema: Schema<SessionAffinityConfig> = sessio
 const servicePort = s.message('k8s.io.api.core.v1.ServicePort', 'One port of a service.', {
   name: optional(1, s.string(), 'Name of the port, unique in the service; needed when there are several.'),
   protocol: optional(2, s.string(), 'TCP, UDP or SCTP.', { default: 'TCP' }),
-  appProtocol: optional(6, s.string(), 'Protocol spoken on top, e.g. http or kubernetes.io/h2c; a hint.'),
+  appProtocol: optional(6, s.string(), 'Protocol spoken on top, e.g. http or kubernetes.io/h2c; a hint.', { presence: true }),
   port: always(3, s.int32(), 'Port on which the service listens, 1 to 65535.'),
   targetPort: optional(
     4,
@@ -82,15 +84,20 @@ const serviceSpec = s.message('k8s.io.api.core.v1.ServiceSpec', 'Intended state 
     s.list(s.string(), { listType: 'atomic' }),
     'IP families of the service, IPv4 or IPv6, in order of preference.',
   ),
-  ipFamilyPolicy: optional(17, s.string(), 'SingleStack, PreferDualStack or RequireDualStack.'),
-  allocateLoadBalancerNodePorts: optional(20, s.bool(), 'False spares the node ports of a LoadBalancer service.'),
+  ipFamilyPolicy: optional(17, s.string(), 'SingleStack, PreferDualStack or RequireDualStack.', { presence: true }),
+  allocateLoadBalancerNodePorts: optional(20, s.bool(), 'False spares the node ports of a LoadBalancer service.', {
+    presence: true,
+  }),
   loadBalancerClass: optional(
     21,
     s.string(),
     'Implementation that shall provide the load balancer; cannot be changed while the type is LoadBalancer.',
+    { presence: true },
   ),
-  internalTrafficPolicy: optional(22, s.string(), 'Cluster spreads inside traffic over all pods; Local keeps it on the node.'),
-  trafficDistribution: optional(23, s.string(), 'Preference for the choice of endpoints, e.g. PreferClose.'),
+  internalTrafficPolicy: optional(22, s.string(), 'Cluster spreads inside traffic over all pods; Local keeps it on the node.', {
+    presence: true,
+  }),
+  trafficDistribution: optional(23, s.string(), 'Preference for the choice of endpoints, e.g. PreferClose.', { presence: true }),
 });
 export interface ServiceSpec extends Infer<typeof serviceSpec> {}
 export const ServiceSpecSchema: Schema<ServiceSpec> = serviceSpec;

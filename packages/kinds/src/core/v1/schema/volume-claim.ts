@@ -17,11 +17,11 @@ const persistentVolumeClaimSpec = s.message('k8s.io.api.core.v1.PersistentVolume
   selector: optional(4, labelSelectorSchema, 'Labels of the volumes that come into question.'),
   resources: filled(2, VolumeResourceRequirementsSchema, 'Size that is needed.'),
   volumeName: optional(3, s.string(), 'Volume that the claim is bound to.'),
-  storageClassName: optional(5, s.string(), 'Class of storage; unset = the default class, empty = none.'),
-  volumeMode: optional(6, s.string(), 'Filesystem, or Block for a raw device.', { default: 'Filesystem' }),
+  storageClassName: optional(5, s.string(), 'Class of storage; unset = the default class, empty = none.', { presence: true }),
+  volumeMode: optional(6, s.string(), 'Filesystem, or Block for a raw device.', { presence: true, default: 'Filesystem' }),
   dataSource: optional(7, TypedLocalObjectReferenceSchema, 'Object that the volume is filled from: a snapshot or another claim.'),
   dataSourceRef: optional(8, TypedObjectReferenceSchema, 'Object that the volume is filled from, of any kind.'),
-  volumeAttributesClassName: optional(9, s.string(), 'Class of attributes that may be changed later.'),
+  volumeAttributesClassName: optional(9, s.string(), 'Class of attributes that may be changed later.', { presence: true }),
 });
 export interface PersistentVolumeClaimSpec extends Infer<typeof persistentVolumeClaimSpec> {}
 export const PersistentVolumeClaimSpecSchema: Schema<PersistentVolumeClaimSpec> = persistentVolumeClaimSpec;

@@ -30,10 +30,10 @@ export const AWSElasticBlockStoreVolumeSourceSchema: Schema<AWSElasticBlockStore
 const azureDiskVolumeSource = s.message('k8s.io.api.core.v1.AzureDiskVolumeSource', 'A data disk of Azure.', {
   diskName: always(1, s.string(), 'Name of the disk.'),
   diskURI: always(2, s.string(), 'URI of the disk.'),
-  cachingMode: optional(3, s.string(), 'Host caching: None, ReadOnly or ReadWrite.', { default: 'ReadWrite' }),
-  fsType: optional(4, s.string(), 'File system to mount.', { default: 'ext4' }),
-  readOnly: optional(5, s.bool(), 'True mounts it read-only.', { default: false }),
-  kind: optional(6, s.string(), 'Shared, Dedicated or Managed.', { default: 'Shared' }),
+  cachingMode: optional(3, s.string(), 'Host caching: None, ReadOnly or ReadWrite.', { presence: true, default: 'ReadWrite' }),
+  fsType: optional(4, s.string(), 'File system to mount.', { presence: true, default: 'ext4' }),
+  readOnly: optional(5, s.bool(), 'True mounts it read-only.', { presence: true, default: false }),
+  kind: optional(6, s.string(), 'Shared, Dedicated or Managed.', { presence: true, default: 'Shared' }),
 });
 export interface AzureDiskVolumeSource extends Infer<typeof azureDiskVolumeSource> {}
 export const AzureDiskVolumeSourceSchema: Schema<AzureDiskVolumeSource> = azureDiskVolumeSource;
@@ -102,8 +102,8 @@ const csiVolumeSource = s.message(
   'A volume that a CSI driver provides for this pod alone.',
   {
     driver: always(1, s.string(), 'Name of the driver.'),
-    readOnly: optional(2, s.bool(), 'True mounts it read-only.'),
-    fsType: optional(3, s.string(), 'File system to mount; the driver decides by default.'),
+    readOnly: optional(2, s.bool(), 'True mounts it read-only.', { presence: true }),
+    fsType: optional(3, s.string(), 'File system to mount; the driver decides by default.', { presence: true }),
     volumeAttributes: optional(4, s.map(s.string()), 'Properties that the driver understands.'),
     nodePublishSecretRef: optional(5, LocalObjectReferenceSchema, 'Secret handed to the driver when it mounts the volume.'),
   },

@@ -6,7 +6,7 @@ const hostPathVolumeSource = s.message('k8s.io.api.core.v1.HostPathVolumeSource'
     2,
     s.string(),
     'What must be or is made there: empty (no check), DirectoryOrCreate, Directory, FileOrCreate, File, Socket, CharDevice or BlockDevice.',
-    { default: '' },
+    { presence: true, default: '' },
   ),
 });
 export interface HostPathVolumeSource extends Infer<typeof hostPathVolumeSource> {}

@@ -20,14 +20,14 @@ const iscsiVolumeSource = s.message('k8s.io.api.core.v1.ISCSIVolumeSource', 'A d
   chapAuthDiscovery: optional(8, s.bool(), 'True uses CHAP for discovery.'),
   chapAuthSession: optional(11, s.bool(), 'True uses CHAP for the session.'),
   secretRef: optional(10, LocalObjectReferenceSchema, 'Secret with the CHAP credentials.'),
-  initiatorName: optional(12, s.string(), 'Qualified name of the initiator.'),
+  initiatorName: optional(12, s.string(), 'Qualified name of the initiator.', { presence: true }),
 });
 export interface ISCSIVolumeSource extends Infer<typeof iscsiVolumeSource> {}
 export const ISCSIVolumeSourceSchema: Schema<ISCSIVolumeSource> = iscsiVolumeSource;
 
 const fcVolumeSource = s.message('k8s.io.api.core.v1.FCVolumeSource', 'A disk reached over Fibre Channel.', {
   targetWWNs: optional(1, s.list(s.string(), { listType: 'atomic' }), 'World-wide names of the targets, with lun.'),
-  lun: optional(2, s.int32(), 'Number of the logical unit.'),
+  lun: optional(2, s.int32(), 'Number of the logical unit.', { presence: true }),
   fsType: optional(3, s.string(), 'File system to mount, e.g. ext4.'),
   readOnly: optional(4, s.bool(), 'True mounts it read-only.'),
   wwids: optional(
