@@ -21,6 +21,12 @@ export function withAnnotation<T extends KubeObject>(object: T, name: string, va
   return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata?.annotations, [name]: value } } };
 }
 
+/** An empty map of annotations is written as none, so that conversions have one form for it. */
+export function isEmpty(annotations: Record<string, string>): boolean {
+  for (const _ in annotations) return false;
+  return true;
+}
+
 /** A copy of the object (metadata and annotations only) without the annotation; the map goes when nothing is left. */
 export function withoutAnnotation<T extends KubeObject>(object: T, name: string): T & { metadata: ObjectMeta } {
   const metadata = { ...object.metadata };

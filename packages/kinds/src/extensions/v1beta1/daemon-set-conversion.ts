@@ -3,6 +3,7 @@ import { DaemonSet as StoredKind } from '../../apps/v1/daemon-set.ts';
 import type { DaemonSet as StoredDaemonSet } from '../../apps/v1/schema/index.ts';
 import {
   integerAnnotation,
+  isEmpty,
   templateGenerationAnnotation,
   withAnnotation,
   withoutAnnotation,
@@ -34,7 +35,7 @@ export const daemonSetConversion: StorageConversion<DaemonSet> = {
 /** In this version the count is a field; its annotation means nothing. */
 export function dropGenerationAnnotation(daemonSet: DaemonSet): void {
   const annotations = daemonSet.metadata?.annotations;
-  if (daemonSet.metadata && annotations && Object.hasOwn(annotations, templateGenerationAnnotation)) {
+  if (daemonSet.metadata && annotations && (Object.hasOwn(annotations, templateGenerationAnnotation) || isEmpty(annotations))) {
     daemonSet.metadata = withoutAnnotation(daemonSet, templateGenerationAnnotation).metadata;
   }
 }

@@ -1,7 +1,13 @@
 import type { StorageConversion } from '@keelson/core';
 import { Deployment as StoredKind } from '../../apps/v1/deployment.ts';
 import type { Deployment as StoredDeployment } from '../../apps/v1/schema/index.ts';
-import { integerAnnotation, rollbackToAnnotation, withAnnotation, withoutAnnotation } from '../../workload/server-annotations.ts';
+import {
+  integerAnnotation,
+  isEmpty,
+  rollbackToAnnotation,
+  withAnnotation,
+  withoutAnnotation,
+} from '../../workload/server-annotations.ts';
 import type { Deployment } from './schema/index.ts';
 
 /**
@@ -29,7 +35,7 @@ export const deploymentConversion: StorageConversion<Deployment> = {
 /** In this version the wish to roll back is a field; its annotation means nothing, and revision 0 is written as absent. */
 export function dropRollbackAnnotation(deployment: Deployment): void {
   const annotations = deployment.metadata?.annotations;
-  if (deployment.metadata && annotations && Object.hasOwn(annotations, rollbackToAnnotation)) {
+  if (deployment.metadata && annotations && (Object.hasOwn(annotations, rollbackToAnnotation) || isEmpty(annotations))) {
     deployment.metadata = withoutAnnotation(deployment, rollbackToAnnotation).metadata;
   }
   if (deployment.spec.rollbackTo?.revision === 0) delete deployment.spec.rollbackTo.revision;

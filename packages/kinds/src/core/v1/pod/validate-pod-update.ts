@@ -1,5 +1,5 @@
 import { fieldError } from '@keelson/core';
-import { checkText, type Errors, sameJson } from '../../../validation/checks.ts';
+import { type Errors, sameJson } from '../../../validation/checks.ts';
 import type { Container, Pod, PodSpec, Toleration } from '../schema/index.ts';
 import { checkGatedPodUpdate } from './validate-gated-pod-update.ts';
 
@@ -13,9 +13,6 @@ export function checkPodUpdate(pod: Pod, old: Pod, errors: Errors): void {
       errors.push(fieldError.forbidden(`spec.${field}`, 'pod updates may not add or remove containers'));
       return;
     }
-    pod.spec[field]?.forEach((container, i) => {
-      checkText(container.image, `spec.${field}[${i}].image`, errors);
-    });
   }
   checkDeadline(pod.spec.activeDeadlineSeconds, old.spec.activeDeadlineSeconds, errors);
   checkTolerationChange(pod.spec.tolerations ?? [], old.spec.tolerations ?? [], errors);

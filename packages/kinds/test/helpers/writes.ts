@@ -1,0 +1,78 @@
+import {
+  decoderOf,
+  type FieldError,
+  internalContext,
+  type KindDefinition,
+  type KubeObject,
+  type StrategyContext,
+} from '@keelson/core';
+
+/** The instant at which all writes of these tests happen. */
+export const now = new Date('2026-01-02T12:00:00Z');
+
+const context: StrategyContext = { request: internalContext(), now, warn: () => {} };
+
+/** What a write comes to: the object that would be stored, and what is refused about it. */
+export interface Written<T> {
+  readonly object: T;
+  readonly causes: readonly string[];
+}
+
+/** `field reason` of each refusal: what programs read of an error. */
+export function causesOf(errors: readonly FieldError[]): string[] {
+  return errors.map(({ field, reason }) => `${field} ${reason.replace('FieldValue', '')}`);
+}
+
+function decode<T extends KubeObject>(kind: KindDefinition<T>, manifest: unknown): { object: T; errors: readonly FieldError[] } {
+  const { value, errors } = decoderOf(kind.schema)(structuredClone(manifest));
+  return { object: value, errors };
+}
+
+/** Decoding and defaults, without what only a create does. */
+export function defaulted<T extends KubeObject>(kind: KindDefinition<T>, manifest: unknown): T {
+  const { object } = decode(kind, manifest);
+  kind.strategy.default?.(object);
+  return object;
+}
+
+/** A create, as the registry goes about it: decode, default, clear status, prepare, validate. */
+export function create<T extends KubeObject>(kind: KindDefinition<T>, manifest: unknown): Written<T> {
+  const { object, errors } = decode(kind, manifest);
+  if (errors.length > 0) return { object, causes: causesOf(errors) };
+  kind.strategy.default?.(object);
+  if (kind.strategy.statusSubresource && !kind.strategy.keepsStatusOnCreate) delete (object as { status?: unknown }).status;
+  kind.strategy.prepareForCreate?.(object, context);
+  return { object, causes: causesOf(kind.strategy.validate?.(object) ?? []) };
+}
+
+/** A main write: `change` edits a copy of the stored object, status is restored. */
+export function update<T extends KubeObject>(kind: KindDefinition<T>, old: T, change: (object: T) => void): Written<T> {
+  const body = structuredClone(old);
+  change(body);
+  const { object, errors } = decode(kind, body);
+  if (errors.length > 0) return { object, causes: causesOf(errors) };
+  kind.strategy.default?.(object);
+  if (kind.strategy.statusSubresource) (object as { status?: unknown }).status = (old as { status?: unknown }).status;
+  kind.strategy.prepareForUpdate?.(object, old, context);
+  return {
+    object,
+    causes: causesOf([...(kind.strategy.validate?.(object) ?? []), ...(kind.strategy.validateUpdate?.(object, old) ?? [])]),
+  };
+}
+
+/** A write of the status: everything but status and metadata is restored. */
+export function updateStatus<T extends KubeObject>(kind: KindDefinition<T>, old: T, change: (object: T) => void): Written<T> {
+  const body = structuredClone(old);
+  change(body);
+  const { object: decoded, errors } = decode(kind, body);
+  if (errors.length > 0) return { object: decoded, causes: causesOf(errors) };
+  const { metadata, status } = decoded as T & { status?: unknown };
+  const object = { ...structuredClone(old), metadata, status } as T;
+  kind.strategy.prepareForStatusUpdate?.(object, old, context);
+  return { object, causes: causesOf(kind.strategy.validateStatusUpdate?.(object, old) ?? []) };
+}
+
+/** The cells of an object's table row by column name, wide ones included. */
+export function row<T extends KubeObject>(kind: KindDefinition<T>, object: T): Record<string, unknown> {
+  return Object.fromEntries(kind.columns.map((column) => [column.name, column.value(object, { now })]));
+}

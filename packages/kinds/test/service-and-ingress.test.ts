@@ -1,0 +1,296 @@
+import test from 'ava';
+import { Endpoints, Ingress, Service } from '../src/index.ts';
+import { serviceManifest } from './helpers/manifests.ts';
+import { create, defaulted, row, update } from './helpers/writes.ts';
+
+type Case = readonly [title: string, spec: Record<string, unknown>, causes: readonly string[]];
+
+const serviceCases: readonly Case[] = [
+  ['one port', {}, []],
+  ['no ports', { ports: [] }, ['spec.ports Required']],
+  ['no ports but headless', { ports: [], clusterIP: 'None' }, []],
+  ['two ports without names', { ports: [{ port: 1 }, { port: 2, name: 'b' }] }, ['spec.ports[0].name Required']],
+  [
+    'a name twice',
+    {
+      ports: [
+        { port: 1, name: 'a' },
+        { port: 2, name: 'a' },
+      ],
+    },
+    ['spec.ports[1].name Duplicate'],
+  ],
+  [
+    'a port twice',
+    {
+      ports: [
+        { port: 1, name: 'a' },
+        { port: 1, name: 'b' },
+      ],
+    },
+    ['spec.ports[1] Duplicate'],
+  ],
+  [
+    'a port for two protocols',
+    {
+      ports: [
+        { port: 1, name: 'a' },
+        { port: 1, name: 'b', protocol: 'UDP' },
+      ],
+    },
+    [],
+  ],
+  ['port 0', { ports: [{ port: 0, targetPort: 1 }] }, ['spec.ports[0].port Invalid']],
+  ['a bad target', { ports: [{ port: 1, targetPort: 'a_b' }] }, ['spec.ports[0].targetPort Invalid']],
+  ['an unknown protocol', { ports: [{ port: 1, protocol: 'ICMP' }] }, ['spec.ports[0].protocol NotSupported']],
+  ['a node port it has no use for', { ports: [{ port: 1, nodePort: 30000 }] }, ['spec.ports[0].nodePort Forbidden']],
+  [
+    'a node port twice',
+    {
+      type: 'NodePort',
+      ports: [
+        { port: 1, name: 'a', nodePort: 30000 },
+        { port: 2, name: 'b', nodePort: 30000 },
+      ],
+    },
+    ['spec.ports[1].nodePort Duplicate'],
+  ],
+  ['an unknown type', { type: 'Public' }, ['spec.type NotSupported']],
+  ['an address', { clusterIP: '10.0.0.1' }, []],
+  ['no address', { clusterIP: 'ten' }, ['spec.clusterIP Invalid']],
+  ['node ports without address', { type: 'NodePort', clusterIP: 'None' }, ['spec.clusterIPs[0] Invalid']],
+  ['addresses that disagree', { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.2'] }, ['spec.clusterIPs Invalid']],
+  ['an alias', { type: 'ExternalName', externalName: 'a.example.', ports: [] }, []],
+  ['an alias to nothing', { type: 'ExternalName' }, ['spec.externalName Required']],
+  ['an alias with an address', { type: 'ExternalName', externalName: 'a', clusterIP: '10.0.0.1' }, ['spec.clusterIP Forbidden']],
+  ['unknown affinity', { sessionAffinity: 'Cookie' }, ['spec.sessionAffinity NotSupported']],
+  [
+    'affinity for too long',
+    { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP: { timeoutSeconds: 86401 } } },
+    ['spec.sessionAffinityConfig.clientIP.timeoutSeconds Invalid'],
+  ],
+  ['a policy for outside traffic that never comes', { externalTrafficPolicy: 'Local' }, ['spec.externalTrafficPolicy Invalid']],
+  ['an unknown policy', { type: 'NodePort', externalTrafficPolicy: 'Near' }, ['spec.externalTrafficPolicy NotSupported']],
+  ['an outside address on the loopback', { externalIPs: ['127.0.0.1'] }, ['spec.externalIPs[0] Invalid']],
+  ['an IPv6 outside address of the link', { externalIPs: ['fe80::1'] }, ['spec.externalIPs[0] Invalid']],
+  [
+    'source ranges',
+    { type: 'LoadBalancer', loadBalancerSourceRanges: ['10.0.0.0/33'] },
+    ['spec.loadBalancerSourceRanges[0] Invalid'],
+  ],
+  ['a balancer class without a balancer', { loadBalancerClass: 'x.io/y' }, ['spec.loadBalancerClass Forbidden']],
+  ['a bad selector', { selector: { 'a b': 'c' } }, ['spec.selector Invalid']],
+];
+for (const [title, spec, causes] of serviceCases) {
+  test(`Service with ${title}`, (t) => {
+    t.deepEqual(create(Service, serviceManifest(spec)).causes, causes);
+  });
+}
+
+test('defaults of a service follow its type', (t) => {
+  t.deepEqual(defaulted(Service, serviceManifest()).spec, {
+    ports: [{ port: 80, protocol: 'TCP', targetPort: 80 }],
+    selector: { app: 'web' },
+    type: 'ClusterIP',
+    sessionAffinity: 'None',
+    internalTrafficPolicy: 'Cluster',
+    ipFamilyPolicy: 'SingleStack',
+    ipFamilies: ['IPv4'],
+  });
+  t.like(
+    defaulted(Service, serviceManifest({ type: 'LoadBalancer', clusterIP: '2001:db8::1', sessionAffinity: 'ClientIP' })).spec,
+    {
+      externalTrafficPolicy: 'Cluster',
+      allocateLoadBalancerNodePorts: true,
+      clusterIPs: ['2001:db8::1'],
+      ipFamilies: ['IPv6'],
+      sessionAffinityConfig: { clientIP: { timeoutSeconds: 10800 } },
+    },
+  );
+  const alias = defaulted(Service, serviceManifest({ type: 'ExternalName', externalName: 'a.b' })).spec;
+  t.is(alias.internalTrafficPolicy, undefined);
+  t.is(alias.ipFamilies, undefined);
+});
+
+test('an update keeps the address when it is left out, and refuses another one', (t) => {
+  const old = create(Service, serviceManifest({ clusterIP: '10.0.0.1' })).object;
+  const left = update(Service, old, ({ spec }) => {
+    delete spec.clusterIP;
+    delete spec.clusterIPs;
+  });
+  t.deepEqual(left.causes, []);
+  t.is(left.object.spec.clusterIP, '10.0.0.1');
+  t.deepEqual(left.object.spec.clusterIPs, ['10.0.0.1']);
+  const moved = update(Service, old, ({ spec }) => {
+    spec.clusterIP = '10.0.0.2';
+    spec.clusterIPs = ['10.0.0.2'];
+  });
+  t.deepEqual(moved.causes, ['spec.clusterIP Invalid']);
+});
+
+test('a service that has no address yet can be given one', (t) => {
+  const old = create(Service, serviceManifest()).object;
+  t.deepEqual(
+    update(Service, old, ({ spec }) => {
+      spec.clusterIP = '10.0.0.9';
+    }).causes,
+    [],
+  );
+});
+
+test('node ports are kept when left out, and dropped with the type', (t) => {
+  const old = create(Service, serviceManifest({ type: 'NodePort', ports: [{ port: 80, nodePort: 30080 }] })).object;
+  const kept = update(Service, old, ({ spec }) => void delete spec.ports![0]!.nodePort);
+  t.is(kept.object.spec.ports?.[0]?.nodePort, 30080);
+  const inner = update(Service, old, ({ spec }) => {
+    spec.type = 'ClusterIP';
+  });
+  t.deepEqual(inner.causes, []);
+  t.is(inner.object.spec.ports?.[0]?.nodePort, undefined);
+  t.is(inner.object.spec.externalTrafficPolicy, undefined);
+  const alias = update(Service, create(Service, serviceManifest({ clusterIP: '10.0.0.1' })).object, ({ spec }) => {
+    spec.type = 'ExternalName';
+    spec.externalName = 'a.b';
+  });
+  t.deepEqual(alias.causes, []);
+  t.is(alias.object.spec.clusterIP, undefined);
+});
+
+test('export leaves out what one cluster has given', (t) => {
+  const made = create(
+    Service,
+    serviceManifest({ type: 'NodePort', clusterIP: '10.0.0.1', ports: [{ port: 80, nodePort: 30080 }] }),
+  ).object;
+  Service.strategy.export?.(made, false);
+  t.is(made.spec.clusterIP, undefined);
+  t.is(made.spec.ports?.[0]?.nodePort, undefined);
+  const headless = create(Service, serviceManifest({ clusterIP: 'None' })).object;
+  Service.strategy.export?.(headless, false);
+  t.is(headless.spec.clusterIP, 'None');
+  const exact = create(Service, serviceManifest({ clusterIP: '10.0.0.1' })).object;
+  Service.strategy.export?.(exact, true);
+  t.is(exact.spec.clusterIP, '10.0.0.1');
+});
+
+const ingresses = [{ ip: '2.2.2.2' }, { hostname: 'a.example' }, { ip: '2.2.2.2' }];
+for (const [title, spec, status, expected] of [
+  [
+    'inside',
+    {},
+    {},
+    { Type: 'ClusterIP', 'Cluster-IP': '<none>', 'External-IP': '<none>', 'Port(s)': '80/TCP', Selector: 'app=web' },
+  ],
+  [
+    'headless',
+    { clusterIP: 'None', ports: [], selector: {} },
+    {},
+    { 'Cluster-IP': 'None', 'Port(s)': '<none>', Selector: '<none>' },
+  ],
+  ['on node ports', { type: 'NodePort', ports: [{ port: 80, nodePort: 30080 }] }, {}, { 'Port(s)': '80:30080/TCP' }],
+  ['with outside addresses', { externalIPs: ['1.1.1.1', '3.3.3.3'] }, {}, { 'External-IP': '1.1.1.1,3.3.3.3' }],
+  ['waiting for a balancer', { type: 'LoadBalancer' }, {}, { 'External-IP': '<pending>' }],
+  [
+    'behind a balancer',
+    { type: 'LoadBalancer', externalIPs: ['1.1.1.1'] },
+    { loadBalancer: { ingress: ingresses } },
+    { 'External-IP': '2.2.2.2,a.example,1.1.1.1' },
+  ],
+  [
+    'that is an alias',
+    { type: 'ExternalName', externalName: 'a.b', ports: [] },
+    {},
+    { 'Cluster-IP': '<none>', 'External-IP': 'a.b' },
+  ],
+] as const) {
+  test(`the row of a service ${title}`, (t) => {
+    const service = create(Service, serviceManifest(spec)).object;
+    service.status = structuredClone(status) as NonNullable<Service['status']>;
+    t.like(row(Service, service), expected as Record<string, unknown>);
+  });
+}
+
+const backend = { serviceName: 'web', servicePort: 80 };
+const ingressManifest = (spec: Record<string, unknown>) => ({ metadata: { name: 'i', namespace: 'default' }, spec });
+const rule = (path: Record<string, unknown>, host?: string) => ({
+  rules: [{ ...(host ? { host } : {}), http: { paths: [{ backend, ...path }] } }],
+});
+const p = 'spec.rules[0].http.paths[0]';
+const ingressCases: readonly Case[] = [
+  ['a backend', { backend }, []],
+  ['rules', rule({ path: '/a' }, 'a.example'), []],
+  ['nothing', {}, ['spec Invalid']],
+  ['a backend without service', { backend: { servicePort: 80 } }, ['spec.backend.serviceName Required']],
+  ['a backend without port', { backend: { serviceName: 'a' } }, ['spec.backend.servicePort Required']],
+  [
+    'a port by a bad name',
+    { backend: { serviceName: 'a', servicePort: 'A' } },
+    ['spec.backend.servicePort Invalid', 'spec.backend.servicePort Invalid'],
+  ],
+  ['an address as host', rule({}, '1.2.3.4'), ['spec.rules[0].host Invalid']],
+  ['a wildcard host', rule({}, '*.a.example'), []],
+  ['a star in the middle', rule({}, 'a.*.example'), ['spec.rules[0].host Invalid']],
+  ['a port in the host', rule({}, 'a.example:80'), ['spec.rules[0].host Invalid']],
+  ['no paths', { rules: [{ http: {} }] }, ['spec.rules[0].http.paths Required']],
+  ['a relative path', rule({ path: 'a' }), [`${p}.path Invalid`]],
+  ['an exact path with //', rule({ path: '/a//b', pathType: 'Exact' }), [`${p}.path Invalid`]],
+  ['an unknown path type', rule({ path: '/', pathType: 'Regex' }), [`${p}.pathType NotSupported`]],
+  ['TLS for a bad host', { backend, tls: [{ hosts: ['A'] }] }, ['spec.tls[0].hosts[0] Invalid']],
+];
+for (const [title, spec, causes] of ingressCases) {
+  test(`Ingress with ${title}`, (t) => {
+    t.deepEqual(create(Ingress, ingressManifest(spec)).causes, causes);
+  });
+}
+
+test('rows of ingresses', (t) => {
+  const hosts = ['a.io', 'b.io', 'c.io', 'd.io', 'e.io'].map((host) => ({ host }));
+  const many = create(Ingress, ingressManifest({ rules: hosts, tls: [{}], ingressClassName: 'nginx' })).object;
+  many.status = { loadBalancer: { ingress: ingresses } };
+  t.like(row(Ingress, many), {
+    Class: 'nginx',
+    Hosts: 'a.io,b.io,c.io + 2 more...',
+    Address: '2.2.2.2,a.example',
+    Ports: '80, 443',
+  });
+  t.like(row(Ingress, create(Ingress, ingressManifest({ backend })).object), {
+    Class: '<none>',
+    Hosts: '*',
+    Address: '',
+    Ports: '80',
+  });
+});
+
+const endpoints = (subset: Record<string, unknown>) => ({ metadata: { name: 'e', namespace: 'default' }, subsets: [subset] });
+for (const [title, subset, causes] of [
+  ['addresses and ports', { addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80 }] }, []],
+  ['no addresses', { ports: [{ port: 80 }] }, ['subsets[0] Required']],
+  ['a name for an address', { addresses: [{ ip: 'a.b' }] }, ['subsets[0].addresses[0].ip Invalid']],
+  ['the loopback', { notReadyAddresses: [{ ip: '::1' }] }, ['subsets[0].notReadyAddresses[0].ip Invalid']],
+  [
+    'two ports without names',
+    { addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 1 }, { port: 2, name: 'b' }] },
+    ['subsets[0].ports[0].name Required'],
+  ],
+  ['a port too large', { addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 70000 }] }, ['subsets[0].ports[0].port Invalid']],
+] as readonly Case[]) {
+  test(`Endpoints with ${title}`, (t) => {
+    t.deepEqual(create(Endpoints, endpoints(subset)).causes, causes);
+  });
+}
+
+test('rows of endpoints', (t) => {
+  const addresses = [{ ip: '10.0.0.1' }, { ip: '2001:db8::1' }];
+  const two = create(
+    Endpoints,
+    endpoints({
+      addresses,
+      ports: [
+        { name: 'a', port: 80 },
+        { name: 'b', port: 81 },
+      ],
+    }),
+  ).object;
+  t.is(row(Endpoints, two)['Endpoints'], '10.0.0.1:80,[2001:db8::1]:80,10.0.0.1:81 + 1 more...');
+  t.is(two.subsets?.[0]?.ports?.[0]?.protocol, 'TCP');
+  t.is(row(Endpoints, { metadata: {} })['Endpoints'], '<none>');
+});
