@@ -23,6 +23,7 @@ import type { AdapterChoice } from '../config/options.ts';
 import type { Listening, ListenOptions } from '../server/listen-plane.ts';
 import { storageModule } from '../storage/open-storage.ts';
 import { planeModule } from './plane.module.ts';
+import { processAnchor } from './process-anchor.ts';
 import { storeService } from './store-service.ts';
 import { systemNamespaces } from './system-namespaces.ts';
 import { ApiClientToken, RegistryToken, StoragesToken } from './tokens.ts';
@@ -91,6 +92,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const controllerOptions = { client: api, clock, logger, metrics };
   const host = new ServiceHost(
     [
+      processAnchor(),
       storeService(store),
       { name: 'storages', start: () => storages.start(), stop: () => storages.stop() },
       ...(withBuiltin ? [systemNamespaces(api)] : []),
