@@ -9,14 +9,24 @@ import {
   type Clock,
   type GroupVersion,
   jsonMediaType,
+  mediaTypesOf,
   negotiate,
   type Offer,
   OpenApiDocuments,
   type ResourceRegistry,
+  type SwaggerForm,
+  statusErrors,
 } from '@keelson/core';
 import { sendBytes, sendNotFound } from '../answer/send.ts';
 import type { Exchange } from '../exchange.ts';
 import { type DocumentFile, documentFile, sendDocument, sendFile } from './document.ts';
+
+/** The name with the at sign, which media types must not have, is what kubectl asks for; later clients know both. */
+const swaggerOffers: readonly (Offer & { readonly form: SwaggerForm })[] = [
+  { mediaType: jsonMediaType, form: 'json' },
+  { mediaType: 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf', form: 'protobuf' },
+  { mediaType: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf', form: 'protobuf' },
+];
 
 /** The aggregated form beside the plain one; which of them a client gets decides its Accept header. */
 const discoveryOffers: readonly Offer[] = [
@@ -36,6 +46,7 @@ const fixedPaths = [
   '/livez',
   '/livez/ping',
   '/metrics',
+  '/openapi/v2',
   '/openapi/v3',
   '/readyz',
   '/readyz/ping',
@@ -101,6 +112,14 @@ export class ApiDocuments {
     const document = apiResourceList(this.#options.registry.kinds(), groupVersion);
     if (document === undefined) sendNotFound(exchange);
     else sendDocument(exchange, document);
+  }
+
+  /** `/openapi/v2`. */
+  swagger(exchange: Exchange): Promise<void> | void {
+    const chosen = negotiate(exchange.request.headers.accept, swaggerOffers)?.offer;
+    if (chosen === undefined) throw statusErrors.notAcceptable(mediaTypesOf(swaggerOffers));
+    const headers = ['Cache-Control', 'no-cache, private', 'Vary', 'Accept'];
+    return sendFile(exchange, chosen.mediaType, this.#openApi.swagger(chosen.form), headers, this.#options.gzipBytes);
   }
 
   /** `/openapi/v3`. */

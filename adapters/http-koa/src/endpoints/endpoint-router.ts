@@ -72,6 +72,7 @@ export function createEndpointRouter(options: EndpointOptions): EndpointRouter {
   get('/apis/:group', (exchange, { group = '' }) => documents.group(exchange, group));
   get('/api/:version', (exchange, { version = '' }) => documents.resources(exchange, { group: '', version }));
   get('/apis/:group/:version', (exchange, { group = '', version = '' }) => documents.resources(exchange, { group, version }));
+  get('/openapi/v2', (exchange) => documents.swagger(exchange));
   get('/openapi/v3', (exchange) => documents.openApiIndex(exchange));
   get('/openapi/v3/*path', (exchange, { path = '' }) => documents.openApiDocument(exchange, path));
 
