@@ -30,6 +30,13 @@ export {
 export { mediaTypesOf, type Negotiated, negotiate, type Offer } from './codec/negotiation.ts';
 export { objectCodecOf } from './codec/object-codec.ts';
 export { encodeDocument } from './codec/printed-form.ts';
+export {
+  type ProtobufDecoder,
+  type ProtobufEncoder,
+  protobufDecoderOf,
+  protobufEncoderOf,
+} from './codec/protobuf/protobuf-codec.ts';
+export { isProtobufSyntaxError, ProtobufSyntaxError } from './codec/protobuf/protobuf-syntax-error.ts';
 export { representationId } from './codec/representation-id.ts';
 export {
   type AnswerShape,
@@ -200,7 +207,7 @@ export {
   type TypeMeta,
 } from './meta/types.ts';
 export { openApiV3Document, openApiV3Index } from './openapi/open-api-document.ts';
-export { type KindSource, OpenApiDocuments, type OpenApiFile } from './openapi/open-api-documents.ts';
+export { type KindSource, OpenApiDocuments, type OpenApiFile, type SwaggerForm } from './openapi/open-api-documents.ts';
 export type {
   OpenApiDocument,
   OpenApiInfo,
@@ -210,6 +217,8 @@ export type {
   OpenApiV3Index,
 } from './openapi/open-api-types.ts';
 export { type OperationSubject, operationId } from './openapi/operation-id.ts';
+export { openApiV2Document } from './openapi/swagger-document.ts';
+export type { SwaggerDocument, SwaggerSchema } from './openapi/swagger-types.ts';
 export { applyJsonPatch, type JsonPatchLimits } from './patch/json-patch.ts';
 export { applyMergePatch } from './patch/merge-patch.ts';
 export { isPatchError, PatchError, type PatchErrorKind } from './patch/patch-error.ts';

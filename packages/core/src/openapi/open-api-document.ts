@@ -6,9 +6,11 @@ import type { OpenApiDocument, OpenApiInfo, OpenApiOperation, OpenApiPathItem, O
 import { tagOf } from './operation-id.ts';
 import { documentPath, resourcePaths } from './resource-paths.ts';
 
-const defaultInfo: OpenApiInfo = { title: 'Keelson', version: 'unversioned' };
+/** Names the API where the server has no name. */
+export const defaultInfo: OpenApiInfo = { title: 'Keelson', version: 'unversioned' };
 
-function discoveryOperation(groupVersion: GroupVersion): OpenApiOperation {
+/** GET of the list of resources of a group version. */
+export function discoveryOperation(groupVersion: GroupVersion): OpenApiOperation {
   const tag = tagOf(groupVersion);
   const name = tag
     .split('_')

@@ -5,6 +5,8 @@ import type { GroupVersion } from '../meta/types.ts';
 import { openApiV3Document, openApiV3Index } from './open-api-document.ts';
 import type { OpenApiInfo } from './open-api-types.ts';
 import { documentPath } from './resource-paths.ts';
+import { openApiV2Document } from './swagger-document.ts';
+import { encodeSwagger } from './swagger-protobuf.ts';
 
 /** A document ready to be sent. The bytes are shared: do not change them. */
 export interface OpenApiFile {
@@ -20,6 +22,9 @@ export interface KindSource {
   readonly generation: number;
 }
 
+/** Forms of the Swagger document. */
+export type SwaggerForm = 'json' | 'protobuf';
+
 interface Entry {
   readonly groupVersion: GroupVersion;
   readonly kinds: readonly KindDefinition[];
@@ -27,7 +32,10 @@ interface Entry {
 }
 
 function fileOf(content: unknown): OpenApiFile {
-  const bytes = Buffer.from(`${JSON.stringify(content)}\n`);
+  return fileOfBytes(Buffer.from(`${JSON.stringify(content)}\n`));
+}
+
+function fileOfBytes(bytes: Buffer): OpenApiFile {
   return { bytes, hash: createHash('sha256').update(bytes).digest('hex').toUpperCase() };
 }
 
@@ -45,6 +53,7 @@ export class OpenApiDocuments {
   #generation: number | undefined;
   #entries = new Map<string, Entry>();
   #index: OpenApiFile | undefined;
+  #swagger: Partial<Record<SwaggerForm, OpenApiFile>> = {};
 
   constructor(source: KindSource, info?: OpenApiInfo) {
     this.#source = source;
@@ -66,6 +75,19 @@ export class OpenApiDocuments {
     return entry && this.#file(entry);
   }
 
+  /** Body of `/openapi/v2`: everything in one document, as JSON or in the protobuf form that kubectl asks for. */
+  swagger(form: SwaggerForm): OpenApiFile {
+    this.#refresh();
+    let file = this.#swagger[form];
+    if (file === undefined) {
+      // Each form is asked for by clients of its own, so the document between is not kept.
+      const document = openApiV2Document(this.#source.kinds(), this.#info);
+      file = form === 'json' ? fileOf(document) : fileOfBytes(encodeSwagger(document));
+      this.#swagger[form] = file;
+    }
+    return file;
+  }
+
   #file(entry: Entry): OpenApiFile {
     entry.file ??= fileOf(openApiV3Document(entry.groupVersion, entry.kinds, this.#info));
     return entry.file;
@@ -75,6 +97,7 @@ export class OpenApiDocuments {
     if (this.#generation === this.#source.generation) return;
     this.#generation = this.#source.generation;
     this.#index = undefined;
+    this.#swagger = {};
     const entries = new Map<string, Entry>();
     for (const { name, versions } of servedGroups(this.#source.kinds())) {
       for (const { version, kinds } of versions) {

@@ -1,0 +1,39 @@
+import type { OpenApiSchema } from './open-api-types.ts';
+import type { SwaggerSchema } from './swagger-types.ts';
+
+const oldPrefix = '#/components/schemas/';
+const newPrefix = '#/definitions/';
+
+function reference(ref: string): string {
+  return ref.startsWith(oldPrefix) ? `${newPrefix}${ref.slice(oldPrefix.length)}` : ref;
+}
+
+function mapped(schemas: Readonly<Record<string, OpenApiSchema>>): Record<string, SwaggerSchema> {
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, swaggerSchema(schema)]));
+}
+
+/**
+ * The Swagger form of an OpenAPI schema. Swagger knows no alternatives: a quantity or a number-or-text is a string there, and clients
+ * let a number stand for one. A reference may have words beside it, so the detour over `allOf` falls away; a default beside a reference
+ * does not survive in any reader and is left out.
+ */
+export function swaggerSchema(schema: OpenApiSchema): SwaggerSchema {
+  const { $ref, allOf, oneOf, properties, additionalProperties, items, ...rest } = schema;
+  if ($ref !== undefined) return { $ref: reference($ref), ...rest };
+  const [only] = allOf ?? [];
+  if (only?.$ref !== undefined && allOf?.length === 1) {
+    const { default: _, ...beside } = rest;
+    return { $ref: reference(only.$ref), ...beside };
+  }
+  return {
+    ...rest,
+    ...(oneOf ? { type: 'string' as const } : {}),
+    ...(allOf ? { allOf: allOf.map(swaggerSchema) } : {}),
+    ...(properties ? { properties: mapped(properties) } : {}),
+    ...(additionalProperties ? { additionalProperties: swaggerSchema(additionalProperties) } : {}),
+    ...(items ? { items: swaggerSchema(items) } : {}),
+  };
+}
+
+/** {@link swaggerSchema} of each schema, names kept. */
+export const swaggerSchemas = mapped;
