@@ -21,11 +21,17 @@ import { sendBytes, sendNotFound } from '../answer/send.ts';
 import type { Exchange } from '../exchange.ts';
 import { type DocumentFile, documentFile, sendDocument, sendFile } from './document.ts';
 
-/** The name with the at sign, which media types must not have, is what kubectl asks for; later clients know both. */
-const swaggerOffers: readonly (Offer & { readonly form: SwaggerForm })[] = [
-  { mediaType: jsonMediaType, form: 'json' },
-  { mediaType: 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf', form: 'protobuf' },
-  { mediaType: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf', form: 'protobuf' },
+const swaggerProtobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+
+/** kubectl asks for a name with an at sign, which no media type may have: it cannot read an answer that repeats it. */
+const swaggerOffers: readonly (Offer & { readonly form: SwaggerForm; readonly contentType: string })[] = [
+  { mediaType: jsonMediaType, form: 'json', contentType: jsonMediaType },
+  { mediaType: swaggerProtobuf, form: 'protobuf', contentType: swaggerProtobuf },
+  {
+    mediaType: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf',
+    form: 'protobuf',
+    contentType: swaggerProtobuf,
+  },
 ];
 
 /** The aggregated form beside the plain one; which of them a client gets decides its Accept header. */
@@ -119,7 +125,7 @@ export class ApiDocuments {
     const chosen = negotiate(exchange.request.headers.accept, swaggerOffers)?.offer;
     if (chosen === undefined) throw statusErrors.notAcceptable(mediaTypesOf(swaggerOffers));
     const headers = ['Cache-Control', 'no-cache, private', 'Vary', 'Accept'];
-    return sendFile(exchange, chosen.mediaType, this.#openApi.swagger(chosen.form), headers, this.#options.gzipBytes);
+    return sendFile(exchange, chosen.contentType, this.#openApi.swagger(chosen.form), headers, this.#options.gzipBytes);
   }
 
   /** `/openapi/v3`. */
