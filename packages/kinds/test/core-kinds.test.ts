@@ -305,6 +305,17 @@ test('the row of a node', (t) => {
   t.is(row(Node, { metadata: { name: 'm' } })['Status'], 'Unknown');
 });
 
+test('export leaves out the status of a node and the tokens of an account', (t) => {
+  const { object: node } = create(Node, { metadata: { name: 'n' }, status: { capacity: { cpu: '4' } } });
+  Node.strategy.export?.(node, true);
+  t.is(node.status?.capacity?.['cpu'], '4');
+  Node.strategy.export?.(node, false);
+  t.deepEqual(node.status, {});
+  const { object: account } = create(ServiceAccount, object({ secrets: [{ name: 'x-token-abc' }, { name: 'mine' }] }));
+  ServiceAccount.strategy.export?.(account, false);
+  t.deepEqual(account.secrets, [{ name: 'mine' }]);
+});
+
 test('an account keeps the names of its secrets only', (t) => {
   const { object: account } = create(ServiceAccount, object({ secrets: [{ name: 's', uid: 'u', namespace: 'other' }] }));
   t.deepEqual(account.secrets, [{ name: 's' }]);

@@ -1,9 +1,10 @@
 import { decoderOf, internalContext, type KindDefinition, type StrategyContext } from '@keelson/core';
 import test from 'ava';
 import fc from 'fast-check';
-import { builtinKinds } from '../src/index.ts';
+import { builtinKinds, ConfigMap, Endpoints, Pod } from '../src/index.ts';
+import { podManifest } from './helpers/manifests.ts';
 import { randomValue } from './helpers/random-value.ts';
-import { now } from './helpers/writes.ts';
+import { causesOf, create, now, row, update } from './helpers/writes.ts';
 
 const context: StrategyContext = { request: internalContext(), now, warn: () => {} };
 const rounds = 150;
@@ -15,6 +16,26 @@ function objectOf(kind: KindDefinition, seed: number) {
   // The registry settles these before any hook sees the object.
   return { ...value, apiVersion: kind.apiVersion, kind: kind.kind, metadata: value.metadata ?? {} };
 }
+
+test('what is wrong in too many places is answered briefly, and soon', (t) => {
+  const labels = Object.fromEntries(Array.from({ length: 200_000 }, (_, i) => [`no label ${i}`, '']));
+  const tolerations = Array.from({ length: 20_000 }, (_, i) => ({ key: `k${i}`, operator: 'Exists' }));
+  const pod = create(Pod, podManifest({ nodeSelector: labels }));
+  t.is(pod.causes.length, 100);
+  const keys = create(ConfigMap, { metadata: { name: 'c' }, data: labels });
+  t.is(keys.causes.length, 100);
+  const old = create(Pod, podManifest({ tolerations })).object;
+  const start = performance.now();
+  t.deepEqual(update(Pod, old, ({ spec }) => spec.tolerations?.reverse()).causes, []);
+  t.true(performance.now() - start < 5000, 'comparing tolerations takes quadratic time');
+});
+
+test('endpoints are counted, not multiplied out, for the table', (t) => {
+  const addresses = Array.from({ length: 30_000 }, () => ({ ip: '10.0.0.1' }));
+  const ports = Array.from({ length: 30_000 }, (_, i) => ({ port: i + 1, name: `p${i}` }));
+  const cell = row(Endpoints, { metadata: { name: 'e' }, subsets: [{ addresses, ports }] })['Endpoints'];
+  t.is(cell, '10.0.0.1:1,10.0.0.1:1,10.0.0.1:1 + 899999997 more...');
+});
 
 for (const kind of builtinKinds) {
   const { strategy } = kind;
@@ -61,7 +82,7 @@ for (const kind of builtinKinds) {
         strategy.default?.(again.value);
         t.deepEqual(again.value, object);
         strategy.prepareForUpdate?.(again.value, object, context);
-        t.deepEqual(strategy.validateUpdate?.(again.value, object) ?? [], []);
+        t.deepEqual(causesOf(strategy.validateUpdate?.(again.value, object) ?? []), []);
       }),
       { numRuns: rounds },
     );

@@ -126,6 +126,10 @@ test('an update keeps the address when it is left out, and refuses another one',
     spec.clusterIPs = ['10.0.0.2'];
   });
   t.deepEqual(moved.causes, ['spec.clusterIP Invalid']);
+  const half = update(Service, old, ({ spec }) => {
+    spec.clusterIP = '10.0.0.3';
+  });
+  t.deepEqual(half.causes, ['spec.clusterIP Invalid']);
 });
 
 test('a service that has no address yet can be given one', (t) => {

@@ -1,5 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
-import { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors, type FieldError, fieldError } from '@keelson/core';
+import { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors, fieldError } from '@keelson/core';
+import type { Errors } from './errors.ts';
 
 /** Rules for names inside an object; the object's own name is checked by the registry. */
 const nameRules = {
@@ -8,9 +9,6 @@ const nameRules = {
   dns1123Subdomain: dns1123SubdomainErrors,
 } as const;
 export type InnerNameRule = keyof typeof nameRules;
-
-/** Where checks of one object collect what they refuse. Collecting spares an array per nested message. */
-export type Errors = FieldError[];
 
 /** Refuses negative numbers; absent is fine. */
 export function checkNonNegative(value: number | undefined, path: string, errors: Errors): void {

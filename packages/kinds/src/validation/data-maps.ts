@@ -1,5 +1,6 @@
 import { configMapKeyErrors, fieldError } from '@keelson/core';
-import { type Errors, pushInvalid, sameJson } from './checks.ts';
+import { pushInvalid, sameJson } from './checks.ts';
+import type { Errors } from './errors.ts';
 
 /** Bytes that all values of a ConfigMap or Secret may take together. */
 export const maxDataBytes = 1024 * 1024;

@@ -1,14 +1,25 @@
-import { fieldError, type LabelSelectorSpec, labelSelectorErrors, labelsErrors, qualifiedNameErrors } from '@keelson/core';
-import type { Errors } from './checks.ts';
+import {
+  fieldError,
+  type LabelSelectorSpec,
+  labelKeyErrors,
+  labelSelectorErrors,
+  labelValueErrors,
+  qualifiedNameErrors,
+} from '@keelson/core';
+import { type Errors, isFull } from './errors.ts';
 
 /** Keys and values of a map of labels; absent is fine. */
 export function checkLabels(labels: Record<string, string> | undefined, path: string, errors: Errors): void {
-  if (labels) errors.push(...labelsErrors(labels, path));
+  for (const key in labels) {
+    if (isFull(errors)) return;
+    for (const detail of labelKeyErrors(key)) errors.push(fieldError.invalid(path, key, detail));
+    for (const detail of labelValueErrors(labels[key] ?? '')) errors.push(fieldError.invalid(path, labels[key], detail));
+  }
 }
 
 /** Keys, operators and values of a label selector; absent is fine. */
 export function checkLabelSelector(selector: LabelSelectorSpec | undefined, path: string, errors: Errors): void {
-  if (selector) errors.push(...labelSelectorErrors(selector, path));
+  for (const error of labelSelectorErrors(selector, path)) errors.push(error);
 }
 
 /** True when the selector chooses nothing in particular: no labels and no expressions. */
@@ -25,6 +36,7 @@ export function checkAnnotations(annotations: Record<string, string> | undefined
   if (!annotations) return;
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations)) {
+    if (isFull(errors)) return;
     for (const detail of qualifiedNameErrors(key.toLowerCase())) errors.push(fieldError.invalid(path, key, detail));
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
   }

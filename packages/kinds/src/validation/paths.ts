@@ -1,5 +1,5 @@
 import { fieldError } from '@keelson/core';
-import type { Errors } from './checks.ts';
+import type { Errors } from './errors.ts';
 
 /** Refuses `..` as an element of a path. */
 export function checkNoBackSteps(value: string, path: string, errors: Errors): void {

@@ -1,5 +1,6 @@
 import { fieldError, portNameErrors } from '@keelson/core';
-import { checkRange, type Errors } from './checks.ts';
+import { checkRange } from './checks.ts';
+import type { Errors } from './errors.ts';
 
 /** Transport protocols a port may name. */
 export const protocols = ['SCTP', 'TCP', 'UDP'] as const;

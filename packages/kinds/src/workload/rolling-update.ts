@@ -1,5 +1,6 @@
 import { fieldError, percentOf } from '@keelson/core';
-import { checkNonNegative, type Errors } from '../validation/checks.ts';
+import { checkNonNegative } from '../validation/checks.ts';
+import type { Errors } from '../validation/errors.ts';
 
 /** How many may be missing and how many may be too many during a rolling update: numbers or percentages. */
 export interface RollingUpdate {

@@ -1,5 +1,6 @@
 import { fieldError } from '@keelson/core';
-import { checkNonNegative, type Errors } from '../validation/checks.ts';
+import { checkNonNegative } from '../validation/checks.ts';
+import type { Errors } from '../validation/errors.ts';
 
 /** Refuses negative counts in a status. */
 export function checkCounts<K extends string>(

@@ -1,8 +1,9 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
-import { checkUnchanged, type Errors, sameJson } from '../../validation/checks.ts';
+import { checkUnchanged, sameJson } from '../../validation/checks.ts';
+import { newErrors } from '../../validation/errors.ts';
+import { checkDaemonSet, checkDaemonSetStatus } from '../../workload/check-daemon-set.ts';
 import { integerAnnotation, templateGenerationAnnotation } from '../../workload/server-annotations.ts';
-import { checkDaemonSet, checkDaemonSetStatus } from '../../workload/validate-daemon-set.ts';
 import { daemonSetColumns } from '../../workload/workload-columns.ts';
 import { DaemonSetSchema, type DaemonSet as DaemonSetType } from './schema/index.ts';
 
@@ -24,17 +25,17 @@ export const DaemonSet: KindDefinition<DaemonSetType> = defineKind({
       setTemplateGeneration(daemonSet, changed ? before + 1 : before);
     },
     validate({ spec }) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkDaemonSet(spec, errors);
       return errors;
     },
     validateUpdate({ spec }, old) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkUnchanged(spec.selector, old.spec.selector, 'spec.selector', errors);
       return errors;
     },
     validateStatusUpdate({ status }, old) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkDaemonSetStatus(status, old.status, errors);
       return errors;
     },

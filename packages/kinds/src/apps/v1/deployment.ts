@@ -1,9 +1,10 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
-import { checkUnchanged, type Errors } from '../../validation/checks.ts';
+import { checkUnchanged } from '../../validation/checks.ts';
+import { newErrors } from '../../validation/errors.ts';
+import { checkDeployment, checkDeploymentStatus } from '../../workload/check-deployment.ts';
 import { restoreLabels } from '../../workload/restore-labels.ts';
 import { autoscalingScale } from '../../workload/scale.ts';
-import { checkDeployment, checkDeploymentStatus } from '../../workload/validate-deployment.ts';
 import { deploymentColumns } from '../../workload/workload-columns.ts';
 import { DeploymentSchema, type Deployment as DeploymentType } from './schema/index.ts';
 
@@ -20,17 +21,17 @@ export const Deployment: KindDefinition<DeploymentType> = defineKind({
     default: defaultDeployment,
     prepareForStatusUpdate: restoreLabels,
     validate({ spec }) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkDeployment(spec, errors);
       return errors;
     },
     validateUpdate({ spec }, old) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkUnchanged(spec.selector, old.spec.selector, 'spec.selector', errors);
       return errors;
     },
     validateStatusUpdate({ status }, old) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkDeploymentStatus(status, old.status, errors);
       return errors;
     },

@@ -1,8 +1,9 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
-import { checkUnchanged, type Errors } from '../../validation/checks.ts';
+import { checkUnchanged } from '../../validation/checks.ts';
+import { newErrors } from '../../validation/errors.ts';
+import { checkReplicaSet, checkReplicaSetStatus } from '../../workload/check-replica-set.ts';
 import { autoscalingScale } from '../../workload/scale.ts';
-import { checkReplicaSet, checkReplicaSetStatus } from '../../workload/validate-replica-set.ts';
 import { replicaSetColumns } from '../../workload/workload-columns.ts';
 import { ReplicaSetSchema, type ReplicaSet as ReplicaSetType } from './schema/index.ts';
 
@@ -21,17 +22,17 @@ export const ReplicaSet: KindDefinition<ReplicaSetType> = defineKind({
       defaultPodSpec(spec.template.spec);
     },
     validate({ spec }) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkReplicaSet(spec, errors);
       return errors;
     },
     validateUpdate({ spec }, old) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkUnchanged(spec.selector, old.spec.selector, 'spec.selector', errors);
       return errors;
     },
     validateStatusUpdate({ status }) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkReplicaSetStatus(status, errors);
       return errors;
     },

@@ -1,6 +1,7 @@
 import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
-import { checkNonNegative, checkPositive, type Errors } from '../../validation/checks.ts';
+import { checkNonNegative, checkPositive } from '../../validation/checks.ts';
+import { newErrors } from '../../validation/errors.ts';
 import { LeaseSchema, type Lease as LeaseType } from './schema/index.ts';
 
 /** A lock that expires unless renewed. A PUT has to say which version it replaces: nobody steals a lease unseen. */
@@ -23,7 +24,7 @@ export const Lease: KindDefinition<LeaseType> = defineKind({
 export type Lease = LeaseType;
 
 function validateLease({ spec }: LeaseType): FieldError[] {
-  const errors: Errors = [];
+  const errors = newErrors();
   checkPositive(spec?.leaseDurationSeconds, 'spec.leaseDurationSeconds', errors);
   checkNonNegative(spec?.leaseTransitions, 'spec.leaseTransitions', errors);
   if (spec?.strategy === '') errors.push(fieldError.invalid('spec.strategy', '', 'must not be empty'));

@@ -1,8 +1,8 @@
 import { defineKind, fieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
 import { base64Bytes } from '../../validation/base64.ts';
-import type { Errors } from '../../validation/checks.ts';
 import { checkDataKeys, checkImmutableData, maxDataBytes } from '../../validation/data-maps.ts';
+import { type Errors, newErrors } from '../../validation/errors.ts';
 import { ConfigMapSchema, type ConfigMap as ConfigMapType } from './schema/index.ts';
 
 /** Configuration data for pods. */
@@ -15,7 +15,7 @@ export const ConfigMap: KindDefinition<ConfigMapType> = defineKind({
   strategy: {
     validate: validateConfigMap,
     validateUpdate(object, old) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkImmutableData(object, old, errors);
       return errors;
     },
@@ -29,7 +29,7 @@ export const ConfigMap: KindDefinition<ConfigMapType> = defineKind({
 export type ConfigMap = ConfigMapType;
 
 function validateConfigMap({ data, binaryData }: ConfigMapType): Errors {
-  const errors: Errors = [];
+  const errors = newErrors();
   checkDataKeys(data, 'data', errors);
   checkDataKeys(binaryData, 'binaryData', errors);
   let bytes = 0;

@@ -2,7 +2,8 @@ import { isIPv4 } from 'node:net';
 import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../../columns/columns.ts';
 import { checkPublicAddress } from '../../validation/addresses.ts';
-import { checkIp, checkName, checkRequiredOneOf, checkText, type Errors } from '../../validation/checks.ts';
+import { checkIp, checkName, checkRequiredOneOf, checkText } from '../../validation/checks.ts';
+import { type Errors, newErrors } from '../../validation/errors.ts';
 import { checkPortNumber, protocols } from '../../validation/ports.ts';
 import { type EndpointAddress, type EndpointPort, EndpointsSchema, type Endpoints as EndpointsType } from './schema/index.ts';
 
@@ -28,7 +29,7 @@ export const Endpoints: KindDefinition<EndpointsType> = defineKind({
 export type Endpoints = EndpointsType;
 
 function validateEndpoints(endpoints: EndpointsType): FieldError[] {
-  const errors: Errors = [];
+  const errors = newErrors();
   endpoints.subsets?.forEach((subset, i) => {
     const path = `subsets[${i}]`;
     if (!subset.addresses?.length && !subset.notReadyAddresses?.length) {
@@ -59,16 +60,20 @@ function checkPort(port: EndpointPort, named: boolean, path: string, errors: Err
   checkRequiredOneOf(port.protocol, protocols, `${path}.protocol`, errors);
 }
 
+/** The pairs of addresses and ports can be many more than either, so only those that are shown are made. */
 function endpointsText({ subsets }: EndpointsType): string {
-  const all: string[] = [];
-  for (const subset of subsets ?? []) {
-    const addresses = subset.addresses ?? [];
-    if (!subset.ports?.length) all.push(...addresses.map(({ ip }) => ip));
-    for (const { port } of subset.ports ?? []) {
-      for (const { ip } of addresses) all.push(isIPv4(ip) ? `${ip}:${port}` : `[${ip}]:${port}`);
+  const texts: string[] = [];
+  let count = 0;
+  for (const { addresses = [], ports = [] } of subsets ?? []) {
+    count += addresses.length * Math.max(ports.length, 1);
+    for (const port of ports.length > 0 ? ports : [undefined]) {
+      for (const { ip } of addresses) {
+        if (texts.length === shown) break;
+        texts.push(port === undefined ? ip : `${isIPv4(ip) ? ip : `[${ip}]`}:${port.port}`);
+      }
+      if (texts.length === shown) break;
     }
   }
-  if (all.length === 0) return '<none>';
-  const more = all.length - shown;
-  return all.slice(0, shown).join(',') + (more > 0 ? ` + ${more} more...` : '');
+  if (count === 0) return '<none>';
+  return texts.join(',') + (count > shown ? ` + ${count - shown} more...` : '');
 }

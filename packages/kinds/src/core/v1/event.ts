@@ -8,7 +8,8 @@ import {
   type SelectableField,
 } from '@keelson/core';
 import { column, nameColumn, sinceText, wide } from '../../columns/columns.ts';
-import { checkOneOf, checkText, type Errors, pushInvalid } from '../../validation/checks.ts';
+import { checkOneOf, checkText, pushInvalid } from '../../validation/checks.ts';
+import { type Errors, newErrors } from '../../validation/errors.ts';
 import { EventSchema, type Event as EventType } from './schema/index.ts';
 
 /** Events are kept for an hour after they were last written. */
@@ -79,7 +80,7 @@ function lastSeen(event: EventType, now: Date): string {
 
 /** An event lives in the namespace of its object; one about a cluster-wide object in `default`. */
 function validateEvent(event: EventType): FieldError[] {
-  const errors: Errors = [];
+  const errors = newErrors();
   const own = event.metadata?.namespace ?? '';
   const involved = event.involvedObject?.namespace ?? '';
   const fits = involved === '' ? own === '' || own === 'default' : involved === own;

@@ -1,6 +1,6 @@
 import { type Column, defineKind, type FieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn, wide } from '../../columns/columns.ts';
-import { checkNode, checkNodeUpdate } from './node/validate-node.ts';
+import { checkNode, checkNodeUpdate } from './node/check-node.ts';
 import { NodeSchema, type Node as NodeType } from './schema/index.ts';
 
 const rolePrefix = 'node-role.kubernetes.io/';
@@ -35,6 +35,9 @@ export const Node: KindDefinition<NodeType> = defineKind({
     statusSubresource: true,
     keepsStatusOnCreate: true,
     default: defaultNode,
+    export(node, exact) {
+      if (!exact) node.status = {};
+    },
     validate: (node): FieldError[] => checkNode(node),
     validateUpdate: checkNodeUpdate,
     validateStatusUpdate: (node): FieldError[] => checkNode(node),

@@ -13,6 +13,7 @@ export const ServiceAccount: KindDefinition<ServiceAccountType> = defineKind({
     deleteReturnsObject: true,
     prepareForCreate: keepNamesOnly,
     prepareForUpdate: keepNamesOnly,
+    export: dropTokens,
   },
   columns: [
     nameColumn(),
@@ -25,4 +26,13 @@ export type ServiceAccount = ServiceAccountType;
 /** References keep nothing but the name: the rest of the object is the secret's own. */
 function keepNamesOnly(account: ServiceAccountType): void {
   if (account.secrets) account.secrets = account.secrets.map(({ name }) => (name === undefined ? {} : { name }));
+}
+
+/** Tokens are made for each cluster anew; they are known by their names. */
+function dropTokens(account: ServiceAccountType, exact: boolean): void {
+  const prefix = `${account.metadata?.name ?? ''}-token-`;
+  if (exact || !account.secrets) return;
+  const kept = account.secrets.filter(({ name }) => !name?.startsWith(prefix));
+  if (kept.length > 0) account.secrets = kept;
+  else delete account.secrets;
 }

@@ -1,7 +1,8 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
-import { checkNonNegative, type Errors, sameJson } from '../../validation/checks.ts';
-import { checkDaemonSet, checkDaemonSetStatus } from '../../workload/validate-daemon-set.ts';
+import { checkNonNegative, sameJson } from '../../validation/checks.ts';
+import { newErrors } from '../../validation/errors.ts';
+import { checkDaemonSet, checkDaemonSetStatus } from '../../workload/check-daemon-set.ts';
 import { daemonSetColumns } from '../../workload/workload-columns.ts';
 import { daemonSetConversion, dropGenerationAnnotation } from './daemon-set-conversion.ts';
 import { DaemonSetSchema, type DaemonSet as DaemonSetType } from './schema/index.ts';
@@ -29,13 +30,13 @@ export const ExtensionsV1beta1DaemonSet: KindDefinition<DaemonSetType> = defineK
       daemonSet.spec.templateGeneration = changed ? before + 1 : before;
     },
     validate({ spec }) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkDaemonSet(spec, errors);
       checkNonNegative(spec.templateGeneration, 'spec.templateGeneration', errors);
       return errors;
     },
     validateStatusUpdate({ status }, old) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkDaemonSetStatus(status, old.status, errors);
       return errors;
     },

@@ -1,9 +1,10 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
-import { checkNonNegative, type Errors } from '../../validation/checks.ts';
+import { checkNonNegative } from '../../validation/checks.ts';
+import { newErrors } from '../../validation/errors.ts';
+import { checkDeployment, checkDeploymentStatus } from '../../workload/check-deployment.ts';
 import { restoreLabels } from '../../workload/restore-labels.ts';
 import { extensionsScale } from '../../workload/scale.ts';
-import { checkDeployment, checkDeploymentStatus } from '../../workload/validate-deployment.ts';
 import { deploymentColumns } from '../../workload/workload-columns.ts';
 import { deploymentConversion, dropRollbackAnnotation } from './deployment-conversion.ts';
 import { rollbackSubresource } from './rollback.ts';
@@ -28,13 +29,13 @@ export const ExtensionsV1beta1Deployment: KindDefinition<DeploymentType> = defin
     default: defaultDeployment,
     prepareForStatusUpdate: restoreLabels,
     validate({ spec }) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkDeployment(spec, errors);
       checkNonNegative(spec.rollbackTo?.revision, 'spec.rollbackTo.revision', errors);
       return errors;
     },
     validateStatusUpdate({ status }, old) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkDeploymentStatus(status, old.status, errors);
       return errors;
     },

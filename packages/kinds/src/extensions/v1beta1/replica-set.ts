@@ -2,9 +2,9 @@ import { defineKind, type KindDefinition } from '@keelson/core';
 import { ReplicaSet as StoredKind } from '../../apps/v1/replica-set.ts';
 import type { ReplicaSet as StoredReplicaSet } from '../../apps/v1/schema/index.ts';
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
-import type { Errors } from '../../validation/checks.ts';
+import { newErrors } from '../../validation/errors.ts';
+import { checkReplicaSet, checkReplicaSetStatus } from '../../workload/check-replica-set.ts';
 import { extensionsScale } from '../../workload/scale.ts';
-import { checkReplicaSet, checkReplicaSetStatus } from '../../workload/validate-replica-set.ts';
 import { replicaSetColumns } from '../../workload/workload-columns.ts';
 import { ReplicaSetSchema, type ReplicaSet as ReplicaSetType } from './schema/index.ts';
 import { defaultFromTemplate } from './template-defaults.ts';
@@ -32,12 +32,12 @@ export const ExtensionsV1beta1ReplicaSet: KindDefinition<ReplicaSetType> = defin
       defaultPodSpec(replicaSet.spec.template.spec);
     },
     validate({ spec }) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkReplicaSet(spec, errors);
       return errors;
     },
     validateStatusUpdate({ status }) {
-      const errors: Errors = [];
+      const errors = newErrors();
       checkReplicaSetStatus(status, errors);
       return errors;
     },

@@ -1,5 +1,6 @@
 import { type FieldError, fieldError, qualifiedNameErrors, type Strategy } from '@keelson/core';
-import { type Errors, pushInvalid } from '../../../validation/checks.ts';
+import { pushInvalid } from '../../../validation/checks.ts';
+import { newErrors } from '../../../validation/errors.ts';
 import type { Namespace } from '../schema/index.ts';
 
 const ownFinalizer = 'kubernetes';
@@ -46,7 +47,7 @@ function labelWithName(namespace: Namespace): void {
 }
 
 function validateNamespace(namespace: Namespace): FieldError[] {
-  const errors: Errors = [];
+  const errors = newErrors();
   namespace.spec?.finalizers?.forEach((finalizer, i) => {
     const path = `spec.finalizers[${i}]`;
     pushInvalid(qualifiedNameErrors(finalizer), finalizer, path, errors);

@@ -28,11 +28,9 @@ export const podColumns: readonly Column<Pod>[] = [
   wide('Readiness Gates', 'string', 'Further conditions that hold, of all there are.', (pod) => {
     const gates = pod.spec.readinessGates ?? [];
     if (gates.length === 0) return '<none>';
-    const conditions = pod.status?.conditions ?? [];
-    const open = gates.filter((gate) =>
-      conditions.some((condition) => condition.type === gate.conditionType && condition.status === 'True'),
-    );
-    return `${open.length}/${gates.length}`;
+    const holding = new Set<string>();
+    for (const { type, status } of pod.status?.conditions ?? []) if (status === 'True') holding.add(type);
+    return `${gates.filter((gate) => holding.has(gate.conditionType)).length}/${gates.length}`;
   }),
 ];
 

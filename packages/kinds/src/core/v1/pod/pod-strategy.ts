@@ -1,10 +1,12 @@
 import { type FieldError, fieldError, type Strategy } from '@keelson/core';
-import { checkName, type Errors } from '../../../validation/checks.ts';
+import { checkName } from '../../../validation/checks.ts';
+import { newErrors } from '../../../validation/errors.ts';
 import type { Pod } from '../schema/index.ts';
+import { checkPodSpec } from './check-pod-spec.ts';
+import { checkPodStatusUpdate } from './check-pod-status-update.ts';
+import { checkPodUpdate } from './check-pod-update.ts';
 import { defaultPodOnly, defaultPodSpec } from './default-pod-spec.ts';
 import { qosClassOf } from './qos-class.ts';
-import { checkPodSpec } from './validate-pod-spec.ts';
-import { checkPodStatusUpdate, checkPodUpdate } from './validate-pod-update.ts';
 
 /** Behaviour of pods: status of their own, spec all but fixed, graceful end. */
 export const podStrategy: Strategy<Pod> = {
@@ -34,12 +36,12 @@ export const podStrategy: Strategy<Pod> = {
   },
   validate: validatePod,
   validateUpdate(pod, old) {
-    const errors: Errors = [];
+    const errors = newErrors();
     checkPodUpdate(pod, old, errors);
     return errors;
   },
   validateStatusUpdate(pod, old) {
-    const errors: Errors = [];
+    const errors = newErrors();
     checkPodStatusUpdate(pod, old, errors);
     checkName(pod.status?.nominatedNodeName, 'dns1123Subdomain', 'status.nominatedNodeName', errors);
     return errors;
@@ -48,7 +50,7 @@ export const podStrategy: Strategy<Pod> = {
 };
 
 function validatePod(pod: Pod): FieldError[] {
-  const errors: Errors = [];
+  const errors = newErrors();
   checkPodSpec(pod.spec, 'spec', errors);
   if (pod.spec.ephemeralContainers?.length) {
     errors.push(fieldError.forbidden('spec.ephemeralContainers', 'cannot be set on create'));

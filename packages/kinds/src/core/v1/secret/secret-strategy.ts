@@ -1,6 +1,7 @@
 import { type Strategy, statusErrors } from '@keelson/core';
-import { checkUnchanged, type Errors } from '../../../validation/checks.ts';
+import { checkUnchanged } from '../../../validation/checks.ts';
 import { checkImmutableData } from '../../../validation/data-maps.ts';
+import { newErrors } from '../../../validation/errors.ts';
 import type { Secret } from '../schema/index.ts';
 import { tokenSecretType, validateSecret } from './validate-secret.ts';
 
@@ -10,12 +11,9 @@ export const secretStrategy: Strategy<Secret> = {
     secret.type ||= 'Opaque';
     mergeStringData(secret);
   },
-  prepareForUpdate(secret, old) {
-    secret.type ||= old.type ?? 'Opaque';
-  },
   validate: validateSecret,
   validateUpdate(secret, old) {
-    const errors: Errors = [];
+    const errors = newErrors();
     checkUnchanged(secret.type, old.type, 'type', errors);
     checkImmutableData(secret, old, errors);
     return errors;

@@ -1,7 +1,7 @@
 import { type FieldError, fieldError } from '@keelson/core';
 import { base64Bytes } from '../../../validation/base64.ts';
-import type { Errors } from '../../../validation/checks.ts';
 import { checkDataKeys, maxDataBytes } from '../../../validation/data-maps.ts';
+import { type Errors, newErrors } from '../../../validation/errors.ts';
 import type { Secret } from '../schema/index.ts';
 
 /** Type of the secrets that hold tokens of service accounts. */
@@ -10,7 +10,7 @@ const accountAnnotation = 'kubernetes.io/service-account.name';
 
 /** Keys, size, and what the type promises to its readers. */
 export function validateSecret(secret: Secret): FieldError[] {
-  const errors: Errors = [];
+  const errors = newErrors();
   checkDataKeys(secret.data, 'data', errors);
   let bytes = 0;
   for (const value of Object.values(secret.data ?? {})) bytes += base64Bytes(value);

@@ -12,6 +12,10 @@ export function keepAllocated({ spec }: Service, { spec: old }: Service): void {
     if (old.ipFamilies) spec.ipFamilies = old.ipFamilies;
     if (old.ipFamilyPolicy) spec.ipFamilyPolicy = old.ipFamilyPolicy;
   }
+  // A writer who knows only the old single field has carried the list along.
+  if (spec.clusterIP && spec.clusterIP !== old.clusterIP && sameJson(spec.clusterIPs, old.clusterIPs)) {
+    spec.clusterIPs = [spec.clusterIP];
+  }
   if (hasNodePorts(spec) && hasNodePorts(old)) {
     const allocated = new Map((old.ports ?? []).map((port) => [portKey(port), port.nodePort]));
     const taken = new Set((spec.ports ?? []).map((port) => port.nodePort));

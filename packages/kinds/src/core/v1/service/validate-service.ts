@@ -9,14 +9,14 @@ import {
   checkRequiredOneOf,
   checkText,
   checkUnchanged,
-  type Errors,
   pushInvalid,
 } from '../../../validation/checks.ts';
+import { type Errors, newErrors } from '../../../validation/errors.ts';
 import { checkLabels } from '../../../validation/labels.ts';
 import type { Service, ServiceSpec } from '../schema/index.ts';
+import { checkClusterIps } from './check-cluster-ips.ts';
+import { checkServicePorts } from './check-service-ports.ts';
 import { needsHealthCheckPort } from './service-update.ts';
-import { checkClusterIps } from './validate-cluster-ips.ts';
-import { checkServicePorts } from './validate-service-ports.ts';
 
 const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const trafficPolicies = ['Cluster', 'Local'];
@@ -24,7 +24,7 @@ const maxStickySeconds = 86400;
 
 /** A whole service; api-conventions 16.2. */
 export function validateService({ spec }: Service): FieldError[] {
-  const errors: Errors = [];
+  const errors = newErrors();
   checkServicePorts(spec, 'spec.ports', errors);
   checkRequiredOneOf(spec.type, types, 'spec.type', errors);
   checkLabels(spec.selector, 'spec.selector', errors);
@@ -89,7 +89,7 @@ function checkLoadBalancer(spec: ServiceSpec, errors: Errors): void {
 
 /** An address once given stays for as long as both types need one; so does the class of a load balancer. */
 export function validateServiceUpdate({ spec }: Service, { spec: old }: Service): FieldError[] {
-  const errors: Errors = [];
+  const errors = newErrors();
   if (old.type !== 'ExternalName' && spec.type !== 'ExternalName' && old.clusterIP) {
     checkUnchanged(spec.clusterIP, old.clusterIP, 'spec.clusterIP', errors);
   }

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { type FieldError, fieldError } from '@keelson/core';
-import { checkIp, checkName, checkOneOf, checkRequiredName, checkText, type Errors } from '../../../validation/checks.ts';
+import { checkIp, checkName, checkOneOf, checkRequiredName, checkText } from '../../../validation/checks.ts';
+import { type Errors, newErrors } from '../../../validation/errors.ts';
 import { checkPortNumberOrName } from '../../../validation/ports.ts';
 import type { HTTPIngressPath, Ingress, IngressBackend, IngressRule } from '../schema/index.ts';
 
@@ -10,7 +11,7 @@ const ambiguousEnds = ['/..', '/.'];
 
 /** A whole ingress: somewhere to send requests to, hosts by name, paths from the root. */
 export function validateIngress({ spec }: Ingress): FieldError[] {
-  const errors: Errors = [];
+  const errors = newErrors();
   if (!spec.backend && !spec.rules?.length) {
     errors.push(fieldError.invalid('spec', spec, 'either `backend` or `rules` must be specified'));
   }
@@ -82,7 +83,7 @@ function checkBackend(backend: IngressBackend, path: string, errors: Errors): vo
 
 /** Points of traffic are named by a real address or a real name. */
 export function validateIngressStatus({ status }: Ingress): FieldError[] {
-  const errors: Errors = [];
+  const errors = newErrors();
   status?.loadBalancer?.ingress?.forEach((point, i) => {
     const path = `status.loadBalancer.ingress[${i}]`;
     if (point.ip) checkIp(point.ip, `${path}.ip`, errors);

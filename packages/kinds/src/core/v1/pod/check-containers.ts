@@ -1,20 +1,14 @@
 import { fieldError } from '@keelson/core';
-import {
-  checkOneOf,
-  checkRequiredName,
-  checkRequiredOneOf,
-  checkText,
-  checkUnique,
-  type Errors,
-} from '../../../validation/checks.ts';
+import { checkOneOf, checkRequiredName, checkRequiredOneOf, checkText, checkUnique } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import type { Container, EphemeralContainer, PodSpec } from '../schema/index.ts';
-import { checkContainerPorts } from './validate-container-ports.ts';
-import { checkEnv, checkEnvFrom } from './validate-env.ts';
-import { checkLifecycle } from './validate-handlers.ts';
-import { checkProbe } from './validate-probes.ts';
-import { checkResources } from './validate-resources.ts';
-import { checkSecurityContext } from './validate-security-context.ts';
-import { checkVolumeDevices, checkVolumeMounts } from './validate-volume-mounts.ts';
+import { checkContainerPorts } from './check-container-ports.ts';
+import { checkEnv, checkEnvFrom } from './check-env.ts';
+import { checkLifecycle } from './check-handler.ts';
+import { checkProbe } from './check-probe.ts';
+import { checkResources } from './check-resources.ts';
+import { checkSecurityContext } from './check-security-context.ts';
+import { checkVolumeDevices, checkVolumeMounts } from './check-volume-mounts.ts';
 
 type Role = 'init' | 'regular' | 'ephemeral';
 
@@ -25,6 +19,9 @@ export function checkContainers(spec: PodSpec, path: string, errors: Errors): vo
   const names = new Set<string>();
   const hostPorts = new Set<string>();
   const volumes = new Map((spec.volumes ?? []).map((volume) => [volume.name, volume]));
+  const claims = new Set((spec.resourceClaims ?? []).map((claim) => claim.name));
+  const lasting = new Set([...(spec.initContainers ?? []), ...(spec.containers ?? [])].map((container) => container.name));
+  const grace = spec.terminationGracePeriodSeconds ?? 30;
   const each = (list: readonly (Container | EphemeralContainer)[] | undefined, field: string, role: Role) =>
     list?.forEach((container, i) => {
       const at = `${path}.${field}[${i}]`;
@@ -42,10 +39,11 @@ export function checkContainers(spec: PodSpec, path: string, errors: Errors): vo
       checkEnvFrom(container.envFrom, `${at}.envFrom`, errors);
       checkVolumeMounts(container, volumes, at, errors);
       checkVolumeDevices(container, volumes, at, errors);
-      checkResources(container.resources, spec.resourceClaims, `${at}.resources`, errors);
+      checkResources(container.resources, claims, `${at}.resources`, errors);
       checkSecurityContext(container.securityContext, spec, `${at}.securityContext`, errors);
       checkTermination(container, at, errors);
-      checkByRole(container, role, spec, at, errors);
+      checkByRole(container, role, grace, at, errors);
+      if ('targetContainerName' in container) checkTarget(container.targetContainerName, lasting, at, errors);
     });
   if (!spec.containers?.length) errors.push(fieldError.required(`${path}.containers`));
   each(spec.initContainers, 'initContainers', 'init');
@@ -71,9 +69,9 @@ function checkTermination(container: Container | EphemeralContainer, path: strin
 }
 
 /** What the three sorts of containers may and may not say. */
-function checkByRole(container: Container | EphemeralContainer, role: Role, spec: PodSpec, path: string, errors: Errors): void {
+function checkByRole(container: Container | EphemeralContainer, role: Role, grace: number, path: string, errors: Errors): void {
   if (role === 'regular' || (role === 'init' && container.restartPolicy === 'Always')) {
-    checkLifecycle(container.lifecycle, spec.terminationGracePeriodSeconds ?? 30, `${path}.lifecycle`, errors);
+    checkLifecycle(container.lifecycle, grace, `${path}.lifecycle`, errors);
     checkProbe(container.livenessProbe, 'liveness', `${path}.livenessProbe`, errors);
     checkProbe(container.readinessProbe, 'readiness', `${path}.readinessProbe`, errors);
     checkProbe(container.startupProbe, 'startup', `${path}.startupProbe`, errors);
@@ -96,9 +94,9 @@ function checkByRole(container: Container | EphemeralContainer, role: Role, spec
   if (container.ports?.length) errors.push(fieldError.forbidden(`${path}.ports`, why));
   if (container.restartPolicy) errors.push(fieldError.forbidden(`${path}.restartPolicy`, why));
   if (Object.keys(container.resources ?? {}).length > 0) errors.push(fieldError.forbidden(`${path}.resources`, why));
-  const target = 'targetContainerName' in container ? container.targetContainerName : undefined;
-  const known = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
-  if (target && !known.some((other) => other.name === target)) {
-    errors.push(fieldError.notFound(`${path}.targetContainerName`, target));
-  }
+}
+
+/** An ephemeral container looks into one of those that are there from the start. */
+function checkTarget(target: string | undefined, lasting: ReadonlySet<string>, path: string, errors: Errors): void {
+  if (target && !lasting.has(target)) errors.push(fieldError.notFound(`${path}.targetContainerName`, target));
 }

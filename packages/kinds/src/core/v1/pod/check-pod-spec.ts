@@ -7,17 +7,17 @@ import {
   checkRequiredName,
   checkRequiredOneOf,
   checkUnique,
-  type Errors,
 } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import { checkAnnotations, checkLabels } from '../../../validation/labels.ts';
 import { isNegativeAmount } from '../../../validation/quantities.ts';
 import type { PodSpec } from '../schema/index.ts';
-import { checkAffinity } from './validate-affinity.ts';
-import { checkContainers } from './validate-containers.ts';
-import { checkPodNetwork } from './validate-pod-network.ts';
-import { checkGates, checkTolerations, checkTopologySpread } from './validate-scheduling.ts';
-import { checkPodSecurity } from './validate-security-context.ts';
-import { checkVolumes } from './validate-volumes.ts';
+import { checkAffinity } from './check-affinity.ts';
+import { checkContainers } from './check-containers.ts';
+import { checkPodNetwork } from './check-pod-network.ts';
+import { checkGates, checkTolerations, checkTopologySpread } from './check-scheduling.ts';
+import { checkPodSecurity } from './check-security-context.ts';
+import { checkVolumes } from './check-volumes.ts';
 
 const maxInt32 = 2147483647;
 

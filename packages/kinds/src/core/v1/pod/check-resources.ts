@@ -1,5 +1,6 @@
 import { fieldError, qualifiedNameErrors } from '@keelson/core';
-import { type Errors, pushInvalid } from '../../../validation/checks.ts';
+import { pushInvalid } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import { compareAmounts, isNegativeAmount, isWholeQuantity } from '../../../validation/quantities.ts';
 import type { ResourceRequirements } from '../schema/index.ts';
 
@@ -8,7 +9,7 @@ const standard = new Set(['cpu', 'memory', 'ephemeral-storage']);
 /** Requests and limits of a container: known names, no negative amounts, no request above its limit. */
 export function checkResources(
   resources: ResourceRequirements | undefined,
-  podClaims: readonly { name: string }[] | undefined,
+  podClaims: ReadonlySet<string>,
   path: string,
   errors: Errors,
 ): void {
@@ -18,13 +19,13 @@ export function checkResources(
   for (const [name, amount] of Object.entries(limits)) checkAmount(name, amount, `${path}.limits[${name}]`, errors);
   for (const [name, amount] of Object.entries(requests)) {
     checkAmount(name, amount, `${path}.requests[${name}]`, errors);
-    const limit = Object.hasOwn(limits, name) ? limits[name] : undefined;
-    checkAgainstLimit(name, amount, limit, `${path}.requests`, errors);
+    if (Object.hasOwn(limits, name)) checkAgainstLimit(name, amount, limits[name] ?? '0', `${path}.requests`, errors);
+    else if (isExtended(name)) {
+      errors.push(fieldError.required(`${path}.limits`, `limit must be set for non overcommitable resource ${name}`));
+    }
   }
   resources.claims?.forEach((claim, i) => {
-    if (!podClaims?.some((known) => known.name === claim.name)) {
-      errors.push(fieldError.notFound(`${path}.claims[${i}]`, claim.name));
-    }
+    if (!podClaims.has(claim.name)) errors.push(fieldError.notFound(`${path}.claims[${i}]`, claim.name));
   });
 }
 
@@ -33,17 +34,7 @@ function isExtended(name: string): boolean {
   return name.includes('/') || name.startsWith('hugepages-');
 }
 
-function checkAgainstLimit(name: string, request: string, limit: string | undefined, path: string, errors: Errors): void {
-  if (limit === undefined) {
-    if (isExtended(name))
-      errors.push(
-        fieldError.required(
-          `${path.slice(0, -'requests'.length)}limits`,
-          `limit must be set for non overcommitable resource ${name}`,
-        ),
-      );
-    return;
-  }
+function checkAgainstLimit(name: string, request: string, limit: string, path: string, errors: Errors): void {
   const order = compareAmounts(request, limit) ?? 0;
   if (isExtended(name) && order !== 0) {
     errors.push(fieldError.invalid(path, request, `must be equal to ${name} limit of ${limit}`));
@@ -52,8 +43,8 @@ function checkAgainstLimit(name: string, request: string, limit: string | undefi
   }
 }
 
-/** One named amount; also for overheads and capacities. */
-export function checkAmount(name: string, amount: string, path: string, errors: Errors): void {
+/** One named amount. */
+function checkAmount(name: string, amount: string, path: string, errors: Errors): void {
   pushInvalid(qualifiedNameErrors(name), name, path, errors);
   if (!name.includes('/') && !standard.has(name) && !name.startsWith('hugepages-')) {
     errors.push(fieldError.invalid(path, name, 'must be a standard resource for containers'));

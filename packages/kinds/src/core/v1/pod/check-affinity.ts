@@ -1,5 +1,6 @@
 import { fieldError, labelKeyErrors, labelValueErrors } from '@keelson/core';
-import { checkName, checkRange, checkText, type Errors, pushInvalid } from '../../../validation/checks.ts';
+import { checkName, checkRange, checkText, pushInvalid } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import { checkLabelSelector } from '../../../validation/labels.ts';
 import type { Affinity, NodeSelectorRequirement, NodeSelectorTerm, PodAffinity, PodAffinityTerm } from '../schema/index.ts';
 

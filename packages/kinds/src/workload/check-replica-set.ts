@@ -1,6 +1,7 @@
-import { checkNonNegative, type Errors } from '../validation/checks.ts';
+import { checkNonNegative } from '../validation/checks.ts';
+import type { Errors } from '../validation/errors.ts';
+import { checkWorkload, type WorkloadSpec } from './check-workload.ts';
 import { checkCounts, checkNotAbove } from './status-counts.ts';
-import { checkWorkload, type WorkloadSpec } from './validate-workload.ts';
 
 interface ReplicaSetSpec extends WorkloadSpec {
   readonly replicas?: number;

@@ -1,5 +1,6 @@
 import { fieldError } from '@keelson/core';
-import { checkRequiredOneOf, checkText, type Errors } from '../../../validation/checks.ts';
+import { checkRequiredOneOf, checkText } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import { checkPortNumber, checkPortNumberOrName } from '../../../validation/ports.ts';
 import type {
   ExecAction,

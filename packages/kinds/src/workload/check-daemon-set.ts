@@ -1,8 +1,9 @@
 import { fieldError } from '@keelson/core';
-import { checkNonNegative, type Errors } from '../validation/checks.ts';
+import { checkNonNegative } from '../validation/checks.ts';
+import type { Errors } from '../validation/errors.ts';
+import { checkWorkload, type WorkloadSpec } from './check-workload.ts';
 import { checkDaemonSetPace, type RollingUpdate } from './rolling-update.ts';
 import { checkCounts } from './status-counts.ts';
-import { checkWorkload, type WorkloadSpec } from './validate-workload.ts';
 
 interface DaemonSetSpec extends WorkloadSpec {
   readonly updateStrategy?: { readonly type?: string; readonly rollingUpdate?: RollingUpdate };

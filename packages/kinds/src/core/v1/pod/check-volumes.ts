@@ -1,7 +1,8 @@
 import { fieldError } from '@keelson/core';
-import { checkRequiredName, checkUnique, type Errors } from '../../../validation/checks.ts';
+import { checkRequiredName, checkUnique } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import type { Volume } from '../schema/index.ts';
-import { checkVolumeSource } from './validate-volume-source.ts';
+import { checkVolumeSource } from './check-volume-source.ts';
 import { sourcesOf } from './volume-sources.ts';
 
 /** Volumes of a pod: unique names, exactly one source each, and that one complete. */

@@ -1,8 +1,9 @@
 import { fieldError } from '@keelson/core';
-import { checkText, type Errors } from '../../../validation/checks.ts';
+import { checkText } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import { checkVolumeFilePath } from '../../../validation/paths.ts';
 import type { DownwardAPIVolumeFile, KeyToPath } from '../schema/index.ts';
-import { checkFieldRef, checkResourceFieldRef, volumeFieldPaths } from './validate-downward-references.ts';
+import { checkFieldRef, checkResourceFieldRef, volumeFieldPaths } from './check-downward-references.ts';
 
 /** Permission bits of files, 0 to octal 0777. */
 export function checkMode(mode: number | undefined, path: string, errors: Errors): void {

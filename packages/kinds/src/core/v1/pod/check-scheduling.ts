@@ -5,9 +5,9 @@ import {
   checkRequiredOneOf,
   checkText,
   checkUnique,
-  type Errors,
   pushInvalid,
 } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import { checkLabelSelector } from '../../../validation/labels.ts';
 import type { PodSpec, Toleration, TopologySpreadConstraint } from '../schema/index.ts';
 

@@ -1,7 +1,8 @@
 import { fieldError } from '@keelson/core';
-import { checkNonNegative, checkPositive, type Errors } from '../../../validation/checks.ts';
+import { checkNonNegative, checkPositive } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import type { Probe } from '../schema/index.ts';
-import { checkHandler } from './validate-handlers.ts';
+import { checkHandler } from './check-handler.ts';
 
 /** A probe: one handler, sensible numbers; what ends a container (liveness, startup) must not need several successes. */
 export function checkProbe(

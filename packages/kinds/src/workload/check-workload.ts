@@ -1,7 +1,8 @@
 import { fieldError, type LabelSelectorSpec, labelSelectorErrors, labelSelectorOf } from '@keelson/core';
-import { checkPodTemplate } from '../core/v1/pod/validate-pod-spec.ts';
+import { checkPodTemplate } from '../core/v1/pod/check-pod-spec.ts';
 import type { PodTemplateSpec } from '../core/v1/schema/index.ts';
-import { checkNonNegative, type Errors } from '../validation/checks.ts';
+import { checkNonNegative } from '../validation/checks.ts';
+import type { Errors } from '../validation/errors.ts';
 import { isEmptySelector } from '../validation/labels.ts';
 
 /** What every workload has: a selector that fits its own template, and pods that are kept running. */
@@ -32,7 +33,7 @@ function checkSelector(spec: WorkloadSpec, kind: string, errors: Errors): void {
     return;
   }
   const problems = labelSelectorErrors(selector, 'spec.selector');
-  errors.push(...problems);
+  for (const problem of problems) errors.push(problem);
   if (isEmptySelector(selector)) {
     errors.push(fieldError.invalid('spec.selector', selector, `empty selector is invalid for ${kind}`));
   }

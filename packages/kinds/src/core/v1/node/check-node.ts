@@ -1,19 +1,12 @@
 import { type FieldError, fieldError, labelKeyErrors, labelValueErrors, qualifiedNameErrors } from '@keelson/core';
-import {
-  checkCidr,
-  checkRequiredOneOf,
-  checkText,
-  checkUnique,
-  type Errors,
-  pushInvalid,
-  sameJson,
-} from '../../../validation/checks.ts';
+import { checkCidr, checkRequiredOneOf, checkText, checkUnique, pushInvalid, sameJson } from '../../../validation/checks.ts';
+import { type Errors, newErrors } from '../../../validation/errors.ts';
 import { isNegativeAmount } from '../../../validation/quantities.ts';
 import type { Node, Taint } from '../schema/index.ts';
 
 /** Taints, address ranges and amounts of a node. */
 export function checkNode(node: Node): FieldError[] {
-  const errors: Errors = [];
+  const errors = newErrors();
   checkTaints(node.spec?.taints, 'spec.taints', errors);
   const ranges = node.spec?.podCIDRs ?? [];
   ranges.forEach((range, i) => {
@@ -57,7 +50,7 @@ function checkAddresses(node: Node, errors: Errors): void {
 
 /** Ranges and provider name are given once; everything else of the spec may change. */
 export function checkNodeUpdate(node: Node, old: Node): FieldError[] {
-  const errors: Errors = [];
+  const errors = newErrors();
   if (old.spec?.podCIDRs?.length && !sameJson(node.spec?.podCIDRs, old.spec.podCIDRs)) {
     errors.push(fieldError.forbidden('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid'));
   }

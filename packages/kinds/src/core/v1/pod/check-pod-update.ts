@@ -1,7 +1,8 @@
 import { fieldError } from '@keelson/core';
-import { type Errors, sameJson } from '../../../validation/checks.ts';
+import { sameJson } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import type { Container, Pod, PodSpec, Toleration } from '../schema/index.ts';
-import { checkGatedPodUpdate } from './validate-gated-pod-update.ts';
+import { checkGatedPodUpdate } from './check-gated-pod-update.ts';
 
 const mutable =
   '`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
@@ -50,35 +51,9 @@ function checkDeadline(seconds: number | undefined, old: number | undefined, err
 
 /** Tolerations stay as they are, but for the time of those that end in eviction; more may come. */
 function checkTolerationChange(tolerations: readonly Toleration[], old: readonly Toleration[], errors: Errors): void {
-  const timeless = (toleration: Toleration) => ({ ...toleration, tolerationSeconds: undefined });
-  for (const before of old) {
-    const kept = tolerations.some((toleration) =>
-      before.effect === 'NoExecute' ? sameJson(timeless(toleration), timeless(before)) : sameJson(toleration, before),
-    );
-    if (kept) continue;
-    errors.push(fieldError.forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'));
-    return;
-  }
-}
-
-/** A container that has ended for good does not come back to life in a status report. */
-export function checkPodStatusUpdate(pod: Pod, old: Pod, errors: Errors): void {
-  if (pod.spec.restartPolicy === 'Always') return;
-  for (const field of ['initContainerStatuses', 'containerStatuses'] as const) {
-    const sidecars = new Set(
-      (pod.spec.initContainers ?? [])
-        .filter((container) => container.restartPolicy === 'Always')
-        .map((container) => container.name),
-    );
-    for (const before of old.status?.[field] ?? []) {
-      const ended = before.state?.terminated;
-      if (!ended || (field === 'initContainerStatuses' && sidecars.has(before.name))) continue;
-      if (pod.spec.restartPolicy === 'OnFailure' && ended.exitCode !== 0) continue;
-      const index = pod.status?.[field]?.findIndex((status) => status.name === before.name) ?? -1;
-      const now = pod.status?.[field]?.[index];
-      if (now && !now.state?.terminated) {
-        errors.push(fieldError.forbidden(`status.${field}[${index}].state`, 'may not be transitioned to non-terminated state'));
-      }
-    }
-  }
+  const identity = ({ key, operator, value, effect, tolerationSeconds }: Toleration) =>
+    JSON.stringify([key ?? '', operator ?? '', value ?? '', effect ?? '', effect === 'NoExecute' ? 0 : tolerationSeconds]);
+  const now = new Set(tolerations.map(identity));
+  if (old.every((before) => now.has(identity(before)))) return;
+  errors.push(fieldError.forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'));
 }

@@ -1,11 +1,12 @@
 import { fieldError } from '@keelson/core';
-import { checkOneOf, checkRange, checkText, type Errors } from '../../../validation/checks.ts';
+import { checkOneOf, checkRange, checkText } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import { checkDescendingPath, checkNoBackSteps } from '../../../validation/paths.ts';
 import { isNegativeAmount } from '../../../validation/quantities.ts';
 import type { Volume } from '../schema/index.ts';
-import { checkEphemeralVolume } from './validate-ephemeral-volume.ts';
-import { checkProjected } from './validate-projected-volume.ts';
-import { checkDownwardFiles, checkKeyFiles, checkMode } from './validate-volume-files.ts';
+import { checkEphemeralVolume } from './check-ephemeral-volume.ts';
+import { checkProjected } from './check-projected.ts';
+import { checkDownwardFiles, checkKeyFiles, checkMode } from './check-volume-files.ts';
 import type { VolumeSourceName } from './volume-sources.ts';
 
 /** Members that a source is nothing without; text, or a list that must not be empty. */

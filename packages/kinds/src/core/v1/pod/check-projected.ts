@@ -1,9 +1,10 @@
 import { fieldError } from '@keelson/core';
-import { checkText, type Errors } from '../../../validation/checks.ts';
+import { checkText } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import { checkLabelSelector } from '../../../validation/labels.ts';
 import { checkVolumeFilePath } from '../../../validation/paths.ts';
 import type { ProjectedVolumeSource, VolumeProjection } from '../schema/index.ts';
-import { checkDownwardFiles, checkKeyFiles, checkMode } from './validate-volume-files.ts';
+import { checkDownwardFiles, checkKeyFiles, checkMode } from './check-volume-files.ts';
 
 const names = ['secret', 'downwardAPI', 'configMap', 'serviceAccountToken', 'clusterTrustBundle', 'podCertificate'] as const;
 

@@ -1,7 +1,8 @@
 import { configMapKeyErrors, envVarNameErrors, fieldError } from '@keelson/core';
-import { checkRequiredName, checkText, type Errors, pushInvalid } from '../../../validation/checks.ts';
+import { checkRequiredName, checkText, pushInvalid } from '../../../validation/checks.ts';
+import type { Errors } from '../../../validation/errors.ts';
 import type { EnvFromSource, EnvVar, EnvVarSource } from '../schema/index.ts';
-import { checkFieldRef, checkResourceFieldRef, envFieldPaths } from './validate-downward-references.ts';
+import { checkFieldRef, checkResourceFieldRef, envFieldPaths } from './check-downward-references.ts';
 
 /** Environment variables of a container. */
 export function checkEnv(env: readonly EnvVar[] | undefined, path: string, errors: Errors): void {

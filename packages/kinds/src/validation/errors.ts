@@ -1,0 +1,31 @@
+import type { FieldError } from '@keelson/core';
+
+/** Where checks of one object collect what they refuse. Collecting spares an array per nested message. */
+export type Errors = FieldError[];
+
+/**
+ * Errors beyond these are dropped, as when decoding: a body within the size limit can be wrong in hundreds of thousands of
+ * places, and its answer would be many times its size.
+ */
+const maxErrors = 100;
+
+class BoundedErrors extends Array<FieldError> {
+  static override get [Symbol.species](): ArrayConstructor {
+    return Array;
+  }
+
+  override push(...errors: FieldError[]): number {
+    for (const error of errors) if (this.length < maxErrors) super.push(error);
+    return this.length;
+  }
+}
+
+/** An empty collection that keeps the first hundred errors. */
+export function newErrors(): Errors {
+  return new BoundedErrors();
+}
+
+/** True when further errors would be dropped: loops over data of the client may end. */
+export function isFull(errors: Errors): boolean {
+  return errors.length >= maxErrors;
+}
