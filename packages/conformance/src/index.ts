@@ -1,4 +1,14 @@
 export { Random } from './random.ts';
+export { ControlledStore } from './resource-storage/controlled-store.ts';
+export type {
+  ResourceStorageCase,
+  ResourceStorageContext,
+  ResourceStorageHarness,
+  ResourceStorageRequirement,
+} from './resource-storage/harness.ts';
+export { registerResourceStorageConformance } from './resource-storage/register-resource-storage-conformance.ts';
+export { resourceStorageCases } from './resource-storage/resource-storage-cases.ts';
+export { runResourceStorageCase } from './resource-storage/run-resource-storage-case.ts';
 export { type FrozenStore, frozenStore } from './store/frozen-store.ts';
 export {
   missingRequirements,

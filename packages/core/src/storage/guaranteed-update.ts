@@ -2,6 +2,7 @@ import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { UpdateDecision, UpdateOutcome, WriteOptions } from './resource-storage.ts';
 import type { Entry, Key, Revision, Store } from './store.ts';
 import { throwIfAborted } from './store-checks.ts';
+import { metadataOffset } from './stored-json.ts';
 import { StoredObject } from './stored-object.ts';
 
 /** Hears of every acknowledged write before its caller does. */
@@ -113,6 +114,9 @@ class UpdateAttempt {
     ttlMs: number | undefined,
   ): Promise<StoredObject | { readonly current: Entry | undefined }> {
     const key = this.#key;
+    if (metadataOffset(json) === -1) {
+      throw new StorageError(StorageErrorCode.Corrupt, `the object to be stored as ${key} has no metadata`, { key });
+    }
     const ttl = ttlMs === undefined ? {} : { ttlMs };
     const result = await this.#store.write({ op: 'put', key, value: json, expect, ...ttl }, this.#options);
     if (!result.ok) return result;

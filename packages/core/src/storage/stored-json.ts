@@ -50,7 +50,8 @@ function stampOf(revision: Revision): string {
 }
 
 function replaceRange(source: Buffer, start: number, end: number, text: string): Buffer {
-  const out = Buffer.allocUnsafe(source.length - (end - start) + text.length);
+  // Not from the shared pool: these bytes move into a block soon, and would leave the slab to whoever lives longer.
+  const out = Buffer.allocUnsafeSlow(source.length - (end - start) + text.length);
   source.copy(out, 0, 0, start);
   out.write(text, start, 'latin1');
   source.copy(out, start + text.length, end);

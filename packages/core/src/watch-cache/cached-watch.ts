@@ -85,7 +85,9 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
 
   protected available(): boolean {
     if (this.#source !== undefined) return this.#source.ready;
-    return this.#place < this.#view.end || (this.#bookmark && !this.failed && this.#host.revision >= this.#position);
+    // A place that has left the view leads to history, and nowhere once the watch has failed.
+    if (this.#place < this.#view.end && !(this.failed && this.#place < this.#view.start)) return true;
+    return this.#bookmark && !this.failed && this.#host.revision >= this.#position;
   }
 
   protected idle(): void {

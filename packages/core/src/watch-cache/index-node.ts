@@ -63,10 +63,13 @@ export class Leaf {
   changed(): void {
     this.block = undefined;
     this.scattered++;
-    if (this.scattered <= 16 || this.scattered * 2 <= this.items.length) return;
+    if (this.scattered > 16 && this.scattered * 2 > this.items.length) this.layOut();
+  }
+
+  /** Lays all items together, if they can be. */
+  layOut(): void {
     this.scattered = 0;
-    if (this.items.some((item) => item.corrupt)) return;
-    this.blockBytes();
+    if (!this.items.some((item) => item.corrupt)) this.blockBytes();
   }
 }
 

@@ -191,7 +191,7 @@ export class KindCache implements WatchHost {
       let floor = 0;
       for await (const chunk of store.list(prefixRange(this.prefix))) {
         floor = chunk.revision;
-        for (const entry of chunk.entries) index.set(StoredObject.fromEntry(entry));
+        index.load(chunk.entries.map((entry) => StoredObject.fromEntry(entry)));
       }
       if (generation !== this.#generation) continue;
       const window = new EventWindow(floor, limits);

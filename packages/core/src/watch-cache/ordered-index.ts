@@ -16,6 +16,7 @@ export class OrderedIndex {
   #owner: Owner = {};
   #exotic: boolean;
   #corrupt: number;
+  #bulk = false;
   readonly #live: boolean;
   #previous: StoredObject | undefined;
   #sibling: { readonly node: IndexNode; readonly bound: string } | undefined;
@@ -57,6 +58,13 @@ export class OrderedIndex {
     return this.#left();
   }
 
+  /** As {@link set}, for many objects in ascending order: leaves are laid out once, when they are full. */
+  load(objects: Iterable<StoredObject>): void {
+    this.#bulk = true;
+    for (const object of objects) this.set(object);
+    this.#bulk = false;
+  }
+
   /** Removes the key and answers the object that was there. */
   delete(key: Key): StoredObject | undefined {
     this.#previous = this.get(key);
@@ -91,7 +99,7 @@ export class OrderedIndex {
       items.splice(at, 0, object);
       if (items.length > leafCapacity) this.#splitLeaf(leaf, at === items.length - 1);
     }
-    if (this.#live) leaf.changed();
+    if (this.#live && !this.#bulk) leaf.changed();
     return leaf;
   }
 
@@ -114,6 +122,7 @@ export class OrderedIndex {
   /** Growth at the end (loading in key order, ascending names) leaves full leaves behind; elsewhere halves. */
   #splitLeaf(leaf: Leaf, atEnd: boolean): void {
     const right = leaf.items.splice(atEnd ? leaf.items.length - 1 : leaf.items.length >>> 1);
+    if (this.#bulk) leaf.layOut();
     this.#sibling = { node: new Leaf(this.#owner, right, !this.#live), bound: orderedForm((right[0] as StoredObject).key) };
   }
 

@@ -1,0 +1,364 @@
+import assert from 'node:assert/strict';
+import { type ResourceStorage, type Revision, StorageError, StorageErrorCode, type StoredObject } from '@keelson/core';
+import type { ResourceStorageCase } from '../harness.ts';
+import { any, createPod, everything, latest, podJson, podKey, podPrefix, putPod, removePod, textOf } from '../objects.ts';
+import { describe, eventsUntil, failsWith } from '../waiting.ts';
+
+const key = podKey('a', 'x');
+const x = (text: string) => podJson('a', 'x', { text });
+
+async function eventsAfter(pods: ResourceStorage, revision: Revision): Promise<string[]> {
+  const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision } });
+  const events = await eventsUntil(watch, await pods.currentRevision());
+  watch.close();
+  return describe(events);
+}
+
+export const updateCases: readonly ResourceStorageCase[] = [
+  {
+    id: 'update.create',
+    title: 'an update of a missing object sees undefined and may create it',
+    async run({ pods }) {
+      const seen: unknown[] = [];
+      const { outcome, object } = await pods.update(key, (current) => {
+        seen.push(current);
+        return { do: 'write', json: x('1') };
+      });
+      assert.equal(outcome, 'created');
+      assert.deepEqual(seen, [undefined]);
+      assert.equal(textOf(object), '1');
+      assert.equal(object.createRevision, object.revision);
+    },
+  },
+  {
+    id: 'update.write',
+    title: 'an update sees the current object and gives it a new revision',
+    async run({ pods }) {
+      const created = await createPod(pods, 'a', 'x', { text: '1' });
+      const { outcome, object } = await pods.update(key, async (current) => ({ do: 'write', json: x(`${textOf(current)}2`) }));
+      assert.equal(outcome, 'updated');
+      assert.equal(textOf(object), '12');
+      assert.ok(object.revision > created.revision);
+      assert.equal((await pods.get(key, latest))?.revision, object.revision);
+    },
+  },
+  {
+    id: 'update.no-op',
+    title: 'writing what is there is unchanged: same revision, nothing written, no event',
+    async run({ pods, store }) {
+      const created = await createPod(pods, 'a', 'x', { text: '1' });
+      const writes = store.calls.write;
+      const { outcome, object } = await pods.update(key, () => ({ do: 'write', json: x('1') }));
+      assert.equal(outcome, 'unchanged');
+      assert.equal(object.revision, created.revision);
+      assert.equal(store.calls.write, writes);
+      assert.equal(await pods.currentRevision(), created.revision);
+      assert.deepEqual(await eventsAfter(pods, created.revision), []);
+    },
+  },
+  {
+    id: 'update.no-op-length',
+    title: 'bytes that only begin or end like the stored ones are a change',
+    async run({ pods }) {
+      await createPod(pods, 'a', 'x', { text: 'aaa' });
+      for (const text of ['aaaa', 'aa', 'aab', 'baa', '']) {
+        assert.equal((await pods.update(key, () => ({ do: 'write', json: x(text) }))).outcome, 'updated');
+        assert.equal((await pods.update(key, () => ({ do: 'write', json: x(text) }))).outcome, 'unchanged');
+      }
+    },
+  },
+  {
+    id: 'update.keep',
+    title: 'keep changes nothing, and is NotFound when there is nothing to keep',
+    async run({ pods }) {
+      const created = await createPod(pods, 'a', 'x');
+      const { outcome, object } = await pods.update(key, () => ({ do: 'keep' }));
+      assert.equal(outcome, 'unchanged');
+      assert.equal(object.revision, created.revision);
+      const error = await failsWith('NotFound', () => pods.update(podKey('a', 'none'), () => ({ do: 'keep' })));
+      assert.equal(error.key, podKey('a', 'none'));
+    },
+  },
+  {
+    id: 'update.error-final',
+    title: 'an error of the decision on the current state comes out as it is, after one look',
+    async run({ pods }) {
+      await createPod(pods, 'a', 'x');
+      await pods.get(key, latest);
+      const refusal = new Error('no');
+      let asked = 0;
+      const refuse = () => {
+        asked++;
+        throw refusal;
+      };
+      await assert.rejects(pods.update(key, refuse), (error) => error === refusal);
+      assert.equal(asked, 1);
+      await assert.rejects(
+        pods.update(key, async () => refuse()),
+        (error) => error === refusal,
+      );
+    },
+  },
+  {
+    id: 'update.conflict',
+    title: 'when somebody comes between, the decision is asked again with what they left, and both changes last',
+    async run({ pods, others }) {
+      await createPod(pods, 'a', 'x', { text: '' });
+      const seen: (string | undefined)[] = [];
+      const { object } = await pods.update(key, async (current) => {
+        seen.push(textOf(current));
+        if (seen.length === 1) await others.update(key, () => ({ do: 'write', json: x('theirs') }));
+        return { do: 'write', json: x(`${textOf(current)}+ours`) };
+      });
+      assert.deepEqual(seen, ['', 'theirs']);
+      assert.equal(textOf(object), 'theirs+ours');
+    },
+  },
+  {
+    id: 'update.conflict-deleted',
+    title: 'when the object is deleted in between, the decision sees undefined',
+    async run({ pods, others }) {
+      await createPod(pods, 'a', 'x', { text: '1' });
+      const seen: (string | undefined)[] = [];
+      const { outcome } = await pods.update(key, async (current) => {
+        seen.push(textOf(current));
+        if (seen.length === 1) await removePod(others, 'a', 'x');
+        return { do: 'write', json: x('2') };
+      });
+      assert.deepEqual(seen, ['1', undefined]);
+      assert.equal(outcome, 'created');
+    },
+  },
+  {
+    id: 'update.conflict-created',
+    title: 'when the object is created in between, the decision sees it',
+    async run({ pods, others }) {
+      const seen: (string | undefined)[] = [];
+      const { outcome } = await pods.update(key, async (current) => {
+        seen.push(textOf(current));
+        if (seen.length === 1) await createPod(others, 'a', 'x', { text: 'theirs' });
+        return { do: 'write', json: x('ours') };
+      });
+      assert.deepEqual(seen, [undefined, 'theirs']);
+      assert.equal(outcome, 'updated');
+    },
+  },
+  {
+    id: 'update.contention',
+    title: 'many concurrent increments all count, each with a revision of its own',
+    async run({ pods, others }) {
+      await createPod(pods, 'a', 'x', { text: '0' });
+      const increment = (storage: ResourceStorage) =>
+        storage.update(key, (current) => ({ do: 'write', json: x(String(Number(textOf(current)) + 1)) }));
+      const outcomes = await Promise.all(Array.from({ length: 40 }, (_, i) => increment(i % 2 === 0 ? pods : others)));
+      assert.equal(textOf(await pods.get(key, latest)), '40');
+      assert.equal(new Set(outcomes.map(({ object }) => object.revision)).size, 40);
+    },
+  },
+  {
+    id: 'update.stale-no-op',
+    title: 'a state that is no longer current cannot pass for "nothing to do"',
+    async run({ pods, others, store }) {
+      await createPod(pods, 'a', 'x', { text: 'old' });
+      await pods.get(key, latest);
+      store.holdStreams();
+      await putPod(others, 'a', 'x', { text: 'new' });
+      const write = await pods.update(key, () => ({ do: 'write', json: x('old') }));
+      assert.equal(write.outcome, 'updated');
+      assert.equal(textOf((await others.get(key, latest)) as StoredObject), 'old');
+      await putPod(others, 'a', 'x', { text: 'newer' });
+      const keep = await pods.update(key, () => ({ do: 'keep' }));
+      assert.equal(textOf(keep.object), 'newer');
+    },
+  },
+  {
+    id: 'update.stale-error',
+    title: 'an error on a state that is no longer current is not final',
+    async run({ pods, others, store }) {
+      await createPod(pods, 'a', 'x', { text: 'bad' });
+      await pods.get(key, latest);
+      store.holdStreams();
+      await putPod(others, 'a', 'x', { text: 'good' });
+      const seen: (string | undefined)[] = [];
+      const { outcome } = await pods.update(key, (current) => {
+        seen.push(textOf(current));
+        if (textOf(current) === 'bad') throw new Error('bad');
+        return { do: 'write', json: x('better') };
+      });
+      assert.equal(outcome, 'updated');
+      assert.equal(seen.at(-1), 'good');
+    },
+  },
+  {
+    id: 'update.stale-acceptance',
+    title: 'a decision that only the old state allows is asked again and its error on the current state is final',
+    async run({ pods, others, store }) {
+      await createPod(pods, 'a', 'x', { text: 'allowed' });
+      await pods.get(key, latest);
+      store.holdStreams();
+      const newest = await putPod(others, 'a', 'x', { text: 'forbidden' });
+      await assert.rejects(
+        pods.update(key, (current) => {
+          if (textOf(current) !== 'allowed') throw new Error('forbidden');
+          return { do: 'delete' };
+        }),
+        /forbidden/,
+      );
+      assert.equal((await others.get(key, latest))?.revision, newest.revision);
+    },
+  },
+  {
+    id: 'update.stale-missing',
+    title: 'an object created elsewhere is seen by an update at once',
+    async run({ pods, others, store }) {
+      await pods.list(podPrefix, { at: any, predicate: everything });
+      store.holdStreams();
+      await createPod(others, 'a', 'x', { text: 'theirs' });
+      const { object } = await pods.update(key, () => ({ do: 'keep' }));
+      assert.equal(textOf(object), 'theirs');
+    },
+  },
+  {
+    id: 'update.ttl',
+    title: 'a time to live given with an update holds, and an update without one lifts it',
+    requires: ['advance'],
+    async run({ pods, advance }) {
+      await createPod(pods, 'a', 'x', { text: '1' });
+      await createPod(pods, 'a', 'y', { text: '1' });
+      await pods.update(key, () => ({ do: 'write', json: x('2'), ttlMs: 5_000 }));
+      await pods.update(podKey('a', 'y'), () => ({ do: 'write', json: podJson('a', 'y', { text: '2' }), ttlMs: 5_000 }));
+      await pods.update(podKey('a', 'y'), () => ({ do: 'write', json: podJson('a', 'y', { text: '3' }) }));
+      await advance(5_001);
+      await advance(2_000);
+      assert.equal(await pods.get(key, latest), undefined);
+      assert.equal(textOf(await pods.get(podKey('a', 'y'), latest)), '3');
+    },
+  },
+  {
+    id: 'update.outcome-unknown',
+    title: 'a lost answer comes out as OutcomeUnknown without a second write',
+    async run({ pods, store }) {
+      await createPod(pods, 'a', 'x', { text: '1' });
+      store.afterWrite = () => {
+        throw new StorageError(StorageErrorCode.OutcomeUnknown, 'the answer was lost');
+      };
+      const writes = store.calls.write;
+      await failsWith('OutcomeUnknown', () => pods.update(key, () => ({ do: 'write', json: x('2') })));
+      assert.equal(store.calls.write, writes + 1);
+      assert.equal(textOf(await pods.get(key, latest)), '2');
+    },
+  },
+  {
+    id: 'update.aborted',
+    title: 'an update whose caller has given up writes nothing',
+    async run({ pods, store }) {
+      await createPod(pods, 'a', 'x', { text: '1' });
+      const writes = store.calls.write;
+      const signal = AbortSignal.abort();
+      await failsWith('Timeout', () => pods.update(key, () => ({ do: 'write', json: x('2') }), { signal }));
+      assert.equal(store.calls.write, writes);
+    },
+  },
+  {
+    id: 'update.not-an-object',
+    title: 'bytes without metadata are refused as Corrupt before anything is written',
+    async run({ pods }) {
+      const created = await createPod(pods, 'a', 'x', { text: '1' });
+      await failsWith('Corrupt', () => pods.update(key, () => ({ do: 'write', json: Buffer.from('{}') })));
+      assert.equal((await pods.get(key, latest))?.revision, created.revision);
+    },
+  },
+  {
+    id: 'delete.last-state',
+    title: 'a deletion answers with the last state at the revision of the deletion',
+    async run({ pods }) {
+      const created = await createPod(pods, 'a', 'x', { text: 'last' });
+      const { outcome, object } = await pods.update(key, () => ({ do: 'delete' }));
+      assert.equal(outcome, 'deleted');
+      assert.equal(textOf(object), 'last');
+      assert.ok(object.revision > created.revision);
+      assert.equal(object.revision, await pods.currentRevision());
+      assert.equal(object.value().metadata?.resourceVersion, String(object.revision));
+      assert.equal(await pods.get(key, latest), undefined);
+    },
+  },
+  {
+    id: 'delete.missing',
+    title: 'a deletion of nothing is NotFound',
+    async run({ pods }) {
+      await failsWith('NotFound', () => pods.update(key, () => ({ do: 'delete' })));
+    },
+  },
+  {
+    id: 'delete.final-state',
+    title: 'a last state given with the deletion is what the answer and the DELETED event show',
+    async run({ pods }) {
+      const created = await createPod(pods, 'a', 'x', { text: 'before' });
+      const { object } = await pods.update(key, () => ({ do: 'delete', json: x('final') }));
+      assert.equal(textOf(object), 'final');
+      assert.equal(await pods.get(key, latest), undefined);
+      const events = await eventsAfter(pods, created.revision);
+      assert.equal(events.at(-1), `DELETED x final@${object.revision}`);
+    },
+  },
+  {
+    id: 'delete.same-final-state',
+    title: 'a last state equal to the stored one costs no extra write',
+    async run({ pods }) {
+      const created = await createPod(pods, 'a', 'x', { text: 'same' });
+      const { object } = await pods.update(key, () => ({ do: 'delete', json: x('same') }));
+      assert.deepEqual(await eventsAfter(pods, created.revision), [`DELETED x same@${object.revision}`]);
+    },
+  },
+  {
+    id: 'delete.conflict',
+    title: 'when the object changes in between, the decision is asked again and the newest state is deleted',
+    async run({ pods, others }) {
+      await createPod(pods, 'a', 'x', { text: '1' });
+      let asked = 0;
+      const { object } = await pods.update(key, async () => {
+        if (++asked === 1) await putPod(others, 'a', 'x', { text: '2' });
+        return { do: 'delete' };
+      });
+      assert.equal(asked, 2);
+      assert.equal(textOf(object), '2');
+    },
+  },
+  {
+    id: 'delete.stale-suggestion',
+    title: 'a deletion decided on an old state deletes the newest, and one of a gone object is NotFound',
+    async run({ pods, others, store }) {
+      await createPod(pods, 'a', 'x', { text: 'old' });
+      await createPod(pods, 'a', 'y');
+      await pods.get(key, latest);
+      store.holdStreams();
+      await putPod(others, 'a', 'x', { text: 'new' });
+      await removePod(others, 'a', 'y');
+      const { object } = await pods.update(key, () => ({ do: 'delete' }));
+      assert.equal(textOf(object), 'new');
+      await failsWith('NotFound', () => pods.update(podKey('a', 'y'), () => ({ do: 'delete' })));
+    },
+  },
+  {
+    id: 'delete.race',
+    title: 'of two deletions of one object one succeeds and the other is NotFound',
+    async run({ pods, others }) {
+      await createPod(pods, 'a', 'x');
+      const results = await Promise.allSettled(
+        [pods, others, pods].map((storage) => storage.update(key, () => ({ do: 'delete' }))),
+      );
+      assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1);
+    },
+  },
+  {
+    id: 'delete.corrupt',
+    title: 'a corrupt object can be deleted by a decision that does not look into it, and by no other',
+    async run({ pods, store }) {
+      await store.inner.write({ op: 'put', key, value: Buffer.from('nonsense'), expect: 0 });
+      await failsWith('Corrupt', () => pods.update(key, (current) => ({ do: 'write', json: x(String(textOf(current))) })));
+      const { outcome } = await pods.update(key, () => ({ do: 'delete' }));
+      assert.equal(outcome, 'deleted');
+      assert.equal(await pods.get(key, latest), undefined);
+    },
+  },
+];

@@ -1,0 +1,475 @@
+import assert from 'node:assert/strict';
+import type { ResourceWatch, WatchEvent } from '@keelson/core';
+import type { ResourceStorageCase } from '../harness.ts';
+import {
+  createPod,
+  everything,
+  labelled,
+  named,
+  nodeJson,
+  nodeKey,
+  nodePrefix,
+  podJson,
+  podKey,
+  podPrefix,
+  putPod,
+  removePod,
+  textOf,
+} from '../objects.ts';
+import { describe, endOf, eventsOf, eventsUntil, failsWith, turns, until, withTime } from '../waiting.ts';
+
+export const watchCases: readonly ResourceStorageCase[] = [
+  {
+    id: 'watch.types',
+    title: 'creation, change and deletion appear as ADDED, MODIFIED and DELETED with their revisions',
+    async run({ pods }) {
+      const start = await pods.currentRevision();
+      const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: start } });
+      const created = await createPod(pods, 'a', 'x', { text: '1' });
+      const updated = await putPod(pods, 'a', 'x', { text: '2' });
+      const deleted = await removePod(pods, 'a', 'x');
+      const events = await eventsUntil(watch, deleted.revision);
+      assert.deepEqual(describe(events), [
+        `ADDED x 1@${created.revision}`,
+        `MODIFIED x 2@${updated.revision}`,
+        `DELETED x 2@${deleted.revision}`,
+      ]);
+      for (const { object } of events) assert.equal(object.value().metadata?.resourceVersion, String(object.revision));
+      assert.equal(watch.revision, deleted.revision);
+    },
+  },
+  {
+    id: 'watch.from-the-past',
+    title: 'a watch from any earlier revision shows exactly what came after it',
+    async run({ pods }) {
+      const start = await pods.currentRevision();
+      await createPod(pods, 'a', 'x', { text: '1' });
+      await createPod(pods, 'b', 'y', { text: '1' });
+      await putPod(pods, 'a', 'x', { text: '2' });
+      await removePod(pods, 'b', 'y');
+      await createPod(pods, 'b', 'y', { text: '3' });
+      const end = await pods.currentRevision();
+      const whole = await eventsUntil(
+        await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: start } }),
+        end,
+      );
+      assert.equal(whole.length, 5);
+      for (const [i, { object }] of whole.entries()) {
+        const watch = await pods.watch(podPrefix, {
+          predicate: everything,
+          from: { start: 'changesAfter', revision: object.revision },
+        });
+        assert.deepEqual(describe(await eventsUntil(watch, end)), describe(whole.slice(i + 1)));
+        watch.close();
+      }
+    },
+  },
+  {
+    id: 'watch.namespace',
+    title: 'a watch of a namespace shows its events alone',
+    async run({ pods }) {
+      const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
+      const watches = await Promise.all(
+        ['a', 'ab', 'b'].map((ns) => pods.watch(`${podPrefix}${ns}/`, { predicate: everything, from })),
+      );
+      for (const namespace of ['b', 'a', 'ab', 'a', 'c']) await putPod(pods, namespace, 'x', { text: `${Math.random()}` });
+      const end = await pods.currentRevision();
+      const counts: number[] = [];
+      for (const watch of watches) counts.push((await eventsUntil(watch, end)).length);
+      assert.deepEqual(counts, [2, 1, 1]);
+    },
+  },
+  {
+    id: 'watch.name',
+    title: 'a watch of one object shows its events alone, also when it appears again',
+    async run({ pods }) {
+      const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
+      const watch = await pods.watch(`${podPrefix}a/`, { predicate: named(podKey('a', 'x')), from });
+      await createPod(pods, 'a', 'xx');
+      await createPod(pods, 'a', 'x', { text: '1' });
+      await createPod(pods, 'b', 'x');
+      await removePod(pods, 'a', 'x');
+      await removePod(pods, 'a', 'xx');
+      await createPod(pods, 'a', 'x', { text: '2' });
+      const types = (await eventsUntil(watch, await pods.currentRevision())).map(
+        ({ type, object }) => `${type} ${textOf(object)}`,
+      );
+      assert.deepEqual(types, ['ADDED 1', 'DELETED 1', 'ADDED 2']);
+    },
+  },
+  {
+    id: 'watch.cluster-scoped',
+    title: 'a cluster-scoped kind is watched whole and by name',
+    async run({ nodes, pods }) {
+      const from = { start: 'changesAfter', revision: await nodes.currentRevision() } as const;
+      const whole = await nodes.watch(nodePrefix, { predicate: everything, from });
+      const one = await nodes.watch(nodePrefix, { predicate: named(nodeKey('n1')), from });
+      for (const name of ['n0', 'n1', 'n2']) await nodes.create(nodeKey(name), nodeJson(name));
+      await createPod(pods, 'a', 'n1');
+      const end = await nodes.currentRevision();
+      assert.equal((await eventsUntil(whole, end)).length, 3);
+      assert.deepEqual(
+        (await eventsUntil(one, end)).map(({ object }) => object.key),
+        [nodeKey('n1')],
+      );
+    },
+  },
+  {
+    id: 'watch.selector-transitions',
+    title: 'an object that begins to match is ADDED, one that ceases to match is DELETED as it last matched',
+    async run({ pods }) {
+      const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
+      const watch = await pods.watch(podPrefix, { predicate: labelled('app', 'web'), from });
+      const web = { app: 'web' };
+      await createPod(pods, 'a', 'x', { text: '1' });
+      const enters = await putPod(pods, 'a', 'x', { text: '2', labels: web });
+      const stays = await putPod(pods, 'a', 'x', { text: '3', labels: web });
+      const leaves = await putPod(pods, 'a', 'x', { text: '4' });
+      await putPod(pods, 'a', 'x', { text: '5' });
+      await removePod(pods, 'a', 'x');
+      const born = await createPod(pods, 'a', 'y', { text: '6', labels: web });
+      const gone = await removePod(pods, 'a', 'y');
+      const events = await eventsUntil(watch, gone.revision);
+      assert.deepEqual(describe(events), [
+        `ADDED x 2@${enters.revision}`,
+        `MODIFIED x 3@${stays.revision}`,
+        `DELETED x 3@${leaves.revision}`,
+        `ADDED y 6@${born.revision}`,
+        `DELETED y 6@${gone.revision}`,
+      ]);
+      for (const { object } of events) assert.equal(object.value().metadata?.resourceVersion, String(object.revision));
+    },
+  },
+  {
+    id: 'watch.many-selectors',
+    title: 'watches with different selectors and scopes over the same changes each see their own',
+    async run({ pods }) {
+      const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
+      const open = (ns: string, app: string) => pods.watch(`${podPrefix}${ns}`, { predicate: labelled('app', app), from });
+      const watches = await Promise.all([open('', 'a'), open('', 'b'), open('n1/', 'a'), open('n1/', 'b'), open('n1/', 'a')]);
+      for (let i = 0; i < 40; i++) {
+        await putPod(pods, `n${i % 2}`, `x${i % 5}`, { labels: { app: i % 3 === 0 ? 'a' : 'b' }, text: String(i) });
+      }
+      const end = await pods.currentRevision();
+      const seen = [];
+      for (const watch of watches) seen.push(describe(await eventsUntil(watch, end)));
+      const fresh = [];
+      for (const [ns, app] of [
+        ['', 'a'],
+        ['', 'b'],
+        ['n1/', 'a'],
+        ['n1/', 'b'],
+        ['n1/', 'a'],
+      ] as const) {
+        const watch = await open(ns, app);
+        fresh.push(describe(await eventsUntil(watch, end)));
+      }
+      assert.deepEqual(seen, fresh, 'live and from history the same');
+      assert.deepEqual(seen[2], seen[4]);
+      assert.ok(seen.every((events) => events.length > 0));
+    },
+  },
+  {
+    id: 'watch.others-write',
+    title: 'changes of other processes appear like own ones, in the order of their revisions',
+    async run({ pods, others }) {
+      const start = await pods.currentRevision();
+      const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: start } });
+      const writing = Array.from({ length: 60 }, (_, i) => putPod(i % 2 ? pods : others, 'a', `x${i % 4}`, { text: String(i) }));
+      await Promise.all(writing);
+      const end = await pods.currentRevision();
+      const revisions = (await eventsUntil(watch, end)).map(({ object }) => object.revision);
+      assert.equal(revisions.length, 60);
+      assert.deepEqual(
+        revisions,
+        [...new Set(revisions)].sort((a, b) => a - b),
+      );
+    },
+  },
+  {
+    id: 'watch.chain',
+    title: 'what a watch shows of an object fits together: each state follows the one before',
+    async run({ pods }) {
+      const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
+      const watch = await pods.watch(podPrefix, { predicate: everything, from });
+      for (let i = 0; i < 50; i++) {
+        await pods.update(podKey('a', 'x'), (current) => ({
+          do: 'write',
+          json: podJson('a', 'x', { text: String(Number(textOf(current) ?? -1) + 1) }),
+        }));
+      }
+      const events = await eventsUntil(watch, await pods.currentRevision(), 7);
+      assert.deepEqual(
+        events.map(({ object }) => textOf(object)),
+        Array.from({ length: 50 }, (_, i) => String(i)),
+      );
+    },
+  },
+  {
+    id: 'watch.future-start',
+    title: 'a watch from a revision to come shows only what is after it',
+    async run({ pods }) {
+      const now = await pods.currentRevision();
+      const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: now + 2 } });
+      for (let i = 1; i <= 4; i++) await createPod(pods, 'a', `x${i}`);
+      const end = await pods.currentRevision();
+      assert.equal(end, now + 4);
+      assert.deepEqual(
+        (await eventsUntil(watch, end)).map(({ object }) => object.revision),
+        [now + 3, now + 4],
+      );
+    },
+    requires: ['denseRevisions'],
+  },
+  {
+    id: 'watch.compacted',
+    title: 'a watch from before the history of the store is complete or fails with Compacted, never with a gap',
+    async run({ pods, store, cached }) {
+      const start = await pods.currentRevision();
+      for (let i = 0; i < 5; i++) await createPod(pods, 'a', `x${i}`);
+      const end = await pods.currentRevision();
+      if (cached) await pods.list(podPrefix, { at: { at: 'any' }, predicate: everything });
+      await store.inner.compact(end);
+      const open = async () => {
+        const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: start } });
+        return eventsUntil(watch, end);
+      };
+      await failsWith('Compacted', open);
+      const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: end } });
+      const next = await createPod(pods, 'a', 'y');
+      assert.equal((await eventsUntil(watch, next.revision)).length, 1);
+    },
+  },
+  {
+    id: 'watch.slow-reader',
+    title: 'a reader that takes one event at a time, late, gets them all',
+    async run({ pods }) {
+      const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
+      const slow = await pods.watch(podPrefix, { predicate: everything, from });
+      const fast = await pods.watch(podPrefix, { predicate: everything, from });
+      const seen: WatchEvent[] = [];
+      for (let i = 0; i < 300; i++) {
+        await putPod(pods, 'a', `x${i % 10}`, { text: String(i) });
+        if (i % 3 === 0) seen.push(...slow.read(1));
+        if (i % 50 === 0) await eventsUntil(fast, await pods.currentRevision());
+      }
+      const rest = await eventsUntil(slow, await pods.currentRevision(), 1);
+      assert.deepEqual(
+        [...seen, ...rest].map(({ object }) => textOf(object)),
+        Array.from({ length: 300 }, (_, i) => String(i)),
+      );
+    },
+  },
+  {
+    id: 'watch.readable',
+    title: 'the reader is called once for each time it asks, when there is something to read, and not before',
+    async run({ pods }) {
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: await pods.currentRevision() },
+      });
+      let called = 0;
+      await eventsUntil(watch, await pods.currentRevision());
+      watch.onReadable(() => called++);
+      await turns();
+      assert.equal(called, 0, 'nothing to read yet');
+      await createPod(pods, 'a', 'x');
+      await createPod(pods, 'a', 'y');
+      await until(() => called > 0, 'the reader is called');
+      await turns();
+      assert.equal(called, 1, 'once only');
+      watch.onReadable(() => called++);
+      await until(() => called === 2, 'the reader is called for what is there already');
+      await eventsOf(watch, 2);
+    },
+  },
+  {
+    id: 'watch.callback-reader',
+    title: 'a reader that reads and asks again whenever it is called gets everything in order',
+    async run({ pods }) {
+      const watches: ResourceWatch[] = [];
+      const seen: string[][] = [];
+      for (let i = 0; i < 10; i++) {
+        const watch = await pods.watch(podPrefix, {
+          predicate: everything,
+          from: { start: 'changesAfter', revision: await pods.currentRevision() },
+        });
+        const mine: string[] = [];
+        const read = () => {
+          for (const { object } of watch.read(3)) mine.push(String(textOf(object)));
+          watch.onReadable(read);
+        };
+        watch.onReadable(read);
+        watches.push(watch);
+        seen.push(mine);
+      }
+      const writing = Array.from({ length: 100 }, (_, i) => createPod(pods, 'a', `x${i}`, { text: String(i) }));
+      await Promise.all(writing);
+      await until(() => seen.every((mine) => mine.length === 100), 'every reader has seen everything');
+      for (const mine of seen) assert.deepEqual(mine, seen[0]);
+      for (const watch of watches) watch.close();
+    },
+  },
+  {
+    id: 'watch.close',
+    title: 'a closed watch is silent: nothing to read, no call, and its iteration ends',
+    async run({ pods }) {
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: await pods.currentRevision() },
+      });
+      let called = 0;
+      watch.onReadable(() => called++);
+      watch.close();
+      watch.close();
+      await createPod(pods, 'a', 'x');
+      await turns();
+      assert.equal(called, 0);
+      assert.deepEqual(watch.read(10), []);
+      for await (const event of watch) assert.fail(`a closed watch showed ${event.type}`);
+    },
+  },
+  {
+    id: 'watch.close-waiting-iteration',
+    title: 'closing ends an iteration that waits',
+    async run({ pods }) {
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: await pods.currentRevision() },
+      });
+      const reading = (async () => {
+        const seen = [];
+        for await (const { type } of watch) seen.push(type);
+        return seen;
+      })();
+      await createPod(pods, 'a', 'x');
+      await turns();
+      watch.close();
+      assert.deepEqual(await reading, ['ADDED']);
+    },
+  },
+  {
+    id: 'watch.abort',
+    title: 'an abort closes the watch',
+    async run({ pods, store }) {
+      const controller = new AbortController();
+      const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
+      const streams = store.openStreams;
+      const watch = await pods.watch(podPrefix, { predicate: everything, from, signal: controller.signal });
+      controller.abort();
+      await createPod(pods, 'a', 'x');
+      await turns();
+      assert.deepEqual(watch.read(10), []);
+      await until(() => store.openStreams <= streams, 'its stream is closed');
+      await failsWith('Timeout', () => pods.watch(podPrefix, { predicate: everything, from, signal: controller.signal }));
+    },
+  },
+  {
+    id: 'watch.iterate',
+    title: 'a watch is iterated in order, and leaving the loop closes it',
+    async run({ pods, store }) {
+      const streams = store.openStreams;
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: await pods.currentRevision() },
+      });
+      const writing = (async () => {
+        for (let i = 0; i < 20; i++) await createPod(pods, 'a', `x${i}`, { text: String(i) });
+      })();
+      const seen: (string | undefined)[] = [];
+      for await (const { object } of watch) {
+        seen.push(textOf(object));
+        if (seen.length === 20) break;
+      }
+      await writing;
+      assert.deepEqual(
+        seen,
+        Array.from({ length: 20 }, (_, i) => String(i)),
+      );
+      await until(() => store.openStreams <= streams, 'its stream is closed');
+      assert.deepEqual(watch.read(1), []);
+    },
+  },
+  {
+    id: 'watch.stop',
+    title: 'stopping the storages ends watches with Closed, after what they have not read yet',
+    async run({ pods, storages }) {
+      const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
+      const watches = await Promise.all([0, 1, 2].map(() => pods.watch(podPrefix, { predicate: everything, from })));
+      const calls: number[] = [];
+      watches[2]?.onReadable(() => calls.push(2));
+      await storages.stop();
+      for (const watch of watches) assert.equal((await endOf(watch)).code, 'Closed');
+      assert.deepEqual(calls, [2]);
+      assert.equal(storages.ready(), false);
+    },
+  },
+  {
+    id: 'watch.store-closed',
+    title: 'a closed store ends watches with Closed',
+    async run({ pods, store }) {
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: await pods.currentRevision() },
+      });
+      await store.inner.close();
+      assert.equal((await endOf(watch)).code, 'Closed');
+    },
+  },
+  {
+    id: 'watch.corrupt',
+    title: 'an event that cannot be shown ends the watch with Corrupt, after everything before it',
+    async run({ pods, store }) {
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: await pods.currentRevision() },
+      });
+      await createPod(pods, 'a', 'x');
+      await store.inner.write({ op: 'put', key: podKey('a', 'bad'), value: Buffer.from('nonsense'), expect: 0 });
+      assert.equal((await eventsOf(watch, 1)).length, 1);
+      assert.equal((await endOf(watch)).code, 'Corrupt');
+    },
+  },
+  {
+    id: 'watch.frames',
+    title: 'the frame of an event is made once for each form and has the type and object of the event',
+    async run({ pods }) {
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: await pods.currentRevision() },
+      });
+      await createPod(pods, 'a', 'x', { text: '1' });
+      const [event] = await eventsOf(watch, 1);
+      assert.ok(event !== undefined);
+      let made = 0;
+      const form = (id: string) => ({
+        id,
+        encode: (type: string, object: WatchEvent['object']) => {
+          made++;
+          return Buffer.from(`${id} ${type} ${textOf(object)}`);
+        },
+      });
+      for (let i = 0; i < 3; i++) {
+        assert.equal(event.encoded(form('one')).toString(), 'one ADDED 1');
+        assert.equal(event.encoded(form('two')).toString(), 'two ADDED 1');
+      }
+      assert.equal(made, 2);
+    },
+  },
+  {
+    id: 'watch.idle-neighbours',
+    title: 'many idle watches do not keep an active one from its events',
+    async run({ pods, clock }) {
+      const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
+      const idle = await Promise.all(Array.from({ length: 50 }, () => pods.watch(podPrefix, { predicate: everything, from })));
+      const active = await pods.watch(podPrefix, { predicate: everything, from });
+      for (let i = 0; i < 30; i++) await createPod(pods, 'a', `x${i}`);
+      const events = await withTime(
+        clock,
+        pods.currentRevision().then((end) => eventsUntil(active, end)),
+      );
+      assert.equal(events.length, 30);
+      for (const watch of idle) watch.close();
+    },
+  },
+];

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { cacheCases } from './cases/cache-cases.ts';
+import { createCases } from './cases/create-cases.ts';
+import { getCases } from './cases/get-cases.ts';
+import { listCases } from './cases/list-cases.ts';
+import { modelCases } from './cases/model-cases.ts';
+import { pageCases } from './cases/page-cases.ts';
+import { stateCases } from './cases/state-cases.ts';
+import { updateCases } from './cases/update-cases.ts';
+import { watchCases } from './cases/watch-cases.ts';
+import type { ResourceStorageCase } from './harness.ts';
+
+/** Every statement about implementations of `ResourceStorage`; ids are stable and unique. */
+export const resourceStorageCases: readonly ResourceStorageCase[] = [
+  ...createCases,
+  ...getCases,
+  ...listCases,
+  ...pageCases,
+  ...updateCases,
+  ...watchCases,
+  ...stateCases,
+  ...cacheCases,
+  ...modelCases,
+];
+
+const ids = resourceStorageCases.map((resourceCase) => resourceCase.id);
+assert.equal(new Set(ids).size, ids.length, 'case ids are unique');

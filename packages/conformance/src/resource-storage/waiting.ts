@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import {
+  type FakeClock,
+  isStorageError,
+  type ResourceWatch,
+  type Revision,
+  type StorageError,
+  type StorageErrorCode,
+  type WatchEvent,
+} from '@keelson/core';
+import { textOf } from './objects.ts';
+
+const patienceMs = 10_000;
+
+/** Lets other work of the process have its turn. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+export async function turns(count = 20): Promise<void> {
+  for (let i = 0; i < count; i++) await turn();
+}
+
+/** Resolves when the condition holds. */
+export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const end = Date.now() + patienceMs;
+  while (!(await condition())) {
+    if (Date.now() > end) assert.fail(`waited in vain until ${what}`);
+    await turn();
+  }
+}
+
+/** Settles the promise while time passes. */
+export async function withTime<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
+  let settled = false;
+  const done = () => {
+    settled = true;
+  };
+  promise.then(done, done);
+  const end = Date.now() + patienceMs;
+  while (!settled) {
+    if (Date.now() > end) assert.fail('the promise did not settle');
+    await turns(3);
+    clock.advance(100);
+  }
+  return promise;
+}
+
+/** Expects a StorageError of this code. */
+export async function failsWith(code: StorageErrorCode, action: () => Promise<unknown> | unknown): Promise<StorageError> {
+  try {
+    await action();
+  } catch (error) {
+    assert.ok(isStorageError(error), `expected a StorageError ${code}, got ${String(error)}`);
+    assert.equal(error.code, code, error.message);
+    return error;
+  }
+  return assert.fail(`expected a failure with ${code}`);
+}
+
+/** Everything a watch shows until it has come as far as the revision. */
+export async function eventsUntil(watch: ResourceWatch, revision: Revision, maxEvents = 100): Promise<WatchEvent[]> {
+  const events: WatchEvent[] = [];
+  await until(
+    () => {
+      const piece = watch.read(maxEvents);
+      assert.ok(piece.length <= maxEvents, 'no more events than asked for');
+      events.push(...piece);
+      return piece.length === 0 && watch.revision >= revision;
+    },
+    `the watch has come to revision ${revision}, it is at ${watch.revision} after ${describe(events).join(', ')}`,
+  );
+  return events;
+}
+
+/** So many events. */
+export async function eventsOf(watch: ResourceWatch, count: number): Promise<WatchEvent[]> {
+  const events: WatchEvent[] = [];
+  await until(() => {
+    if (events.length < count) events.push(...watch.read(count - events.length));
+    return events.length >= count;
+  }, `${count} events have come`);
+  return events;
+}
+
+/** The error that ends a watch, after everything before it has been read. */
+export async function endOf(watch: ResourceWatch): Promise<StorageError> {
+  let failure: unknown;
+  await until(() => {
+    try {
+      watch.read(100);
+      return false;
+    } catch (error) {
+      failure = error;
+      return true;
+    }
+  }, 'the watch has ended');
+  assert.ok(isStorageError(failure), String(failure));
+  return failure;
+}
+
+/** `TYPE name text@revision` of each event; bookmarks without name and text. */
+export function describe(events: readonly WatchEvent[]): string[] {
+  return events.map(({ type, object, initialEventsEnd }) => {
+    if (type === 'BOOKMARK') return `${type}${initialEventsEnd ? ' end' : ''} @${object.revision}`;
+    const { key } = object;
+    return `${type} ${key.slice(key.lastIndexOf('/') + 1)} ${textOf(object)}@${object.revision}`;
+  });
+}
