@@ -124,7 +124,7 @@ test('a rollback notes revision and annotations, and answers with itself', async
   const body = { name: 'web', updatedAnnotations: { a: 'b' }, rollbackTo: { revision: 2 } };
   const answer = await run(ExtensionsV1beta1Deployment, 'rollback', parent, body);
   t.is(answer.code, 201);
-  t.like(answer.object, { kind: 'DeploymentRollback', apiVersion: 'extensions/v1beta1', ...body });
+  t.deepEqual(answer.object, { kind: 'DeploymentRollback', apiVersion: 'extensions/v1beta1', ...body } as unknown as KubeObject);
   const noted = parent.object as ExtensionsV1beta1Deployment;
   t.deepEqual(noted.spec.rollbackTo, { revision: 2 });
   t.is(noted.metadata?.annotations?.['a'], 'b');

@@ -35,6 +35,14 @@ export const rollbackSubresource: SubresourceDefinition = {
       },
       { as: 'spec', dryRun },
     );
-    return { code: 201, object: { ...body, kind: bodyKind.kind, apiVersion: 'extensions/v1beta1' } };
+    const { name, updatedAnnotations, rollbackTo } = body;
+    const answer: DeploymentRollback = {
+      kind: bodyKind.kind,
+      apiVersion: 'extensions/v1beta1',
+      name,
+      ...(updatedAnnotations ? { updatedAnnotations } : {}),
+      rollbackTo,
+    };
+    return { code: 201, object: answer };
   },
 };

@@ -1,0 +1,93 @@
+import { decoderOf, isProtobufSyntaxError, protobufDecoderOf, protobufEncoderOf, type Schema } from '@keelson/core';
+import test from 'ava';
+import fc from 'fast-check';
+import { builtinKinds } from '../../src/index.ts';
+import { generateObject } from './generate.ts';
+import { goBytes } from './go-writer.ts';
+
+const runs = Number(process.env['KEELSON_PROTOBUF_RUNS'] ?? '200');
+
+/** Every kind, and the bodies of their subresources. */
+const schemas = new Map<string, Schema<unknown>>();
+for (const kind of builtinKinds) {
+  schemas.set(`${kind.apiVersion} ${kind.kind}`, kind.schema);
+  for (const subresource of kind.subresources) {
+    if (subresource.type !== 'projection' && subresource.type !== 'action') continue;
+    const { group, version, kind: word } = subresource.bodyKind;
+    schemas.set(`${group === '' ? version : `${group}/${version}`} ${word}`, subresource.schema);
+  }
+}
+
+/** The text of an object in canonical form; key order counts. */
+function canonical(schema: Schema<unknown>, value: unknown): string {
+  return JSON.stringify(decoderOf(schema)(value).value);
+}
+
+const inputs = fc.tuple(fc.integer(), fc.integer({ min: 1, max: 150 }));
+
+for (const [name, schema] of schemas) {
+  test(`${name}: JSON to protobuf and back gives the same bytes of JSON`, (t) => {
+    const encode = protobufEncoderOf(schema);
+    const decode = protobufDecoderOf(schema);
+    fc.assert(
+      fc.property(inputs, ([seed, size]) => {
+        const { value } = decoderOf(schema)(generateObject(schema, seed, size));
+        const bytes = encode(value);
+        t.is(canonical(schema, decode(bytes)), JSON.stringify(value));
+        t.deepEqual(encode(decoderOf(schema)(decode(bytes)).value), bytes);
+      }),
+      { numRuns: runs },
+    );
+  });
+
+  test(`${name}: bytes with every zero field, as Go writes them, give the same object`, (t) => {
+    const decode = protobufDecoderOf(schema);
+    fc.assert(
+      fc.property(inputs, ([seed, size]) => {
+        const { value } = decoderOf(schema)(generateObject(schema, seed, size));
+        const plain = value as Record<string, unknown>;
+        t.deepEqual(decoderOf(schema)(decode(goBytes(schema, plain))).value, plain);
+      }),
+      { numRuns: runs },
+    );
+  });
+}
+
+test('mutated bytes are refused or understood, quickly, whatever they are', (t) => {
+  const pods = builtinKinds.filter(({ kind }) => ['Pod', 'Node', 'Deployment', 'Ingress', 'Secret'].includes(kind));
+  const mutation = fc.record({
+    at: fc.double({ min: 0, max: 1, noNaN: true }),
+    byte: fc.integer({ min: 0, max: 255 }),
+    action: fc.constantFrom('set', 'cut', 'insert', 'delete'),
+  });
+  let refused = 0;
+  let slowest = 0;
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...pods),
+      inputs,
+      fc.array(mutation, { minLength: 1, maxLength: 6 }),
+      (kind, [seed, size], mutations) => {
+        let bytes = goBytes(kind.schema, decoderOf(kind.schema)(generateObject(kind.schema, seed, size)).value as never);
+        for (const { at, byte, action } of mutations) {
+          const index = Math.floor(at * bytes.length);
+          if (action === 'set') bytes[index] = byte;
+          else if (action === 'cut') bytes = bytes.subarray(0, index);
+          else if (action === 'insert') bytes = Buffer.concat([bytes.subarray(0, index), Buffer.of(byte), bytes.subarray(index)]);
+          else bytes = Buffer.concat([bytes.subarray(0, index), bytes.subarray(index + 1)]);
+        }
+        const start = performance.now();
+        try {
+          protobufDecoderOf(kind.schema)(Buffer.from(bytes));
+        } catch (error) {
+          if (!isProtobufSyntaxError(error)) throw error;
+          refused += 1;
+        }
+        slowest = Math.max(slowest, performance.now() - start);
+      },
+    ),
+    { numRuns: 3000 },
+  );
+  t.true(refused > 300, `${refused} refused`);
+  t.true(slowest < 500, `${slowest} ms`);
+});
