@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestAttributes, RequestContext, StatusError, UserInfo } from '@keelson/core';
+import { borrowSignal, type SignalLoan } from './connection-signal.ts';
 import { anonymousUser } from './options.ts';
 
 /** Greatest total length of warnings before each is cut; api-conventions 3.1. */
@@ -36,11 +37,10 @@ export class Exchange implements RequestContext {
   allow: string | undefined = undefined;
   /** True once somebody has taken on the answer; whoever comes later has nothing to say. */
   answered = false;
-  #abort: AbortController | undefined;
+  #loan: SignalLoan | undefined;
   #abortedWith: StatusError | undefined;
   #warnings: string[] | undefined;
   #warn: ((text: string) => void) | undefined;
-  #watched = false;
 
   constructor(
     request: IncomingMessage,
@@ -62,14 +62,13 @@ export class Exchange implements RequestContext {
     return this.request.headers['user-agent'] ?? '';
   }
 
-  /** Aborted when the client is gone or the deadline has passed. */
+  /** Aborted when the client is gone or the deadline has passed. Not to be used when the request is over. */
   get signal(): AbortSignal {
-    if (this.#abort === undefined) {
-      this.#abort = new AbortController();
-      if (this.#abortedWith !== undefined || this.response.destroyed) this.#abort.abort(this.#abortedWith);
-      this.#watchClient();
+    if (this.#loan === undefined) {
+      this.#loan = borrowSignal(this.request, this.response);
+      if (this.#abortedWith !== undefined) this.#loan.controller.abort(this.#abortedWith);
     }
-    return this.#abort.signal;
+    return this.#loan.controller.signal;
   }
 
   /** Remembers a remark for the `Warning` header. Bound, because contexts are taken apart. */
@@ -91,20 +90,17 @@ export class Exchange implements RequestContext {
   /** Stops the operation: whoever looks at the signal sees `reason`. */
   abort(reason?: StatusError): void {
     this.#abortedWith = reason;
-    this.#abort?.abort(reason);
+    this.#loan?.controller.abort(reason);
+  }
+
+  /** The request is over: gives back what it borrowed. */
+  release(): void {
+    this.#loan?.release();
   }
 
   /** Why the request was stopped, when it was stopped by the server. */
   get abortedWith(): StatusError | undefined {
     return this.#abortedWith;
-  }
-
-  #watchClient(): void {
-    if (this.#watched) return;
-    this.#watched = true;
-    this.response.once('close', () => {
-      if (!this.response.writableFinished) this.#abort?.abort();
-    });
   }
 }
 

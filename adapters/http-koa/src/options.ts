@@ -52,6 +52,8 @@ export interface HttpLimits {
   readonly bookmarkIntervalMs: number;
   /** All open watches together. */
   readonly watches: number;
+  /** Open watches of one user; `system:masters` excepted. */
+  readonly watchesPerUser: number;
   /** Smallest answer that is compressed when the client accepts gzip. */
   readonly gzipBytes: number;
 }
@@ -65,6 +67,7 @@ export const defaultLimits: HttpLimits = {
   watchTimeoutMs: 1_800_000,
   bookmarkIntervalMs: 60_000,
   watches: 20_000,
+  watchesPerUser: 1000,
   gzipBytes: 128 * 1024,
 };
 

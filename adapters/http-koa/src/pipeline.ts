@@ -100,7 +100,7 @@ export class Pipeline {
       } else exchange.user = this.#fallbackUser;
 
       const wanted = this.#flights.classOf(attributes, exchange.user);
-      if (!this.#flights.enter(wanted)) {
+      if (!this.#flights.enter(wanted, exchange.user)) {
         this.#metrics.rejected(wanted === 'watch' ? 'watch' : wanted === 'mutate' ? 'mutate' : 'read');
         sendText(exchange, 429, 'Too many requests, please try again later.\n', ['Retry-After', '1']);
         return;
@@ -120,8 +120,9 @@ export class Pipeline {
       this.#answerError(exchange, error);
     } finally {
       cancelTimeout?.();
-      if (flight !== undefined) this.#flights.leave(flight);
+      if (flight !== undefined) this.#flights.leave(flight, exchange.user);
       this.#running.remove(exchange);
+      exchange.release();
       this.#metrics.finished(exchange, this.#clock.monotonic());
     }
   }

@@ -1,7 +1,8 @@
-import { request as httpRequest } from 'node:http';
-import { connect } from 'node:net';
+import { Agent, createServer, request as httpRequest } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { FakeClock, type Logger, type Metrics, noMetrics, type RequestContext, silentLogger, statusErrors } from '@keelson/core';
 import test from 'ava';
+import { serverOptions } from '../src/index.ts';
 import { configMap, FakeRegistry, namespace, stored, widget } from './support/fake-registry.ts';
 import { admin, call, eventually, open, raw, serve } from './support/serve.ts';
 
@@ -197,19 +198,57 @@ test('reads and writes beyond their limits get 429 as text, watches and masters 
   t.is((await after).status, 200);
 });
 
-test('watches have a limit of their own', async (t) => {
-  const { port } = await serve(t, { limits: { watches: 1 } });
-  const watch = await open(port, 'GET', `${all}?watch=1`);
-  t.is((await call(port, 'GET', `${all}?watch=1`)).status, 429);
-  watch.destroy();
-  await t.notThrowsAsync(async () => {
-    for (let i = 0; i < 200; i++) {
-      const again = await open(port, 'GET', `${all}?watch=1`);
-      again.destroy();
-      if (again.statusCode === 200) return;
-    }
-    throw new Error('the place was never given back');
+test('watches have limits of their own, in total and for each user', async (t) => {
+  const { port } = await serve(t, {
+    limits: { watches: 3, watchesPerUser: 2 },
+    authenticate: (request) => ({ name: request.headers['x-user'] as string, groups: [] }),
+    authorize: () => true,
   });
+  const watch = (user: string) => open(port, 'GET', `${all}?watch=1`, { headers: { 'x-user': user } });
+  const mine = [await watch('jane'), await watch('jane')];
+  t.is((await watch('jane')).statusCode, 429);
+  t.is((await watch('joe')).statusCode, 200);
+  t.is((await watch('jim')).statusCode, 429);
+  for (const response of mine) response.destroy();
+  let status: number | undefined;
+  for (let i = 0; i < 200 && status !== 200; i++) status = (await watch('jane')).statusCode;
+  t.is(status, 200, 'places are given back');
+});
+
+test('headers that do not arrive in time are answered with 408', async (t) => {
+  t.is(serverOptions.headersTimeout, 10_000);
+  const { api } = await serve(t);
+  const server = createServer({ ...serverOptions, headersTimeout: 100, connectionsCheckingInterval: 20 }, api.listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  t.regex(await raw(port, 'GET /readyz HTTP/1.1\r\nHost: x\r\nX-Slow: '), /^HTTP\/1.1 408 /);
+});
+
+test('requests one after the other on a connection never see each other’s signal aborted', async (t) => {
+  const clock = new FakeClock();
+  const registry = registryWithOne();
+  const seen: AbortSignal[] = [];
+  let hang = true;
+  registry.service(configMap).on.get = (context: RequestContext) => {
+    const signal = context.signal as AbortSignal;
+    seen.push(signal);
+    if (!hang) return Promise.resolve({ object: { kind: 'Status' }, code: signal.aborted ? 202 : 200 });
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  };
+  const { port } = await serve(t, { registry, clock });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  const get = () => call(port, 'GET', one, { agent });
+  const first = get();
+  await eventually(() => seen.length === 1, 'the first is running');
+  clock.advance(60_000);
+  t.is((await first).status, 504);
+  hang = false;
+  t.is((await get()).status, 200);
+  t.is((await get()).status, 200);
+  t.not(seen[1], seen[0]);
+  t.is(seen[2], seen[1]);
 });
 
 test('bodies beyond the limit are 413, announced or not, and the service never sees them', async (t) => {

@@ -6,15 +6,19 @@ export type FlightClass = 'read' | 'mutate' | 'watch' | 'exempt';
 
 const reading: ReadonlySet<string> = new Set(['get', 'list', 'head', 'watch', 'proxy']);
 
+const isMaster = (user: UserInfo): boolean => user.groups.includes('system:masters');
+
 /**
  * How many requests are worked on at the same time; api-conventions 2.3. Reading and writing are counted apart, so that a storm of
- * one cannot starve the other. Members of `system:masters` are never turned away, so a server can always be repaired.
+ * one cannot starve the other. Members of `system:masters` are not
+ * turned away, so a server can always be repaired; only the total of watches binds them too.
  */
 export class InFlightLimits {
   readonly #limits: HttpLimits;
   #reads = 0;
   #mutations = 0;
   #watches = 0;
+  readonly #watchesByUser = new Map<string, number>();
 
   constructor(limits: HttpLimits) {
     this.#limits = limits;
@@ -26,12 +30,12 @@ export class InFlightLimits {
 
   classOf(attributes: RequestAttributes, user: UserInfo): FlightClass {
     if (attributes.verb === 'watch' && attributes.isResourceRequest) return 'watch';
-    if (user.groups.includes('system:masters')) return 'exempt';
+    if (isMaster(user)) return 'exempt';
     return reading.has(attributes.verb) ? 'read' : 'mutate';
   }
 
   /** Takes a place; false when all are taken. */
-  enter(flight: FlightClass): boolean {
+  enter(flight: FlightClass, user: UserInfo): boolean {
     switch (flight) {
       case 'exempt':
         return true;
@@ -44,16 +48,30 @@ export class InFlightLimits {
         this.#mutations += 1;
         return true;
       case 'watch':
-        if (this.#watches >= this.#limits.watches) return false;
-        this.#watches += 1;
-        return true;
+        return this.#enterWatch(user);
     }
   }
 
   /** Gives back the place taken by `enter`. */
-  leave(flight: FlightClass): void {
+  leave(flight: FlightClass, user: UserInfo): void {
     if (flight === 'read') this.#reads -= 1;
     else if (flight === 'mutate') this.#mutations -= 1;
-    else if (flight === 'watch') this.#watches -= 1;
+    else if (flight === 'watch') this.#leaveWatch(user);
+  }
+
+  #enterWatch(user: UserInfo): boolean {
+    const own = this.#watchesByUser.get(user.name) ?? 0;
+    if (this.#watches >= this.#limits.watches) return false;
+    if (own >= this.#limits.watchesPerUser && !isMaster(user)) return false;
+    this.#watches += 1;
+    this.#watchesByUser.set(user.name, own + 1);
+    return true;
+  }
+
+  #leaveWatch(user: UserInfo): void {
+    this.#watches -= 1;
+    const own = (this.#watchesByUser.get(user.name) ?? 1) - 1;
+    if (own === 0) this.#watchesByUser.delete(user.name);
+    else this.#watchesByUser.set(user.name, own);
   }
 }

@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type Server } from 'node:http';
+import { type Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type Clock, noMetrics, type ResourceRegistry, silentLogger, systemClock, type UserInfo } from '@keelson/core';
 import type { ExecutionContext } from 'ava';
@@ -47,6 +47,8 @@ export interface Reply {
 export interface CallOptions {
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: string | Buffer;
+  /** Default: a connection of its own. */
+  readonly agent?: Agent;
 }
 
 /** Sends a request and gives back the answer while it is still coming in. */
@@ -56,7 +58,7 @@ export function open(port: number, method: string, path: string, options: CallOp
     if (options.body !== undefined && headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) {
       headers['content-length'] = String(Buffer.byteLength(options.body));
     }
-    const req = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, resolve);
+    const req = request({ host: '127.0.0.1', port, method, path, headers, agent: options.agent ?? false }, resolve);
     req.once('error', reject);
     req.end(options.body);
   });
