@@ -134,7 +134,7 @@ export class MemoryStore implements Store {
   ): AsyncGenerator<ListChunk, void, undefined> {
     const revision = this.#pin(options);
     let rest = new OrderedRange(range);
-    let left = options.limit ?? Number.POSITIVE_INFINITY;
+    let left = options.limit || Number.POSITIVE_INFINITY;
     for (let more = true; more; ) {
       this.#pin({ ...options, revision });
       const size = Math.min(chunkEntries, left);

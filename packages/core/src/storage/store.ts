@@ -120,7 +120,10 @@ export interface Store {
     key: Key,
     options?: ReadOptions & { readonly revision?: Revision },
   ): Promise<{ readonly entry: Entry | undefined; readonly revision: Revision }>;
-  /** Chunks of bounded size until the range or `limit` is exhausted; at least one chunk, also for an empty range. */
+  /**
+   * Chunks of bounded size until the range or `limit` (0 = none) is exhausted; at least one chunk, also for an empty range. With
+   * `keysOnly` the values are empty.
+   */
   list(
     range: KeyRange,
     options?: ReadOptions & { readonly revision?: Revision; readonly limit?: number; readonly keysOnly?: boolean },

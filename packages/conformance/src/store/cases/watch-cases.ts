@@ -354,7 +354,7 @@ export const watchCases: readonly StoreCase[] = [
       };
       const finished = writer();
       const opened: { after: number; watcher: Watcher }[] = [];
-      while (writing) {
+      while (writing && opened.length < 100) {
         const after = await store.currentRevision();
         opened.push({ after, watcher: await Watcher.open(store, after) });
         await new Promise((resolve) => setImmediate(resolve));

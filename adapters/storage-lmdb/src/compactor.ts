@@ -1,0 +1,167 @@
+import { type Clock, type Logger, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
+import type { Environment } from './environment.ts';
+import { commitLength, decodeCommit, historyKey, type LoggedChange, readRevision } from './records.ts';
+
+/** Changes taken out by one transaction, between which other writes get their turn. */
+const stepChanges = 512;
+
+export interface HistoryWindow {
+  readonly minChanges: number;
+  readonly minAgeMs: number;
+}
+
+interface Sample {
+  readonly revision: Revision;
+  /** Monotonic milliseconds at which this was the newest revision. */
+  readonly at: number;
+}
+
+/**
+ * Keeps the bound of history: raised on request, or by a timer when changes are outside the window by count and by age. First
+ * the bound is on disk and refused below, then the changes go, in small steps; what a crash leaves is taken up by the next
+ * step. Changes of an earlier process count as made when this one started, so a restart or a clock step never drops early.
+ */
+export class Compactor {
+  readonly #env: Environment;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #window: HistoryWindow;
+  readonly #head: () => Revision;
+  #samples: Sample[];
+  #bound: Revision;
+  #raising: Promise<void> = Promise.resolve();
+  #removing: Promise<void> | undefined;
+  #cancelTimer: (() => void) | undefined;
+  #stopped = false;
+
+  constructor(env: Environment, clock: Clock, logger: Logger, window: HistoryWindow, head: () => Revision) {
+    this.#env = env;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#window = window;
+    this.#head = head;
+    this.#bound = env.compacted();
+    this.#samples = [{ revision: head(), at: clock.monotonic() }];
+    this.#arm();
+    this.#remove();
+  }
+
+  get bound(): Revision {
+    return this.#bound;
+  }
+
+  /** Says that the head has moved. */
+  noteWrites(): void {
+    this.#sample();
+    this.#arm();
+  }
+
+  /** Resolves when the bound is on disk and in force. */
+  raise(upTo: Revision): Promise<void> {
+    const raised = this.#raising.then(async () => {
+      if (upTo <= this.#bound) return;
+      try {
+        await this.#env.commit(() => this.#env.putCompacted(upTo));
+      } catch (cause) {
+        throw new StorageError(StorageErrorCode.Unavailable, 'the bound of history cannot be written', { cause });
+      }
+      this.#bound = upTo;
+      this.#remove();
+    });
+    this.#raising = raised.catch(() => {});
+    return raised;
+  }
+
+  /** Resolves when nothing is being removed. */
+  async settled(): Promise<void> {
+    await this.#raising;
+    while (this.#removing !== undefined) await this.#removing;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    await this.settled();
+  }
+
+  #arm(): void {
+    if (this.#stopped || this.#cancelTimer !== undefined) return;
+    if (this.#head() - this.#bound <= this.#window.minChanges) return;
+    this.#cancelTimer = this.#clock.after(Math.max(this.#window.minAgeMs / 10, 1000), () => {
+      this.#cancelTimer = undefined;
+      this.#sample();
+      this.#raiseByWindow();
+      this.#arm();
+    });
+  }
+
+  #sample(): void {
+    const at = this.#clock.monotonic();
+    const revision = this.#head();
+    const last = this.#samples.at(-1);
+    if (last === undefined || (revision > last.revision && at - last.at >= this.#window.minAgeMs / 60)) {
+      this.#samples.push({ revision, at });
+    }
+  }
+
+  #raiseByWindow(): void {
+    const now = this.#clock.monotonic();
+    let oldEnough = 0;
+    let kept = 0;
+    for (const { revision, at } of this.#samples) {
+      if (at > now - this.#window.minAgeMs) break;
+      oldEnough = revision;
+      kept++;
+    }
+    // The newest sample that is old enough stays: it is the answer until the next one is.
+    this.#samples = this.#samples.slice(Math.max(0, kept - 1));
+    const bound = Math.min(oldEnough, this.#head() - this.#window.minChanges);
+    if (bound > this.#bound) {
+      this.raise(bound).catch((err: unknown) => this.#logger.warn('history cannot be compacted now', { err }));
+    } else {
+      this.#remove();
+    }
+  }
+
+  #remove(): void {
+    if (this.#stopped || this.#removing !== undefined) return;
+    this.#removing = this.#removeSteps()
+      .catch((err: unknown) => this.#logger.warn('old changes cannot be removed now', { err }))
+      .finally(() => {
+        this.#removing = undefined;
+      });
+  }
+
+  async #removeSteps(): Promise<void> {
+    while (!this.#stopped) {
+      const step = this.#nextStep();
+      if (step.length === 0) return;
+      await this.#env.commit(() => {
+        for (const { logKey, first, changes } of step) {
+          for (const [i, { type, key }] of changes.entries()) {
+            if (type !== 'create') void this.#env.hist.remove(historyKey(key, first + i));
+          }
+          void this.#env.log.remove(logKey);
+        }
+      });
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** The oldest commits that lie wholly at or below the bound; never the newest of all, which is the store's clock. */
+  #nextStep(): { logKey: Buffer; first: Revision; changes: LoggedChange[] }[] {
+    const step: { logKey: Buffer; first: Revision; changes: LoggedChange[] }[] = [];
+    const limit = Math.min(this.#bound, this.#head() - 1);
+    let count = 0;
+    for (const { key: logKey, value } of this.#env.log.getRange({ limit: stepChanges })) {
+      const first = readRevision(logKey);
+      if (first + commitLength(value) - 1 > limit) break;
+      const changes = decodeCommit(value);
+      step.push({ logKey, first, changes });
+      count += changes.length;
+      if (count >= stepChanges) break;
+    }
+    return step;
+  }
+}

@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
+import type { Revision, StoreIdentity } from '@keelson/core';
+import { type Database, open, type RootDatabase } from 'lmdb';
+import { commitLength, corrupt, readRevision, revisionKey } from './records.ts';
+
+/** Bytes to bytes, in the order of the key's bytes. */
+export type Table = Database<Buffer, Buffer>;
+
+const format = 1;
+const identityKey = Buffer.from('identity');
+const compactedKey = Buffer.from('compacted');
+const emptyRevision = 1;
+const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
+
+/** The open database: its tables, and the few single values. Every commit is on disk before it is reported. */
+export class Environment {
+  readonly obj: Table;
+  readonly hist: Table;
+  readonly log: Table;
+  readonly ttl: Table;
+  readonly #root: RootDatabase<Buffer, Buffer>;
+  readonly #meta: Table;
+  readonly identity: StoreIdentity;
+
+  constructor(path: string) {
+    mkdirSync(path, { recursive: true });
+    // overlappingSync would report commits that a power failure takes back.
+    this.#root = open({ path, noSubdir: false, maxDbs: 8, overlappingSync: false, ...binary });
+    const table = (name: string): Table => this.#root.openDB<Buffer, Buffer>({ name, ...binary });
+    try {
+      this.#meta = table('meta');
+      this.obj = table('obj');
+      this.hist = table('hist');
+      this.log = table('log');
+      this.ttl = table('ttl');
+      this.identity = this.#readIdentity() ?? this.#createIdentity();
+      syncDirectory(path);
+    } catch (error) {
+      void this.#root.close();
+      throw error;
+    }
+  }
+
+  /** Runs `change` as one transaction, which is on disk when the promise resolves. */
+  async commit(change: () => void): Promise<void> {
+    try {
+      await this.#root.batch(change);
+      this.#root.resetReadTxn();
+    } catch (error) {
+      this.#root.resetReadTxn();
+      // The driver tells the reason in a promise of its own, which nobody else would handle; it is settled by now or soon.
+      const reason = (error as { commitError?: Promise<never> }).commitError;
+      reason?.catch(() => {});
+      await Promise.race([reason, new Promise((resolve) => setImmediate(resolve))]);
+      throw error;
+    }
+  }
+
+  /** The newest revision on disk. */
+  head(): Revision {
+    for (const { key, value } of this.log.getRange({ reverse: true, limit: 1 })) {
+      return readRevision(key) + commitLength(value) - 1;
+    }
+    return emptyRevision;
+  }
+
+  compacted(): Revision {
+    const bytes = this.#meta.getBinary(compactedKey);
+    return bytes === undefined ? 0 : readRevision(bytes);
+  }
+
+  /** To be called within `commit`. */
+  putCompacted(revision: Revision): void {
+    void this.#meta.put(compactedKey, revisionKey(revision));
+  }
+
+  /** Number of keys in the current state. */
+  size(): number {
+    return (this.obj.getStats() as { entryCount: number }).entryCount;
+  }
+
+  async close(): Promise<void> {
+    await this.#root.close();
+  }
+
+  #readIdentity(): StoreIdentity | undefined {
+    const bytes = this.#meta.getBinary(identityKey);
+    if (bytes === undefined) return undefined;
+    const found = JSON.parse(bytes.toString()) as { format: number; storeId: string; epoch: number };
+    if (found.format !== format) throw corrupt(`the store has format ${found.format}, this version reads format ${format}`);
+    return { storeId: found.storeId, epoch: found.epoch };
+  }
+
+  #createIdentity(): StoreIdentity {
+    const identity = { storeId: randomUUID(), epoch: 1 };
+    this.#root.transactionSync(() => {
+      void this.#meta.put(identityKey, Buffer.from(JSON.stringify({ format, ...identity })));
+    });
+    return identity;
+  }
+}
+
+/** Makes the names of new files durable, where the system can. */
+function syncDirectory(path: string): void {
+  if (process.platform === 'win32') return;
+  const directory = openSync(path, 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}

@@ -1,0 +1,239 @@
+import {
+  type Entry,
+  type Key,
+  type Revision,
+  StorageError,
+  StorageErrorCode,
+  type WriteOp,
+  type WriteResult,
+} from '@keelson/core';
+import type { Environment } from './environment.ts';
+import { decodeRow, encodeCommit, encodeRow, expiryKey, historyKey, type Row, revisionKey } from './records.ts';
+
+/** One commit takes at most this much; what is more waits for the next. */
+const commitWrites = 1024;
+const commitBytes = 8 * 1024 * 1024;
+/** Writes beyond this are refused: the disk cannot keep up, and the caller should know. */
+const maxWaiting = 100_000;
+const maxWaitingBytes = 256 * 1024 * 1024;
+
+/** A write that has its revision and is not yet known to be on disk. */
+export interface PendingWrite {
+  readonly type: 'create' | 'update' | 'delete';
+  readonly key: Key;
+  readonly keyBytes: Buffer;
+  readonly revision: Revision;
+  readonly before: Row | undefined;
+  readonly after: Row | undefined;
+  /** Called once, with the reason if it failed: the write's own caller, and those refused because of it. */
+  readonly settle: ((error?: StorageError) => void)[];
+}
+
+/** A key with pending writes: the newest, and the state that is on disk. */
+interface Unsettled {
+  last: PendingWrite;
+  durable: Row | undefined;
+}
+
+/** What the writer tells its owner. */
+export interface WriterEvents {
+  /** These writes, in order, are on disk; called before their callers are answered. */
+  committed(writes: readonly PendingWrite[]): void;
+}
+
+/**
+ * The one ordered writer. A write is decided and given its revision at once, against the rows on disk and the writes still
+ * pending; all writes that arrive while a commit runs are in the next one. An idle writer commits at the end of the turn.
+ */
+export class GroupWriter {
+  readonly #env: Environment;
+  readonly #events: WriterEvents;
+  readonly #unsettled = new Map<Key, Unsettled>();
+  #waiting: PendingWrite[] = [];
+  #waitingBytes = 0;
+  #assigned: Revision;
+  #head: Revision;
+  #exposed: Revision;
+  #lastDelete: Revision;
+  #running: Promise<void> | undefined;
+  #failure: StorageError | undefined;
+
+  constructor(env: Environment, events: WriterEvents) {
+    this.#env = env;
+    this.#events = events;
+    this.#head = env.head();
+    this.#assigned = this.#head;
+    this.#exposed = this.#head;
+    this.#lastDelete = this.#head;
+  }
+
+  /** The newest acknowledged revision. */
+  get head(): Revision {
+    return this.#head;
+  }
+
+  /** A snapshot of the disk may hold revisions up to this one. */
+  get exposed(): Revision {
+    return this.#exposed;
+  }
+
+  /** A snapshot of the disk holds no delete after this revision. */
+  get lastDelete(): Revision {
+    return this.#lastDelete;
+  }
+
+  /** The entry as of {@link head}. */
+  get(key: Key): Entry | undefined {
+    const unsettled = this.#unsettled.get(key);
+    return (unsettled === undefined ? this.#read(key, Buffer.from(key)) : unsettled.durable)?.entry;
+  }
+
+  /** @throws StorageError `Unavailable` when nothing happened, `OutcomeUnknown` when that cannot be known. */
+  write(op: WriteOp, expiresAt?: number): Promise<WriteResult> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (this.#waiting.length >= maxWaiting || this.#waitingBytes >= maxWaitingBytes) {
+      return Promise.reject(new StorageError(StorageErrorCode.Unavailable, 'too many writes are waiting for the disk'));
+    }
+    const unsettled = this.#unsettled.get(op.key);
+    const keyBytes = Buffer.from(op.key);
+    const before = unsettled === undefined ? this.#read(op.key, keyBytes) : unsettled.last.after;
+    if ((before?.entry.modRevision ?? 0) !== op.expect || (op.op === 'delete' && before === undefined)) {
+      return this.#refuse(before?.entry, unsettled?.last);
+    }
+    const revision = ++this.#assigned;
+    const createRevision = before?.entry.createRevision ?? revision;
+    const after = op.op === 'delete' ? undefined : encodeRow(op.key, op.value, createRevision, revision, expiresAt);
+    const type = after === undefined ? 'delete' : before === undefined ? 'create' : 'update';
+    return new Promise((resolve, reject) => {
+      const answer = (error?: StorageError) => {
+        if (error === undefined) resolve({ ok: true, revision, createRevision });
+        else reject(error);
+      };
+      const pending: PendingWrite = { type, key: op.key, keyBytes, revision, before, after, settle: [answer] };
+      if (unsettled === undefined) this.#unsettled.set(op.key, { last: pending, durable: before });
+      else unsettled.last = pending;
+      this.#waiting.push(pending);
+      this.#waitingBytes += after?.bytes.byteLength ?? 0;
+      this.#start();
+    });
+  }
+
+  /** Resolves when nothing is pending. */
+  async drained(): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+  }
+
+  /** A refusal is answered when what it is about is on disk. */
+  #refuse(current: Entry | undefined, cause: PendingWrite | undefined): Promise<WriteResult> {
+    if (cause === undefined) return Promise.resolve({ ok: false, current, revision: this.#head });
+    return new Promise((resolve, reject) => {
+      cause.settle.push((error) => {
+        if (error === undefined) resolve({ ok: false, current, revision: cause.revision });
+        else reject(new StorageError(StorageErrorCode.Unavailable, 'the write before this one failed', { cause: error }));
+      });
+    });
+  }
+
+  #read(key: Key, keyBytes: Buffer): Row | undefined {
+    const bytes = this.#env.obj.getBinary(keyBytes);
+    return bytes === undefined ? undefined : decodeRow(key, bytes);
+  }
+
+  #start(): void {
+    if (this.#running !== undefined) return;
+    this.#running = new Promise<void>((resolve) => setImmediate(resolve))
+      .then(() => this.#run())
+      .finally(() => {
+        this.#running = undefined;
+        // A write may have come between the last look at the queue and here.
+        if (this.#waiting.length > 0) this.#start();
+      });
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const writes = this.#take();
+      const last = writes.at(-1);
+      if (last === undefined) return;
+      this.#exposed = last.revision;
+      for (const write of writes) if (write.type === 'delete') this.#lastDelete = write.revision;
+      try {
+        await this.#env.commit(() => this.#store(writes));
+      } catch (error) {
+        this.#fail(writes, error);
+        continue;
+      }
+      this.#head = last.revision;
+      for (const write of writes) this.#forget(write);
+      this.#events.committed(writes);
+      for (const write of writes) for (const settle of write.settle) settle();
+    }
+  }
+
+  #take(): PendingWrite[] {
+    let bytes = 0;
+    let count = 0;
+    for (const write of this.#waiting) {
+      if (count === commitWrites || bytes >= commitBytes) break;
+      bytes += write.after?.bytes.byteLength ?? 0;
+      count++;
+    }
+    const writes = count === this.#waiting.length ? this.#waiting : this.#waiting.slice(0, count);
+    this.#waiting = count === this.#waiting.length ? [] : this.#waiting.slice(count);
+    this.#waitingBytes -= bytes;
+    return writes;
+  }
+
+  #store(writes: readonly PendingWrite[]): void {
+    const { obj, hist, log, ttl } = this.#env;
+    const first = writes[0];
+    if (first === undefined) return;
+    for (const { keyBytes, revision, before, after } of writes) {
+      if (after === undefined) void obj.remove(keyBytes);
+      else void obj.put(keyBytes, after.bytes);
+      if (before !== undefined) void hist.put(historyKey(keyBytes, revision), before.bytes);
+      if (before?.entry.expiresAt !== undefined) void ttl.remove(expiryKey(before.entry.expiresAt, before.entry.modRevision));
+      if (after?.entry.expiresAt !== undefined) void ttl.put(expiryKey(after.entry.expiresAt, revision), keyBytes);
+    }
+    const changes = writes.map(({ type, keyBytes }) => ({ type, key: keyBytes }));
+    void log.put(revisionKey(first.revision), encodeCommit(changes));
+  }
+
+  /** The write is on disk: the key has no pending write any more, or one less. */
+  #forget(write: PendingWrite): void {
+    const unsettled = this.#unsettled.get(write.key);
+    if (unsettled === undefined) return;
+    if (unsettled.last === write) this.#unsettled.delete(write.key);
+    else unsettled.durable = write.after;
+  }
+
+  /**
+   * A commit failed. Writes decided on top of it are void too. Whether it is on disk all the same can be seen; when it is, the
+   * driver failed at the very end, and nothing more is written until the store is opened again.
+   */
+  #fail(writes: readonly PendingWrite[], cause: unknown): void {
+    const text = cause instanceof Error ? cause.message : String(cause);
+    const unavailable = new StorageError(StorageErrorCode.Unavailable, `the store cannot be written: ${text}`, { cause });
+    let failure = unavailable;
+    if (this.#onDisk() !== this.#head) {
+      failure = new StorageError(StorageErrorCode.OutcomeUnknown, `a commit failed at its end: ${text}`, { cause });
+      this.#failure = unavailable;
+    }
+    const dropped = this.#waiting;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    this.#unsettled.clear();
+    this.#assigned = this.#head;
+    this.#exposed = this.#head;
+    for (const write of writes) for (const settle of write.settle) settle(failure);
+    for (const write of dropped) for (const settle of write.settle) settle(unavailable);
+  }
+
+  #onDisk(): Revision | undefined {
+    try {
+      return this.#env.head();
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,316 @@
+import { mkdirSync } from 'node:fs';
+import {
+  type ChangeLog,
+  type Clock,
+  checkKey,
+  checkNotCompacted,
+  type Entry,
+  type Key,
+  type KeyRange,
+  type ListChunk,
+  type Logger,
+  OrderedRange,
+  type ReadOptions,
+  type Revision,
+  StorageError,
+  StorageErrorCode,
+  type Store,
+  type StoreCapabilities,
+  type StoreIdentity,
+  silentLogger,
+  systemClock,
+  throwIfAborted,
+  WatchHub,
+  type WatchStream,
+  type WriteOp,
+  type WriteResult,
+} from '@keelson/core';
+import { Compactor } from './compactor.ts';
+import { DirectoryLock } from './directory-lock.ts';
+import { Environment } from './environment.ts';
+import { ExpirySweeper } from './expiry-sweeper.ts';
+import { GroupWriter, type PendingWrite } from './group-writer.ts';
+import { Past, type ScanPosition } from './past.ts';
+import { RecentChanges } from './recent-changes.ts';
+import { settlement } from './settlement.ts';
+
+export interface LmdbStoreOptions {
+  /** Directory of the database; made when it does not exist. One process at a time may open it. */
+  readonly path: string;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  /** What is kept for readers and watchers of the past: both hold, so whichever keeps more. Default 1000, five minutes. */
+  readonly history?: { readonly minChanges?: number; readonly minAgeMs?: number };
+}
+
+const scanKeys = 500;
+/** Up to this many keys are counted in one go. */
+const countAtOnce = 100_000;
+const nothing = new Uint8Array(0);
+
+/** What exists between `ready` and `close`. */
+interface Opened {
+  readonly lock: DirectoryLock;
+  readonly env: Environment;
+  readonly writer: GroupWriter;
+  readonly past: Past;
+  readonly recent: RecentChanges;
+  readonly hub: WatchHub;
+  readonly compactor: Compactor;
+  readonly sweeper: ExpirySweeper;
+}
+
+/**
+ * A durable {@link Store} in one LMDB environment, for one process. A write is acknowledged, visible and watched when it is on
+ * disk, never before; writes that arrive while a commit runs share the next one.
+ */
+export class LmdbStore implements Store {
+  readonly capabilities: StoreCapabilities = {
+    denseRevisions: true,
+    oneChangePerRevision: true,
+    multiWriter: false,
+    durable: true,
+    maxKeyBytes: 1024,
+    maxValueBytes: 3 * 1024 * 1024,
+  };
+  readonly #options: LmdbStoreOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  #opened: Opened | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** Opens nothing yet: see {@link ready}. */
+  constructor(options: LmdbStoreOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#logger = (options.logger ?? silentLogger).child({ component: 'storage-lmdb' });
+  }
+
+  /** @throws StorageError `Unavailable` when the directory is in use or cannot be opened, `Corrupt` when it is not ours. */
+  async ready(): Promise<void> {
+    if (this.#closing !== undefined) throw closed();
+    this.#opened ??= this.#open();
+  }
+
+  async identity(): Promise<StoreIdentity> {
+    return this.#use().env.identity;
+  }
+
+  async write(op: WriteOp, options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {}): Promise<WriteResult> {
+    const { writer, sweeper } = this.#use();
+    throwIfAborted(options.signal);
+    checkKey(op.key);
+    if (op.op === 'delete') return settlement(writer.write(op), this.#clock, options);
+    const limit = this.capabilities.maxValueBytes;
+    if (op.value.byteLength > limit) {
+      throw new StorageError(StorageErrorCode.TooLarge, `a value has at most ${limit} bytes, got ${op.value.byteLength}`, {
+        key: op.key,
+      });
+    }
+    if (op.ttlMs === undefined) return settlement(writer.write(op), this.#clock, options);
+    const expiresAt = Math.ceil(this.#clock.now() + op.ttlMs);
+    const result = await settlement(writer.write(op, expiresAt), this.#clock, options);
+    if (result.ok) sweeper.note(expiresAt);
+    return result;
+  }
+
+  async get(
+    key: Key,
+    options: ReadOptions & { readonly revision?: Revision } = {},
+  ): Promise<{ readonly entry: Entry | undefined; readonly revision: Revision }> {
+    const { writer, past } = this.#use();
+    const revision = this.#pin(options);
+    checkKey(key);
+    const entry = options.revision === undefined ? writer.get(key) : past.entryAt(key, revision);
+    return { entry, revision };
+  }
+
+  async *list(
+    range: KeyRange,
+    options: ReadOptions & { readonly revision?: Revision; readonly limit?: number; readonly keysOnly?: boolean } = {},
+  ): AsyncGenerator<ListChunk, void, undefined> {
+    const revision = this.#pin(options);
+    let left = options.limit || Number.POSITIVE_INFINITY;
+    let held: readonly Entry[] | undefined;
+    for await (const found of this.#scan(range, revision, options.signal)) {
+      const entries = options.keysOnly === true ? found.map((entry) => ({ ...entry, value: nothing })) : found;
+      // Only the entries after a chunk tell whether more follow it.
+      if (held !== undefined) yield { entries: held, revision, more: true };
+      if (left === 0) return;
+      held = entries.slice(0, left);
+      left -= held.length;
+      if (held.length < entries.length) {
+        yield { entries: held, revision, more: true };
+        return;
+      }
+    }
+    yield { entries: held ?? [], revision, more: false };
+  }
+
+  async count(
+    range: KeyRange,
+    options: ReadOptions & { readonly revision?: Revision } = {},
+  ): Promise<{ readonly count: number; readonly exact: boolean; readonly revision: Revision }> {
+    const { env, writer } = this.#use();
+    const revision = this.#pin(options);
+    const { start, end } = boundsOf(range);
+    if (revision === writer.exposed && env.size() <= countAtOnce && Buffer.compare(start.key, end) < 0) {
+      const from = start.key.byteLength === 0 ? { end } : { start: start.key, end };
+      const all = env.obj.getKeysCount(from);
+      const first = start.exclusive && env.obj.doesExist(start.key) ? 1 : 0;
+      return { count: all - first, exact: true, revision };
+    }
+    let count = 0;
+    for await (const entries of this.#scan(range, revision, options.signal)) count += entries.length;
+    return { count, exact: true, revision };
+  }
+
+  async currentRevision(options: ReadOptions = {}): Promise<Revision> {
+    this.#use();
+    return this.#pin({ signal: options.signal });
+  }
+
+  async watch(
+    range: KeyRange,
+    options: { readonly after: Revision; readonly prevValue?: boolean; readonly signal?: AbortSignal },
+  ): Promise<WatchStream> {
+    const { hub, compactor } = this.#use();
+    return hub.open(range, options, compactor.bound);
+  }
+
+  async compact(upTo: Revision): Promise<void> {
+    const { compactor, writer } = this.#use();
+    assertReached(upTo, writer.head);
+    await compactor.raise(upTo);
+  }
+
+  async compactedRevision(): Promise<Revision> {
+    return this.#use().compactor.bound;
+  }
+
+  /** Resolves when no write, expiry or removal of old changes is under way: for tests, and before files are copied. */
+  async settled(): Promise<void> {
+    const { writer, compactor, sweeper } = this.#use();
+    await sweeper.settled();
+    await compactor.settled();
+    await writer.drained();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  #open(): Opened {
+    const { path, history } = this.#options;
+    let lock: DirectoryLock | undefined;
+    try {
+      mkdirSync(path, { recursive: true });
+      lock = DirectoryLock.acquire(path);
+      const env = new Environment(path);
+      const recent = new RecentChanges(env.head());
+      const past = new Past(env);
+      const writer = new GroupWriter(env, { committed: (writes) => this.#committed(writes) });
+      const window = { minChanges: history?.minChanges ?? 1000, minAgeMs: history?.minAgeMs ?? 300_000 };
+      const compactor = new Compactor(env, this.#clock, this.#logger, window, () => writer.head);
+      const hub = new WatchHub(changeLog(recent, past, compactor));
+      const sweeper = new ExpirySweeper(env, this.#clock, this.#logger, (key, revision) =>
+        writer.write({ op: 'delete', key, expect: revision }),
+      );
+      return { lock, env, writer, past, recent, hub, compactor, sweeper };
+    } catch (error) {
+      lock?.release();
+      if (error instanceof StorageError) throw error;
+      const text = error instanceof Error ? error.message : String(error);
+      throw new StorageError(StorageErrorCode.Unavailable, `the store in ${path} cannot be opened: ${text}`, { cause: error });
+    }
+  }
+
+  /** Everything that follows from a commit, before its callers hear of it. */
+  #committed(writes: readonly PendingWrite[]): void {
+    if (this.#opened === undefined) return;
+    const { recent, compactor, hub } = this.#opened;
+    for (const { type, revision, key, before, after } of writes) recent.push(type, revision, key, after?.entry, before?.entry);
+    compactor.noteWrites();
+    hub.wake();
+  }
+
+  async #close(): Promise<void> {
+    const opened = this.#opened;
+    if (opened === undefined) return;
+    await opened.sweeper.stop();
+    await opened.writer.drained();
+    await opened.compactor.stop();
+    opened.hub.close();
+    this.#opened = undefined;
+    try {
+      await opened.env.close();
+    } finally {
+      opened.lock.release();
+    }
+  }
+
+  /** Non-empty pieces of the state at `revision`, in key order, with a turn for others between them. */
+  async *#scan(
+    range: KeyRange,
+    revision: Revision,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<readonly Entry[], void, undefined> {
+    const { start, end } = boundsOf(range);
+    let position: ScanPosition | undefined = start;
+    while (position !== undefined) {
+      const { past, writer } = this.#use();
+      this.#pin({ revision, signal });
+      const step = past.scan(position, end, revision, scanKeys, writer.lastDelete > revision);
+      position = step.next;
+      if (step.entries.length > 0) yield step.entries;
+      if (position !== undefined) await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  /** The revision that a read is about: the one asked for, which must be readable, or the newest. */
+  #pin(options: { readonly revision?: Revision | undefined; readonly signal?: AbortSignal | undefined }): Revision {
+    const { writer, compactor } = this.#use();
+    throwIfAborted(options.signal);
+    const { revision } = options;
+    if (revision === undefined) return writer.head;
+    assertReached(revision, writer.head);
+    checkNotCompacted(revision, compactor.bound);
+    return revision;
+  }
+
+  #use(): Opened {
+    if (this.#closing !== undefined) throw closed();
+    if (this.#opened === undefined) throw new StorageError(StorageErrorCode.Unavailable, 'the store is not open yet');
+    return this.#opened;
+  }
+}
+
+function changeLog(recent: RecentChanges, past: Past, compactor: Compactor): ChangeLog {
+  return {
+    get head() {
+      return recent.head;
+    },
+    read(after, range, prevValue) {
+      checkNotCompacted(after, compactor.bound);
+      if (after >= recent.after) return recent.read(after, range, prevValue);
+      return past.changes(Math.max(after, 1), recent.head, range, prevValue);
+    },
+  };
+}
+
+function boundsOf(range: KeyRange): { readonly start: ScanPosition; readonly end: Buffer } {
+  new OrderedRange(range);
+  return { start: { key: Buffer.from(range.start), exclusive: range.startExclusive === true }, end: Buffer.from(range.end) };
+}
+
+function assertReached(revision: Revision, current: Revision): void {
+  if (revision <= current) return;
+  throw new StorageError(StorageErrorCode.FutureRevision, `revision ${revision} is not reached, the store is at ${current}`, {
+    revision: current,
+  });
+}
+
+function closed(): StorageError {
+  return new StorageError(StorageErrorCode.Closed, 'the store is closed');
+}

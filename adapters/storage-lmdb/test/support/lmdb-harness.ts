@@ -1,0 +1,60 @@
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { OpenedStore, StoreHarness } from '@keelson/conformance';
+import { FakeClock, type Store } from '@keelson/core';
+import { LmdbStore } from '../../src/index.ts';
+
+export interface OpenedLmdb extends OpenedStore {
+  readonly lmdb: LmdbStore;
+  readonly clock: FakeClock;
+  readonly path: string;
+}
+
+type Wrap = (store: LmdbStore) => { readonly store: Store; readonly check?: () => void };
+
+/** A directory that `remove` takes away. */
+export function temporaryDirectory(): { readonly path: string; readonly remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), 'keelson-lmdb-'));
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** A harness over LMDB in directories of its own; `wrap` may put something around the store. */
+export function lmdbHarness(name: string, wrap: Wrap = (store) => ({ store })): StoreHarness<OpenedLmdb> {
+  const openAt = async (path: string, clock: FakeClock, remove: () => void): Promise<OpenedLmdb> => {
+    const lmdb = new LmdbStore({ path, clock });
+    await lmdb.ready();
+    const { store, check } = wrap(lmdb);
+    const dispose = async () => {
+      await lmdb.close();
+      remove();
+      check?.();
+    };
+    return { store, lmdb, clock, path, dispose };
+  };
+  return {
+    name,
+    capabilities: new LmdbStore({ path: '/nowhere' }).capabilities,
+    open() {
+      const { path, remove } = temporaryDirectory();
+      return openAt(join(path, 'data'), new FakeClock(), remove);
+    },
+    async advance({ clock, lmdb }, ms) {
+      clock.advance(ms);
+      await lmdb.settled();
+    },
+    async reopen({ lmdb, path, clock }) {
+      await lmdb.close();
+      return openAt(path, clock, () => rmSync(join(path, '..'), { recursive: true, force: true }));
+    },
+    async killAndReopen({ lmdb, path, clock }) {
+      // What is on disk right after the last acknowledgement, with nothing closed.
+      const left = join(path, '..', 'left');
+      mkdirSync(left);
+      copyFileSync(join(path, 'data.mdb'), join(left, 'data.mdb'));
+      const again = await openAt(left, clock, () => rmSync(join(path, '..'), { recursive: true, force: true }));
+      await lmdb.close();
+      return again;
+    },
+  };
+}
