@@ -9,6 +9,8 @@ export interface Offer {
   readonly targets?: readonly GroupVersionKind[];
   /** Value of `stream` that this form serves, `watch` for watches; absent: a clause that asks for a stream is not for it. */
   readonly stream?: string;
+  /** True when nothing but the targets can be had. */
+  readonly targetsOnly?: boolean;
 }
 
 /** What the client gets. */
@@ -55,7 +57,9 @@ export function negotiate<O extends Offer>(accept: string | undefined, offers: r
 
 /** Media types of offers, as 406 and 415 messages name them. */
 export function mediaTypesOf(offers: readonly Offer[]): string[] {
-  return offers.map((offer) => (offer.stream === undefined ? offer.mediaType : `${offer.mediaType};stream=${offer.stream}`));
+  return offers
+    .filter((offer) => !offer.targetsOnly)
+    .map((offer) => (offer.stream === undefined ? offer.mediaType : `${offer.mediaType};stream=${offer.stream}`));
 }
 
 /** Clauses of an Accept header in the order in which they count; what is no media range is left out. */
@@ -81,7 +85,7 @@ function matches(range: string, mediaType: string): boolean {
 
 function fit<O extends Offer>(clause: Clause, offer: O): Negotiated<O> | undefined {
   const { parameters } = clause;
-  if (parameters.size === 0) return { offer };
+  if (parameters.size === 0) return offer.targetsOnly ? undefined : { offer };
   const stream = parameters.get('stream');
   if (stream !== undefined && stream !== offer.stream) return undefined;
   let target: GroupVersionKind | undefined;
@@ -93,7 +97,7 @@ function fit<O extends Offer>(clause: Clause, offer: O): Negotiated<O> | undefin
         candidate.version === parameters.get('v'),
     );
     if (target === undefined) return undefined;
-  }
+  } else if (offer.targetsOnly) return undefined;
   const pretty = parameters.get('pretty');
   return {
     offer,

@@ -26,8 +26,10 @@ export interface FormOffer extends Offer {
 /** A medium other than JSON and YAML, which are always there. */
 export interface FormBuilder {
   readonly media: Media;
-  /** Whether it can write objects of this kind at all. */
+  /** Whether it can write whole objects of this kind. */
   serves(kind: KindDefinition): boolean;
+  /** Whether it can write the targets also for a kind that it does not serve; default no. */
+  servesTargets?(kind: KindDefinition): boolean;
   /** Targets it can write; whole objects are no target. */
   readonly targets: readonly FormTarget['as'][];
   /** True when it has watch frames. */
@@ -73,11 +75,12 @@ export class Representations {
       const offers = [offer('json', targets)];
       if (shape !== 'watch') offers.push(offer('yaml', targets));
       for (const builder of this.#builders) {
-        if (!builder.serves(kind) || (shape === 'watch' && !builder.streams)) continue;
+        const whole = builder.serves(kind);
+        if (!(whole || builder.servesTargets?.(kind)) || (shape === 'watch' && !builder.streams)) continue;
         const allowed = targets.filter((target) =>
           builder.targets.some((as) => target.kind === as || target.kind === `${as}List`),
         );
-        offers.push(offer(builder.media, allowed));
+        offers.push({ ...offer(builder.media, allowed), ...(whole ? {} : { targetsOnly: true }) });
       }
       return offers;
     });
@@ -104,7 +107,10 @@ export class Representations {
       const compact = this.form(kind, { media: 'json', pretty: false, target });
       return (media === 'json' ? prettyJsonForm : yamlForm)(this.#shape(kind, target), compact);
     }
-    const builder = this.#builders.find((candidate) => candidate.media === media && candidate.serves(kind));
+    const builder = this.#builders.find(
+      (candidate) =>
+        candidate.media === media && (candidate.serves(kind) || (target.as !== 'Object' && candidate.servesTargets?.(kind))),
+    );
     if (builder === undefined) throw new Error(`${kind.apiVersion} ${kind.kind} has no ${media} form`);
     return builder.form(kind, request);
   }

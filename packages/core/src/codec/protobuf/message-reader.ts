@@ -1,0 +1,203 @@
+import type { Reader } from 'protobufjs/minimal.js';
+import type { Field, SchemaNode } from '../../kind/schema.ts';
+import type { ListNode, MapNode, MessageNode } from '../../kind/schema-walk.ts';
+import { setOwn } from '../../kind/set-own.ts';
+import { zeroOfNode } from '../../kind/zero-value.ts';
+import { ProtobufSyntaxError } from './protobuf-syntax-error.ts';
+import { type ValueForm, valueForms } from './value-readers.ts';
+import { delimitedEnd, maxProtobufDepth, requireEnd, skipField, tagOf, WireType } from './wire.ts';
+
+type Plain = Record<string, unknown>;
+type AnyField = Field<unknown, boolean>;
+
+/** Reads the value of one field and puts it into the object. */
+type FieldReader = (reader: Reader, into: Plain, depth: number) => void;
+
+/** Readers of the fields of a message. */
+export interface MessageReader {
+  /** By tag. */
+  readonly fields: FieldReader[];
+  readonly numbers: Set<number>;
+}
+
+const compiled = new WeakMap<MessageNode, MessageReader>();
+
+/** Reads fields up to `end` into an object; a message that comes in parts is put together as protobuf has it. */
+export function readFields(message: MessageReader, reader: Reader, end: number, into: Plain, depth: number): void {
+  if (depth > maxProtobufDepth) {
+    throw new ProtobufSyntaxError(`the protobuf message is nested deeper than ${maxProtobufDepth} levels`);
+  }
+  const { fields } = message;
+  while (reader.pos < end) {
+    const tag = reader.tag();
+    const field = fields[tag];
+    if (field !== undefined) field(reader, into, depth);
+    else {
+      if (message.numbers.has(tag >>> 3)) {
+        throw new ProtobufSyntaxError(`protobuf field ${tag >>> 3} has the wrong wire type ${tag & 7}`);
+      }
+      skipField(reader, tag);
+    }
+  }
+  requireEnd(reader, end);
+}
+
+/** The readers of a message, made on first use. Recursive schemas are fine. */
+export function messageReader(node: MessageNode): MessageReader {
+  const known = compiled.get(node);
+  if (known !== undefined) return known;
+  const message: MessageReader = { fields: [], numbers: new Set() };
+  compiled.set(node, message);
+  try {
+    for (const [name, field] of Object.entries(node.fields)) {
+      if (field.number === undefined) continue;
+      message.numbers.add(field.number);
+      addField(message, name, field, field.number);
+    }
+  } catch (error) {
+    compiled.delete(node);
+    throw error;
+  }
+  return message;
+}
+
+function addField(message: MessageReader, name: string, field: AnyField, number: number): void {
+  const node = field.schema.node;
+  const delimited = tagOf(number, WireType.delimited);
+  if (node.type === 'message') message.fields[delimited] = field.inline ? inlineReader(node) : nestedReader(name, node);
+  else if (node.type === 'map') message.fields[delimited] = mapReader(name, node);
+  else if (node.type === 'list') {
+    const item = formOf(node.items.node);
+    message.fields[tagOf(number, item.wireType)] = listReader(name, item);
+    if (item.wireType !== WireType.delimited) message.fields[delimited] = packedReader(name, item);
+  } else {
+    const form = valueForms[node.type];
+    message.fields[tagOf(number, form.wireType)] = zeroIsAbsent(field)
+      ? nonZeroReader(name, form, node)
+      : valueReader(name, form);
+  }
+}
+
+/** Go writers spell out every field that is no pointer; a zero there is what JSON leaves out (api-conventions 3.2). */
+function zeroIsAbsent(field: AnyField): boolean {
+  return field.whenAbsent !== 'zero' && field.presence !== true;
+}
+
+function valueReader(name: string, { read }: ValueForm): FieldReader {
+  return (reader, into, depth) => {
+    const value = read(reader, depth);
+    if (value !== undefined) into[name] = value;
+  };
+}
+
+function nonZeroReader(name: string, { read }: ValueForm, node: SchemaNode): FieldReader {
+  const zero = node.type === 'quantity' || node.type === 'duration' ? undefined : zeroOfNode(node);
+  return (reader, into, depth) => {
+    const value = read(reader, depth);
+    if (value !== undefined && value !== zero) into[name] = value;
+    else if (into[name] !== undefined) delete into[name];
+  };
+}
+
+function nestedReader(name: string, node: MessageNode): FieldReader {
+  const message = messageReader(node);
+  return (reader, into, depth) => {
+    const end = delimitedEnd(reader);
+    const value = (into[name] ?? {}) as Plain;
+    readFields(message, reader, end, value, depth + 1);
+    into[name] = value;
+  };
+}
+
+/** The fields of an inlined message belong to its parent in JSON. */
+function inlineReader(node: MessageNode): FieldReader {
+  const message = messageReader(node);
+  return (reader, into, depth) => readFields(message, reader, delimitedEnd(reader), into, depth + 1);
+}
+
+function listOf(into: Plain, name: string): unknown[] {
+  const known = into[name] as unknown[] | undefined;
+  if (known !== undefined) return known;
+  const list: unknown[] = [];
+  into[name] = list;
+  return list;
+}
+
+function listReader(name: string, { read }: ValueForm): FieldReader {
+  return (reader, into, depth) => {
+    listOf(into, name).push(read(reader, depth) ?? null);
+  };
+}
+
+/** Numbers may also come in one piece without tags between them. */
+function packedReader(name: string, { read }: ValueForm): FieldReader {
+  return (reader, into, depth) => {
+    const end = delimitedEnd(reader);
+    const list = listOf(into, name);
+    while (reader.pos < end) list.push(read(reader, depth));
+    requireEnd(reader, end);
+  };
+}
+
+const keyTag = tagOf(1, WireType.delimited);
+
+function mapReader(name: string, node: MapNode): FieldReader {
+  const form = formOf(node.values.node);
+  const valueTag = tagOf(2, form.wireType);
+  return (reader, into, depth) => {
+    const end = delimitedEnd(reader);
+    let key = '';
+    let value: unknown;
+    while (reader.pos < end) {
+      const tag = reader.tag();
+      if (tag === keyTag) key = reader.string();
+      else if (tag === valueTag) value = form.read(reader, depth);
+      else skipField(reader, tag);
+    }
+    requireEnd(reader, end);
+    let map = into[name] as Plain | undefined;
+    if (map === undefined) {
+      map = {};
+      into[name] = map;
+    }
+    setOwn(map, key, value ?? zeroOfNode(node.values.node));
+  };
+}
+
+/** How a value is read that stands in a list or a map. */
+function formOf(node: SchemaNode): ValueForm {
+  if (node.type === 'message') {
+    const message = messageReader(node);
+    return {
+      wireType: WireType.delimited,
+      read: (reader, depth) => {
+        const value: Plain = {};
+        readFields(message, reader, delimitedEnd(reader), value, depth + 1);
+        return value;
+      },
+    };
+  }
+  if (node.type === 'list') return wrappedList(node);
+  if (node.type === 'map') throw new Error('a map inside a list or a map has no protobuf form');
+  return valueForms[node.type];
+}
+
+/** Lists inside maps are messages with the one repeated field 1, as protobuf has no lists of lists. */
+function wrappedList(node: ListNode): ValueForm {
+  const item = formOf(node.items.node);
+  const itemTag = tagOf(1, item.wireType);
+  return {
+    wireType: WireType.delimited,
+    read: (reader, depth) => {
+      const end = delimitedEnd(reader);
+      const list: unknown[] = [];
+      while (reader.pos < end) {
+        const tag = reader.tag();
+        if (tag === itemTag) list.push(item.read(reader, depth + 1) ?? null);
+        else skipField(reader, tag);
+      }
+      requireEnd(reader, end);
+      return list;
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import type { KindDefinition } from '../../kind/kind-definition.ts';
+import type { Status } from '../../meta/status.ts';
+import { apiVersionOf } from '../../meta/types.ts';
+import { type Brand, defaultBrand } from '../brand.ts';
+import { protobufMediaType } from '../media-type.ts';
+import { partialObjectMetadata } from '../partial-object-metadata.ts';
+import type { FormBuilder } from '../representations.ts';
+import { type DocumentForm, documentForms } from './document-schemas.ts';
+import { envelopeHead } from './envelope.ts';
+import { documentBytes, ProtobufForm } from './protobuf-form.ts';
+import { hasProtobufForm, metadataProtobuf, protobufField, statusDocument, wholeProtobuf } from './protobuf-shape.ts';
+
+/**
+ * The protobuf forms of all kinds, for `Representations`. Kinds without field numbers are sent in protobuf only as metadata; tables
+ * have no protobuf form at all (api-conventions 3.1, 3.2).
+ */
+export function protobufForms(brand: Brand = defaultBrand): FormBuilder {
+  const served = new WeakMap<KindDefinition, boolean>();
+  return {
+    media: 'protobuf',
+    targets: [partialObjectMetadata],
+    serves: (kind) => {
+      let known = served.get(kind);
+      if (known === undefined) {
+        known = hasProtobufForm(kind);
+        served.set(kind, known);
+      }
+      return known;
+    },
+    servesTargets: () => true,
+    streams: true,
+    form: (kind, { target }) => {
+      if (target.as === 'Table') throw new Error('tables have no protobuf form');
+      const shape =
+        target.as === 'Object'
+          ? wholeProtobuf(kind)
+          : metadataProtobuf(kind, apiVersionOf({ group: brand.metaGroup, version: target.version }));
+      return new ProtobufForm(shape, protobufMediaType(brand));
+    },
+  };
+}
+
+/** The body of a Status. */
+export function encodeProtobufStatus(status: Status): Buffer {
+  return documentBytes(statusDocument(status));
+}
+
+/**
+ * The body of a document that belongs to no kind: a Status or a plain discovery document. `undefined` for those without a protobuf
+ * form.
+ */
+export function encodeProtobufDocument(document: Readonly<Record<string, unknown>>): Buffer | undefined {
+  const { kind } = document;
+  const form: DocumentForm | undefined =
+    typeof kind === 'string' && Object.hasOwn(documentForms, kind) ? documentForms[kind] : undefined;
+  if (form === undefined) return undefined;
+  const field = protobufField(form.schema, form.shape?.(document) ?? document);
+  return documentBytes({ head: envelopeHead('v1', String(kind)), field });
+}

@@ -1,0 +1,42 @@
+import type { WatchEventType } from '../../storage/resource-storage.ts';
+import type { Framing } from '../watch-frame.ts';
+import { envelopeTail } from './envelope.ts';
+import type { ProtobufDocument } from './protobuf-shape.ts';
+import { putVarint, tagOf, varintLength, WireType } from './wire.ts';
+
+const field1 = tagOf(1, WireType.delimited);
+const field2 = tagOf(2, WireType.delimited);
+const lengthBytes = 4;
+const carriageReturn = 0x0d;
+const newline = 0x0a;
+
+/**
+ * The frame of one event: four bytes of length, big end first, then the bare message WatchEvent {1 type, 2 object {1 raw}}, whose raw
+ * is the whole envelope of the object (api-conventions 7.4). With `chunked`, chunk header and trailer of HTTP/1.1 are part of it.
+ */
+export function protobufFrame(type: WatchEventType | 'ERROR', object: ProtobufDocument, framing: Framing): Buffer {
+  const { head, field } = object;
+  const envelope = head.length + field.length + envelopeTail.length;
+  const raw = 1 + varintLength(envelope) + envelope;
+  const event = 1 + 1 + type.length + 1 + varintLength(raw) + raw;
+  const payload = lengthBytes + event;
+  const header = framing === 'chunked' ? `${payload.toString(16)}\r\n` : '';
+  const frame = Buffer.allocUnsafe(framing === 'chunked' ? header.length + payload + 2 : payload);
+  let at = header === '' ? 0 : frame.write(header, 0, 'latin1');
+  at = frame.writeUInt32BE(event, at);
+  frame[at++] = field1;
+  frame[at++] = type.length;
+  at += frame.write(type, at, 'latin1');
+  frame[at++] = field2;
+  at = putVarint(frame, at, raw);
+  frame[at++] = field1;
+  at = putVarint(frame, at, envelope);
+  at += head.copy(frame, at);
+  at += field.copy(frame, at);
+  at += envelopeTail.copy(frame, at);
+  if (framing === 'chunked') {
+    frame[at++] = carriageReturn;
+    frame[at] = newline;
+  }
+  return frame;
+}

@@ -1,0 +1,106 @@
+import type { Reader } from 'protobufjs/minimal.js';
+import { ProtobufSyntaxError } from './protobuf-syntax-error.ts';
+
+/** How the bytes of a field are laid out; the low three bits of its tag. Groups (3 and 4) are not supported. */
+export const WireType = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
+export type WireType = (typeof WireType)[keyof typeof WireType];
+
+/** Greatest nesting of messages, as protobuf libraries have it. */
+export const maxProtobufDepth = 100;
+
+/** What stands before the value of a field. */
+export function tagOf(number: number, wireType: WireType): number {
+  return ((number << 3) | wireType) >>> 0;
+}
+
+/** Reads a length and gives the place where the delimited value ends. */
+export function delimitedEnd(reader: Reader): number {
+  const end = reader.size() + reader.pos;
+  if (end > reader.len) throw new ProtobufSyntaxError('the protobuf message is truncated');
+  return end;
+}
+
+/** A value must end exactly where its length says. */
+export function requireEnd(reader: Reader, end: number): void {
+  if (reader.pos !== end) throw new ProtobufSyntaxError('a protobuf field reaches beyond the message that it is in');
+}
+
+/** Skips the value of an unknown field. */
+export function skipField(reader: Reader, tag: number): void {
+  if (tag >>> 3 === 0) throw new ProtobufSyntaxError('a protobuf field has the number 0');
+  switch (tag & 7) {
+    case WireType.varint:
+      reader.skip();
+      return;
+    case WireType.fixed64:
+      reader.skip(8);
+      return;
+    case WireType.delimited:
+      reader.pos = delimitedEnd(reader);
+      return;
+    case WireType.fixed32:
+      reader.skip(4);
+      return;
+    default:
+      throw new ProtobufSyntaxError(`protobuf wire type ${tag & 7} is not supported`);
+  }
+}
+
+const two32 = 2 ** 32;
+
+/** The two halves of a 64-bit varint: low word unsigned, high word signed. */
+function readHalves(reader: Reader): { readonly low: number; readonly high: number } {
+  const { buf, len } = reader;
+  let low = 0;
+  let high = 0;
+  for (let shift = 0; shift < 70; shift += 7) {
+    if (reader.pos >= len) throw new ProtobufSyntaxError('the protobuf message is truncated');
+    const byte = buf[reader.pos++] as number;
+    const bits = byte & 127;
+    if (shift < 28) low |= bits << shift;
+    else if (shift === 28) {
+      low |= bits << 28;
+      high = bits >>> 4;
+    } else high |= bits << (shift - 32);
+    if (byte < 128) return { low: low >>> 0, high };
+  }
+  throw new ProtobufSyntaxError('a protobuf integer has more than ten bytes');
+}
+
+/** A signed 64-bit varint as a number. @throws ProtobufSyntaxError beyond ±(2^53 - 1), where numbers lose digits. */
+export function readInt64(reader: Reader): number {
+  const first = reader.pos < reader.len ? (reader.buf[reader.pos] as number) : 128;
+  if (first < 128) {
+    reader.pos += 1;
+    return first;
+  }
+  const { low, high } = readHalves(reader);
+  const value = high * two32 + low;
+  if (!Number.isSafeInteger(value)) throw new ProtobufSyntaxError('a protobuf integer does not fit into ±(2^53 - 1)');
+  return value;
+}
+
+/** A signed 64-bit varint in full. */
+export function readBigInt64(reader: Reader): bigint {
+  const { low, high } = readHalves(reader);
+  return BigInt(high) * BigInt(two32) + BigInt(low);
+}
+
+/** Number of bytes of a varint below 2^32. */
+export function varintLength(value: number): number {
+  if (value < 0x80) return 1;
+  if (value < 0x4000) return 2;
+  if (value < 0x20_0000) return 3;
+  return value < 0x1000_0000 ? 4 : 5;
+}
+
+/** Writes a varint below 2^32 and answers where it ends. */
+export function putVarint(target: Buffer, at: number, value: number): number {
+  let rest = value;
+  while (rest >= 0x80) {
+    target[at++] = (rest & 0x7f) | 0x80;
+    rest >>>= 7;
+  }
+  target[at++] = rest;
+  return at;
+}
