@@ -4,7 +4,6 @@ import type {
   RequestAttributes,
   ResourceRegistry,
   ResourceService,
-  SubresourceDefinition,
   Target,
 } from '@keelson/core';
 import { ResourceForms } from '../answer/resource-forms.ts';
@@ -58,17 +57,4 @@ export function targetOf(kind: KindDefinition, attributes: RequestAttributes): T
   // The parser reads `/namespaces/{n}` as an object that lies in itself.
   if (namespace !== '' && !(kind.names.plural === 'namespaces' && named && namespace === name)) return undefined;
   return named ? { name } : wholeCluster;
-}
-
-/** Verbs that a subresource knows; api-conventions 10. */
-export function subresourceVerbs(subresource: SubresourceDefinition): readonly string[] {
-  switch (subresource.type) {
-    case 'status':
-    case 'projection':
-      return ['get', 'update', 'patch'];
-    case 'replace':
-      return ['update'];
-    case 'action':
-      return ['create'];
-  }
 }

@@ -1,0 +1,59 @@
+import type { Answer, KindDefinition, SubresourceDefinition, Target, WireForm } from '@keelson/core';
+import { patchType } from '../body/content-type.ts';
+import type { Exchange } from '../exchange.ts';
+import { writeParameters } from '../parameters/write-parameters.ts';
+import type { RequestInput } from './request-input.ts';
+import type { Route } from './route.ts';
+import { subresourceVerbs, verbNotAllowed } from './verbs.ts';
+
+/** The subresource that a request names; undefined when the kind has none of that name. @throws StatusError 405 */
+export function findSubresource(exchange: Exchange, kind: KindDefinition): SubresourceDefinition | undefined {
+  const { subresource, verb, watchPath } = exchange.attributes;
+  const definition = kind.subresources.find((candidate) => candidate.name === subresource);
+  if (definition === undefined || watchPath) return undefined;
+  const offered = subresourceVerbs(definition);
+  if (!offered.includes(verb)) throw verbNotAllowed(exchange, kind, offered);
+  return definition;
+}
+
+/** An answer and the form it is to be written in. */
+export interface FormedAnswer {
+  readonly form: WireForm;
+  readonly answer: Answer;
+}
+
+/** Calls the operation of the service that a request on a subresource means. */
+export async function callSubresource(
+  exchange: Exchange,
+  { service, kind, forms }: Route,
+  target: Target,
+  definition: SubresourceDefinition,
+  input: RequestInput,
+): Promise<FormedAnswer> {
+  const { query, verb } = exchange.attributes;
+  switch (verb) {
+    case 'patch': {
+      const type = patchType(exchange.request.headers['content-type'], kind);
+      const form = forms.of(exchange, 'object');
+      const parameters = writeParameters(query, 'PatchOptions');
+      const patch = await input.patch(exchange, type);
+      return { form, answer: await service.patchSubresource(exchange, target, definition, patch, parameters) };
+    }
+    case 'create': {
+      const form = forms.of(exchange, 'object');
+      const parameters = writeParameters(query, 'CreateOptions');
+      const body = await input.body(exchange);
+      return { form, answer: await service.createSubresource(exchange, target, definition, body, parameters) };
+    }
+    case 'update': {
+      const form = forms.of(exchange, 'object');
+      const parameters = writeParameters(query, 'UpdateOptions');
+      const body = await input.body(exchange);
+      return { form, answer: await service.updateSubresource(exchange, target, definition, body, parameters) };
+    }
+    default: {
+      const form = forms.of(exchange, 'object');
+      return { form, answer: await service.getSubresource(exchange, target, definition) };
+    }
+  }
+}
