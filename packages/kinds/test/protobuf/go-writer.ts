@@ -56,10 +56,17 @@ function member(name: string, field: AnyField, value: unknown): Buffer {
   return value === undefined && isPointer(name, field) ? Buffer.alloc(0) : single(number, node, value);
 }
 
-/** Of the types that are no pointers a zero value is written. Optional messages are pointers, but for metadata. */
+/** Times that are pointers in Go; the schema does not say so, because JSON shows no difference. */
+const pointerTimes = ['acquireTime', 'deletionTimestamp', 'renewTime', 'startTime', 'time', 'timeAdded'];
+
+/**
+ * Of the types that are no pointers a zero value is written. Optional messages are pointers, but for metadata; and a security context is
+ * one although servers fill it in.
+ */
 function isPointer(name: string, field: AnyField): boolean {
   const { type } = field.schema.node;
-  if (type === 'message') return field.whenAbsent !== 'zero' && name !== 'metadata';
+  if (type === 'time' || type === 'microTime') return pointerTimes.includes(name);
+  if (type === 'message') return (field.whenAbsent !== 'zero' && name !== 'metadata') || name === 'securityContext';
   if (type === 'quantity' || type === 'duration' || type === 'raw') return field.whenAbsent !== 'zero';
   return field.presence === true;
 }
