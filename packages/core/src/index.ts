@@ -30,12 +30,19 @@ export {
 export { mediaTypesOf, type Negotiated, negotiate, type Offer } from './codec/negotiation.ts';
 export { objectCodecOf } from './codec/object-codec.ts';
 export { encodeDocument } from './codec/printed-form.ts';
+export { decodeEnvelope, type Envelope, encodeEnvelope, isEnvelope } from './codec/protobuf/envelope.ts';
 export {
   type ProtobufDecoder,
   type ProtobufEncoder,
   protobufDecoderOf,
   protobufEncoderOf,
 } from './codec/protobuf/protobuf-codec.ts';
+export {
+  encodeProtobufObject,
+  type ProtobufBodyType,
+  parseProtobufBody,
+} from './codec/protobuf/protobuf-document.ts';
+export { encodeProtobufDocument, encodeProtobufStatus, protobufForms } from './codec/protobuf/protobuf-forms.ts';
 export { isProtobufSyntaxError, ProtobufSyntaxError } from './codec/protobuf/protobuf-syntax-error.ts';
 export { representationId } from './codec/representation-id.ts';
 export {
@@ -137,7 +144,19 @@ export { type StatusObject, statusSchema } from './kind/status-schema.ts';
 export type { PropagationPolicy, Strategy, StrategyContext } from './kind/strategy.ts';
 export type { ParentAccess, SubresourceAnswer, SubresourceCall, SubresourceDefinition } from './kind/subresource.ts';
 export { typeMetaFields } from './kind/type-meta-fields.ts';
+export type { VirtualCall, VirtualKind } from './kind/virtual-kind.ts';
 export { zeroValue } from './kind/zero-value.ts';
+export {
+  type AccessAttributes,
+  type AccessDecision,
+  type AccessRules,
+  type AuthenticateToken,
+  type Authorizer,
+  mastersAuthorizer,
+  mastersGroup,
+  type PathAccessRule,
+  type ResourceAccessRule,
+} from './meta/authorizer.ts';
 export { canonicalBase64 } from './meta/base64.ts';
 export { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors } from './meta/dns-names.ts';
 export { DurationError, durationMs, durationOfMs, formatDuration, parseDuration } from './meta/duration.ts';

@@ -27,7 +27,7 @@ function resourcesOf(kind: KindDefinition): APIResource[] {
     kind: kind.kind,
     verbs: kind.verbs,
     ...words(kind),
-    storageVersionHash: storageVersionHash(kind),
+    ...(kind.virtual ? {} : { storageVersionHash: storageVersionHash(kind) }),
   };
   const subresources = subresourceEntries(kind).map(({ name, kind: body, verbs }): APIResource => {
     // `kubectl scale` chooses the form of the Scale by these two, so scale has them even where they say nothing new.

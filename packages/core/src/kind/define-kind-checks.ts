@@ -50,9 +50,18 @@ function storageProblems(kind: KindDefinition): string[] {
   return problems;
 }
 
+function virtualProblems(kind: KindDefinition): string[] {
+  if (!kind.virtual) return [];
+  const problems: string[] = [];
+  if (kind.storage) problems.push('a virtual kind has no storage');
+  if (kind.subresources.length > 0) problems.push('a virtual kind has no subresources');
+  if (kind.verbs.some((verb) => verb !== 'create')) problems.push('the only verb of a virtual kind is create');
+  return problems;
+}
+
 /** Texts of all contradictions in a finished definition; empty when there are none. */
 export function definitionProblems(kind: KindDefinition): string[] {
   const message = messageNode(kind.schema);
   if (!message) return ['the schema must be a message'];
-  return [...nameProblems(kind), ...subresourceProblems(kind, message), ...storageProblems(kind)];
+  return [...nameProblems(kind), ...subresourceProblems(kind, message), ...storageProblems(kind), ...virtualProblems(kind)];
 }

@@ -18,6 +18,7 @@ import { messageNode } from './schema-walk.ts';
 import type { Strategy } from './strategy.ts';
 import type { SubresourceDefinition } from './subresource.ts';
 import { typeMetaFields } from './type-meta-fields.ts';
+import type { VirtualKind } from './virtual-kind.ts';
 
 /** What `defineKind` takes; everything but group, version, kind and schema has a default. */
 export interface KindOptions<S extends Schema<unknown>> {
@@ -37,7 +38,9 @@ export interface KindOptions<S extends Schema<unknown>> {
   readonly rowConditions?: (object: ObjectOf<S>) => RowCondition[];
   readonly selectableFields?: readonly SelectableField<ObjectOf<S>>[];
   readonly storage?: StorageConversion<ObjectOf<S>>;
-  /** Default: all eight. */
+  /** Objects are questions that are answered and forgotten. */
+  readonly virtual?: VirtualKind<ObjectOf<S>>;
+  /** Default: all eight; of virtual kinds `create`. */
   readonly verbs?: readonly Verb[];
   /** False for kinds that teams declare with open schemas: no strategic merge patch. Default true. */
   readonly structural?: boolean;
@@ -47,6 +50,8 @@ export interface KindOptions<S extends Schema<unknown>> {
 export type ObjectOf<S extends Schema<unknown>> = KubeObject & Infer<S>;
 
 const allVerbs: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+
+const virtualVerbs: readonly Verb[] = ['create'];
 
 const metadataField = optional(1, objectMetaSchema, 'What names the object and what is attached to it.');
 
@@ -110,13 +115,14 @@ export function defineKind<const S extends Schema<unknown>>(options: KindOptions
     scope,
     names: namesOf(kind, options.names),
     schema,
-    verbs: Object.freeze([...(options.verbs ?? allVerbs)].sort()),
+    verbs: Object.freeze([...(options.verbs ?? (options.virtual ? virtualVerbs : allVerbs))].sort()),
     strategy: Object.freeze({ ...(isolated ? { statusSubresource: true } : {}), ...options.strategy }),
     subresources: Object.freeze([...subresources]),
     columns: Object.freeze([...(options.columns ?? [])]),
     ...(options.rowConditions ? { rowConditions: options.rowConditions } : {}),
     selectableFields: selectableFieldsOf(scope, options.selectableFields ?? [], where),
     ...(options.storage ? { storage: options.storage } : {}),
+    ...(options.virtual ? { virtual: options.virtual } : {}),
     protobuf: checkMessages(schema).protobuf,
     structural: options.structural ?? true,
   };

@@ -3,6 +3,7 @@ import type { GroupVersionKind, KubeObject, Scope } from '../meta/types.ts';
 import type { Schema } from './schema.ts';
 import type { Strategy } from './strategy.ts';
 import type { SubresourceDefinition } from './subresource.ts';
+import type { VirtualKind } from './virtual-kind.ts';
 
 /** The words by which clients name a kind. */
 export interface KindNames {
@@ -84,6 +85,8 @@ export interface KindDefinition<T extends KubeObject = any> extends GroupVersion
   readonly selectableFields: ReadonlyMap<string, (object: T) => string>;
   /** Absent: the kind is stored as itself. */
   readonly storage?: StorageConversion<T>;
+  /** Present: the kind has no storage at all; `create` is its only verb. */
+  readonly virtual?: VirtualKind<T>;
   /** True when every message of the schema has field numbers. */
   readonly protobuf: boolean;
   /** True for kinds with a struct schema (built in): strategic merge patch is offered and unknown fields are dropped. */

@@ -24,7 +24,7 @@ export class CreateOperation {
     const binding = this.#binding;
     const context = warningOnce(caller);
     binding.requireVerb('create');
-    const namespace = requiredNamespace(binding, target);
+    const namespace = requiredNamespace(binding.kind, target);
     const parsed = parseBody(binding.bodyType, body, parameters.fieldValidation !== 'Ignore');
     settleType(binding.bodyType, parsed.value);
     for (let attempt = 1; ; attempt++) {

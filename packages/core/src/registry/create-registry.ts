@@ -1,4 +1,5 @@
 import type { KindDefinition } from '../kind/kind-definition.ts';
+import { type AuthenticateToken, type Authorizer, mastersAuthorizer } from '../meta/authorizer.ts';
 import { apiVersionOf, type GroupVersionResource } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -11,6 +12,7 @@ import { KindResourceService } from './kind-resource-service.ts';
 import { type NameGenerator, randomName } from './name-generator.ts';
 import { type RegistryServices, ResourceBinding } from './resource-binding.ts';
 import type { ResourceRegistry, ResourceService } from './resource-service.ts';
+import { VirtualResourceService } from './virtual-resource-service.ts';
 
 /** What a registry is made of. */
 export interface RegistryOptions {
@@ -27,6 +29,13 @@ export interface RegistryOptions {
    * the path in the storage version. Objects written before the option was changed keep what they have until their next write.
    */
   readonly selfLinks?: boolean;
+  /**
+   * What access reviews ask; the transport in front of the registry should ask the same one. Default: only members of
+   * `system:masters` may do anything.
+   */
+  readonly authorizer?: Authorizer;
+  /** What token reviews ask. Default: no token is known. */
+  readonly authenticateToken?: AuthenticateToken;
   /** Completes generateName; default: five random characters. */
   readonly generateName?: NameGenerator;
 }
@@ -73,6 +82,8 @@ class KindRegistry implements ResourceRegistry {
       admission: new AdmissionChain(options.admission),
       generateName: options.generateName ?? randomName,
       selfLinks: options.selfLinks ?? false,
+      authorizer: options.authorizer ?? mastersAuthorizer,
+      authenticateToken: options.authenticateToken,
       isRegistered: (apiVersion, kind) => this.#byKind.has(`${apiVersion}/${kind}`),
     };
     for (const kind of options.kinds) this.add(kind);
@@ -89,10 +100,13 @@ class KindRegistry implements ResourceRegistry {
   find(resource: GroupVersionResource): ResourceService | undefined {
     const registered = this.#byResource.get(resourceId(resource.group, resource.version, resource.resource));
     if (registered === undefined) return undefined;
-    registered.service ??= new KindResourceService(
-      new ResourceBinding(registered.kind, this.#storages.forKind(registered.kind), this.#services),
-    );
+    registered.service ??= this.#serviceOf(registered.kind);
     return registered.service;
+  }
+
+  #serviceOf(kind: KindDefinition): ResourceService {
+    if (kind.virtual) return new VirtualResourceService(kind, kind.virtual, this.#services);
+    return new KindResourceService(new ResourceBinding(kind, this.#storages.forKind(kind), this.#services));
   }
 
   add(kind: KindDefinition): void {

@@ -1,4 +1,5 @@
 import { statusErrors } from '../errors/status-error.ts';
+import type { KindDefinition } from '../kind/kind-definition.ts';
 import { collectionPrefix, objectKey } from '../scope/storage-key.ts';
 import { maxKeyBytes } from '../storage/key-order.ts';
 import type { Key } from '../storage/store.ts';
@@ -19,15 +20,15 @@ export interface ObjectTarget {
  *
  * @throws StatusError 400 when a namespaced kind is asked for without one.
  */
-export function requiredNamespace(binding: ResourceBinding, target: Target): string | undefined {
-  if (binding.kind.scope === 'Cluster') return undefined;
+export function requiredNamespace(kind: KindDefinition, target: Target): string | undefined {
+  if (kind.scope === 'Cluster') return undefined;
   if (!target.namespace) throw statusErrors.badRequest('an object of this kind is named by its namespace and its name');
   return target.namespace;
 }
 
 /** The object that a request names. @throws StatusError 400 when the name or the namespace is missing. */
 export function objectTarget(binding: ResourceBinding, target: Target): ObjectTarget {
-  const namespace = requiredNamespace(binding, target);
+  const namespace = requiredNamespace(binding.kind, target);
   const name = target.name ?? '';
   if (name === '') throw statusErrors.badRequest('name must be provided');
   return { namespace, name, key: objectKey(binding.kind, namespace, name) };

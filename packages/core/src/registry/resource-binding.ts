@@ -4,6 +4,7 @@ import { statusErrors } from '../errors/status-error.ts';
 import { decoderOf } from '../kind/decoder.ts';
 import type { KindDefinition, Verb } from '../kind/kind-definition.ts';
 import type { StrategyContext } from '../kind/strategy.ts';
+import type { AuthenticateToken, Authorizer } from '../meta/authorizer.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { storageKindOf } from '../scope/storage-key.ts';
@@ -26,6 +27,21 @@ export interface RegistryServices {
   readonly selfLinks: boolean;
   /** Whether any registered kind has this name, for the words of a refusal. */
   readonly isRegistered: (apiVersion: string, kind: string) => boolean;
+  /** Asked by kinds that tell about permissions; the operations themselves trust their caller. */
+  readonly authorizer: Authorizer;
+  readonly authenticateToken: AuthenticateToken | undefined;
+}
+
+/** What the bodies of requests about a kind are. */
+export function kindBodyType(kind: KindDefinition, isRegistered: BodyType['isRegistered']): BodyType {
+  return {
+    group: kind.group,
+    kind: kind.kind,
+    version: kind.version,
+    apiVersion: kind.apiVersion,
+    decode: decoderOf(kind.schema),
+    isRegistered,
+  };
 }
 
 /** One kind in one version, bound to its storage: what every operation on it needs. Crosses between served and stored form. */
@@ -45,14 +61,7 @@ export class ResourceBinding {
     this.storage = storage;
     this.services = services;
     this.resource = { group: kind.group, resource: kind.names.plural };
-    this.bodyType = {
-      group: kind.group,
-      kind: kind.kind,
-      version: kind.version,
-      apiVersion: kind.apiVersion,
-      decode: decoderOf(kind.schema),
-      isRegistered: services.isRegistered,
-    };
+    this.bodyType = kindBodyType(kind, services.isRegistered);
     this.#codec = objectCodecOf(this.storedKind);
   }
 
