@@ -1,4 +1,30 @@
 export { Backoff, pause } from './backoff.ts';
+export { isTooLargeResourceVersion } from './http/answer-error.ts';
+export { ConnectionError, ConnectionErrorCode, isConnectionError } from './http/connection-error.ts';
+export { createHttpClient, type HttpApiClient } from './http/create-http-client.ts';
+export type { HttpClientOptions, Impersonation } from './http/http-client-options.ts';
 export { createInProcessClient, type InProcessClientOptions } from './in-process-client.ts';
 export { Informer, type InformerHandlers, type InformerOptions, keyOf } from './informer.ts';
+export { type KubeconfigAccess, kubeconfigAccess } from './kubeconfig/client-options.ts';
+export { type InClusterOptions, inClusterAccess, serviceAccountDirectory } from './kubeconfig/in-cluster.ts';
+export {
+  type Kubeconfig,
+  type KubeconfigCluster,
+  type KubeconfigContext,
+  KubeconfigError,
+  type KubeconfigUser,
+  mergeKubeconfigs,
+  parseKubeconfig,
+} from './kubeconfig/kubeconfig.ts';
+export { type KubeconfigPlaces, loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
+export { LeaderElector, type LeaderElectorOptions } from './leader-election/leader-elector.ts';
+export {
+  byControllerUid,
+  byLabel,
+  byNamespace,
+  byOwnerUid,
+  createLister,
+  type IndexFunction,
+  type Lister,
+} from './lister.ts';
 export { WorkQueue, type WorkQueueOptions, type WorkResult } from './work-queue.ts';

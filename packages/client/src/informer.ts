@@ -1,12 +1,10 @@
-import { type Clock, isStatusError, type KubeObject, type Logger, type ResourceClient, StatusReason } from '@keelson/core';
+import type { Clock, KubeObject, Logger, ResourceClient } from '@keelson/core';
 import { Backoff } from './backoff.ts';
+import { isGone, isTooLargeResourceVersion, needsNewList } from './informer-errors.ts';
+import type { InformerHandlers } from './informer-handlers.ts';
+import { ObjectMirror } from './object-mirror.ts';
 
-/** Called in the order of changes. `kept` is what `keep` made of an object. */
-export interface InformerHandlers<K> {
-  readonly added?: (kept: K) => void;
-  readonly updated?: (kept: K, before: K) => void;
-  readonly deleted?: (kept: K) => void;
-}
+export type { InformerHandlers };
 
 export interface InformerOptions<T extends KubeObject, K> {
   readonly client: ResourceClient<T>;
@@ -15,7 +13,10 @@ export interface InformerOptions<T extends KubeObject, K> {
   readonly handlers?: InformerHandlers<K>;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+  /** Objects per page of a list. Default 500. */
   readonly pageSize?: number;
+  /** The first list may come from a cache that lags behind, which spares the store. Default false. */
+  readonly firstListFromCache?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -26,37 +27,81 @@ export function keyOf(object: KubeObject): string {
   return namespace === undefined || namespace === '' ? name : `${namespace}/${name}`;
 }
 
+/** How the next list is asked for. */
+type NextList = 'first' | 'notOlder' | 'latest' | 'none';
+
+/** A watch that ends sooner than this without an event is a failure, not an answer. */
+const shortWatchMs = 1_000;
+/** After a watch that lasted this long, failures are counted anew. */
+const healthyWatchMs = 10_000;
+const leastWatchSeconds = 300;
+
 /**
  * A copy of a collection that follows the server: lists once, then watches from the list's resourceVersion, resumes after an end of
- * the stream without missing or repeating a change, and lists anew only when the server's history is gone (410). After a new list
- * the handlers see the difference to what was known before, so they never need to know that it happened.
+ * the stream without missing or repeating a change, and lists anew only when the server's history is gone (410), or when the server
+ * has gone back behind what was seen (it was restored). After a new list the handlers see the difference to what was known
+ * before, so they never need to know that it happened. Rules: clients.md 3.2.
  */
 export class Informer<T extends KubeObject, K = T> {
   readonly #options: InformerOptions<T, K>;
-  readonly #kept = new Map<string, K>();
+  readonly #mirror: ObjectMirror<T, K>;
   readonly #stop = new AbortController();
-  readonly #synced: Promise<void>;
-  #markSynced: () => void = () => {};
+  readonly #settled: Promise<void>;
+  #settle: () => void = () => {};
+  #synced = false;
   #running: Promise<void> | undefined;
   #resourceVersion = '';
+  #next: NextList = 'first';
 
   constructor(options: InformerOptions<T, K>) {
     this.#options = options;
-    this.#synced = new Promise((resolve) => {
-      this.#markSynced = resolve;
+    const { keep, logger, handlers, client } = options;
+    this.#mirror = new ObjectMirror({ keep, logger, resource: client.resourceName.resource });
+    if (handlers !== undefined) this.#mirror.addHandlers(handlers);
+    this.#settled = new Promise((resolve) => {
+      this.#settle = resolve;
     });
   }
 
-  /** Begins to follow; resolves when the first list is complete. */
+  /** Begins to follow; resolves when the first list is complete, or the informer was stopped before. */
   start(): Promise<void> {
     this.#running ??= this.#run();
+    return this.#settled;
+  }
+
+  /** Ends following; no handler is called afterwards. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#settle();
+    await this.#running;
+  }
+
+  /** True once the first list is complete. */
+  get synced(): boolean {
     return this.#synced;
   }
 
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    this.#markSynced();
-    await this.#running;
+  /** Waits for the first list: true when it is complete, false when the informer was stopped or the signal aborted before. */
+  async waitForSync(signal?: AbortSignal): Promise<boolean> {
+    if (signal === undefined) await this.#settled;
+    else if (!signal.aborted) {
+      let abort = () => {};
+      const aborted = new Promise<void>((resolve) => {
+        abort = resolve;
+        signal.addEventListener('abort', abort, { once: true });
+      });
+      await Promise.race([this.#settled, aborted]);
+      signal.removeEventListener('abort', abort);
+    }
+    return this.#synced;
+  }
+
+  /**
+   * Adds handlers, also while running: they are told at once of every object that is known. The returned function takes them away.
+   * With `first` they are called before all others, so that what they maintain is up to date for those.
+   */
+  addHandlers(handlers: InformerHandlers<K>, options: { readonly first?: boolean } = {}): () => void {
+    return this.#mirror.addHandlers(handlers, options);
   }
 
   /** The resourceVersion up to which this copy is complete. */
@@ -65,86 +110,115 @@ export class Informer<T extends KubeObject, K = T> {
   }
 
   get(key: string): K | undefined {
-    return this.#kept.get(key);
+    return this.#mirror.get(key);
   }
 
   values(): IterableIterator<K> {
-    return this.#kept.values();
+    return this.#mirror.values();
   }
 
   get size(): number {
-    return this.#kept.size;
+    return this.#mirror.size;
   }
 
   async #run(): Promise<void> {
     const { clock, logger, client } = this.#options;
     const backoff = new Backoff(clock);
     const { signal } = this.#stop;
-    let listed = false;
     while (!signal.aborted) {
       try {
-        if (!listed) await this.#list();
-        listed = true;
-        this.#markSynced();
-        await this.#watch(() => backoff.reset());
+        if (this.#next !== 'none') await this.#list();
+        if (signal.aborted) return;
+        if (await this.#watch(() => backoff.reset())) continue;
+        logger.debug('watch ended at once', { component: 'informer', resource: client.resourceName.resource });
       } catch (err) {
         if (signal.aborted) return;
-        const gone = isStatusError(err, StatusReason.Expired) || isStatusError(err, StatusReason.Gone);
-        if (gone) listed = false;
+        if (this.#plan(err)) continue;
         logger.debug('informer interrupted', { component: 'informer', resource: client.resourceName.resource, err });
-        await backoff.wait(signal);
       }
+      await backoff.wait(signal);
     }
+  }
+
+  /** Decides from a failure how to go on; true when it can be tried at once. */
+  #plan(error: unknown): boolean {
+    const relisting = this.#next === 'notOlder';
+    if (isTooLargeResourceVersion(error)) {
+      this.#next = 'latest';
+      return relisting;
+    }
+    if (isGone(error)) {
+      this.#next = this.#next === 'none' ? 'notOlder' : 'latest';
+      return relisting;
+    }
+    if (this.#next === 'none' && needsNewList(error)) this.#next = 'notOlder';
+    return false;
   }
 
   async #list(): Promise<void> {
-    const { client, keep, handlers, pageSize = 500 } = this.#options;
-    const seen = new Set<string>();
-    let page = await client.list({ ...this.#selection(), limit: pageSize, signal: this.#stop.signal });
+    const { client, pageSize = 500, firstListFromCache = false } = this.#options;
+    const { signal } = this.#stop;
+    const selection = { ...this.#selection(), signal };
+    // A limit beside a resourceVersion would ask for exactly that version, which is what is gone.
+    const first =
+      this.#next === 'notOlder' && this.#resourceVersion !== ''
+        ? { resourceVersion: this.#resourceVersion }
+        : { limit: pageSize, ...(this.#next === 'first' && firstListFromCache ? { resourceVersion: '0' } : {}) };
+    let seen = new Set<string>();
+    let page = await client.list({ ...selection, ...first });
     for (;;) {
+      if (signal.aborted) return;
       for (const object of page.items) {
         const key = keyOf(object);
         seen.add(key);
-        this.#put(key, keep(object));
+        this.#mirror.put(key, object);
       }
-      const next = page.metadata.continue ?? '';
-      if (next === '') break;
-      page = await client.list({ ...this.#selection(), limit: pageSize, continue: next, signal: this.#stop.signal });
+      const token = page.metadata.continue ?? '';
+      if (token === '') break;
+      try {
+        page = await client.list({ ...selection, limit: pageSize, continue: token });
+      } catch (error) {
+        if (!isGone(error)) throw error;
+        // The rest of that state is gone; what was read of it may have been deleted since.
+        seen = new Set();
+        page = await client.list(selection);
+      }
     }
-    for (const [key, kept] of this.#kept) {
-      if (seen.has(key)) continue;
-      this.#kept.delete(key);
-      handlers?.deleted?.(kept);
-    }
+    this.#mirror.keepOnly(seen);
     this.#resourceVersion = page.metadata.resourceVersion ?? '';
+    this.#next = 'none';
+    this.#synced = true;
+    this.#settle();
   }
 
-  async #watch(alive: () => void): Promise<void> {
-    const { client, keep, handlers } = this.#options;
-    const events = client.watch({
+  /** Follows changes until the stream ends; false when it ended too soon to have been a real watch. */
+  async #watch(alive: () => void): Promise<boolean> {
+    const { client, clock } = this.#options;
+    const { signal } = this.#stop;
+    const began = clock.monotonic();
+    let events = 0;
+    const stream = client.watch({
       ...this.#selection(),
       resourceVersion: this.#resourceVersion,
       allowWatchBookmarks: true,
-      signal: this.#stop.signal,
+      // Random, so that the watches of many clients do not all come back at once.
+      timeoutSeconds: leastWatchSeconds + Math.floor(Math.random() * leastWatchSeconds),
+      signal,
     });
-    for await (const event of events) {
-      alive();
-      if (event.type === 'ADDED' || event.type === 'MODIFIED') {
-        this.#put(keyOf(event.object), keep(event.object));
-      } else if (event.type === 'DELETED') {
-        const key = keyOf(event.object);
-        this.#kept.delete(key);
-        handlers?.deleted?.(keep(event.object));
+    const lasted = () => clock.monotonic() - began;
+    try {
+      for await (const event of stream) {
+        if (signal.aborted) return true;
+        events += 1;
+        alive();
+        if (event.type === 'ADDED' || event.type === 'MODIFIED') this.#mirror.put(keyOf(event.object), event.object);
+        else if (event.type === 'DELETED') this.#mirror.remove(keyOf(event.object), event.object);
+        this.#resourceVersion = event.object.metadata?.resourceVersion ?? this.#resourceVersion;
       }
-      this.#resourceVersion = event.object.metadata?.resourceVersion ?? this.#resourceVersion;
+    } finally {
+      if (lasted() >= healthyWatchMs) alive();
     }
-  }
-
-  #put(key: string, kept: K): void {
-    const before = this.#kept.get(key);
-    this.#kept.set(key, kept);
-    if (before === undefined) this.#options.handlers?.added?.(kept);
-    else this.#options.handlers?.updated?.(kept, before);
+    return events > 0 || lasted() >= shortWatchMs;
   }
 
   #selection() {

@@ -1,0 +1,112 @@
+import {
+  type APIGroupDiscoveryList,
+  type APIGroupList,
+  type APIResourceList,
+  type APIVersions,
+  apiVersionOf,
+  type DiscoveredResource,
+  type GroupVersion,
+  isStatusError,
+} from '@keelson/core';
+import { ConnectionError } from './connection-error.ts';
+import type { HttpTransport } from './http-transport.ts';
+import { groupVersionPath } from './resource-path.ts';
+import { type DiscoveredRow, sharingVersions, withStorage } from './storage-identity.ts';
+
+const json = 'application/json';
+const aggregated = ['v2', 'v2beta1'].map(
+  (version) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`,
+);
+const discoveryAccept = [...aggregated, json].join(',');
+
+interface Document {
+  readonly aggregated: boolean;
+  readonly value: unknown;
+}
+
+async function read(transport: HttpTransport, path: string, accept: string): Promise<Document> {
+  const { contentType, body } = await transport.send({ method: 'GET', path, accept });
+  try {
+    return { aggregated: contentType.includes('as=APIGroupDiscoveryList'), value: JSON.parse(body.toString('utf8')) };
+  } catch (cause) {
+    throw new ConnectionError('BadAnswer', `GET ${path}: the answer is not JSON`, cause);
+  }
+}
+
+/** Undefined for what is not there, or not for this user to see: others are asked all the same. */
+async function readIfServed(transport: HttpTransport, path: string, accept: string): Promise<Document | undefined> {
+  try {
+    return await read(transport, path, accept);
+  } catch (error) {
+    if (isStatusError(error) && (error.code === 404 || error.code === 403)) return undefined;
+    throw error;
+  }
+}
+
+function aggregatedRows({ items }: APIGroupDiscoveryList): DiscoveredRow[] {
+  return items.flatMap(({ metadata, versions }) =>
+    versions.flatMap(({ version, resources }) =>
+      resources.map((resource) => ({
+        group: metadata.name,
+        version,
+        resource: resource.resource,
+        kind: resource.responseKind.kind,
+        namespaced: resource.scope === 'Namespaced',
+        verbs: resource.verbs,
+      })),
+    ),
+  );
+}
+
+async function plainRows(transport: HttpTransport, groupVersion: GroupVersion): Promise<DiscoveredRow[]> {
+  const document = await readIfServed(transport, groupVersionPath(groupVersion), json);
+  const { resources } = (document?.value ?? { resources: [] }) as APIResourceList;
+  return resources
+    .filter(({ name }) => !name.includes('/'))
+    .map(({ name, kind, namespaced, verbs, storageVersionHash }) => ({
+      group: groupVersion.group,
+      version: groupVersion.version,
+      resource: name,
+      kind,
+      namespaced,
+      verbs,
+      ...(storageVersionHash === undefined ? {} : { storageVersionHash }),
+    }));
+}
+
+async function allPlainRows(transport: HttpTransport): Promise<DiscoveredRow[]> {
+  const [core, groups] = await Promise.all(['/api', '/apis'].map((path) => readIfServed(transport, path, json)));
+  const { versions } = (core?.value ?? { versions: [] }) as APIVersions;
+  const { groups: named } = (groups?.value ?? { groups: [] }) as APIGroupList;
+  const served: GroupVersion[] = [
+    ...versions.map((version) => ({ group: '', version })),
+    ...named.flatMap(({ name, versions: all, preferredVersion }) => {
+      const preferred = preferredVersion?.version;
+      const sorted = [...all].sort((a, b) => Number(b.version === preferred) - Number(a.version === preferred));
+      return sorted.map(({ version }) => ({ group: name, version }));
+    }),
+  ];
+  return (await Promise.all(served.map((groupVersion) => plainRows(transport, groupVersion)))).flat();
+}
+
+/**
+ * What a server offers. Reads the two aggregated documents where the server has both, else one document per group version. The
+ * aggregated form says nothing about storage, so the plain documents of those few group versions that may share objects with others
+ * are read beside it; see {@link withStorage}.
+ */
+export async function discover(transport: HttpTransport): Promise<DiscoveredResource[]> {
+  const documents = await Promise.all(['/api', '/apis'].map((path) => readIfServed(transport, path, discoveryAccept)));
+  const present = documents.filter((document) => document !== undefined);
+  if (present.length === 0 || present.some((document) => !document.aggregated)) {
+    return withStorage(await allPlainRows(transport));
+  }
+  const rows = present.flatMap(({ value }) => aggregatedRows(value as APIGroupDiscoveryList));
+  const details = await Promise.all(sharingVersions(rows).map((groupVersion) => plainRows(transport, groupVersion)));
+  const hashes = new Map(details.flat().map((row) => [`${apiVersionOf(row)}/${row.resource}`, row.storageVersionHash]));
+  return withStorage(
+    rows.map((row) => {
+      const storageVersionHash = hashes.get(`${apiVersionOf(row)}/${row.resource}`);
+      return storageVersionHash === undefined ? row : { ...row, storageVersionHash };
+    }),
+  );
+}

@@ -1,0 +1,197 @@
+import { type Clock, type Logger, silentLogger, systemClock } from '@keelson/core';
+import { Backoff, pause } from '../backoff.ts';
+import { answerError, isTooLargeResourceVersion, type RequestSubject } from './answer-error.ts';
+import { ConnectionError, isConnectionError } from './connection-error.ts';
+import { Endpoint, type WireRequest } from './endpoint.ts';
+import type { HttpClientOptions, Impersonation } from './http-client-options.ts';
+import { type OpenAnswer, openAnswer, readBody } from './open-answer.ts';
+import { TokenBucket } from './token-bucket.ts';
+import { warningTexts } from './warning-header.ts';
+
+/** A request as the operations of the client make it. */
+export interface HttpCall extends RequestSubject {
+  readonly method: WireRequest['method'];
+  readonly path: string;
+  readonly accept: string;
+  readonly body?: { readonly bytes: Buffer; readonly contentType: string };
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The answer to a {@link HttpCall}. */
+export interface HttpAnswer {
+  readonly contentType: string;
+  readonly body: Buffer;
+}
+
+/** An answer that is followed while it comes in. */
+export interface HttpStream {
+  readonly answer: OpenAnswer;
+  /** Aborted by the caller or by the closing of the client. */
+  readonly signal: AbortSignal;
+  /** To be called once, when the stream is no longer needed. */
+  release(): void;
+}
+
+const maxRetries = 10;
+const defaultTimeoutMs = 60_000;
+
+/** How long the server asks to wait, in seconds; undefined when it does not, or not in seconds. */
+function retryAfterOf({ response }: OpenAnswer): number | undefined {
+  const text = response.headers['retry-after'];
+  return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}
+
+function impersonationHeaders({ user, uid, groups = [], extra = {} }: Impersonation): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = { 'Impersonate-User': user };
+  if (uid !== undefined) headers['Impersonate-Uid'] = uid;
+  if (groups.length > 0) headers['Impersonate-Group'] = [...groups];
+  for (const [key, values] of Object.entries(extra)) headers[`Impersonate-Extra-${encodeURIComponent(key)}`] = [...values];
+  return headers;
+}
+
+/**
+ * Sends requests and repeats those that may be repeated: any request that the server refused with 429 or 5xx and a `Retry-After`
+ * (it says that way that nothing happened), and reads whose connection broke. A change of which nobody knows whether it happened is never
+ * sent again.
+ */
+export class HttpTransport {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly #options: HttpClientOptions;
+  readonly #endpoint: Endpoint;
+  readonly #bucket: TokenBucket | undefined;
+  readonly #headers: Readonly<Record<string, string | string[]>>;
+  readonly #running = new Set<AbortController>();
+  #closed = false;
+
+  constructor(options: HttpClientOptions) {
+    this.#options = options;
+    this.clock = options.clock ?? systemClock;
+    this.logger = options.logger ?? silentLogger;
+    this.#endpoint = new Endpoint(options);
+    this.#bucket = options.qps === undefined ? undefined : new TokenBucket(this.clock, options.qps, options.burst ?? 10);
+    this.#headers = {
+      'User-Agent': options.userAgent ?? 'keelson-client',
+      ...(options.impersonate ? impersonationHeaders(options.impersonate) : {}),
+    };
+  }
+
+  /** Resolves with the body of a successful answer; everything else is thrown. */
+  async send(call: HttpCall): Promise<HttpAnswer> {
+    const scope = this.#scope(call);
+    try {
+      return await this.#attempts(call, scope.signal, false, async (answer) => ({
+        contentType: answer.response.headers['content-type'] ?? '',
+        body: await readBody(answer),
+      }));
+    } finally {
+      scope.release();
+    }
+  }
+
+  /** Resolves when the head of a successful answer is there. */
+  async stream(call: HttpCall): Promise<HttpStream> {
+    const scope = this.#scope(call);
+    try {
+      const answer = await this.#attempts(call, scope.signal, true, async (opened) => {
+        opened.unlimited();
+        return opened;
+      });
+      return { answer, ...scope };
+    } catch (error) {
+      scope.release();
+      throw error;
+    }
+  }
+
+  /** Ends everything that is under way. */
+  close(): void {
+    this.#closed = true;
+    const reason = new ConnectionError('Closed', 'the client was closed');
+    for (const controller of this.#running) controller.abort(reason);
+    this.#endpoint.close();
+  }
+
+  #scope({ signal }: HttpCall): { readonly signal: AbortSignal; release(): void } {
+    if (this.#closed) throw new ConnectionError('Closed', 'the client was closed');
+    const controller = new AbortController();
+    const abort = () => controller.abort(signal?.reason);
+    if (signal?.aborted) abort();
+    signal?.addEventListener('abort', abort, { once: true });
+    this.#running.add(controller);
+    return {
+      signal: controller.signal,
+      release: () => {
+        signal?.removeEventListener('abort', abort);
+        this.#running.delete(controller);
+      },
+    };
+  }
+
+  async #attempts<T>(
+    call: HttpCall,
+    signal: AbortSignal,
+    stream: boolean,
+    finish: (answer: OpenAnswer) => Promise<T>,
+  ): Promise<T> {
+    const backoff = new Backoff(this.clock, 50, 2_000);
+    for (let retries = 0; ; retries += 1) {
+      if (this.#bucket && !(await this.#bucket.take(signal))) throw aborted(call, signal);
+      let waitMs: number;
+      try {
+        const answer = await this.#attempt(call, signal, stream);
+        for (const text of warningTexts(answer.response.rawHeaders)) this.#options.onWarning?.(text);
+        if (answer.code >= 200 && answer.code < 300) return await finish(answer);
+        waitMs = await refusal(answer, call, retries);
+      } catch (error) {
+        if (call.method !== 'GET' || !isConnectionError(error, 'Interrupted') || retries >= maxRetries) throw error;
+        waitMs = backoff.next();
+      }
+      this.logger.debug('request is repeated', { component: 'http-client', method: call.method, retries, waitMs });
+      await pause(this.clock, waitMs, signal);
+      if (signal.aborted) throw aborted(call, signal);
+    }
+  }
+
+  async #attempt(call: HttpCall, signal: AbortSignal, stream: boolean): Promise<OpenAnswer> {
+    const { compression = true, timeoutMs = defaultTimeoutMs } = this.#options;
+    const { method, path, accept, body } = call;
+    const token = await this.#token();
+    const headers = {
+      Accept: accept,
+      'Accept-Encoding': compression && !stream ? 'gzip' : 'identity',
+      ...this.#headers,
+      ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { 'Content-Type': body.contentType, 'Content-Length': body.bytes.length }),
+    };
+    const request: WireRequest = { method, path, headers, stream };
+    return openAnswer({ endpoint: this.#endpoint, request, body: body?.bytes, signal, timeoutMs, clock: this.clock });
+  }
+
+  async #token(): Promise<string | undefined> {
+    const { token, tokenProvider } = this.#options;
+    if (tokenProvider === undefined) return token;
+    try {
+      return (await tokenProvider()).trim();
+    } catch (cause) {
+      throw new ConnectionError('Unreachable', 'not sent: there is no token', cause);
+    }
+  }
+}
+
+function aborted({ method, path }: HttpCall, signal: AbortSignal): ConnectionError {
+  if (isConnectionError(signal.reason)) return signal.reason;
+  return new ConnectionError('Aborted', `${method} ${path.split('?')[0]}: aborted by the caller`, signal.reason);
+}
+
+/** Reads an answer that is no success: the pause after which the request may be repeated, or the error thrown. */
+async function refusal(answer: OpenAnswer, call: HttpCall, retries: number): Promise<number> {
+  const retryAfterSeconds = retryAfterOf(answer);
+  const body = await readBody(answer);
+  const { code } = answer;
+  const error = answerError({ code, body, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) }, call);
+  // A server that lags behind is asked again by whoever wanted that version: each attempt takes seconds already.
+  const final = retryAfterSeconds === undefined || retries >= maxRetries || isTooLargeResourceVersion(error);
+  if (final || (code !== 429 && code < 500)) throw error;
+  return retryAfterSeconds * 1000;
+}

@@ -1,0 +1,131 @@
+import { type ClientWatchEvent, type Clock, type KubeObject, type Status, StatusError } from '@keelson/core';
+import { ConnectionError } from './connection-error.ts';
+import type { HttpStream } from './http-transport.ts';
+import { LineSplitter } from './watch-frames.ts';
+
+/** What a watch over HTTP is made of. */
+export interface HttpWatchOptions {
+  readonly clock: Clock;
+  readonly open: (signal: AbortSignal) => Promise<HttpStream>;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+  /** Applied to every object. */
+  readonly reduce?: ((object: KubeObject) => KubeObject) | undefined;
+}
+
+/** A server that does not end a watch at its time-out is not waited for much longer. */
+const graceMs = 10_000;
+
+/** An event as it is written; throws the failure that an ERROR event carries. */
+function eventOf<T extends KubeObject>(line: Buffer): ClientWatchEvent<T> {
+  let event: { readonly type?: unknown; readonly object?: unknown };
+  try {
+    event = JSON.parse(line.toString('utf8')) as typeof event;
+  } catch (cause) {
+    throw new ConnectionError('BadAnswer', 'an event of the watch is not JSON', cause);
+  }
+  const { type, object } = event ?? {};
+  if (typeof object !== 'object' || object === null)
+    throw new ConnectionError('BadAnswer', 'an event of the watch has no object');
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+      return { type, object: object as T };
+    case 'BOOKMARK':
+      return { type, object };
+    case 'ERROR':
+      throw new StatusError(object as Status);
+    default:
+      throw new ConnectionError('BadAnswer', `an event of the watch has the type ${JSON.stringify(type)}`);
+  }
+}
+
+/**
+ * One run through the changes. The connection opens with the first `next` and is read only as fast as events are taken. It is
+ * ended by whichever comes first of the server, the caller leaving, its signal and a failure; ending also releases a `next` that is
+ * still waiting.
+ */
+export class HttpWatch<T extends KubeObject> implements AsyncIterator<ClientWatchEvent<T>, undefined> {
+  readonly #options: HttpWatchOptions;
+  readonly #stop = new AbortController();
+  #opened: Promise<AsyncIterator<Buffer>> | undefined;
+  #stream: HttpStream | undefined;
+  readonly #splitter = new LineSplitter();
+  #lines: Buffer[] = [];
+  #at = 0;
+  #cancelTimeout: (() => void) | undefined;
+  readonly #onAbort = () => this.#end();
+
+  constructor(options: HttpWatchOptions) {
+    this.#options = options;
+  }
+
+  async next(): Promise<IteratorResult<ClientWatchEvent<T>, undefined>> {
+    try {
+      this.#opened ??= this.#open();
+      const chunks = await this.#opened;
+      while (!this.#stop.signal.aborted) {
+        const line = this.#lines[this.#at++];
+        if (line !== undefined) return { done: false, value: this.#event(line) };
+        if (!(await this.#fill(chunks))) break;
+      }
+      this.#end();
+      return { done: true, value: undefined };
+    } catch (error) {
+      const ended = this.#stop.signal.aborted;
+      const stream = this.#stream;
+      this.#end();
+      if (ended) return { done: true, value: undefined };
+      throw error instanceof ConnectionError || error instanceof StatusError ? error : (stream?.answer.failure(error) ?? error);
+    }
+  }
+
+  async return(): Promise<IteratorResult<ClientWatchEvent<T>, undefined>> {
+    this.#end();
+    return { done: true, value: undefined };
+  }
+
+  async #open(): Promise<AsyncIterator<Buffer>> {
+    const { signal, timeoutMs, clock, open } = this.#options;
+    if (signal?.aborted) this.#end();
+    this.#stop.signal.throwIfAborted();
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (timeoutMs !== undefined && timeoutMs > 0) this.#cancelTimeout = clock.after(timeoutMs + graceMs, this.#onAbort);
+    const stream = await open(this.#stop.signal);
+    if (this.#stop.signal.aborted) {
+      stream.answer.destroy();
+      stream.release();
+    } else {
+      this.#stream = stream;
+    }
+    return (stream.answer.response as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  }
+
+  #event(line: Buffer): ClientWatchEvent<T> {
+    const event = eventOf<T>(line);
+    const { reduce } = this.#options;
+    return reduce === undefined ? event : ({ type: event.type, object: reduce(event.object) } as ClientWatchEvent<T>);
+  }
+
+  /** Reads one chunk; false at the end of the stream. */
+  async #fill(chunks: AsyncIterator<Buffer>): Promise<boolean> {
+    const { done, value } = await chunks.next();
+    this.#at = 0;
+    this.#lines = done ? [] : this.#splitter.push(value);
+    if (!done) return true;
+    if (this.#stop.signal.aborted) return false;
+    if (this.#stream?.answer.response.complete && this.#splitter.pendingBytes === 0) return false;
+    throw new ConnectionError('Interrupted', 'the watch ended within an event');
+  }
+
+  #end(): void {
+    if (this.#stop.signal.aborted) return;
+    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    this.#cancelTimeout?.();
+    this.#lines = [];
+    this.#stop.abort();
+    this.#stream?.answer.destroy();
+    this.#stream?.release();
+  }
+}

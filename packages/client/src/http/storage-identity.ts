@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto';
+import type { DiscoveredResource, GroupVersion, GroupVersionKind } from '@keelson/core';
+
+/** A resource as a server tells of it. */
+export interface DiscoveredRow extends Omit<DiscoveredResource, 'storage'> {
+  /** Equal for two resources exactly when they show the same objects; api-conventions 14.1. */
+  readonly storageVersionHash?: string;
+}
+
+function hashOf({ group, version, kind }: GroupVersionKind): string {
+  return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
+}
+
+/** The group versions whose kinds also occur elsewhere under the same name: only these can share objects with others. */
+export function sharingVersions(rows: readonly DiscoveredRow[]): GroupVersion[] {
+  const byKind = groupByKind(rows);
+  const found = new Map<string, GroupVersion>();
+  for (const same of byKind.values()) {
+    if (same.length < 2) continue;
+    for (const { group, version } of same) found.set(`${group}/${version}`, { group, version });
+  }
+  return [...found.values()];
+}
+
+function groupByKind(rows: readonly DiscoveredRow[]): Map<string, DiscoveredRow[]> {
+  const byKind = new Map<string, DiscoveredRow[]>();
+  for (const row of rows) {
+    const same = byKind.get(row.kind);
+    if (same) same.push(row);
+    else byKind.set(row.kind, [row]);
+  }
+  return byKind;
+}
+
+/**
+ * Says of each resource under which name its objects are stored. Resources with the same storage hash share their objects; the name is that of the
+ * one whose own group, version and kind give this hash, or, if that one is not served, of the first that has it. Servers that tell no
+ * hash leave one safe conclusion: the versions of one group share a resource of one name.
+ */
+export function withStorage(rows: readonly DiscoveredRow[]): DiscoveredResource[] {
+  const byHash = new Map<string, { readonly group: string; readonly resource: string }>();
+  for (const { group, resource, storageVersionHash } of rows) {
+    if (storageVersionHash !== undefined && !byHash.has(storageVersionHash)) byHash.set(storageVersionHash, { group, resource });
+  }
+  for (const row of rows) {
+    if (row.storageVersionHash !== undefined && row.storageVersionHash === hashOf(row)) {
+      byHash.set(row.storageVersionHash, { group: row.group, resource: row.resource });
+    }
+  }
+  return rows.map(({ storageVersionHash, ...row }) => ({
+    ...row,
+    storage: (storageVersionHash === undefined ? undefined : byHash.get(storageVersionHash)) ?? {
+      group: row.group,
+      resource: row.resource,
+    },
+  }));
+}

@@ -1,0 +1,43 @@
+import type { Clock } from '@keelson/core';
+import { pause } from '../backoff.ts';
+
+/**
+ * Lets `burst` requests pass at once and `qps` per second in the long run. Places are given in the order of asking; who gives up returns
+ * its place.
+ */
+export class TokenBucket {
+  readonly #clock: Clock;
+  readonly #qps: number;
+  readonly #burst: number;
+  /** Below zero: how many have been promised a token that is still to come. */
+  #tokens: number;
+  #at: number;
+
+  constructor(clock: Clock, qps: number, burst: number) {
+    if (!(qps > 0)) throw new Error('qps must be greater than 0');
+    this.#clock = clock;
+    this.#qps = qps;
+    this.#burst = Math.max(1, burst);
+    this.#tokens = this.#burst;
+    this.#at = clock.monotonic();
+  }
+
+  /** Resolves when a request may be sent; false when the signal aborted first. */
+  async take(signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return false;
+    this.#refill();
+    this.#tokens -= 1;
+    if (this.#tokens >= 0) return true;
+    await pause(this.#clock, (-this.#tokens / this.#qps) * 1000, signal);
+    if (!signal.aborted) return true;
+    this.#refill();
+    this.#tokens = Math.min(this.#burst, this.#tokens + 1);
+    return false;
+  }
+
+  #refill(): void {
+    const now = this.#clock.monotonic();
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) / 1000) * this.#qps);
+    this.#at = now;
+  }
+}

@@ -1,0 +1,6 @@
+/** Called in the order of changes. `kept` is what `keep` made of an object, `key` is `keyOf` it. */
+export interface InformerHandlers<K> {
+  readonly added?: (kept: K, key: string) => void;
+  readonly updated?: (kept: K, before: K, key: string) => void;
+  readonly deleted?: (kept: K, key: string) => void;
+}

@@ -1,0 +1,102 @@
+import { readFile } from 'node:fs/promises';
+import type { Clock } from '@keelson/core';
+import type { HttpClientOptions } from '../http/http-client-options.ts';
+import { type Kubeconfig, type KubeconfigCluster, KubeconfigError, type KubeconfigUser } from './kubeconfig.ts';
+import { tokenFromFile } from './token-file.ts';
+
+/** The part of a client's options that a config decides, and the namespace that commands of its context mean. */
+export interface KubeconfigAccess {
+  readonly options: HttpClientOptions;
+  readonly context: string;
+  /** Undefined when the context names none. */
+  readonly namespace?: string;
+}
+
+interface FileOrData {
+  readonly path?: string;
+  readonly data?: string;
+}
+
+async function contentOf(what: string, { path, data }: FileOrData): Promise<Buffer | undefined> {
+  if (data !== undefined) return Buffer.from(data, 'base64');
+  if (path === undefined) return undefined;
+  try {
+    return await readFile(path);
+  } catch (cause) {
+    throw new KubeconfigError(`${what}: cannot read ${path}`, cause);
+  }
+}
+
+function named<T>(entries: ReadonlyMap<string, T>, what: string, name: string): T {
+  const entry = entries.get(name);
+  if (entry !== undefined) return entry;
+  const known = [...entries.keys()].map((key) => JSON.stringify(key)).join(', ');
+  throw new KubeconfigError(`there is no ${what} ${JSON.stringify(name)}; known: ${known === '' ? 'none' : known}`);
+}
+
+const refusals: Readonly<Record<string, string>> = {
+  exec: 'credential plugins (exec) are not run; obtain a token and put it in token or tokenFile',
+  'auth-provider': 'auth providers are not supported; obtain a token and put it in token or tokenFile',
+  username: 'user names and passwords are not supported; use a token or a client certificate',
+  password: 'user names and passwords are not supported; use a token or a client certificate',
+  'proxy-url': 'proxies are not supported',
+};
+
+function refuse(what: string, unsupported: readonly string[]): void {
+  const [first] = unsupported;
+  if (first !== undefined) throw new KubeconfigError(`${what}: ${refusals[first] ?? `${first} is not supported`}`);
+}
+
+async function clusterOptions(name: string, cluster: KubeconfigCluster): Promise<HttpClientOptions> {
+  const what = `cluster ${JSON.stringify(name)}`;
+  refuse(what, cluster.unsupported);
+  if (cluster.server === '') throw new KubeconfigError(`${what}: server is missing`);
+  const ca = await contentOf(what, cluster.certificateAuthority);
+  if (ca !== undefined && cluster.insecureSkipTlsVerify) {
+    throw new KubeconfigError(`${what}: insecure-skip-tls-verify and certificate-authority exclude each other`);
+  }
+  return {
+    server: cluster.server,
+    ...(ca === undefined ? {} : { ca }),
+    ...(cluster.insecureSkipTlsVerify ? { insecureSkipTlsVerify: true } : {}),
+    ...(cluster.tlsServerName === undefined ? {} : { tlsServerName: cluster.tlsServerName }),
+    ...(cluster.disableCompression ? { compression: false } : {}),
+  };
+}
+
+async function userOptions(name: string, user: KubeconfigUser, clock: Clock | undefined): Promise<Partial<HttpClientOptions>> {
+  const what = `user ${JSON.stringify(name)}`;
+  refuse(what, user.unsupported);
+  const clientCertificate = await contentOf(what, user.clientCertificate);
+  const clientKey = await contentOf(what, user.clientKey);
+  if ((clientCertificate === undefined) !== (clientKey === undefined)) {
+    throw new KubeconfigError(`${what}: client-certificate and client-key go together`);
+  }
+  return {
+    ...(clientCertificate === undefined || clientKey === undefined ? {} : { clientCertificate, clientKey }),
+    ...(user.token === undefined ? {} : { token: user.token }),
+    ...(user.tokenFile === undefined ? {} : { tokenProvider: tokenFromFile(user.tokenFile, clock) }),
+    ...(user.impersonate === undefined ? {} : { impersonate: user.impersonate }),
+  };
+}
+
+/**
+ * What `createHttpClient` needs to act in a context of a config; certificates and keys are read now, a token file whenever it is due.
+ *
+ * @param contextName default: the current context
+ * @throws KubeconfigError for names that do not exist, files that cannot be read, and settings this client does not have
+ */
+export async function kubeconfigAccess(
+  config: Kubeconfig,
+  { context: contextName = config.currentContext, clock }: { readonly context?: string; readonly clock?: Clock } = {},
+): Promise<KubeconfigAccess> {
+  if (contextName === '') throw new KubeconfigError('no context is chosen: current-context is not set');
+  const context = named(config.contexts, 'context', contextName);
+  const cluster = await clusterOptions(context.cluster, named(config.clusters, 'cluster', context.cluster));
+  const user = context.user === '' ? {} : await userOptions(context.user, named(config.users, 'user', context.user), clock);
+  return {
+    options: { ...cluster, ...user, ...(clock === undefined ? {} : { clock }) },
+    context: contextName,
+    ...(context.namespace === undefined ? {} : { namespace: context.namespace }),
+  };
+}

@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+import { delimiter, dirname, join, resolve } from 'node:path';
+import { type Kubeconfig, KubeconfigError, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts';
+
+/** Where client configs are looked for. Nothing is taken from the process: the caller says what counts. */
+export interface KubeconfigPlaces {
+  /** One file; nothing else is looked at. */
+  readonly path?: string;
+  /** The environment, for `KUBECONFIG`: a list of files, joined as kubectl does. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** The home folder, for `.kube/config`, which counts when neither `path` nor `KUBECONFIG` is given. */
+  readonly home?: string;
+}
+
+async function loadFile(path: string, mustExist: boolean): Promise<Kubeconfig | undefined> {
+  let content: Buffer;
+  try {
+    content = await readFile(path);
+  } catch (cause) {
+    if (!mustExist && (cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new KubeconfigError(`cannot read the client config ${path}`, cause);
+  }
+  return parseKubeconfig(content, path, (inside) => resolve(dirname(path), inside));
+}
+
+/**
+ * Loads a client config. Of the files in `KUBECONFIG` those that do not exist are passed over, and the first that names a thing
+ * decides.
+ *
+ * @throws KubeconfigError when no place is given, no file exists, or one cannot be read
+ */
+export async function loadKubeconfig({ path, env = {}, home }: KubeconfigPlaces): Promise<Kubeconfig> {
+  if (path !== undefined) return mergeKubeconfigs([await loadFile(path, true)].filter((config) => config !== undefined));
+  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((entry) => entry !== '');
+  const paths = listed.length > 0 ? listed : home === undefined ? [] : [join(home, '.kube', 'config')];
+  if (paths.length === 0) throw new KubeconfigError('no client config: give a path, KUBECONFIG or a home folder');
+  const loaded = (await Promise.all(paths.map((file) => loadFile(file, false)))).filter((config) => config !== undefined);
+  if (loaded.length === 0) throw new KubeconfigError(`no client config found: ${paths.join(', ')}`);
+  return mergeKubeconfigs(loaded);
+}

@@ -1,0 +1,202 @@
+import type { ApiClient, Clock, Logger } from '@keelson/core';
+import { pause } from '../backoff.ts';
+import { LeaseLock } from './lease-lock.ts';
+
+export interface LeaderElectorOptions {
+  readonly client: ApiClient;
+  /** Of the Lease that the candidates share. */
+  readonly namespace: string;
+  readonly name: string;
+  /** Who this candidate is; no other may have the same. */
+  readonly identity: string;
+  /**
+   * The work of the leader. Begins when leadership is won; the signal aborts when it is lost or given back, and the work should then
+   * stop at once. It may return early and keep leading. If it throws, leadership is given back.
+   */
+  readonly lead: (signal: AbortSignal) => Promise<void>;
+  /** Told when leadership was lost against the will of this candidate: another may be leading from now on. */
+  readonly onLost?: () => void;
+  /** Told whenever another identity is seen to lead, '' for nobody. */
+  readonly onLeader?: (identity: string) => void;
+  /** How long others leave a lease alone that is not renewed. Default 15 s. */
+  readonly leaseDurationMs?: number;
+  /** A leader that could not renew for this long stops leading; less than `leaseDurationMs`. Default 10 s. */
+  readonly renewDeadlineMs?: number;
+  /** Pause between attempts, to which up to a fifth is added at random. Default 2 s. */
+  readonly retryPeriodMs?: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** How long the last request of a stopping leader may take. */
+const releaseMs = 5_000;
+
+/**
+ * Lets one of several candidates lead at a time. Candidates take turns on a Lease object: its holder renews it, others take it when
+ * it has not changed for its duration. A leader that cannot renew stops before that time is over, measured from the moment its last
+ * successful renewal was sent.
+ *
+ * A process that is halted as a whole cannot stop in time; where two writers would do harm, write with preconditions.
+ */
+export class LeaderElector {
+  readonly #options: Required<Pick<LeaderElectorOptions, 'leaseDurationMs' | 'renewDeadlineMs' | 'retryPeriodMs'>> &
+    LeaderElectorOptions;
+  readonly #lock: LeaseLock;
+  readonly #stop = new AbortController();
+  #running: Promise<void> | undefined;
+  #leading = false;
+  #leader = '';
+
+  /** @throws Error when the times do not fit each other */
+  constructor(options: LeaderElectorOptions) {
+    const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
+    if (!(retryPeriodMs > 0 && retryPeriodMs * 1.2 < renewDeadlineMs && renewDeadlineMs < leaseDurationMs)) {
+      throw new Error('retryPeriodMs (and a fifth) < renewDeadlineMs < leaseDurationMs must hold');
+    }
+    if (options.identity === '') throw new Error('a candidate needs an identity');
+    this.#options = { ...options, leaseDurationMs, renewDeadlineMs, retryPeriodMs };
+    this.#lock = new LeaseLock(this.#options);
+  }
+
+  /** Joins the election. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Leaves it: ends the leader's work, waits for it, and gives the lease back. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  get isLeader(): boolean {
+    return this.#leading;
+  }
+
+  /** Who was seen to lead last; '' when nobody was. */
+  get leader(): string {
+    return this.#leader;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const wonAt = await this.#acquire(signal);
+      if (wonAt !== undefined) await this.#term(wonAt);
+    }
+  }
+
+  /** Resolves when the lease is held, with the time at which the request for it began. */
+  async #acquire(signal: AbortSignal): Promise<number | undefined> {
+    const { clock } = this.#options;
+    while (!signal.aborted) {
+      const at = clock.monotonic();
+      if (await this.#tryHold(this.#options.renewDeadlineMs, signal)) return at;
+      await pause(clock, this.#period(), signal);
+    }
+    return undefined;
+  }
+
+  /** Leads until leadership is lost, the work fails or the elector stops. */
+  async #term(wonAt: number): Promise<void> {
+    const { lead, onLost, logger, identity, name } = this.#options;
+    const end = new AbortController();
+    const abort = () => end.abort();
+    this.#stop.signal.addEventListener('abort', abort, { once: true });
+    if (this.#stop.signal.aborted) abort();
+    this.#leading = true;
+    logger.info('leading', { component: 'leader-election', lease: name, identity });
+    let failed = false;
+    const work = (async () => lead(end.signal))().catch((err: unknown) => {
+      failed = !end.signal.aborted;
+      if (failed) logger.error('the work of the leader failed', { component: 'leader-election', lease: name, err });
+      abort();
+    });
+    const lost = await this.#renew(wonAt, end.signal);
+    this.#leading = false;
+    abort();
+    this.#stop.signal.removeEventListener('abort', abort);
+    if (lost) {
+      logger.warn('leadership lost', { component: 'leader-election', lease: name, identity });
+      this.#call(onLost);
+    }
+    // Two terms of one process never overlap, and the lease is not given back while the work may still write.
+    await work;
+    if (!lost) await this.#release();
+    if (failed) await pause(this.#options.clock, this.#period(), this.#stop.signal);
+  }
+
+  /** Renews until that fails for too long (true) or the term is ended by this side (false). */
+  async #renew(wonAt: number, ended: AbortSignal): Promise<boolean> {
+    const { clock, renewDeadlineMs, identity } = this.#options;
+    let renewedAt = wonAt;
+    for (;;) {
+      const leftMs = () => renewedAt + renewDeadlineMs - clock.monotonic();
+      await pause(clock, Math.min(this.#period(), Math.max(0, leftMs())), ended);
+      if (ended.aborted) return false;
+      const at = clock.monotonic();
+      if (leftMs() <= 0) return true;
+      if (await this.#tryHold(leftMs(), ended)) renewedAt = at;
+      else if (!ended.aborted && this.#lock.holder !== '' && this.#lock.holder !== identity) return true;
+    }
+  }
+
+  /** One attempt that takes at most `timeoutMs`; trouble with the server counts as "not held". */
+  async #tryHold(timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    const { clock, logger, name } = this.#options;
+    const attempt = new AbortController();
+    const abort = () => attempt.abort();
+    const cancel = clock.after(timeoutMs, abort);
+    signal.addEventListener('abort', abort, { once: true });
+    const aborted = new Promise<false>((resolve) =>
+      attempt.signal.addEventListener('abort', () => resolve(false), { once: true }),
+    );
+    const asked = this.#lock.tryHold(attempt.signal).then(
+      ({ held }) => held,
+      (err: unknown) => {
+        logger.debug('the lease cannot be reached', { component: 'leader-election', lease: name, err });
+        return false;
+      },
+    );
+    try {
+      return await Promise.race([asked, aborted]);
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', abort);
+      this.#report();
+    }
+  }
+
+  async #release(): Promise<void> {
+    const { clock, logger, name } = this.#options;
+    const deadline = new AbortController();
+    const cancel = clock.after(releaseMs, () => deadline.abort());
+    try {
+      await this.#lock.release(deadline.signal);
+    } catch (err) {
+      logger.debug('the lease was not given back', { component: 'leader-election', lease: name, err });
+    } finally {
+      cancel();
+      this.#report();
+    }
+  }
+
+  #report(): void {
+    const { holder } = this.#lock;
+    if (holder === this.#leader) return;
+    this.#leader = holder;
+    this.#call(() => this.#options.onLeader?.(holder));
+  }
+
+  #call(listener: (() => void) | undefined): void {
+    try {
+      listener?.();
+    } catch (err) {
+      this.#options.logger.error('a listener failed', { component: 'leader-election', lease: this.#options.name, err });
+    }
+  }
+
+  #period(): number {
+    return this.#options.retryPeriodMs * (1 + Math.random() / 5);
+  }
+}

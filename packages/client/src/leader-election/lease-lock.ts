@@ -1,0 +1,140 @@
+import { type ApiClient, type Clock, isStatusError, type ResourceClient, StatusReason } from '@keelson/core';
+import { claimedSpec, holderOf, type LeaseObject, leasesOf, releasedSpec } from './lease-record.ts';
+
+export interface LeaseLockOptions {
+  readonly client: ApiClient;
+  readonly namespace: string;
+  readonly name: string;
+  /** Who this candidate is; no other may have the same. */
+  readonly identity: string;
+  readonly leaseDurationMs: number;
+  readonly clock: Clock;
+}
+
+/** How an attempt to hold the lease ended; `later` is a guess when another attempt may have success. */
+export type LockOutcome = { readonly held: true } | { readonly held: false; readonly laterMs: number };
+
+interface Observed {
+  readonly lease: LeaseObject;
+  /** Monotonic time of this process when the lease was first seen in this version. */
+  readonly at: number;
+}
+
+/**
+ * One candidate's view of a Lease. Whether the lease of another has run out is decided by how long its object has not changed before
+ * the eyes of this process: times in the object come from clocks that may be wrong by hours.
+ */
+export class LeaseLock {
+  readonly #options: LeaseLockOptions;
+  readonly #leases: ResourceClient<LeaseObject>;
+  #observed: Observed | undefined;
+
+  constructor(options: LeaseLockOptions) {
+    this.#options = options;
+    this.#leases = leasesOf(options.client, options.namespace);
+  }
+
+  /** Who held the lease when it was last seen; '' for nobody. */
+  get holder(): string {
+    return holderOf(this.#observed?.lease);
+  }
+
+  /** Takes the lease or renews it. False when another holds it, or was quicker; throws when the server cannot be asked. */
+  async tryHold(signal: AbortSignal): Promise<LockOutcome> {
+    const { identity } = this.#options;
+    // A holder knows its lease: one request is enough unless somebody touched the object.
+    if (this.holder === identity && this.#observed !== undefined) {
+      if (await this.#write(this.#observed.lease, signal)) return { held: true };
+    }
+    const lease = await this.#read(signal);
+    if (lease === undefined) return this.#outcome(await this.#create(signal));
+    this.#see(lease);
+    const holder = holderOf(lease);
+    const leftMs = holder === '' || holder === identity ? 0 : this.#leftMs(lease);
+    if (leftMs > 0) return { held: false, laterMs: leftMs };
+    return this.#outcome(await this.#write(lease, signal));
+  }
+
+  /** Gives the lease back if this candidate holds it; quietly does nothing if it no longer does. */
+  async release(signal: AbortSignal): Promise<void> {
+    const { identity, clock } = this.#options;
+    // Of a renewal that was broken off nobody knows whether it changed the object: then it is read once more.
+    for (let lease = this.#observed?.lease, attempt = 0; attempt < 2; lease = await this.#read(signal), attempt += 1) {
+      if (lease === undefined || holderOf(lease) !== identity) return;
+      if (await this.#put({ ...lease, spec: releasedSpec(lease.spec, clock.now()) }, signal)) return;
+    }
+  }
+
+  #outcome(held: boolean): LockOutcome {
+    return held ? { held } : { held, laterMs: 0 };
+  }
+
+  async #read(signal: AbortSignal): Promise<LeaseObject | undefined> {
+    try {
+      return await this.#leases.get(this.#options.name, { signal });
+    } catch (error) {
+      if (isStatusError(error, StatusReason.NotFound)) return undefined;
+      throw error;
+    }
+  }
+
+  async #create(signal: AbortSignal): Promise<boolean> {
+    const { name, namespace } = this.#options;
+    try {
+      this.#see(
+        await this.#leases.create(
+          {
+            apiVersion: 'coordination.k8s.io/v1',
+            kind: 'Lease',
+            metadata: { name, namespace },
+            spec: claimedSpec(undefined, this.#claim()),
+          },
+          { signal },
+        ),
+      );
+      return true;
+    } catch (error) {
+      if (isStatusError(error, StatusReason.AlreadyExists)) return false;
+      throw error;
+    }
+  }
+
+  #write(lease: LeaseObject, signal: AbortSignal): Promise<boolean> {
+    return this.#put({ ...lease, spec: { ...lease.spec, ...claimedSpec(lease.spec, this.#claim()) } }, signal);
+  }
+
+  /** The object names the version that it replaces, so of two candidates only one succeeds. */
+  async #put(lease: LeaseObject, signal: AbortSignal): Promise<boolean> {
+    try {
+      this.#see(await this.#leases.update(lease, { signal }));
+      return true;
+    } catch (error) {
+      if (isStatusError(error, StatusReason.Conflict) || isStatusError(error, StatusReason.NotFound)) {
+        this.#observed = undefined;
+        return false;
+      }
+      throw error;
+    }
+  }
+
+  #claim() {
+    const { identity, leaseDurationMs, clock } = this.#options;
+    return { identity, leaseDurationMs, nowMs: clock.now() };
+  }
+
+  #see(lease: LeaseObject): void {
+    const before = this.#observed;
+    const same =
+      before !== undefined &&
+      before.lease.metadata?.uid === lease.metadata?.uid &&
+      before.lease.metadata?.resourceVersion === lease.metadata?.resourceVersion;
+    if (!same) this.#observed = { lease, at: this.#options.clock.monotonic() };
+  }
+
+  #leftMs(lease: LeaseObject): number {
+    const { clock, leaseDurationMs } = this.#options;
+    const seconds = lease.spec?.leaseDurationSeconds ?? 0;
+    const lastsMs = seconds > 0 ? seconds * 1000 : leaseDurationMs;
+    return Math.max(0, (this.#observed?.at ?? clock.monotonic()) + lastsMs - clock.monotonic());
+  }
+}
