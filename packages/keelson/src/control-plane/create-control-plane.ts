@@ -3,6 +3,7 @@ import { GarbageCollector, NamespaceController } from '@keelson/controllers';
 import {
   type AdmissionPlugin,
   type ApiClient,
+  type Authorizer,
   type Clock,
   type KindDefinition,
   type KubeObject,
@@ -19,6 +20,7 @@ import {
 } from '@keelson/core';
 import { builtinKinds } from '@keelson/kinds';
 import { Container } from 'inversify';
+import { groupAuthorizer } from '../auth/group-authorizer.ts';
 import type { AdapterChoice } from '../config/options.ts';
 import type { Listening, ListenOptions } from '../server/listen-plane.ts';
 import { storageModule } from '../storage/open-storage.ts';
@@ -37,6 +39,8 @@ export interface ControlPlaneOptions {
   readonly storage?: string | AdapterChoice | Store;
   /** Plugins that run after the built-in ones. */
   readonly admission?: readonly AdmissionPlugin[];
+  /** Who may do what over HTTP, and what access reviews say about it. Default: the rules of {@link groupAuthorizer}. */
+  readonly authorizer?: Authorizer;
   /** Namespace deletion and garbage collection. Default true. */
   readonly controllers?: boolean;
   readonly clock?: Clock;
@@ -68,7 +72,7 @@ export interface ControlPlane extends AsyncDisposable {
 
 /** Builds and starts a control plane; resolves when it answers. */
 export async function createControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { clock = systemClock, logger = silentLogger, metrics = noMetrics } = options;
+  const { clock = systemClock, logger = silentLogger, metrics = noMetrics, authorizer = groupAuthorizer } = options;
   const withBuiltin = options.builtinKinds !== false;
   const kinds = [...(withBuiltin ? builtinKinds : []), ...(options.kinds ?? [])];
   const container = new Container();
@@ -80,6 +84,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
       metrics,
       kinds,
       admission: options.admission ?? [],
+      authorizer,
       tokenSecret: options.continueTokens?.secret ?? randomBytes(32),
       ...(options.continueTokens?.lifetimeMs === undefined ? {} : { tokenLifetimeMs: options.continueTokens.lifetimeMs }),
       namespaces: withBuiltin,
@@ -117,7 +122,10 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     listen: async (listenOptions = {}) => {
       // A plane that is used in process never loads the HTTP server.
       const { listenPlane } = await import('../server/listen-plane.ts');
-      const server = await listenPlane({ registry, clock, logger, metrics, ready: () => storages.ready() }, listenOptions);
+      const server = await listenPlane(
+        { registry, clock, logger, metrics, authorizer, ready: () => storages.ready() },
+        listenOptions,
+      );
       listening.add(server);
       return server;
     },

@@ -1,6 +1,7 @@
 import { createInProcessClient } from '@keelson/client';
 import {
   type AdmissionPlugin,
+  type Authorizer,
   type Clock,
   ClockToken,
   createCachedStorages,
@@ -17,7 +18,15 @@ import {
   StoreToken,
 } from '@keelson/core';
 import { Namespace } from '@keelson/kinds';
-import { AdmissionToken, ApiClientToken, ContinueTokensToken, KindsToken, RegistryToken, StoragesToken } from './tokens.ts';
+import {
+  AdmissionToken,
+  ApiClientToken,
+  AuthorizerToken,
+  ContinueTokensToken,
+  KindsToken,
+  RegistryToken,
+  StoragesToken,
+} from './tokens.ts';
 
 export interface PlaneModuleOptions {
   readonly clock: Clock;
@@ -25,6 +34,7 @@ export interface PlaneModuleOptions {
   readonly metrics: Metrics;
   readonly kinds: readonly KindDefinition[];
   readonly admission: readonly AdmissionPlugin[];
+  readonly authorizer: Authorizer;
   readonly tokenSecret: Buffer;
   readonly tokenLifetimeMs?: number;
   /** Namespaces are served, so objects may only be made in those that exist. */
@@ -37,6 +47,7 @@ export function planeModule(options: PlaneModuleOptions) {
     provide(binding, ClockToken, [], () => options.clock);
     provide(binding, LoggerToken, [], () => options.logger);
     provide(binding, MetricsToken, [], () => options.metrics);
+    provide(binding, AuthorizerToken, [], () => options.authorizer);
     provide(binding, KindsToken, [], () => options.kinds);
     provide(binding, StoragesToken, [StoreToken, ClockToken, LoggerToken, MetricsToken], (store, clock, logger, metrics) =>
       createCachedStorages({ store, clock, logger, metrics }),
@@ -56,9 +67,9 @@ export function planeModule(options: PlaneModuleOptions) {
     provide(
       binding,
       RegistryToken,
-      [StoragesToken, ContinueTokensToken, ClockToken, LoggerToken, AdmissionToken, KindsToken],
-      (storages, tokens, clock, logger, admission, kinds) =>
-        createResourceRegistry({ storages, tokens, clock, logger, admission, kinds }),
+      [StoragesToken, ContinueTokensToken, ClockToken, LoggerToken, AdmissionToken, KindsToken, AuthorizerToken],
+      (storages, tokens, clock, logger, admission, kinds, authorizer) =>
+        createResourceRegistry({ storages, tokens, clock, logger, admission, kinds, authorizer }),
     );
     provide(binding, ApiClientToken, [RegistryToken, ClockToken], (registry, clock) =>
       createInProcessClient(registry, { clock }),

@@ -1,6 +1,7 @@
 import {
   type AdmissionPlugin,
   type ApiClient,
+  type Authorizer,
   type ContinueTokens,
   type KindDefinition,
   type ResourceRegistry,
@@ -13,5 +14,6 @@ export const StoragesToken = token<ResourceStorages>('keelson.ResourceStorages')
 export const ContinueTokensToken = token<ContinueTokens>('keelson.ContinueTokens');
 export const KindsToken = token<readonly KindDefinition[]>('keelson.Kinds');
 export const AdmissionToken = token<readonly AdmissionPlugin[]>('keelson.Admission');
+export const AuthorizerToken = token<Authorizer>('keelson.Authorizer');
 export const RegistryToken = token<ResourceRegistry>('keelson.ResourceRegistry');
 export const ApiClientToken = token<ApiClient>('keelson.ApiClient');

@@ -1,6 +1,5 @@
-import type { Brand, Clock, Logger, Metrics, ResourceRegistry, UserInfo } from '@keelson/core';
+import type { Authorizer, Brand, Clock, Logger, Metrics, ResourceRegistry, UserInfo } from '@keelson/core';
 import { createHttpApi, serverOptions } from '@keelson/http-koa';
-import { authorizeByGroup } from '../auth/authorize.ts';
 import { authenticateClientCertificate } from '../auth/client-certificate.ts';
 import type { ListenAddress } from '../config/options.ts';
 import type { Credentials } from '../tls/credentials.ts';
@@ -33,6 +32,7 @@ export interface ServedPlane {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly ready: () => boolean;
+  readonly authorizer: Authorizer;
 }
 
 /** Who everybody is where nobody is asked. */
@@ -41,7 +41,7 @@ const defaultDrainMs = 5_000;
 
 /** Opens a listening server for a plane. */
 export async function listenPlane(plane: ServedPlane, options: ListenOptions): Promise<Listening> {
-  const { registry, clock, logger, metrics, ready } = plane;
+  const { registry, clock, logger, metrics, ready, authorizer } = plane;
   const drainMs = options.drainMs ?? defaultDrainMs;
   const api = createHttpApi({
     registry,
@@ -50,7 +50,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     metrics,
     version: apiVersionInfo,
     checks: [{ name: 'storage', check: ready }],
-    authorize: authorizeByGroup,
+    authorize: (attributes, user) => authorizer.authorize(attributes, user),
     ...(options.brand ? { brand: options.brand } : {}),
     ...(options.credentials ? { authenticate: authenticateClientCertificate } : { insecureUser: insecureAdmin }),
   });
