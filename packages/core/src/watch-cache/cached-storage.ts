@@ -24,7 +24,7 @@ import { SnapshotList } from './snapshot-list.ts';
 import type { StoreFeed } from './store-feed.ts';
 
 /** Selectors look at so many objects before other work of the process gets its turn. */
-const scanSlice = 1024;
+const scanSlice = 256;
 
 interface CachedStorageParts {
   readonly store: Store;

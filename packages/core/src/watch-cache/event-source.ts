@@ -6,7 +6,7 @@ import type { EventWindow } from './event-window.ts';
 import type { IndexSnapshot } from './index-snapshot.ts';
 
 /** One look at the objects or events that selectors drop takes no longer than this many of them. */
-const scanLimit = 1024;
+const scanLimit = 256;
 
 /** What a watcher reads before it has caught up with the live events. */
 export interface EventSource {

@@ -22,6 +22,8 @@ export interface KindFeed {
   readonly frontier: Revision;
   /** From now on the cache receives every change of its prefix. */
   attach(cache: KindCache): void;
+  /** The cache wants no changes until it attaches itself again. */
+  detach(cache: KindCache): void;
 }
 
 export interface KindCacheOptions {
@@ -97,6 +99,9 @@ export class KindCache implements WatchHost {
     if (this.#loaded !== undefined) return undefined;
     this.#loading ??= this.#load().finally(() => {
       this.#loading = undefined;
+      if (this.#loaded !== undefined) return;
+      this.#feed.detach(this);
+      this.#early = [];
     });
     return this.#loading;
   }

@@ -49,7 +49,7 @@ export class StoreFeed implements KindFeed {
     this.#clock = clock;
     this.#logger = logger.child({ component: 'watch-cache' });
     this.#waiters = new FrontierWaiters(clock);
-    this.#wakeQueue = new WakeQueue(clock);
+    this.#wakeQueue = new WakeQueue(clock, (err) => this.#logger.error('the reader of a watch failed', { err }));
     this.#contiguous = store.capabilities.denseRevisions && store.capabilities.oneChangePerRevision;
   }
 
@@ -68,6 +68,10 @@ export class StoreFeed implements KindFeed {
 
   attach(cache: KindCache): void {
     this.#caches.set(cache.prefix, cache);
+  }
+
+  detach(cache: KindCache): void {
+    if (this.#caches.get(cache.prefix) === cache) this.#caches.delete(cache.prefix);
   }
 
   async start(): Promise<void> {
@@ -172,8 +176,11 @@ export class StoreFeed implements KindFeed {
     }
   }
 
+  /** A cache that is read again attaches itself again. */
   #resetAll(error: StorageError): void {
-    for (const cache of this.#caches.values()) cache.reset(error);
+    const caches = [...this.#caches.values()];
+    this.#caches.clear();
+    for (const cache of caches) cache.reset(error);
   }
 
   #accept(batch: WatchBatch): void {

@@ -8,11 +8,14 @@ const checkEvery = 64;
 /** Wakes watchers in fair slices: at once as far as the slice reaches, the rest after other work had its turn. */
 export class WakeQueue {
   readonly #clock: Clock;
+  readonly #onError: (error: unknown) => void;
   #watches: WaitingWatch[] = [];
   #scheduled = false;
 
-  constructor(clock: Clock) {
+  /** A reader that throws is told of, and harms nobody else. */
+  constructor(clock: Clock, onError: (error: unknown) => void) {
     this.#clock = clock;
+    this.#onError = onError;
   }
 
   add(watches: readonly WaitingWatch[]): void {
@@ -29,7 +32,11 @@ export class WakeQueue {
     this.#watches = [];
     const start = this.#clock.monotonic();
     for (let i = 0; i < watches.length; i++) {
-      (watches[i] as WaitingWatch).wakeIfReadable();
+      try {
+        (watches[i] as WaitingWatch).wakeIfReadable();
+      } catch (error) {
+        this.#onError(error);
+      }
       if (i % checkEvery === checkEvery - 1 && this.#clock.monotonic() - start > sliceMs) {
         this.#watches = watches.slice(i + 1).concat(this.#watches);
         break;

@@ -5,6 +5,9 @@ import { WatchView } from './watch-view.ts';
 
 type Scope = Map<string, WatchView>;
 
+/** No key and no collection begins like this. */
+const oddMark = '\0';
+
 /**
  * The views of one kind, found by what they can see: everything of the kind, one namespace, one key. An event costs nothing
  * for watchers of other namespaces and names.
@@ -26,13 +29,13 @@ export class WatchScopes {
 
   /** The view of all watchers with this prefix and predicate. */
   view(prefix: string, predicate: ObjectPredicate): WatchView {
-    const id = predicate.key ?? prefix;
+    const id = this.#idOf(prefix, predicate);
     let scope = this.#scopes.get(id);
     if (scope === undefined) {
       scope = new Map();
       this.#scopes.set(id, scope);
       if (id !== this.#kindPrefix) this.#nested++;
-      if (predicate.key === undefined && !this.#isCollection(prefix)) this.#odd.add(id);
+      if (id.startsWith(oddMark)) this.#odd.add(prefix);
     }
     let view = scope.get(predicate.id);
     if (view === undefined) {
@@ -45,13 +48,13 @@ export class WatchScopes {
   /** Forgets the view when nobody is left. */
   release(prefix: string, view: WatchView): void {
     if (view.members > 0) return;
-    const id = view.predicate.key ?? prefix;
+    const id = this.#idOf(prefix, view.predicate);
     const scope = this.#scopes.get(id);
     if (scope?.get(view.predicate.id) !== view) return;
     scope.delete(view.predicate.id);
     if (scope.size > 0) return;
     this.#scopes.delete(id);
-    this.#odd.delete(id);
+    if (id.startsWith(oddMark)) this.#odd.delete(prefix);
     if (id !== this.#kindPrefix) this.#nested--;
   }
 
@@ -64,7 +67,7 @@ export class WatchScopes {
     const slash = key.indexOf('/', this.#kindPrefix.length);
     if (slash !== -1) this.#deliverTo(key.slice(0, slash + 1), event, touched);
     this.#deliverTo(key, event, touched);
-    for (const prefix of this.#odd) if (key.startsWith(prefix)) this.#deliverTo(prefix, event, touched);
+    for (const prefix of this.#odd) if (key.startsWith(prefix)) this.#deliverTo(oddMark + prefix, event, touched);
   }
 
   trim(startRevision: Revision): void {
@@ -80,8 +83,9 @@ export class WatchScopes {
     }
   }
 
-  #isCollection(prefix: string): boolean {
-    if (prefix === this.#kindPrefix) return true;
-    return prefix.indexOf('/', this.#kindPrefix.length) === prefix.length - 1;
+  #idOf(prefix: string, predicate: ObjectPredicate): string {
+    if (predicate.key !== undefined) return predicate.key;
+    const collection = prefix === this.#kindPrefix || prefix.indexOf('/', this.#kindPrefix.length) === prefix.length - 1;
+    return collection ? prefix : oddMark + prefix;
   }
 }

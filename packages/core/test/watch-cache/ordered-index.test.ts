@@ -1,0 +1,180 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { compareKeys, type Representation, StoredObject } from '../../src/index.ts';
+import type { IndexSnapshot } from '../../src/watch-cache/index-snapshot.ts';
+import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
+import { SnapshotList } from '../../src/watch-cache/snapshot-list.ts';
+
+const stored: Representation = { id: 's', stored: true, encode: (object) => object.json };
+
+let revisions = 0;
+function object(key: string, text = ''): StoredObject {
+  revisions++;
+  return StoredObject.fromValue(key, revisions, revisions, Buffer.from(JSON.stringify({ metadata: {}, key, text })));
+}
+
+const key = (i: number) => `/core/pods/n/x${String(i).padStart(6, '0')}`;
+
+function body(snapshot: IndexSnapshot, from = 0, to = snapshot.size): string {
+  return Buffer.concat([...new SnapshotList(snapshot, 1, from, to, 0).chunks(stored, ',')]).toString();
+}
+
+type Step = { readonly do: 'set' | 'delete' | 'snapshot' | 'body'; readonly at: number };
+
+/** A reference: a sorted array of objects. */
+function expected(model: ReadonlyMap<string, StoredObject>): StoredObject[] {
+  return [...model.values()].sort((a, b) => compareKeys(a.key, b.key));
+}
+
+test('the index and all its snapshots agree with a sorted map, in objects, ranks and bytes', (t) => {
+  const steps = fc.array(
+    fc.record<Step>({
+      do: fc.constantFrom('set', 'set', 'set', 'set', 'set', 'delete', 'delete', 'snapshot', 'body'),
+      at: fc.integer({ min: 0, max: 700 }),
+    }),
+    { minLength: 200, maxLength: 2500, size: 'max' },
+  );
+  fc.assert(
+    fc.property(steps, (script) => {
+      const index = new OrderedIndex();
+      const model = new Map<string, StoredObject>();
+      const snapshots: { readonly snapshot: IndexSnapshot; readonly objects: readonly StoredObject[]; readonly body: string }[] =
+        [];
+      for (const step of script) {
+        const name = key(step.at);
+        if (step.do === 'set') {
+          const next = object(name, 'x'.repeat(step.at % 50));
+          if (index.set(next) !== model.get(name)) return false;
+          model.set(name, next);
+        } else if (step.do === 'delete') {
+          if (index.delete(name) !== model.get(name)) return false;
+          model.delete(name);
+        } else {
+          const snapshot = index.snapshot();
+          const objects = expected(model);
+          const text = objects.map(({ json }) => json.toString()).join(',');
+          if (step.do === 'body' && body(snapshot) !== text) return false;
+          if (snapshots.length < 12) snapshots.push({ snapshot, objects, body: text });
+        }
+      }
+      if (index.size !== model.size) return false;
+      for (const { snapshot, objects, body: text } of snapshots) {
+        if (snapshot.size !== objects.length || body(snapshot) !== text || body(snapshot) !== text) return false;
+        const items = [...snapshot.items()];
+        if (items.some((item, i) => item !== objects[i])) return false;
+        for (const at of [0, 1, 350, 700, 701]) {
+          const below = objects.filter((item) => item.key < key(at)).length;
+          if (snapshot.rank(key(at)) !== below) return false;
+          const found = objects.find((item) => item.key === key(at));
+          if (snapshot.get(key(at)) !== found || snapshot.rankAfter(key(at)) !== below + (found ? 1 : 0)) return false;
+        }
+      }
+      return true;
+    }),
+    { numRuns: 30 },
+  );
+  t.pass();
+});
+
+test('every stretch of a snapshot has the bytes of its objects', (t) => {
+  const index = new OrderedIndex();
+  for (let i = 0; i < 900; i++) index.set(object(key((i * 631) % 900), 'y'.repeat(i % 90)));
+  const snapshot = index.snapshot();
+  const all = [...snapshot.items()].map(({ json }) => json.toString());
+  fc.assert(
+    fc.property(fc.nat(900), fc.nat(900), (a, b) => {
+      const [from, to] = a < b ? [a, b] : [b, a];
+      return body(snapshot, from, to) === all.slice(from, to).join(',');
+    }),
+  );
+  t.is(snapshot.rank('/'), 0);
+  t.is(snapshot.rank('/core/pods0'), 900);
+});
+
+test('keys above U+FFFF are ordered by their bytes among the others', (t) => {
+  const names = ['a', 'z', 'é', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}', '\u{1f600}b', '\uffeeb'].map(
+    (n) => `/k/${n}`,
+  );
+  fc.assert(
+    fc.property(fc.shuffledSubarray(names, { minLength: 3 }), (some) => {
+      const index = new OrderedIndex();
+      for (const name of some) index.set(object(name));
+      const inOrder = [...some].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      const snapshot = index.snapshot();
+      t.deepEqual(
+        [...snapshot.items()].map((item) => item.key),
+        inOrder,
+      );
+      for (const [rank, name] of inOrder.entries()) t.is(snapshot.rank(name), rank);
+      for (const name of some) t.is(index.delete(name)?.key, name);
+      t.is(index.size, 0);
+    }),
+  );
+});
+
+test('objects of a leaf lie together, and one that leaves takes its bytes along', (t) => {
+  const index = new OrderedIndex();
+  index.load(Array.from({ length: 300 }, (_, i) => object(key(i), 'z'.repeat(100))));
+  const list = new SnapshotList(index.snapshot(), 1, 0, 300, 0);
+  const buffers = () => new Set([...index.snapshot().items()].map(({ json }) => json.buffer)).size;
+  const chunks = [...list.chunks(stored, ',')];
+  t.is(buffers(), chunks.length);
+  t.true(chunks.length <= 4);
+  const shared = index.get(key(5))!.json.buffer;
+  const old = index.set(object(key(5), 'new'))!;
+  t.not(old.json.buffer, shared);
+  const gone = index.delete(key(6))!;
+  t.not(gone.json.buffer, shared);
+});
+
+test('a leaf that changes a lot is laid together again without being listed', (t) => {
+  const index = new OrderedIndex();
+  index.load(Array.from({ length: 100 }, (_, i) => object(key(i))));
+  for (let round = 0; round < 10; round++) for (let i = 0; i < 100; i++) index.set(object(key(i), String(round)));
+  const alone = [...index.snapshot().items()].filter(({ json }) => json.buffer.byteLength === json.byteLength).length;
+  t.true(alone <= 52, `${alone} objects lie alone`);
+});
+
+test('an unchanged leaf hands out the same bytes again', (t) => {
+  const index = new OrderedIndex();
+  index.load(Array.from({ length: 400 }, (_, i) => object(key(i))));
+  const chunks = () => [...new SnapshotList(index.snapshot(), 1, 0, index.size, 0).chunks(stored, ',')];
+  const first = chunks();
+  t.deepEqual(
+    chunks()
+      .slice(1)
+      .map((chunk, i) => chunk === first[i + 1]),
+    first.slice(1).map(() => true),
+  );
+  index.set(object(key(399), 'changed'));
+  const second = chunks();
+  t.is(second.filter((chunk, i) => i > 0 && chunk !== first[i]).length, 1);
+});
+
+test('a snapshot of the past made from a snapshot leaves the live index alone', (t) => {
+  const index = new OrderedIndex();
+  index.load(Array.from({ length: 300 }, (_, i) => object(key(i))));
+  const before = body(index.snapshot());
+  const scratch = new OrderedIndex(index.snapshot());
+  for (let i = 0; i < 300; i += 2) scratch.delete(key(i));
+  for (let i = 1; i < 300; i += 2) scratch.set(object(key(i), 'past'));
+  t.is(scratch.size, 150);
+  t.is(JSON.parse(`[${body(scratch.snapshot())}]`).length, 150);
+  t.is(body(index.snapshot()), before);
+  t.is(index.size, 300);
+});
+
+test('a snapshot counts its corrupt objects', (t) => {
+  const index = new OrderedIndex();
+  const bad = () => StoredObject.fromEntry({ key: key(1), value: Buffer.from('x'), modRevision: 1, createRevision: 1 });
+  index.set(object(key(0)));
+  index.set(bad());
+  t.is(index.snapshot().corrupt, 1);
+  index.set(bad());
+  t.is(index.snapshot().corrupt, 1);
+  index.set(object(key(1)));
+  t.is(index.snapshot().corrupt, 0);
+  index.set(bad());
+  index.delete(key(1));
+  t.is(index.snapshot().corrupt, 0);
+});

@@ -1,0 +1,199 @@
+import test from 'ava';
+import {
+  type Clock,
+  FakeClock,
+  type ObjectPredicate,
+  type Revision,
+  StorageError,
+  type Store,
+  StoredObject,
+} from '../../src/index.ts';
+import { SharedWatchEvent } from '../../src/storage/shared-watch-event.ts';
+import { FrontierWaiters } from '../../src/watch-cache/frontier-waiters.ts';
+import { KindEvent } from '../../src/watch-cache/kind-event.ts';
+import { RevisionProbe } from '../../src/watch-cache/revision-probe.ts';
+import { WakeQueue } from '../../src/watch-cache/wake-queue.ts';
+import { WatchScopes } from '../../src/watch-cache/watch-scopes.ts';
+import { type WaitingWatch, WatchView } from '../../src/watch-cache/watch-view.ts';
+
+const all: ObjectPredicate = { everything: true, id: '', matches: () => true };
+
+function object(key: string, revision: number): StoredObject {
+  return StoredObject.fromValue(key, revision, 1, Buffer.from('{"metadata":{}}'));
+}
+
+const added = (revision: Revision) => new SharedWatchEvent('ADDED', object('/core/pods/a/x', revision));
+const watcher = (onWake = () => {}): WaitingWatch => ({ waiting: false, wakeIfReadable: onWake });
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+test('readers at the same place of a view read the very same array', (t) => {
+  const view = new WatchView(all);
+  const place = view.join();
+  view.join();
+  for (let revision = 1; revision <= 5; revision++) view.append(added(revision));
+  const piece = view.piece(place, 3);
+  t.is(piece.length, 3);
+  t.is(view.piece(place, 3), piece);
+  t.is(view.piece(place, 10).length, 5);
+  view.append(added(6));
+  t.is(view.piece(place, 10).length, 6, 'a longer log is not hidden by what was read before');
+  t.is(view.piece(place + 6, 10).length, 0);
+});
+
+test('a view keeps what somebody has still to read and nothing else', (t) => {
+  const view = new WatchView(all);
+  const [fast, slow] = [watcher(), watcher()];
+  const start = view.join();
+  view.join();
+  view.wait(fast);
+  view.append(added(1));
+  view.takeWaiting();
+  view.wait(fast);
+  view.append(added(2));
+  t.is(view.piece(start, 10).length, 2, 'the slow one has read nothing yet');
+  view.takeWaiting();
+  view.wait(fast);
+  view.wait(slow);
+  view.append(added(3));
+  view.append(added(4));
+  t.is(view.start, start + 2, 'both had read the first two');
+  t.is(view.piece(start + 2, 10).length, 2);
+  view.trim(3);
+  t.is(view.start, start + 3);
+});
+
+test('a watch that leaves while it waits does not count among those who wait', (t) => {
+  const view = new WatchView(all);
+  const [one, two] = [watcher(), watcher()];
+  const place = view.join();
+  view.join();
+  view.wait(one);
+  view.leave(one);
+  view.append(added(1));
+  view.takeWaiting();
+  view.append(added(2));
+  t.is(view.piece(place, 10).length, 2, 'the other one does not wait and has everything to read');
+  view.leave(two);
+  t.is(view.members, 0);
+});
+
+test('events reach the views of their kind, namespace and key, and only these', (t) => {
+  const scopes = new WatchScopes('/core/pods/');
+  const named: ObjectPredicate = { everything: false, id: 'x', key: '/core/pods/a/x', matches: () => true };
+  const views = {
+    kind: scopes.view('/core/pods/', all),
+    a: scopes.view('/core/pods/a/', all),
+    b: scopes.view('/core/pods/b/', all),
+    key: scopes.view('/core/pods/', named),
+    odd: scopes.view('/core/pods/a/x', all),
+  };
+  for (const view of Object.values(views)) view.join();
+  const reached = (key: string) => {
+    const touched: WatchView[] = [];
+    scopes.deliver(new KindEvent(5, key, object(key, 5), undefined, 0), touched);
+    for (const view of touched) view.takeWaiting();
+    return Object.entries(views)
+      .filter(([, view]) => touched.includes(view))
+      .map(([name]) => name);
+  };
+  t.deepEqual(reached('/core/pods/a/x'), ['kind', 'a', 'key', 'odd']);
+  t.deepEqual(reached('/core/pods/a/xy'), ['kind', 'a', 'odd']);
+  t.deepEqual(reached('/core/pods/b/x'), ['kind', 'b']);
+  t.deepEqual(reached('/core/pods/c'), ['kind']);
+  t.is(scopes.view('/core/pods/a/', all), views.a);
+  for (const [prefix, view] of [
+    ['/core/pods/', views.kind],
+    ['/core/pods/a/', views.a],
+    ['/core/pods/b/', views.b],
+    ['/core/pods/', views.key],
+    ['/core/pods/a/x', views.odd],
+  ] as const) {
+    view.leave(watcher());
+    scopes.release(prefix, view);
+  }
+  t.true(scopes.empty);
+});
+
+test('a predicate decides once per event however many watchers share its view', (t) => {
+  const scopes = new WatchScopes('/core/pods/');
+  let asked = 0;
+  const counting: ObjectPredicate = { everything: false, id: 'counting', matches: () => ++asked > 0 };
+  for (let i = 0; i < 1000; i++) scopes.view('/core/pods/', counting).join();
+  scopes.deliver(new KindEvent(5, '/core/pods/a/x', object('/core/pods/a/x', 5), undefined, 0), []);
+  t.is(asked, 1);
+});
+
+test('waking goes in slices, and a reader that throws harms nobody', async (t) => {
+  let now = 0;
+  const clock: Clock = { now: () => 0, monotonic: () => now, after: () => () => {} };
+  const errors: unknown[] = [];
+  const queue = new WakeQueue(clock, (error) => errors.push(error));
+  const woken: number[] = [];
+  const wake = (i: number) => {
+    woken.push(i);
+    now += 0.1;
+    if (i === 3) throw new Error('a bad reader');
+  };
+  queue.add(Array.from({ length: 300 }, (_, i) => watcher(() => wake(i))));
+  queue.flush();
+  const first = woken.length;
+  t.true(first >= 20 && first < 300, `${first} in the first slice`);
+  queue.add([watcher(() => wake(300))]);
+  queue.flush();
+  t.is(woken.length, first, 'the rest waits for its turn');
+  for (let i = 0; i < 20 && woken.length < 301; i++) await turn();
+  t.deepEqual(
+    woken,
+    Array.from({ length: 301 }, (_, i) => i),
+  );
+  t.is(errors.length, 1);
+});
+
+test('concurrent readers share probes, and no probe answers a reader that came after it was put', async (t) => {
+  const answers: ((revision: Revision) => void)[] = [];
+  const store = { currentRevision: () => new Promise<Revision>((resolve) => answers.push(resolve)) } as unknown as Store;
+  const probe = new RevisionProbe(store);
+  const first = [probe.read(), probe.read()];
+  await turn();
+  t.is(answers.length, 1);
+  const second = [probe.read(), probe.read()];
+  await turn();
+  t.is(answers.length, 1, 'only one question at a time');
+  answers[0]!(7);
+  t.deepEqual(await Promise.all(first), [7, 7]);
+  await turn();
+  t.is(answers.length, 2);
+  answers[1]!(9);
+  t.deepEqual(await Promise.all(second), [9, 9]);
+});
+
+test('a failed probe fails those who asked and nobody later', async (t) => {
+  let fail = true;
+  const store = {
+    currentRevision: async () => {
+      if (fail) throw new StorageError('Unavailable', 'down');
+      return 3;
+    },
+  } as unknown as Store;
+  const probe = new RevisionProbe(store);
+  const failed = [probe.read(), probe.read()];
+  for (const read of failed) await t.throwsAsync(read, { code: 'Unavailable' });
+  fail = false;
+  t.is(await probe.read(), 3);
+});
+
+test('waiting for the frontier ends by the frontier, by time or by the caller', async (t) => {
+  const clock = new FakeClock();
+  const waiters = new FrontierWaiters(clock);
+  const controller = new AbortController();
+  const reached = waiters.wait(5, 3000);
+  const late = waiters.wait(9, 3000);
+  const left = waiters.wait(9, 3000, controller.signal);
+  waiters.reached(5);
+  t.true(await reached);
+  controller.abort();
+  t.false(await left);
+  clock.advance(3000);
+  t.false(await late);
+  waiters.reached(100);
+});

@@ -1,0 +1,134 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { FakeClock, type ObjectPredicate, StoredObject } from '../../src/index.ts';
+import { EventWindow, type WindowLimits } from '../../src/watch-cache/event-window.ts';
+import { KindEvent } from '../../src/watch-cache/kind-event.ts';
+import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
+import { PastStates } from '../../src/watch-cache/past-states.ts';
+
+const limits: WindowLimits = { maxEvents: 1000, maxBytes: 1_000_000, maxAgeMs: 60_000, minEvents: 2 };
+
+function object(key: string, revision: number, text = ''): StoredObject {
+  return StoredObject.fromValue(key, revision, 1, Buffer.from(JSON.stringify({ metadata: {}, text })));
+}
+
+function event(revision: number, at = 0, text = ''): KindEvent {
+  return new KindEvent(revision, '/k/x', object('/k/x', revision), object('/k/x', revision - 1, text), at);
+}
+
+test('a window begins where it was opened and finds events by revision', (t) => {
+  const window = new EventWindow(10, limits);
+  t.is(window.startRevision, 10);
+  t.is(window.after(10), window.endSequence);
+  for (const revision of [12, 15, 20]) window.push(event(revision));
+  t.is(window.startRevision, 10);
+  t.deepEqual(
+    [10, 11, 12, 14, 15, 19, 20, 99].map((revision) => window.at(window.after(revision))?.revision),
+    [12, 12, 15, 15, 20, 20, undefined, undefined],
+  );
+});
+
+test('a window keeps no more events than allowed, without ever renumbering them', (t) => {
+  const window = new EventWindow(1, { ...limits, maxEvents: 10 });
+  for (let revision = 2; revision < 3000; revision++) {
+    window.push(event(revision));
+    t.is(window.at(window.endSequence - 1)?.revision, revision);
+    t.is(window.endSequence, revision - 1);
+    t.is(window.at(window.firstSequence)?.revision, window.startRevision + 1);
+    t.true(window.endSequence - window.firstSequence <= 10);
+  }
+  t.is(window.at(window.firstSequence - 1), undefined);
+  t.is(window.after(0), window.firstSequence);
+});
+
+test('a window keeps no more bytes than allowed, but always the newest event', (t) => {
+  const window = new EventWindow(1, { ...limits, maxBytes: 10_000 });
+  for (let revision = 2; revision < 100; revision++) {
+    window.push(event(revision, 0, 'x'.repeat(revision % 7 === 0 ? 50_000 : 500)));
+    t.true(window.heldBytes <= 10_000 || window.endSequence - window.firstSequence === 1);
+  }
+  t.is(window.at(window.endSequence - 1)?.revision, 99);
+});
+
+test('old events go, except the newest few', (t) => {
+  const window = new EventWindow(1, { ...limits, minEvents: 3 });
+  for (let revision = 2; revision < 12; revision++) window.push(event(revision, revision));
+  window.push(event(12, 1_000_000));
+  t.is(window.endSequence - window.firstSequence, 3);
+  t.is(window.startRevision, 9);
+});
+
+test('each event is shown as one and the same object to all who see it alike', (t) => {
+  const all: ObjectPredicate = { everything: true, id: '', matches: () => true };
+  const only = (id: string, ...revisions: number[]): ObjectPredicate => ({
+    everything: false,
+    id,
+    matches: (candidate) => revisions.includes(candidate.revision),
+  });
+  const change = event(5);
+  t.is(change.seenBy(all)?.type, 'MODIFIED');
+  t.is(change.seenBy(all), change.seenBy(only('both', 4, 5)));
+  t.is(change.seenBy(only('enters', 5))?.type, 'ADDED');
+  const left = change.seenBy(only('leaves', 4));
+  t.is(left?.type, 'DELETED');
+  t.is(left?.object.revision, 5);
+  t.is(left, change.seenBy(only('leaves too', 4)));
+  t.is(change.seenBy(only('neither')), undefined);
+});
+
+test('every past state inside the window can be told, in any order, while the present goes on', (t) => {
+  const script = fc.array(fc.record({ key: fc.nat(30), remove: fc.boolean(), ask: fc.boolean(), back: fc.nat() }), {
+    minLength: 1500,
+    maxLength: 2600,
+    size: 'max',
+  });
+  fc.assert(
+    fc.property(script, fc.constantFrom(5, 100, 1_000_000), (steps, maxEvents) => {
+      const clock = new FakeClock();
+      const index = new OrderedIndex();
+      const window = new EventWindow(1, { ...limits, maxBytes: 1e9, maxEvents });
+      const past = new PastStates(index, window, clock);
+      const states = [''];
+      let revision = 1;
+      for (const step of steps) {
+        const key = `/k/${step.key}`;
+        if (step.remove && index.get(key) === undefined) continue;
+        revision++;
+        past.beforeEvent();
+        const next = step.remove ? undefined : object(key, revision);
+        const prev = next === undefined ? index.delete(key) : index.set(next);
+        window.push(new KindEvent(revision, key, next, prev, clock.monotonic()));
+        states[revision - 1] = [...index.snapshot().items()].map((item) => `${item.key}@${item.revision}`).join();
+        if (!step.ask) continue;
+        const asked = 1 + (step.back % revision);
+        const state = past.at(asked);
+        if (state === undefined) {
+          if (asked >= window.startRevision) return false;
+        } else if ([...state.items()].map((item) => `${item.key}@${item.revision}`).join() !== states[asked - 1]) return false;
+      }
+      return true;
+    }),
+    { numRuns: 12 },
+  );
+  t.pass();
+});
+
+test('a remembered state outlives the window', (t) => {
+  const clock = new FakeClock();
+  const index = new OrderedIndex();
+  const window = new EventWindow(1, { ...limits, maxEvents: 1 });
+  const past = new PastStates(index, window, clock);
+  const put = (revision: number) => {
+    past.beforeEvent();
+    const next = object('/k/x', revision);
+    window.push(new KindEvent(revision, '/k/x', next, index.set(next), 0));
+  };
+  put(2);
+  past.remember(2, index.snapshot());
+  for (let revision = 3; revision < 10; revision++) put(revision);
+  t.is(past.at(2)?.get('/k/x')?.revision, 2);
+  t.is(past.at(3), undefined);
+  clock.advance(300_001);
+  for (let revision = 10; revision < 1100; revision++) put(revision);
+  t.is(past.at(2), undefined, 'not for ever');
+});
