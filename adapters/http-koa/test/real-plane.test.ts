@@ -226,6 +226,8 @@ test('discovery: plain with and without the last slash, aggregated with ETag', a
     const again = await call(port, 'GET', path, { headers: { accept, 'if-none-match': aggregated.headers.etag as string } });
     t.is(again.status, 304);
     t.is(again.body.length, 0);
+    t.is(again.headers['content-length'], undefined);
+    t.is(again.headers.etag, aggregated.headers.etag);
   }
 });
 

@@ -57,6 +57,13 @@ export function acceptsGzip(header: string | string[] | undefined): boolean {
   return star;
 }
 
+/** One Vary header, whatever was there before: HTTP/2 keeps only the last of a name. */
+function varyByEncoding(headers: FlatHeaders): FlatHeaders {
+  const at = headers.indexOf('Vary');
+  if (at === -1) return [...headers, 'Vary', 'Accept-Encoding'];
+  return headers.with(at + 1, `${String(headers[at + 1])}, Accept-Encoding`);
+}
+
 /** {@link sendBytes}, compressed off the event loop when the body is larger than `gzipBytes` and the client takes that. */
 export function sendWhole(
   exchange: Exchange,
@@ -67,7 +74,7 @@ export function sendWhole(
   extra: FlatHeaders = noHeaders,
 ): Promise<void> | void {
   if (body.length <= gzipBytes) return sendBytes(exchange, code, contentType, body, extra);
-  const vary = [...extra, 'Vary', 'Accept-Encoding'];
+  const vary = varyByEncoding(extra);
   if (exchange.request.method === 'HEAD' || !acceptsGzip(exchange.request.headers['accept-encoding'])) {
     return sendBytes(exchange, code, contentType, body, vary);
   }
@@ -79,6 +86,13 @@ export function sendWhole(
 /** A plain text answer, as routers give it when no resource is involved. */
 export function sendText(exchange: Exchange, code: number, text: string, extra: FlatHeaders = []): void {
   sendBytes(exchange, code, 'text/plain; charset=utf-8', Buffer.from(text), ['X-Content-Type-Options', 'nosniff', ...extra]);
+}
+
+/**
+ * 304 without Content-Type and Content-Length: caches take the headers of a 304 over into what they have kept.
+ */
+export function sendNotModified(exchange: Exchange, headers: FlatHeaders): void {
+  if (sendHead(exchange, 304, [...headers, 'Audit-Id', exchange.requestId])) exchange.response.end();
 }
 
 /** The answer for a path that nobody serves. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { encodeDocument, jsonMediaType, negotiate, type Offer, statusErrors, yamlMediaType } from '@keelson/core';
-import { type FlatHeaders, sendBytes, sendWhole } from '../answer/send.ts';
+import { type FlatHeaders, sendBytes, sendNotModified, sendWhole } from '../answer/send.ts';
 import type { Exchange } from '../exchange.ts';
 import { wantsPretty } from '../parameters/pretty.ts';
 
@@ -43,6 +43,6 @@ export function sendFile(
 ): Promise<void> | void {
   const all: FlatHeaders = ['ETag', `"${document.hash}"`, ...headers];
   exchange.cacheControl = undefined;
-  if (isKnown(exchange, document.hash)) return sendBytes(exchange, 304, contentType, Buffer.alloc(0), all);
+  if (isKnown(exchange, document.hash)) return sendNotModified(exchange, all);
   return sendWhole(exchange, 200, contentType, document.bytes, gzipBytes, all);
 }
