@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readSync } from 'node:fs';
+import { endianness } from 'node:os';
+import { join } from 'node:path';
 import type { Revision, StoreIdentity } from '@keelson/core';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { commitLength, corrupt, readRevision, revisionKey } from './records.ts';
@@ -24,9 +26,10 @@ export class Environment {
   readonly identity: StoreIdentity;
 
   constructor(path: string) {
-    mkdirSync(path, { recursive: true });
-    // overlappingSync would report commits that a power failure takes back.
-    this.#root = open({ path, noSubdir: false, maxDbs: 8, overlappingSync: false, ...binary });
+    checkDataFile(join(path, 'data.mdb'));
+    // overlappingSync would report commits that a power failure takes back; eventTurnBatching makes promises of its own, whose
+    // rejection nobody could handle.
+    this.#root = open({ path, noSubdir: false, maxDbs: 8, overlappingSync: false, eventTurnBatching: false, ...binary });
     const table = (name: string): Table => this.#root.openDB<Buffer, Buffer>({ name, ...binary });
     try {
       this.#meta = table('meta');
@@ -99,6 +102,34 @@ export class Environment {
     });
     return identity;
   }
+}
+
+/**
+ * The driver crashes the process on a file that it cannot read, so the head of the first page is looked at before: the magic
+ * number and the version of the data format. An empty file is one that is yet to be made.
+ */
+function checkDataFile(file: string): void {
+  const head = Buffer.alloc(32);
+  let length: number;
+  try {
+    const descriptor = openSync(file, 'r');
+    try {
+      length = readSync(descriptor, head);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
+  if (length === 0) return;
+  if (length < head.byteLength || read32(head, 24) !== 0xbeefc0de) throw corrupt(`${file} is not a database`);
+  if (read32(head, 28) !== 2) throw corrupt(`${file} has data format ${read32(head, 28)}, the driver reads format 2`);
+}
+
+/** The file has the byte order of the machine. */
+function read32(bytes: Buffer, offset: number): number {
+  return endianness() === 'LE' ? bytes.readUInt32LE(offset) : bytes.readUInt32BE(offset);
 }
 
 /** Makes the names of new files durable, where the system can. */
