@@ -30,11 +30,15 @@ export const getCases: readonly ResourceStorageCase[] = [
   {
     id: 'get.others-write',
     title: 'a consistent read sees what another process wrote before it began',
-    async run({ pods, others }) {
+    async run({ pods, others, store }) {
       await pods.get(podKey('a', 'x'), any);
       for (let i = 0; i < 20; i++) {
+        store.holdStreams();
         await putPod(others, 'a', 'x', { text: String(i) });
-        assert.equal(textOf(await pods.get(podKey('a', 'x'), latest)), String(i));
+        const reading = pods.get(podKey('a', 'x'), latest);
+        await turns(3);
+        store.releaseStreams();
+        assert.equal(textOf(await reading), String(i));
       }
     },
   },

@@ -171,11 +171,15 @@ export const listCases: readonly ResourceStorageCase[] = [
   {
     id: 'list.others-write',
     title: 'a consistent list sees what another process wrote before it began',
-    async run({ pods, others }) {
+    async run({ pods, others, store }) {
       await pods.list(podPrefix, { at: any, predicate: everything });
       for (let i = 0; i < 20; i++) {
+        store.holdStreams();
         const { revision } = await createPod(others, 'a', `x${i}`);
-        const list = await pods.list(podPrefix, all);
+        const reading = pods.list(podPrefix, all);
+        await turns(3);
+        store.releaseStreams();
+        const list = await reading;
         assert.equal(list.count, i + 1);
         assert.ok(list.revision >= revision);
       }
