@@ -1,4 +1,5 @@
 import { Reader, Writer } from 'protobufjs/minimal.js';
+import { checkMessages } from '../../kind/message-check.ts';
 import type { Schema } from '../../kind/schema.ts';
 import { type MessageNode, messageNode } from '../../kind/schema-walk.ts';
 import { messageReader, readFields } from './message-reader.ts';
@@ -18,6 +19,18 @@ function messageOf(schema: Schema<unknown>): MessageNode {
   const node = messageNode(schema);
   if (node === undefined) throw new Error(`a schema of type ${schema.node.type} is no protobuf message`);
   return node;
+}
+
+const numbered = new WeakMap<Schema<unknown>['node'], boolean>();
+
+/** True when a schema is a message and every message that it reaches has field numbers throughout. */
+export function hasProtobufForm(schema: Schema<unknown>): boolean {
+  let known = numbered.get(schema.node);
+  if (known === undefined) {
+    known = schema.node.type === 'message' && checkMessages(schema).protobuf;
+    numbered.set(schema.node, known);
+  }
+  return known;
 }
 
 /**
@@ -50,6 +63,7 @@ export function protobufDecoderOf(schema: Schema<unknown>): ProtobufDecoder {
   const node = messageOf(schema);
   let decoder = decoders.get(node);
   if (decoder === undefined) {
+    if (!hasProtobufForm(schema)) throw new Error(`message ${node.name} has no protobuf form`);
     const message = messageReader(node);
     decoder = (bytes) =>
       reading(() => {

@@ -1,8 +1,7 @@
 import type { Schema } from '../../kind/schema.ts';
-import { type Brand, defaultBrand } from '../brand.ts';
 import { isDocumentError } from '../document-error.ts';
 import { parseJson } from '../json.ts';
-import { jsonMediaType, protobufMediaType } from '../media-type.ts';
+import { jsonMediaType } from '../media-type.ts';
 import { decodeEnvelope, encodeEnvelope } from './envelope.ts';
 import { protobufDecoderOf, protobufEncoderOf } from './protobuf-codec.ts';
 import { ProtobufSyntaxError } from './protobuf-syntax-error.ts';
@@ -14,10 +13,14 @@ export function encodeProtobufObject(schema: Schema<unknown>, apiVersion: string
 
 /** What a reader of bodies expects. */
 export interface ProtobufBodyType {
-  readonly apiVersion: string;
   readonly kind: string;
+  /** Absent: every version has the same form. */
+  readonly apiVersion?: string;
   readonly schema: Schema<unknown>;
 }
+
+/** Media type of protobuf under any brand. */
+const protobufType = /^application\/vnd\.[^/;\s]+\.protobuf$/;
 
 /**
  * Reads a body as the value that an equal JSON body would parse to, `kind` and `apiVersion` included where the envelope has them.
@@ -25,14 +28,13 @@ export interface ProtobufBodyType {
  *
  * @throws ProtobufSyntaxError when the bytes are no envelope, or its content is not in a form that is known here.
  */
-export function parseProtobufBody(bytes: Buffer, type: ProtobufBodyType, brand: Brand = defaultBrand): Record<string, unknown> {
+export function parseProtobufBody(bytes: Buffer, type: ProtobufBodyType): Record<string, unknown> {
   const { apiVersion, kind, raw, contentEncoding, contentType } = decodeEnvelope(bytes);
   const named = { ...(kind === '' ? {} : { kind }), ...(apiVersion === '' ? {} : { apiVersion }) };
-  if ((kind !== '' && kind !== type.kind) || (apiVersion !== '' && apiVersion !== type.apiVersion)) return named;
+  if (kind !== '' && kind !== type.kind) return named;
+  if (apiVersion !== '' && type.apiVersion !== undefined && apiVersion !== type.apiVersion) return named;
   if (contentEncoding !== '') throw new ProtobufSyntaxError('the object in the envelope is encoded in an unknown way');
-  if (contentType === '' || contentType === protobufMediaType(brand)) {
-    return Object.assign(named, protobufDecoderOf(type.schema)(raw));
-  }
+  if (contentType === '' || protobufType.test(contentType)) return Object.assign(named, protobufDecoderOf(type.schema)(raw));
   if (contentType !== jsonMediaType) throw new ProtobufSyntaxError('the object in the envelope is neither protobuf nor JSON');
   return { ...named, ...jsonObject(raw) };
 }

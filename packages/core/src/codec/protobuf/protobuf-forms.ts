@@ -1,4 +1,3 @@
-import type { KindDefinition } from '../../kind/kind-definition.ts';
 import type { Status } from '../../meta/status.ts';
 import { apiVersionOf } from '../../meta/types.ts';
 import { type Brand, defaultBrand } from '../brand.ts';
@@ -8,25 +7,17 @@ import type { FormBuilder } from '../representations.ts';
 import { type DocumentForm, documentForms } from './document-schemas.ts';
 import { envelopeHead } from './envelope.ts';
 import { documentBytes, ProtobufForm } from './protobuf-form.ts';
-import { hasProtobufForm, metadataProtobuf, protobufField, statusDocument, wholeProtobuf } from './protobuf-shape.ts';
+import { metadataProtobuf, protobufField, servesProtobuf, statusDocument, wholeProtobuf } from './protobuf-shape.ts';
 
 /**
  * The protobuf forms of all kinds, for `Representations`. Kinds without field numbers are sent in protobuf only as metadata; tables
  * have no protobuf form at all (api-conventions 3.1, 3.2).
  */
 export function protobufForms(brand: Brand = defaultBrand): FormBuilder {
-  const served = new WeakMap<KindDefinition, boolean>();
   return {
     media: 'protobuf',
     targets: [partialObjectMetadata],
-    serves: (kind) => {
-      let known = served.get(kind);
-      if (known === undefined) {
-        known = hasProtobufForm(kind);
-        served.set(kind, known);
-      }
-      return known;
-    },
+    serves: servesProtobuf,
     servesTargets: () => true,
     streams: true,
     form: (kind, { target }) => {

@@ -1,5 +1,4 @@
 import type { KindDefinition } from '../../kind/kind-definition.ts';
-import { checkMessages } from '../../kind/message-check.ts';
 import type { Schema } from '../../kind/schema.ts';
 import { messageNode } from '../../kind/schema-walk.ts';
 import { statusSchema } from '../../kind/status-schema.ts';
@@ -13,7 +12,7 @@ import { servedBookmark, servedValue } from '../served-json.ts';
 import { partialMetadataSchema } from './document-schemas.ts';
 import { envelopeHead, rawTag } from './envelope.ts';
 import { messageWriter, writeFields } from './message-writer.ts';
-import { written } from './protobuf-codec.ts';
+import { hasProtobufForm, written } from './protobuf-codec.ts';
 
 /** An object in its parts: what goes around it, and the field that holds it. */
 export interface ProtobufDocument {
@@ -79,8 +78,8 @@ function answerSchemas(kind: KindDefinition): ReadonlyMap<string, Schema<unknown
 }
 
 /** True when a kind and the bodies of its subresources have field numbers throughout. */
-export function hasProtobufForm(kind: KindDefinition): boolean {
-  return kind.protobuf && [...answerSchemas(kind).values()].every((schema) => checkMessages(schema).protobuf);
+export function servesProtobuf(kind: KindDefinition): boolean {
+  return [...answerSchemas(kind).values()].every(hasProtobufForm);
 }
 
 /** Whole objects in the served version. */
