@@ -32,6 +32,7 @@ export { objectCodecOf } from './codec/object-codec.ts';
 export { encodeDocument } from './codec/printed-form.ts';
 export { decodeEnvelope, type Envelope, encodeEnvelope, isEnvelope } from './codec/protobuf/envelope.ts';
 export {
+  hasProtobufForm,
   type ProtobufDecoder,
   type ProtobufEncoder,
   protobufDecoderOf,
