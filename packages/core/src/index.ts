@@ -30,6 +30,7 @@ export {
 export { mediaTypesOf, type Negotiated, negotiate, type Offer } from './codec/negotiation.ts';
 export { objectCodecOf } from './codec/object-codec.ts';
 export { encodeDocument } from './codec/printed-form.ts';
+export { listSchemaOf } from './codec/protobuf/document-schemas.ts';
 export { decodeEnvelope, type Envelope, encodeEnvelope, isEnvelope } from './codec/protobuf/envelope.ts';
 export {
   hasProtobufForm,
@@ -43,6 +44,7 @@ export {
   type ProtobufBodyType,
   parseProtobufBody,
 } from './codec/protobuf/protobuf-document.ts';
+export { decodeProtobufEvent, type ProtobufEvent } from './codec/protobuf/protobuf-event.ts';
 export { encodeProtobufDocument, encodeProtobufStatus, protobufForms } from './codec/protobuf/protobuf-forms.ts';
 export { isProtobufSyntaxError, ProtobufSyntaxError } from './codec/protobuf/protobuf-syntax-error.ts';
 export { representationId } from './codec/representation-id.ts';

@@ -1,4 +1,4 @@
-import { objectMetaSchema } from '../../kind/object-meta-schema.ts';
+import { listMetaSchema, objectMetaSchema } from '../../kind/object-meta-schema.ts';
 import { always, optional, type Schema, s } from '../../kind/schema.ts';
 import { statusSchema } from '../../kind/status-schema.ts';
 import { typeMetaFields } from '../../kind/type-meta-fields.ts';
@@ -86,3 +86,19 @@ export const partialMetadataSchema: Schema<unknown> = s.message(`${metaV1}.Parti
   ...typeMetaFields,
   metadata: optional(1, objectMetaSchema, 'The metadata.'),
 });
+
+const lists = new WeakMap<Schema<unknown>['node'], Schema<unknown>>();
+
+/** The schema of a list of objects as protobuf has it, for those who read lists. Items carry no kind and apiVersion. */
+export function listSchemaOf(items: Schema<unknown>): Schema<unknown> {
+  let list = lists.get(items.node);
+  if (list === undefined) {
+    list = s.message(`${metaV1}.List`, 'A list of objects.', {
+      ...typeMetaFields,
+      metadata: optional(1, listMetaSchema, 'Which state the list shows.'),
+      items: always(2, s.list(items), 'The objects.'),
+    });
+    lists.set(items.node, list);
+  }
+  return list;
+}

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { decodeEnvelope, encodeEnvelope, isEnvelope } from '../../../src/codec/protobuf/envelope.ts';
 import { encodeProtobufObject, parseProtobufBody } from '../../../src/codec/protobuf/protobuf-document.ts';
+import { decodeProtobufEvent } from '../../../src/codec/protobuf/protobuf-event.ts';
 import { encodeProtobufDocument, encodeProtobufStatus } from '../../../src/codec/protobuf/protobuf-forms.ts';
 import { isProtobufSyntaxError, ProtobufSyntaxError } from '../../../src/codec/protobuf/protobuf-syntax-error.ts';
 import { deleteOptionsSchema } from '../../../src/kind/delete-options-schema.ts';
@@ -128,4 +129,14 @@ test('discovery documents', (t) => {
   t.true(latin(encodeProtobufDocument({ kind: 'APIGroupList', groups: [group] }) as Buffer).includes('apps/v1'));
   t.is(encodeProtobufDocument({ paths: [] }), undefined);
   t.is(encodeProtobufDocument({ kind: 'constructor' }), undefined);
+});
+
+test('events of a stream', (t) => {
+  const { type, object } = decodeProtobufEvent(bytes('0a054144444544 4001 1206 0a04 6b387300'));
+  t.is(type, 'ADDED');
+  t.is(object.toString('hex'), '6b387300');
+  t.deepEqual(decodeProtobufEvent(Buffer.alloc(0)), { type: '', object: Buffer.alloc(0) });
+  for (const text of ['0a05', '12060a05', '1203 0a 0461', '0b']) {
+    t.throws(() => decodeProtobufEvent(bytes(text)), { instanceOf: ProtobufSyntaxError });
+  }
 });

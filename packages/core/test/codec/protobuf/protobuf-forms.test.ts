@@ -1,9 +1,11 @@
 import test from 'ava';
 import { negotiate } from '../../../src/codec/negotiation.ts';
 import { objectCodecOf } from '../../../src/codec/object-codec.ts';
+import { listSchemaOf } from '../../../src/codec/protobuf/document-schemas.ts';
 import { decodeEnvelope } from '../../../src/codec/protobuf/envelope.ts';
 import { protobufDecoderOf } from '../../../src/codec/protobuf/protobuf-codec.ts';
 import { parseProtobufBody } from '../../../src/codec/protobuf/protobuf-document.ts';
+import { decodeProtobufEvent } from '../../../src/codec/protobuf/protobuf-event.ts';
 import { protobufForms } from '../../../src/codec/protobuf/protobuf-forms.ts';
 import { Representations } from '../../../src/codec/representations.ts';
 import type { FormTarget, ListBody, WireForm } from '../../../src/codec/wire-form.ts';
@@ -92,13 +94,11 @@ function read(bytes: Buffer, wanted: Schema<unknown>): Record<string, unknown> {
   return { kind, apiVersion, ...protobufDecoderOf(wanted)(raw) };
 }
 
-function listOf(
-  items: Schema<unknown>,
-  numbers: { items: number; metadata: number } = { items: 2, metadata: 1 },
-): Schema<unknown> {
-  return s.message('example.List', 'A list.', {
-    metadata: optional(numbers.metadata, listMetaSchema, 'Metadata.'),
-    items: optional(numbers.items, s.list(items), 'Items.'),
+/** The older list of metadata, which numbers its fields the other way round. */
+function oldListOf(items: Schema<unknown>): Schema<unknown> {
+  return s.message('example.OldList', 'A list.', {
+    metadata: optional(2, listMetaSchema, 'Metadata.'),
+    items: optional(1, s.list(items), 'Items.'),
   });
 }
 
@@ -106,12 +106,7 @@ function listOf(
 function event(frame: Buffer): { type: string; object: Buffer } {
   const length = frame.readUInt32BE(0);
   if (length !== frame.length - 4) throw new Error(`length ${length} of ${frame.length - 4}`);
-  const message = s.message('example.Event', 'An event.', {
-    type: optional(1, s.string(), 'Type.'),
-    object: optional(2, s.message('example.Raw', 'Raw.', { raw: optional(1, s.bytes(), 'Raw.') }), 'Object.'),
-  });
-  const { type, object } = protobufDecoderOf(message)(frame.subarray(4)) as { type: string; object: { raw: string } };
-  return { type, object: Buffer.from(object.raw, 'base64') };
+  return decodeProtobufEvent(frame.subarray(4));
 }
 
 test('a stored object is an envelope with the served kind around its message', (t) => {
@@ -160,14 +155,14 @@ test('lists hold the same items, also very long and very large ones', (t) => {
   const listed = [large, ...many, large];
   const body = form(boats).list(page(listed, 'token', 7));
   t.false(body.ready);
-  const value = read(joined(body), listOf(boats.schema)) as { items: Boat[]; metadata: object; kind: string };
+  const value = read(joined(body), listSchemaOf(boats.schema)) as { items: Boat[]; metadata: object; kind: string };
   t.is(value.kind, 'BoatList');
   t.deepEqual(value.metadata, { resourceVersion: '500', continue: 'token', remainingItemCount: 7 });
   t.deepEqual(
     value.items.map(({ metadata: meta, spec }) => [meta?.name, spec]),
     listed.map((object) => [object.value().metadata?.name, object.value<Boat>().spec]),
   );
-  const empty = read(joined(form(boats).list(page([]))), listOf(boats.schema));
+  const empty = read(joined(form(boats).list(page([]))), listSchemaOf(boats.schema));
   t.deepEqual(empty, { kind: 'BoatList', apiVersion: 'example.io/v1', metadata: { resourceVersion: '500' } });
 });
 
@@ -185,15 +180,15 @@ test('metadata alone, in both versions of its list', (t) => {
     999,
     objectCodecOf(boats).encode({ metadata: { name: 'huge', annotations: { a: 'x'.repeat(100_000) } } }),
   );
-  for (const [version, numbers] of [
-    ['v1', { items: 2, metadata: 1 }],
-    ['v1beta1', { items: 1, metadata: 2 }],
+  for (const [version, listSchema] of [
+    ['v1', listSchemaOf(items)],
+    ['v1beta1', oldListOf(items)],
   ] as const) {
     const wire = form(boats, metadata(version));
     const one = read(wire.stored(large), items) as Boat;
     t.deepEqual([one.kind, one.apiVersion, one.metadata?.name], ['PartialObjectMetadata', `meta.k8s.io/${version}`, 'large']);
     t.false('spec' in one);
-    const list = read(joined(wire.list(page([large, huge, large]))), listOf(items, numbers)) as {
+    const list = read(joined(wire.list(page([large, huge, large]))), listSchema) as {
       kind: string;
       items: Boat[];
       metadata: object;
