@@ -20,7 +20,7 @@ export const defaultWindowLimits: WindowLimits = {
 
 /**
  * The latest events of one kind without a gap. An event's sequence number counts the events of the kind since the window
- * was opened; it never changes.
+ * was opened (those before have negative ones); it never changes.
  */
 export class EventWindow {
   readonly #limits: WindowLimits;
@@ -83,6 +83,28 @@ export class EventWindow {
       this.#head = 0;
     }
     return evicted;
+  }
+
+  /** True when the window may take these events of the past as well. */
+  hasRoomFor(past: readonly KindEvent[]): boolean {
+    const bytes = past.reduce((sum, event) => sum + event.heldBytes, this.#bytes);
+    return past.length + this.endSequence - this.firstSequence <= this.#limits.maxEvents && bytes <= this.#limits.maxBytes;
+  }
+
+  /**
+   * Puts all events after `startRevision` up to the present start before the others, whose numbers stay; false and nothing
+   * done when there is no room.
+   */
+  prepend(startRevision: Revision, past: readonly KindEvent[]): boolean {
+    const events = past.filter((event) => event.revision <= this.#startRevision);
+    if (!this.hasRoomFor(events)) return false;
+    const base = this.firstSequence - events.length;
+    this.#events = [...events, ...this.#events.slice(this.#head)];
+    this.#base = base;
+    this.#head = 0;
+    this.#startRevision = startRevision;
+    for (const event of events) this.#bytes += event.heldBytes;
+    return true;
   }
 
   #mustShrink(now: number): boolean {

@@ -4,6 +4,7 @@ import { HistoryWatch, type HistoryWatchOptions } from '../storage/history-watch
 import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts';
 import { type BookmarkStamp, bookmarkEvent } from '../storage/shared-watch-event.ts';
 import { type Key, prefixRange, type Revision, type Store } from '../storage/store.ts';
+import { throwIfAborted } from '../storage/store-checks.ts';
 import { StoredObject } from '../storage/stored-object.ts';
 import type { CacheMetrics } from './cache-metrics.ts';
 import { CachedWatch, type WatchHost } from './cached-watch.ts';
@@ -15,6 +16,7 @@ import { OrderedIndex } from './ordered-index.ts';
 import { PastStates } from './past-states.ts';
 import { WatchScopes } from './watch-scopes.ts';
 import type { WatchView } from './watch-view.ts';
+import { WindowExtension } from './window-extension.ts';
 
 /** What a cache of one kind needs of the feed that fills it. */
 export interface KindFeed {
@@ -52,6 +54,7 @@ interface Loaded {
   readonly window: EventWindow;
   readonly past: PastStates;
   readonly scopes: WatchScopes;
+  readonly extension: WindowExtension;
   /** The state was read at this revision; older changes are in it. */
   readonly floor: Revision;
 }
@@ -143,6 +146,8 @@ export class KindCache implements WatchHost {
   }
 
   async watchChanges(prefix: string, predicate: ObjectPredicate, after: Revision, signal?: AbortSignal): Promise<CachedWatch> {
+    await this.#required().extension.reach(after);
+    throwIfAborted(signal);
     const watch = this.#open(prefix, predicate, signal);
     try {
       await watch.beginAfter(after);
@@ -201,7 +206,9 @@ export class KindCache implements WatchHost {
       if (generation !== this.#generation) continue;
       const window = new EventWindow(floor, limits);
       const past = new PastStates(index, window, clock);
-      this.#loaded = { index, window, past, scopes: new WatchScopes(this.prefix), floor };
+      const scopes = new WatchScopes(this.prefix);
+      const extension = new WindowExtension(store, this.prefix, window, clock);
+      this.#loaded = { index, window, past, scopes, extension, floor };
       const early = this.#early;
       this.#early = [];
       for (const change of early) this.receive(change, []);

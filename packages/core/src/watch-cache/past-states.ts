@@ -6,6 +6,8 @@ import { OrderedIndex } from './ordered-index.ts';
 
 /** A checkpoint every so many events bounds the work of going back to any state of the window. */
 const checkpointEvents = 1024;
+/** More events than this are not undone while everybody waits; the store tells such a state. */
+const mostUndone = 4 * checkpointEvents;
 /** Chunked lists in progress find the state of their first page here. */
 const rememberedStates = 16;
 /** The life of a continue token. */
@@ -60,14 +62,16 @@ export class PastStates {
     const sequence = this.#window.after(revision);
     if (sequence === this.#window.endSequence) return this.#index.snapshot();
     const state = this.#undoTo(sequence);
-    this.remember(revision, state);
+    if (state !== undefined) this.remember(revision, state);
     return state;
   }
 
-  #undoTo(sequence: number): IndexSnapshot {
+  #undoTo(sequence: number): IndexSnapshot | undefined {
     const checkpoint = this.#checkpoints.find((candidate) => candidate.sequence >= sequence);
+    const from = checkpoint?.sequence ?? this.#window.endSequence;
+    if (from - sequence > mostUndone) return undefined;
     const past = new OrderedIndex(checkpoint?.state ?? this.#index.snapshot());
-    for (let i = (checkpoint?.sequence ?? this.#window.endSequence) - 1; i >= sequence; i--) {
+    for (let i = from - 1; i >= sequence; i--) {
       const event = this.#window.at(i);
       if (event === undefined) continue;
       if (event.prev === undefined) past.delete(event.key);

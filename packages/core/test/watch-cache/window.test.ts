@@ -58,6 +58,25 @@ test('old events go, except the newest few', (t) => {
   t.is(window.startRevision, 9);
 });
 
+test('events of the past are put before the others as far as there is room, and no number changes', (t) => {
+  const window = new EventWindow(100, { ...limits, maxEvents: 6 });
+  window.push(event(105));
+  window.push(event(110));
+  const sequence = window.after(105);
+  t.true(window.prepend(50, [event(60), event(70), event(101)]), 'what the window has already is left out');
+  t.is(window.startRevision, 50);
+  t.is(window.after(105), sequence);
+  t.deepEqual(
+    [50, 60, 69, 70, 100, 105].map((revision) => window.at(window.after(revision))?.revision),
+    [60, 70, 70, 105, 105, 110],
+  );
+  t.false(window.prepend(10, [event(11), event(12), event(13)]), 'no room');
+  t.is(window.startRevision, 50);
+  for (let revision = 111; revision < 120; revision++) window.push(event(revision));
+  t.is(window.endSequence - window.firstSequence, 6);
+  t.is(window.at(window.firstSequence)?.revision, window.startRevision + 1);
+});
+
 test('each event is shown as one and the same object to all who see it alike', (t) => {
   const all: ObjectPredicate = { everything: true, id: '', matches: () => true };
   const only = (id: string, ...revisions: number[]): ObjectPredicate => ({

@@ -277,6 +277,42 @@ export const cacheCases: readonly ResourceStorageCase[] = [
     },
   },
   {
+    id: 'window.restart',
+    requires: cache,
+    title: 'after a restart any number of watches resume from old revisions by one look into the history of the store',
+    async run({ narrow, pods, others, store }) {
+      const start = await pods.currentRevision();
+      for (let i = 0; i < 60; i++) {
+        const name = `x${i % 9}`;
+        await pods.update(podKey('a', name), (current) =>
+          current !== undefined && i % 4 === 0
+            ? { do: 'delete' }
+            : { do: 'write', json: podJson('a', name, { text: String(i) }) },
+        );
+      }
+      const restarted = (await narrow(1000)).forKind(podKind);
+      await restarted.list(podPrefix, all);
+      const { watch: before } = store.calls;
+      const end = await pods.currentRevision();
+      const open = (after: number) =>
+        restarted.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: after } });
+      const watches = await Promise.all(Array.from({ length: 100 }, (_, i) => open(start + (i % 10 === 0 ? 0 : 5))));
+      assert.ok(store.calls.watch - before <= 2, `${store.calls.watch - before} looks`);
+      for (const [i, watch] of watches.entries()) {
+        const after = start + (i % 10 === 0 ? 0 : 5);
+        const direct = await others.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: after } });
+        assert.deepEqual(describe(await eventsUntil(watch, end)), describe(await eventsUntil(direct, end)));
+        direct.close();
+      }
+      for (let revision = start; revision <= end; revision++) {
+        const options = { at: exactly(revision), predicate: everything };
+        assert.deepEqual(shown(await restarted.list(podPrefix, options)), shown(await others.list(podPrefix, options)));
+      }
+      const next = await putPod(others, 'a', 'live', { text: 'live' });
+      for (const watch of watches) assert.equal((await eventsUntil(watch, next.revision)).length, 1);
+    },
+  },
+  {
     id: 'window.slow-watcher',
     requires: cache,
     title: 'a watcher whose place has left the window goes on in the history of the store, more than once',
