@@ -178,8 +178,9 @@ test('thousands of keys deleted since are found in a list of the past', async (t
 });
 
 function canLimitFiles(): boolean {
+  const limiter = 'prlimit';
   try {
-    execFileSync('prlimit', ['--version'], { stdio: 'ignore' });
+    execFileSync(limiter, ['--version'], { stdio: 'ignore' });
     return true;
   } catch {
     return false;

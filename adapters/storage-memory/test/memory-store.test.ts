@@ -14,7 +14,7 @@ test('the adapter takes a bare URL and binds the store once', (t) => {
       inSingletonScope: () => bound.push({ id, dependencies, store: factory(new FakeClock()) }),
     }),
   });
-  memory.module({ history: { minChanges: 10 } }).load({ bind } as never);
+  void memory.module({ history: { minChanges: 10 } }).load({ bind } as never);
   t.is(bound.length, 1);
   t.is(bound[0]?.id, StoreToken.id);
   t.deepEqual(bound[0]?.dependencies, [ClockToken.id]);

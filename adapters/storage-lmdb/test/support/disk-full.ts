@@ -7,7 +7,8 @@ import { isStorageError } from '@keelson/core';
 import { LmdbStore } from '../../src/index.ts';
 
 const [path = ''] = process.argv.slice(2);
-const limit = (soft: string) => execFileSync('prlimit', ['--pid', String(process.pid), `--fsize=${soft}:`]);
+const limiter = 'prlimit';
+const limit = (soft: string) => execFileSync(limiter, ['--pid', String(process.pid), `--fsize=${soft}:`]);
 const value = Buffer.alloc(2000, 'x');
 const everything = { start: '/', end: '0' };
 const outcomes: Record<string, number> = {};

@@ -85,6 +85,7 @@ export const brokenStores: readonly BrokenStore[] = [
         };
       }),
   },
+  { fault: 'delivers every event twice', make: (memory) => changing(memory, (changes) => changes.flatMap((c) => [c, c])) },
   { fault: 'delivers a batch backwards', make: (memory) => changing(memory, (changes) => [...changes].reverse()) },
   {
     fault: 'starts a watch from the current revision instead of the one asked for',

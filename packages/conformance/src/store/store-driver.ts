@@ -8,11 +8,9 @@ import {
   type Revision,
   type StorageErrorCode,
   type Store,
-  type WatchStream,
-  type WriteOp,
   type WriteResult,
 } from '@keelson/core';
-import { byteOrder, inRange, type PlainChange, type PlainEntry, plainChange, plainEntry, StoreModel } from './model.ts';
+import { byteOrder, inRange, type PlainEntry, plainEntry } from './model.ts';
 
 /** Every key that the suite writes begins with a slash. */
 export const everything: KeyRange = { start: '/', end: '0' };
@@ -76,7 +74,8 @@ async function expectFailure(code: StorageErrorCode, action: () => Promise<unkno
   return assert.fail(`expected a failure with ${code}`);
 }
 
-function handled<T>(promise: Promise<T>): Promise<T> {
+/** The same promise; a rejection that nobody looks at any more is no fault of its own. */
+export function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
@@ -129,149 +128,6 @@ export async function listPages(store: Store, range: KeyRange, limit: number, pi
     pages++;
   }
   return { entries, keys: entries.map((e) => e.key), revision: page.revision, more: false, chunks: pages };
-}
-
-/** Pulls a watch stream and checks on the way what holds for every batch. */
-export class Watcher {
-  readonly stream: WatchStream;
-  readonly changes: PlainChange[] = [];
-  readonly frontiers: Revision[] = [];
-  readonly #iterator: AsyncIterator<{ readonly changes: readonly unknown[]; readonly frontier: Revision }>;
-  readonly #range: KeyRange;
-  readonly #prevValue: boolean;
-  #last: Revision;
-
-  private constructor(stream: WatchStream, range: KeyRange, after: Revision, prevValue: boolean) {
-    this.stream = stream;
-    this.#iterator = stream[Symbol.asyncIterator]();
-    this.#range = range;
-    this.#prevValue = prevValue;
-    this.#last = after;
-  }
-
-  static async open(
-    store: Store,
-    after: Revision,
-    options: { readonly range?: KeyRange; readonly prevValue?: boolean; readonly signal?: AbortSignal } = {},
-  ): Promise<Watcher> {
-    const { range = everything, ...rest } = options;
-    const stream = await store.watch(range, { after, ...rest });
-    return new Watcher(stream, range, after, options.prevValue === true);
-  }
-
-  /** Pulls once; false at the end of the stream. A case that fails before it looks at the outcome leaves nothing unhandled. */
-  pull(): Promise<boolean> {
-    return handled(this.#pull());
-  }
-
-  async #pull(): Promise<boolean> {
-    const before = this.stream.frontier;
-    const { done, value } = (await this.#iterator.next()) as IteratorResult<{
-      readonly changes: readonly Parameters<typeof plainChange>[0][];
-      readonly frontier: Revision;
-    }>;
-    if (done === true) return false;
-    assert.ok(value.frontier >= before, 'the frontier never decreases');
-    assert.ok(this.stream.frontier >= value.frontier, 'the frontier of the stream follows its batches');
-    for (const change of value.changes) {
-      assert.ok(change.revision > this.#last || this.#sameRevision(change.revision, value.changes), 'changes ascend, once each');
-      assert.ok(change.revision <= value.frontier, 'no change is beyond the frontier of its batch');
-      assert.ok(inRange(this.#range, change.key), `${change.key} is outside the range`);
-      assert.equal(change.entry === undefined, change.type === 'delete', 'a delete alone has no entry');
-      assert.equal(
-        'prev' in change && change.prev !== undefined,
-        this.#prevValue && change.type !== 'create',
-        `prev of a ${change.type}`,
-      );
-      if (change.entry !== undefined) {
-        assert.equal(change.entry.modRevision, change.revision);
-        assert.equal(change.entry.key, change.key);
-        assert.equal(change.entry.createRevision === change.revision, change.type === 'create');
-      }
-      this.#last = change.revision;
-      this.changes.push(plainChange(change));
-    }
-    // What was delivered up to here can never be extended: later changes must lie above this frontier.
-    this.#last = Math.max(this.#last, value.frontier);
-    this.frontiers.push(value.frontier);
-    return true;
-  }
-
-  /** Pulls until the frontier has reached `revision`. */
-  async until(revision: Revision): Promise<this> {
-    const reached = this.stream.advanceTo(revision);
-    reached.catch(() => {});
-    while (this.stream.frontier < revision) assert.ok(await this.pull(), 'the stream ended');
-    await reached;
-    return this;
-  }
-
-  async close(): Promise<void> {
-    await this.stream.close();
-  }
-
-  #sameRevision(revision: Revision, batch: readonly { readonly revision: Revision }[]): boolean {
-    return revision === this.#last && batch.filter((change) => change.revision === revision).length > 1;
-  }
-}
-
-/** Every change in (after, upTo], from a stream of its own. */
-export async function changesBetween(
-  store: Store,
-  after: Revision,
-  upTo: Revision,
-  options: { readonly range?: KeyRange; readonly prevValue?: boolean } = {},
-): Promise<PlainChange[]> {
-  const watcher = await Watcher.open(store, after, { prevValue: true, ...options });
-  await watcher.until(upTo);
-  await watcher.close();
-  return watcher.changes.filter((change) => change.revision <= upTo);
-}
-
-/** A store and its model, written to together; every answer is compared. */
-export class Twin {
-  readonly store: Store;
-  readonly model: StoreModel;
-
-  private constructor(store: Store, model: StoreModel) {
-    this.store = store;
-    this.model = model;
-  }
-
-  static async of(store: Store): Promise<Twin> {
-    return new Twin(store, new StoreModel(await store.currentRevision()));
-  }
-
-  async write(op: WriteOp): Promise<WriteResult> {
-    const before = this.model.current(op.key);
-    const expected = this.model.accepts(op);
-    const kept = op.op === 'put' ? { ...op, value: Buffer.from(op.value) } : op;
-    const result = await this.store.write(op);
-    assert.equal(result.ok, expected, `${op.op} of ${op.key} expecting ${op.expect}`);
-    if (result.ok) {
-      this.model.apply(kept, result.revision);
-      const created = before?.createRevision ?? result.revision;
-      assert.equal(result.createRevision, created);
-    } else {
-      assert.deepEqual(refused(result).current, before);
-    }
-    return result;
-  }
-
-  /** Puts whatever the key's state is. */
-  async put(key: Key, value: Bytes): Promise<Revision> {
-    const expect = this.model.current(key)?.modRevision ?? 0;
-    return succeeded(await this.write({ op: 'put', key, value: bytes(value), expect }));
-  }
-
-  async remove(key: Key): Promise<Revision> {
-    return succeeded(await this.write({ op: 'delete', key, expect: this.model.current(key)?.modRevision ?? 0 }));
-  }
-
-  /** The same model beside the store that took the place of the old one. */
-  on(store: Store): Twin {
-    return new Twin(store, this.model);
-  }
 }
 
 /** An exact count must be this one. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Store } from '@keelson/core';
 import type { StoreCase, StoreCaseContext } from '../harness.ts';
-import { changesBetween, everything, listAll, put, refused, remove, textOf } from '../store-driver.ts';
+import { everything, listAll, put, refused, remove, textOf } from '../store-driver.ts';
+import { changesBetween } from '../watcher.ts';
 
 /** Advances until the key is gone; a store may lag behind the time it promised. */
 async function untilGone(store: Store, key: string, advance: StoreCaseContext['advance']): Promise<void> {

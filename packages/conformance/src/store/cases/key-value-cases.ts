@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { prefixRange } from '@keelson/core';
 import type { StoreCase } from '../harness.ts';
 import { byteOrder } from '../model.ts';
-import { changesBetween, countIs, everything, failsWith, listAll, listPages, put, remove } from '../store-driver.ts';
+import { countIs, everything, failsWith, listAll, listPages, put, remove } from '../store-driver.ts';
+import { changesBetween } from '../watcher.ts';
 
 async function storesKeys(store: Parameters<StoreCase['run']>[0]['store'], keys: readonly string[]): Promise<void> {
   for (const [i, key] of keys.entries()) await put(store, key, `v${i}`);

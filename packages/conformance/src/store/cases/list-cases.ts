@@ -3,7 +3,7 @@ import type { Store } from '@keelson/core';
 import { Random } from '../../random.ts';
 import type { StoreCase } from '../harness.ts';
 import { plainEntry } from '../model.ts';
-import { countIs, everything, failsWith, listAll, listPages, put, remove, Twin } from '../store-driver.ts';
+import { countIs, everything, listAll, listPages, put, remove } from '../store-driver.ts';
 
 async function fill(store: Store, count: number): Promise<string[]> {
   const keys = Array.from({ length: count }, (_, i) => `/k/${String(i).padStart(5, '0')}`);
@@ -11,20 +11,7 @@ async function fill(store: Store, count: number): Promise<string[]> {
   return keys;
 }
 
-/** Some history over a few keys, with deletes and creates of the same names. */
-async function busyTwin(store: Store, seed: number, writes: number): Promise<Twin> {
-  const random = new Random(seed);
-  const twin = await Twin.of(store);
-  const keys = ['/a', '/a/b', '/a/c', '/ab', '/b/1', '/b/2', '/b/3', '/c', '/é', '/\u{1f600}', '/\ue000'];
-  for (let i = 0; i < writes; i++) {
-    const key = random.pick(keys);
-    if (twin.model.current(key) !== undefined && random.chance(0.35)) await twin.remove(key);
-    else await twin.put(key, `${key}#${i}`);
-  }
-  return twin;
-}
-
-/** Invariants 2, 4 and 5: lists, counts and reads at one revision. */
+/** Invariants 2 and 4: lists of the present. */
 export const listCases: readonly StoreCase[] = [
   {
     id: 'list.empty',
@@ -178,30 +165,6 @@ export const listCases: readonly StoreCase[] = [
     },
   },
   {
-    id: 'list.pages-under-writes',
-    title: 'pages at a pinned revision show that state while keys come, change and go between them',
-    async run({ store, seed }) {
-      const random = new Random(seed);
-      const twin = await busyTwin(store, seed, 40);
-      const pinned = twin.model.revision;
-      const expected = twin.model.list(everything, pinned);
-      for (const size of [1, 2, 3]) {
-        const entries: unknown[] = [];
-        let start = { start: '/', startExclusive: false };
-        for (let more = true; more; ) {
-          const page = await listAll(store, { ...start, end: '0' }, { revision: pinned, limit: size });
-          entries.push(...page.entries);
-          more = page.more;
-          start = { start: page.keys.at(-1) ?? '/', startExclusive: true };
-          const key = random.pick(['/a', '/a/a', '/ab', '/b/1', '/zz']);
-          if (twin.model.current(key) === undefined) await twin.put(key, 'new');
-          else await twin.remove(key);
-        }
-        assert.deepEqual(entries, expected);
-      }
-    },
-  },
-  {
     id: 'list.early-break',
     title: 'a list may be left after its first chunk',
     async run({ store }) {
@@ -250,92 +213,6 @@ export const listCases: readonly StoreCase[] = [
       for (const list of lists) {
         assert.deepEqual((await listAll(store, everything, { revision: list.revision })).entries, list.entries);
       }
-    },
-  },
-  {
-    id: 'list.at-every-revision',
-    title: 'a list at every retained revision, in pages of every size, is what the model says',
-    async run({ store, seed }) {
-      const twin = await busyTwin(store, seed, 60);
-      for (const { revision } of twin.model.changes) {
-        const expected = twin.model.list(everything, revision);
-        assert.deepEqual((await listAll(store, everything, { revision })).entries, expected);
-        for (const size of [1, 2, 3, 5, 100]) {
-          assert.deepEqual(
-            (await listPages(store, everything, size, revision)).entries,
-            expected,
-            `pages of ${size} at ${revision}`,
-          );
-        }
-      }
-    },
-  },
-  {
-    id: 'list.ranges-at-every-revision',
-    title: 'ranges at every retained revision are what the model says',
-    async run({ store, seed }) {
-      const twin = await busyTwin(store, seed, 60);
-      const ranges = [
-        { start: '/a', end: '/b' },
-        { start: '/a', startExclusive: true, end: '/b' },
-        { start: '/a/', end: '/a0' },
-        { start: '/b/2', end: '/c' },
-        { start: '/b/2', startExclusive: true, end: '/\u{10ffff}' },
-        { start: '/c', startExclusive: true, end: '/\u{1f600}' },
-      ];
-      for (const { revision } of twin.model.changes) {
-        for (const range of ranges) {
-          const expected = twin.model.list(range, revision);
-          assert.deepEqual((await listAll(store, range, { revision })).entries, expected);
-          await countIs(store, range, expected.length, revision);
-        }
-      }
-    },
-  },
-  {
-    id: 'list.future-revision',
-    title: 'a list at a revision not yet given is FutureRevision',
-    async run({ store }) {
-      const revision = await put(store, '/a', 'x');
-      await failsWith('FutureRevision', () => listAll(store, everything, { revision: revision + 1000 }));
-      await failsWith('FutureRevision', () => store.count(everything, { revision: revision + 1000 }));
-    },
-  },
-  {
-    id: 'count.follows-writes',
-    title: 'a count follows creates and deletes and ignores updates',
-    async run({ store }) {
-      const a = await put(store, '/a', 'x');
-      const updated = await put(store, '/a', 'y', a);
-      await put(store, '/b', 'x');
-      await countIs(store, everything, 2);
-      await remove(store, '/a', updated);
-      await countIs(store, everything, 1);
-      await countIs(store, everything, 1, updated);
-      await countIs(store, everything, 0, a - 1);
-    },
-  },
-  {
-    id: 'get.at-every-revision',
-    title: 'a get at every retained revision is what the model says, also before creation and after deletion',
-    async run({ store, seed }) {
-      const twin = await busyTwin(store, seed, 60);
-      for (const { revision } of twin.model.changes) {
-        const expected = new Map(twin.model.list(everything, revision).map((entry) => [entry.key, entry]));
-        for (const key of ['/a', '/a/b', '/b/1', '/c', '/é', '/\u{1f600}', '/never']) {
-          const answer = await store.get(key, { revision });
-          assert.equal(answer.revision, revision);
-          assert.deepEqual(answer.entry && plainEntry(answer.entry), expected.get(key), `${key} at ${revision}`);
-        }
-      }
-    },
-  },
-  {
-    id: 'get.future-revision',
-    title: 'a get at a revision not yet given is FutureRevision',
-    async run({ store }) {
-      const revision = await put(store, '/a', 'x');
-      await failsWith('FutureRevision', () => store.get('/a', { revision: revision + 1000 }));
     },
   },
   {

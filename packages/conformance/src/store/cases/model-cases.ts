@@ -3,7 +3,9 @@ import type { Store, WriteOp, WriteResult } from '@keelson/core';
 import { Random } from '../../random.ts';
 import type { StoreCase, StoreCaseContext } from '../harness.ts';
 import { StoreModel } from '../model.ts';
-import { bytes, changesBetween, everything, failsWith, listAll, listPages, Twin } from '../store-driver.ts';
+import { bytes, everything, failsWith, listAll, listPages } from '../store-driver.ts';
+import { Twin } from '../twin.ts';
+import { changesBetween } from '../watcher.ts';
 
 const keys = ['/a', '/a/b', '/a/c', '/ab', '/b', '/ns1/x', '/ns10/x', '/é', '/\ue000', '/\u{1f600}'];
 
