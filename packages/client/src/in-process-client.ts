@@ -14,6 +14,7 @@ import {
   type UserInfo,
 } from '@keelson/core';
 import { InProcessResourceClient } from './in-process-resource-client.ts';
+import { metadataOnlyClient } from './metadata-only-client.ts';
 
 /** In whose name an in-process client acts. */
 export interface InProcessClientOptions {
@@ -45,7 +46,8 @@ export function createInProcessClient(registry: ResourceRegistry, options: InPro
   return {
     resource: <T extends KubeObject>(kind: KindDefinition<T>) =>
       dynamic<T>({ group: kind.group, version: kind.version, resource: kind.names.plural }),
-    dynamic,
+    dynamic: (resource, { metadataOnly = false } = {}) =>
+      metadataOnly ? metadataOnlyClient(dynamic<KubeObject>(resource)) : dynamic<KubeObject>(resource),
     discover: async () => registry.kinds().map(discovered),
   };
 }

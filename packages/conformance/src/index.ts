@@ -1,3 +1,8 @@
+export { clientCases } from './client/client-cases.ts';
+export type { ClientCase, ClientCaseContext, ClientHarness, ClientRequirement, OpenedClient } from './client/harness.ts';
+export { registerClientConformance } from './client/register-client-conformance.ts';
+export { runClientCase } from './client/run-client-case.ts';
+export { clientSuiteKinds, OldPart, Part, type PartObject, Zone } from './client/suite-kinds.ts';
 export { Random } from './random.ts';
 export { ControlledStore } from './resource-storage/controlled-store.ts';
 export type {

@@ -64,10 +64,11 @@ export function openAnswer(attempt: Attempt): Promise<OpenAnswer> {
       return;
     }
     const sent = endpoint.start(request);
-    const abort = () => sent.destroy(new Error('aborted by the caller'));
+    // Without an error: the socket may already belong to nobody, and would throw it.
+    const abort = () => sent.destroy();
     const cancelTimeout = clock.after(timeoutMs, () => {
       late = true;
-      sent.destroy(new Error('timed out'));
+      sent.destroy();
     });
     signal.addEventListener('abort', abort, { once: true });
     // Emitted in every case, after the answer has been read or when there is nothing more to come.

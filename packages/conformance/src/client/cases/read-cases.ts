@@ -1,0 +1,215 @@
+import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { isStatusError, type KubeObject, StatusReason } from '@keelson/core';
+import { namesOf, refused, versionOf } from '../expectations.ts';
+import type { ClientCase, ClientCaseContext } from '../harness.ts';
+
+async function threeParts({ parts, allParts, part, namespaces: [, second] }: ClientCaseContext): Promise<void> {
+  await parts.create(part('c', { colour: 'red' }, { labels: { app: 'web', tier: 'front' } }));
+  await parts.create(part('a', { colour: 'blue' }, { labels: { app: 'db' } }));
+  await allParts.namespace(second).create(part('b', { colour: 'red' }));
+}
+
+export const readCases: readonly ClientCase[] = [
+  {
+    id: 'read.missing-object',
+    title: 'a missing object is a 404 that names it',
+    async run({ parts }) {
+      const status = await refused(() => parts.get('a'), 404, StatusReason.NotFound);
+      equal(status.message, 'parts.suite.keelson.dev "a" not found');
+      deepEqual(status.details, { name: 'a', group: 'suite.keelson.dev', kind: 'parts' });
+    },
+  },
+  {
+    id: 'read.missing-resource',
+    title: 'a resource that is not served is a 404 for every operation',
+    async run({ client, part }) {
+      const nothing = client.dynamic({ group: 'nobody.example.com', version: 'v1', resource: 'things' }).namespace('default');
+      await refused(() => nothing.list(), 404, StatusReason.NotFound);
+      await refused(() => nothing.get('a'), 404, StatusReason.NotFound);
+      await refused(() => nothing.create(part('a')), 404, StatusReason.NotFound);
+      await refused(() => nothing.delete('a'), 404, StatusReason.NotFound);
+      await refused(() => nothing.watch()[Symbol.asyncIterator]().next(), 404, StatusReason.NotFound);
+    },
+  },
+  {
+    id: 'read.empty-name',
+    title: 'an empty name never means the collection',
+    async run({ parts, part }) {
+      await parts.create(part('a'));
+      for (const call of [
+        () => parts.get(''),
+        () => parts.delete(''),
+        () => parts.patch('', 'merge', {}),
+        () => parts.update(part('')),
+      ]) {
+        const failed = await call().then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        ok(isStatusError(failed) && failed.code >= 400 && failed.code < 500, String(failed));
+      }
+      equal((await parts.list()).items.length, 1);
+    },
+  },
+  {
+    id: 'read.names-that-look-like-paths',
+    title: 'names with slashes, dots and per cent signs lead nowhere',
+    async run({ parts, part }) {
+      await parts.create(part('a'));
+      for (const name of ['..', '.', 'a/status', '../parts/a', '%2e%2e', 'a?x=y', 'a#b', '../../../../../version']) {
+        const failed = await parts.get(name).then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        ok(isStatusError(failed) && (failed.code === 404 || failed.code === 400), `${name}: ${String(failed)}`);
+      }
+    },
+  },
+  {
+    id: 'read.at-least-a-version',
+    title: 'a get with a resourceVersion answers with that version or a newer one',
+    async run({ parts, part }) {
+      const made = await parts.create(part('a'));
+      equal((await parts.get('a', { resourceVersion: '0' })).metadata?.uid, made.metadata?.uid);
+      const read = await parts.get('a', { resourceVersion: String(versionOf(made)) });
+      ok(versionOf(read) >= versionOf(made));
+      await refused(() => parts.get('a', { resourceVersion: 'x' }), 400, StatusReason.BadRequest);
+    },
+  },
+  {
+    id: 'read.version-of-the-future',
+    title: 'a version that does not come within seconds is a 504 with the cause ResourceVersionTooLarge, at once',
+    async run({ parts, part }) {
+      const made = await parts.create(part('a'));
+      const resourceVersion = String(versionOf(made) + 1_000_000);
+      const began = performance.now();
+      const status = await refused(() => parts.get('a', { resourceVersion }), 504, StatusReason.Timeout);
+      ok(performance.now() - began < 6_000, 'the answer was not handed on at once');
+      deepEqual(
+        status.details?.causes?.map(({ reason }) => reason),
+        ['ResourceVersionTooLarge'],
+      );
+    },
+  },
+  {
+    id: 'list.one-or-all-namespaces',
+    title: 'a list is in byte order and holds one namespace, or all',
+    async run(context) {
+      await threeParts(context);
+      const [first, second] = context.namespaces;
+      deepEqual(namesOf((await context.parts.list()).items), [`${first}/a`, `${first}/c`]);
+      deepEqual(namesOf((await context.allParts.list()).items), [`${first}/a`, `${first}/c`, `${second}/b`]);
+    },
+  },
+  {
+    id: 'list.envelope',
+    title: 'a list has its kind, a resourceVersion, and items that know their own kind',
+    async run(context) {
+      await threeParts(context);
+      const list = await context.parts.list();
+      deepEqual([list.kind, list.apiVersion], ['PartList', 'suite.keelson.dev/v1']);
+      match(list.metadata.resourceVersion ?? '', /^[1-9]\d*$/);
+      equal(list.metadata.continue, undefined);
+      for (const item of list.items) deepEqual([item.kind, item.apiVersion], ['Part', 'suite.keelson.dev/v1']);
+      deepEqual(list.items[0], await context.parts.get('a'));
+    },
+  },
+  {
+    id: 'list.empty',
+    title: 'an empty list has items, and a version from which a watch can begin',
+    async run({ parts }) {
+      const list = await parts.list();
+      deepEqual(list.items, []);
+      match(list.metadata.resourceVersion ?? '', /^[1-9]\d*$/);
+    },
+  },
+  {
+    id: 'list.label-selectors',
+    title: 'label selectors of every form select',
+    async run(context) {
+      await threeParts(context);
+      const select = async (labelSelector: string) =>
+        (await context.parts.list({ labelSelector })).items.map(({ metadata }) => metadata?.name);
+      deepEqual(await select('app=web'), ['c']);
+      deepEqual(await select('app in (web, db),tier'), ['c']);
+      deepEqual(await select('!tier'), ['a']);
+      deepEqual(await select('app!=web'), ['a']);
+      deepEqual(await select('app notin (web,db)'), []);
+      deepEqual(await select('app=nobody'), []);
+      await refused(() => select('app in web'), 400, StatusReason.BadRequest);
+    },
+  },
+  {
+    id: 'list.field-selectors',
+    title: 'field selectors select by name and by the fields of the kind',
+    async run(context) {
+      await threeParts(context);
+      const select = async (fieldSelector: string) =>
+        (await context.allParts.list({ fieldSelector })).items.map(({ metadata }) => metadata?.name);
+      deepEqual(await select('metadata.name=c'), ['c']);
+      deepEqual(await select('spec.colour=red'), ['c', 'b']);
+      deepEqual(await select(`spec.colour=red,metadata.namespace!=${context.namespaces[0]}`), ['b']);
+      await refused(() => select('spec.weight=3'), 400, StatusReason.BadRequest);
+    },
+  },
+  {
+    id: 'list.exact-version',
+    title: 'a list of an exact version shows the state of then, one not older the state of now',
+    async run({ parts, part }) {
+      await parts.create(part('a'));
+      const { metadata } = await parts.list();
+      const resourceVersion = metadata.resourceVersion ?? '';
+      await parts.create(part('b'));
+      const exact = await parts.list({ resourceVersion, resourceVersionMatch: 'Exact' });
+      deepEqual([exact.items.length, exact.metadata.resourceVersion], [1, resourceVersion]);
+      equal((await parts.list({ resourceVersion, resourceVersionMatch: 'NotOlderThan' })).items.length, 2);
+      equal((await parts.list({ resourceVersion })).items.length, 2);
+      await refused(() => parts.list({ resourceVersionMatch: 'Exact' }), 422, StatusReason.Invalid);
+    },
+  },
+  {
+    id: 'list.exact-version-gone',
+    title: 'an exact version outside history is a 410 Expired',
+    requires: ['forgetHistory'],
+    async run({ parts, part, forgetHistory }) {
+      const made = await parts.create(part('a'));
+      await parts.create(part('b'));
+      await forgetHistory();
+      const options = { resourceVersion: String(versionOf(made)), resourceVersionMatch: 'Exact' } as const;
+      await refused(() => parts.list(options), 410, StatusReason.Expired);
+    },
+  },
+  {
+    id: 'read.metadata-only',
+    title: 'a client for metadata gets metadata alone, in get, list and watch',
+    async run({ client, allParts, parts, part, namespaces }) {
+      const made = await parts.create(part('a', { settings: { secret: 'x' } }, { labels: { l: 'v' } }));
+      const metadata = client.dynamic(allParts.resourceName, { metadataOnly: true }).namespace(namespaces[0]);
+      const expected = (object: KubeObject) => {
+        deepEqual(object.metadata, made.metadata);
+        deepEqual(
+          Object.keys(object).filter((key) => !['kind', 'apiVersion', 'metadata'].includes(key)),
+          [],
+        );
+      };
+      expected(await metadata.get('a'));
+      const list = await metadata.list();
+      equal(list.items.length, 1);
+      for (const item of list.items) expected(item);
+      for await (const event of metadata.watch()) {
+        equal(event.type, 'ADDED');
+        expected(event.object);
+        break;
+      }
+    },
+  },
+  {
+    id: 'read.typed-and-by-name',
+    title: 'a client by kind and one by resource name see the same objects',
+    async run({ client, parts, part, namespaces }) {
+      const made = await parts.create(part('a'));
+      deepEqual(parts.resourceName, { group: 'suite.keelson.dev', version: 'v1', resource: 'parts' });
+      deepEqual(await client.dynamic(parts.resourceName).namespace(namespaces[0]).get('a'), made);
+    },
+  },
+];

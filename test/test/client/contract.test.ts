@@ -1,0 +1,63 @@
+import { createHttpClient, createInProcessClient } from '@keelson/client';
+import { type ClientHarness, clientSuiteKinds, type OpenedClient, registerClientConformance } from '@keelson/conformance';
+import { systemClock } from '@keelson/core';
+import { MemoryStore } from '@keelson/storage-memory';
+import test from 'ava';
+import { type ControlPlane, createControlPlane } from 'keelson';
+
+interface Opened {
+  readonly plane: ControlPlane;
+  readonly store: MemoryStore;
+}
+
+async function openPlane(): Promise<Opened> {
+  const store = new MemoryStore({ clock: systemClock });
+  return { plane: await createControlPlane({ storage: store, kinds: clientSuiteKinds, controllers: false }), store };
+}
+
+function harness(
+  name: string,
+  connect: (plane: ControlPlane, onWarning: (text: string) => void) => Promise<Connected>,
+): ClientHarness {
+  return {
+    name,
+    offers: ['warnings', 'forgetHistory'],
+    async open(): Promise<OpenedClient> {
+      const { plane, store } = await openPlane();
+      const warnings: string[] = [];
+      const { client, close } = await connect(plane, (text) => warnings.push(text));
+      return {
+        client,
+        namespaces: ['default', 'kube-public'],
+        warnings,
+        forgetHistory: async () => store.compact(await store.currentRevision()),
+        dispose: async () => {
+          close();
+          await plane.close();
+        },
+      };
+    },
+  };
+}
+
+interface Connected {
+  readonly client: OpenedClient['client'];
+  close(): void;
+}
+
+// One after the other: the cases of both clients measure themselves against time limits.
+registerClientConformance(
+  Object.assign(test.serial, { skip: test.skip }),
+  harness('in process', async ({ registry }, onWarning) => ({
+    client: createInProcessClient(registry, { onWarning }),
+    close: () => {},
+  })),
+);
+
+registerClientConformance(
+  Object.assign(test.serial, { skip: test.skip }),
+  harness('HTTP', async (plane, onWarning) => {
+    const client = createHttpClient({ server: (await plane.listen()).url, onWarning });
+    return { client, close: () => client.close() };
+  }),
+);
