@@ -4,8 +4,9 @@ import type { Status } from '../meta/status.ts';
 import type { GroupVersionResource, KubeList, KubeObject } from '../meta/types.ts';
 
 /**
- * The contract by which controllers, the agent and users see the API, in process and over HTTP alike. Failures are
- * `StatusError`s, whichever way the call travels. Objects handed out belong to the caller.
+ * The contract by which controllers, the agent and users see the API, in process and over HTTP alike. What the server refuses is
+ * the same `StatusError`, whichever way the call travels; a client over a network fails with an error of its own when there was no answer.
+ * Objects handed out belong to the caller.
  */
 export interface ApiClient {
   /** Objects of a declared kind, typed. */
