@@ -2,6 +2,20 @@ import type { KindDefinition } from '@keelson/core';
 import { DaemonSet } from './apps/v1/daemon-set.ts';
 import { Deployment } from './apps/v1/deployment.ts';
 import { ReplicaSet } from './apps/v1/replica-set.ts';
+import { SelfSubjectReview, TokenReview } from './authentication/v1/reviews.ts';
+import { AuthenticationV1beta1TokenReview } from './authentication/v1beta1/reviews.ts';
+import {
+  LocalSubjectAccessReview,
+  SelfSubjectAccessReview,
+  SelfSubjectRulesReview,
+  SubjectAccessReview,
+} from './authorization/v1/reviews.ts';
+import {
+  AuthorizationV1beta1LocalSubjectAccessReview,
+  AuthorizationV1beta1SelfSubjectAccessReview,
+  AuthorizationV1beta1SelfSubjectRulesReview,
+  AuthorizationV1beta1SubjectAccessReview,
+} from './authorization/v1beta1/reviews.ts';
 import { Lease } from './coordination/v1/lease.ts';
 import { ConfigMap } from './core/v1/config-map.ts';
 import { Endpoints } from './core/v1/endpoints.ts';
@@ -16,6 +30,7 @@ import { ExtensionsV1beta1DaemonSet } from './extensions/v1beta1/daemon-set.ts';
 import { ExtensionsV1beta1Deployment } from './extensions/v1beta1/deployment.ts';
 import { Ingress } from './extensions/v1beta1/ingress.ts';
 import { ExtensionsV1beta1ReplicaSet } from './extensions/v1beta1/replica-set.ts';
+import { NetworkingV1Ingress } from './networking/v1/ingress.ts';
 
 export type { Scale } from './autoscaling/v1/schema/index.ts';
 export { podGracePeriod } from './core/v1/pod/pod-strategy.ts';
@@ -35,6 +50,11 @@ export type {
 export type { DeploymentRollback, Scale as ExtensionsV1beta1Scale } from './extensions/v1beta1/schema/index.ts';
 export type { Eviction } from './policy/v1/schema/index.ts';
 export {
+  AuthenticationV1beta1TokenReview,
+  AuthorizationV1beta1LocalSubjectAccessReview,
+  AuthorizationV1beta1SelfSubjectAccessReview,
+  AuthorizationV1beta1SelfSubjectRulesReview,
+  AuthorizationV1beta1SubjectAccessReview,
   ConfigMap,
   DaemonSet,
   Deployment,
@@ -45,13 +65,20 @@ export {
   ExtensionsV1beta1ReplicaSet,
   Ingress,
   Lease,
+  LocalSubjectAccessReview,
   Namespace,
+  NetworkingV1Ingress,
   Node,
   Pod,
   ReplicaSet,
   Secret,
+  SelfSubjectAccessReview,
+  SelfSubjectReview,
+  SelfSubjectRulesReview,
   Service,
   ServiceAccount,
+  SubjectAccessReview,
+  TokenReview,
 };
 
 /** Every built-in kind. The first version of a kind is the one clients prefer, so apps/v1 stands before extensions/v1beta1. */
@@ -69,6 +96,18 @@ export const builtinKinds: readonly KindDefinition[] = [
   Deployment,
   ReplicaSet,
   Lease,
+  NetworkingV1Ingress,
+  SelfSubjectReview,
+  TokenReview,
+  AuthenticationV1beta1TokenReview,
+  LocalSubjectAccessReview,
+  SelfSubjectAccessReview,
+  SelfSubjectRulesReview,
+  SubjectAccessReview,
+  AuthorizationV1beta1LocalSubjectAccessReview,
+  AuthorizationV1beta1SelfSubjectAccessReview,
+  AuthorizationV1beta1SelfSubjectRulesReview,
+  AuthorizationV1beta1SubjectAccessReview,
   ExtensionsV1beta1DaemonSet,
   ExtensionsV1beta1Deployment,
   ExtensionsV1beta1ReplicaSet,

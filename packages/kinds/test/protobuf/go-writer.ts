@@ -100,6 +100,9 @@ function single(number: number, node: SchemaNode, value: unknown): Buffer {
     }
     case 'raw':
       return delimited(number, delimited(1, JSON.stringify(value)));
+    // A list inside a map is a message around the list.
+    case 'list':
+      return delimited(number, Buffer.concat(((value ?? []) as unknown[]).map((item) => single(1, node.items.node, item))));
     case 'message':
       return delimited(number, message(node, (value ?? {}) as Plain));
     default:

@@ -1,0 +1,28 @@
+import { statusErrors, type UserInfo, type VirtualCall } from '@keelson/core';
+import type { UserInfo as ShownUser, TokenReviewSpec, TokenReviewStatus } from './v1/schema/index.ts';
+
+/** A user in the words of the API. */
+export function shownUser({ name, uid, groups, extra }: UserInfo): ShownUser {
+  return {
+    username: name,
+    ...(uid ? { uid } : {}),
+    groups: [...groups],
+    ...(extra ? { extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]])) } : {}),
+  };
+}
+
+/**
+ * Who is behind a token. An unknown token is an answer, not an error.
+ *
+ * @throws StatusError 400 without a token.
+ */
+export async function answerToken(call: VirtualCall, spec: TokenReviewSpec): Promise<TokenReviewStatus> {
+  if (!spec.token) throw statusErrors.badRequest('token is required for TokenReview in authentication');
+  const found = await call.authenticateToken?.(spec.token, spec.audiences ?? []);
+  if (!found) return { user: {} };
+  return {
+    authenticated: true,
+    user: shownUser(found.user),
+    ...(found.audiences?.length ? { audiences: [...found.audiences] } : {}),
+  };
+}

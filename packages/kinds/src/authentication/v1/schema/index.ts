@@ -1,0 +1,18 @@
+export {
+  type SelfSubjectReview,
+  SelfSubjectReviewSchema,
+  type SelfSubjectReviewStatus,
+  SelfSubjectReviewStatusSchema,
+} from './self-subject-review.ts';
+export {
+  type TokenReview,
+  TokenReviewSchema,
+  type TokenReviewSpec,
+  TokenReviewSpecSchema,
+  type TokenReviewStatus,
+  TokenReviewStatusSchema,
+} from './token-review.ts';
+export {
+  type UserInfo,
+  UserInfoSchema,
+} from './user-info.ts';

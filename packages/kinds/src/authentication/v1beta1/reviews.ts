@@ -1,0 +1,14 @@
+import { defineKind, type KindDefinition } from '@keelson/core';
+import { answerToken } from '../token-answer.ts';
+import { type TokenReview as Review, TokenReviewSchema } from './schema/index.ts';
+
+/** The older version of TokenReview. */
+export const AuthenticationV1beta1TokenReview: KindDefinition<Review> = defineKind({
+  group: 'authentication.k8s.io',
+  version: 'v1beta1',
+  kind: 'TokenReview',
+  scope: 'Cluster',
+  schema: TokenReviewSchema,
+  virtual: { create: async (review, call) => ({ ...review, status: await answerToken(call, review.spec) }) },
+});
+export type AuthenticationV1beta1TokenReview = Review;

@@ -1,0 +1,12 @@
+export {
+  type TokenReview,
+  TokenReviewSchema,
+  type TokenReviewSpec,
+  TokenReviewSpecSchema,
+  type TokenReviewStatus,
+  TokenReviewStatusSchema,
+} from './token-review.ts';
+export {
+  type UserInfo,
+  UserInfoSchema,
+} from './user-info.ts';

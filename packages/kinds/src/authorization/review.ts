@@ -1,0 +1,144 @@
+import {
+  type AccessAttributes,
+  type AccessDecision,
+  type AccessRules,
+  type FieldError,
+  fieldError,
+  type KubeObject,
+  statusErrors,
+  type UserInfo,
+  type VirtualCall,
+} from '@keelson/core';
+import type {
+  NonResourceAttributes,
+  ResourceAttributes,
+  SubjectAccessReviewStatus,
+  SubjectRulesReviewStatus,
+} from './v1/schema/index.ts';
+
+/** What is asked, in the fields that all versions share. */
+export interface AccessQuestion {
+  readonly resourceAttributes?: ResourceAttributes;
+  readonly nonResourceAttributes?: NonResourceAttributes;
+}
+
+/** Whom it is asked about; only the name of the groups differs between versions. */
+export interface Subject {
+  readonly user?: string;
+  readonly uid?: string;
+  readonly extra?: Record<string, string[]>;
+}
+
+/** Exactly one of the two kinds of request; api-conventions 15.3. */
+export function checkQuestion({ resourceAttributes, nonResourceAttributes }: AccessQuestion): FieldError[] {
+  if (resourceAttributes && nonResourceAttributes) {
+    return [
+      fieldError.invalid(
+        'spec.nonResourceAttributes',
+        nonResourceAttributes,
+        'cannot be specified in combination with resourceAttributes',
+      ),
+    ];
+  }
+  if (resourceAttributes || nonResourceAttributes) return [];
+  return [
+    fieldError.invalid(
+      'spec.resourceAttributes',
+      null,
+      'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+    ),
+  ];
+}
+
+/** Somebody must be meant. */
+export function checkSubject({ user }: Subject, groups: readonly string[] | undefined): FieldError[] {
+  if (user || groups?.length) return [];
+  return [fieldError.invalid('spec.user', user ?? '', 'at least one of user or group must be specified')];
+}
+
+/** A review carries no metadata but, where it lives in one, its namespace. */
+export function checkReviewMetadata({ metadata = {} }: KubeObject, allowed: readonly string[] = []): FieldError[] {
+  const said = Object.entries(metadata).filter(([name, value]) => {
+    if (allowed.includes(name) || name === 'managedFields' || value === null || value === undefined || value === '') return false;
+    return typeof value !== 'object' || Object.keys(value).length > 0;
+  });
+  if (said.length === 0) return [];
+  const but = allowed.length > 0 ? ` except for ${allowed.join(', ')}` : '';
+  return [fieldError.invalid('metadata', Object.fromEntries(said), `must be empty${but}`)];
+}
+
+/** A review in a namespace is about requests in this namespace. */
+export function checkLocalQuestion(question: AccessQuestion, namespace: string | undefined): FieldError[] {
+  const errors: FieldError[] = [];
+  const { resourceAttributes, nonResourceAttributes } = question;
+  if (resourceAttributes && (resourceAttributes.namespace ?? '') !== (namespace ?? '')) {
+    errors.push(
+      fieldError.invalid(
+        'spec.resourceAttributes.namespace',
+        resourceAttributes.namespace ?? '',
+        'must match metadata.namespace',
+      ),
+    );
+  }
+  if (nonResourceAttributes) {
+    errors.push(fieldError.invalid('spec.nonResourceAttributes', nonResourceAttributes, 'disallowed on this kind of request'));
+  }
+  return errors;
+}
+
+function attributesOf({ resourceAttributes, nonResourceAttributes }: AccessQuestion): AccessAttributes {
+  const { namespace, verb, group, version, resource, subresource, name } = resourceAttributes ?? {};
+  return {
+    verb: verb ?? nonResourceAttributes?.verb ?? '',
+    isResourceRequest: resourceAttributes !== undefined,
+    apiGroup: group ?? '',
+    apiVersion: version ?? '',
+    namespace: namespace ?? '',
+    resource: resource ?? '',
+    subresource: subresource ?? '',
+    name: name ?? '',
+    path: nonResourceAttributes?.path ?? '',
+  };
+}
+
+/** The user that a review describes. */
+export function subjectOf({ user, uid, extra }: Subject, groups: readonly string[] | undefined): UserInfo {
+  return {
+    name: user ?? '',
+    groups: groups ?? [],
+    ...(uid ? { uid } : {}),
+    ...(extra ? { extra } : {}),
+  };
+}
+
+function statusOf({ allowed, denied, reason }: AccessDecision): SubjectAccessReviewStatus {
+  return { allowed, ...(denied && !allowed ? { denied } : {}), ...(reason ? { reason } : {}) };
+}
+
+/** Asks the server's authorizer. */
+export async function decide(call: VirtualCall, question: AccessQuestion, user: UserInfo): Promise<SubjectAccessReviewStatus> {
+  return statusOf(await call.authorizer.authorize(attributesOf(question), user));
+}
+
+function statusOfRules(rules: AccessRules): SubjectRulesReviewStatus {
+  return {
+    resourceRules: rules.resourceRules.map(({ verbs, apiGroups, resources, resourceNames }) => ({
+      verbs: [...verbs],
+      apiGroups: [...apiGroups],
+      resources: [...resources],
+      ...(resourceNames?.length ? { resourceNames: [...resourceNames] } : {}),
+    })),
+    nonResourceRules: rules.nonResourceRules.map(({ verbs, nonResourceURLs }) => ({
+      verbs: [...verbs],
+      nonResourceURLs: [...nonResourceURLs],
+    })),
+    incomplete: rules.incomplete,
+    ...(rules.evaluationError ? { evaluationError: rules.evaluationError } : {}),
+  };
+}
+
+/** All that the caller may do in a namespace. @throws StatusError 400 when no namespace is named. */
+export async function listRules(call: VirtualCall, namespace: string | undefined): Promise<SubjectRulesReviewStatus> {
+  if (!namespace) throw statusErrors.badRequest('no namespace on request');
+  return statusOfRules(await call.authorizer.rulesFor(call.context.user, namespace));
+}

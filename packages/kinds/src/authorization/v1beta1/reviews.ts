@@ -1,0 +1,83 @@
+import { defineKind, type KindDefinition } from '@keelson/core';
+import { checkLocalQuestion, checkQuestion, checkReviewMetadata, checkSubject, decide, listRules, subjectOf } from '../review.ts';
+import {
+  type LocalSubjectAccessReview as LocalReview,
+  LocalSubjectAccessReviewSchema,
+  type SubjectAccessReview as Review,
+  type SelfSubjectRulesReview as RulesReview,
+  type SelfSubjectAccessReview as SelfReview,
+  SelfSubjectAccessReviewSchema,
+  SelfSubjectRulesReviewSchema,
+  SubjectAccessReviewSchema,
+} from './schema/index.ts';
+
+const gv = { group: 'authorization.k8s.io', version: 'v1beta1' } as const;
+
+/** Asks whether a user may do something. */
+export const AuthorizationV1beta1SubjectAccessReview: KindDefinition<Review> = defineKind({
+  ...gv,
+  kind: 'SubjectAccessReview',
+  scope: 'Cluster',
+  schema: SubjectAccessReviewSchema,
+  strategy: {
+    validate: (review) => [
+      ...checkQuestion(review.spec),
+      ...checkSubject(review.spec, review.spec.group),
+      ...checkReviewMetadata(review),
+    ],
+  },
+  virtual: {
+    create: async (review, call) => ({
+      ...review,
+      status: await decide(call, review.spec, subjectOf(review.spec, review.spec.group)),
+    }),
+  },
+});
+export type AuthorizationV1beta1SubjectAccessReview = Review;
+
+/** Asks the same about one namespace, so that people of a namespace may be allowed to ask. */
+export const AuthorizationV1beta1LocalSubjectAccessReview: KindDefinition<LocalReview> = defineKind({
+  ...gv,
+  kind: 'LocalSubjectAccessReview',
+  schema: LocalSubjectAccessReviewSchema,
+  strategy: {
+    validate: (review) => [
+      ...checkQuestion(review.spec),
+      ...checkSubject(review.spec, review.spec.group),
+      ...checkReviewMetadata(review, ['namespace']),
+      ...checkLocalQuestion(review.spec, review.metadata?.namespace),
+    ],
+  },
+  virtual: {
+    create: async (review, call) => ({
+      ...review,
+      status: await decide(call, review.spec, subjectOf(review.spec, review.spec.group)),
+    }),
+  },
+});
+export type AuthorizationV1beta1LocalSubjectAccessReview = LocalReview;
+
+/** Asks whether the caller may do something. */
+export const AuthorizationV1beta1SelfSubjectAccessReview: KindDefinition<SelfReview> = defineKind({
+  ...gv,
+  kind: 'SelfSubjectAccessReview',
+  scope: 'Cluster',
+  schema: SelfSubjectAccessReviewSchema,
+  strategy: { validate: (review) => [...checkQuestion(review.spec), ...checkReviewMetadata(review)] },
+  virtual: {
+    create: async (review, call) => ({ ...review, status: await decide(call, review.spec, call.context.user) }),
+  },
+});
+export type AuthorizationV1beta1SelfSubjectAccessReview = SelfReview;
+
+/** Asks what the caller may do in a namespace. */
+export const AuthorizationV1beta1SelfSubjectRulesReview: KindDefinition<RulesReview> = defineKind({
+  ...gv,
+  kind: 'SelfSubjectRulesReview',
+  scope: 'Cluster',
+  schema: SelfSubjectRulesReviewSchema,
+  virtual: {
+    create: async (review, call) => ({ ...review, status: await listRules(call, review.spec.namespace) }),
+  },
+});
+export type AuthorizationV1beta1SelfSubjectRulesReview = RulesReview;

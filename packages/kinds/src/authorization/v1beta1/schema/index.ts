@@ -1,0 +1,34 @@
+export {
+  type SelfSubjectAccessReviewSpec,
+  SelfSubjectAccessReviewSpecSchema,
+  type SubjectAccessReviewSpec,
+  SubjectAccessReviewSpecSchema,
+  type SubjectAccessReviewStatus,
+  SubjectAccessReviewStatusSchema,
+} from './access-review.ts';
+export {
+  type NonResourceAttributes,
+  NonResourceAttributesSchema,
+  type ResourceAttributes,
+  ResourceAttributesSchema,
+} from './attributes.ts';
+export {
+  type LocalSubjectAccessReview,
+  LocalSubjectAccessReviewSchema,
+  type SelfSubjectAccessReview,
+  SelfSubjectAccessReviewSchema,
+  type SelfSubjectRulesReview,
+  SelfSubjectRulesReviewSchema,
+  type SubjectAccessReview,
+  SubjectAccessReviewSchema,
+} from './reviews.ts';
+export {
+  type NonResourceRule,
+  NonResourceRuleSchema,
+  type ResourceRule,
+  ResourceRuleSchema,
+  type SelfSubjectRulesReviewSpec,
+  SelfSubjectRulesReviewSpecSchema,
+  type SubjectRulesReviewStatus,
+  SubjectRulesReviewStatusSchema,
+} from './rules.ts';

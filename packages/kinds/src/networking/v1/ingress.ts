@@ -1,0 +1,82 @@
+import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
+import { checkRequiredName, checkText } from '../../validation/checks.ts';
+import { type Errors, newErrors } from '../../validation/errors.ts';
+import { checkPortNumber, checkPortNumberOrName } from '../../validation/ports.ts';
+import { checkIngressSpec, checkIngressStatus, checkResourceBackend } from '../ingress-checks.ts';
+import { ingressColumns } from '../ingress-columns.ts';
+import { ingressConversion } from './ingress-conversion.ts';
+import { type IngressBackend, IngressSchema, type Ingress as IngressType } from './schema/index.ts';
+
+/** Leads outside HTTP requests to services, by host and path. The form of today's clients; stored as extensions/v1beta1. */
+export const NetworkingV1Ingress: KindDefinition<IngressType> = defineKind({
+  group: 'networking.k8s.io',
+  version: 'v1',
+  kind: 'Ingress',
+  names: { shortNames: ['ing'] },
+  schema: IngressSchema,
+  storage: ingressConversion,
+  strategy: {
+    generation: 'spec',
+    statusSubresource: true,
+    default: dropEmptyPorts,
+    validate: validateIngress,
+    validateStatusUpdate({ status }) {
+      const errors = newErrors();
+      checkIngressStatus(status, errors);
+      return errors;
+    },
+  },
+  subresources: [{ type: 'status', name: 'status' }],
+  columns: ingressColumns,
+});
+export type NetworkingV1Ingress = IngressType;
+
+function backendsOf({ spec }: IngressType): IngressBackend[] {
+  const inRules = (spec.rules ?? []).flatMap(({ http }) => http?.paths ?? []).map(({ backend }) => backend);
+  return spec.defaultBackend ? [spec.defaultBackend, ...inRules] : inRules;
+}
+
+/** The stored form has one field for number and name, where empty and absent are the same. */
+function dropEmptyPorts(ingress: IngressType): void {
+  for (const { service } of backendsOf(ingress)) {
+    if (service?.port?.name === '') delete service.port.name;
+    if (service?.port?.number === 0) delete service.port.number;
+  }
+}
+
+function validateIngress({ spec }: IngressType): FieldError[] {
+  const errors = newErrors();
+  if (!spec.defaultBackend && !spec.rules?.length) {
+    errors.push(fieldError.invalid('spec', spec, 'either `defaultBackend` or `rules` must be specified'));
+  }
+  if (spec.defaultBackend) checkBackend(spec.defaultBackend, 'spec.defaultBackend', errors);
+  spec.rules?.forEach(({ http }, i) => {
+    http?.paths.forEach(({ pathType }, j) => {
+      checkText(pathType, `spec.rules[${i}].http.paths[${j}].pathType`, errors);
+    });
+  });
+  checkIngressSpec(spec, checkBackend, errors);
+  return errors;
+}
+
+function checkBackend({ resource, service }: IngressBackend, path: string, errors: Errors): void {
+  if (resource && service) {
+    errors.push(fieldError.invalid(path, '', 'cannot set both resource and service backends'));
+  } else if (resource) {
+    checkResourceBackend(resource, path, errors);
+  } else if (service) {
+    checkRequiredName(service.name, 'dns1035Label', `${path}.service.name`, errors);
+    const { name, number } = service.port ?? {};
+    if (name !== undefined && number !== undefined) {
+      errors.push(fieldError.invalid(path, '', 'cannot set both port name & port number'));
+    } else if (name !== undefined) {
+      checkPortNumberOrName(name, `${path}.service.port.name`, errors);
+    } else if (number !== undefined) {
+      checkPortNumber(number, `${path}.service.port.number`, errors);
+    } else {
+      errors.push(fieldError.required(path, 'port name or number is required'));
+    }
+  } else {
+    errors.push(fieldError.invalid(path, '', 'resource or service backend is required'));
+  }
+}
