@@ -44,7 +44,11 @@ export interface WriteOptions {
 export type UpdateDecision =
   | { readonly do: 'write'; readonly json: Buffer; readonly ttlMs?: number }
   | {
-      readonly do: 'delete' /** Last state to show in the DELETED event and the answer, when it differs from the stored one. */;
+      readonly do: 'delete';
+      /**
+       * Last state to show in the DELETED event and the answer. When it differs from the stored one it is written first, as a change
+       * of its own, because history is what every process and every later watcher learns it from.
+       */
       readonly json?: Buffer;
     }
   | { readonly do: 'keep' };
@@ -94,7 +98,7 @@ export interface ListPosition {
 /** A page of a list: one snapshot, in key order. */
 export interface StoredList {
   readonly revision: Revision;
-  /** Present when more keys follow. */
+  /** Present when more keys follow; none of them need match the predicate. */
   readonly next?: ListPosition;
   /** Number of objects after this page; only without a predicate and when `next` is present. */
   readonly remaining?: number;
@@ -141,11 +145,14 @@ export interface StorageWatchOptions {
  * `EpochChanged`, `Unavailable`, `Closed`) that `read` throws, once everything before it has been read.
  */
 export interface ResourceWatch extends AsyncIterable<WatchEvent> {
-  /** Up to `maxEvents` events in revision order; empty = nothing now. Throws the StorageError that ended the watch. */
+  /**
+   * Up to `maxEvents` events in revision order; empty = nothing now. Watches that read the same events with the same `maxEvents` may
+   * be given the very same array. Throws the StorageError that ended the watch.
+   */
   read(maxEvents: number): readonly WatchEvent[];
   /** Calls back once, in a later turn or at once from the writer's turn, when `read` would return something or throw. */
   onReadable(callback: () => void): void;
-  /** Everything up to this revision has been read. */
+  /** Everything up to this revision has been read; 0 until the initial state has been. */
   readonly revision: Revision;
   /** Makes a bookmark of the current place available as soon as everything before it has been read. */
   requestBookmark(): void;

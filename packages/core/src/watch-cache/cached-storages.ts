@@ -25,6 +25,7 @@ export interface CachedStoragesOptions {
 export function createCachedStorages(options: CachedStoragesOptions): ResourceStorages {
   const { store, clock = systemClock, logger = silentLogger, metrics = noMetrics } = options;
   const limits: WindowLimits = { ...defaultWindowLimits, ...options.window };
+  const windowTotal = { bytes: 0 };
   const feed = new StoreFeed(store, clock, logger);
   const probe = new RevisionProbe(store);
   const storages = new Map<string, CachedStorage>();
@@ -35,7 +36,10 @@ export function createCachedStorages(options: CachedStoragesOptions): ResourceSt
       if (storage === undefined) {
         const stamp = storageKindOf(kind);
         const resource = stamp.group === '' ? stamp.names.plural : `${stamp.names.plural}.${stamp.group}`;
-        const cache = new KindCache({ prefix, stamp, store, clock, limits, metrics: cacheMetricsOf(metrics, resource) }, feed);
+        const cache = new KindCache(
+          { prefix, stamp, store, clock, limits, windowTotal, metrics: cacheMetricsOf(metrics, resource) },
+          feed,
+        );
         storage = new CachedStorage({ store, feed, probe, cache, direct: new DirectStorage(store, clock, stamp) });
         storages.set(prefix, storage);
       }

@@ -3,8 +3,10 @@ import type { KindEvent } from './kind-event.ts';
 
 export interface WindowLimits {
   readonly maxEvents: number;
-  /** Memory held by the states before the events. */
+  /** Memory held by the states before the events of one kind. */
   readonly maxBytes: number;
+  /** The same of all kinds together; a kind keeps a sixteenth of it whatever the others hold. */
+  readonly maxTotalBytes: number;
   /** Events older than this go, except the newest `minEvents`. */
   readonly maxAgeMs: number;
   readonly minEvents: number;
@@ -14,9 +16,15 @@ export interface WindowLimits {
 export const defaultWindowLimits: WindowLimits = {
   maxEvents: 20_000,
   maxBytes: 32 * 1024 * 1024,
+  maxTotalBytes: 128 * 1024 * 1024,
   maxAgeMs: 300_000,
   minEvents: 1_000,
 };
+
+/** What the windows of all kinds hold together. */
+export interface WindowTotal {
+  bytes: number;
+}
 
 /**
  * The latest events of one kind without a gap. An event's sequence number counts the events of the kind since the window
@@ -24,6 +32,7 @@ export const defaultWindowLimits: WindowLimits = {
  */
 export class EventWindow {
   readonly #limits: WindowLimits;
+  readonly #total: WindowTotal;
   #events: KindEvent[] = [];
   /** Sequence number of `#events[0]`. */
   #base = 0;
@@ -31,9 +40,10 @@ export class EventWindow {
   #bytes = 0;
   #startRevision: Revision;
 
-  constructor(startRevision: Revision, limits: WindowLimits) {
+  constructor(startRevision: Revision, limits: WindowLimits, total: WindowTotal) {
     this.#startRevision = startRevision;
     this.#limits = limits;
+    this.#total = total;
   }
 
   /** Every event after this revision is here. */
@@ -73,7 +83,7 @@ export class EventWindow {
   /** Adds the newest event and lets the oldest go as far as the limits ask; answers how many went. */
   push(event: KindEvent): number {
     this.#events.push(event);
-    this.#bytes += event.heldBytes;
+    this.#hold(event.heldBytes);
     const before = this.#head;
     while (this.#mustShrink(event.at)) this.#evict();
     const evicted = this.#head - before;
@@ -88,7 +98,9 @@ export class EventWindow {
   /** True when the window may take these events of the past as well. */
   hasRoomFor(past: readonly KindEvent[]): boolean {
     const bytes = past.reduce((sum, event) => sum + event.heldBytes, this.#bytes);
-    return past.length + this.endSequence - this.firstSequence <= this.#limits.maxEvents && bytes <= this.#limits.maxBytes;
+    const { maxEvents, maxBytes, maxTotalBytes } = this.#limits;
+    const fits = this.#total.bytes - this.#bytes + bytes <= maxTotalBytes || bytes <= maxTotalBytes / 16;
+    return fits && bytes <= maxBytes && past.length + this.endSequence - this.firstSequence <= maxEvents;
   }
 
   /**
@@ -103,14 +115,16 @@ export class EventWindow {
     this.#base = base;
     this.#head = 0;
     this.#startRevision = startRevision;
-    for (const event of events) this.#bytes += event.heldBytes;
+    for (const event of events) this.#hold(event.heldBytes);
     return true;
   }
 
   #mustShrink(now: number): boolean {
     const count = this.#events.length - this.#head;
     if (count <= 1) return false;
-    if (count > this.#limits.maxEvents || this.#bytes > this.#limits.maxBytes) return true;
+    const { maxEvents, maxBytes, maxTotalBytes } = this.#limits;
+    if (count > maxEvents || this.#bytes > maxBytes) return true;
+    if (this.#total.bytes > maxTotalBytes && this.#bytes > maxTotalBytes / 16) return true;
     const oldest = this.#events[this.#head];
     return count > this.#limits.minEvents && oldest !== undefined && now - oldest.at > this.#limits.maxAgeMs;
   }
@@ -118,7 +132,17 @@ export class EventWindow {
   #evict(): void {
     const oldest = this.#events[this.#head] as KindEvent;
     this.#startRevision = oldest.revision;
-    this.#bytes -= oldest.heldBytes;
+    this.#hold(-oldest.heldBytes);
     this.#head++;
+  }
+
+  /** The window is used no more; what it holds does not count any longer. */
+  discard(): void {
+    this.#hold(-this.#bytes);
+  }
+
+  #hold(bytes: number): void {
+    this.#bytes += bytes;
+    this.#total.bytes += bytes;
   }
 }

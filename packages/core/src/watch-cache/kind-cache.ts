@@ -9,7 +9,7 @@ import { StoredObject } from '../storage/stored-object.ts';
 import type { CacheMetrics } from './cache-metrics.ts';
 import { CachedWatch, type WatchHost } from './cached-watch.ts';
 import { InitialState } from './event-source.ts';
-import { EventWindow, type WindowLimits } from './event-window.ts';
+import { EventWindow, type WindowLimits, type WindowTotal } from './event-window.ts';
 import type { IndexSnapshot } from './index-snapshot.ts';
 import { KindEvent } from './kind-event.ts';
 import { OrderedIndex } from './ordered-index.ts';
@@ -34,6 +34,8 @@ export interface KindCacheOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly limits: WindowLimits;
+  /** Shared by the caches of all kinds. */
+  readonly windowTotal: WindowTotal;
   readonly metrics: CacheMetrics;
 }
 
@@ -129,6 +131,7 @@ export class KindCache implements WatchHost {
   /** The whole of what is known is void: ends every watch with the error; the next reader loads again. */
   reset(error: StorageError): void {
     this.#generation++;
+    this.#loaded?.window.discard();
     this.#loaded = undefined;
     this.#early = [];
     this.#bookmark = undefined;
@@ -204,7 +207,7 @@ export class KindCache implements WatchHost {
         index.load(chunk.entries.map((entry) => StoredObject.fromEntry(entry)));
       }
       if (generation !== this.#generation) continue;
-      const window = new EventWindow(floor, limits);
+      const window = new EventWindow(floor, limits, this.#options.windowTotal);
       const past = new PastStates(index, window, clock);
       const scopes = new WatchScopes(this.prefix);
       const extension = new WindowExtension(store, this.prefix, window, clock);

@@ -6,7 +6,7 @@ import { KindEvent } from '../../src/watch-cache/kind-event.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
 import { PastStates } from '../../src/watch-cache/past-states.ts';
 
-const limits: WindowLimits = { maxEvents: 1000, maxBytes: 1_000_000, maxAgeMs: 60_000, minEvents: 2 };
+const limits: WindowLimits = { maxEvents: 1000, maxBytes: 1_000_000, maxTotalBytes: 1e9, maxAgeMs: 60_000, minEvents: 2 };
 
 function object(key: string, revision: number, text = ''): StoredObject {
   return StoredObject.fromValue(key, revision, 1, Buffer.from(JSON.stringify({ metadata: {}, text })));
@@ -17,7 +17,7 @@ function event(revision: number, at = 0, text = ''): KindEvent {
 }
 
 test('a window begins where it was opened and finds events by revision', (t) => {
-  const window = new EventWindow(10, limits);
+  const window = new EventWindow(10, limits, { bytes: 0 });
   t.is(window.startRevision, 10);
   t.is(window.after(10), window.endSequence);
   for (const revision of [12, 15, 20]) window.push(event(revision));
@@ -29,7 +29,7 @@ test('a window begins where it was opened and finds events by revision', (t) => 
 });
 
 test('a window keeps no more events than allowed, without ever renumbering them', (t) => {
-  const window = new EventWindow(1, { ...limits, maxEvents: 10 });
+  const window = new EventWindow(1, { ...limits, maxEvents: 10 }, { bytes: 0 });
   for (let revision = 2; revision < 3000; revision++) {
     window.push(event(revision));
     t.is(window.at(window.endSequence - 1)?.revision, revision);
@@ -42,7 +42,7 @@ test('a window keeps no more events than allowed, without ever renumbering them'
 });
 
 test('a window keeps no more bytes than allowed, but always the newest event', (t) => {
-  const window = new EventWindow(1, { ...limits, maxBytes: 10_000 });
+  const window = new EventWindow(1, { ...limits, maxBytes: 10_000 }, { bytes: 0 });
   for (let revision = 2; revision < 100; revision++) {
     window.push(event(revision, 0, 'x'.repeat(revision % 7 === 0 ? 50_000 : 500)));
     t.true(window.heldBytes <= 10_000 || window.endSequence - window.firstSequence === 1);
@@ -50,8 +50,27 @@ test('a window keeps no more bytes than allowed, but always the newest event', (
   t.is(window.at(window.endSequence - 1)?.revision, 99);
 });
 
+test('windows together keep no more than allowed, the busy ones giving way down to a fair share', (t) => {
+  const total = { bytes: 0 };
+  const shared = { ...limits, maxTotalBytes: 100_000 };
+  const [quiet, busy] = [new EventWindow(1, shared, total), new EventWindow(1, shared, total)];
+  for (let revision = 2; revision < 60; revision++) quiet.push(event(revision, 0, 'x'.repeat(1000)));
+  const before = quiet.heldBytes;
+  for (let revision = 60; revision < 400; revision++) busy.push(event(revision, 0, 'x'.repeat(1000)));
+  t.is(quiet.heldBytes, before);
+  t.true(total.bytes <= 100_000);
+  for (let revision = 400; revision < 600; revision++)
+    new EventWindow(1, shared, total).push(event(revision, 0, 'x'.repeat(1000)));
+  t.true(total.bytes > 100_000);
+  for (let revision = 600; revision < 620; revision++) busy.push(event(revision, 0, 'x'.repeat(100)));
+  t.true(busy.heldBytes <= 100_000 / 16 && busy.heldBytes > 3000, `${busy.heldBytes} bytes are left`);
+  busy.discard();
+  quiet.discard();
+  t.is(busy.heldBytes, 0);
+});
+
 test('old events go, except the newest few', (t) => {
-  const window = new EventWindow(1, { ...limits, minEvents: 3 });
+  const window = new EventWindow(1, { ...limits, minEvents: 3 }, { bytes: 0 });
   for (let revision = 2; revision < 12; revision++) window.push(event(revision, revision));
   window.push(event(12, 1_000_000));
   t.is(window.endSequence - window.firstSequence, 3);
@@ -59,7 +78,7 @@ test('old events go, except the newest few', (t) => {
 });
 
 test('events of the past are put before the others as far as there is room, and no number changes', (t) => {
-  const window = new EventWindow(100, { ...limits, maxEvents: 6 });
+  const window = new EventWindow(100, { ...limits, maxEvents: 6 }, { bytes: 0 });
   window.push(event(105));
   window.push(event(110));
   const sequence = window.after(105);
@@ -105,7 +124,7 @@ test('every past state inside the window can be told, in any order, while the pr
     fc.property(script, fc.constantFrom(5, 100, 1_000_000), (steps, maxEvents) => {
       const clock = new FakeClock();
       const index = new OrderedIndex();
-      const window = new EventWindow(1, { ...limits, maxBytes: 1e9, maxEvents });
+      const window = new EventWindow(1, { ...limits, maxBytes: 1e9, maxEvents }, { bytes: 0 });
       const past = new PastStates(index, window, clock);
       const states = [''];
       let revision = 1;
@@ -135,7 +154,7 @@ test('every past state inside the window can be told, in any order, while the pr
 test('a remembered state outlives the window', (t) => {
   const clock = new FakeClock();
   const index = new OrderedIndex();
-  const window = new EventWindow(1, { ...limits, maxEvents: 1 });
+  const window = new EventWindow(1, { ...limits, maxEvents: 1 }, { bytes: 0 });
   const past = new PastStates(index, window, clock);
   const put = (revision: number) => {
     past.beforeEvent();
