@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { kindPrefix, storageKindOf } from '../scope/storage-key.ts';
 import { DirectStorage } from './direct-storage.ts';
 import type { ResourceStorages } from './resource-storages.ts';
@@ -6,7 +6,7 @@ import type { Store } from './store.ts';
 
 export interface DirectStoragesOptions {
   readonly store: Store;
-  readonly clock?: Clock;
+  readonly clock: Clock;
 }
 
 /** Every kind straight on the store, without a watch cache. */
@@ -18,7 +18,7 @@ export function createDirectStorages(options: DirectStoragesOptions): ResourceSt
       const prefix = kindPrefix(kind);
       let storage = storages.get(prefix);
       if (storage === undefined) {
-        storage = new DirectStorage(options.store, options.clock ?? systemClock, storageKindOf(kind));
+        storage = new DirectStorage(options.store, options.clock, storageKindOf(kind));
         storages.set(prefix, storage);
       }
       return storage;

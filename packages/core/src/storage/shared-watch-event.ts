@@ -68,7 +68,7 @@ export interface BookmarkStamp {
 }
 
 /** Annotation on the bookmark that ends the initial events; clients look for it by this name (api-conventions 12). */
-export const initialEventsEndAnnotation = 'k8s.io/initial-events-end';
+const initialEventsEndAnnotation = 'k8s.io/initial-events-end';
 
 /** A bookmark: an object with nothing but its type and a resourceVersion. */
 export function bookmarkEvent(stamp: BookmarkStamp, revision: Revision, initialEventsEnd = false): SharedWatchEvent {

@@ -8,8 +8,11 @@ export interface CacheMetrics {
   watchers(difference: number): void;
 }
 
+const untold: CacheMetrics = { applied: () => {}, objects: () => {}, watchers: () => {} };
+
 /** `resource` is `plural` or `plural.group`. */
-export function cacheMetricsOf(metrics: Metrics, resource: string): CacheMetrics {
+export function cacheMetricsOf(metrics: Metrics | undefined, resource: string): CacheMetrics {
+  if (metrics === undefined) return untold;
   const labels = { resource };
   const events = metrics.counter({
     name: 'keelson_watch_cache_events_total',

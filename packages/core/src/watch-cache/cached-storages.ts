@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '../runtime/clock.ts';
-import { type Logger, silentLogger } from '../runtime/logger.ts';
-import { type Metrics, noMetrics } from '../runtime/metrics.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Logger } from '../runtime/logger.ts';
+import type { Metrics } from '../runtime/metrics.ts';
 import { kindPrefix, storageKindOf } from '../scope/storage-key.ts';
 import { DirectStorage } from '../storage/direct-storage.ts';
 import type { ResourceStorages } from '../storage/resource-storages.ts';
@@ -14,7 +14,7 @@ import { StoreFeed } from './store-feed.ts';
 
 export interface CachedStoragesOptions {
   readonly store: Store;
-  readonly clock?: Clock;
+  readonly clock: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
   /** How many events of each kind stay in memory; what is older comes from the store's history. */
@@ -23,7 +23,7 @@ export interface CachedStoragesOptions {
 
 /** Every kind through the watch cache; a kind is read into memory at its first use. */
 export function createCachedStorages(options: CachedStoragesOptions): ResourceStorages {
-  const { store, clock = systemClock, logger = silentLogger, metrics = noMetrics } = options;
+  const { store, clock, logger, metrics } = options;
   const limits: WindowLimits = { ...defaultWindowLimits, ...options.window };
   const windowTotal = { bytes: 0 };
   const feed = new StoreFeed(store, clock, logger);

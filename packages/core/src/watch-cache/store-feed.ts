@@ -30,7 +30,7 @@ const everything = prefixRange('/');
 export class StoreFeed implements KindFeed {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #logger: Logger | undefined;
   readonly #caches = new Map<string, KindCache>();
   readonly #waiters: FrontierWaiters;
   readonly #wakeQueue: WakeQueue;
@@ -44,12 +44,12 @@ export class StoreFeed implements KindFeed {
   #stream: WatchStream | undefined;
   #running: Promise<void> | undefined;
 
-  constructor(store: Store, clock: Clock, logger: Logger) {
+  constructor(store: Store, clock: Clock, logger: Logger | undefined) {
     this.#store = store;
     this.#clock = clock;
-    this.#logger = logger.child({ component: 'watch-cache' });
+    this.#logger = logger?.child({ component: 'watch-cache' });
     this.#waiters = new FrontierWaiters(clock);
-    this.#wakeQueue = new WakeQueue(clock, (err) => this.#logger.error('the reader of a watch failed', { err }));
+    this.#wakeQueue = new WakeQueue(clock, (err) => this.#logger?.error('the reader of a watch failed', { err }));
     this.#contiguous = store.capabilities.denseRevisions && store.capabilities.oneChangePerRevision;
   }
 
@@ -152,7 +152,7 @@ export class StoreFeed implements KindFeed {
           this.#resetAll(error);
           return;
         }
-        this.#logger.warn('the stream of changes broke', { err: error });
+        this.#logger?.warn('the stream of changes broke', { err: error });
         if (await this.#isLost(error)) continue;
         await pause(this.#clock, pauseMs, this.#stopping.signal);
         pauseMs = Math.min(pauseMs * 2, longestPauseMs);
@@ -171,7 +171,7 @@ export class StoreFeed implements KindFeed {
       return true;
     } catch (err) {
       // The frontier still is the old one: the next attempt to open ends here again.
-      this.#logger.warn('the store cannot be read', { err });
+      this.#logger?.warn('the store cannot be read', { err });
       return false;
     }
   }
