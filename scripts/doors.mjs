@@ -14,6 +14,8 @@ const doors = {
   'packages/conformance': ['@keelson/core'],
   'adapters/storage-memory': ['@keelson/core'],
   'adapters/storage-lmdb': ['@keelson/core'],
+  'adapters/storage-postgres': ['@keelson/core'],
+  'adapters/storage-etcd3': ['@keelson/core'],
   'adapters/http-koa': ['@keelson/core'],
   'packages/keelson': '*',
   'packages/testing': '*',
@@ -27,7 +29,8 @@ const coreFloors = [
   ['errors'],
   ['kind'],
   ['scope', 'codec', 'patch', 'client'],
-  ['openapi', 'discovery', 'storage'],
+  ['discovery', 'storage'],
+  ['openapi'],
   ['watch-cache', 'registry'],
   ['runtime'],
 ];
@@ -38,9 +41,12 @@ const typeOnlyRooms = ['runtime', 'storage'];
 /** Libraries that only certain files may import. */
 const libraries = {
   inversify: [/^packages\/core\/src\/runtime\//, /\.module\.ts$/, /^packages\/keelson\/src\//],
-  koa: [/^adapters\/http-koa\//],
+  koa: [/^adapters\/http-koa\//, /^benchmarks\//],
   '@koa/router': [/^adapters\/http-koa\//],
   lmdb: [/^adapters\/storage-lmdb\//, /^benchmarks\//],
+  pg: [/^adapters\/storage-postgres\//, /^benchmarks\//],
+  etcd3: [/^adapters\/storage-etcd3\//, /^benchmarks\//],
+  '@grpc/grpc-js': [/^adapters\/storage-etcd3\//, /^benchmarks\//],
   pino: [/^packages\/keelson\//],
   'prom-client': [/^packages\/keelson\//],
   '@peculiar/x509': [/^packages\/keelson\/src\/tls\//],

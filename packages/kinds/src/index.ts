@@ -32,9 +32,14 @@ import { Ingress } from './extensions/v1beta1/ingress.ts';
 import { ExtensionsV1beta1ReplicaSet } from './extensions/v1beta1/replica-set.ts';
 import { NetworkingV1Ingress } from './networking/v1/ingress.ts';
 
+/** Every built-in kind. The first version of a kind is the one clients prefer, so apps/v1 stands before extensions/v1beta1. */
+/** Types of the messages inside objects, by group and version: `coreV1.PodSpec`. */
+export type * as appsV1 from './apps/v1/schema/index.ts';
 export type { Scale } from './autoscaling/v1/schema/index.ts';
+export type * as coordinationV1 from './coordination/v1/schema/index.ts';
 export { podGracePeriod } from './core/v1/pod/pod-strategy.ts';
 export { type QosClass, qosClassOf } from './core/v1/pod/qos-class.ts';
+export type * as coreV1 from './core/v1/schema/index.ts';
 export type {
   Binding,
   Container,
@@ -47,7 +52,10 @@ export type {
   Taint,
   Volume,
 } from './core/v1/schema/index.ts';
+export type * as extensionsV1beta1 from './extensions/v1beta1/schema/index.ts';
 export type { DeploymentRollback, Scale as ExtensionsV1beta1Scale } from './extensions/v1beta1/schema/index.ts';
+export type * as networkingV1 from './networking/v1/schema/index.ts';
+export type * as policyV1 from './policy/v1/schema/index.ts';
 export type { Eviction } from './policy/v1/schema/index.ts';
 export {
   AuthenticationV1beta1TokenReview,
@@ -81,7 +89,6 @@ export {
   TokenReview,
 };
 
-/** Every built-in kind. The first version of a kind is the one clients prefer, so apps/v1 stands before extensions/v1beta1. */
 export const builtinKinds: readonly KindDefinition[] = [
   ConfigMap,
   Endpoints,

@@ -68,7 +68,9 @@ export function qualifiedNameErrors(text: string): string[] {
 }
 
 /** {@link qualifiedNameErrors}, under the name of its most frequent use. */
-export const labelKeyErrors = qualifiedNameErrors;
+export function labelKeyErrors(key: string): string[] {
+  return qualifiedNameErrors(key);
+}
 
 /** The value of a label: empty, or at most 63 characters of the alphabet of names. */
 export function labelValueErrors(text: string): string[] {
