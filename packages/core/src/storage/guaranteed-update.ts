@@ -7,6 +7,8 @@ import { StoredObject } from './stored-object.ts';
 
 /** Hears of every acknowledged write before its caller does. */
 export interface WriteObserver {
+  /** The object of an acknowledged write, when somebody has made it already. */
+  known(key: Key, revision: Revision): StoredObject | undefined;
   written(object: StoredObject): void;
   deleted(key: Key, revision: Revision): void;
 }
@@ -120,6 +122,8 @@ class UpdateAttempt {
     const ttl = ttlMs === undefined ? {} : { ttlMs };
     const result = await this.#store.write({ op: 'put', key, value: json, expect, ...ttl }, this.#options);
     if (!result.ok) return result;
+    const known = this.#observer?.known(key, result.revision);
+    if (known !== undefined) return known;
     const object = StoredObject.fromValue(key, result.revision, result.createRevision, json);
     this.#observer?.written(object);
     return object;

@@ -50,7 +50,7 @@ export abstract class PullWatch implements ResourceWatch {
   onReadable(callback: () => void): void {
     if (this.#closed) return;
     this.#callback = callback;
-    if (this.#failure !== undefined || this.available()) setImmediate(() => this.wake());
+    if (this.#failure !== undefined || this.available()) setImmediate(() => this.wakeIfReadable());
     else this.idle();
   }
 
@@ -60,6 +60,13 @@ export abstract class PullWatch implements ResourceWatch {
     if (callback === undefined) return;
     this.#callback = undefined;
     callback();
+  }
+
+  /** Calls the waiting reader, unless it has read everything by itself in the meantime. */
+  wakeIfReadable(): void {
+    if (this.#closed || this.#callback === undefined) return;
+    if (this.#failure !== undefined || this.available()) this.wake();
+    else this.idle();
   }
 
   /** Ends the watch once everything before has been read. */

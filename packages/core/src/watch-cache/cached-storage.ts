@@ -50,8 +50,13 @@ export class CachedStorage implements ResourceStorage {
     this.#probe = parts.probe;
     this.#cache = parts.cache;
     this.#direct = parts.direct;
-    const { feed } = parts;
+    const { feed, cache } = parts;
     this.#observer = {
+      // A store inside the process often brings the change before it acknowledges the write.
+      known: (key, revision) => {
+        const object = feed.frontier >= revision ? cache.index?.get(key) : undefined;
+        return object?.revision === revision ? object : undefined;
+      },
       written: (object) => feed.offer({ revision: object.revision, key: object.key, object }),
       deleted: (key, revision) => feed.offer({ revision, key, object: undefined }),
     };

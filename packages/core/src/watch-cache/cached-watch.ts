@@ -77,12 +77,6 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
     if (this.available()) this.wake();
   }
 
-  wakeIfReadable(): void {
-    if (this.closed) return;
-    if (this.failed || this.available()) this.wake();
-    else this.idle();
-  }
-
   protected available(): boolean {
     if (this.#source !== undefined) return this.#source.ready;
     // A place that has left the view leads to history, and nowhere once the watch has failed.
