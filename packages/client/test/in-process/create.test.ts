@@ -1,4 +1,12 @@
-import { type AdmissionPlugin, internalContext, type KubeObject, type NameGenerator, statusErrors } from '@keelson/core';
+import {
+  type AdmissionPlugin,
+  encodeEnvelope,
+  encodeProtobufObject,
+  internalContext,
+  type KubeObject,
+  type NameGenerator,
+  statusErrors,
+} from '@keelson/core';
 import { test } from './both-forms.ts';
 import { Cart, Gadget, Namespace, OldCart, Open, Ticket } from './fixtures.ts';
 import { contextWith, createPlane, failure, json, lenient, storedCount, text } from './harness.ts';
@@ -57,6 +65,33 @@ test('kinds without generation have none; cluster-scoped kinds lose a namespace'
   t.is(namespace.metadata?.labels?.['kubernetes.io/metadata.name'], 'x');
 });
 
+test('bodies in protobuf: created like JSON, refused like JSON', async (t) => {
+  const plane = await createPlane(t);
+  const service = plane.service(Gadget);
+  const create = (bytes: Buffer) => service.create(internalContext(), { namespace: 'n' }, { bytes, format: 'protobuf' }, lenient);
+  const { apiVersion, kind, schema } = Gadget;
+  await create(encodeProtobufObject(schema, apiVersion, kind, gadget('a')));
+  const sent = await create(encodeProtobufObject(schema, '', '', gadget('b')));
+  const shown = await create(encodeProtobufObject(schema, apiVersion, kind, { metadata: { name: 'c', labels: { app: 'x' } } }));
+  t.is(sent.code, 201);
+  t.is('stored' in shown && shown.stored.value().metadata?.labels?.['app'], 'x');
+  const refusals: [bytes: Buffer, code: number, message: RegExp][] = [
+    [Buffer.alloc(0), 400, /^object provided is unrecognized/],
+    [Buffer.from('{}'), 400, /^the object provided is unrecognized \(must be of type Gadget\): .*prefix.* \(7b7d "\{\}"\)$/],
+    [Buffer.from('k8s\0\x0a\x05'), 400, /^the object provided is unrecognized/],
+    [encodeEnvelope(apiVersion, kind, Buffer.of(0xff)), 400, /^the object provided is unrecognized/],
+    [encodeEnvelope('v1', 'Lock', Buffer.of(0xff)), 400, /^Lock in version "v1" cannot be handled as a Gadget: /],
+    [encodeEnvelope('v1', 'Ghost', Buffer.of(0xff)), 400, /^no kind "Ghost" is registered for version "v1"$/],
+    [encodeEnvelope('v9', kind, Buffer.of(0xff)), 400, /does not match the expected API version/],
+    [Buffer.from('k8s\0'), 422, /name/],
+  ];
+  for (const [bytes, code, message] of refusals) {
+    const status = await failure(() => create(bytes));
+    t.is(status.code, code, bytes.toString('hex'));
+    t.regex(status.message ?? '', message);
+  }
+});
+
 test('bodies that are refused with 400, and their words', async (t) => {
   const plane = await createPlane(t);
   const service = plane.service(Gadget);
@@ -88,14 +123,8 @@ test('bodies that are refused with 400, and their words', async (t) => {
     t.regex(status.message ?? '', message, body);
   }
   t.is((await failure(() => service.create(internalContext(), {}, json({ metadata: { name: 'a' } }), lenient))).code, 400);
-  t.is(
-    (
-      await failure(() =>
-        service.create(internalContext(), { namespace: 'n' }, { bytes: Buffer.from('k8s\0'), format: 'protobuf' }, lenient),
-      )
-    ).code,
-    415,
-  );
+  const open = { bytes: encodeEnvelope('custom.example.com/v1', 'Open', Buffer.alloc(0)), format: 'protobuf' } as const;
+  t.is((await failure(() => plane.service(Open).create(internalContext(), {}, open, lenient))).code, 415, 'no field numbers');
   const old = await failure(() =>
     plane
       .service(Cart)

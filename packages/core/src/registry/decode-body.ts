@@ -1,8 +1,11 @@
 import { isDocumentError, type ParsedDocument } from '../codec/document-error.ts';
 import { parseJson } from '../codec/json.ts';
+import { hasProtobufForm } from '../codec/protobuf/protobuf-codec.ts';
+import { parseProtobufBody } from '../codec/protobuf/protobuf-document.ts';
 import { parseYaml } from '../codec/yaml.ts';
 import { type StatusError, statusErrors } from '../errors/status-error.ts';
 import { isDecodeTypeError } from '../kind/decoder.ts';
+import type { Schema } from '../kind/schema.ts';
 import type { FieldError } from '../meta/field-error.ts';
 import { isJsonObject } from '../patch/json-value.ts';
 import type { AnyObject } from './json-values.ts';
@@ -14,6 +17,8 @@ export interface BodyType {
   readonly version: string;
   readonly kind: string;
   readonly apiVersion: string;
+  /** What a body in protobuf is read by. */
+  readonly schema: Schema<unknown>;
   readonly decode: (input: unknown) => {
     readonly value: unknown;
     readonly unknownFields: readonly string[];
@@ -45,19 +50,31 @@ function unrecognized(type: Pick<BodyType, 'kind'>, why: string, bytes: Buffer, 
   );
 }
 
+function parse(
+  type: Pick<BodyType, 'kind' | 'apiVersion' | 'schema'>,
+  { bytes, format }: Body,
+  duplicates: boolean,
+): ParsedDocument {
+  if (format === 'protobuf') return { value: parseProtobufBody(bytes, type), duplicateFields: [] };
+  return format === 'yaml' ? parseYaml(bytes) : parseJson(bytes, { duplicates });
+}
+
 /**
- * Reads a body without looking at its fields.
+ * Reads a body without looking at its fields. A protobuf body comes out as the JSON of the same content; one that claims to be another
+ * type has nothing but that claim.
  *
- * @throws StatusError 400 when it is empty, not in the format it claims, or not an object; 415 for protobuf.
+ * @throws StatusError 400 when it is empty, not in the format it claims, or not an object; 415 for protobuf where the type has no such form.
  */
-export function parseBody(type: Pick<BodyType, 'kind'>, body: Body, duplicates: boolean): ParsedBody {
+export function parseBody(type: Pick<BodyType, 'kind' | 'apiVersion' | 'schema'>, body: Body, duplicates: boolean): ParsedBody {
   const { bytes, format } = body;
-  if (format === 'protobuf') throw statusErrors.unsupportedMediaType(['application/json', 'application/yaml']);
+  if (format === 'protobuf' && !hasProtobufForm(type.schema)) {
+    throw statusErrors.unsupportedMediaType(['application/json', 'application/yaml']);
+  }
   if (bytes.length === 0)
     throw statusErrors.badRequest(`object provided is unrecognized (must be of type ${type.kind}): the body is empty`);
   let parsed: ParsedDocument;
   try {
-    parsed = format === 'yaml' ? parseYaml(bytes) : parseJson(bytes, { duplicates });
+    parsed = parse(type, body, duplicates);
   } catch (error) {
     if (!isDocumentError(error)) throw error;
     if (error.reason === 'tooLarge') throw statusErrors.tooLarge(`Request entity too large: ${error.message}`);

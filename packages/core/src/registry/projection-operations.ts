@@ -27,6 +27,7 @@ export function bodyTypeOf(
     version: subresource.bodyKind.version,
     kind: subresource.bodyKind.kind,
     apiVersion,
+    schema: subresource.schema,
     decode: decoderOf(subresource.schema),
     isRegistered: binding.services.isRegistered,
   };

@@ -39,6 +39,7 @@ export function kindBodyType(kind: KindDefinition, isRegistered: BodyType['isReg
     kind: kind.kind,
     version: kind.version,
     apiVersion: kind.apiVersion,
+    schema: kind.schema,
     decode: decoderOf(kind.schema),
     isRegistered,
   };
