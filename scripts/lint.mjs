@@ -9,6 +9,7 @@ const checks = [
   ['format and lint', bin('biome'), ['check', '--error-on-warnings', '.']],
   ['promises', bin('oxlint'), ['--type-aware', '--config', '.oxlintrc.json', 'packages', 'adapters', 'test', 'benchmarks']],
   ['doors', process.execPath, ['scripts/doors.mjs']],
+  ['reference pages', process.execPath, ['scripts/docs.mjs', '--check']],
   ['dead code', bin('knip'), []],
 ];
 

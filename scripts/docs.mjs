@@ -1,0 +1,88 @@
+// Writes the reference pages that are derived from code. With --check it only tells whether they are up to date.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const built = (path) => import(`${root}${path}`);
+
+const { optionTable } = await built('packages/keelson/dist/src/config/options.js');
+const { storeCases, resourceStorageCases, clientCases } = await built('packages/conformance/dist/src/index.js');
+const { builtinKinds } = await built('packages/kinds/dist/src/index.js');
+
+const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
+const table = (head, rows) =>
+  [
+    `| ${head.join(' | ')} |`,
+    `|${head.map(() => '---').join('|')}|`,
+    ...rows.map((row) => `| ${row.map(cell).join(' | ')} |`),
+  ].join('\n');
+
+function commandLine() {
+  const rows = optionTable.map((row) => [
+    row.flag === undefined ? '' : `\`${row.flag}${row.value === undefined ? '' : ` ${row.value}`}\``,
+    row.env === undefined ? '' : `\`${row.env}\``,
+    row.key === 'config' ? '' : `\`${row.key}\``,
+    row.default,
+    row.help,
+  ]);
+  return `# Command line
+
+\`keelson serve\` and \`keelson up\` take the same options. The strongest source wins: command line, environment, config file, default. An
+unknown option, variable or key is an error that suggests the right one. Exit codes: 0 ended as told, 1 failed, 2 called wrongly.
+
+When the server is ready it writes exactly one line to stdout, \`keelson: serving on URL\`, and a client config to \`DATA/kubeconfig\`. SIGTERM
+ends it: watches end cleanly, running writes finish.
+
+${table(['option', 'variable', 'key in the file', 'default', 'meaning'], rows)}
+`;
+}
+
+function conformance() {
+  const section = (title, text, cases) =>
+    `## ${title}\n\n${text} ${cases.length} cases.\n\n${table(
+      ['case', 'what it proves'],
+      cases.map((entry) => [`\`${entry.id}\``, entry.title]),
+    )}\n`;
+  return `# Conformance cases
+
+The suites are data: \`@keelson/conformance\` exports them with a function that registers them with a test runner. A case that needs a
+capability or hook that an adapter does not have is reported as skipped, with the reason.
+
+${section('Stores', 'What every `Store` must hold, on every adapter.', storeCases)}
+${section('Resource storage', 'What every `ResourceStorage` must hold, directly over a store and through the watch cache.', resourceStorageCases)}
+${section('API clients', 'What every `ApiClient` must hold, in process and over HTTP.', clientCases)}`;
+}
+
+function kinds() {
+  const rows = builtinKinds.map((kind) => [
+    kind.apiVersion,
+    kind.kind,
+    kind.names.plural,
+    kind.names.shortNames.join(', '),
+    kind.scope === 'Namespaced' ? 'namespace' : 'cluster',
+    kind.subresources.map(({ name }) => name).join(', '),
+    kind.verbs.length === 8 ? 'all' : kind.verbs.join(', '),
+    [...kind.selectableFields.keys()].join(', '),
+  ]);
+  return `# Built-in kinds
+
+${table(['version', 'kind', 'resource', 'short', 'scope', 'subresources', 'verbs', 'field selectors'], rows)}
+`;
+}
+
+const pages = {
+  'docs/reference/command-line.md': commandLine(),
+  'docs/reference/conformance.md': conformance(),
+  'docs/reference/kinds.md': kinds(),
+};
+
+const check = process.argv.includes('--check');
+const stale = Object.entries(pages).filter(
+  ([path, text]) => !existsSync(root + path) || readFileSync(root + path, 'utf8') !== text,
+);
+for (const [path, text] of stale) {
+  if (!check) writeFileSync(root + path, text);
+  process.stdout.write(`${check ? 'out of date' : 'written'}: ${path}\n`);
+}
+if (check && stale.length > 0) process.stdout.write('run: npm run docs\n');
+process.exitCode = check && stale.length > 0 ? 1 : 0;
