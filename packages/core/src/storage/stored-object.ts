@@ -1,6 +1,7 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { KubeObject } from '../meta/types.ts';
 import { ByteBudget, type Droppable } from './byte-budget.ts';
+import { compactAttributes } from './compact-attributes.ts';
 import type { Representation } from './resource-storage.ts';
 import type { Entry, Key, Revision } from './store.ts';
 import { isSplicedFrom, restampResourceVersion, spliceResourceVersion, trySplice } from './stored-json.ts';
@@ -104,7 +105,7 @@ export class StoredObject implements Droppable {
   selectable(extract: (object: KubeObject) => SelectableAttributes): SelectableAttributes {
     const known = this.#derived;
     if (known?.attributes !== undefined && known.extract === extract) return known.attributes;
-    const attributes = extract(this.value());
+    const attributes = compactAttributes(extract(this.value()));
     this.#derived ??= new Derived();
     this.#derived.extract = extract;
     this.#derived.attributes = attributes;

@@ -1,4 +1,5 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { futureRevision } from '../storage/await-revision.ts';
 import { pinnedPoint } from '../storage/direct-storage.ts';
 import { createStored, guaranteedUpdate, type WriteObserver } from '../storage/guaranteed-update.ts';
@@ -23,11 +24,12 @@ import type { RevisionProbe } from './revision-probe.ts';
 import { SnapshotList } from './snapshot-list.ts';
 import type { StoreFeed } from './store-feed.ts';
 
-/** Selectors look at so many objects before other work of the process gets its turn. */
-const scanSlice = 256;
+/** Selectors look at objects for so long before other work of the process gets its turn; a leaf is looked at as a whole. */
+const sliceMs = 2;
 
 interface CachedStorageParts {
   readonly store: Store;
+  readonly clock: Clock;
   readonly feed: StoreFeed;
   readonly probe: RevisionProbe;
   readonly cache: KindCache;
@@ -38,6 +40,7 @@ interface CachedStorageParts {
 /** The objects of one kind from the watch cache. Writes go to the store; reads and watches only when the cache cannot tell. */
 export class CachedStorage implements ResourceStorage {
   readonly #store: Store;
+  readonly #clock: Clock;
   readonly #feed: StoreFeed;
   readonly #probe: RevisionProbe;
   readonly #cache: KindCache;
@@ -46,6 +49,7 @@ export class CachedStorage implements ResourceStorage {
 
   constructor(parts: CachedStorageParts) {
     this.#store = parts.store;
+    this.#clock = parts.clock;
     this.#feed = parts.feed;
     this.#probe = parts.probe;
     this.#cache = parts.cache;
@@ -137,7 +141,7 @@ export class CachedStorage implements ResourceStorage {
       page = new SnapshotList(state, revision, from, end, to - end);
       // A corrupt object must fail the list before its first byte is sent.
       if (state.corrupt > 0) for (const object of page.objects()) object.readable();
-    } else page = await selected(state, revision, from, to, options);
+    } else page = await selected(state, revision, { from, to }, options, this.#clock);
     if (page.next !== undefined) this.#cache.remember(revision, state);
     return page;
   }
@@ -146,24 +150,27 @@ export class CachedStorage implements ResourceStorage {
 async function selected(
   state: IndexSnapshot,
   revision: Revision,
-  from: number,
-  to: number,
+  { from, to }: { readonly from: number; readonly to: number },
   options: StorageListOptions,
+  clock: Clock,
 ): Promise<StoredList> {
   const { predicate, signal, limit = 0 } = options;
   const objects: StoredObject[] = [];
-  for (let rank = from; rank < to; ) {
-    const stop = Math.min(to, rank + scanSlice);
-    for (const object of state.items(rank, stop)) {
+  let rank = from;
+  let sliceEnd = clock.monotonic() + sliceMs;
+  for (const slice of state.slices(from, to)) {
+    for (let i = slice.from; i < slice.to; i++) {
+      const object = slice.leaf.items[i] as StoredObject;
       rank++;
       if (!predicate.matches(object.readable())) continue;
       objects.push(object);
       if (objects.length !== limit) continue;
       return new ObjectList(objects, revision, rank < to ? { revision, after: object.key } : undefined);
     }
-    if (rank < to) {
+    if (rank < to && clock.monotonic() > sliceEnd) {
       await new Promise<void>((resolve) => setImmediate(resolve));
       throwIfAborted(signal);
+      sliceEnd = clock.monotonic() + sliceMs;
     }
   }
   return new ObjectList(objects, revision);

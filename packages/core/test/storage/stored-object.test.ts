@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { encodeEvents, type Representation, StoredObject, spliceResourceVersion, type WatchEvent } from '../../src/index.ts';
 import { ByteBudget } from '../../src/storage/byte-budget.ts';
+import { compactAttributes } from '../../src/storage/compact-attributes.ts';
 import { joinObjects } from '../../src/storage/object-list.ts';
 import { bookmarkEvent, SharedWatchEvent } from '../../src/storage/shared-watch-event.ts';
 import { isSplicedFrom, restampResourceVersion } from '../../src/storage/stored-json.ts';
@@ -81,6 +82,33 @@ test('selectable attributes are extracted once, and again by another extraction'
   t.is(object.selectable(one), object.selectable(one));
   t.is(calls, 1);
   t.is(object.selectable(two).labels['call'], 'other 2');
+});
+
+test('attributes say the same in their compact form', (t) => {
+  const strings = fc.string({ maxLength: 6 });
+  fc.assert(
+    fc.property(fc.dictionary(strings, strings), fc.dictionary(strings, strings), (labels, values) => {
+      const fields = new Map(Object.entries(values));
+      const compact = compactAttributes({ labels, fields });
+      t.deepEqual(compact.labels, labels);
+      t.deepEqual(new Map(compact.fields), fields);
+      t.is(compact.fields.size, fields.size);
+      for (const [path, value] of fields) t.is(compact.fields.get(path), value);
+      for (const path of ['none', '__proto__', 'length', '0']) {
+        t.is(compact.fields.get(path), fields.get(path));
+        t.is(compact.fields.has(path), fields.has(path));
+      }
+      t.deepEqual([...compact.fields.keys()], [...fields.keys()]);
+      t.deepEqual([...compact.fields.values()], [...fields.values()]);
+      t.deepEqual([...compact.fields.entries()], [...fields.entries()]);
+      const seen: string[] = [];
+      compact.fields.forEach((value, path) => {
+        seen.push(path, value);
+      });
+      t.deepEqual(seen, [...fields].flat());
+      t.is(compactAttributes({ labels: { ...labels }, fields }).labels, compact.labels);
+    }),
+  );
 });
 
 test('other forms are made once and kept until they are dropped', (t) => {
