@@ -4,6 +4,7 @@ import { answerError, isTooLargeResourceVersion, type RequestSubject } from './a
 import { ConnectionError, isConnectionError } from './connection-error.ts';
 import { Endpoint, type WireRequest } from './endpoint.ts';
 import type { HttpClientOptions, Impersonation } from './http-client-options.ts';
+import { onAbort } from './on-abort.ts';
 import { type OpenAnswer, openAnswer, readBody } from './open-answer.ts';
 import { TokenBucket } from './token-bucket.ts';
 import { warningTexts } from './warning-header.ts';
@@ -117,7 +118,7 @@ export class HttpTransport {
     const controller = new AbortController();
     const abort = () => controller.abort(signal?.reason);
     if (signal?.aborted) abort();
-    signal?.addEventListener('abort', abort, { once: true });
+    if (signal !== undefined) onAbort(signal, abort);
     this.#running.add(controller);
     return {
       signal: controller.signal,

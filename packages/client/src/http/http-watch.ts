@@ -1,6 +1,7 @@
-import { type ClientWatchEvent, type Clock, type KubeObject, type Status, StatusError } from '@keelson/core';
+import { type ClientWatchEvent, type Clock, isStatusError, type KubeObject, type Status, StatusError } from '@keelson/core';
 import { ConnectionError } from './connection-error.ts';
 import type { HttpStream } from './http-transport.ts';
+import { onAbort } from './on-abort.ts';
 import { LineSplitter } from './watch-frames.ts';
 
 /** What a watch over HTTP is made of. */
@@ -74,10 +75,10 @@ export class HttpWatch<T extends KubeObject> implements AsyncIterator<ClientWatc
       return { done: true, value: undefined };
     } catch (error) {
       const ended = this.#stop.signal.aborted;
-      const stream = this.#stream;
+      const failure = isStatusError(error) ? error : (this.#stream?.answer.failure(error) ?? error);
       this.#end();
       if (ended) return { done: true, value: undefined };
-      throw error instanceof ConnectionError || error instanceof StatusError ? error : (stream?.answer.failure(error) ?? error);
+      throw failure;
     }
   }
 
@@ -90,7 +91,7 @@ export class HttpWatch<T extends KubeObject> implements AsyncIterator<ClientWatc
     const { signal, timeoutMs, clock, open } = this.#options;
     if (signal?.aborted) this.#end();
     this.#stop.signal.throwIfAborted();
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (signal !== undefined) onAbort(signal, this.#onAbort);
     if (timeoutMs !== undefined && timeoutMs > 0) this.#cancelTimeout = clock.after(timeoutMs + graceMs, this.#onAbort);
     const stream = await open(this.#stop.signal);
     if (this.#stop.signal.aborted) {

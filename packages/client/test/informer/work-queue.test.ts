@@ -1,0 +1,121 @@
+import { FakeClock, silentLogger } from '@keelson/core';
+import test, { type ExecutionContext } from 'ava';
+import { WorkQueue, type WorkQueueOptions } from '../../src/work-queue.ts';
+
+const turn = async () => {
+  for (let at = 0; at < 5; at += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** A queue whose work ends when the test says so. */
+function queue(t: ExecutionContext, options: Partial<WorkQueueOptions> = {}) {
+  const clock = new FakeClock();
+  const running: { readonly key: string; readonly signal: AbortSignal; done(): void; fail(): void; again(ms: number): void }[] =
+    [];
+  const made = new WorkQueue({
+    name: 'test',
+    clock,
+    logger: silentLogger,
+    work: (key, signal) =>
+      new Promise((resolve, reject) => {
+        const entry = {
+          key,
+          signal,
+          done: () => resolve(undefined),
+          fail: () => reject(new Error('bad')),
+          again: (againAfterMs: number) => resolve({ againAfterMs }),
+        };
+        running.push(entry);
+      }),
+    ...options,
+  });
+  t.teardown(async () => {
+    for (const { done } of running) done();
+    await made.stop();
+  });
+  return { clock, running, queue: made, keys: () => running.map(({ key }) => key) };
+}
+
+test('a key is worked on once at a time; added meanwhile, once more', async (t) => {
+  const { queue: keys, running, keys: worked } = queue(t, { workers: 3 });
+  for (const key of ['a', 'b', 'a', 'a']) keys.add(key);
+  t.deepEqual(worked(), ['a', 'b']);
+  keys.add('a');
+  keys.add('a');
+  t.is(keys.size, 2);
+  running[0]?.done();
+  await turn();
+  t.deepEqual(worked(), ['a', 'b', 'a']);
+  running[2]?.done();
+  running[1]?.done();
+  await turn();
+  t.deepEqual([worked().length, keys.size], [3, 0]);
+});
+
+test('no more keys at once than workers', async (t) => {
+  const { queue: keys, running, keys: worked } = queue(t, { workers: 2 });
+  for (const key of ['a', 'b', 'c', 'd']) keys.add(key);
+  t.deepEqual(worked(), ['a', 'b']);
+  running[1]?.done();
+  await turn();
+  t.deepEqual(worked(), ['a', 'b', 'c']);
+});
+
+test('failures wait twice as long each time, up to the longest; success forgets them', async (t) => {
+  const { queue: keys, running, clock } = queue(t, { firstRetryMs: 100, maxRetryMs: 350 });
+  keys.add('a');
+  for (const [at, ms] of [100, 200, 350, 350].entries()) {
+    running[at]?.fail();
+    await turn();
+    clock.advance(ms - 1);
+    t.is(running.length, at + 1);
+    clock.advance(1);
+    t.is(running.length, at + 2);
+  }
+  running[4]?.done();
+  await turn();
+  keys.add('a');
+  running[5]?.fail();
+  await turn();
+  clock.advance(100);
+  t.is(running.length, 7);
+});
+
+test('work may ask to be done again later; adding the key sooner comes before', async (t) => {
+  const { queue: keys, running, clock } = queue(t);
+  keys.add('a');
+  running[0]?.again(1_000);
+  await turn();
+  clock.advance(999);
+  t.is(running.length, 1);
+  keys.add('a');
+  t.is(running.length, 2);
+  running[1]?.done();
+  await turn();
+  clock.advance(5_000);
+  t.is(running.length, 2, 'the later time is void');
+  keys.addAfter('b', 50);
+  keys.addAfter('b', 5);
+  clock.advance(5);
+  t.is(running.length, 2, 'the first pause holds');
+  clock.advance(45);
+  t.is(running.length, 3);
+});
+
+test('stopping tells running work, waits for it, and begins nothing more', async (t) => {
+  const { queue: keys, running, clock } = queue(t);
+  keys.add('a');
+  keys.add('b');
+  keys.addAfter('c', 10);
+  let stopped = false;
+  const stopping = keys.stop().then(() => {
+    stopped = true;
+  });
+  t.true(running[0]?.signal.aborted);
+  await turn();
+  t.false(stopped);
+  running[0]?.fail();
+  await stopping;
+  clock.advance(60_000);
+  keys.add('d');
+  t.is(running.length, 1);
+});
