@@ -1,4 +1,4 @@
-import { type ResourceStorageHarness, registerResourceStorageConformance } from '@keelson/conformance';
+import { frozenStore, type ResourceStorageHarness, registerResourceStorageConformance } from '@keelson/conformance';
 import { createCachedStorages, createDirectStorages } from '@keelson/core';
 import test from 'ava';
 import { memoryHarness, type OpenedMemory } from './support/memory-harness.ts';
@@ -16,5 +16,16 @@ const cached: ResourceStorageHarness<OpenedMemory> = {
   narrow: (store, clock, events) => createCachedStorages({ store, clock, window: { maxEvents: events } }),
 };
 
+/** Finds out a cache that writes into what the store has handed out. */
+const frozen: ResourceStorageHarness<OpenedMemory> = {
+  ...cached,
+  name: 'cached on frozen memory',
+  stores: memoryHarness('frozen memory', (memory) => {
+    const { store, verify } = frozenStore(memory);
+    return { store, check: verify };
+  }),
+};
+
 registerResourceStorageConformance(test, direct);
 registerResourceStorageConformance(test, cached);
+registerResourceStorageConformance(test, frozen);
