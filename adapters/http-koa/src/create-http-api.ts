@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Representations } from '@keelson/core';
+import { defaultBrand, protobufForms, Representations } from '@keelson/core';
 import { ApiDocuments } from './endpoints/api-documents.ts';
 import { createEndpointRouter } from './endpoints/endpoint-router.ts';
 import { Health } from './endpoints/health.ts';
@@ -31,6 +31,7 @@ export interface HttpApi {
 /** Builds the API over a registry. Opens no port and starts nothing. */
 export function createHttpApi(options: HttpApiOptions): HttpApi {
   const limits: HttpLimits = { ...defaultLimits, ...options.limits };
+  const brand = options.brand ?? defaultBrand;
   const logger = options.logger.child({ component: 'http' });
   const httpMetrics = new HttpMetrics(options.metrics);
   const pipeline = new Pipeline(options, limits, httpMetrics);
@@ -39,11 +40,11 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     options.registry,
     new Representations({
       clock: options.clock,
-      ...(options.brand ? { brand: options.brand } : {}),
-      ...(options.formBuilders ? { builders: options.formBuilders } : {}),
+      brand,
+      builders: [protobufForms(brand), ...(options.formBuilders ?? [])],
     }),
   );
-  const resources = new ResourceHandler({ routes, watches, limits, clock: options.clock });
+  const resources = new ResourceHandler({ routes, watches, limits, clock: options.clock, brand });
   const shutdown: HealthCheck = { name: 'shutdown', check: () => !pipeline.draining, on: ['readyz'] };
   const router = createEndpointRouter({
     documents: new ApiDocuments({
@@ -52,6 +53,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
       serverAddress: options.serverAddress,
       version: options.version.gitVersion,
       gzipBytes: limits.gzipBytes,
+      brand,
     }),
     health: new Health([...(options.checks ?? []), shutdown], logger),
     version: versionDocument(options.version),

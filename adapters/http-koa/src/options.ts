@@ -92,7 +92,7 @@ export interface HttpApiOptions {
   readonly version: VersionInfo;
   /** The words of media types and of the metadata API; default: those that existing clients know. */
   readonly brand?: Brand;
-  /** Media beside JSON and YAML. */
+  /** Media beside JSON, YAML and protobuf. */
   readonly formBuilders?: readonly FormBuilder[];
   readonly limits?: Partial<HttpLimits>;
   readonly checks?: readonly HealthCheck[];

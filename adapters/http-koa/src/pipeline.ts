@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
+  type Brand,
   type Clock,
+  defaultBrand,
   isStatusError,
   type Logger,
   parseRequestAttributes,
@@ -39,6 +41,7 @@ export class Pipeline {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #limits: HttpLimits;
+  readonly #brand: Brand;
   readonly #metrics: HttpMetrics;
   readonly #authenticate: HttpApiOptions['authenticate'];
   readonly #authorize: Authorize;
@@ -51,6 +54,7 @@ export class Pipeline {
     this.#clock = options.clock;
     this.#logger = options.logger.child({ component: 'http' });
     this.#limits = limits;
+    this.#brand = options.brand ?? defaultBrand;
     this.#metrics = metrics;
     this.#authenticate = options.authenticate;
     this.#authorize = options.authorize ?? mastersOnly;
@@ -155,7 +159,7 @@ export class Pipeline {
       return;
     }
     try {
-      sendStatus(exchange, shown);
+      sendStatus(exchange, shown, this.#brand);
     } catch (err) {
       this.#logger.error('answer could not be written', { requestId: exchange.requestId, err });
       exchange.response.destroy();

@@ -167,7 +167,8 @@ test('bodies: a missing Content-Type is JSON, parameters are dropped, what nobod
     ['application/yaml', 'yaml'],
     ['text/plain', undefined],
     ['application/x-www-form-urlencoded', undefined],
-    ['application/vnd.kubernetes.protobuf', undefined],
+    ['application/vnd.kubernetes.protobuf', 'protobuf'],
+    ['application/vnd.acme.protobuf', undefined],
     ['application/merge-patch+json', undefined],
   ];
   for (const [contentType, format] of types) {
@@ -178,7 +179,7 @@ test('bodies: a missing Content-Type is JSON, parameters are dropped, what nobod
       t.is(reply.json.reason, 'UnsupportedMediaType');
       t.is(
         reply.json.message,
-        'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml',
+        'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf',
       );
     } else t.like(service.calls[0]?.args[2] as object, { format, bytes: Buffer.from('{"a":1}') });
   }

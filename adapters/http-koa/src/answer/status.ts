@@ -1,8 +1,11 @@
 import {
+  type Brand,
   encodeDocument,
+  encodeProtobufStatus,
   jsonMediaType,
   negotiate,
   type Offer,
+  protobufMediaType,
   type Status,
   type StatusError,
   yamlMediaType,
@@ -12,7 +15,7 @@ import { wantsPretty } from '../parameters/pretty.ts';
 import { type FlatHeaders, sendBytes } from './send.ts';
 
 const json: Offer = { mediaType: jsonMediaType };
-const statusOffers: readonly Offer[] = [json, { mediaType: yamlMediaType }];
+const yaml: Offer = { mediaType: yamlMediaType };
 
 function extraHeaders(exchange: Exchange, status: Status): FlatHeaders {
   const headers: FlatHeaders = ['X-Content-Type-Options', 'nosniff'];
@@ -23,9 +26,11 @@ function extraHeaders(exchange: Exchange, status: Status): FlatHeaders {
 }
 
 /** Answers with a failure, in the form the client accepts; JSON when it accepts none that we have (api-conventions 1.1). */
-export function sendStatus(exchange: Exchange, { status, code }: StatusError): void {
-  const { offer, pretty } = negotiate(exchange.request.headers.accept, statusOffers) ?? { offer: json };
-  const body =
-    offer === json ? encodeDocument('json', status, wantsPretty(exchange, pretty)) : encodeDocument('yaml', status, false);
+export function sendStatus(exchange: Exchange, { status, code }: StatusError, brand: Brand): void {
+  const offers = [json, yaml, { mediaType: protobufMediaType(brand) }];
+  const { offer, pretty } = negotiate(exchange.request.headers.accept, offers) ?? { offer: json };
+  let body: Buffer;
+  if (offer === json) body = encodeDocument('json', status, wantsPretty(exchange, pretty));
+  else body = offer === yaml ? encodeDocument('yaml', status, false) : encodeProtobufStatus(status);
   sendBytes(exchange, code, offer.mediaType, body, extraHeaders(exchange, status));
 }

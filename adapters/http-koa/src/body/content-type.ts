@@ -1,20 +1,21 @@
 import {
   type Body,
+  type Brand,
   bodyMedia,
   type KindDefinition,
   type PatchBody,
   patchMediaTypes,
   patchTypeOfContent,
+  protobufMediaType,
   statusErrors,
 } from '@keelson/core';
 
-/** Media types of bodies that can be read. */
-const readable = ['application/json', 'application/yaml'];
-
 /** Format of a body by its Content-Type; a missing one means JSON, an unknown one is 415 (api-conventions 3.1). */
-export function bodyFormat(contentType: string | undefined): Body['format'] {
-  const media = bodyMedia(contentType);
-  if (media === undefined || media === 'protobuf') throw statusErrors.unsupportedMediaType(readable);
+export function bodyFormat(contentType: string | undefined, brand: Brand): Body['format'] {
+  const media = bodyMedia(contentType, brand);
+  if (media === undefined) {
+    throw statusErrors.unsupportedMediaType(['application/json', 'application/yaml', protobufMediaType(brand)]);
+  }
   return media;
 }
 

@@ -6,6 +6,7 @@ import {
   apiGroupList,
   apiResourceList,
   apiVersions,
+  type Brand,
   type Clock,
   type GroupVersion,
   jsonMediaType,
@@ -13,13 +14,14 @@ import {
   negotiate,
   type Offer,
   OpenApiDocuments,
+  protobufMediaType,
   type ResourceRegistry,
   type SwaggerForm,
   statusErrors,
 } from '@keelson/core';
 import { sendBytes, sendNotFound } from '../answer/send.ts';
 import type { Exchange } from '../exchange.ts';
-import { type DocumentFile, documentFile, sendDocument, sendFile } from './document.ts';
+import { type DocumentFile, documentFile, sendApiDocument, sendDocument, sendFile } from './document.ts';
 
 const swaggerProtobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
@@ -35,16 +37,19 @@ const swaggerOffers: readonly (Offer & { readonly form: SwaggerForm; readonly co
 ];
 
 /** The aggregated form beside the plain one; which of them a client gets decides its Accept header. */
-const discoveryOffers: readonly Offer[] = [
-  {
-    mediaType: jsonMediaType,
-    targets: [
-      { group: 'apidiscovery.k8s.io', version: 'v2', kind: 'APIGroupDiscoveryList' },
-      { group: 'apidiscovery.k8s.io', version: 'v2beta1', kind: 'APIGroupDiscoveryList' },
-    ],
-  },
-  { mediaType: 'application/yaml' },
-];
+function discoveryOffers(brand: Brand): readonly Offer[] {
+  return [
+    {
+      mediaType: jsonMediaType,
+      targets: [
+        { group: 'apidiscovery.k8s.io', version: 'v2', kind: 'APIGroupDiscoveryList' },
+        { group: 'apidiscovery.k8s.io', version: 'v2beta1', kind: 'APIGroupDiscoveryList' },
+      ],
+    },
+    { mediaType: 'application/yaml' },
+    { mediaType: protobufMediaType(brand) },
+  ];
+}
 
 const fixedPaths = [
   '/healthz',
@@ -68,6 +73,7 @@ export interface ApiDocumentsOptions {
   readonly serverAddress: string | undefined;
   readonly version: string;
   readonly gzipBytes: number;
+  readonly brand: Brand;
 }
 
 /** The documents that describe what is served: index, discovery, OpenAPI; api-conventions 14. Derived again when the kinds change. */
@@ -96,28 +102,28 @@ export class ApiDocuments {
   coreVersions(exchange: Exchange): Promise<void> | void {
     const aggregated = this.#aggregatedVersion(exchange);
     if (aggregated !== undefined) return this.#sendAggregated(exchange, 'core', aggregated);
-    sendDocument(exchange, apiVersions(this.#options.registry.kinds(), this.#address(exchange)));
+    this.#send(exchange, apiVersions(this.#options.registry.kinds(), this.#address(exchange)));
   }
 
   /** `/apis`. */
   groups(exchange: Exchange): Promise<void> | void {
     const aggregated = this.#aggregatedVersion(exchange);
     if (aggregated !== undefined) return this.#sendAggregated(exchange, 'groups', aggregated);
-    sendDocument(exchange, apiGroupList(this.#options.registry.kinds(), this.#address(exchange)));
+    this.#send(exchange, apiGroupList(this.#options.registry.kinds(), this.#address(exchange)));
   }
 
   /** `/apis/{group}`. */
   group(exchange: Exchange, name: string): void {
     const document = apiGroup(this.#options.registry.kinds(), name, this.#address(exchange));
     if (document === undefined) sendNotFound(exchange);
-    else sendDocument(exchange, document);
+    else this.#send(exchange, document);
   }
 
   /** `/api/{version}` and `/apis/{group}/{version}`. */
   resources(exchange: Exchange, groupVersion: GroupVersion): void {
     const document = apiResourceList(this.#options.registry.kinds(), groupVersion);
     if (document === undefined) sendNotFound(exchange);
-    else sendDocument(exchange, document);
+    else this.#send(exchange, document);
   }
 
   /** `/openapi/v2`. */
@@ -157,7 +163,13 @@ export class ApiDocuments {
 
   /** The version of the aggregated form that the client prefers to the plain one, if it does. */
   #aggregatedVersion(exchange: Exchange): AggregatedDiscoveryVersion | undefined {
-    return negotiate(exchange.request.headers.accept, discoveryOffers)?.target?.version as AggregatedDiscoveryVersion | undefined;
+    return negotiate(exchange.request.headers.accept, discoveryOffers(this.#options.brand))?.target?.version as
+      | AggregatedDiscoveryVersion
+      | undefined;
+  }
+
+  #send(exchange: Exchange, document: object): void {
+    sendApiDocument(exchange, document, this.#options.brand);
   }
 
   #sendAggregated(exchange: Exchange, part: 'core' | 'groups', version: AggregatedDiscoveryVersion): Promise<void> | void {

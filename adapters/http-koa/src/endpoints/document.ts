@@ -1,16 +1,39 @@
 import { createHash } from 'node:crypto';
-import { encodeDocument, jsonMediaType, negotiate, type Offer, statusErrors, yamlMediaType } from '@keelson/core';
+import {
+  type Brand,
+  encodeDocument,
+  encodeProtobufDocument,
+  jsonMediaType,
+  negotiate,
+  type Offer,
+  protobufMediaType,
+  statusErrors,
+  yamlMediaType,
+} from '@keelson/core';
 import { type FlatHeaders, sendBytes, sendNotModified, sendWhole } from '../answer/send.ts';
 import type { Exchange } from '../exchange.ts';
 import { wantsPretty } from '../parameters/pretty.ts';
 
-const documentOffers: readonly Offer[] = [{ mediaType: jsonMediaType }, { mediaType: yamlMediaType }];
+const jsonOffers: readonly Offer[] = [{ mediaType: jsonMediaType }, { mediaType: yamlMediaType }];
 
 /** Sends a document that is made for this request, as JSON or YAML. */
 export function sendDocument(exchange: Exchange, document: object): void {
-  const chosen = negotiate(exchange.request.headers.accept, documentOffers);
-  if (chosen === undefined) throw statusErrors.notAcceptable(documentOffers.map((offer) => offer.mediaType));
+  send(exchange, document, jsonOffers);
+}
+
+/** Sends a document of API machinery, such as a list of resources, which has a protobuf form besides. */
+export function sendApiDocument(exchange: Exchange, document: object, brand: Brand): void {
+  send(exchange, document, [...jsonOffers, { mediaType: protobufMediaType(brand) }]);
+}
+
+function send(exchange: Exchange, document: object, offers: readonly Offer[]): void {
+  const chosen = negotiate(exchange.request.headers.accept, offers);
+  if (chosen === undefined) throw statusErrors.notAcceptable(offers.map((offer) => offer.mediaType));
   const { mediaType } = chosen.offer;
+  if (mediaType !== jsonMediaType && mediaType !== yamlMediaType) {
+    sendBytes(exchange, 200, mediaType, encodeProtobufDocument(document));
+    return;
+  }
   const media = mediaType === yamlMediaType ? 'yaml' : 'json';
   sendBytes(exchange, 200, mediaType, encodeDocument(media, document, media === 'json' && wantsPretty(exchange, chosen.pretty)));
 }

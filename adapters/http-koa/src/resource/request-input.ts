@@ -1,9 +1,12 @@
 import {
   type Body,
+  type Brand,
   type DeleteParameters,
+  deleteOptionsSchema,
   isDocumentError,
   type PatchBody,
   parseJson,
+  parseProtobufBody,
   parseYaml,
   statusErrors,
 } from '@keelson/core';
@@ -15,14 +18,16 @@ import { deleteParametersFromBody, deleteParametersFromQuery } from '../paramete
 /** Reads what comes with a request, within the limit on bodies. */
 export class RequestInput {
   readonly #limitBytes: number;
+  readonly #brand: Brand;
 
-  constructor(limitBytes: number) {
+  constructor(limitBytes: number, brand: Brand) {
     this.#limitBytes = limitBytes;
+    this.#brand = brand;
   }
 
   /** The body for the service to decode. @throws StatusError 413, 415 */
   async body(exchange: Exchange): Promise<Body> {
-    const format = bodyFormat(exchange.request.headers['content-type']);
+    const format = this.#format(exchange);
     return { bytes: await readBody(exchange, this.#limitBytes), format };
   }
 
@@ -39,13 +44,22 @@ export class RequestInput {
   async deleteParameters(exchange: Exchange, apiVersion: string): Promise<DeleteParameters> {
     const bytes = await readBody(exchange, this.#limitBytes);
     if (bytes.length === 0) return deleteParametersFromQuery(exchange.attributes.query);
-    const format = bodyFormat(exchange.request.headers['content-type']);
+    const format = this.#format(exchange);
     try {
-      const { value } = format === 'yaml' ? parseYaml(bytes) : parseJson(bytes);
-      return deleteParametersFromBody(value, apiVersion);
+      return deleteParametersFromBody(deleteOptions(bytes, format), apiVersion);
     } catch (error) {
       if (!isDocumentError(error)) throw error;
       throw statusErrors.badRequest(`DeleteOptions in the body cannot be decoded: ${error.message}`, error);
     }
   }
+
+  #format(exchange: Exchange): Body['format'] {
+    return bodyFormat(exchange.request.headers['content-type'], this.#brand);
+  }
+}
+
+/** DeleteOptions in protobuf have one form in all the groups that know them. */
+function deleteOptions(bytes: Buffer, format: Body['format']): unknown {
+  if (format === 'protobuf') return parseProtobufBody(bytes, { kind: 'DeleteOptions', schema: deleteOptionsSchema });
+  return (format === 'yaml' ? parseYaml(bytes) : parseJson(bytes)).value;
 }

@@ -1,4 +1,4 @@
-import type { Answer, Clock, ExportParameters, RequestAttributes, Target, WireForm } from '@keelson/core';
+import type { Answer, Brand, Clock, ExportParameters, RequestAttributes, Target, WireForm } from '@keelson/core';
 import { sendList } from '../answer/list-body.ts';
 import { sendNotFound, sendWhole } from '../answer/send.ts';
 import { patchType } from '../body/content-type.ts';
@@ -29,6 +29,7 @@ export interface ResourceHandlerOptions {
   readonly watches: WatchHandler;
   readonly limits: HttpLimits;
   readonly clock: Clock;
+  readonly brand: Brand;
 }
 
 /** Turns requests of the resource API into calls of the resource service, and its answers into bytes. */
@@ -38,7 +39,7 @@ export class ResourceHandler {
 
   constructor(options: ResourceHandlerOptions) {
     this.#options = options;
-    this.#input = new RequestInput(options.limits.bodyBytes);
+    this.#input = new RequestInput(options.limits.bodyBytes, options.brand);
   }
 
   /** Answers one request; fails with what the service or a rule of the transport says. */

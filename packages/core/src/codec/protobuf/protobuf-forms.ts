@@ -37,14 +37,16 @@ export function encodeProtobufStatus(status: Status): Buffer {
 }
 
 /**
- * The body of a document that belongs to no kind: a Status or a plain discovery document. `undefined` for those without a protobuf
- * form.
+ * The body of a document that belongs to no kind: a Status or a plain discovery document.
+ *
+ * @throws Error for documents that have no protobuf form.
  */
-export function encodeProtobufDocument(document: Readonly<Record<string, unknown>>): Buffer | undefined {
-  const { kind } = document;
+export function encodeProtobufDocument(document: object): Buffer {
+  const value = document as Readonly<Record<string, unknown>>;
+  const { kind } = value;
   const form: DocumentForm | undefined =
     typeof kind === 'string' && Object.hasOwn(documentForms, kind) ? documentForms[kind] : undefined;
-  if (form === undefined) return undefined;
-  const field = protobufField(form.schema, form.shape?.(document) ?? document);
+  if (form === undefined) throw new Error(`a document of kind ${JSON.stringify(kind)} has no protobuf form`);
+  const field = protobufField(form.schema, form.shape?.(value) ?? value);
   return documentBytes({ head: envelopeHead('v1', String(kind)), field });
 }
