@@ -75,7 +75,7 @@ function importsOf(text) {
 /** True for `import { type A, type B } from`. */
 function onlyTypes(clause) {
   const names = /\{([^}]*)\}/.exec(clause ?? '')?.[1];
-  return names !== undefined && names.split(',').every((name) => name.trim() === '' || name.trim().startsWith('type '));
+  return names?.split(',').every((name) => name.trim() === '' || name.trim().startsWith('type '));
 }
 
 const problems = [];
