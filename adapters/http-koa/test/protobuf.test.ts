@@ -91,11 +91,11 @@ test('what kubectl sends is stored, and what it gets back is what JSON clients s
     path: string;
     hex: string;
     command: string;
-    json: KubeObject;
+    json: KubeObject & { kind: string };
   }[];
   let count = 0;
   for (const { method, path, hex, command, json } of recorded) {
-    if (method !== 'POST') continue;
+    if (method !== 'POST' || json.kind.startsWith('SelfSubject')) continue;
     const kind = builtinKinds.find((known) => known.kind === json.kind && known.apiVersion === json.apiVersion)!;
     const reply = await typed(
       plane,
@@ -109,7 +109,7 @@ test('what kubectl sends is stored, and what it gets back is what JSON clients s
     t.deepEqual(completed(kind, read(reply, kind)), shown.json, command);
     count += 1;
   }
-  t.is(count, 8);
+  t.is(count, 9);
 });
 
 test('lists: the same objects as JSON, in pages, compressed when asked', async (t) => {

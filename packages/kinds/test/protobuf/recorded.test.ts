@@ -4,7 +4,7 @@ import test from 'ava';
 import { builtinKinds } from '../../src/index.ts';
 import { goBytes } from './go-writer.ts';
 
-/** What kubectl 1.32 sent, and what the same command printed with `--dry-run=client -o json`. */
+/** What kubectl 1.32 sent, and what the same command printed with `--dry-run=client -o json`, as far as it can. */
 interface Recorded {
   readonly command: string;
   readonly method: string;
@@ -50,8 +50,11 @@ test('all kinds of recorded commands are there', (t) => {
     'ConfigMap',
     'DeleteOptions',
     'Deployment',
+    'Ingress',
     'Namespace',
     'Secret',
+    'SelfSubjectAccessReview',
+    'SelfSubjectReview',
     'Service',
     'ServiceAccount',
   ]);
