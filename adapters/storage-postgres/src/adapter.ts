@@ -1,0 +1,82 @@
+import {
+  ClockToken,
+  type Infer,
+  LoggerToken,
+  MetricsToken,
+  moduleOf,
+  optional,
+  provide,
+  type StorageAdapter,
+  StoreToken,
+  s,
+} from '@keelson/core';
+import { parsePostgresUrl } from './parse-url.ts';
+import { PostgresStore } from './postgres-store.ts';
+import type { PostgresStoreOptions } from './settings.ts';
+
+const historySchema = s.message('keelson.storage.postgres.History', 'What is kept for readers and watchers of the past.', {
+  minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
+  minAgeMs: optional(undefined, s.int64({ minimum: 0 }), 'At least changes this young, in milliseconds; default 300000.'),
+});
+
+const optionsSchema = s.message('keelson.storage.postgres.Options', 'A store in a schema of a PostgreSQL database.', {
+  url: optional(
+    undefined,
+    s.string(),
+    'postgres://user@host/database; what is missing comes from the other fields, then from the PG* variables.',
+  ),
+  host: optional(undefined, s.string(), 'Host name, address or directory of the socket.'),
+  port: optional(undefined, s.int32({ minimum: 1, maximum: 65_535 }), 'Port; default 5432.'),
+  user: optional(undefined, s.string(), 'Role to connect as.'),
+  password: optional(undefined, s.string(), 'Its password; better kept in a password file or PGPASSWORD.'),
+  database: optional(undefined, s.string(), 'Database; default the name of the role.'),
+  tls: optional(undefined, s.bool(), 'Connect with TLS and verify the server.'),
+  listenUrl: optional(undefined, s.string(), 'A direct connection for LISTEN, when url leads to a pooler.'),
+  schema: optional(undefined, s.string(), 'Schema that holds the store; made when missing. Default keelson.'),
+  notify: optional(undefined, s.enum('after', 'txn', 'off'), 'How other servers learn of writes; default after the commit.'),
+  history: optional(undefined, historySchema, 'The history window.'),
+  readers: optional(undefined, s.int32({ minimum: 1 }), 'Connections for reads, at most; default 6.'),
+  readTimeoutMs: optional(undefined, s.int64({ minimum: 1 }), 'Milliseconds that a read may take; default 15000.'),
+  writeTimeoutMs: optional(
+    undefined,
+    s.int64({ minimum: 1 }),
+    'Milliseconds after which an answer to writes counts as lost; default 15000.',
+  ),
+  connectTimeoutMs: optional(
+    undefined,
+    s.int64({ minimum: 1 }),
+    'Milliseconds that writes wait for the database to come back; default 10000.',
+  ),
+  allowAsyncCommit: optional(
+    undefined,
+    s.bool(),
+    'Accept synchronous_commit = off, and with it the loss of acknowledged writes.',
+  ),
+  preparedStatements: optional(
+    undefined,
+    s.bool(),
+    'Use named statements; default true. Turn off for poolers that do not know them.',
+  ),
+  partitionRevisions: optional(
+    undefined,
+    s.int64({ minimum: 1 }),
+    'Revisions per partition of the log, when the store is made; default 262144.',
+  ),
+});
+
+/** Options of the adapter in a config file. */
+export type PostgresAdapterOptions = Infer<typeof optionsSchema>;
+
+/** The adapter behind `--storage postgres:`. */
+export const postgresAdapter: StorageAdapter<PostgresAdapterOptions> = {
+  name: 'postgres',
+  optionsSchema,
+  parseUrl: parsePostgresUrl,
+  module: (options) =>
+    moduleOf((bind) => {
+      provide(bind, StoreToken, [ClockToken, LoggerToken, MetricsToken], (clock, logger, metrics) => {
+        const settings: PostgresStoreOptions = { ...options, clock, logger, metrics };
+        return new PostgresStore(settings);
+      });
+    }),
+};

@@ -1,0 +1,167 @@
+import {
+  type Clock,
+  isStorageError,
+  type KeyRange,
+  OrderedRange,
+  type Revision,
+  StorageError,
+  StorageErrorCode,
+  throwIfAborted,
+  type WatchStream,
+} from '@keelson/core';
+import { boundsOf } from './bounds.ts';
+import { allKeys, type ChangeLogReader } from './change-log.ts';
+import { type FeedHost, FeedStream } from './feed-stream.ts';
+import type { StoreMetrics } from './metrics.ts';
+import { RecentChanges } from './recent-changes.ts';
+import type { Position } from './rows.ts';
+import type { Settings } from './settings.ts';
+import type { StoreReader } from './store-reader.ts';
+import { closedError } from './translate-error.ts';
+
+export interface WatchOptions {
+  readonly after: Revision;
+  readonly prevValue?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * All watch streams of this process and the one reader that feeds them: it reads the log once for all, whenever it is told, by
+ * whatever means, that the store is at a higher revision. While nobody watches it does nothing.
+ */
+export class ChangeFeed implements FeedHost {
+  readonly recent = new RecentChanges();
+  readonly log: ChangeLogReader;
+  readonly clock: Clock;
+  readonly #reader: StoreReader;
+  readonly #metrics: StoreMetrics;
+  readonly #settings: Settings;
+  readonly #streams = new Set<FeedStream>();
+  readonly #waiting = new Set<FeedStream>();
+  readonly #prevStreams = new Set<FeedStream>();
+  /** Called when the first stream opens. */
+  onWatched: () => void = () => {};
+  #wanted: Revision = 0;
+  #hints = 0;
+  #reading = false;
+  #wakeQueued = false;
+  #closed = false;
+
+  constructor(settings: Settings, log: ChangeLogReader, reader: StoreReader, metrics: StoreMetrics) {
+    this.#settings = settings;
+    this.clock = settings.clock;
+    this.log = log;
+    this.#reader = reader;
+    this.#metrics = metrics;
+  }
+
+  get watched(): boolean {
+    return this.#streams.size > 0;
+  }
+
+  /** The highest revision that anything has told. */
+  get wanted(): Revision {
+    return this.#wanted;
+  }
+
+  /** `position` is newer than the call. */
+  open(range: KeyRange, options: WatchOptions, position: Position): WatchStream {
+    if (this.#closed) throw closedError();
+    throwIfAborted(options.signal);
+    const ordered = new OrderedRange(range);
+    const bounds = boundsOf(range);
+    this.assertReadable(options.after);
+    if (this.#streams.size === 0 && position.head > this.recent.head) this.recent.restart(position.head);
+    const stream = new FeedStream(this, ordered, bounds, options);
+    this.#streams.add(stream);
+    if (stream.prevValue) this.#prevStreams.add(stream);
+    this.#metrics.streams(this.#streams.size);
+    if (this.#streams.size === 1) this.onWatched();
+    this.hint(position.head);
+    return stream;
+  }
+
+  /** Says that the store is, or is wanted to be, at `revision`. Cheap and never wrong: the truth is read. */
+  hint(revision: Revision): void {
+    if (revision <= this.recent.head) return;
+    this.#hints++;
+    if (revision > this.#wanted) this.#wanted = revision;
+    this.#read();
+  }
+
+  /** The compacted bound may have moved. */
+  compacted(): void {
+    this.#wake();
+  }
+
+  /** History was rewound: what was read last may never have been. */
+  restart(head: Revision): void {
+    this.recent.restart(head);
+    this.#wanted = head;
+    this.#wake();
+  }
+
+  /** Ends every stream with `Closed`. */
+  close(): void {
+    this.#closed = true;
+    const failure = new StorageError(StorageErrorCode.Closed, 'the store was closed while it was watched');
+    for (const stream of [...this.#streams]) stream.fail(failure);
+  }
+
+  assertReadable(revision: Revision): void {
+    this.#reader.assertReadable(revision, { stamp: '', head: this.recent.head, compacted: this.#reader.compacted }, false);
+  }
+
+  setWaiting(stream: FeedStream, waiting: boolean): void {
+    if (waiting) this.#waiting.add(stream);
+    else this.#waiting.delete(stream);
+  }
+
+  forget(stream: FeedStream): void {
+    this.#streams.delete(stream);
+    this.#waiting.delete(stream);
+    this.#prevStreams.delete(stream);
+    this.#metrics.streams(this.#streams.size);
+  }
+
+  #read(): void {
+    if (this.#reading || this.#closed || !this.watched || this.#wanted <= this.recent.head) return;
+    this.#reading = true;
+    void this.#readOn().finally(() => {
+      this.#reading = false;
+    });
+  }
+
+  async #readOn(): Promise<void> {
+    while (!this.#closed && this.watched && this.#wanted > this.recent.head) {
+      const from = this.recent.head;
+      const hints = this.#hints;
+      try {
+        const { changes, frontier, position } = await this.log.read(from, allKeys, this.#prevStreams.size > 0);
+        // Somebody else began anew meanwhile, with a newer position.
+        if (this.recent.head !== from) continue;
+        this.recent.append(changes, frontier);
+        // What was wanted and is not there yet is told of again; but not what was told during the read.
+        if (this.#hints === hints) this.#wanted = Math.max(position.head, frontier);
+        this.#metrics.lag(Math.max(this.#wanted - frontier, 0));
+      } catch (error) {
+        if (!isStorageError(error, StorageErrorCode.Compacted)) {
+          this.#settings.logger.debug('the log cannot be read, trying again with the next poll', { error: String(error) });
+          return;
+        }
+        // Too far behind to follow: the streams find out by themselves where they stand.
+        this.recent.restart(Math.max(this.recent.head, error.revision ?? 0));
+      }
+      this.#wake();
+    }
+  }
+
+  #wake(): void {
+    if (this.#wakeQueued || this.#waiting.size === 0) return;
+    this.#wakeQueued = true;
+    queueMicrotask(() => {
+      this.#wakeQueued = false;
+      for (const stream of [...this.#waiting]) stream.wake();
+    });
+  }
+}

@@ -1,0 +1,183 @@
+import { type Clock, type Logger, StorageError, StorageErrorCode, throwIfAborted } from '@keelson/core';
+import pg from 'pg';
+import { inspectConnection } from './inspect-connection.ts';
+import type { Settings } from './settings.ts';
+import { type Statement, type Statements, statementsOf } from './statements.ts';
+import { closedError, isConnectionLost, translateError } from './translate-error.ts';
+
+/** A row as the server sent it: text, or null. */
+export type Row = readonly (string | null)[];
+
+/** The part of a connection that runs statements. */
+export interface Runner {
+  query(config: pg.QueryArrayConfig): Promise<{ readonly rows: unknown[] }>;
+}
+
+export interface ReadCall {
+  readonly signal?: AbortSignal | undefined;
+  /** For what the store itself needs to know: not behind a queue of lists. */
+  readonly urgent?: boolean;
+}
+
+/**
+ * The connections of one store that are shared: for reads, and for the store's own questions. Every read has a deadline, may
+ * be given up by its caller, and is tried again once when its connection turned out to be dead.
+ */
+export class Database {
+  readonly statements: Statements;
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #readers: pg.Pool;
+  readonly #system: pg.Pool;
+  /** What ends the reads under way. */
+  readonly #underWay = new Set<() => void>();
+  #closed = false;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+    this.#clock = settings.clock;
+    this.#logger = settings.logger;
+    this.statements = statementsOf(settings.schema);
+    this.#readers = this.#pool(settings.readers);
+    this.#system = this.#pool(3);
+  }
+
+  /** Rows of a statement that changes nothing, or may be repeated. */
+  async read(statement: Statement, values: readonly unknown[], call: ReadCall = {}): Promise<readonly Row[]> {
+    throwIfAborted(call.signal);
+    for (let attempt = 1; ; attempt++) {
+      if (this.#closed) throw closedError();
+      try {
+        return await this.#readOnce(statement, values, call);
+      } catch (error) {
+        if (attempt === 1 && isConnectionLost(error) && !this.#closed) continue;
+        throw this.#closed ? closedError() : translateError(error, 'a read');
+      }
+    }
+  }
+
+  /** Runs `work` in a transaction of its own; nothing is repeated. */
+  async transaction<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
+    const client = await this.#system.connect();
+    let failure: Error | undefined;
+    try {
+      await client.query('begin');
+      const result = await work(client);
+      await client.query('commit');
+      return result;
+    } catch (error) {
+      failure = error instanceof Error ? error : new Error(String(error));
+      throw error;
+    } finally {
+      client.release(failure);
+    }
+  }
+
+  /** A connection of one's own, looked over; `direct` leads past a pooler. */
+  async connect(direct = false): Promise<pg.Client> {
+    if (this.#closed) throw closedError();
+    const client = new pg.Client(direct ? this.#settings.direct : this.#settings.connection);
+    // Without a listener an error between two statements would end the process; the next statement tells as well.
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      await inspectConnection(client, this.#settings);
+    } catch (error) {
+      discard(client);
+      throw error;
+    }
+    if (this.#closed) {
+      discard(client);
+      throw closedError();
+    }
+    return client;
+  }
+
+  run(runner: Runner, statement: Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    const { name, text } = statement;
+    const named = this.#settings.preparedStatements ? { name } : {};
+    return runner
+      .query({ ...named, text, values: values as unknown[], rowMode: 'array' })
+      .then((result) => result.rows as readonly Row[]);
+  }
+
+  /** Fails the reads under way with `Closed` and ends the connections. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const close of [...this.#underWay]) close();
+    await Promise.all([this.#readers.end(), this.#system.end()]);
+  }
+
+  #pool(max: number): pg.Pool {
+    const pool = new pg.Pool({
+      ...this.#settings.connection,
+      max,
+      idleTimeoutMillis: 60_000,
+      onConnect: (client) => inspectConnection(client, this.#settings),
+    });
+    // An idle connection that breaks is replaced when it is needed.
+    pool.on('error', (error) => this.#logger.debug('idle connection lost', { error: error.message }));
+    pool.on('connect', (client) => client.on('error', () => {}));
+    return pool;
+  }
+
+  #readOnce(statement: Statement, values: readonly unknown[], call: ReadCall): Promise<readonly Row[]> {
+    return new Promise((resolve, reject) => {
+      let client: pg.PoolClient | undefined;
+      let settled = false;
+      const settle = (action: () => void) => {
+        if (settled) return;
+        settled = true;
+        cancel();
+        call.signal?.removeEventListener('abort', abort);
+        this.#underWay.delete(close);
+        action();
+      };
+      const release = (broken: boolean) => {
+        client?.release(broken);
+        client = undefined;
+      };
+      // Given up: the statement runs to its end, and its connection is used again then.
+      const abort = () =>
+        settle(() => reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: call.signal?.reason })));
+      const close = () => {
+        settle(() => reject(closedError()));
+        release(true);
+      };
+      const late = () => {
+        const text = `no answer from the database within ${this.#settings.readTimeoutMs} ms`;
+        settle(() => reject(new StorageError(StorageErrorCode.Timeout, text)));
+        release(true);
+      };
+      const cancel = this.#clock.after(this.#settings.readTimeoutMs, late);
+      call.signal?.addEventListener('abort', abort, { once: true });
+      this.#underWay.add(close);
+      const pool = call.urgent === true ? this.#system : this.#readers;
+      pool
+        .connect()
+        .then(async (connected) => {
+          client = connected;
+          if (settled) return release(false);
+          try {
+            const rows = await this.run(connected, statement, values);
+            release(false);
+            settle(() => resolve(rows));
+          } catch (error) {
+            release(isConnectionLost(error));
+            settle(() => reject(error));
+          }
+        })
+        .catch((error: unknown) => settle(() => reject(error)));
+    });
+  }
+}
+
+/** Ends a connection without waiting for anything. */
+export function discard(client: pg.Client): void {
+  // The stream is not part of the driver's public types; ending politely would wait for a peer that may be gone.
+  const { connection } = client as unknown as { readonly connection: { readonly stream: { destroy(): void } } };
+  connection.stream.destroy();
+  client.end().catch(() => {});
+}

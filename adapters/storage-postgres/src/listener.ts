@@ -1,0 +1,205 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock, Revision } from '@keelson/core';
+import type { Client } from 'pg';
+import { type Database, discard } from './database.ts';
+import type { StoreMetrics } from './metrics.ts';
+import { nextPause } from './retrying.ts';
+import type { Settings } from './settings.ts';
+
+const firstPauseMs = 100;
+const longestPauseMs = 10_000;
+const heartbeatMs = 5000;
+const deadlineMs = 2000;
+/** Every so many heartbeats the connection proves that it still hears itself. */
+const beatsPerProbe = 6;
+/** Writes that follow each other more closely share a notification. */
+const spacingMs = 5;
+
+/** What the listener tells its owner. */
+export interface ListenerEvents {
+  /** The store has reached this revision, somebody says. */
+  told(revision: Revision): void;
+  /** Notifications arrive from now on; what was written before must be looked for. */
+  listening(): void;
+}
+
+/**
+ * The connection on which servers tell each other of writes. A notification is a hint that saves asking: all of them may be
+ * lost. The connection is tried out by notifying itself, for there are poolers that take a LISTEN and deliver nothing, and
+ * asked for a sign of life now and then, for it may be cut without an end.
+ */
+export class Listener {
+  readonly #settings: Settings;
+  readonly #clock: Clock;
+  readonly #db: Database;
+  readonly #metrics: StoreMetrics;
+  readonly #channel: string;
+  readonly #events: ListenerEvents;
+  readonly #probe = randomUUID();
+  #client: Client | undefined;
+  #healthy = false;
+  #warned = false;
+  #stopped = false;
+  #pauseMs = firstPauseMs;
+  #cancelTimer = () => {};
+  #echo: (() => void) | undefined;
+  #unsent: Revision = 0;
+  #sending = false;
+
+  constructor(settings: Settings, db: Database, metrics: StoreMetrics, channel: string, events: ListenerEvents) {
+    this.#settings = settings;
+    this.#clock = settings.clock;
+    this.#db = db;
+    this.#metrics = metrics;
+    this.#channel = channel;
+    this.#events = events;
+  }
+
+  /** Whether notifications can be relied on as far as anyone knows. */
+  get healthy(): boolean {
+    return this.#healthy;
+  }
+
+  start(): void {
+    void this.#connect();
+  }
+
+  /** Tells the other servers, soon, that the store has reached `revision`. */
+  notify(revision: Revision): void {
+    if (revision > this.#unsent) this.#unsent = revision;
+    if (!this.#sending) void this.#send();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer();
+    const client = this.#client;
+    this.#lose();
+    if (client !== undefined) discard(client);
+  }
+
+  async #connect(): Promise<void> {
+    let client: Client | undefined;
+    try {
+      client = await this.#db.connect(true);
+      if (this.#stopped) return discard(client);
+      this.#client = client;
+      const mine = client;
+      mine.on('notification', ({ payload }) => this.#received(payload ?? ''));
+      mine.on('end', () => this.#ended(mine));
+      await this.#within(mine.query(`listen "${this.#channel}"`));
+      await this.#tryOut(mine);
+      this.#pauseMs = firstPauseMs;
+      this.#beat(mine, 1);
+    } catch (error) {
+      this.#settings.logger.debug('cannot listen, trying again', { error: String(error) });
+      if (client !== undefined) discard(client);
+      if (client === undefined || this.#client !== client) this.#again();
+      else this.#ended(client);
+    }
+  }
+
+  #ended(client: Client): void {
+    if (this.#client !== client) return;
+    this.#settings.logger.info('the listening connection was lost');
+    this.#lose();
+    this.#again();
+  }
+
+  #lose(): void {
+    this.#client = undefined;
+    this.#setHealthy(false);
+  }
+
+  #again(): void {
+    if (this.#stopped) return;
+    this.#cancelTimer();
+    this.#pauseMs = nextPause(this.#pauseMs, longestPauseMs);
+    this.#cancelTimer = this.#clock.after(this.#pauseMs, () => void this.#connect());
+  }
+
+  #setHealthy(healthy: boolean): void {
+    this.#healthy = healthy;
+    this.#metrics.listening(healthy);
+  }
+
+  /** Sends itself a notification and waits for it. */
+  async #tryOut(client: Client): Promise<void> {
+    const heard = new Promise<boolean>((resolve) => {
+      const cancel = this.#clock.after(deadlineMs, () => resolve(false));
+      this.#echo = () => {
+        cancel();
+        resolve(true);
+      };
+    });
+    await this.#within(client.query('select pg_notify($1, $2)', [this.#channel, this.#probe]));
+    const healthy = await heard;
+    if (this.#client !== client) return;
+    const before = this.#healthy;
+    this.#setHealthy(healthy);
+    if (healthy && !before) this.#events.listening();
+    if (healthy || this.#warned) return;
+    this.#warned = true;
+    this.#settings.logger.warn(
+      'LISTEN was accepted, but notifications do not arrive: a pooler seems to be in between. Writes of other servers are found by polling; give a direct connection as listenUrl',
+    );
+  }
+
+  #beat(client: Client, count: number): void {
+    if (this.#stopped || this.#client !== client) return;
+    this.#cancelTimer = this.#clock.after(heartbeatMs, () => {
+      const sign = count % beatsPerProbe === 0 ? this.#tryOut(client) : this.#within(client.query('select 1'));
+      sign.then(
+        () => this.#beat(client, count + 1),
+        () => {
+          discard(client);
+          this.#ended(client);
+        },
+      );
+    });
+  }
+
+  /** @throws when there is no answer in time. */
+  async #within(answer: Promise<unknown>): Promise<void> {
+    let cancel = () => {};
+    const late = new Promise<never>((_, reject) => {
+      cancel = this.#clock.after(deadlineMs, () => reject(new Error(`no sign of life within ${deadlineMs} ms`)));
+    });
+    try {
+      await Promise.race([answer, late]);
+    } finally {
+      cancel();
+      answer.catch(() => {});
+    }
+  }
+
+  #received(payload: string): void {
+    if (payload === this.#probe) {
+      this.#echo?.();
+      return;
+    }
+    const revision = Number(payload);
+    if (!Number.isSafeInteger(revision)) return;
+    this.#metrics.notificationReceived();
+    this.#events.told(revision);
+  }
+
+  async #send(): Promise<void> {
+    this.#sending = true;
+    while (this.#unsent > 0 && this.#client !== undefined && !this.#stopped) {
+      const revision = this.#unsent;
+      this.#unsent = 0;
+      try {
+        await this.#client.query('select pg_notify($1, $2)', [this.#channel, String(revision)]);
+        this.#metrics.notificationSent();
+      } catch (error) {
+        this.#settings.logger.debug('a notification could not be sent', { error: String(error) });
+      }
+      await new Promise<void>((resolve) => {
+        this.#clock.after(spacingMs, resolve);
+      });
+    }
+    this.#unsent = 0;
+    this.#sending = false;
+  }
+}

@@ -1,0 +1,156 @@
+import type { Key, Revision, WriteResult } from '@keelson/core';
+import type { Database } from './database.ts';
+import { dropPartitions } from './partitions.ts';
+import { revisionOf } from './rows.ts';
+import type { Settings } from './settings.ts';
+
+const turnMs = 10_000;
+const sweepKeys = 500;
+/** Another server sweeps; its turn is over by then, or it is gone. */
+const othersTurnMs = 1000;
+
+/** What maintenance needs of the store. */
+export interface MaintenanceHost {
+  /** Deletes as every client does: only if nothing has changed. */
+  remove(key: Key, revision: Revision): Promise<WriteResult>;
+  compacted(revision: Revision): void;
+}
+
+/**
+ * What has to be done now and then: keys whose time is over, history that is outside its window, room for revisions to come.
+ * Every server tries; the database lets one of them do it.
+ */
+export class Maintenance {
+  readonly #settings: Settings;
+  readonly #db: Database;
+  readonly #host: MaintenanceHost;
+  #room: Revision = 0;
+  #head: Revision = 0;
+  #extending: Promise<void> | undefined;
+  #timer: { readonly at: number; readonly cancel: () => void } | undefined;
+  #turn: Promise<void> | undefined;
+  #nextTurnAt = 0;
+  #stopped = false;
+
+  constructor(settings: Settings, db: Database, host: MaintenanceHost) {
+    this.#settings = settings;
+    this.#db = db;
+    this.#host = host;
+  }
+
+  start(): void {
+    this.#wakeIn(Math.random() * turnMs);
+  }
+
+  /** A key expires in so many milliseconds. */
+  expiresIn(ms: number): void {
+    this.#wakeIn(Math.min(Math.max(ms, 0) + 5, turnMs));
+  }
+
+  /** The store has reached this revision. */
+  reached(head: Revision): void {
+    this.#head = Math.max(this.#head, head);
+    // Half a partition before the end of the last one that is known.
+    if (this.#room > 0 && this.#head > this.#room - this.#settings.partitionRevisions / 2) {
+      this.extend().catch((error: unknown) => this.#failed('making room in the log', error));
+    }
+  }
+
+  /** Makes room in the log. */
+  extend(): Promise<void> {
+    this.#extending ??= this.#extend().finally(() => {
+      this.#extending = undefined;
+    });
+    return this.#extending;
+  }
+
+  /** Does everything that is due. */
+  async run(): Promise<void> {
+    await this.#turn?.catch(() => {});
+    await this.#everything();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#turn?.catch(() => {});
+  }
+
+  async dropOld(compacted: Revision): Promise<void> {
+    const dropped = await dropPartitions(this.#settings, this.#db, compacted);
+    if (dropped > 0) this.#settings.logger.info('old history dropped', { partitions: dropped, compacted });
+  }
+
+  #wakeIn(ms: number): void {
+    const at = this.#settings.clock.monotonic() + ms;
+    if (this.#stopped || this.#turn !== undefined || (this.#timer !== undefined && this.#timer.at <= at)) return;
+    this.#timer?.cancel();
+    this.#timer = { at, cancel: this.#settings.clock.after(ms, () => this.#wake()) };
+  }
+
+  #wake(): void {
+    this.#timer = undefined;
+    let pauseMs = turnMs;
+    this.#turn = this.#due()
+      .then(
+        (ms) => {
+          pauseMs = ms;
+        },
+        (error: unknown) => this.#failed('maintenance', error),
+      )
+      .finally(() => {
+        this.#turn = undefined;
+        this.#wakeIn(pauseMs);
+      });
+  }
+
+  async #due(): Promise<number> {
+    if (this.#settings.clock.monotonic() < this.#nextTurnAt) return this.#sweep();
+    return this.#everything();
+  }
+
+  async #everything(): Promise<number> {
+    this.#nextTurnAt = this.#settings.clock.monotonic() + turnMs * (0.9 + Math.random() / 10);
+    const { minChanges, minAgeMs } = this.#settings;
+    const spacingMs = Math.max(Math.min(turnMs, minAgeMs / 30), 10) * 0.8;
+    const [row] = await this.#db.read(this.#db.statements.trim, [minChanges, Math.round(minAgeMs), Math.round(spacingMs)], {
+      urgent: true,
+    });
+    await this.extend();
+    const compacted = row?.[0];
+    if (compacted !== null && compacted !== undefined) {
+      this.#host.compacted(revisionOf(compacted));
+      await this.dropOld(revisionOf(compacted)).catch((error: unknown) => this.#failed('dropping old history', error));
+    }
+    return this.#sweep();
+  }
+
+  /** Removes what has expired; tells in how many milliseconds there is more to do. */
+  async #sweep(): Promise<number> {
+    const { leadExpiry, expiring } = this.#db.statements;
+    const [soonest] = await this.#db.read(expiring, [1], { urgent: true });
+    const wait = soonest === undefined ? turnMs : Number(soonest[2]);
+    if (wait > 0) return Math.min(wait + 5, turnMs);
+    return this.#db.transaction(async (runner) => {
+      const [led] = await this.#db.run(runner, leadExpiry);
+      if (led?.[0] !== 't') return othersTurnMs;
+      for (;;) {
+        const rows = await this.#db.run(runner, expiring, [sweepKeys]);
+        const due = rows.filter((row) => Number(row[2]) <= 0);
+        await Promise.all(due.map(([key, revision]) => this.#host.remove(key ?? '', revisionOf(revision))));
+        if (due.length === sweepKeys && !this.#stopped) continue;
+        const next = rows.find((row) => Number(row[2]) > 0);
+        return Math.min(next === undefined ? turnMs : Number(next[2]) + 5, turnMs);
+      }
+    });
+  }
+
+  async #extend(): Promise<void> {
+    const [row] = await this.#db.read(this.#db.statements.extend, [], { urgent: true });
+    this.#room = revisionOf(row?.[0]);
+  }
+
+  #failed(what: string, error: unknown): void {
+    if (!this.#stopped) this.#settings.logger.warn(`${what} failed, it is tried again`, { error: String(error) });
+  }
+}

@@ -1,0 +1,64 @@
+import type { Metrics } from '@keelson/core';
+
+/** What a store tells about itself; every metric has the schema as its label `store`. */
+export interface StoreMetrics {
+  notificationSent(): void;
+  notificationReceived(): void;
+  /** Something was found by asking that a notification should have told. */
+  notificationLost(): void;
+  listening(connected: boolean): void;
+  lag(revisions: number): void;
+  batch(writes: number, seconds: number): void;
+  resolved(outcome: 'committed' | 'absent' | 'unknown'): void;
+  streams(count: number): void;
+}
+
+export function storeMetrics(metrics: Metrics, store: string): StoreMetrics {
+  const labels = ['store'];
+  const own = { store };
+  const name = (text: string) => `keelson_postgres_${text}`;
+  const sent = metrics.counter({ name: name('notifications_sent_total'), help: 'Notifications sent after writes.', labels });
+  const received = metrics.counter({ name: name('notifications_received_total'), help: 'Notifications received.', labels });
+  const lost = metrics.counter({
+    name: name('notifications_lost_total'),
+    help: 'Times that writes were found by asking, which no notification had told while one should have.',
+    labels,
+  });
+  const connected = metrics.gauge({ name: name('listener_connected'), help: '1 while notifications arrive.', labels });
+  const lag = metrics.gauge({
+    name: name('lag_revisions'),
+    help: 'Revisions known to exist and not yet read for watchers.',
+    labels,
+  });
+  const size = metrics.histogram({
+    name: name('batch_writes'),
+    help: 'Writes per batch.',
+    labels,
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  });
+  const seconds = metrics.histogram({
+    name: name('batch_seconds'),
+    help: 'Time of a batch of writes, from sending to the answer.',
+    labels,
+    buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5],
+  });
+  const resolved = metrics.counter({
+    name: name('lost_answers_total'),
+    help: 'Batches whose answer was lost, by what was found out.',
+    labels: ['store', 'outcome'],
+  });
+  const streams = metrics.gauge({ name: name('watch_streams'), help: 'Open watch streams.', labels });
+  return {
+    notificationSent: () => sent.add(1, own),
+    notificationReceived: () => received.add(1, own),
+    notificationLost: () => lost.add(1, own),
+    listening: (value) => connected.set(value ? 1 : 0, own),
+    lag: (revisions) => lag.set(revisions, own),
+    batch: (writes, duration) => {
+      size.observe(writes, own);
+      seconds.observe(duration, own);
+    },
+    resolved: (outcome) => resolved.add(1, { store, outcome }),
+    streams: (count) => streams.set(count, own),
+  };
+}

@@ -1,0 +1,61 @@
+import type { Revision } from '@keelson/core';
+import { type Database, discard } from './database.ts';
+import type { Settings } from './settings.ts';
+
+const lockTimeoutMs = 1000;
+
+/**
+ * Drops the parts of the log that lie wholly at or below `compacted`: taken off without stopping readers or writers, then
+ * dropped. Another server that does the same at the same time stops one of the two; the next turn finds what is left.
+ *
+ * @returns the number of partitions dropped.
+ */
+export async function dropPartitions(settings: Settings, db: Database, compacted: Revision): Promise<number> {
+  const old = await oldPartitions(db, compacted);
+  if (old.length === 0) return 0;
+  const { schema } = settings;
+  // Detaching cannot run in a transaction: a session of its own, not through a pooler.
+  const client = await db.connect(true);
+  const cancel = settings.clock.after(60_000, () => discard(client));
+  let dropped = 0;
+  try {
+    const { rows } = await client.query<(string | null)[]>({
+      text: `select pg_try_advisory_lock(hashtextextended('keelson drop ' || '${schema}', 0))`,
+      rowMode: 'array',
+    });
+    if (rows[0]?.[0] !== 't') return 0;
+    await client.query(`set lock_timeout to ${lockTimeoutMs}`);
+    for (const { name, attached, pending } of old) {
+      const log = `"${schema}".log`;
+      const part = `"${schema}"."${name}"`;
+      if (pending) await client.query(`alter table ${log} detach partition ${part} finalize`);
+      else if (attached) await client.query(`alter table ${log} detach partition ${part} concurrently`);
+      await client.query(`drop table ${part}`);
+      dropped++;
+    }
+  } finally {
+    cancel();
+    discard(client);
+  }
+  return dropped;
+}
+
+interface Partition {
+  readonly name: string;
+  readonly attached: boolean;
+  readonly pending: boolean;
+}
+
+async function oldPartitions(db: Database, compacted: Revision): Promise<Partition[]> {
+  const rows = await db.read(db.statements.partitions, [], { urgent: true });
+  const size = await partitionSize(db);
+  return rows
+    .map(([name, attached, pending]) => ({ name: name ?? '', attached: attached === 't', pending: pending === 't' }))
+    .filter(({ name }) => Number(name.slice('log_'.length)) + size - 1 <= compacted)
+    .sort((a, b) => Number(a.name.slice(4)) - Number(b.name.slice(4)));
+}
+
+async function partitionSize(db: Database): Promise<number> {
+  const [row] = await db.read(db.statements.state, [], { urgent: true });
+  return Number(row?.[5]);
+}

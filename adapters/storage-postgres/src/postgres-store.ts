@@ -1,0 +1,267 @@
+import {
+  checkKey,
+  type Key,
+  type KeyRange,
+  type ListChunk,
+  type ReadOptions,
+  type Revision,
+  StorageError,
+  StorageErrorCode,
+  type Store,
+  type StoreCapabilities,
+  type StoreIdentity,
+  throwIfAborted,
+  type WatchStream,
+  type WriteOp,
+  type WriteResult,
+} from '@keelson/core';
+import { after, boundsOf } from './bounds.ts';
+import { ChangeFeed, type WatchOptions } from './change-feed.ts';
+import { ChangeLogReader } from './change-log.ts';
+import { Coalesced } from './coalesced.ts';
+import { Database, discard } from './database.ts';
+import { GroupWriter } from './group-writer.ts';
+import { listPages, readPage } from './list-pages.ts';
+import { Listener } from './listener.ts';
+import { Maintenance } from './maintenance.ts';
+import { type StoreMetrics, storeMetrics } from './metrics.ts';
+import { migrate, readMigrations } from './migrations.ts';
+import { Poller } from './poller.ts';
+import { type Position, revisionOf } from './rows.ts';
+import { type PostgresStoreOptions, type Settings, settle } from './settings.ts';
+import { headPosition, StoreReader } from './store-reader.ts';
+import { StoreState } from './store-state.ts';
+import { closedError, translateError } from './translate-error.ts';
+import type { WriteOptions } from './write-queue.ts';
+
+/**
+ * A {@link Store} in one schema of a PostgreSQL database, shared by any number of processes: one order of revisions, decided
+ * under a lock in the database; what one process has acknowledged, all others read.
+ */
+export class PostgresStore implements Store {
+  readonly capabilities: StoreCapabilities = {
+    denseRevisions: true,
+    oneChangePerRevision: true,
+    multiWriter: true,
+    durable: true,
+    maxKeyBytes: 1024,
+    maxValueBytes: 3 * 1024 * 1024,
+  };
+  readonly #settings: Settings;
+  readonly #db: Database;
+  readonly #state: StoreState;
+  readonly #reader: StoreReader;
+  readonly #feed: ChangeFeed;
+  readonly #writer: GroupWriter;
+  readonly #maintenance: Maintenance;
+  readonly #poller: Poller;
+  readonly #metrics: StoreMetrics;
+  readonly #position: Coalesced<Position>;
+  #listener: Listener | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** Connects to nothing yet. @throws Error when an option makes no sense. */
+  constructor(options: PostgresStoreOptions = {}) {
+    const settings = settle(options);
+    this.#settings = settings;
+    this.#metrics = storeMetrics(settings.metrics, settings.schema);
+    this.#db = new Database(settings);
+    this.#state = new StoreState(this.#db, settings.logger, ({ head }) => this.#feed.restart(head));
+    this.#reader = new StoreReader(this.#db, this.#state, ({ head }) => this.#feed.hint(head));
+    this.#feed = new ChangeFeed(settings, new ChangeLogReader(this.#reader), this.#reader, this.#metrics);
+    this.#feed.onWatched = () => this.#poller.start();
+    this.#position = new Coalesced(() => this.#reader.position());
+    this.#maintenance = new Maintenance(settings, this.#db, {
+      remove: (key, expect) => this.#writer.write({ op: 'delete', key, expect }, {}),
+      compacted: (revision) => this.#sawCompacted(revision),
+    });
+    this.#writer = new GroupWriter(settings, this.#db, this.#state, this.#metrics, {
+      committed: (head, ops) => this.#committed(head, ops),
+      full: () => this.#maintenance.extend(),
+    });
+    this.#poller = new Poller({
+      clock: settings.clock,
+      healthy: () => this.#listener?.healthy ?? false,
+      watched: () => this.#feed.watched,
+      poll: () => this.#poll(),
+    });
+  }
+
+  async ready(): Promise<void> {
+    this.#assertOpen();
+    try {
+      const client = await this.#db.connect();
+      try {
+        await migrate(client, this.#settings, await readMigrations());
+        await this.#state.enter(client);
+      } catch (error) {
+        discard(client);
+        throw error;
+      }
+      this.#writer.adopt(client);
+      await this.#maintenance.extend();
+    } catch (error) {
+      throw translateError(error, 'opening the store');
+    }
+    this.#assertOpen();
+    this.#maintenance.start();
+    if (this.#settings.notify === 'off') return;
+    this.#listener = new Listener(this.#settings, this.#db, this.#metrics, this.#state.channel, {
+      told: (revision) => {
+        this.#poller.moved();
+        this.#feed.hint(revision);
+      },
+      listening: () => void this.#lookAround(),
+    });
+    this.#listener.start();
+  }
+
+  async identity(): Promise<StoreIdentity> {
+    this.#assertOpen();
+    return this.#state.identity;
+  }
+
+  async write(op: WriteOp, options: WriteOptions = {}): Promise<WriteResult> {
+    this.#assertOpen();
+    throwIfAborted(options.signal);
+    checkKey(op.key);
+    const limit = this.capabilities.maxValueBytes;
+    if (op.op === 'put' && op.value.byteLength > limit) {
+      throw new StorageError(StorageErrorCode.TooLarge, `a value has at most ${limit} bytes, got ${op.value.byteLength}`, {
+        key: op.key,
+      });
+    }
+    return this.#writer.write(op, options);
+  }
+
+  async get(key: Key, options: ReadOptions & { readonly revision?: Revision } = {}) {
+    this.#begin(options);
+    checkKey(key);
+    const { entries, revision } = await readPage(this.#reader, { start: key, end: after(key) }, 1, options);
+    return { entry: entries[0], revision };
+  }
+
+  async *list(
+    range: KeyRange,
+    options: ReadOptions & { readonly revision?: Revision; readonly limit?: number; readonly keysOnly?: boolean } = {},
+  ): AsyncGenerator<ListChunk, void, undefined> {
+    this.#begin(options);
+    yield* listPages(this.#reader, boundsOf(range), options, () => this.#assertOpen());
+  }
+
+  async count(range: KeyRange, options: ReadOptions & { readonly revision?: Revision } = {}) {
+    this.#begin(options);
+    const { start, end } = boundsOf(range);
+    const { revision, signal } = options;
+    const { position, store } =
+      revision === undefined
+        ? await this.#reader.ask((s) => s.countNow, [start, end], headPosition, { signal })
+        : await this.#reader.ask((s) => s.countThen, [start, end, revision], headPosition, { signal });
+    if (revision !== undefined) this.#reader.assertReadable(revision, position);
+    return { count: Number(store[3]), exact: true, revision: revision ?? position.head };
+  }
+
+  async currentRevision(options: ReadOptions = {}): Promise<Revision> {
+    this.#begin(options);
+    return (await this.#abortable(this.#position.get(), options.signal)).head;
+  }
+
+  async watch(range: KeyRange, options: WatchOptions): Promise<WatchStream> {
+    this.#begin(options);
+    boundsOf(range);
+    const position = await this.#abortable(this.#position.get(), options.signal);
+    return this.#feed.open(range, options, position);
+  }
+
+  async compact(upTo: Revision): Promise<void> {
+    this.#assertOpen();
+    const rows = await this.#db.read(this.#db.statements.compact, [upTo], { urgent: true });
+    const head = revisionOf(rows[0]?.[0]);
+    if (upTo > head) {
+      const text = `revision ${upTo} is not reached, the store is at ${head}`;
+      throw new StorageError(StorageErrorCode.FutureRevision, text, { revision: head });
+    }
+    const compacted = revisionOf(rows[0]?.[1]);
+    this.#sawCompacted(compacted);
+    await this.#maintenance.dropOld(compacted).catch((error: unknown) => {
+      this.#settings.logger.warn('dropping old history failed, it is tried again', { error: String(error) });
+    });
+  }
+
+  async compactedRevision(): Promise<Revision> {
+    this.#assertOpen();
+    return (await this.#position.get()).compacted;
+  }
+
+  /** Does now what is otherwise done now and then: removes expired keys, lets go of old history, makes room in the log. */
+  async maintain(): Promise<void> {
+    this.#assertOpen();
+    try {
+      await this.#maintenance.run();
+    } catch (error) {
+      throw translateError(error, 'maintenance');
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#poller.stop();
+    this.#feed.close();
+    await this.#maintenance.stop();
+    await this.#writer.close();
+    await this.#listener?.stop();
+    await this.#db.close();
+  }
+
+  #committed(head: Revision, ops: readonly WriteOp[]): void {
+    this.#poller.moved();
+    this.#feed.hint(head);
+    if (this.#settings.notify === 'after') this.#listener?.notify(head);
+    this.#maintenance.reached(head);
+    for (const op of ops) if (op.op === 'put' && op.ttlMs !== undefined) this.#maintenance.expiresIn(op.ttlMs);
+  }
+
+  #sawCompacted(revision: Revision): void {
+    this.#reader.sawCompacted(revision);
+    this.#feed.compacted();
+  }
+
+  /** True when the store has moved without anybody telling. */
+  async #poll(): Promise<boolean> {
+    const told = this.#feed.wanted;
+    const { head } = await this.#position.get();
+    if (head <= told) return false;
+    if (this.#listener?.healthy === true) this.#metrics.notificationLost();
+    return true;
+  }
+
+  async #lookAround(): Promise<void> {
+    try {
+      await this.#position.get();
+    } catch (error) {
+      this.#settings.logger.debug('the store could not be asked', { error: String(error) });
+    }
+  }
+
+  #abortable<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    if (signal === undefined) return answer;
+    return new Promise((resolve, reject) => {
+      const abort = () => reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal.reason }));
+      signal.addEventListener('abort', abort, { once: true });
+      answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    });
+  }
+
+  #begin(options: ReadOptions): void {
+    this.#assertOpen();
+    throwIfAborted(options.signal);
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw closedError();
+  }
+}

@@ -1,0 +1,43 @@
+/** SQLSTATEs that the adapter tells apart, by meaning. Messages of the server are for people and never looked at. */
+export const SqlState = {
+  connectionException: '08000',
+  connectionDoesNotExist: '08003',
+  connectionFailure: '08006',
+  cannotConnect: '08001',
+  checkViolation: '23514',
+  uniqueViolation: '23505',
+  readOnlyTransaction: '25006',
+  insufficientPrivilege: '42501',
+  undefinedTable: '42P01',
+  undefinedFunction: '42883',
+  undefinedObject: '42704',
+  duplicateSchema: '42P06',
+  serializationFailure: '40001',
+  deadlockDetected: '40P01',
+  lockNotAvailable: '55P03',
+  objectInUse: '55006',
+  wrongState: '55000',
+  queryCanceled: '57014',
+  adminShutdown: '57P01',
+  crashShutdown: '57P02',
+  cannotConnectNow: '57P03',
+  idleSessionTimeout: '57P05',
+  programLimitExceeded: '54000',
+  dataCorrupted: 'XX001',
+  indexCorrupted: 'XX002',
+  warning: '01000',
+  /** Raised by the store's own functions: another store, epoch or timeline than the caller believes. */
+  otherStamp: 'KS001',
+  /** Raised by the store's own functions: writes need read committed. */
+  wrongIsolation: 'KS002',
+  /** Raised by the store's own functions: the batch was looked for after its answer was lost, and must not happen any more. */
+  givenUp: 'KS003',
+} as const;
+
+/** The SQLSTATE of an error that the server sent; undefined for anything else. */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { code, severity } = error as { readonly code?: unknown; readonly severity?: unknown };
+  // Errors of sockets have a code as well (ECONNRESET), but no severity.
+  return typeof code === 'string' && typeof severity === 'string' ? code : undefined;
+}

@@ -1,0 +1,182 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, chownSync, constants, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import pg from 'pg';
+
+export interface ServerOptions {
+  /** Settings as a user would have them; otherwise fast ones, that a power failure would punish. */
+  readonly durable?: boolean;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** A PostgreSQL server of this test file alone. It ends with the process, however that ends. */
+export interface PostgresServer {
+  readonly port: number;
+  /** Of a database, over the loopback interface; `port` may be that of a proxy. */
+  url(database: string, port?: number): string;
+  createDatabase(name: string): Promise<void>;
+  /** Runs a statement as superuser. */
+  sql(database: string, text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  /** SIGKILL, as in a crash. */
+  kill(): Promise<void>;
+  /** After `kill`. */
+  start(): Promise<void>;
+  /** Ends the server and removes its data. */
+  stop(): Promise<void>;
+  /** Of the main process. */
+  readonly pid: number;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The folder with `initdb` and `postgres`: on the path, or where distributions put it; the newest first. */
+export function findPostgres(): string | undefined {
+  const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql') : [];
+  const packaged = versions.sort((a, b) => Number(b) - Number(a)).map((version) => `/usr/lib/postgresql/${version}/bin`);
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...packaged, '/opt/homebrew/bin', '/usr/local/pgsql/bin'];
+  return folders.find((folder) => isExecutable(join(folder, 'initdb')) && isExecutable(join(folder, 'postgres')));
+}
+
+/** PostgreSQL refuses to run as root. */
+function unprivileged(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  for (const name of ['postgres', 'nobody']) {
+    try {
+      const id = (flag: string) => Number(execFileSync('id', [flag, name], { stdio: ['ignore', 'pipe', 'ignore'] }).toString());
+      return { uid: id('-u'), gid: id('-g') };
+    } catch {
+      // No such user.
+    }
+  }
+  return { uid: 65_534, gid: 65_534 };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+const fast = { fsync: 'off', full_page_writes: 'off' };
+
+// Postgres, and a shell that outlives this process just long enough to end it and to clean up.
+const guard = `cd "$1"; "$2" -D "$1/data" >>"$1/log" 2>&1 & p=$!
+cat >/dev/null
+kill -QUIT $p 2>/dev/null; wait $p; [ "$3" = keep ] || rm -rf "$1"`;
+
+/** @throws Error when there is no PostgreSQL on this machine; see {@link findPostgres}. */
+export async function startPostgres(options: ServerOptions = {}): Promise<PostgresServer> {
+  const bin = findPostgres();
+  if (bin === undefined)
+    throw new Error('no PostgreSQL found: initdb and postgres are neither on the PATH nor in /usr/lib/postgresql');
+  const folder = mkdtempSync(join(tmpdir(), 'keelson-pg-'));
+  const user = unprivileged();
+  if (user !== undefined) chownSync(folder, user.uid, user.gid);
+  const run = { ...user, cwd: folder, env: { ...process.env, HOME: folder, LC_ALL: 'C.UTF-8' } };
+  execFileSync(
+    join(bin, 'initdb'),
+    ['-D', join(folder, 'data'), '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '-N'],
+    {
+      ...run,
+      stdio: 'pipe',
+    },
+  );
+  const port = await freePort();
+  const settings: Record<string, string> = {
+    port: String(port),
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: folder,
+    max_connections: '200',
+    shared_buffers: '64MB',
+    ...(options.durable === true ? {} : fast),
+    ...options.settings,
+  };
+  const { appendFileSync } = await import('node:fs');
+  appendFileSync(
+    join(folder, 'data', 'postgresql.conf'),
+    Object.entries(settings)
+      .map(([name, value]) => `${name} = '${value}'\n`)
+      .join(''),
+  );
+  let shell: ChildProcess | undefined;
+  const log = () => readFileSync(join(folder, 'log'), 'utf8').slice(-2000);
+  const pidFile = join(folder, 'data', 'postmaster.pid');
+  const mainPid = () => Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
+  const url = (database: string, via = port) => `postgres://postgres@127.0.0.1:${via}/${database}`;
+
+  const query = async (database: string, text: string, values: readonly unknown[] = []) => {
+    const client = new pg.Client({ connectionString: url(database) });
+    client.on('error', () => {});
+    await client.connect();
+    try {
+      return (await client.query(text, values as unknown[])).rows as Record<string, unknown>[];
+    } finally {
+      await client.end();
+    }
+  };
+
+  const start = async () => {
+    const deadline = Date.now() + 30_000;
+    for (;;) {
+      if (shell === undefined || shell.exitCode !== null) {
+        shell = spawn('sh', ['-c', guard, 'sh', folder, join(bin, 'postgres'), 'keep'], {
+          ...run,
+          stdio: ['pipe', 'ignore', 'ignore'],
+        });
+      }
+      try {
+        await query('postgres', 'select 1');
+        return;
+      } catch (error) {
+        if (Date.now() > deadline) throw new Error(`PostgreSQL does not start: ${String(error)}\n${log()}`);
+      }
+      // A server that follows a killed one finds its memory in use until the last child has noticed.
+      if (!existsSync(pidFile) && /shared memory|lock file/.test(log())) await end();
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    }
+  };
+
+  const end = async () => {
+    const ended = shell;
+    shell = undefined;
+    if (ended === undefined || ended.exitCode !== null) return;
+    const exit = once(ended, 'exit');
+    ended.stdin?.end();
+    await exit;
+  };
+
+  await start();
+  return {
+    port,
+    url,
+    async createDatabase(name) {
+      await query('postgres', `create database "${name}"`);
+    },
+    sql: query,
+    async kill() {
+      process.kill(mainPid(), 'SIGKILL');
+      await end();
+    },
+    start,
+    async stop() {
+      await end();
+      rmSync(folder, { recursive: true, force: true });
+    },
+    get pid() {
+      return mainPid();
+    },
+  };
+}
