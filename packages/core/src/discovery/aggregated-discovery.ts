@@ -1,5 +1,6 @@
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { GroupVersionKind } from '../meta/types.ts';
+import { type ClientWords, clientWords } from './client-words.ts';
 import type {
   AggregatedDiscoveryVersion,
   APIGroupDiscoveryList,
@@ -18,8 +19,8 @@ function gvkOf({ group, version, kind }: GroupVersionKind): GroupVersionKind {
   return { group, version, kind };
 }
 
-function resourceOf(kind: KindDefinition): APIResourceDiscovery {
-  const { plural, singular, shortNames, categories } = kind.names;
+function resourceOf(kind: KindDefinition, words: ClientWords): APIResourceDiscovery {
+  const { plural, singular } = kind.names;
   const subresources = subresourceEntries(kind).map(
     ({ name, kind: body, verbs }): APISubresourceDiscovery => ({ subresource: name, responseKind: body, verbs }),
   );
@@ -29,8 +30,7 @@ function resourceOf(kind: KindDefinition): APIResourceDiscovery {
     scope: kind.scope,
     singularResource: singular,
     verbs: kind.verbs,
-    ...(shortNames.length > 0 ? { shortNames } : {}),
-    ...(categories.length > 0 ? { categories } : {}),
+    ...words,
     ...(subresources.length > 0 ? { subresources } : {}),
   };
 }
@@ -44,6 +44,7 @@ export function apiGroupDiscoveryList(
   part: 'core' | 'groups',
   version: AggregatedDiscoveryVersion,
 ): APIGroupDiscoveryList {
+  const words = clientWords(kinds);
   const groups = servedGroups(kinds).filter(({ name }) => (name === '') === (part === 'core'));
   return {
     kind: 'APIGroupDiscoveryList',
@@ -53,7 +54,7 @@ export function apiGroupDiscoveryList(
       metadata: { name: group.name },
       versions: group.versions.map((served) => ({
         version: served.version,
-        resources: served.kinds.map(resourceOf),
+        resources: served.kinds.map((kind) => resourceOf(kind, words(kind))),
         freshness: 'Current',
       })),
     })),

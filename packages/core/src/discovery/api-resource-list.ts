@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import { apiVersionOf, type GroupVersion } from '../meta/types.ts';
+import { type ClientWords, clientWords } from './client-words.ts';
 import type { APIResource, APIResourceList } from './discovery-types.ts';
 import { servedGroups } from './served-groups.ts';
 import { subresourceEntries } from './subresource-entry.ts';
@@ -12,12 +13,7 @@ export function storageVersionHash(kind: KindDefinition): string {
   return digest.subarray(0, 8).toString('base64');
 }
 
-function words(kind: KindDefinition): Pick<APIResource, 'shortNames' | 'categories'> {
-  const { shortNames, categories } = kind.names;
-  return { ...(shortNames.length > 0 ? { shortNames } : {}), ...(categories.length > 0 ? { categories } : {}) };
-}
-
-function resourcesOf(kind: KindDefinition): APIResource[] {
+function resourcesOf(kind: KindDefinition, words: ClientWords): APIResource[] {
   const namespaced = kind.scope === 'Namespaced';
   const { plural, singular } = kind.names;
   const main: APIResource = {
@@ -26,7 +22,7 @@ function resourcesOf(kind: KindDefinition): APIResource[] {
     namespaced,
     kind: kind.kind,
     verbs: kind.verbs,
-    ...words(kind),
+    ...words,
     ...(kind.virtual ? {} : { storageVersionHash: storageVersionHash(kind) }),
   };
   const subresources = subresourceEntries(kind).map(({ name, kind: body, verbs }): APIResource => {
@@ -50,10 +46,11 @@ export function apiResourceList(kinds: readonly KindDefinition[], groupVersion: 
     .find(({ name }) => name === groupVersion.group)
     ?.versions.find(({ version }) => version === groupVersion.version);
   if (!served) return undefined;
+  const words = clientWords(kinds);
   return {
     kind: 'APIResourceList',
     apiVersion: 'v1',
     groupVersion: apiVersionOf(groupVersion),
-    resources: served.kinds.flatMap(resourcesOf),
+    resources: served.kinds.flatMap((kind) => resourcesOf(kind, words(kind))),
   };
 }

@@ -195,3 +195,22 @@ test('plain and aggregated discovery offer the same resources and verbs', (t) =>
   t.deepEqual(plain.sort(), aggregated.sort());
   t.true(plain.length > 12);
 });
+
+test('of kinds in two groups that show the same objects only the preferred one has short names and categories', (t) => {
+  const schema = s.message('example.v1.Thing', 'A thing.', {});
+  const names = { shortNames: ['th'], categories: ['all'] };
+  const stored = defineKind({ group: 'apps.example', version: 'v1', kind: 'Thing', schema, names });
+  const twin = defineKind({
+    group: 'old.example',
+    version: 'v1beta1',
+    kind: 'Thing',
+    schema,
+    names,
+    storage: { kind: stored, toStorage: (object) => object, fromStorage: (object) => object, isRelabel: () => true },
+  });
+  const words = (kinds: readonly (typeof stored)[], group: string, version: string) =>
+    apiResourceList(kinds, { group, version })?.resources[0]?.shortNames;
+  t.deepEqual(words([stored, twin], 'apps.example', 'v1'), ['th']);
+  t.is(words([stored, twin], 'old.example', 'v1beta1'), undefined);
+  t.deepEqual(words([twin], 'old.example', 'v1beta1'), ['th']);
+});

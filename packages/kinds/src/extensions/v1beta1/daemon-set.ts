@@ -13,7 +13,7 @@ export const ExtensionsV1beta1DaemonSet: KindDefinition<DaemonSetType> = defineK
   group: 'extensions',
   version: 'v1beta1',
   kind: 'DaemonSet',
-  names: { shortNames: ['ds'] },
+  names: { shortNames: ['ds'], categories: ['all'] },
   schema: DaemonSetSchema,
   storage: daemonSetConversion,
   strategy: {

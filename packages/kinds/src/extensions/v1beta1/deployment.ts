@@ -19,7 +19,7 @@ export const ExtensionsV1beta1Deployment: KindDefinition<DeploymentType> = defin
   group: 'extensions',
   version: 'v1beta1',
   kind: 'Deployment',
-  names: { shortNames: ['deploy'] },
+  names: { shortNames: ['deploy'], categories: ['all'] },
   schema: DeploymentSchema,
   storage: deploymentConversion,
   strategy: {

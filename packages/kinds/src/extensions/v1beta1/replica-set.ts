@@ -14,7 +14,7 @@ export const ExtensionsV1beta1ReplicaSet: KindDefinition<ReplicaSetType> = defin
   group: 'extensions',
   version: 'v1beta1',
   kind: 'ReplicaSet',
-  names: { shortNames: ['rs'] },
+  names: { shortNames: ['rs'], categories: ['all'] },
   schema: ReplicaSetSchema,
   storage: {
     kind: StoredKind,
