@@ -1,5 +1,11 @@
 import { createHttpClient, createInProcessClient } from '@keelson/client';
-import { type ClientHarness, clientSuiteKinds, type OpenedClient, registerClientConformance } from '@keelson/conformance';
+import {
+  type ClientHarness,
+  type ClientRequirement,
+  clientSuiteKinds,
+  type OpenedClient,
+  registerClientConformance,
+} from '@keelson/conformance';
 import { systemClock } from '@keelson/core';
 import { MemoryStore } from '@keelson/storage-memory';
 import test from 'ava';
@@ -17,11 +23,12 @@ async function openPlane(): Promise<Opened> {
 
 function harness(
   name: string,
+  offers: readonly ClientRequirement[],
   connect: (plane: ControlPlane, onWarning: (text: string) => void) => Promise<Connected>,
 ): ClientHarness {
   return {
     name,
-    offers: ['warnings', 'forgetHistory'],
+    offers: ['warnings', 'forgetHistory', ...offers],
     async open(): Promise<OpenedClient> {
       const { plane, store } = await openPlane();
       const warnings: string[] = [];
@@ -45,19 +52,24 @@ interface Connected {
   close(): void;
 }
 
-// One after the other: the cases of both clients measure themselves against time limits.
+// One after the other: cases measure themselves against time limits.
+const serial = Object.assign(test.serial, { skip: test.skip });
+
 registerClientConformance(
-  Object.assign(test.serial, { skip: test.skip }),
-  harness('in process', async ({ registry }, onWarning) => ({
+  serial,
+  harness('in process', ['unknownFields'], async ({ registry }, onWarning) => ({
     client: createInProcessClient(registry, { onWarning }),
     close: () => {},
   })),
 );
 
-registerClientConformance(
-  Object.assign(test.serial, { skip: test.skip }),
-  harness('HTTP', async (plane, onWarning) => {
-    const client = createHttpClient({ server: (await plane.listen()).url, onWarning });
-    return { client, close: () => client.close() };
-  }),
-);
+for (const encoding of ['json', 'protobuf'] as const) {
+  const offers = encoding === 'json' ? (['unknownFields'] as const) : [];
+  registerClientConformance(
+    serial,
+    harness(`HTTP, ${encoding}`, offers, async (plane, onWarning) => {
+      const client = createHttpClient({ server: (await plane.listen()).url, onWarning, encoding });
+      return { client, close: () => client.close() };
+    }),
+  );
+}

@@ -1,4 +1,13 @@
-import { type GroupVersionResource, type Status, type StatusDetails, StatusError, StatusReason } from '@keelson/core';
+import {
+  type GroupVersionResource,
+  isEnvelope,
+  parseProtobufBody,
+  type Status,
+  type StatusDetails,
+  StatusError,
+  StatusReason,
+  statusSchema,
+} from '@keelson/core';
 
 /** What a request was about, for the words of an error that the server left us to find. */
 export interface RequestSubject {
@@ -55,9 +64,10 @@ function isStatus(value: unknown): value is Status {
 
 /** The Status in a body; undefined when the body is something else. */
 export function statusOf(body: Buffer): Status | undefined {
-  if (body[0] !== 0x7b) return undefined;
   try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
+    const value: unknown = isEnvelope(body)
+      ? parseProtobufBody(body, { kind: 'Status', schema: statusSchema })
+      : JSON.parse(body.toString('utf8'));
     return isStatus(value) ? value : undefined;
   } catch {
     return undefined;

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from '@keelson/core';
+import type { Brand, Clock, Logger } from '@keelson/core';
 
 /** In whose name requests are made; the server checks that the caller may do that. */
 export interface Impersonation {
@@ -32,6 +32,13 @@ export interface HttpClientOptions {
   readonly qps?: number;
   /** Requests that may be made at once after a pause. Default: 10, at least 1; means nothing without `qps`. */
   readonly burst?: number;
+  /**
+   * How the objects of declared kinds travel. `protobuf` saves bytes and time where the kind's fields have numbers; other kinds, patches
+   * and resources known by name alone stay JSON. Default `json`.
+   */
+  readonly encoding?: 'json' | 'protobuf';
+  /** The words of media types, where the server has its own. */
+  readonly brand?: Brand;
   /** Asks for compressed answers; watches never are. Default true. */
   readonly compression?: boolean;
   /** How long one request may take from its start to the last byte of its answer; for watches, to the answer's head. Default 60 s. */

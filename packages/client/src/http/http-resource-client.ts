@@ -1,5 +1,6 @@
 import {
   apiVersionOf,
+  type Brand,
   type ClientWatchEvent,
   type DeleteOptions,
   type GetOptions,
@@ -13,12 +14,12 @@ import {
   type Status,
   type WatchOptions,
 } from '@keelson/core';
-import { ConnectionError } from './connection-error.ts';
 import type { HttpCall, HttpTransport } from './http-transport.ts';
 import { HttpWatch } from './http-watch.ts';
 import { completeList, metadataAccept, metadataOf } from './object-forms.ts';
 import { deleteBody, getQuery, listQuery, mutateQuery, watchQuery } from './query-text.ts';
 import { resourcePath } from './resource-path.ts';
+import { jsonBody, jsonFormat, type WireBody, type WireFormat } from './wire-format.ts';
 
 /** What one resource client speaks of. */
 export interface HttpResource {
@@ -27,9 +28,10 @@ export interface HttpResource {
   readonly kind?: string;
   readonly namespace?: string;
   readonly metadataOnly?: boolean;
+  /** Of the resource's own objects; everything else is JSON. */
+  readonly format: WireFormat;
+  readonly brand: Brand;
 }
-
-const json = 'application/json';
 
 type Parts = Pick<HttpCall, 'method' | 'signal'> & {
   readonly namespace?: string | undefined;
@@ -37,9 +39,14 @@ type Parts = Pick<HttpCall, 'method' | 'signal'> & {
   readonly subresource?: string;
   readonly query?: string;
   readonly accept?: string;
-  readonly send?: unknown;
-  readonly contentType?: string;
+  readonly body?: WireBody | undefined;
+  /** Of the answer; default: that of the resource's objects. */
+  readonly format?: WireFormat;
 };
+
+function optionalBody(value: object | undefined): WireBody | undefined {
+  return value === undefined ? undefined : jsonBody(value);
+}
 
 /** Operations on one resource of a server. */
 export class HttpResourceClient<T extends KubeObject> implements ResourceClient<T> {
@@ -61,19 +68,19 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
   async create(object: T, options: MutateOptions = {}): Promise<T> {
     const { signal } = options;
     const namespace = this.#scope.namespace ?? object.metadata?.namespace;
-    return this.#json<T>({ method: 'POST', namespace, query: mutateQuery(options), send: this.#typed(object), signal });
+    return this.#send<T>({ method: 'POST', namespace, query: mutateQuery(options), body: this.#encoded(object), signal });
   }
 
   async get(name: string, options: GetOptions = {}): Promise<T> {
     const { signal } = options;
-    const object = await this.#json<T>({ method: 'GET', name, query: getQuery(options), accept: this.#accept('one'), signal });
+    const object = await this.#send<T>({ method: 'GET', name, query: getQuery(options), accept: this.#accept('one'), signal });
     return this.#reduced(object);
   }
 
   async list(options: ListOptions = {}): Promise<KubeList<T>> {
     const { signal } = options;
     const accept = this.#accept('list');
-    const list = completeList(await this.#json<KubeList<T>>({ method: 'GET', query: listQuery(options), accept, signal }));
+    const list = completeList(await this.#send<KubeList<T>>({ method: 'GET', query: listQuery(options), accept, signal }));
     return this.#scope.metadataOnly ? { ...list, items: list.items.map((object) => this.#reduced(object)) } : list;
   }
 
@@ -81,7 +88,7 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     const { name = '', namespace } = object.metadata ?? {};
     const target = { name, namespace: this.#scope.namespace ?? namespace };
     const { signal } = options;
-    return this.#json<T>({ method: 'PUT', ...target, query: mutateQuery(options), send: this.#typed(object), signal });
+    return this.#send<T>({ method: 'PUT', ...target, query: mutateQuery(options), body: this.#encoded(object), signal });
   }
 
   async patch(name: string, type: PatchType, patch: unknown, options: MutateOptions = {}): Promise<T> {
@@ -89,12 +96,12 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
   }
 
   async delete(name: string, options: DeleteOptions = {}): Promise<T | Status> {
-    return this.#json<T | Status>({ method: 'DELETE', name, send: deleteBody(options), signal: options.signal });
+    return this.#send<T | Status>({ method: 'DELETE', name, body: optionalBody(deleteBody(options)), signal: options.signal });
   }
 
   async deleteCollection(options: DeleteOptions & ListOptions = {}): Promise<Status | KubeList<T>> {
     const { signal } = options;
-    return this.#json({ method: 'DELETE', query: listQuery(options), send: deleteBody(options), signal });
+    return this.#send({ method: 'DELETE', query: listQuery(options), body: optionalBody(deleteBody(options)), signal });
   }
 
   watch(options: WatchOptions = {}): AsyncIterable<ClientWatchEvent<T>> {
@@ -106,17 +113,19 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     const timeoutMs = timeoutSeconds === undefined ? undefined : timeoutSeconds * 1000;
     const reduce = this.#scope.metadataOnly ? metadataOf : undefined;
     return {
-      [Symbol.asyncIterator]: () => new HttpWatch<T>({ clock: this.#transport.clock, open, signal, timeoutMs, reduce }),
+      [Symbol.asyncIterator]: () =>
+        new HttpWatch<T>({ clock: this.#transport.clock, format: this.#scope.format, open, signal, timeoutMs, reduce }),
     };
   }
 
   async getSubresource(name: string, subresource: string): Promise<KubeObject> {
-    return this.#json({ method: 'GET', name, subresource });
+    return this.#send({ method: 'GET', name, subresource, format: jsonFormat });
   }
 
   async updateSubresource(name: string, subresource: string, body: KubeObject, options: MutateOptions = {}): Promise<KubeObject> {
     const { signal } = options;
-    return this.#json({ method: 'PUT', name, subresource, query: mutateQuery(options), send: body, signal });
+    const query = mutateQuery(options);
+    return this.#send({ method: 'PUT', name, subresource, query, body: jsonBody(body), signal, format: jsonFormat });
   }
 
   async patchSubresource(
@@ -136,17 +145,19 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     options: MutateOptions = {},
   ): Promise<KubeObject | Status> {
     const { signal } = options;
-    return this.#json({ method: 'POST', name, subresource, query: mutateQuery(options), send: body, signal });
+    const query = mutateQuery(options);
+    return this.#send({ method: 'POST', name, subresource, query, body: jsonBody(body), signal, format: jsonFormat });
   }
 
   #patch<R>(target: Pick<Parts, 'name' | 'subresource'>, type: PatchType, patch: unknown, options: MutateOptions): Promise<R> {
     const { signal } = options;
     const query = mutateQuery(options);
-    return this.#json<R>({ method: 'PATCH', ...target, query, send: patch, contentType: PatchType[type], signal });
+    const format = target.subresource === undefined ? this.#scope.format : jsonFormat;
+    return this.#send<R>({ method: 'PATCH', ...target, query, body: jsonBody(patch, PatchType[type]), signal, format });
   }
 
-  #call({ namespace = this.#scope.namespace, name, subresource, query = '', send, ...parts }: Parts): HttpCall {
-    const { method, signal, accept = json, contentType = json } = parts;
+  #call({ namespace = this.#scope.namespace, name, subresource, query = '', ...parts }: Parts): HttpCall {
+    const { method, signal, body, format = this.#scope.format, accept = format.accept } = parts;
     const { resource } = this.#scope;
     const target = {
       resource,
@@ -161,22 +172,18 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
       signal,
       resource: this.resourceName,
       ...(name === undefined ? {} : { name }),
-      ...(send === undefined ? {} : { body: { bytes: Buffer.from(JSON.stringify(send)), contentType } }),
+      ...(body === undefined ? {} : { body }),
     };
   }
 
-  async #json<R>(parts: Parts): Promise<R> {
-    const call = this.#call(parts);
-    const { body } = await this.#transport.send(call);
-    try {
-      return JSON.parse(body.toString('utf8')) as R;
-    } catch (cause) {
-      throw new ConnectionError('BadAnswer', `${call.method} ${call.path.split('?')[0]}: the answer is not JSON`, cause);
-    }
+  async #send<R>(parts: Parts): Promise<R> {
+    const { format = this.#scope.format } = parts;
+    return format.decode(await this.#transport.send(this.#call(parts))) as R;
   }
 
   #accept(shape: 'one' | 'list'): string {
-    return this.#scope.metadataOnly ? metadataAccept(shape) : json;
+    const { metadataOnly, format, brand } = this.#scope;
+    return metadataOnly ? metadataAccept(shape, brand) : format.accept;
   }
 
   #reduced(object: T): T {
@@ -184,8 +191,8 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
   }
 
   /** Servers other than this project's want to be told the kind. */
-  #typed(object: T): T {
-    const { kind, resource } = this.#scope;
-    return kind === undefined ? object : { apiVersion: apiVersionOf(resource), kind, ...object };
+  #encoded(object: T): WireBody {
+    const { kind, resource, format } = this.#scope;
+    return format.encode(kind === undefined ? object : { apiVersion: apiVersionOf(resource), kind, ...object });
   }
 }

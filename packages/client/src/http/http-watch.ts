@@ -2,11 +2,12 @@ import { type ClientWatchEvent, type Clock, isStatusError, type KubeObject, type
 import { ConnectionError } from './connection-error.ts';
 import type { HttpStream } from './http-transport.ts';
 import { onAbort } from './on-abort.ts';
-import { LineSplitter } from './watch-frames.ts';
+import type { EventReader, WireEvent, WireFormat } from './wire-format.ts';
 
 /** What a watch over HTTP is made of. */
 export interface HttpWatchOptions {
   readonly clock: Clock;
+  readonly format: WireFormat;
   readonly open: (signal: AbortSignal) => Promise<HttpStream>;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
@@ -17,15 +18,8 @@ export interface HttpWatchOptions {
 /** A server that does not end a watch at its time-out is not waited for much longer. */
 const graceMs = 10_000;
 
-/** An event as it is written; throws the failure that an ERROR event carries. */
-function eventOf<T extends KubeObject>(line: Buffer): ClientWatchEvent<T> {
-  let event: { readonly type?: unknown; readonly object?: unknown };
-  try {
-    event = JSON.parse(line.toString('utf8')) as typeof event;
-  } catch (cause) {
-    throw new ConnectionError('BadAnswer', 'an event of the watch is not JSON', cause);
-  }
-  const { type, object } = event ?? {};
+/** An event as callers see it; throws the failure that an ERROR event carries. */
+function eventOf<T extends KubeObject>({ type, object }: WireEvent): ClientWatchEvent<T> {
   if (typeof object !== 'object' || object === null)
     throw new ConnectionError('BadAnswer', 'an event of the watch has no object');
   switch (type) {
@@ -52,8 +46,8 @@ export class HttpWatch<T extends KubeObject> implements AsyncIterator<ClientWatc
   readonly #stop = new AbortController();
   #opened: Promise<AsyncIterator<Buffer>> | undefined;
   #stream: HttpStream | undefined;
-  readonly #splitter = new LineSplitter();
-  #lines: Buffer[] = [];
+  #reader: EventReader | undefined;
+  #frames: Buffer[] = [];
   #at = 0;
   #cancelTimeout: (() => void) | undefined;
   readonly #onAbort = () => this.#end();
@@ -67,8 +61,8 @@ export class HttpWatch<T extends KubeObject> implements AsyncIterator<ClientWatc
       this.#opened ??= this.#open();
       const chunks = await this.#opened;
       while (!this.#stop.signal.aborted) {
-        const line = this.#lines[this.#at++];
-        if (line !== undefined) return { done: false, value: this.#event(line) };
+        const frame = this.#frames[this.#at++];
+        if (frame !== undefined && this.#reader) return { done: false, value: this.#event(this.#reader, frame) };
         if (!(await this.#fill(chunks))) break;
       }
       this.#end();
@@ -99,12 +93,13 @@ export class HttpWatch<T extends KubeObject> implements AsyncIterator<ClientWatc
       stream.release();
     } else {
       this.#stream = stream;
+      this.#reader = this.#options.format.events(stream.answer.response.headers['content-type'] ?? '');
     }
     return (stream.answer.response as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
   }
 
-  #event(line: Buffer): ClientWatchEvent<T> {
-    const event = eventOf<T>(line);
+  #event(reader: EventReader, frame: Buffer): ClientWatchEvent<T> {
+    const event = eventOf<T>(reader.event(frame));
     const { reduce } = this.#options;
     return reduce === undefined ? event : ({ type: event.type, object: reduce(event.object) } as ClientWatchEvent<T>);
   }
@@ -113,10 +108,10 @@ export class HttpWatch<T extends KubeObject> implements AsyncIterator<ClientWatc
   async #fill(chunks: AsyncIterator<Buffer>): Promise<boolean> {
     const { done, value } = await chunks.next();
     this.#at = 0;
-    this.#lines = done ? [] : this.#splitter.push(value);
+    this.#frames = done ? [] : (this.#reader?.push(value) ?? []);
     if (!done) return true;
     if (this.#stop.signal.aborted) return false;
-    if (this.#stream?.answer.response.complete && this.#splitter.pendingBytes === 0) return false;
+    if (this.#stream?.answer.response.complete && this.#reader?.pendingBytes === 0) return false;
     throw new ConnectionError('Interrupted', 'the watch ended within an event');
   }
 
@@ -124,7 +119,7 @@ export class HttpWatch<T extends KubeObject> implements AsyncIterator<ClientWatc
     if (this.#stop.signal.aborted) return;
     this.#options.signal?.removeEventListener('abort', this.#onAbort);
     this.#cancelTimeout?.();
-    this.#lines = [];
+    this.#frames = [];
     this.#stop.abort();
     this.#stream?.answer.destroy();
     this.#stream?.release();

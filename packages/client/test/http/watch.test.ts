@@ -3,7 +3,7 @@ import { FakeClock, isStatusError, type KubeObject } from '@keelson/core';
 import test from 'ava';
 import fc from 'fast-check';
 import { isConnectionError } from '../../src/http/connection-error.ts';
-import { LineSplitter } from '../../src/http/watch-frames.ts';
+import { FrameSplitter, LineSplitter } from '../../src/http/watch-frames.ts';
 import { failureOf, fakeServer, statusBody } from './fake-server.ts';
 
 const event = (type: string, name: string, extra: object = {}) =>
@@ -194,4 +194,31 @@ test('a watch that is busy elsewhere is tried again, one that is refused is not'
   code = 403;
   t.like(await failureOf(collect(things.watch())), { code: 403, reason: 'Forbidden' });
   t.is(seen.length, 4);
+});
+
+test('frames with a length are the same however the bytes are cut', (t) => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.array(fc.nat({ max: 9 })), (frames, cuts) => {
+      const bytes = Buffer.concat(
+        frames.map((frame) => {
+          const length = Buffer.alloc(4);
+          length.writeUInt32BE(frame.length);
+          return Buffer.concat([length, frame]);
+        }),
+      );
+      const splitter = new FrameSplitter();
+      const seen: string[] = [];
+      let at = 0;
+      for (let turn = 0; at < bytes.length; turn += 1) {
+        const size = cuts.length === 0 ? bytes.length : 1 + (cuts[turn % cuts.length] ?? 0);
+        for (const frame of splitter.push(bytes.subarray(at, at + size))) seen.push(frame.toString('hex'));
+        at += size;
+      }
+      const expected = frames.filter((frame) => frame.length > 0).map((frame) => Buffer.from(frame).toString('hex'));
+      return splitter.pendingBytes === 0 && JSON.stringify(seen) === JSON.stringify(expected);
+    }),
+  );
+  const tooLong = new FrameSplitter(10);
+  t.throws(() => tooLong.push(Buffer.from([0, 0, 0, 11])), { code: 'BadAnswer' });
+  t.throws(() => new FrameSplitter().push(Buffer.from([0xff, 0xff, 0xff, 0xff])), { code: 'BadAnswer' });
 });

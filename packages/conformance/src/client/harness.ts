@@ -22,7 +22,12 @@ export interface ClientHarness {
   open(): Promise<OpenedClient>;
 }
 
-export type ClientRequirement = 'warnings' | 'forgetHistory';
+/**
+ * - `warnings`: the client tells the server's remarks.
+ * - `forgetHistory`: the server can be made to forget.
+ * - `unknownFields`: the client sends fields that the kind does not declare, as JSON clients do.
+ */
+export type ClientRequirement = 'warnings' | 'forgetHistory' | 'unknownFields';
 
 /** What a running case has at hand. */
 export interface ClientCaseContext {

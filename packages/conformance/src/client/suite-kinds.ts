@@ -19,7 +19,7 @@ const portSchema = s.message('dev.keelson.suite.Port', 'A port.', {
 });
 
 const partSpec = s.message('dev.keelson.suite.PartSpec', 'Wish.', {
-  replicas: optional(1, s.int32(), 'How many.', { default: 1 }),
+  replicas: optional(1, s.int32(), 'How many.', { default: 1, presence: true }),
   colour: optional(2, s.enum('red', 'green', 'blue'), 'Colour.'),
   ports: optional(3, s.listByKey(portSchema, 'name'), 'Ports.'),
   settings: optional(4, s.map(s.string()), 'Settings.'),

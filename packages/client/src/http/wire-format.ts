@@ -1,0 +1,76 @@
+import type { KubeObject } from '@keelson/core';
+import { ConnectionError } from './connection-error.ts';
+import type { HttpAnswer } from './http-transport.ts';
+import { LineSplitter } from './watch-frames.ts';
+
+/** A body to be sent. */
+export interface WireBody {
+  readonly bytes: Buffer;
+  readonly contentType: string;
+}
+
+/** An event of a watch as it was written. */
+export interface WireEvent {
+  readonly type: unknown;
+  readonly object: unknown;
+}
+
+/** Takes a stream of events apart. */
+export interface EventReader {
+  /** The frames that this chunk completes. */
+  push(chunk: Buffer): Buffer[];
+  /** Bytes of a frame that is not complete. */
+  readonly pendingBytes: number;
+  /** @throws ConnectionError `BadAnswer` */
+  event(frame: Buffer): WireEvent;
+}
+
+/** How the objects of a resource are written. */
+export interface WireFormat {
+  /** What is asked for. */
+  readonly accept: string;
+  encode(object: KubeObject): WireBody;
+  /** @throws ConnectionError `BadAnswer` */
+  decode(answer: HttpAnswer): unknown;
+  events(contentType: string): EventReader;
+}
+
+export const jsonType = 'application/json';
+
+export function jsonBody(value: unknown, contentType: string = jsonType): WireBody {
+  return { bytes: Buffer.from(JSON.stringify(value)), contentType };
+}
+
+/** @throws ConnectionError `BadAnswer` */
+export function jsonValue(bytes: Buffer, what: string): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch (cause) {
+    throw new ConnectionError('BadAnswer', `${what} is not JSON`, cause);
+  }
+}
+
+class JsonEvents implements EventReader {
+  readonly #lines = new LineSplitter();
+
+  push(chunk: Buffer): Buffer[] {
+    return this.#lines.push(chunk);
+  }
+
+  get pendingBytes(): number {
+    return this.#lines.pendingBytes;
+  }
+
+  event(frame: Buffer): WireEvent {
+    const event = jsonValue(frame, 'an event of the watch') as WireEvent | null;
+    return { type: event?.type, object: event?.object };
+  }
+}
+
+/** JSON, which every resource has. */
+export const jsonFormat: WireFormat = {
+  accept: jsonType,
+  encode: (object) => jsonBody(object),
+  decode: ({ body }) => jsonValue(body, 'the answer'),
+  events: () => new JsonEvents(),
+};
