@@ -44,6 +44,12 @@ export function cleanEnvironment(extra: Readonly<Record<string, string>> = {}): 
   return { ...Object.fromEntries(kept), ...extra };
 }
 
+/** The storage that KEELSON_TEST_STORAGE names; the command's own default otherwise. */
+export function storageArguments(): string[] {
+  const storage = process.env['KEELSON_TEST_STORAGE'];
+  return storage === undefined ? [] : ['--storage', storage];
+}
+
 /** Runs the command to its end, for calls that are not meant to serve. */
 export async function runKeelson(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, [binary, ...args], { env: cleanEnvironment(env), stdio: ['ignore', 'pipe', 'pipe'] });
@@ -59,9 +65,10 @@ export async function runKeelson(args: readonly string[], env: Readonly<Record<s
   return { code, stdout, stderr };
 }
 
-/** Starts a server on a port of the system's choice and waits for its ready line. */
+/** Starts a server and waits for its ready line. The system chooses the port unless `--listen` is among the arguments. */
 export async function startKeelson(data: string, args: readonly string[] = [], command = 'serve'): Promise<KeelsonProcess> {
-  const child = spawn(process.execPath, [binary, command, '--listen', '127.0.0.1:0', '--data', data, ...args], {
+  const listen = args.includes('--listen') ? [] : ['--listen', '127.0.0.1:0'];
+  const child = spawn(process.execPath, [binary, command, ...listen, '--data', data, ...args], {
     env: cleanEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });

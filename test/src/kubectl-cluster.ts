@@ -1,5 +1,5 @@
 import anyTest, { type TestFn } from 'ava';
-import { type KeelsonProcess, removeDirectory, startKeelson, temporaryDirectory } from './keelson-process.ts';
+import { type KeelsonProcess, removeDirectory, startKeelson, storageArguments, temporaryDirectory } from './keelson-process.ts';
 import { findKubectl, Kubectl } from './kubectl.ts';
 
 /** A server in a process of its own and a kubectl bound to it. */
@@ -8,12 +8,6 @@ export interface KubectlContext {
   readonly kubectl: Kubectl;
   /** A directory of the test's own; gone when the file ends. */
   readonly folder: string;
-}
-
-/** The storage that KEELSON_TEST_STORAGE names; the command's own default otherwise. */
-function storageArguments(): string[] {
-  const storage = process.env['KEELSON_TEST_STORAGE'];
-  return storage === undefined ? [] : ['--storage', storage];
 }
 
 /**
