@@ -64,9 +64,12 @@ test('a damaged token secret is replaced rather than used', async (t) => {
 
 test('a kubeconfig without credentials points to plain HTTP and holds no secrets', (t) => {
   const config = JSON.parse(kubeconfigText({ url: 'http://127.0.0.1:1', credentials: undefined })) as {
-    clusters: { cluster: Record<string, string> }[];
+    clusters: { cluster: Record<string, unknown> }[];
     users: { user: Record<string, string> }[];
   };
-  t.deepEqual(config.clusters[0]?.cluster, { server: 'http://127.0.0.1:1' });
+  t.deepEqual(config.clusters[0]?.cluster, {
+    server: 'http://127.0.0.1:1',
+    'insecure-skip-tls-verify': true,
+  });
   t.deepEqual(config.users[0]?.user, {});
 });
