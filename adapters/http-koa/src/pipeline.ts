@@ -17,6 +17,7 @@ import { ClientGone } from './body/read-body.ts';
 import { Exchange } from './exchange.ts';
 import { forbidden } from './filters/authorization.ts';
 import { RunningRequests } from './filters/deadlines.ts';
+import { impersonatedUser } from './filters/impersonation.ts';
 import { type FlightClass, InFlightLimits } from './filters/in-flight-limits.ts';
 import type { HttpMetrics } from './metrics.ts';
 import { type Authorize, anonymousUser, type HttpApiOptions, type HttpLimits, mastersOnly } from './options.ts';
@@ -34,8 +35,8 @@ function requestIdOf(request: IncomingMessage): string {
 
 /**
  * What every request passes before its handler, in the order of api-conventions 15.1: request id, faults to 500, attributes, deadline,
- * authentication, in-flight limits, authorization. Written once; the Koa application and the direct way of resource requests both run
- * it.
+ * authentication, impersonation, in-flight limits, authorization. Written once; the Koa application and the direct way of resource
+ * requests both run it.
  */
 export class Pipeline {
   readonly #clock: Clock;
@@ -102,6 +103,8 @@ export class Pipeline {
         const found = this.#authenticate(exchange.request);
         exchange.user = (found instanceof Promise ? await found : found) ?? this.#fallbackUser;
       } else exchange.user = this.#fallbackUser;
+      const other = impersonatedUser(exchange.request, attributes, exchange.user, this.#authorize);
+      if (other !== undefined) exchange.user = await other;
 
       const wanted = this.#flights.classOf(attributes, exchange.user);
       if (!this.#flights.enter(wanted, exchange.user)) {
