@@ -18,3 +18,9 @@ export function needsNewList(error: unknown): boolean {
   if (isConnectionError(error)) return error.code === 'BadAnswer';
   return !isStatusError(error) || (error.code !== 429 && error.code < 500);
 }
+
+/** True when both are numbers and the first is the smaller one; compared as texts, because 64 bits do not fit into a number. */
+export function isOlderVersion(version: string, than: string): boolean {
+  if (!/^[1-9]\d*$/.test(version) || !/^[1-9]\d*$/.test(than)) return false;
+  return version.length === than.length ? version < than : version.length < than.length;
+}

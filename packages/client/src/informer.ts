@@ -1,6 +1,6 @@
 import type { Clock, KubeObject, Logger, ResourceClient } from '@keelson/core';
 import { Backoff } from './backoff.ts';
-import { isGone, isTooLargeResourceVersion, needsNewList } from './informer-errors.ts';
+import { isGone, isOlderVersion, isTooLargeResourceVersion, needsNewList } from './informer-errors.ts';
 import type { InformerHandlers } from './informer-handlers.ts';
 import { ObjectMirror } from './object-mirror.ts';
 
@@ -52,6 +52,8 @@ export class Informer<T extends KubeObject, K = T> {
   #running: Promise<void> | undefined;
   #resourceVersion = '';
   #next: NextList = 'first';
+  /** The server may have been replaced by one with another past. */
+  #suspect = false;
 
   constructor(options: InformerOptions<T, K>) {
     this.#options = options;
@@ -128,6 +130,8 @@ export class Informer<T extends KubeObject, K = T> {
     while (!signal.aborted) {
       try {
         if (this.#next !== 'none') await this.#list();
+        else if (this.#suspect) await this.#probe();
+        this.#suspect = false;
         if (signal.aborted) return;
         if (await this.#watch(() => backoff.reset())) continue;
         logger.debug('watch ended at once', { component: 'informer', resource: client.resourceName.resource });
@@ -152,7 +156,19 @@ export class Informer<T extends KubeObject, K = T> {
       return relisting;
     }
     if (this.#next === 'none' && needsNewList(error)) this.#next = 'notOlder';
+    this.#suspect = true;
     return false;
+  }
+
+  /**
+   * After trouble with a watch: has this server got as far as we have? One that lost its data would let a watch from the future wait
+   * until it gets there, and tell nothing until then. Fails with the 504 of api-conventions 4.4, which leads to a new list.
+   */
+  async #probe(): Promise<void> {
+    const { client } = this.#options;
+    const resourceVersion = this.#resourceVersion;
+    const { signal } = this.#stop;
+    await client.list({ ...this.#selection(), limit: 1, resourceVersion, resourceVersionMatch: 'NotOlderThan', signal });
   }
 
   async #list(): Promise<void> {
@@ -211,9 +227,14 @@ export class Informer<T extends KubeObject, K = T> {
         if (signal.aborted) return true;
         events += 1;
         alive();
+        const { resourceVersion } = event.object.metadata ?? {};
+        if (resourceVersion !== undefined && isOlderVersion(resourceVersion, this.#resourceVersion)) {
+          this.#next = 'latest';
+          throw new Error('the server went back behind what was seen');
+        }
         if (event.type === 'ADDED' || event.type === 'MODIFIED') this.#mirror.put(keyOf(event.object), event.object);
         else if (event.type === 'DELETED') this.#mirror.remove(keyOf(event.object), event.object);
-        this.#resourceVersion = event.object.metadata?.resourceVersion ?? this.#resourceVersion;
+        this.#resourceVersion = resourceVersion ?? this.#resourceVersion;
       }
     } finally {
       if (lasted() >= healthyWatchMs) alive();

@@ -42,7 +42,7 @@ export async function fakeServer(
         method: raw.method ?? '',
         url: raw.url ?? '',
         headers: raw.headers,
-        body: Buffer.concat(chunks).toString(),
+        body: Buffer.concat(chunks).toString(raw.headers['content-type']?.includes('json') ? 'utf8' : 'latin1'),
       };
       seen.push(request);
       handler(request, response, raw);

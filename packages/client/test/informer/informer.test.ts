@@ -75,7 +75,8 @@ test('lists in pages, watches from the version of the list, and follows', async 
 
 test('a stream that ends is followed by another from the last version, without a list', async (t) => {
   const script = new ScriptedClient();
-  script.answers = [script.list(10, [])];
+  const probe = script.list(99, []);
+  script.answers = [script.list(10, []), probe, probe, probe];
   const { informer: running, passing } = informer(t, script, { firstListFromCache: true });
   await running.start();
   t.deepEqual(script.lists, [{ limit: 500, resourceVersion: '0' }]);
@@ -93,7 +94,27 @@ test('a stream that ends is followed by another from the last version, without a
   script.watches[3]?.fail(failure(429, 'TooManyRequests'));
   await passing(() => script.watches.length > 4);
   t.is(script.watches[4]?.options.resourceVersion, '15');
-  t.is(script.lists.length, 1);
+  const question = { limit: 1, resourceVersion: '15', resourceVersionMatch: 'NotOlderThan' as const };
+  t.deepEqual(script.lists.slice(1), [question, question, question], 'each time only whether the server is as far');
+});
+
+test('a server that is not as far as it was, or sends events of its past, is listed anew', async (t) => {
+  const script = new ScriptedClient();
+  script.answers = [
+    script.list(100, [thing('a', 3)]),
+    failure(504, 'Timeout', 'ResourceVersionTooLarge'),
+    script.list(5, [thing('b', 4)]),
+    script.list(6, [thing('c', 5)]),
+  ];
+  const { informer: running, told, passing } = informer(t, script);
+  await running.start();
+  (await script.watch(0)).fail(new ConnectionError('Interrupted', 'cut'));
+  await passing(() => script.watches.length > 1);
+  t.deepEqual(told, ['+n/a@3', '+n/b@4', '-n/a@3']);
+  t.is(script.watches[1]?.options.resourceVersion, '5');
+  script.watches[1]?.send({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '4' } } });
+  await passing(() => script.watches.length > 2);
+  t.deepEqual(told.slice(3), ['+n/c@5', '-n/b@4']);
 });
 
 test('watches that end at once with nothing are paused between', async (t) => {
