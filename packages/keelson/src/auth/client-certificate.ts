@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Http2ServerRequest } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import type { UserInfo } from '@keelson/core';
 
@@ -13,13 +14,18 @@ function words(value: string | string[] | undefined): string[] {
  * per connection. Undefined when the connection carries no certificate that the server's authority signed.
  */
 export function authenticateClientCertificate(request: IncomingMessage): UserInfo | undefined {
-  const socket = request.socket as TLSSocket;
-  let known = identities.get(socket);
+  const connection = connectionOf(request);
+  let known = identities.get(connection);
   if (known === undefined) {
-    known = readIdentity(socket) ?? 'none';
-    identities.set(socket, known);
+    known = readIdentity(request.socket as TLSSocket) ?? 'none';
+    identities.set(connection, known);
   }
   return known === 'none' ? undefined : known;
+}
+
+/** What all requests of one connection have in common; in HTTP/2 every request has a socket object of its own. */
+function connectionOf(request: IncomingMessage): object {
+  return (request as IncomingMessage & Partial<Pick<Http2ServerRequest, 'stream'>>).stream?.session ?? request.socket;
 }
 
 function readIdentity(socket: TLSSocket): UserInfo | undefined {

@@ -4,10 +4,10 @@ import {
   type RequestListener,
   type Server,
 } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { ListenAddress } from '../config/options.ts';
 import type { Credentials } from '../tls/credentials.ts';
+import { createTlsServer } from './secure-server.ts';
 
 /** A listening server. */
 export interface ListeningServer {
@@ -19,21 +19,7 @@ export interface ListeningServer {
 }
 
 function create(listener: RequestListener, credentials: Credentials | undefined, options: HttpOptions): Server {
-  if (credentials === undefined) return createHttpServer(options, listener);
-  return createHttpsServer(
-    {
-      ...options,
-      cert: credentials.server.certificate,
-      key: credentials.server.key,
-      ca: credentials.authority,
-      // Who has no certificate is let in as far as the authenticator decides.
-      requestCert: true,
-      rejectUnauthorized: false,
-      minVersion: 'TLSv1.2',
-      ALPNProtocols: ['http/1.1'],
-    },
-    listener,
-  );
+  return credentials === undefined ? createHttpServer(options, listener) : createTlsServer(listener, credentials, options);
 }
 
 /** Serves HTTP, or HTTPS when there are credentials. Fails with the system's error when the address is taken. */
@@ -70,7 +56,7 @@ export async function listenOn(
           clearTimeout(cut);
           resolve();
         });
-        server.closeIdleConnections();
+        server.closeIdleConnections?.();
       }),
   };
 }

@@ -1,0 +1,58 @@
+import type { ServerOptions as HttpOptions, RequestListener, Server } from 'node:http';
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import type { Credentials } from '../tls/credentials.ts';
+
+/** Streams one client may have open on a connection; a flood of opened and reset streams ends the connection. */
+const maxStreams = 100;
+const resetBounds: object = { streamResetBurst: 200, streamResetRate: 50 };
+
+/**
+ * An HTTPS server that speaks HTTP/2 to clients that ask for it and HTTP/1.1 to the others. Closing it asks every HTTP/2 client to go
+ * elsewhere (GOAWAY) while its running requests finish.
+ */
+export function createTlsServer(listener: RequestListener, credentials: Credentials, options: HttpOptions): Server {
+  const server: Http2SecureServer = createSecureServer(
+    {
+      cert: credentials.server.certificate,
+      key: credentials.server.key,
+      ca: credentials.authority,
+      // Who has no certificate is let in as far as the authenticator decides.
+      requestCert: true,
+      rejectUnauthorized: false,
+      minVersion: 'TLSv1.2',
+      allowHTTP1: true,
+      peerMaxConcurrentStreams: maxStreams,
+      settings: { maxConcurrentStreams: maxStreams, maxHeaderListSize: options.maxHeaderSize ?? 16_384 },
+      maxSessionMemory: 64,
+      ...http1Options(options),
+      ...resetBounds,
+    },
+    // The compatibility API gives the listener requests and answers of the shape it knows.
+    listener as unknown as Parameters<typeof createSecureServer>[1] & object,
+  );
+  const sessions = new Set<ServerHttp2Session>();
+  server.on('session', (session) => {
+    sessions.add(session);
+    session.once('close', () => sessions.delete(session));
+    session.on('error', () => session.destroy());
+  });
+  const close = server.close.bind(server);
+  server.close = (callback) => {
+    for (const session of sessions) session.close();
+    return close(callback);
+  };
+  return Object.assign(server as unknown as Server, timeouts(options));
+}
+
+function http1Options(options: HttpOptions): object {
+  return { http1Options: options, ...(options.maxHeaderSize === undefined ? {} : { maxHeaderSize: options.maxHeaderSize }) };
+}
+
+/** Bounds that the HTTP/1.1 side of the server reads from its properties. */
+function timeouts({ headersTimeout, requestTimeout, keepAliveTimeout }: HttpOptions): Partial<Server> {
+  return {
+    ...(headersTimeout === undefined ? {} : { headersTimeout }),
+    ...(requestTimeout === undefined ? {} : { requestTimeout }),
+    ...(keepAliveTimeout === undefined ? {} : { keepAliveTimeout }),
+  };
+}
