@@ -1,16 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { numberDigits } from './load/protocol.ts';
 
 const random = (bytes: number): string => randomBytes(bytes).toString('hex');
 
 /** A pod of about 1.5 KB once the server has completed it; ids are random so that nothing compresses or compares unfairly well. */
-export function podManifest(name: string, namespace: string): Record<string, unknown> {
+export function podManifest(name: string, namespace: string, shard = '0'): Record<string, unknown> {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       name,
       namespace,
-      labels: { app: 'bench', 'pod-template-hash': random(5), tier: 'backend' },
+      labels: { app: 'bench', 'pod-template-hash': random(5), shard, tier: 'backend' },
       annotations: { 'example.com/checksum': random(16) },
     },
     spec: {
@@ -35,10 +36,23 @@ export function podManifest(name: string, namespace: string): Record<string, unk
   };
 }
 
-/** An HTTP/1.1 request as bytes on the wire. */
+/** Length of a body on the wire, where every `{n}` has been replaced by a number. */
+function wireLength(body: string): number {
+  return Buffer.byteLength(body) + (body.split('{n}').length - 1) * (numberDigits - '{n}'.length);
+}
+
+/** An HTTP/1.1 request as bytes on the wire; `{n}` in it becomes a number when it is sent. */
 export function httpRequest(method: string, path: string, body?: string, headers: Readonly<Record<string, string>> = {}): string {
   const lines = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1', 'Accept: application/json'];
-  for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
-  if (body !== undefined) lines.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`);
+  const all =
+    body === undefined ? headers : { 'Content-Type': 'application/json', ...headers, 'Content-Length': wireLength(body) };
+  for (const [name, value] of Object.entries(all)) lines.push(`${name}: ${value}`);
   return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
+}
+
+/** A merge patch that changes one annotation, to another value each time. */
+export function patchRequest(path: string): string {
+  return httpRequest('PATCH', path, '{"metadata":{"annotations":{"count":"{n}"}}}', {
+    'Content-Type': 'application/merge-patch+json',
+  });
 }

@@ -3,15 +3,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseOptions } from './options.ts';
-import { markdown, type Row, toRow } from './report/report.ts';
-import { memoryPerObject } from './scenarios/memory.ts';
-import { requestScenarios } from './scenarios/requests.ts';
-import type { Scenario } from './scenarios/scenario.ts';
-import { serverStart, testPlaneStart } from './scenarios/start.ts';
-import { watchFanOut } from './scenarios/watch-fan-out.ts';
-import { openStage } from './stage.ts';
-
-const scenarios: readonly Scenario[] = [...requestScenarios, watchFanOut, memoryPerObject, testPlaneStart, serverStart];
+import { markdown } from './report/report.ts';
+import { runBenchmarks } from './run-benchmarks.ts';
 
 const progress = (text: string): void => {
   process.stderr.write(process.stderr.isTTY ? `\r\u001b[K${text}` : `${text}\n`);
@@ -25,26 +18,16 @@ function commit(): string {
   }
 }
 
-const options = parseOptions(process.argv.slice(2), fileURLToPath(new URL('../../results', import.meta.url)));
-const wanted = scenarios.filter(
-  ({ name }) => options.scenarios.length === 0 || options.scenarios.some((word) => name.startsWith(word)),
-);
-const rows: Row[] = [];
-for (const [index, adapter] of options.adapters.entries()) {
-  const { stage, close } = await openStage(adapter, options, (text) => progress(`${adapter}: ${text}`));
-  try {
-    for (const scenario of wanted.filter((candidate) => candidate.everyAdapter || index === 0)) {
-      const named = { ...stage, progress: (text: string) => progress(`${adapter}: ${scenario.name}: ${text}`) };
-      const row = toRow(scenario, adapter, await scenario.run(named));
-      rows.push(row);
-      progress(`${adapter}: ${scenario.name}: ratio ${row.ratio.toFixed(2)} (mark ${row.mark})`);
-    }
-  } finally {
-    await close();
-  }
+try {
+  const options = parseOptions(process.argv.slice(2), fileURLToPath(new URL('../../results', import.meta.url)));
+  const rows = await runBenchmarks(options, progress);
+  await mkdir(options.out, { recursive: true });
+  const report = markdown(rows, commit());
+  await writeFile(join(options.out, 'report.json'), `${JSON.stringify(rows, null, 2)}\n`);
+  await writeFile(join(options.out, 'report.md'), report);
+  process.stdout.write(`\n${report}`);
+  if (rows.some((row) => row.verdict === 'failed')) process.exitCode = 1;
+} catch (error) {
+  process.stderr.write(`bench: ${(error as Error).message}\n`);
+  process.exitCode = 1;
 }
-await mkdir(options.out, { recursive: true });
-const report = markdown(rows, commit());
-await writeFile(join(options.out, 'report.json'), `${JSON.stringify(rows, null, 2)}\n`);
-await writeFile(join(options.out, 'report.md'), report);
-process.stdout.write(`\n${report}`);

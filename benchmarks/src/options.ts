@@ -6,6 +6,9 @@ export interface BenchOptions {
   readonly rounds: number;
   readonly sliceMs: number;
   readonly objects: number;
+  /** Watchers of a fan-out, and events of one of its rounds. */
+  readonly watchers: number;
+  readonly events: number;
   /** Folder for report.json and report.md. */
   readonly out: string;
 }
@@ -22,6 +25,8 @@ export function parseOptions(words: readonly string[], defaultOut: string): Benc
       rounds: { type: 'string', default: '7' },
       slice: { type: 'string', default: '1500' },
       objects: { type: 'string', default: '10000' },
+      watchers: { type: 'string', default: '1000' },
+      events: { type: 'string', default: '40' },
       out: { type: 'string', default: defaultOut },
     },
   });
@@ -39,6 +44,8 @@ export function parseOptions(words: readonly string[], defaultOut: string): Benc
     rounds: positive('rounds', values.rounds),
     sliceMs: positive('slice', values.slice),
     objects: positive('objects', values.objects),
+    watchers: positive('watchers', values.watchers),
+    events: positive('events', values.events),
     out: values.out,
   };
 }

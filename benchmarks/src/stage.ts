@@ -6,12 +6,13 @@ import { fileURLToPath } from 'node:url';
 import { Load } from './load/load.ts';
 import { Spawned } from './measure/spawned.ts';
 import type { BenchOptions } from './options.ts';
-import { loadObjects } from './scenarios/load-objects.ts';
+import { firstPod, loadObjects, podsPath } from './scenarios/load-objects.ts';
 import type { Stage } from './scenarios/scenario.ts';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 const keelson = path('../../packages/keelson/dist/src/bin/keelson.js').replace('/benchmarks/packages/', '/packages/');
 const floorServer = path('./floors/http-floor-server.js');
+const watchFloorServer = path('./floors/watch-floor-server.js');
 const watchFloorSource = path('../../src/floors/watch-floor.c');
 const readyLine = /^keelson: serving on http:\/\/127\.0\.0\.1:(\d+)$/m;
 
@@ -52,40 +53,55 @@ export async function openStage(adapter: string, options: BenchOptions, progress
     return keep(Spawned.start(process.execPath, words, readyLine));
   };
   const load = new Load();
-  const floor = await keep(
-    Spawned.start(process.execPath, [floorServer, ...(adapter === 'memory' ? [] : ['--durable', join(folder, 'floor')])]),
-  );
-  const subject = await start([]);
-  progress(`loading ${options.objects} objects`);
-  await loadObjects(load, subject.port, options.objects);
-  const object = await (await fetch(`http://127.0.0.1:${subject.port}/api/v1/namespaces/bench/pods/pod-first`)).text();
-  floor.send(`object ${object.trim()}`);
-  floor.send(`list ${options.objects}`);
-  return {
-    stage: {
+  const close = async () => {
+    await load.stop();
+    await Promise.all(spawned.map((process) => process.stop()));
+    await rm(folder, { recursive: true, force: true });
+  };
+  const fill = async (): Promise<Stage> => {
+    const floor = await keep(
+      Spawned.start(process.execPath, [floorServer, ...(adapter === 'memory' ? [] : ['--durable', join(folder, 'floor')])]),
+    );
+    const subject = await start([]);
+    progress(`loading ${options.objects} objects`);
+    await loadObjects(load, subject.port, options.objects);
+    const object = await (await fetch(`http://127.0.0.1:${subject.port}${podsPath}/${firstPod}`)).text();
+    floor.send(`object ${object.trim()}`);
+    floor.send(`list ${options.objects}`);
+    const { sliceMs, rounds, objects, watchers, events } = options;
+    return {
       adapter,
       load,
       subject,
       floor,
       start,
       startProgram: (command, args) => keep(Spawned.start(command, args)),
-      startWatchFloor: () => keep(startWatchFloor(folder)),
-      sliceMs: options.sliceMs,
-      rounds: options.rounds,
-      objects: options.objects,
+      startWatchFloor: async (frameBytes) => {
+        const { starting, remark } = startWatchFloor(folder, frameBytes);
+        return { floor: await keep(starting), ...(remark === undefined ? {} : { remark }) };
+      },
+      sliceMs,
+      rounds,
+      objects,
+      watchers,
+      events,
       progress,
-    },
-    close: async () => {
-      await load.stop();
-      for (const process of spawned) await process.stop();
-      await rm(folder, { recursive: true, force: true });
-    },
+    };
   };
+  try {
+    return { stage: await fill(), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
-function startWatchFloor(folder: string): Promise<Spawned> {
+function startWatchFloor(folder: string, frameBytes: number): { starting: Promise<Spawned>; remark?: string } {
   const binary = join(folder, 'watch-floor');
-  const { status, error } = spawnSync('cc', ['-O2', '-o', binary, watchFloorSource], { stdio: ['ignore', 'inherit', 'inherit'] });
-  if (status !== 0) throw new Error(`the watch floor needs a C compiler as cc: ${error?.message ?? `exit code ${status}`}`);
-  return Spawned.start(binary, []);
+  const { status } = spawnSync('cc', ['-O2', '-o', binary, watchFloorSource], { stdio: ['ignore', 'inherit', 'inherit'] });
+  if (status === 0) return { starting: Spawned.start(binary, [String(frameBytes)]) };
+  return {
+    starting: Spawned.start(process.execPath, [watchFloorServer, String(frameBytes)]),
+    remark: 'no C compiler (cc) here: the floor is a Node loop of socket.write, which costs about 1.35 of the C loop',
+  };
 }

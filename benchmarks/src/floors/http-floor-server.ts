@@ -6,7 +6,7 @@ import { open } from 'lmdb';
  * The least that a Node server can do for each scenario: bare `node:http`, no routing beyond a prefix, no checks. Answers are bytes that were
  * made before; a write is parsed and stringified once, and with `--durable PATH` put into a durable LMDB before it is answered.
  *
- * stdin: `object JSON` and `list COUNT` set what GET answers.
+ * stdin: `object JSON` and `list COUNT` set what GET answers; `/list`, `/page` and `/selected` are lists of the object.
  */
 
 const durablePath = process.argv[process.argv.indexOf('--durable') + 1];
@@ -19,6 +19,15 @@ let page: Buffer = Buffer.from('{}');
 let list: Buffer = Buffer.from('{}');
 let written = 0;
 
+/** The least that a label selector costs: a look at the labels of every object, and the bytes of those that match. */
+let labelled: { readonly labels: Readonly<Record<string, string>>; readonly bytes: Buffer }[] = [];
+
+function selected(): Buffer {
+  const found: Buffer[] = [];
+  for (const { labels, bytes } of labelled) if (labels['shard'] === '7') found.push(bytes);
+  return Buffer.concat(found);
+}
+
 function listOf(count: number): Buffer {
   return Buffer.from(`{"kind":"PodList","items":[${Array.from({ length: count }, () => object.toString()).join(',')}]}`);
 }
@@ -29,7 +38,10 @@ const server = createServer((request, response) => {
     response.end(body);
   };
   if (request.method === 'GET') {
-    answer(200, request.url?.startsWith('/list') ? list : request.url?.startsWith('/page') ? page : object);
+    if (request.url === '/list') answer(200, list);
+    else if (request.url === '/page') answer(200, page);
+    else if (request.url === '/selected') answer(200, selected());
+    else answer(200, object);
     return;
   }
   const chunks: Buffer[] = [];
@@ -55,8 +67,10 @@ process.stdin.on('data', (chunk) => {
     pending = pending.slice(end + 1);
     if (line.startsWith('object ')) object = Buffer.from(line.slice(7));
     if (line.startsWith('list ')) {
-      list = listOf(Number(line.slice(5)));
-      page = listOf(500);
+      const count = Number(line.slice(5));
+      list = listOf(count);
+      page = listOf(Math.min(500, count));
+      labelled = Array.from({ length: count }, (_, i) => ({ labels: { app: 'bench', shard: String(i % 100) }, bytes: object }));
     }
   }
 });

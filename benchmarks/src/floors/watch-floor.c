@@ -1,6 +1,8 @@
 /*
- * The kernel's floor of a watch fan-out: accepts connections, answers each with headers once it has spoken, and for every
- * line `go BYTES` on stdin writes that many bytes to every connection with one write() each.
+ * The kernel's floor of a watch fan-out. Answers every GET with headers and keeps the connection; every POST or PATCH on another
+ * connection writes one frame to all kept connections with one write() each and is answered then; DELETE closes them.
+ *
+ * argv[1]: bytes of a frame.
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -13,7 +15,7 @@
 
 #define MAX_CONNECTIONS 20000
 
-static int connections[MAX_CONNECTIONS];
+static int watchers[MAX_CONNECTIONS];
 static int count = 0;
 static char frame[1 << 20];
 
@@ -26,12 +28,21 @@ static void write_all(int fd, const char *data, size_t length) {
   }
 }
 
-int main(void) {
-  static const char headers[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+static void forget_watchers(void) {
+  for (int i = 0; i < count; i++) close(watchers[i]);
+  count = 0;
+}
+
+int main(int argc, char **argv) {
+  static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+  static const char done[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
   char buffer[65536];
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t size = sizeof address;
+  size_t bytes = argc > 1 ? strtoul(argv[1], NULL, 10) : 1560;
   int server = socket(AF_INET, SOCK_STREAM, 0);
+  int writer = -1;
+  if (bytes > sizeof frame) return 1;
   signal(SIGPIPE, SIG_IGN);
   memset(frame, 'x', sizeof frame);
   if (bind(server, (struct sockaddr *)&address, sizeof address) != 0 || listen(server, 4096) != 0) return 1;
@@ -39,24 +50,24 @@ int main(void) {
   printf("ready %d\n", ntohs(address.sin_port));
   fflush(stdout);
   for (;;) {
-    struct pollfd fds[2] = {{.fd = server, .events = POLLIN}, {.fd = 0, .events = POLLIN}};
+    struct pollfd fds[2] = {{.fd = server, .events = POLLIN}, {.fd = writer, .events = POLLIN}};
+    int speaker = -1;
     poll(fds, 2, -1);
-    if (fds[0].revents & POLLIN) {
-      int fd = accept(server, NULL, NULL);
-      if (fd >= 0 && count < MAX_CONNECTIONS && read(fd, buffer, sizeof buffer) > 0) {
-        write_all(fd, headers, sizeof headers - 1);
-        connections[count++] = fd;
-      }
-    }
-    if (fds[1].revents & (POLLIN | POLLHUP)) {
-      long bytes = 0;
-      if (fgets(buffer, sizeof buffer, stdin) == NULL) return 0;
-      if (sscanf(buffer, "go %ld", &bytes) == 1 && bytes > 0 && bytes <= (long)sizeof frame)
-        for (int i = 0; i < count; i++) write_all(connections[i], frame, (size_t)bytes);
-      if (strncmp(buffer, "reset", 5) == 0) {
-        for (int i = 0; i < count; i++) close(connections[i]);
-        count = 0;
-      }
+    if (fds[0].revents & POLLIN) speaker = accept(server, NULL, NULL);
+    else if (fds[1].revents != 0) speaker = writer;
+    if (speaker < 0) continue;
+    if (read(speaker, buffer, sizeof buffer) <= 0) {
+      close(speaker);
+      if (speaker == writer) writer = -1;
+    } else if (buffer[0] == 'G') {
+      write_all(speaker, head, sizeof head - 1);
+      if (count < MAX_CONNECTIONS) watchers[count++] = speaker;
+    } else {
+      if (speaker != writer && writer >= 0) close(writer);
+      writer = speaker;
+      if (buffer[0] == 'D') forget_watchers();
+      for (int i = 0; i < count; i++) write_all(watchers[i], frame, bytes);
+      write_all(writer, done, sizeof done - 1);
     }
   }
 }

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
 const headerEnd = Buffer.from('\r\n\r\n');
+const lastChunk = Buffer.from('0\r\n\r\n');
 
 /** One keep-alive connection that sends a request and reads its answer, as cheaply as Node can. */
 export class Connection {
@@ -9,17 +10,19 @@ export class Connection {
   #left = -1;
   #chunked = false;
   #status = 0;
+  #closed = false;
   #done: (status: number) => void = () => {};
 
   constructor(port: number) {
     this.#socket = connect({ host: '127.0.0.1', port, noDelay: true });
     this.#socket.on('data', (chunk) => this.#read(chunk));
-    this.#socket.on('error', () => this.#done(0));
-    this.#socket.on('close', () => this.#done(0));
+    this.#socket.on('error', () => this.#end());
+    this.#socket.on('close', () => this.#end());
   }
 
   /** Resolves to the status code, 0 when the connection failed. */
   send(request: string): Promise<number> {
+    if (this.#closed) return Promise.resolve(0);
     return new Promise((resolve) => {
       this.#done = resolve;
       this.#socket.write(request);
@@ -30,8 +33,13 @@ export class Connection {
     this.#socket.destroy();
   }
 
+  #end(): void {
+    this.#closed = true;
+    this.#done(0);
+  }
+
   #read(chunk: Buffer): void {
-    if (this.#left >= 0 && !this.#chunked) {
+    if (this.#left >= 0) {
       this.#consume(chunk.length);
       return;
     }
@@ -64,9 +72,10 @@ export class Connection {
     this.#done(this.#status);
   }
 
+  /** Looks for the end of a chunked body, without looking at the chunks. */
   #endOfChunks(): void {
-    if (!this.#buffered.subarray(-7).equals(Buffer.from('\r\n0\r\n\r\n'))) {
-      this.#buffered = this.#buffered.subarray(-7);
+    if (!this.#buffered.subarray(-lastChunk.length).equals(lastChunk)) {
+      this.#buffered = this.#buffered.subarray(-lastChunk.length);
       return;
     }
     this.#buffered = Buffer.alloc(0);

@@ -5,31 +5,41 @@ import type { LoadJob, LoadResult } from './protocol.ts';
 
 const program = fileURLToPath(new URL('./load-server.js', import.meta.url));
 
-/** The load process, seen from the benchmark. One job at a time. */
+/** Time that a job may take beyond the duration it names. */
+const jobLimitMs = 60_000;
+
+type Job<K extends LoadJob['kind']> = Extract<LoadJob, { kind: K }>;
+
+/** The load process, seen from the benchmark. One job at a time; a job that does not end, fails. */
 export class Load {
   readonly #child: ChildProcess;
+  readonly #exited: Promise<never>;
   #number = 0;
 
   constructor() {
     const [command, args] = pinned(cores.load, process.execPath, [program]);
     this.#child = spawn(command, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+    this.#exited = new Promise((_, reject) => {
+      this.#child.once('error', reject);
+      this.#child.once('exit', (code) => reject(new Error(`the load process ended with ${code}`)));
+    });
+    // Whoever waits for a job hears of it.
+    this.#exited.catch(() => {});
   }
 
   /** Requests for a while; throws when any was refused, because a failed request costs less than a served one. */
-  async requests(job: Omit<Extract<LoadJob, { kind: 'requests' }>, 'kind' | 'firstNumber'>): Promise<LoadResult> {
-    const result = await this.#run({ kind: 'requests', firstNumber: this.#number, ...job });
-    if (result === undefined) throw new Error('the load answered nothing');
-    this.#number = result.nextNumber;
-    if (result.failures > 0) throw new Error(`${result.failures} of ${result.requests} requests failed`);
-    return result;
+  async requests(job: Omit<Job<'requests'>, 'kind' | 'firstNumber'>): Promise<LoadResult> {
+    return this.#counted({ kind: 'requests', firstNumber: this.#number, ...job });
   }
 
-  async watch(port: number, watchers: number, request: string): Promise<void> {
-    await this.#run({ kind: 'watch', port, watchers, request });
+  /** Opens watches that stay until {@link unwatch}. */
+  async watch(job: Omit<Job<'watch'>, 'kind'>): Promise<void> {
+    await this.#run({ kind: 'watch', ...job });
   }
 
-  async drain(bytes: number): Promise<void> {
-    await this.#run({ kind: 'drain', bytes });
+  /** Writes, and waits each time until every watcher has what was written. */
+  fanOut(job: Omit<Job<'fanOut'>, 'kind' | 'firstNumber'>): Promise<LoadResult> {
+    return this.#counted({ kind: 'fanOut', firstNumber: this.#number, ...job });
   }
 
   async unwatch(): Promise<void> {
@@ -37,18 +47,35 @@ export class Load {
   }
 
   async stop(): Promise<void> {
-    const gone = new Promise((resolve) => this.#child.once('exit', resolve));
     this.#child.kill('SIGTERM');
-    await gone;
+    await this.#exited.catch(() => {});
   }
 
-  #run(job: LoadJob): Promise<LoadResult | undefined> {
-    return new Promise((resolve, reject) => {
+  async #counted(job: LoadJob): Promise<LoadResult> {
+    const result = await this.#run(job);
+    if (result === undefined) throw new Error('the load answered nothing');
+    this.#number = result.nextNumber;
+    if (result.failures > 0) throw new Error(`${result.failures} of ${result.requests} requests failed`);
+    return result;
+  }
+
+  async #run(job: LoadJob): Promise<LoadResult | undefined> {
+    const limitMs = jobLimitMs + ('durationMs' in job ? (job.durationMs ?? 0) : 0);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`the load did not finish "${job.kind}" within ${limitMs / 1000} s`)), limitMs);
+    });
+    const answered = new Promise<LoadResult | undefined>((resolve, reject) => {
       this.#child.once('message', (answer: { result?: LoadResult; error?: string }) => {
         if (answer.error === undefined) resolve(answer.result);
         else reject(new Error(answer.error));
       });
       this.#child.send(job);
     });
+    try {
+      return await Promise.race([answered, late, this.#exited]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }

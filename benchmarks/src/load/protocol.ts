@@ -7,7 +7,9 @@ export type LoadJob =
       /** Ends after this many milliseconds, or after `count` requests. */
       readonly durationMs?: number;
       readonly count?: number;
-      /** Sent in turn. Requests must have the same length for every `{n}`: it is written with `digits` digits. */
+      /** Pause of each connection between two requests. */
+      readonly pauseMs?: number;
+      /** Sent in turn. */
       readonly requests: readonly string[];
       readonly firstNumber: number;
     }
@@ -15,16 +17,26 @@ export type LoadJob =
       readonly kind: 'watch';
       readonly port: number;
       readonly watchers: number;
+      /** So many more open their watch and never read what it sends. */
+      readonly stalled: number;
       readonly request: string;
     }
   | {
-      /** Resolves when every watcher has received this many bytes since it was told so the last time. */
-      readonly kind: 'drain';
+      /** Writes and waits for all watchers, `events` times. */
+      readonly kind: 'fanOut';
+      readonly port: number;
+      readonly request: string;
+      readonly events: number;
+      /** Writes that are sent together before anybody is waited for. */
+      readonly burst: number;
+      /** Every watcher must have received this many bytes for each event. */
       readonly bytes: number;
+      readonly firstNumber: number;
     }
   | { readonly kind: 'unwatch' };
 
 export interface LoadResult {
+  /** Requests, or deliveries to watchers. */
   readonly requests: number;
   readonly failures: number;
   readonly nextNumber: number;
@@ -34,3 +46,8 @@ export interface LoadResult {
 
 /** Digits of the numbers that replace `{n}`. */
 export const numberDigits = 9;
+
+/** A request with its number. */
+export function numbered(template: string, number: number): string {
+  return template.includes('{n}') ? template.replaceAll('{n}', String(number).padStart(numberDigits, '0')) : template;
+}

@@ -1,14 +1,15 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
-/** Linux counts process time in these. */
-const ticksPerSecond = 100;
-
-/** User and system CPU seconds a process has used so far (Linux). */
+/**
+ * CPU seconds that the threads of a process have used so far, from the scheduler's own count in nanoseconds (Linux). Threads that have
+ * ended are missing; Node keeps its threads.
+ */
 export function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  // The command's name may hold spaces and brackets; the numbers begin behind the last bracket.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+  let nanoseconds = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    nanoseconds += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]);
+  }
+  return nanoseconds / 1e9;
 }
 
 /** Resident memory of a process in bytes (Linux). */

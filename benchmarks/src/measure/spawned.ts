@@ -6,6 +6,11 @@ const canPin = spawnSync('taskset', ['-c', '0', 'true'], { stdio: 'ignore' }).st
 /** Core of the measured process, and core of the load. */
 export const cores = { subject: 0, load: 1 } as const;
 
+const startLimitMs = 20_000;
+
+/** Time in which a process must end once it was told to. */
+const stopLimitMs = 10_000;
+
 /** Words that run a command on one core, where the system can do that. */
 export function pinned(core: number, command: string, args: readonly string[]): [string, string[]] {
   return canPin ? ['taskset', ['-c', String(core), command, ...args]] : [command, [...args]];
@@ -14,10 +19,12 @@ export function pinned(core: number, command: string, args: readonly string[]): 
 /** A process that prints `ready PORT` (or another word pair) when it can be measured. */
 export class Spawned {
   readonly #child: ChildProcess;
+  readonly #exited: Promise<unknown>;
   readonly port: number;
 
   private constructor(child: ChildProcess, port: number) {
     this.#child = child;
+    this.#exited = new Promise((resolve) => child.once('exit', resolve));
     this.port = port;
   }
 
@@ -27,14 +34,25 @@ export class Spawned {
     const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] });
     return new Promise((resolve, reject) => {
       let output = '';
+      const fail = (error: Error) => {
+        clearTimeout(timer);
+        child.kill('SIGKILL');
+        reject(error);
+      };
+      const timer = setTimeout(
+        () => fail(new Error(`${command} ${args.join(' ')} was not ready within ${startLimitMs / 1000} s\n${output}`)),
+        startLimitMs,
+      );
       child.stdout.on('data', (chunk) => {
         output += String(chunk);
         const match = ready.exec(output);
-        if (match) resolve(new Spawned(child, Number(match[1])));
+        if (match === null) return;
+        clearTimeout(timer);
+        resolve(new Spawned(child, Number(match[1])));
       });
-      child.once('error', reject);
+      child.once('error', fail);
       child.once('exit', (code) =>
-        reject(new Error(`${command} ${args.join(' ')} ended with ${code} before it was ready\n${output}`)),
+        fail(new Error(`${command} ${args.join(' ')} ended with ${code} before it was ready\n${output}`)),
       );
     });
   }
@@ -57,9 +75,13 @@ export class Spawned {
     this.#child.stdin?.write(`${line}\n`);
   }
 
+  /** Ends the process, by force when it does not end itself. */
   async stop(): Promise<void> {
-    const gone = new Promise((resolve) => this.#child.once('exit', resolve));
-    this.#child.kill('SIGTERM');
-    await gone;
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      this.#child.kill('SIGTERM');
+      const timer = setTimeout(() => this.#child.kill('SIGKILL'), stopLimitMs);
+      await this.#exited;
+      clearTimeout(timer);
+    }
   }
 }

@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
 import { median } from '../measure/statistics.ts';
-import type { Measurement, Scenario } from '../scenarios/scenario.ts';
+import type { Measurement, Round, Scenario } from '../scenarios/scenario.ts';
 
 export interface Row {
   readonly scenario: string;
@@ -13,23 +13,30 @@ export interface Row {
   /** Smallest and greatest ratio of a round. */
   readonly spread: readonly [number, number];
   readonly mark: string;
-  readonly reached: boolean;
-  /** Rounds that counted; below five the figure is no verdict. */
+  readonly verdict: 'reached' | 'missed' | 'no verdict' | 'failed';
+  /** Rounds that counted, and all of them as they were measured. */
   readonly rounds: number;
+  readonly raw: readonly Round[];
   readonly notes: Readonly<Record<string, number>>;
+  readonly remark?: string;
 }
 
 /** A round whose floor is further than this from the best one was disturbed by something else on the machine. */
 const floorTolerance = 1.2;
+/** Fewer good rounds are no verdict. */
+const leastRounds = 5;
 
-/** Judges the median of the per-round ratios; disturbed rounds do not count. */
+const markOf = ({ form, mark }: Scenario['goal']): string => (form === 'share' ? `>= ${mark}` : `<= ${mark}`);
+
+/** Judges the median of the per-round ratios; disturbed rounds do not count, unless too few are left to show anything. */
 export function toRow(scenario: Scenario, adapter: string, measurement: Measurement): Row {
   const best = Math.min(...measurement.rounds.map((round) => round.floor));
   const good = measurement.rounds.filter((round) => round.floor <= best * floorTolerance);
-  const counted = good.length >= 3 ? good : measurement.rounds;
+  const counted = good.length >= leastRounds ? good : measurement.rounds;
   const { form, mark } = scenario.goal;
   const ratios = counted.map(({ floor, subject }) => (form === 'share' ? floor / subject : subject / floor));
   const ratio = median(ratios);
+  const reached = form === 'share' ? ratio >= mark : ratio <= mark;
   return {
     scenario: scenario.name,
     adapter,
@@ -39,19 +46,45 @@ export function toRow(scenario: Scenario, adapter: string, measurement: Measurem
     subject: median(counted.map((round) => round.subject)),
     ratio,
     spread: [Math.min(...ratios), Math.max(...ratios)],
-    mark: form === 'share' ? `>= ${mark}` : `<= ${mark}`,
-    reached: form === 'share' ? ratio >= mark : ratio <= mark,
-    rounds: counted.length,
+    mark: markOf(scenario.goal),
+    verdict: good.length < leastRounds ? 'no verdict' : reached ? 'reached' : 'missed',
+    rounds: good.length,
+    raw: measurement.rounds,
     notes: measurement.notes ?? {},
+    ...(measurement.remark === undefined ? {} : { remark: measurement.remark }),
   };
 }
 
-const shown = (value: number): string => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
+/** The row of a scenario that gave no figure. */
+export function failedRow(scenario: Scenario, adapter: string, error: Error): Row {
+  const none = Number.NaN;
+  return {
+    scenario: scenario.name,
+    adapter,
+    what: scenario.what,
+    unit: '',
+    floor: none,
+    subject: none,
+    ratio: none,
+    spread: [none, none],
+    mark: markOf(scenario.goal),
+    verdict: 'failed',
+    rounds: 0,
+    raw: [],
+    notes: {},
+    remark: error.message,
+  };
+}
+
+function shown(value: number): string {
+  if (Number.isNaN(value)) return '';
+  return value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
+}
 
 /** One Markdown table with a row per figure. */
 export function markdown(rows: readonly Row[], commit: string): string {
   const head =
-    '| scenario | adapter | unit | floor | Keelson | ratio | spread | mark | |\n|---|---|---|---|---|---|---|---|---|\n';
+    '| scenario | adapter | unit | floor | Keelson | ratio | spread | mark | | rounds | beside it |\n|---|---|---|---|---|---|---|---|---|---|---|\n';
   const body = rows.map((row) =>
     [
       row.scenario,
@@ -60,12 +93,14 @@ export function markdown(rows: readonly Row[], commit: string): string {
       shown(row.floor),
       shown(row.subject),
       shown(row.ratio),
-      `${shown(row.spread[0])} to ${shown(row.spread[1])}`,
+      row.raw.length === 0 ? '' : `${shown(row.spread[0])} to ${shown(row.spread[1])}`,
       row.mark,
-      row.rounds < 3 ? 'no verdict' : row.reached ? 'reached' : 'missed',
+      row.verdict,
+      `${row.rounds} of ${row.raw.length}`,
+      [...Object.entries(row.notes).map(([name, value]) => `${name} ${shown(value)}`), row.remark ?? []].flat().join(', '),
     ].join(' | '),
   );
   const legend = [...new Map(rows.map((row) => [row.scenario, row.what]))].map(([name, what]) => `- **${name}**: ${what}.`);
   const machine = `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}, Node ${process.versions.node}, commit ${commit}`;
-  return `# Benchmarks\n\n${machine}. Medians of interleaved rounds; cost is the server's CPU unless the unit says otherwise.\n\n${head}${body.map((line) => `| ${line} |\n`).join('')}\n${legend.join('\n')}\n`;
+  return `# Benchmarks\n\n${machine}. Medians of interleaved rounds, those left out whose floor was disturbed; cost is the server's CPU unless the unit says otherwise.\n\n${head}${body.map((line) => `| ${line} |\n`).join('')}\n${legend.join('\n')}\n`;
 }

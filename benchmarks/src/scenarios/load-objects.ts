@@ -1,6 +1,5 @@
 import { httpRequest, podManifest } from '../fixtures.ts';
 import type { Load } from '../load/load.ts';
-import { numberDigits } from '../load/protocol.ts';
 
 export const benchNamespace = 'bench';
 /** Pods made by scenarios go elsewhere, so that lists keep their size. */
@@ -10,7 +9,7 @@ export const firstPod = 'pod-first';
 
 const namespaceOf = (name: string): string => httpRequest('POST', '/api/v1/namespaces', JSON.stringify({ metadata: { name } }));
 
-/** Makes the namespaces and the pods that scenarios read. Fifty different bodies, so that not all objects are alike. */
+/** Makes the namespaces and the pods that scenarios read. A hundred different bodies, so that not all objects are alike. */
 export async function loadObjects(load: Load, port: number, count: number): Promise<void> {
   await load.requests({ port, connections: 1, count: 2, requests: [namespaceOf(benchNamespace), namespaceOf(createdNamespace)] });
   await load.requests({
@@ -19,9 +18,8 @@ export async function loadObjects(load: Load, port: number, count: number): Prom
     count: 1,
     requests: [httpRequest('POST', podsPath, JSON.stringify(podManifest(firstPod, benchNamespace)))],
   });
-  const name = `pod-${'#'.repeat(numberDigits)}`;
-  const requests = Array.from({ length: 50 }, () =>
-    httpRequest('POST', podsPath, JSON.stringify(podManifest(name, benchNamespace))).replaceAll('#'.repeat(numberDigits), '{n}'),
+  const requests = Array.from({ length: 100 }, (_, shard) =>
+    httpRequest('POST', podsPath, JSON.stringify(podManifest('pod-{n}', benchNamespace, String(shard)))),
   );
   await load.requests({ port, connections: 32, count: count - 1, requests });
 }

@@ -1,15 +1,19 @@
 import type { LoadJob } from '../load/protocol.ts';
 import type { Spawned } from '../measure/spawned.ts';
+import { median } from '../measure/statistics.ts';
 import type { Measurement, Round, Stage } from './scenario.ts';
 
 type RequestJob = Omit<Extract<LoadJob, { kind: 'requests' }>, 'kind' | 'firstNumber' | 'port'>;
 
-/** CPU microseconds of a server per request of a job. */
-async function cost(
-  stage: Stage,
-  server: Spawned,
-  job: RequestJob,
-): Promise<{ cpuMicros: number; wallMicros: number; p50Ms: number; p99Ms: number }> {
+interface Cost {
+  readonly cpuMicros: number;
+  readonly wallMicros: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/** What one request of a job costs a server. */
+async function cost(stage: Stage, server: Spawned, job: RequestJob): Promise<Cost> {
   const cpu = server.cpu();
   const at = performance.now();
   const result = await stage.load.requests({ ...job, port: server.port });
@@ -29,22 +33,21 @@ export async function requestRounds(
   subject: readonly [Spawned, RequestJob],
   by: 'cpu' | 'wall' = 'cpu',
 ): Promise<Measurement> {
+  const unit = by === 'cpu' ? 'cpuMicros' : 'wallMicros';
   const rounds: Round[] = [];
-  const p50: number[] = [];
-  const p99: number[] = [];
+  const costs: Cost[] = [];
   for (let round = 0; round <= stage.rounds; round += 1) {
     const below = await cost(stage, ...floor);
     const measured = await cost(stage, ...subject);
     if (round === 0) continue;
-    rounds.push(
-      by === 'cpu'
-        ? { floor: below.cpuMicros, subject: measured.cpuMicros }
-        : { floor: below.wallMicros, subject: measured.wallMicros },
-    );
-    p50.push(measured.p50Ms);
-    p99.push(measured.p99Ms);
+    rounds.push({ floor: below[unit], subject: measured[unit] });
+    costs.push(measured);
     stage.progress(`round ${round} of ${stage.rounds}`);
   }
-  const last = (values: readonly number[]) => values.at(-1) ?? Number.NaN;
-  return { unit: `${by === 'cpu' ? 'CPU' : 'wall'} µs per request`, rounds, notes: { p50Ms: last(p50), p99Ms: last(p99) } };
+  const of = (field: keyof Cost) => median(costs.map((each) => each[field]));
+  return {
+    unit: `${by === 'cpu' ? 'CPU' : 'wall'} µs per request`,
+    rounds,
+    notes: { 'p50 ms': of('p50Ms'), 'p99 ms': of('p99Ms'), 'requests/s': 1e6 / of('wallMicros') },
+  };
 }

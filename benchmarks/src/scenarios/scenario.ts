@@ -11,7 +11,8 @@ export interface Stage {
   readonly floor: Spawned;
   /** Starts another server, stopped with the run. */
   readonly start: (extra: readonly string[]) => Promise<Spawned>;
-  readonly startWatchFloor: () => Promise<Spawned>;
+  /** Starts the fan-out of frames of that size: a C program, or a Node program where there is no compiler, with a remark on that. */
+  readonly startWatchFloor: (frameBytes: number) => Promise<{ readonly floor: Spawned; readonly remark?: string }>;
   /** Starts any program that prints `ready PORT`. */
   readonly startProgram: (command: string, args: readonly string[]) => Promise<Spawned>;
   /** Duration of one slice in milliseconds. */
@@ -19,6 +20,10 @@ export interface Stage {
   readonly rounds: number;
   /** Objects loaded into the subject before anything is measured. */
   readonly objects: number;
+  /** Watchers of a fan-out. */
+  readonly watchers: number;
+  /** Events of one round of a fan-out. */
+  readonly events: number;
   readonly progress: (text: string) => void;
 }
 
@@ -34,6 +39,8 @@ export interface Measurement {
   readonly rounds: readonly Round[];
   /** Figures beside the rounds: latencies, bytes, counts. */
   readonly notes?: Readonly<Record<string, number>>;
+  /** What a reader must know to judge the figure. */
+  readonly remark?: string;
 }
 
 /**

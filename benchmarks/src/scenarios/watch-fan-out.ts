@@ -1,68 +1,115 @@
-import { httpRequest } from '../fixtures.ts';
 import type { Spawned } from '../measure/spawned.ts';
-import type { Round, Scenario, Stage } from './scenario.ts';
+import type { Measurement, Round, Scenario, Stage } from './scenario.ts';
+import { createWatched, frameBytes, type WatchedObject, watchRequest } from './watched-object.ts';
 
-const watchers = 1_000;
-const eventsPerRound = 40;
-const path = '/api/v1/namespaces/default/configmaps';
-/** About 1.5 KB of data, so that a frame is as large as a pod's. */
-const data = 'x'.repeat(1_200);
-
-const create = httpRequest('POST', path, JSON.stringify({ metadata: { name: 'watched' }, data: { data } }));
-const patch = httpRequest('PATCH', `${path}/watched`, '{"metadata":{"annotations":{"count":"{n}"}}}')
-  .replace('application/json\r\nContent-Length', 'application/merge-patch+json\r\nContent-Length')
-  .replace(/Content-Length: (\d+)/, (_, length: string) => `Content-Length: ${Number(length) + 6}`);
-
-/** Smaller than any frame, so that a watcher that has one event has more than this. */
-const oneFrame = 1_400;
-
-async function subjectRound(stage: Stage): Promise<number> {
-  const before = stage.subject.cpu();
-  for (let event = 0; event < eventsPerRound; event += 1) {
-    await stage.load.requests({ port: stage.subject.port, connections: 1, count: 1, requests: [patch] });
-    await stage.load.drain(oneFrame);
-  }
-  return ((stage.subject.cpu() - before) * 1e6) / (eventsPerRound * watchers);
+/** Two servers do the same alternately: CPU µs per delivery. */
+async function deliveries(
+  stage: Stage,
+  server: Spawned,
+  object: WatchedObject,
+  burst: number,
+  request?: string,
+): Promise<number> {
+  const watchers = stage.watchers;
+  await stage.load.watch({ port: server.port, watchers, stalled: 0, request: request ?? (await watchRequest(server, object)) });
+  const before = server.cpu();
+  const { requests } = await stage.load.fanOut({
+    port: server.port,
+    request: object.patch,
+    events: stage.events,
+    burst,
+    bytes: object.leastFrame,
+  });
+  const used = server.cpu() - before;
+  await stage.load.unwatch();
+  return (used * 1e6) / requests;
 }
 
-async function floorRound(stage: Stage, floor: Spawned, frameBytes: number): Promise<number> {
-  const before = floor.cpu();
-  for (let event = 0; event < eventsPerRound; event += 1) {
-    floor.send(`go ${frameBytes}`);
-    await stage.load.drain(oneFrame);
+async function rounds(
+  stage: Stage,
+  below: () => Promise<number>,
+  measured: () => Promise<number>,
+  notes: Measurement['notes'],
+): Promise<Measurement> {
+  const counted: Round[] = [];
+  for (let round = 0; round <= stage.rounds; round += 1) {
+    const pair = { floor: await below(), subject: await measured() };
+    if (round === 0) continue;
+    counted.push(pair);
+    stage.progress(`round ${round} of ${stage.rounds}`);
   }
-  return ((floor.cpu() - before) * 1e6) / (eventsPerRound * watchers);
+  return { unit: 'CPU µs per delivery', rounds: counted, ...(notes ? { notes } : {}) };
 }
 
 export const watchFanOut: Scenario = {
-  name: 'watch fan-out',
-  what: 'one event to 1,000 watchers, the write included, beside a C loop of write() of a frame of that size',
+  name: 'watch',
+  what: 'one event to 1,000 watchers, the write included, beside a loop of write() of a frame of that size',
   goal: { form: 'times', mark: 2 },
   everyAdapter: true,
   run: async (stage) => {
-    const floor = await stage.startWatchFloor();
-    await stage.load.requests({ port: stage.subject.port, connections: 1, count: 1, requests: [create] });
-    const watch = httpRequest('GET', `${path}?watch=1&fieldSelector=metadata.name%3Dwatched`);
-    const rounds: Round[] = [];
-    for (let round = 0; round <= stage.rounds; round += 1) {
-      await stage.load.watch(floor.port, watchers, httpRequest('GET', '/watch'));
-      const below = await floorRound(stage, floor, 1_560);
-      await stage.load.unwatch();
-      floor.send('reset');
-      const current = await currentVersion(stage);
-      await stage.load.watch(stage.subject.port, watchers, watch.replace('watch=1', `watch=1&resourceVersion=${current}`));
-      const measured = await subjectRound(stage);
-      await stage.load.unwatch();
-      if (round === 0) continue;
-      rounds.push({ floor: below, subject: measured });
-      stage.progress(`round ${round} of ${stage.rounds}`);
-    }
-    return { unit: 'CPU µs per delivery', rounds, notes: { watchers } };
+    const object = await createWatched(stage, stage.subject, 'watched', 1_200);
+    const { floor, remark } = await stage.startWatchFloor(await frameBytes(stage.subject, object));
+    const forget = `DELETE / HTTP/1.1\r\n\r\n`;
+    const measured = await rounds(
+      stage,
+      async () => {
+        const cost = await deliveries(stage, floor, object, 1, 'GET / HTTP/1.1\r\n\r\n');
+        await stage.load.requests({ port: floor.port, connections: 1, count: 1, requests: [forget] });
+        return cost;
+      },
+      () => deliveries(stage, stage.subject, object, 1),
+      { watchers: stage.watchers },
+    );
+    await floor.stop();
+    return { ...measured, ...(remark === undefined ? {} : { remark }) };
   },
 };
 
-async function currentVersion(stage: Stage): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${stage.subject.port}${path}?limit=1`);
-  const list = (await response.json()) as { metadata: { resourceVersion: string } };
-  return list.metadata.resourceVersion;
-}
+export const watchBurst: Scenario = {
+  name: 'watch burst',
+  what: 'twenty writes at once to 1,000 watchers, the writes included, beside the same writes one after the other',
+  goal: { form: 'share', mark: 2 },
+  everyAdapter: false,
+  run: async (stage) => {
+    const objects = await createWatched(stage, stage.subject, 'burst', 1_200);
+    return rounds(
+      stage,
+      () => deliveries(stage, stage.subject, objects, 1),
+      () => deliveries(stage, stage.subject, objects, 20),
+      { watchers: stage.watchers },
+    );
+  },
+};
+
+/** Large frames, so that the buffers of the system between both sides are full within a round. */
+const largeData = 64 * 1024;
+
+export const slowWatcherTax: Scenario = {
+  name: 'slow watchers',
+  what: 'p99 of deliveries of 64 KB to 50 watchers with 5 more that read nothing, beside the same without those',
+  goal: { form: 'times', mark: 1.1 },
+  everyAdapter: false,
+  run: async (stage) => {
+    const object = await createWatched(stage, stage.subject, 'large', largeData);
+    const p99 = async (stalled: number) => {
+      const watchers = Math.min(50, stage.watchers);
+      await stage.load.watch({ port: stage.subject.port, watchers, stalled, request: await watchRequest(stage.subject, object) });
+      const { p99Ms } = await stage.load.fanOut({
+        port: stage.subject.port,
+        request: object.patch,
+        events: stage.events * 3,
+        burst: 1,
+        bytes: object.leastFrame,
+      });
+      await stage.load.unwatch();
+      return p99Ms;
+    };
+    const measured = await rounds(
+      stage,
+      () => p99(0),
+      () => p99(5),
+      undefined,
+    );
+    return { ...measured, unit: 'p99 ms of a delivery' };
+  },
+};

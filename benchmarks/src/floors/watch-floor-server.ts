@@ -1,0 +1,23 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+
+/** What watch-floor.c does, for machines without a C compiler: the cheapest fan-out of a Node program. argv[2]: bytes of a frame. */
+const frame = Buffer.alloc(Number(process.argv[2] ?? 1560), 'x');
+const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
+const watchers = new Set<Socket>();
+
+const server = createServer({ noDelay: true }, (socket) => {
+  socket.on('error', () => {});
+  socket.on('close', () => watchers.delete(socket));
+  socket.on('data', (request) => {
+    if (request.toString('latin1', 0, 1) === 'G') {
+      socket.write(head);
+      watchers.add(socket);
+      return;
+    }
+    if (request.toString('latin1', 0, 1) === 'D') for (const watcher of watchers) watcher.destroy();
+    else for (const watcher of watchers) watcher.write(frame);
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+  });
+});
+server.listen(0, '127.0.0.1', () => process.stdout.write(`ready ${(server.address() as AddressInfo).port}\n`));
+process.once('SIGTERM', () => process.exit(0));

@@ -1,0 +1,83 @@
+import type { BenchOptions } from './options.ts';
+import { failedRow, type Row, toRow } from './report/report.ts';
+import { idleWatches, readsBesideLoad } from './scenarios/background.ts';
+import { memoryPerObject } from './scenarios/memory.ts';
+import { requestScenarios } from './scenarios/requests.ts';
+import type { Scenario, Stage } from './scenarios/scenario.ts';
+import { serverStart, testPlaneStart } from './scenarios/start.ts';
+import { slowWatcherTax, watchBurst, watchFanOut } from './scenarios/watch-fan-out.ts';
+import { openStage } from './stage.ts';
+
+export const scenarios: readonly Scenario[] = [
+  ...requestScenarios,
+  watchFanOut,
+  watchBurst,
+  slowWatcherTax,
+  idleWatches,
+  readsBesideLoad,
+  memoryPerObject,
+  testPlaneStart,
+  serverStart,
+];
+
+/** What a scenario may take beyond its slices: starting servers, loading objects, warming up. */
+const scenarioLimitMs = 120_000;
+
+async function withinLimit<T>(work: Promise<T>, limitMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not finished within ${Math.round(limitMs / 1000)} s`)), limitMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** One adapter's scenarios. After a failure nobody knows what the processes still do, so the next scenario gets new ones. */
+async function runAdapter(
+  adapter: string,
+  wanted: readonly Scenario[],
+  options: BenchOptions,
+  progress: (text: string) => void,
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  const limitMs = scenarioLimitMs + 3 * (options.rounds + 1) * options.sliceMs;
+  let opened: Awaited<ReturnType<typeof openStage>> | undefined;
+  try {
+    for (const scenario of wanted) {
+      const say = (text: string) => progress(`${adapter}: ${scenario.name}: ${text}`);
+      try {
+        opened ??= await openStage(adapter, options, say);
+        const stage: Stage = { ...opened.stage, progress: say };
+        const row = toRow(scenario, adapter, await withinLimit(scenario.run(stage), limitMs));
+        rows.push(row);
+        say(`ratio ${row.ratio.toFixed(2)} (mark ${row.mark}, ${row.verdict})`);
+      } catch (error) {
+        rows.push(failedRow(scenario, adapter, error as Error));
+        say(`failed: ${(error as Error).message}`);
+        await opened?.close();
+        opened = undefined;
+      }
+    }
+  } finally {
+    await opened?.close();
+  }
+  return rows;
+}
+
+/** Runs every wanted scenario on every wanted adapter; a scenario that fails or does not end becomes a row that says so. */
+export async function runBenchmarks(options: BenchOptions, progress: (text: string) => void): Promise<readonly Row[]> {
+  const wanted = scenarios.filter(
+    ({ name }) =>
+      options.scenarios.length === 0 || options.scenarios.some((word) => name === word || name.startsWith(`${word} `)),
+  );
+  if (wanted.length === 0) throw new Error(`--scenarios knows ${scenarios.map(({ name }) => name).join(', ')}`);
+  const rows: Row[] = [];
+  for (const [index, adapter] of options.adapters.entries()) {
+    const own = wanted.filter((scenario) => scenario.everyAdapter || index === 0);
+    if (own.length > 0) rows.push(...(await runAdapter(adapter, own, options, progress)));
+  }
+  return rows;
+}

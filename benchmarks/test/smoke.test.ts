@@ -1,0 +1,64 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { parseOptions } from '../src/options.ts';
+import { failedRow, markdown, toRow } from '../src/report/report.ts';
+import { runBenchmarks, scenarios } from '../src/run-benchmarks.ts';
+import type { Scenario } from '../src/scenarios/scenario.ts';
+
+const tiny = ['--rounds', '1', '--slice', '100', '--objects', '50', '--watchers', '10', '--events', '4'];
+
+test('every scenario runs and gives figures', async (t) => {
+  t.timeout(60_000);
+  const out = await mkdtemp(join(tmpdir(), 'keelson-bench-smoke-'));
+  t.teardown(() => rm(out, { recursive: true, force: true }));
+  const run = (adapter: string, words: readonly string[]) =>
+    runBenchmarks(parseOptions(['--adapters', adapter, ...words, ...tiny], out), () => {});
+  const both = scenarios.filter((scenario) => scenario.everyAdapter).map(({ name }) => name);
+  const rows = (await Promise.all([run('memory', []), run('lmdb', ['--scenarios', both.join(',')])])).flat();
+  t.deepEqual(
+    rows.filter((row) => row.verdict === 'failed').map((row) => `${row.scenario}: ${row.remark}`),
+    [],
+  );
+  t.is(rows.length, scenarios.length + scenarios.filter((scenario) => scenario.everyAdapter).length);
+  for (const row of rows) t.true(row.ratio >= 0 && Number.isFinite(row.ratio), `${row.adapter} ${row.scenario}: ${row.ratio}`);
+  const report = markdown(rows, 'test');
+  for (const { name } of scenarios) t.true(report.includes(`| ${name} |`), name);
+});
+
+const scenario: Scenario = {
+  name: 'x',
+  what: 'this beside that',
+  goal: { form: 'share', mark: 0.5 },
+  everyAdapter: true,
+  run: () => Promise.reject(new Error('not run')),
+};
+
+test('rounds with a disturbed floor do not count', (t) => {
+  const good = Array.from({ length: 5 }, () => ({ floor: 10, subject: 20 }));
+  const row = toRow(scenario, 'memory', {
+    unit: 'µs',
+    rounds: [...good, { floor: 13, subject: 13 }, { floor: 13, subject: 13 }],
+  });
+  t.like(row, { ratio: 0.5, rounds: 5, verdict: 'reached' });
+});
+
+test('fewer than five good rounds are no verdict', (t) => {
+  const row = toRow(scenario, 'memory', { unit: 'µs', rounds: Array.from({ length: 4 }, () => ({ floor: 10, subject: 10 })) });
+  t.like(row, { rounds: 4, verdict: 'no verdict' });
+});
+
+test('a failure is a row with its sentence', (t) => {
+  const row = failedRow(scenario, 'memory', new Error('not finished within 3 s'));
+  t.true(markdown([row], 'test').includes('| failed |'));
+  t.true(markdown([row], 'test').includes('not finished within 3 s'));
+});
+
+test('unknown adapters, scenarios and sizes are refused in words', async (t) => {
+  t.throws(() => parseOptions(['--adapters', 'oracle'], ''), { message: /knows memory and lmdb, not oracle/ });
+  t.throws(() => parseOptions(['--rounds', '0'], ''), { message: /--rounds must be a positive whole number/ });
+  await t.throwsAsync(async () => runBenchmarks(parseOptions(['--scenarios', 'nothing'], ''), () => {}), {
+    message: /--scenarios knows get/,
+  });
+});
