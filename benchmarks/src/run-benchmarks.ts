@@ -67,6 +67,11 @@ async function runAdapter(
   return rows;
 }
 
+/** A word is the name of a scenario, or else the beginning of several. */
+function isMeant(word: string, name: string): boolean {
+  return scenarios.some((scenario) => scenario.name === word) ? name === word : name.startsWith(word);
+}
+
 /** Runs every wanted scenario on every wanted adapter; a scenario that fails or does not end becomes a row that says so. */
 export async function runBenchmarks(options: BenchOptions, progress: (text: string) => void): Promise<readonly Row[]> {
   const wanted = scenarios.filter(
