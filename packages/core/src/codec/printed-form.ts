@@ -8,6 +8,7 @@ import { jsonMediaType, yamlMediaType } from './media-type.ts';
 import { textPieces } from './text-pieces.ts';
 import type { ListBody, WatchForm, WireForm } from './wire-form.ts';
 import { toYaml } from './yaml.ts';
+import { yamlWatchForm } from './yaml-watch-form.ts';
 
 /** A layout for people. Lists are laid out item by item, so that a long one is never in memory as a whole. */
 interface Printer {
@@ -41,9 +42,14 @@ export function prettyJsonForm(shape: JsonShape, compact: WireForm): WireForm {
   return new PrintedForm(shape, prettyPrinter, compact, () => compact.watch());
 }
 
-/** YAML; it has no streams. */
+/** YAML. A watch is a stream of documents. */
 export function yamlForm(shape: JsonShape, compact: WireForm): WireForm {
-  return new PrintedForm(shape, yamlPrinter, compact, () => undefined);
+  let watch: WatchForm | undefined;
+  return new PrintedForm(shape, yamlPrinter, compact, () => {
+    const json = compact.watch();
+    watch ??= json && yamlWatchForm(json);
+    return watch;
+  });
 }
 
 /** A value that belongs to no kind, such as a Status or a discovery document, as JSON or YAML. */

@@ -72,8 +72,7 @@ export class Representations {
         targets: allowed,
         ...(shape === 'watch' ? { stream: 'watch' } : {}),
       });
-      const offers = [offer('json', targets)];
-      if (shape !== 'watch') offers.push(offer('yaml', targets));
+      const offers = [offer('json', targets), offer('yaml', targets)];
       for (const builder of this.#builders) {
         const whole = builder.serves(kind);
         if (!(whole || builder.servesTargets?.(kind)) || (shape === 'watch' && !builder.streams)) continue;

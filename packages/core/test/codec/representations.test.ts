@@ -291,9 +291,40 @@ test('table watch: columns are described in the first event only, every event is
   }
 });
 
-test('pretty watches are compact and share their frames; YAML has none', (t) => {
+test('pretty watches are compact and share their frames', (t) => {
   t.is(form(widgets, object, { pretty: true }).watch(), form(widgets).watch());
-  t.is(form(widgets, object, { media: 'yaml' }).watch(), undefined);
+});
+
+test('a YAML watch has a document for each event, saying what the line of the JSON watch says', (t) => {
+  const one = stored(gadgets, 'a', { spec: { size: 3, note: 'two\n---\n...\nlines ü\n' } });
+  const document = (bytes: Buffer | undefined) => {
+    const found = /^---\n([\s\S]*)\.\.\.\n$/.exec(bytes?.toString() ?? '');
+    return parseYaml(Buffer.from(found?.[1] ?? '')).value;
+  };
+  const bookmark = bookmarkEvent({ kind: 'Gadget', apiVersion: 'v1' }, 77, true).object;
+  for (const target of [object, metadata, table('Object')]) {
+    const watch = form(gadgets, target).watch();
+    const yaml = form(gadgets, target, { media: 'yaml' }).watch();
+    t.is(yaml, form(gadgets, target, { media: 'yaml' }).watch());
+    t.is(yaml?.contentType, 'application/yaml');
+    for (const type of ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK'] as const) {
+      const from = type === 'BOOKMARK' ? bookmark : one;
+      for (const [given, like] of [
+        [yaml, watch],
+        [yaml?.first, watch?.first],
+      ]) {
+        const frame = given?.plain.encode(type, from);
+        if (like === undefined) t.is(frame, undefined);
+        else t.deepEqual(document(frame), json(like.plain.encode(type, from)));
+        if (frame === undefined) continue;
+        const chunk = Buffer.concat([Buffer.from(`${frame.length.toString(16)}\r\n`), frame, Buffer.from('\r\n')]);
+        t.deepEqual(given?.chunked.encode(type, from), chunk);
+      }
+    }
+  }
+  const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code: 410 } as const;
+  const yaml = form(gadgets, object, { media: 'yaml' }).watch();
+  t.deepEqual(document(yaml?.errorFrame(status)), { type: 'ERROR', object: status });
 });
 
 test('the same request gives the same form; ids differ wherever bytes differ', (t) => {
@@ -302,17 +333,20 @@ test('the same request gives the same form; ids differ wherever bytes differ', (
   const ids = new Set<string>();
   for (const kind of [widgets, gadgets, oldWidgets]) {
     for (const target of [object, metadata, { ...metadata, version: 'v1beta1' } as FormTarget, table(), table('None')]) {
-      const watch = form(kind, target).watch();
-      for (const pair of [watch, watch?.first])
-        if (pair) for (const each of [pair.plain, pair.chunked]) t.false(ids.size === ids.add(each.id).size);
+      for (const media of ['json', 'yaml'] as const) {
+        const watch = form(kind, target, { media }).watch();
+        for (const pair of [watch, watch?.first])
+          if (pair) for (const each of [pair.plain, pair.chunked]) t.false(ids.size === ids.add(each.id).size);
+      }
     }
   }
 });
 
-test('offers: streams have no YAML, lists no single metadata, and the vendor word is configuration', (t) => {
+test('offers: the default first, lists no single metadata, and the vendor word is configuration', (t) => {
   const types = (shape: 'object' | 'list' | 'watch') => all.offers(widgets, shape).map((offer) => offer.mediaType);
   t.deepEqual(types('object'), ['application/json', 'application/yaml']);
-  t.deepEqual(types('watch'), ['application/json']);
+  t.deepEqual(types('watch'), ['application/json', 'application/yaml']);
+  t.is(all.offers(widgets, 'watch')[1]?.stream, 'watch');
   const accept = (kind: string, group = 'meta.k8s.io') => `application/json;as=${kind};g=${group};v=v1`;
   const served = (kind: string, shape: 'object' | 'list' | 'watch', options = {}) =>
     negotiate(accept(kind), all.offers(widgets, shape, options)) !== undefined;
@@ -342,11 +376,11 @@ test('a further medium slots in: offered for the kinds it serves, without tables
   const extended = new Representations({ clock, builders: [builder] });
   t.deepEqual(
     extended.offers(widgets, 'watch').map((offer) => offer.media),
-    ['json', 'protobuf'],
+    ['json', 'yaml', 'protobuf'],
   );
   t.deepEqual(
     extended.offers(gadgets, 'watch').map((offer) => offer.media),
-    ['json'],
+    ['json', 'yaml'],
   );
   const accept =
     'application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1, application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
