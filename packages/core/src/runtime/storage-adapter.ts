@@ -9,7 +9,10 @@ export interface StorageAdapter<O = unknown> {
   /** The word in `--storage` URLs, e.g. `lmdb`. */
   readonly name: string;
   readonly optionsSchema: Schema<O>;
-  /** Translates the part of a `--storage` URL after `name:` into options; throws an Error with a sentence for people. */
-  readonly parseUrl: (url: string) => O;
+  /**
+   * Translates the part of a `--storage` URL after `name:` into options; throws an Error with a sentence for people. `scheme` is
+   * the word before the colon, for adapters that answer to several.
+   */
+  readonly parseUrl: (url: string, scheme?: string) => O;
   readonly module: (options: O) => ContainerModule;
 }

@@ -67,7 +67,7 @@ export async function storageModule(choice: string | AdapterChoice, source = '--
   }
   const adapter = await importAdapter(scheme, source);
   try {
-    return adapter.module(checkedOptions(adapter, adapter.parseUrl(choice.slice(scheme.length + 1)), source));
+    return adapter.module(checkedOptions(adapter, adapter.parseUrl(choice.slice(scheme.length + 1), scheme), source));
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError(`${source}: ${(error as Error).message}`);

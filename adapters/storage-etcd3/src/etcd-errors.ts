@@ -1,0 +1,134 @@
+import { status } from '@grpc/grpc-js';
+import { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from '@keelson/core';
+
+/**
+ * Thrown by the transport for a call that never left this process, so that even a write may be tried elsewhere. Everything
+ * else that fails without an answer from etcd may have reached it.
+ */
+export class NotSentError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'NotSentError';
+  }
+}
+
+interface GrpcError {
+  readonly code: number;
+  readonly details: string;
+}
+
+/** What etcd or the connection to it says of a call that failed. */
+export type Verdict =
+  /** Refused before anything was done; another try may succeed. */
+  | 'notDone'
+  /** No answer: it may or may not have been done. */
+  | 'noAnswer'
+  /** The time allowed has passed without an answer. */
+  | 'deadline'
+  /** The caller gave up. */
+  | 'cancelled'
+  /** The token is not or no longer valid; nothing was done. */
+  | 'token'
+  | 'compacted'
+  | 'futureRevision'
+  | 'leaseNotFound'
+  | 'tooLarge'
+  /** The answer is larger than the client accepts. */
+  | 'answerTooLarge'
+  /** Refused for good: no permission, no such method, wrong request. */
+  | 'refused';
+
+function isGrpcError(error: unknown): error is GrpcError {
+  return typeof (error as GrpcError | undefined)?.code === 'number' && typeof (error as GrpcError).details === 'string';
+}
+
+/** Texts of etcd's own refusals (`rpctypes/error.go`); the gRPC code alone does not tell them apart. */
+const texts: readonly (readonly [RegExp, Verdict])[] = [
+  [/required revision has been compacted/, 'compacted'],
+  [/required revision is a future revision/, 'futureRevision'],
+  [/requested lease not found/, 'leaseNotFound'],
+  [/request is too large/, 'tooLarge'],
+  [/invalid auth token|revision of auth store is old|token is not provided/, 'token'],
+  [/too many requests|database space exceeded|no space|not capable|etcdserver: no leader/, 'notDone'],
+  [/Received message larger than max/, 'answerTooLarge'],
+];
+
+export function verdictOf(error: unknown): Verdict {
+  if (error instanceof NotSentError) return 'notDone';
+  if (!isGrpcError(error)) return 'noAnswer';
+  for (const [pattern, verdict] of texts) if (pattern.test(error.details)) return verdict;
+  switch (error.code) {
+    case status.CANCELLED:
+      return 'cancelled';
+    case status.DEADLINE_EXCEEDED:
+      return 'deadline';
+    case status.UNAUTHENTICATED:
+      return 'token';
+    case status.UNAVAILABLE:
+      // grpc-js says this of calls for which it never had a connection.
+      return /^(No connection established|Name resolution failed)/.test(error.details) ? 'notDone' : 'noAnswer';
+    case status.UNKNOWN:
+    case status.INTERNAL:
+    case status.ABORTED:
+    case status.DATA_LOSS:
+      return 'noAnswer';
+    default:
+      return 'refused';
+  }
+}
+
+/** Whether a read may be tried again, here or at another member. */
+export function mayReadAgain(verdict: Verdict): boolean {
+  return verdict === 'notDone' || verdict === 'noAnswer' || verdict === 'deadline';
+}
+
+function textOf(error: unknown): string {
+  if (isGrpcError(error)) return error.details;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The one place where a failure of etcd or of the connection becomes a {@link StorageError}. */
+export function translateEtcdError(error: unknown, call: 'read' | 'write', details: StorageErrorDetails = {}): StorageError {
+  if (isStorageError(error)) return error;
+  const make = (code: StorageErrorCode, message: string) => new StorageError(code, message, { ...details, cause: error });
+  const verdict = verdictOf(error);
+  switch (verdict) {
+    case 'notDone':
+    case 'token':
+      return make(StorageErrorCode.Unavailable, `etcd did not take the request: ${textOf(error)}`);
+    case 'noAnswer':
+      return call === 'write'
+        ? make(StorageErrorCode.OutcomeUnknown, `etcd did not answer the write: ${textOf(error)}`)
+        : make(StorageErrorCode.Unavailable, `etcd did not answer: ${textOf(error)}`);
+    case 'deadline':
+      return call === 'write'
+        ? make(StorageErrorCode.OutcomeUnknown, 'etcd did not answer the write in time')
+        : make(StorageErrorCode.Timeout, 'etcd did not answer in time');
+    case 'cancelled':
+      return call === 'write'
+        ? make(StorageErrorCode.OutcomeUnknown, 'the write was aborted under way')
+        : make(StorageErrorCode.Timeout, 'the call was aborted');
+    case 'compacted':
+      return make(StorageErrorCode.Compacted, 'the revision is compacted');
+    case 'futureRevision':
+      return make(StorageErrorCode.FutureRevision, 'the revision has not been reached');
+    case 'leaseNotFound':
+      return make(StorageErrorCode.Unavailable, 'the lease ended before it was used');
+    case 'tooLarge':
+      return make(StorageErrorCode.TooLarge, 'etcd refuses a request of this size');
+    case 'answerTooLarge':
+    case 'refused':
+      return make(StorageErrorCode.Unavailable, `etcd refuses the request: ${textOf(error)}`);
+    default:
+      return unreachable(verdict);
+  }
+}
+
+function unreachable(verdict: never): never {
+  throw new Error(`unknown verdict ${String(verdict)}`);
+}
+
+/** The answer to a list did not fit into one message. */
+export function isAnswerTooLarge(error: unknown): boolean {
+  return isStorageError(error) && verdictOf(error.cause) === 'answerTooLarge';
+}

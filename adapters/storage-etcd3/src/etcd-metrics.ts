@@ -1,0 +1,71 @@
+import type { Counter, Histogram, Metrics } from '@keelson/core';
+
+/** Everything that the adapter measures. Label values: method and error code, both closed sets. */
+export class EtcdMetrics {
+  readonly #requests: Counter;
+  readonly #seconds: Histogram;
+  readonly #events: Counter;
+  readonly #connects: Counter;
+  readonly #progress: Counter;
+  readonly #catchUps: Counter;
+  readonly #leases: Counter;
+
+  constructor(metrics: Metrics) {
+    this.#requests = metrics.counter({
+      name: 'keelson_etcd_requests_total',
+      help: 'Calls to etcd by method and outcome.',
+      labels: ['method', 'code'],
+    });
+    this.#seconds = metrics.histogram({
+      name: 'keelson_etcd_request_duration_seconds',
+      help: 'Time of calls to etcd, repetitions included.',
+      labels: ['method'],
+      buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    });
+    this.#events = metrics.counter({ name: 'keelson_etcd_watch_events_total', help: 'Changes received from etcd.' });
+    this.#connects = metrics.counter({
+      name: 'keelson_etcd_watch_streams_total',
+      help: 'Watch streams opened at etcd, the ones that replace a broken one included.',
+    });
+    this.#progress = metrics.counter({
+      name: 'keelson_etcd_progress_requests_total',
+      help: 'Times that etcd was made to say how far a watch has come.',
+      labels: ['how'],
+    });
+    this.#catchUps = metrics.counter({
+      name: 'keelson_etcd_watch_catch_ups_total',
+      help: 'Times that a watch had to read history of its own, outside the shared window.',
+    });
+    this.#leases = metrics.counter({ name: 'keelson_etcd_leases_total', help: 'Leases granted.' });
+  }
+
+  /** Starts timing; the function returned is called with `ok` or the code of the failure. */
+  request(path: string): (code: string) => void {
+    const method = path.slice(path.lastIndexOf('/') + 1);
+    const begin = performance.now();
+    return (code) => {
+      this.#requests.add(1, { method, code });
+      this.#seconds.observe((performance.now() - begin) / 1000, { method });
+    };
+  }
+
+  events(count: number): void {
+    this.#events.add(count);
+  }
+
+  connected(): void {
+    this.#connects.add(1);
+  }
+
+  progress(how: 'request' | 'cookie'): void {
+    this.#progress.add(1, { how });
+  }
+
+  catchUp(): void {
+    this.#catchUps.add(1);
+  }
+
+  lease(): void {
+    this.#leases.add(1);
+  }
+}

@@ -1,0 +1,39 @@
+import type { EtcdMetrics } from '../etcd-metrics.ts';
+import type { KeySpace } from '../key-space.ts';
+import type { Cluster } from '../net/cluster.ts';
+import { encodePut } from '../wire/requests.ts';
+import { decodeTxn } from '../wire/responses.ts';
+
+const apartMs = 20;
+const mark = Buffer.from('mark');
+
+/** The record under the prefix that is written so that watches of old servers see a change; at most one write in 20 ms. */
+export class Cookie {
+  readonly #cluster: Cluster;
+  readonly #keys: KeySpace;
+  readonly #metrics: EtcdMetrics;
+  #next: Promise<void> | undefined;
+  #lastAt = Number.NEGATIVE_INFINITY;
+
+  constructor(cluster: Cluster, keys: KeySpace, metrics: EtcdMetrics) {
+    this.#cluster = cluster;
+    this.#keys = keys;
+    this.#metrics = metrics;
+  }
+
+  /** Resolves after a write that began after the call. Callers that come before it begins share it. */
+  write(): Promise<void> {
+    this.#next ??= this.#write();
+    return this.#next;
+  }
+
+  async #write(): Promise<void> {
+    const wait = this.#lastAt + apartMs - performance.now();
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+    else await Promise.resolve();
+    this.#next = undefined;
+    this.#lastAt = performance.now();
+    this.#metrics.progress('cookie');
+    await this.#cluster.write('/etcdserverpb.KV/Txn', encodePut(this.#keys.cookie, mark), decodeTxn);
+  }
+}

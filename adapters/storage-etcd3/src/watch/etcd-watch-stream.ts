@@ -1,0 +1,200 @@
+import {
+  checkNotCompacted,
+  type OrderedRange,
+  type Revision,
+  StorageError,
+  StorageErrorCode,
+  throwIfAborted,
+  type WatchBatch,
+  type WatchStream,
+} from '@keelson/core';
+import { CatchUp } from './catch-up.ts';
+import type { SharedWatch } from './shared-watch.ts';
+
+type Result = IteratorResult<WatchBatch, undefined>;
+
+interface Pending<T> {
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const done: Result = { done: true, value: undefined };
+/** A consumer far behind gets this many batches at once before other work of the process gets its turn. */
+const burst = 8;
+
+/**
+ * A {@link WatchStream} that is a place in a {@link SharedWatch}, or, when it has fallen out of that, in history. Ends quietly by
+ * `close`, `return` or abort, loudly (once) by a failure.
+ */
+export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, undefined> {
+  readonly #shared: SharedWatch;
+  readonly #range: OrderedRange;
+  readonly #signal: AbortSignal | undefined;
+  readonly #onAbort = () => this.#finish();
+  #frontier: Revision;
+  #catchUp: CatchUp | undefined;
+  #waiters: Pending<Result>[] = [];
+  #advances: (Pending<void> & { readonly revision: Revision })[] = [];
+  #failure: StorageError | undefined;
+  #ended = false;
+  #inBurst = 0;
+
+  /** @param current the revision the store had when `after` was checked. */
+  constructor(shared: SharedWatch, range: OrderedRange, after: Revision, current: Revision, signal: AbortSignal | undefined) {
+    this.#shared = shared;
+    this.#range = range;
+    this.#frontier = after;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    shared.join(this, after, current);
+  }
+
+  get frontier(): Revision {
+    return this.#frontier;
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<WatchBatch, undefined> {
+    return this;
+  }
+
+  next(): Promise<Result> {
+    if (this.#failure !== undefined) {
+      const failure = this.#failure;
+      this.#failure = undefined;
+      return Promise.reject(failure);
+    }
+    if (this.#ended) return Promise.resolve(done);
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ resolve, reject });
+      if (this.#waiters.length > 1) return;
+      if (++this.#inBurst >= burst) {
+        this.#inBurst = 0;
+        setImmediate(() => this.pump());
+      } else {
+        this.pump();
+      }
+    });
+  }
+
+  return(): Promise<Result> {
+    this.#finish();
+    return Promise.resolve(done);
+  }
+
+  async close(): Promise<void> {
+    this.#finish();
+  }
+
+  advanceTo(revision: Revision, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    if (this.#frontier >= revision) return Promise.resolve();
+    if (this.#ended) return Promise.reject(streamClosed());
+    const { signal } = options;
+    return new Promise((resolve, reject) => {
+      throwIfAborted(signal);
+      const abort = () => {
+        this.#advances = this.#advances.filter((a) => a !== pending);
+        reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal?.reason }));
+      };
+      const settled = () => signal?.removeEventListener('abort', abort);
+      const pending = {
+        revision,
+        resolve: () => {
+          settled();
+          resolve();
+        },
+        reject: (error: unknown) => {
+          settled();
+          reject(error);
+        },
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#advances.push(pending);
+      this.#shared.want(revision);
+      this.#catchUp?.want(revision);
+    });
+  }
+
+  /** @internal Hands out what there is; called when there may be more. */
+  pump(): void {
+    if (this.#ended) return;
+    try {
+      for (;;) {
+        if (this.#waiters.length === 0) break;
+        const batch = this.#read();
+        if (batch === undefined) break;
+        this.#frontier = batch.frontier;
+        this.#waiters.shift()?.resolve({ done: false, value: batch });
+      }
+    } catch (error) {
+      this.fail(error as StorageError);
+      return;
+    }
+    if (this.#waiters.length > 0) this.#inBurst = 0;
+    this.#shared.setWaiting(this, this.#waiters.length > 0);
+    if (this.#advances.length > 0) this.#settleAdvances();
+  }
+
+  /** @internal The shared watch is another one now and knows of no wishes. */
+  seekAgain(): void {
+    for (const { revision } of this.#advances) this.#shared.want(revision);
+    this.pump();
+  }
+
+  /** @internal Ends the stream with an error, which the consumer sees once. */
+  fail(error: StorageError): void {
+    if (this.#ended) return;
+    const first = this.#waiters.shift();
+    if (first === undefined) this.#failure = error;
+    else first.reject(error);
+    this.#finish(error);
+  }
+
+  #read(): WatchBatch | undefined {
+    checkNotCompacted(this.#frontier, this.#shared.options.bound());
+    const { ring } = this.#shared;
+    if (ring === undefined) return undefined;
+    if (this.#frontier >= ring.floor) {
+      this.#catchUp?.close();
+      this.#catchUp = undefined;
+      return ring.frontier > this.#frontier ? ring.read(this.#frontier, this.#range) : undefined;
+    }
+    this.#catchUp ??= this.#startCatchUp(ring.floor);
+    return this.#catchUp.take(this.#range);
+  }
+
+  #startCatchUp(floor: Revision): CatchUp {
+    const catchUp = new CatchUp(
+      this.#shared.options,
+      this.#frontier,
+      () => this.pump(),
+      (error) => this.fail(error),
+    );
+    // The ring may begin at a revision of somebody else's: no change of this store would ever bring the watch there.
+    catchUp.want(Math.max(floor, ...this.#advances.map((advance) => advance.revision)));
+    return catchUp;
+  }
+
+  #settleAdvances(): void {
+    const reached = this.#advances.filter((a) => a.revision <= this.#frontier);
+    if (reached.length === 0) return;
+    this.#advances = this.#advances.filter((a) => a.revision > this.#frontier);
+    for (const advance of reached) advance.resolve();
+  }
+
+  #finish(failure: StorageError = streamClosed()): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#catchUp?.close();
+    this.#catchUp = undefined;
+    this.#shared.leave(this);
+    for (const waiter of this.#waiters) waiter.resolve(done);
+    for (const advance of this.#advances) advance.reject(failure);
+    this.#waiters = [];
+    this.#advances = [];
+  }
+}
+
+function streamClosed(): StorageError {
+  return new StorageError(StorageErrorCode.Closed, 'the watch stream is closed');
+}

@@ -1,0 +1,40 @@
+import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
+import { entryOf } from '../key-space.ts';
+import { encodeRange } from '../wire/requests.ts';
+import { decodeRange } from '../wire/responses.ts';
+import type { LoggedChange } from './logged-change.ts';
+import type { WatchEnvironment } from './upstream-watch.ts';
+
+/**
+ * Completes changes whose state before the server did not send, by reading each key at the revision before.
+ *
+ * @throws StorageError `Compacted` when that revision is gone.
+ */
+export async function fillPrevious(
+  { cluster, keys }: WatchEnvironment,
+  changes: readonly LoggedChange[],
+): Promise<readonly LoggedChange[]> {
+  const filled: LoggedChange[] = [];
+  for (const logged of changes) {
+    if (!logged.prevMissing || logged.ordered === undefined) {
+      filled.push(logged);
+      continue;
+    }
+    const { key, revision } = logged.change;
+    const gone = (cause?: unknown) =>
+      new StorageError(StorageErrorCode.Compacted, `the state before revision ${revision} is compacted`, {
+        key,
+        revision,
+        cause,
+      });
+    const request = encodeRange({ key: keys.encode(key), revision: revision - 1 });
+    const answer = await cluster.read('/etcdserverpb.KV/Range', request, decodeRange).catch((error: unknown) => {
+      throw isStorageError(error, 'Compacted') ? gone(error) : error;
+    });
+    const [kv] = answer.kvs;
+    if (kv === undefined) throw gone();
+    const prev = entryOf(key, kv, kv.value.length);
+    filled.push({ ...logged, change: { ...logged.change, prev }, sizeBytes: logged.sizeBytes + prev.value.byteLength });
+  }
+  return filled;
+}

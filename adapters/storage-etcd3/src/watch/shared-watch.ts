@@ -1,0 +1,139 @@
+import { type Clock, type Revision, type StorageError, StorageErrorCode } from '@keelson/core';
+import { ChangeRing } from './change-ring.ts';
+import type { EtcdWatchStream } from './etcd-watch-stream.ts';
+import { ProgressSeeker, type ProgressSource } from './progress-seeker.ts';
+import { UpstreamWatch, type WatchEnvironment } from './upstream-watch.ts';
+
+export interface SharedWatchOptions {
+  readonly environment: WatchEnvironment;
+  readonly progress: ProgressSource;
+  readonly clock: Clock;
+  /** Watchers of this one get the states before. */
+  readonly prevKv: boolean;
+  /** The bound of history as far as it is known. */
+  readonly bound: () => Revision;
+  /** etcd has told that it is compacted up to here. */
+  readonly compacted: (bound: Revision) => void;
+}
+
+/** A watcher that begins further back reads the way to the present by itself, so that others need not wait for it. */
+const longestStart = 5000;
+/** The watch at etcd is kept this long after its last watcher has left. */
+const lingerMs = 30_000;
+
+interface Live {
+  readonly upstream: UpstreamWatch;
+  readonly seeker: ProgressSeeker;
+  readonly ring: ChangeRing;
+}
+
+/**
+ * One watch at etcd for all watchers of this process that want the same (with states before, or without). Newest changes are
+ * kept in a ring; a watcher is a place in it. One that falls out of it reads history on a watch of its own until it is back.
+ */
+export class SharedWatch {
+  readonly options: SharedWatchOptions;
+  readonly #streams = new Set<EtcdWatchStream>();
+  readonly #waiting = new Set<EtcdWatchStream>();
+  #live: Live | undefined;
+  #wakeQueued = false;
+  #cancelLinger: (() => void) | undefined;
+
+  constructor(options: SharedWatchOptions) {
+    this.options = options;
+  }
+
+  /** Number of watchers. */
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  /** Undefined when nothing is watched. */
+  get ring(): ChangeRing | undefined {
+    return this.#live?.ring;
+  }
+
+  /** @param current the revision the store had when `after` was checked. */
+  join(stream: EtcdWatchStream, after: Revision, current: Revision): void {
+    this.#cancelLinger?.();
+    this.#cancelLinger = undefined;
+    this.#streams.add(stream);
+    this.#live ??= this.#start(current - after > longestStart ? current : Math.min(after, current));
+  }
+
+  leave(stream: EtcdWatchStream): void {
+    this.#waiting.delete(stream);
+    if (!this.#streams.delete(stream) || this.#streams.size > 0 || this.#live === undefined) return;
+    this.#cancelLinger = this.options.clock.after(lingerMs, () => this.#stop());
+  }
+
+  setWaiting(stream: EtcdWatchStream, waiting: boolean): void {
+    if (waiting) this.#waiting.add(stream);
+    else this.#waiting.delete(stream);
+  }
+
+  want(revision: Revision): void {
+    this.#live?.seeker.want(revision);
+  }
+
+  /** Ends every watcher with an error. */
+  fail(error: StorageError): void {
+    this.#stop();
+    for (const stream of [...this.#streams]) stream.fail(error);
+  }
+
+  #start(after: Revision): Live {
+    const { environment, progress, prevKv } = this.options;
+    const ring = new ChangeRing(after);
+    const upstream = new UpstreamWatch(environment, {
+      after,
+      prevKv,
+      onChanges: (changes, frontier) => {
+        ring.push(changes, frontier);
+        this.#wake();
+      },
+      onFailure: (error) => this.#broken(error),
+    });
+    return { upstream, ring, seeker: new ProgressSeeker(upstream, progress, environment.logger) };
+  }
+
+  /**
+   * The shared watch may have fallen behind the bound of history while some of its watchers begin above it: those go on, from
+   * where the first of them is.
+   */
+  #broken(error: StorageError): void {
+    const bound = error.code === StorageErrorCode.Compacted ? error.revision : undefined;
+    if (bound === undefined) {
+      this.fail(error);
+      return;
+    }
+    this.options.compacted(bound);
+    this.#stop();
+    let first = Number.POSITIVE_INFINITY;
+    for (const stream of [...this.#streams]) {
+      if (stream.frontier < bound) stream.fail(error);
+      else first = Math.min(first, stream.frontier);
+    }
+    if (first === Number.POSITIVE_INFINITY) return;
+    this.#live = this.#start(first);
+    for (const stream of this.#streams) stream.seekAgain();
+  }
+
+  #stop(): void {
+    this.#cancelLinger?.();
+    this.#cancelLinger = undefined;
+    this.#live?.seeker.stop();
+    this.#live?.upstream.close();
+    this.#live = undefined;
+  }
+
+  /** Consumers run in a later microtask of this turn. */
+  #wake(): void {
+    if (this.#wakeQueued || this.#waiting.size === 0) return;
+    this.#wakeQueued = true;
+    queueMicrotask(() => {
+      this.#wakeQueued = false;
+      for (const stream of [...this.#waiting]) stream.pump();
+    });
+  }
+}

@@ -1,0 +1,241 @@
+import { isStorageError, type Logger, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
+import { translateEtcdError, verdictOf } from '../etcd-errors.ts';
+import type { EtcdMetrics } from '../etcd-metrics.ts';
+import type { KeySpace } from '../key-space.ts';
+import type { Cluster, Lineage } from '../net/cluster.ts';
+import type { Endpoint } from '../net/endpoint.ts';
+import type { WatchTraits } from '../server-version.ts';
+import { encodeWatchCreate } from '../wire/requests.ts';
+import type { WatchFrame } from '../wire/watch-response.ts';
+import { type LoggedChange, loggedChange } from './logged-change.ts';
+import { fillPrevious } from './previous-values.ts';
+import { WatchSession } from './watch-session.ts';
+
+/** What the watches of one store share. */
+export interface WatchEnvironment {
+  readonly cluster: Cluster;
+  readonly keys: KeySpace;
+  readonly lineage: Lineage;
+  readonly logger: Logger;
+  readonly metrics: EtcdMetrics;
+}
+
+export interface UpstreamOptions {
+  /** Changes after this revision are wanted. */
+  readonly after: Revision;
+  readonly prevKv: boolean;
+  /** Whole revisions, ascending; everything up to `frontier` is delivered with them. No changes: progress alone. */
+  readonly onChanges: (changes: readonly LoggedChange[], frontier: Revision) => void;
+  /** The watch cannot go on: `Compacted` with its revision, `EpochChanged`, `Closed`, or refused. Nothing comes after it. */
+  readonly onFailure: (error: StorageError) => void;
+}
+
+const firstPauseMs = 20;
+const longestPauseMs = 1000;
+
+/**
+ * A watch on everything under the store's prefix that outlives the streams it runs on. The place to resume is the last revision
+ * delivered, by a change or by progress that the server vouches for, and nothing else; what comes at or before it again is
+ * dropped. Answers in fragments are given on revision by revision, so that no revision is ever split and none waits for memory.
+ */
+export class UpstreamWatch {
+  readonly #environment: WatchEnvironment;
+  readonly #options: UpstreamOptions;
+  #position: Revision;
+  #ended = false;
+  #paused = false;
+  #session: WatchSession | undefined;
+  /** Changes of a revision of which more may follow. */
+  #incomplete: LoggedChange[] = [];
+  #rested: (() => void) | undefined;
+
+  constructor(environment: WatchEnvironment, options: UpstreamOptions) {
+    this.#environment = environment;
+    this.#options = options;
+    this.#position = options.after;
+    void this.#run();
+  }
+
+  /** Everything up to here has been delivered. */
+  get position(): Revision {
+    return this.#position;
+  }
+
+  /** Of the server at the other end; undefined while there is none. */
+  get traits(): WatchTraits | undefined {
+    return this.#session?.traits;
+  }
+
+  /** Lets the server wait until `resume`. */
+  pause(): void {
+    if (this.#paused) return;
+    this.#paused = true;
+    this.#session?.pause();
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#session?.resume();
+  }
+
+  /** Asks a server of which `traits.progress` holds how far it has come. */
+  requestProgress(): void {
+    this.#environment.metrics.progress('request');
+    this.#session?.requestProgress();
+  }
+
+  close(): void {
+    this.#ended = true;
+    this.#session?.close();
+    this.#rested?.();
+  }
+
+  async #run(): Promise<void> {
+    const { cluster, logger } = this.#environment;
+    let pauseMs = firstPauseMs;
+    while (!this.#ended) {
+      const before = this.#position;
+      let endpoint: Endpoint | undefined;
+      try {
+        const opened = await cluster.watch();
+        endpoint = opened.endpoint;
+        await this.#hold(this.#begin(opened));
+      } catch (error) {
+        const fatal = fatalError(error);
+        if (fatal !== undefined) {
+          if (!this.#ended) this.#options.onFailure(fatal);
+          this.#ended = true;
+          return;
+        }
+        logger.debug('a watch stream of etcd broke', { err: error, revision: this.#position });
+        if (verdictOf(error) === 'token') await endpoint?.renewToken().catch(() => {});
+        else if (endpoint !== undefined) cluster.leave(endpoint);
+      }
+      if (this.#position > before) pauseMs = firstPauseMs;
+      await this.#rest(pauseMs * (0.5 + Math.random() / 2));
+      pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+    }
+  }
+
+  #begin({ call, traits }: Awaited<ReturnType<Cluster['watch']>>): WatchSession {
+    const { keys, metrics } = this.#environment;
+    metrics.connected();
+    const start = this.#position + 1;
+    const request = encodeWatchCreate({ key: keys.prefix, end: keys.end, start, prevKv: this.#options.prevKv });
+    return new WatchSession(call, traits, request, (frame) => this.#receive(frame));
+  }
+
+  async #hold(session: WatchSession): Promise<void> {
+    this.#session = session;
+    if (this.#paused) session.pause();
+    if (this.#ended) session.close();
+    try {
+      await session.ended;
+    } finally {
+      this.#session = undefined;
+      this.#incomplete = [];
+    }
+  }
+
+  #receive(frame: WatchFrame): void {
+    if (this.#ended) return;
+    const { header } = frame;
+    this.#environment.lineage.check(header, 0);
+    if (frame.canceled) throw canceled(frame);
+    if (frame.events.length > 0) this.#accept(frame);
+    else if (!frame.created && this.#vouchesFor(frame) && header.revision > this.#position) this.#deliver([], header.revision);
+  }
+
+  /** Progress that the server sends by itself is ordered with the changes in every version, an answer only in newer ones. */
+  #vouchesFor(frame: WatchFrame): boolean {
+    return this.#incomplete.length === 0 && (!frame.toStream || this.#session?.traits.progress === true);
+  }
+
+  #accept(frame: WatchFrame): void {
+    const { keys, metrics } = this.#environment;
+    let changes = this.#incomplete;
+    this.#incomplete = [];
+    for (const event of frame.events) {
+      if (event.kv.modRevision <= this.#position) continue;
+      changes.push(loggedChange(keys, event, this.#options.prevKv, frame.sizeBytes));
+    }
+    metrics.events(frame.events.length);
+    const last = changes.at(-1);
+    if (last === undefined) return;
+    if (frame.fragment) {
+      const split = changes.findIndex((change) => change.revision === last.revision);
+      this.#incomplete = changes.slice(split);
+      changes = changes.slice(0, split);
+    }
+    const frontier = changes.at(-1)?.revision;
+    if (frontier === undefined) return;
+    if (changes.some((change) => change.prevMissing)) this.#fill(changes, frontier);
+    else this.#deliver(changes, frontier);
+  }
+
+  /** Looks up the states before that the server left out; nothing is received meanwhile. */
+  #fill(changes: readonly LoggedChange[], frontier: Revision): void {
+    const session = this.#session;
+    if (session === undefined) return;
+    session.pause();
+    fillPrevious(this.#environment, changes).then(
+      (filled) => {
+        if (this.#ended || this.#session !== session) return;
+        this.#deliver(filled, frontier);
+        session.resume();
+      },
+      (error: unknown) => session.close(error),
+    );
+  }
+
+  #deliver(changes: readonly LoggedChange[], frontier: Revision): void {
+    this.#position = frontier;
+    this.#options.onChanges(changes, frontier);
+  }
+
+  #rest(ms: number): Promise<void> {
+    if (this.#ended) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      timer.unref();
+      this.#rested = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+function canceled(frame: WatchFrame): Error {
+  const { compactRevision, cancelReason } = frame;
+  if (compactRevision > 0) {
+    return new StorageError(StorageErrorCode.Compacted, `the watch fell behind, history begins at ${compactRevision}`, {
+      revision: compactRevision,
+    });
+  }
+  return new CanceledError(cancelReason);
+}
+
+/** The server has ended the watch; the reason decides whether a new one is worth trying. */
+class CanceledError extends Error {
+  readonly refused: boolean;
+
+  constructor(reason: string) {
+    super(`etcd canceled the watch: ${reason}`);
+    this.name = 'CanceledError';
+    this.refused = /permission denied/.test(reason);
+  }
+}
+
+/** What no other stream would mend. */
+function fatalError(error: unknown): StorageError | undefined {
+  if (isStorageError(error)) {
+    const passing = error.code === StorageErrorCode.Unavailable || error.code === StorageErrorCode.Timeout;
+    return passing ? undefined : error;
+  }
+  if (error instanceof CanceledError) {
+    return error.refused ? new StorageError(StorageErrorCode.Unavailable, error.message, { cause: error }) : undefined;
+  }
+  return verdictOf(error) === 'refused' ? translateEtcdError(error, 'read') : undefined;
+}

@@ -1,0 +1,119 @@
+import { MessageWriter } from './message-writer.ts';
+
+/** Keys here are etcd's: prefix included. Field numbers: etcd's `rpc.proto`. */
+export interface RangeRequest {
+  readonly key: Uint8Array;
+  readonly end?: Uint8Array;
+  readonly limit?: number;
+  /** 0 or absent: the present, linearizable. */
+  readonly revision?: number;
+  readonly keysOnly?: boolean;
+  readonly countOnly?: boolean;
+}
+
+function range(request: RangeRequest): MessageWriter {
+  const writer = new MessageWriter().bytes(1, request.key);
+  if (request.end !== undefined) writer.bytes(2, request.end);
+  return writer
+    .integer(3, request.limit ?? 0)
+    .integer(4, request.revision ?? 0)
+    .flag(8, request.keysOnly === true)
+    .flag(9, request.countOnly === true);
+}
+
+export function encodeRange(request: RangeRequest): Buffer {
+  return range(request).finish();
+}
+
+const compareMod = 2;
+const compareVersion = 0;
+
+/** Holds when the key's modRevision (0: it does not exist) is the given one. */
+function modRevisionIs(key: Uint8Array, revision: number): MessageWriter {
+  return new MessageWriter().integer(2, compareMod).bytes(3, key).integer(6, revision);
+}
+
+/** Holds when the key was put this many times since it was created. */
+function versionIs(key: Uint8Array, version: number): MessageWriter {
+  return new MessageWriter().integer(2, compareVersion).bytes(3, key).integer(4, version);
+}
+
+/** The parts of the value are joined. */
+interface Put {
+  readonly key: Uint8Array;
+  readonly value: readonly Uint8Array[];
+  readonly lease?: bigint | undefined;
+}
+
+function put({ key, value, lease }: Put): MessageWriter {
+  return new MessageWriter().message(
+    2,
+    new MessageWriter()
+      .bytes(1, key)
+      .bytes(2, ...value)
+      .integer(3, lease ?? 0),
+  );
+}
+
+function remove(key: Uint8Array): MessageWriter {
+  return new MessageWriter().message(3, new MessageWriter().bytes(1, key));
+}
+
+function look(key: Uint8Array, keysOnly: boolean): MessageWriter {
+  return new MessageWriter().message(1, range({ key, keysOnly }));
+}
+
+function txn(compare: MessageWriter | undefined, then: readonly MessageWriter[], otherwise: readonly MessageWriter[]): Buffer {
+  const writer = new MessageWriter();
+  if (compare !== undefined) writer.message(1, compare);
+  for (const op of then) writer.message(2, op);
+  for (const op of otherwise) writer.message(3, op);
+  return writer.finish();
+}
+
+/** Puts when the key's modRevision is `expect`; answers with the entry in the way, or with the createRevision of an update. */
+export function encodePutIf(expect: number, op: Put): Buffer {
+  const then = expect === 0 ? [put(op)] : [put(op), look(op.key, true)];
+  return txn(modRevisionIs(op.key, expect), then, [look(op.key, false)]);
+}
+
+/** Deletes when the key's modRevision is `expect`, which must not be 0. */
+export function encodeDeleteIf(expect: number, key: Uint8Array): Buffer {
+  return txn(modRevisionIs(key, expect), [look(key, true), remove(key)], [look(key, false)]);
+}
+
+/** Puts whatever there is. */
+export function encodePut(key: Uint8Array, value: Uint8Array): Buffer {
+  return txn(undefined, [put({ key, value: [value] })], []);
+}
+
+/** Puts when the key has this version. */
+export function encodePutIfVersion(version: number, key: Uint8Array, value: Uint8Array): Buffer {
+  return txn(versionIs(key, version), [put({ key, value: [value] })], [look(key, false)]);
+}
+
+export function encodeCompaction(revision: number): Buffer {
+  return new MessageWriter().integer(1, revision).finish();
+}
+
+export function encodeLeaseGrant(ttlSeconds: number): Buffer {
+  return new MessageWriter().integer(1, ttlSeconds).finish();
+}
+
+export interface WatchCreate {
+  readonly key: Uint8Array;
+  readonly end: Uint8Array;
+  /** First revision wanted. */
+  readonly start: number;
+  readonly prevKv: boolean;
+}
+
+/** Fragments allowed, and progress told by the server when it is configured to. */
+export function encodeWatchCreate({ key, end, start, prevKv }: WatchCreate): Buffer {
+  const create = new MessageWriter().bytes(1, key).bytes(2, end).integer(3, start).flag(4, true).flag(6, prevKv).flag(8, true);
+  return new MessageWriter().message(1, create).finish();
+}
+
+export function encodeProgressRequest(): Buffer {
+  return new MessageWriter().message(3, new MessageWriter()).finish();
+}

@@ -1,0 +1,177 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+/** Path of an etcd to test with; undefined when there is none and none can be installed. */
+export function findEtcd(): string | undefined {
+  const given = process.env['KEELSON_TEST_ETCD'];
+  if (given !== undefined && given !== '') {
+    if (!existsSync(given)) throw new Error(`KEELSON_TEST_ETCD: there is no ${given}`);
+    return given;
+  }
+  const found = onPath('etcd') ?? installed();
+  if (found === undefined && process.env['CI']) throw new Error('no etcd: install etcd-server or set KEELSON_TEST_ETCD');
+  return found;
+}
+
+function onPath(name: string): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
+}
+
+/** Debian's package, as root. Its service is not wanted: the policy below keeps it from being started. */
+function installed(): string | undefined {
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return undefined;
+  const policy = '/usr/sbin/policy-rc.d';
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
+  const options = { env, stdio: 'ignore', timeout: 110_000 } as const;
+  const ours = !existsSync(policy);
+  try {
+    // A lock held by a test file that installs at the same time is waited for.
+    const wait = ['-o', 'DPkg::Lock::Timeout=90'];
+    if (ours) execFileSync('sh', ['-c', `printf '#!/bin/sh\\nexit 101\\n' > ${policy} && chmod 755 ${policy}`], options);
+    execFileSync('apt-get', ['update', '-qq'], options);
+    execFileSync('apt-get', ['install', '-y', '-qq', ...wait, 'etcd-server'], options);
+  } catch {
+    // Told by the tests that are skipped.
+  } finally {
+    if (ours) rmSync(policy, { force: true });
+  }
+  return onPath('etcd');
+}
+
+/** Ports that nobody listens on; released right before they are used. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** A single-member etcd of the test's own, on loopback, in a directory that goes with it. */
+export class EtcdServer {
+  readonly port: number;
+  readonly #binary: string;
+  readonly #peerPort: number;
+  readonly #folder: string;
+  readonly #extra: readonly string[];
+  #child: ChildProcess | undefined;
+
+  private constructor(binary: string, port: number, peerPort: number, extra: readonly string[]) {
+    this.#binary = binary;
+    this.port = port;
+    this.#peerPort = peerPort;
+    this.#extra = extra;
+    this.#folder = mkdtempSync(join(tmpdir(), 'keelson-etcd-'));
+  }
+
+  static async start(binary: string, extra: readonly string[] = []): Promise<EtcdServer> {
+    for (let attempt = 1; ; attempt++) {
+      const [port, peerPort] = (await freePorts(2)) as [number, number];
+      const server = new EtcdServer(binary, port, peerPort, extra);
+      try {
+        await server.run();
+        return server;
+      } catch (error) {
+        // Somebody may have taken a port in between.
+        await server.remove();
+        if (attempt === 3) throw error;
+      }
+    }
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get pid(): number {
+    return this.#child?.pid as number;
+  }
+
+  /** Where `remove` has not been. */
+  get dataFolder(): string {
+    return join(this.#folder, 'data');
+  }
+
+  /** Starts the process on the same data and ports, and waits until it answers. */
+  async run(): Promise<void> {
+    const client = `http://127.0.0.1:${this.port}`;
+    const peer = `http://127.0.0.1:${this.#peerPort}`;
+    const log = join(this.#folder, 'log');
+    const flags = {
+      name: 'test',
+      'data-dir': this.dataFolder,
+      'listen-client-urls': client,
+      'advertise-client-urls': client,
+      'listen-peer-urls': peer,
+      'initial-advertise-peer-urls': peer,
+      'initial-cluster': `test=${peer}`,
+      'log-level': 'warn',
+      logger: 'zap',
+      'snapshot-count': '10000',
+    };
+    const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+    const out = openSync(log, 'a');
+    const child = spawn(this.#binary, [...args, ...this.#extra], { stdio: ['ignore', out, out] });
+    this.#child = child;
+    running.add(child);
+    child.once('exit', () => running.delete(child));
+    const deadline = Date.now() + 20_000;
+    while (!(await this.#healthy())) {
+      if (child.exitCode !== null)
+        throw new Error(`etcd ended with ${child.exitCode}: ${readFileSync(log, 'utf8').slice(-2000)}`);
+      if (Date.now() > deadline) throw new Error(`etcd does not answer: ${readFileSync(log, 'utf8').slice(-2000)}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exit = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGKILL');
+    await exit;
+  }
+
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child?.kill(name);
+  }
+
+  async remove(): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #healthy(): Promise<boolean> {
+    try {
+      const answer = await fetch(`${this.url}/health`, { signal: AbortSignal.timeout(1000) });
+      return answer.ok && ((await answer.json()) as { health?: unknown }).health === 'true';
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** True once somebody listens there. */
+export function listening(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+}
