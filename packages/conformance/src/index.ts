@@ -1,8 +1,31 @@
 export { clientCases } from './client/client-cases.ts';
 export type { ClientCase, ClientCaseContext, ClientHarness, ClientRequirement, OpenedClient } from './client/harness.ts';
 export { registerClientConformance } from './client/register-client-conformance.ts';
-export { runClientCase } from './client/run-client-case.ts';
+export { type ClientCaseOptions, runClientCase } from './client/run-client-case.ts';
 export { clientSuiteKinds, OldPart, Part, type PartObject, Zone } from './client/suite-kinds.ts';
+export type { Retention } from './history/check-gone.ts';
+export {
+  type CheckOptions,
+  checkHistory,
+  describeVerdict,
+  type HistoryCounts,
+  type Verdict,
+} from './history/check-history.ts';
+export { loadHistory } from './history/load-history.ts';
+export { type History, HistoryRecorder, type RecorderOptions, saveHistory } from './history/recorder.ts';
+export type {
+  FieldChanges,
+  Fields,
+  HistoryRecord,
+  LabelTerm,
+  ReadAt,
+  Reply,
+  SeenObject,
+  Selection,
+  WatchOpened,
+  WriteOperation,
+} from './history/records.ts';
+export type { Invariant, Violation } from './history/violation.ts';
 export { Random } from './random.ts';
 export { ControlledStore } from './resource-storage/controlled-store.ts';
 export type {

@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import type { CallRecord, HistoryRecord, SeenObject, WatchClosed, WatchOpened } from './records.ts';
+
+/** How a recorder keeps what it is told. */
+export interface RecorderOptions {
+  /** Monotonic milliseconds. Default `performance.now`. */
+  readonly now?: () => number;
+  /** Records kept in memory; further ones are dropped and the history says so. Default 2 000 000. */
+  readonly maxRecords?: number;
+  /** Called for each record, for instance to write it to a file while the run goes on. */
+  readonly onRecord?: (record: HistoryRecord) => void;
+}
+
+/** Everything that was recorded. */
+export interface History {
+  readonly records: readonly HistoryRecord[];
+  /** Records were dropped: nothing can be proved. */
+  readonly truncated: boolean;
+}
+
+type Distributive<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+
+/** Collects the history of a run. All clients of a run share one, so that all times come from one clock. */
+export class HistoryRecorder implements History {
+  readonly records: HistoryRecord[] = [];
+  truncated = false;
+  readonly now: () => number;
+  readonly #maxRecords: number;
+  readonly #onRecord: ((record: HistoryRecord) => void) | undefined;
+  readonly #objects = new Map<string, number>();
+  #calls = 0;
+  #sessions = 0;
+  #lists = 0;
+
+  constructor(options: RecorderOptions = {}) {
+    this.now = options.now ?? (() => performance.now());
+    this.#maxRecords = options.maxRecords ?? 2_000_000;
+    this.#onRecord = options.onRecord;
+  }
+
+  /** The number of an object's state; equal sightings get the same one. */
+  object(object: SeenObject): number {
+    const identity = `${object.revision} ${object.digest} ${object.key}`;
+    let id = this.#objects.get(identity);
+    if (id === undefined) {
+      id = this.#objects.size;
+      this.#objects.set(identity, id);
+      this.#add({ t: 'object', id, object });
+    }
+    return id;
+  }
+
+  call(call: Omit<CallRecord, 't' | 'id' | 'end'>): void {
+    this.#add({ t: 'call', id: this.#calls++, end: this.now(), ...call });
+  }
+
+  /** An id for the pages of one list. */
+  nextList(): number {
+    return this.#lists++;
+  }
+
+  /** Call it before the request is sent. Returns the number of the session. */
+  open(session: Omit<WatchOpened, 't' | 'session' | 'at'>): number {
+    const number = this.#sessions++;
+    this.#add({ t: 'open', session: number, at: this.now(), ...session });
+    return number;
+  }
+
+  event(session: number, type: 'ADDED' | 'MODIFIED' | 'DELETED', object: SeenObject): void {
+    const id = this.object(object);
+    this.#add({ t: 'event', session, at: this.now(), type, object: id });
+  }
+
+  bookmark(session: number, revision: number, initialEnd = false): void {
+    this.#add({ t: 'bookmark', session, at: this.now(), revision, ...(initialEnd ? { initialEnd } : {}) });
+  }
+
+  close(session: number, why: WatchClosed['why'], detail?: string): void {
+    this.#add({ t: 'close', session, at: this.now(), why, ...(detail === undefined ? {} : { detail }) });
+  }
+
+  finish(watch: string, revision: number): void {
+    this.#add({ t: 'finish', watch, at: this.now(), revision });
+  }
+
+  mark(text: string): void {
+    this.#add({ t: 'mark', at: this.now(), text });
+  }
+
+  #add(record: Distributive<HistoryRecord, never>): void {
+    if (this.records.length >= this.#maxRecords) {
+      this.truncated = true;
+      return;
+    }
+    this.records.push(record);
+    this.#onRecord?.(record);
+  }
+}
+
+/** Writes a history as JSON lines. */
+export async function saveHistory(path: string, history: History): Promise<void> {
+  const file = createWriteStream(path);
+  for (const record of history.records) {
+    if (!file.write(`${JSON.stringify(record)}\n`)) await once(file, 'drain');
+  }
+  if (history.truncated) file.write('{"t":"mark","at":0,"text":"truncated"}\n');
+  file.end();
+  await once(file, 'close');
+}

@@ -1,0 +1,34 @@
+import type { HistoryRecord, SeenObject } from './records.ts';
+
+/** What a history must satisfy; the names of docs/explanation/guarantees.md. */
+export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10';
+
+/** Something in a history that no correct plane can have done. */
+export interface Violation {
+  readonly invariant: Invariant;
+  readonly text: string;
+  /** The operations that contradict each other. */
+  readonly involved: readonly (HistoryRecord | SeenObject)[];
+}
+
+/** Takes the violations that the checks find; counts all, keeps the first ones of each check. */
+export class Findings {
+  readonly violations: Violation[] = [];
+  total = 0;
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(invariant: Invariant, text: string, ...involved: (HistoryRecord | SeenObject | undefined)[]): void {
+    this.total += 1;
+    if (this.violations.length >= this.#limit) return;
+    this.violations.push({ invariant, text, involved: involved.filter((record) => record !== undefined) });
+  }
+}
+
+/** A violation in words, one line for it and one for each operation. */
+export function describeViolation({ invariant, text, involved }: Violation): string {
+  return [`${invariant}: ${text}`, ...involved.map((record) => `    ${JSON.stringify(record)}`)].join('\n');
+}
