@@ -85,7 +85,7 @@ export class ApiDocuments {
 
   constructor(options: ApiDocumentsOptions) {
     this.#options = options;
-    this.#openApi = new OpenApiDocuments(options.registry, { title: 'Keelson', version: options.version });
+    this.#openApi = new OpenApiDocuments(options.registry, { title: 'Keelson', version: options.version }, options.brand);
   }
 
   /** `/`: every path that answers, sorted. */

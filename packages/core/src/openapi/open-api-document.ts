@@ -1,5 +1,7 @@
+import { type Brand, defaultBrand } from '../codec/brand.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { GroupVersion } from '../meta/types.ts';
+import { documentTypes } from './answer-types.ts';
 import { componentsOf } from './components.ts';
 import { metaComponents, refTo } from './meta-schemas.ts';
 import type { OpenApiDocument, OpenApiInfo, OpenApiOperation, OpenApiPathItem, OpenApiV3Index } from './open-api-types.ts';
@@ -10,18 +12,19 @@ import { documentPath, resourcePaths } from './resource-paths.ts';
 export const defaultInfo: OpenApiInfo = { title: 'Keelson', version: 'unversioned' };
 
 /** GET of the list of resources of a group version. */
-export function discoveryOperation(groupVersion: GroupVersion): OpenApiOperation {
+export function discoveryOperation(groupVersion: GroupVersion, brand: Brand = defaultBrand): OpenApiOperation {
   const tag = tagOf(groupVersion);
   const name = tag
     .split('_')
     .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
     .join('');
-  const json = { 'application/json': { schema: refTo(metaComponents.apiResourceList) } };
+  const schema = refTo(metaComponents.apiResourceList);
+  const content = Object.fromEntries(documentTypes(brand).map((type) => [type, { schema }]));
   return {
     tags: [tag],
     description: 'Lists the resources of this group version.',
     operationId: `get${name}APIResources`,
-    responses: { '200': { description: 'OK', content: json }, '401': { description: 'Unauthorized' } },
+    responses: { '200': { description: 'OK', content }, '401': { description: 'Unauthorized' } },
   };
 }
 
@@ -34,12 +37,13 @@ export function openApiV3Document(
   groupVersion: GroupVersion,
   kinds: readonly KindDefinition[],
   info: OpenApiInfo = defaultInfo,
+  brand: Brand = defaultBrand,
 ): OpenApiDocument {
   const served = kinds.filter(({ group, version }) => group === groupVersion.group && version === groupVersion.version);
   const components = componentsOf(served);
   const paths: [string, OpenApiPathItem][] = [
-    [`/${documentPath(groupVersion)}/`, { get: discoveryOperation(groupVersion) }],
-    ...served.flatMap((kind) => resourcePaths(kind, components)),
+    [`/${documentPath(groupVersion)}/`, { get: discoveryOperation(groupVersion, brand) }],
+    ...served.flatMap((kind) => resourcePaths(kind, components, brand)),
   ];
   paths.sort(([a], [b]) => (a < b ? -1 : 1));
   return { openapi: '3.0.0', info, paths: Object.fromEntries(paths), components: { schemas: components.schemas } };

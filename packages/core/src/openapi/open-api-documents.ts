@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Brand } from '../codec/brand.ts';
 import { servedGroups } from '../discovery/served-groups.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { GroupVersion } from '../meta/types.ts';
@@ -50,14 +51,17 @@ function sameKinds(a: readonly KindDefinition[], b: readonly KindDefinition[]): 
 export class OpenApiDocuments {
   readonly #source: KindSource;
   readonly #info: OpenApiInfo | undefined;
+  readonly #brand: Brand | undefined;
   #generation: number | undefined;
   #entries = new Map<string, Entry>();
   #index: OpenApiFile | undefined;
   #swagger: Partial<Record<SwaggerForm, OpenApiFile>> = {};
 
-  constructor(source: KindSource, info?: OpenApiInfo) {
+  /** `brand` gives the media types their words. */
+  constructor(source: KindSource, info?: OpenApiInfo, brand?: Brand) {
     this.#source = source;
     this.#info = info;
+    this.#brand = brand;
   }
 
   /** Body of `/openapi/v3`. Builds every document, because their hashes are part of it. */
@@ -81,7 +85,7 @@ export class OpenApiDocuments {
     let file = this.#swagger[form];
     if (file === undefined) {
       // Each form is asked for by clients of its own, so the document between is not kept.
-      const document = openApiV2Document(this.#source.kinds(), this.#info);
+      const document = openApiV2Document(this.#source.kinds(), this.#info, this.#brand);
       file = form === 'json' ? fileOf(document) : fileOfBytes(encodeSwagger(document));
       this.#swagger[form] = file;
     }
@@ -89,7 +93,7 @@ export class OpenApiDocuments {
   }
 
   #file(entry: Entry): OpenApiFile {
-    entry.file ??= fileOf(openApiV3Document(entry.groupVersion, entry.kinds, this.#info));
+    entry.file ??= fileOf(openApiV3Document(entry.groupVersion, entry.kinds, this.#info, this.#brand));
     return entry.file;
   }
 

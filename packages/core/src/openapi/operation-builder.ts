@@ -1,7 +1,9 @@
+import { type Brand, defaultBrand } from '../codec/brand.ts';
 import { subresourceKind } from '../discovery/subresource-entry.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { GroupVersionKind } from '../meta/types.ts';
+import { type AnswerTypes, answerTypesOf } from './answer-types.ts';
 import type { Components } from './components.ts';
 import { metaComponents, refTo } from './meta-schemas.ts';
 import type {
@@ -22,16 +24,13 @@ import {
   writeParameters,
 } from './parameters.ts';
 
-const objectTypes = ['application/json', 'application/yaml'];
-const streamTypes = [...objectTypes, 'application/json;stream=watch'];
-
 function content(types: readonly string[], schema: OpenApiSchema): OpenApiContent {
   return Object.fromEntries(types.map((type) => [type, { schema }]));
 }
 
 const phrases: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' };
 
-function responses(codes: readonly number[], schema: OpenApiSchema, types = objectTypes): Record<string, OpenApiResponse> {
+function responses(codes: readonly number[], schema: OpenApiSchema, types: readonly string[]): Record<string, OpenApiResponse> {
   const good = codes.map((code) => [code, { description: phrases[code] ?? '', content: content(types, schema) }]);
   return { ...Object.fromEntries(good), '401': { description: 'Unauthorized' } };
 }
@@ -40,10 +39,12 @@ function responses(codes: readonly number[], schema: OpenApiSchema, types = obje
 export class OperationBuilder {
   readonly #kind: KindDefinition;
   readonly #components: Components;
+  readonly #types: AnswerTypes;
 
-  constructor(kind: KindDefinition, components: Components) {
+  constructor(kind: KindDefinition, components: Components, brand: Brand = defaultBrand) {
     this.#kind = kind;
     this.#components = components;
+    this.#types = answerTypesOf(kind, brand);
   }
 
   list(everywhere: boolean): OpenApiOperation {
@@ -51,7 +52,7 @@ export class OperationBuilder {
     return {
       ...this.#frame('list', `Lists or watches objects of the kind ${this.#kind.kind}.`, 'list', { everywhere }),
       parameters: listParameters,
-      responses: responses([200], this.#components.refOf({ group, version, kind: listKind }), streamTypes),
+      responses: responses([200], this.#components.refOf({ group, version, kind: listKind }), this.#types.stream),
     };
   }
 
@@ -67,7 +68,7 @@ export class OperationBuilder {
       ),
       deprecated: true,
       parameters: listParameters,
-      responses: responses([200], refTo(metaComponents.watchEvent), streamTypes),
+      responses: responses([200], refTo(metaComponents.watchEvent), this.#types.stream),
     };
   }
 
@@ -84,7 +85,7 @@ export class OperationBuilder {
       ...this.#frame('deleteCollection', `Deletes all selected objects of the kind ${this.#kind.kind}.`, 'deletecollection'),
       parameters: deleteCollectionParameters,
       requestBody: { content: content(['*/*'], refTo(metaComponents.deleteOptions)) },
-      responses: responses([200], refTo(metaComponents.status)),
+      responses: responses([200], refTo(metaComponents.status), this.#types.object),
     };
   }
 
@@ -92,7 +93,7 @@ export class OperationBuilder {
     return {
       ...this.#frame('read', this.#sentence('Reads', subresource), 'get', {}, subresource),
       ...(subresource ? {} : { parameters: readParameters }),
-      responses: responses([200], this.#bodySchema(subresource)),
+      responses: responses([200], this.#bodySchema(subresource), this.#types.object),
     };
   }
 
@@ -111,7 +112,7 @@ export class OperationBuilder {
       ...this.#frame('patch', this.#sentence('Changes parts of', subresource), 'patch', {}, subresource),
       parameters: patchParameters,
       requestBody: { content: content(types, refTo(metaComponents.patch)), required: true },
-      responses: responses([200, 201], this.#bodySchema(subresource)),
+      responses: responses([200, 201], this.#bodySchema(subresource), this.#types.object),
     };
   }
 
@@ -121,7 +122,7 @@ export class OperationBuilder {
       ...this.#frame('delete', this.#sentence('Deletes'), 'delete'),
       parameters: deleteParameters,
       requestBody: { content: content(['*/*'], refTo(metaComponents.deleteOptions)) },
-      responses: responses([200, 202], answer),
+      responses: responses([200, 202], answer, this.#types.object),
     };
   }
 
@@ -149,7 +150,7 @@ export class OperationBuilder {
     return {
       parameters,
       requestBody: { content: content(['*/*'], schema), required: true },
-      responses: responses(codes, schema),
+      responses: responses(codes, schema, this.#types.object),
     };
   }
 

@@ -1,3 +1,4 @@
+import { type Brand, defaultBrand } from '../codec/brand.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { GroupVersion } from '../meta/types.ts';
@@ -41,8 +42,12 @@ function subresourceItem(
 }
 
 /** Every path of a kind with its operations, in the order in which documents show them. */
-export function resourcePaths(kind: KindDefinition, components: Components): [path: string, item: OpenApiPathItem][] {
-  const build = new OperationBuilder(kind, components);
+export function resourcePaths(
+  kind: KindDefinition,
+  components: Components,
+  brand: Brand = defaultBrand,
+): [path: string, item: OpenApiPathItem][] {
+  const build = new OperationBuilder(kind, components, brand);
   const root = `/${documentPath(kind)}`;
   const { plural } = kind.names;
   const namespaced = kind.scope === 'Namespaced';

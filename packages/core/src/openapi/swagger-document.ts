@@ -1,3 +1,4 @@
+import { type Brand, defaultBrand } from '../codec/brand.ts';
 import { servedGroups } from '../discovery/served-groups.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import { componentsOf } from './components.ts';
@@ -67,7 +68,11 @@ function pathItem(item: OpenApiPathItem): SwaggerPathItem {
 }
 
 /** The Swagger 2.0 document of a whole server: every operation and every schema of the OpenAPI v3 documents, in one piece. */
-export function openApiV2Document(kinds: readonly KindDefinition[], info: OpenApiInfo = defaultInfo): SwaggerDocument {
+export function openApiV2Document(
+  kinds: readonly KindDefinition[],
+  info: OpenApiInfo = defaultInfo,
+  brand: Brand = defaultBrand,
+): SwaggerDocument {
   const components = componentsOf(kinds);
   const groupVersions = servedGroups(kinds).flatMap(({ name, versions }) =>
     versions.map(({ version }) => ({ group: name, version })),
@@ -75,9 +80,9 @@ export function openApiV2Document(kinds: readonly KindDefinition[], info: OpenAp
   const paths: [string, OpenApiPathItem][] = [
     ...groupVersions.map((groupVersion): [string, OpenApiPathItem] => [
       `/${documentPath(groupVersion)}/`,
-      { get: discoveryOperation(groupVersion) },
+      { get: discoveryOperation(groupVersion, brand) },
     ]),
-    ...kinds.flatMap((kind) => resourcePaths(kind, components)),
+    ...kinds.flatMap((kind) => resourcePaths(kind, components, brand)),
   ];
   paths.sort(([a], [b]) => (a < b ? -1 : 1));
   return {

@@ -238,3 +238,26 @@ test('kinds without struct schema are documented too', (t) => {
   t.true(names.some((name) => name.endsWith('CronTabList')));
   t.false(names.some((name) => name.includes('Deployment')));
 });
+
+test('answers are named in every form they have: protobuf for kinds with field numbers, streams for lists and watches', (t) => {
+  const answered = (document: OpenApiDocument, path: string, method: (typeof methods)[number] = 'get') =>
+    Object.keys(document.paths[path]?.[method]?.responses['200']?.content ?? {});
+  const [json, yaml, protobuf] = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
+  const objects = [json, yaml, protobuf];
+  const streams = [...objects, `${json};stream=watch`, `${protobuf};stream=watch`];
+  const maps = '/api/v1/namespaces/{namespace}/configmaps';
+  t.deepEqual(answered(core, '/api/v1/'), objects);
+  for (const path of [maps, '/api/v1/configmaps', '/api/v1/watch/configmaps']) t.deepEqual(answered(core, path), streams);
+  t.deepEqual(answered(core, maps, 'post'), objects);
+  t.deepEqual(answered(core, maps, 'delete'), objects);
+  for (const method of methods) {
+    if (method !== 'post') t.deepEqual(answered(core, `${maps}/{name}`, method), objects, method);
+  }
+  t.deepEqual(Object.keys(core.paths[maps]?.post?.requestBody?.content ?? {}), ['*/*']);
+  const free = openApiV3Document(cronTab, sampleKinds);
+  const crons = '/apis/stable.example.com/v1alpha1/crontabs';
+  t.deepEqual(answered(free, crons), [json, yaml, `${json};stream=watch`]);
+  t.deepEqual(answered(free, crons, 'post'), [json, yaml]);
+  const branded = openApiV3Document(configMap, sampleKinds, undefined, { vendor: 'acme', metaGroup: 'meta.acme.io' });
+  t.true(answered(branded, maps).includes('application/vnd.acme.protobuf;stream=watch'));
+});

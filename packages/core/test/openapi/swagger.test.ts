@@ -74,6 +74,11 @@ test('the document holds every operation of every group version, in the words of
   t.true(patch.parameters?.some(({ name }) => name === 'fieldValidation'));
   t.true(patch.consumes.includes('application/strategic-merge-patch+json'));
   t.deepEqual(patch['x-kubernetes-group-version-kind'], { group: '', version: 'v1', kind: 'Pod' });
+  t.deepEqual(patch.produces, ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']);
+  t.deepEqual(document.paths['/api/v1/watch/pods']?.get?.produces.slice(3), [
+    'application/json;stream=watch',
+    'application/vnd.kubernetes.protobuf;stream=watch',
+  ]);
   t.is(document.paths['/apis/apps/v1/']?.get?.operationId, 'getAppsV1APIResources');
   t.is(document.paths['/apis/demo.example.com/v1/namespaces/{namespace}/demos']?.post?.operationId !== undefined, true);
 });

@@ -1,0 +1,23 @@
+import { type Brand, defaultBrand } from '../codec/brand.ts';
+import { jsonMediaType, protobufMediaType, yamlMediaType } from '../codec/media-type.ts';
+import { servesProtobuf } from '../codec/protobuf/protobuf-shape.ts';
+import type { KindDefinition } from '../kind/kind-definition.ts';
+
+/** Media types of the answers about a kind, as documents list them. */
+export interface AnswerTypes {
+  readonly object: readonly string[];
+  /** Of lists and watches, whose streams have names of their own. */
+  readonly stream: readonly string[];
+}
+
+/** Media types of documents that belong to no kind, such as lists of resources. */
+export function documentTypes(brand: Brand = defaultBrand): readonly string[] {
+  return [jsonMediaType, yamlMediaType, protobufMediaType(brand)];
+}
+
+/** What a kind is answered in: protobuf only when it has field numbers. */
+export function answerTypesOf(kind: KindDefinition, brand: Brand = defaultBrand): AnswerTypes {
+  const object = servesProtobuf(kind) ? documentTypes(brand) : [jsonMediaType, yamlMediaType];
+  const streams = object.filter((type) => type !== yamlMediaType).map((type) => `${type};stream=watch`);
+  return { object, stream: [...object, ...streams] };
+}
