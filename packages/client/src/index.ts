@@ -11,11 +11,11 @@ export {
   type Kubeconfig,
   type KubeconfigCluster,
   type KubeconfigContext,
-  KubeconfigError,
   type KubeconfigUser,
   mergeKubeconfigs,
   parseKubeconfig,
 } from './kubeconfig/kubeconfig.ts';
+export { KubeconfigError } from './kubeconfig/kubeconfig-error.ts';
 export { type KubeconfigPlaces, loadKubeconfig } from './kubeconfig/load-kubeconfig.ts';
 export { LeaderElector, type LeaderElectorOptions } from './leader-election/leader-elector.ts';
 export {

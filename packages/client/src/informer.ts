@@ -2,6 +2,7 @@ import type { Clock, KubeObject, Logger, ResourceClient } from '@keelson/core';
 import { Backoff } from './backoff.ts';
 import { isGone, isOlderVersion, isTooLargeResourceVersion, needsNewList } from './informer-errors.ts';
 import type { InformerHandlers } from './informer-handlers.ts';
+import { listAll } from './list-all.ts';
 import { ObjectMirror } from './object-mirror.ts';
 
 export type { InformerHandlers };
@@ -180,28 +181,14 @@ export class Informer<T extends KubeObject, K = T> {
       this.#next === 'notOlder' && this.#resourceVersion !== ''
         ? { resourceVersion: this.#resourceVersion }
         : { limit: pageSize, ...(this.#next === 'first' && firstListFromCache ? { resourceVersion: '0' } : {}) };
-    let seen = new Set<string>();
-    let page = await client.list({ ...selection, ...first });
-    for (;;) {
-      if (signal.aborted) return;
-      for (const object of page.items) {
-        const key = keyOf(object);
-        seen.add(key);
-        this.#mirror.put(key, object);
-      }
-      const token = page.metadata.continue ?? '';
-      if (token === '') break;
-      try {
-        page = await client.list({ ...selection, limit: pageSize, continue: token });
-      } catch (error) {
-        if (!isGone(error)) throw error;
-        // The rest of that state is gone; what was read of it may have been deleted since.
-        seen = new Set();
-        page = await client.list(selection);
-      }
-    }
-    this.#mirror.keepOnly(seen);
-    this.#resourceVersion = page.metadata.resourceVersion ?? '';
+    const listed = await listAll({ client, selection, first, pageSize }, (object) => {
+      const key = keyOf(object);
+      if (!signal.aborted) this.#mirror.put(key, object);
+      return key;
+    });
+    if (signal.aborted) return;
+    this.#mirror.keepOnly(listed.keys);
+    this.#resourceVersion = listed.resourceVersion;
     this.#next = 'none';
     this.#synced = true;
     this.#settle();

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '@keelson/core';
 import type { HttpClientOptions } from '../http/http-client-options.ts';
-import { type Kubeconfig, type KubeconfigCluster, KubeconfigError, type KubeconfigUser } from './kubeconfig.ts';
+import type { Kubeconfig, KubeconfigCluster, KubeconfigUser } from './kubeconfig.ts';
+import { KubeconfigError } from './kubeconfig-error.ts';
+import type { FileOrData } from './kubeconfig-reader.ts';
 import { tokenFromFile } from './token-file.ts';
 
 /** The part of a client's options that a config decides, and the namespace that commands of its context mean. */
@@ -10,11 +12,6 @@ export interface KubeconfigAccess {
   readonly context: string;
   /** Undefined when the context names none. */
   readonly namespace?: string;
-}
-
-interface FileOrData {
-  readonly path?: string;
-  readonly data?: string;
 }
 
 async function contentOf(what: string, { path, data }: FileOrData): Promise<Buffer | undefined> {

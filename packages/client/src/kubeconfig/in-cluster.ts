@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '@keelson/core';
 import type { HttpClientOptions } from '../http/http-client-options.ts';
-import { KubeconfigError } from './kubeconfig.ts';
+import { KubeconfigError } from './kubeconfig-error.ts';
 import { tokenFromFile } from './token-file.ts';
 
 /** Where a pod finds its service account. */

@@ -1,10 +1,6 @@
 import { parseYaml } from '@keelson/core';
-
-/** A file that may be given by its path or, base64-coded, by its content. */
-interface FileOrData {
-  readonly path?: string;
-  readonly data?: string;
-}
+import { KubeconfigError } from './kubeconfig-error.ts';
+import { type Fields, type FileOrData, KubeconfigReader } from './kubeconfig-reader.ts';
 
 export interface KubeconfigCluster {
   readonly server: string;
@@ -44,79 +40,6 @@ export interface Kubeconfig {
   readonly contexts: ReadonlyMap<string, KubeconfigContext>;
 }
 
-/** A client config that cannot be used, and what is wrong with it. Messages never hold secrets. */
-export class KubeconfigError extends Error {
-  constructor(message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.name = 'KubeconfigError';
-  }
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-/** Reads one file's content, telling where a fault is. */
-class Reader {
-  readonly #source: string;
-  readonly #resolvePath: (path: string) => string;
-
-  constructor(source: string, resolvePath: (path: string) => string) {
-    this.#source = source;
-    this.#resolvePath = resolvePath;
-  }
-
-  fail(where: string, expected: string): never {
-    throw new KubeconfigError(`${this.#source}: ${where}: expected ${expected}`);
-  }
-
-  fields(value: unknown, where: string): Fields {
-    if (value === undefined || value === null) return {};
-    return typeof value === 'object' && !Array.isArray(value) ? (value as Fields) : this.fail(where, 'a map');
-  }
-
-  text(fields: Fields, name: string, where: string): string | undefined {
-    const value = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (value === undefined || value === null || value === '') return undefined;
-    return typeof value === 'string' ? value : this.fail(`${where}.${name}`, 'text');
-  }
-
-  flag(fields: Fields, name: string, where: string): boolean {
-    const value = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (value === undefined || value === null) return false;
-    return typeof value === 'boolean' ? value : this.fail(`${where}.${name}`, 'true or false');
-  }
-
-  texts(value: unknown, where: string): string[] {
-    if (value === undefined || value === null) return [];
-    if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) return this.fail(where, 'a list of texts');
-    return value;
-  }
-
-  file(fields: Fields, name: string, where: string): FileOrData {
-    const path = this.text(fields, name, where);
-    const data = this.text(fields, `${name}-data`, where);
-    return { ...(path === undefined ? {} : { path: this.#resolvePath(path) }), ...(data === undefined ? {} : { data }) };
-  }
-
-  path(fields: Fields, name: string, where: string): string | undefined {
-    const path = this.text(fields, name, where);
-    return path === undefined ? undefined : this.#resolvePath(path);
-  }
-
-  /** A list of `{ name, [key]: ... }`; of two entries with one name the first counts. */
-  named<T>(document: Fields, list: string, key: string, read: (fields: Fields, where: string) => T): Map<string, T> {
-    const entries = new Map<string, T>();
-    const items = document[list] ?? [];
-    if (!Array.isArray(items)) this.fail(list, 'a list');
-    for (const [at, item] of (items as unknown[]).entries()) {
-      const where = `${list}[${at}]`;
-      const fields = this.fields(item, where);
-      const name = this.text(fields, 'name', where) ?? this.fail(`${where}.name`, 'text');
-      if (!entries.has(name)) entries.set(name, read(this.fields(fields[key], `${where}.${key}`), `${where}.${key}`));
-    }
-    return entries;
-  }
-}
-
 function present(fields: Fields, names: readonly string[]): string[] {
   return names.filter(
     (name) => Object.hasOwn(fields, name) && fields[name] !== undefined && fields[name] !== null && fields[name] !== '',
@@ -127,7 +50,7 @@ function optionalText<K extends string>(key: K, value: string | undefined): { [P
   return (value === undefined ? {} : { [key]: value }) as { [P in K]?: string };
 }
 
-function readCluster(reader: Reader, fields: Fields, where: string): KubeconfigCluster {
+function readCluster(reader: KubeconfigReader, fields: Fields, where: string): KubeconfigCluster {
   return {
     server: reader.text(fields, 'server', where) ?? '',
     certificateAuthority: reader.file(fields, 'certificate-authority', where),
@@ -138,7 +61,7 @@ function readCluster(reader: Reader, fields: Fields, where: string): KubeconfigC
   };
 }
 
-function readUser(reader: Reader, fields: Fields, where: string): KubeconfigUser {
+function readUser(reader: KubeconfigReader, fields: Fields, where: string): KubeconfigUser {
   const user = reader.text(fields, 'as', where);
   const extra = Object.entries(reader.fields(fields['as-user-extra'], `${where}.as-user-extra`));
   return {
@@ -160,7 +83,7 @@ function readUser(reader: Reader, fields: Fields, where: string): KubeconfigUser
   };
 }
 
-function readContext(reader: Reader, fields: Fields, where: string): KubeconfigContext {
+function readContext(reader: KubeconfigReader, fields: Fields, where: string): KubeconfigContext {
   return {
     cluster: reader.text(fields, 'cluster', where) ?? '',
     user: reader.text(fields, 'user', where) ?? '',
@@ -183,7 +106,7 @@ export function parseKubeconfig(content: Buffer, source: string, resolvePath: (p
   } catch (cause) {
     throw new KubeconfigError(`${source}: neither YAML nor JSON`, cause);
   }
-  const reader = new Reader(source, resolvePath);
+  const reader = new KubeconfigReader(source, resolvePath);
   const document = reader.fields(value, 'document');
   return {
     currentContext: reader.text(document, 'current-context', 'document') ?? '',

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { delimiter, dirname, join, resolve } from 'node:path';
-import { type Kubeconfig, KubeconfigError, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts';
+import { type Kubeconfig, mergeKubeconfigs, parseKubeconfig } from './kubeconfig.ts';
+import { KubeconfigError } from './kubeconfig-error.ts';
 
 /** Where client configs are looked for. Nothing is taken from the process: the caller says what counts. */
 export interface KubeconfigPlaces {

@@ -5,7 +5,8 @@ import { FakeClock } from '@keelson/core';
 import test, { type ExecutionContext } from 'ava';
 import { kubeconfigAccess } from '../../src/kubeconfig/client-options.ts';
 import { inClusterAccess } from '../../src/kubeconfig/in-cluster.ts';
-import { KubeconfigError, parseKubeconfig } from '../../src/kubeconfig/kubeconfig.ts';
+import { parseKubeconfig } from '../../src/kubeconfig/kubeconfig.ts';
+import { KubeconfigError } from '../../src/kubeconfig/kubeconfig-error.ts';
 import { loadKubeconfig } from '../../src/kubeconfig/load-kubeconfig.ts';
 import { tokenFromFile } from '../../src/kubeconfig/token-file.ts';
 

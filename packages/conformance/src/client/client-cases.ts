@@ -2,6 +2,7 @@ import { concurrencyCases } from './cases/concurrency-cases.ts';
 import { createCases } from './cases/create-cases.ts';
 import { deleteCases } from './cases/delete-cases.ts';
 import { discoveryCases } from './cases/discovery-cases.ts';
+import { listCases } from './cases/list-cases.ts';
 import { pageCases } from './cases/page-cases.ts';
 import { patchCases } from './cases/patch-cases.ts';
 import { readCases } from './cases/read-cases.ts';
@@ -15,6 +16,7 @@ import type { ClientCase } from './harness.ts';
 export const clientCases: readonly ClientCase[] = [
   ...createCases,
   ...readCases,
+  ...listCases,
   ...pageCases,
   ...updateCases,
   ...patchCases,

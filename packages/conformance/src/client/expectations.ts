@@ -44,3 +44,9 @@ export function versionOf(object: KubeObject): number {
   ok(/^[1-9]\d*$/.test(text), `not a resourceVersion: ${JSON.stringify(text)}`);
   return Number(text);
 }
+
+/** A promise that is awaited later: should the case fail before, its failure is nobody's concern. */
+export function started<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}

@@ -2,10 +2,17 @@ import type { ResourceClient } from '@keelson/core';
 import type { ClientCase, ClientHarness, OpenedClient } from './harness.ts';
 import { Part, type PartObject, Zone } from './suite-kinds.ts';
 
-const timeoutMs = 30_000;
+export interface ClientCaseOptions {
+  /** A case that takes longer has failed. Default 30 s. */
+  readonly timeoutMs?: number;
+}
 
-/** Opens a client, runs one case with it and disposes of it. Rejects when the case does, or when it takes half a minute. */
-export async function runClientCase(harness: ClientHarness, clientCase: ClientCase): Promise<void> {
+/** Opens a client, runs one case with it and disposes of it. Rejects when the case does, or when it takes too long. */
+export async function runClientCase(
+  harness: ClientHarness,
+  clientCase: ClientCase,
+  { timeoutMs = 30_000 }: ClientCaseOptions = {},
+): Promise<void> {
   const opened: OpenedClient = await harness.open();
   const { client, namespaces } = opened;
   const allParts = client.resource(Part) as ResourceClient<PartObject>;

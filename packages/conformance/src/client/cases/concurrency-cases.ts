@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { isStatusError, StatusReason } from '@keelson/core';
-import { take, versionOf } from '../expectations.ts';
+import { started, take, versionOf } from '../expectations.ts';
 import type { ClientCase } from '../harness.ts';
 
 const range = (count: number) => Array.from({ length: count }, (_, at) => at);
@@ -61,7 +61,7 @@ export const concurrencyCases: readonly ClientCase[] = [
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       const resourceVersion = metadata.resourceVersion ?? '';
-      const watching = Promise.all(range(3).map(() => take(parts.watch({ resourceVersion }), 60)));
+      const watching = started(Promise.all(range(3).map(() => take(parts.watch({ resourceVersion }), 60))));
       await Promise.all(
         range(20).map(async (at) => {
           await parts.create(part(`p${at}`));

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { StatusReason } from '@keelson/core';
-import { namesOf, refused, shown, take, versionOf } from '../expectations.ts';
+import { namesOf, refused, shown, started, take, versionOf } from '../expectations.ts';
 import type { ClientCase } from '../harness.ts';
 
 export const watchCases: readonly ClientCase[] = [
@@ -10,7 +10,7 @@ export const watchCases: readonly ClientCase[] = [
     async run({ parts, part }) {
       await parts.create(part('a'));
       await parts.create(part('b'));
-      const events = take(parts.watch(), 3);
+      const events = started(take(parts.watch(), 3));
       const later = await parts.create(part('c'));
       const seen = await events;
       deepEqual(seen.slice(0, 2).map(shown).sort(), ['ADDED a', 'ADDED b']);
@@ -63,9 +63,11 @@ export const watchCases: readonly ClientCase[] = [
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       let resourceVersion = metadata.resourceVersion ?? '';
-      const writing = (async () => {
-        for (let at = 0; at < 40; at += 1) await parts.create(part(`p${at}`));
-      })();
+      const writing = started(
+        (async () => {
+          for (let at = 0; at < 40; at += 1) await parts.create(part(`p${at}`));
+        })(),
+      );
       const seen: string[] = [];
       while (seen.length < 40) {
         const events = await take(parts.watch({ resourceVersion }), Math.min(7, 40 - seen.length));
@@ -151,7 +153,7 @@ export const watchCases: readonly ClientCase[] = [
       await parts.create(part('a'));
       await parts.create(part('b'));
       const options = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true } as const;
-      const events = take(parts.watch(options), 4);
+      const events = started(take(parts.watch(options), 4));
       // Written when the bookmark may not be there yet: it comes behind it all the same.
       await take(parts.watch(options), 3);
       await parts.create(part('c'));

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { shown, take } from '../expectations.ts';
+import { shown, started, take } from '../expectations.ts';
 import type { ClientCase } from '../harness.ts';
 
 export const watchStreamCases: readonly ClientCase[] = [
@@ -39,7 +39,7 @@ export const watchStreamCases: readonly ClientCase[] = [
     async run({ parts }) {
       const { metadata } = await parts.list();
       const watch = parts.watch({ resourceVersion: metadata.resourceVersion ?? '' })[Symbol.asyncIterator]();
-      const waiting = watch.next();
+      const waiting = started(watch.next());
       await sleep(20);
       await watch.return?.();
       equal((await waiting).done, true);
@@ -63,7 +63,7 @@ export const watchStreamCases: readonly ClientCase[] = [
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       const watch = parts.watch({ resourceVersion: metadata.resourceVersion ?? '' })[Symbol.asyncIterator]();
-      const first = watch.next();
+      const first = started(watch.next());
       const text = 'x'.repeat(20_000);
       for (let at = 0; at < 200; at += 1) await parts.create(part(`p${String(at).padStart(3, '0')}`, { settings: { text } }));
       ok(!(await first).done);
@@ -81,7 +81,7 @@ export const watchStreamCases: readonly ClientCase[] = [
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       const text = '漢字😀'.repeat(60_000);
-      const events = take(parts.watch({ resourceVersion: metadata.resourceVersion ?? '' }), 3);
+      const events = started(take(parts.watch({ resourceVersion: metadata.resourceVersion ?? '' }), 3));
       for (const name of ['a', 'b', 'c']) await parts.create(part(name, { settings: { text } }));
       for (const { object } of await events)
         ok((object as { spec?: { settings?: { text?: string } } }).spec?.settings?.text === text);
@@ -93,7 +93,7 @@ export const watchStreamCases: readonly ClientCase[] = [
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       const resourceVersion = metadata.resourceVersion ?? '';
-      const watches = Promise.all(Array.from({ length: 100 }, () => take(parts.watch({ resourceVersion }), 1)));
+      const watches = started(Promise.all(Array.from({ length: 100 }, () => take(parts.watch({ resourceVersion }), 1))));
       await parts.create(part('a'));
       for (const events of await watches) deepEqual(events.map(shown), ['ADDED a']);
     },

@@ -1,0 +1,39 @@
+import type { KubeObject, ListOptions, ResourceClient } from '@keelson/core';
+import { isGone } from './informer-errors.ts';
+
+export interface ListAllOptions<T extends KubeObject> {
+  readonly client: ResourceClient<T>;
+  /** Repeated with every page. */
+  readonly selection: ListOptions;
+  /** Of the first page alone. */
+  readonly first: ListOptions;
+  readonly pageSize: number;
+}
+
+/**
+ * Reads a collection page by page. When the state that the pages show leaves history before the last of them, everything is read again in
+ * one piece.
+ *
+ * @param each told of every object as it comes; gives its key
+ * @returns the keys of the objects of one state, and its resourceVersion
+ */
+export async function listAll<T extends KubeObject>(
+  { client, selection, first, pageSize }: ListAllOptions<T>,
+  each: (object: T) => string,
+): Promise<{ readonly keys: ReadonlySet<string>; readonly resourceVersion: string }> {
+  let keys = new Set<string>();
+  let page = await client.list({ ...selection, ...first });
+  for (;;) {
+    for (const object of page.items) keys.add(each(object));
+    const token = page.metadata.continue ?? '';
+    if (token === '') return { keys, resourceVersion: page.metadata.resourceVersion ?? '' };
+    try {
+      page = await client.list({ ...selection, limit: pageSize, continue: token });
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      // What was read of that state may have been deleted since.
+      keys = new Set();
+      page = await client.list(selection);
+    }
+  }
+}
