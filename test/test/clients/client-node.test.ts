@@ -377,8 +377,11 @@ test('an informer keeps its store right through a restart of the server', async 
     });
   }
   // The client stops after an error and leaves it to its user to start again.
+  const startAgain = () => {
+    if (!stopped) informer.start().catch(() => {});
+  };
   informer.on('error', () => {
-    if (!stopped) setTimeout(() => (stopped ? undefined : informer.start().catch(() => {})), 200);
+    if (!stopped) setTimeout(startAgain, 200);
   });
   const seen = async (entry: string) => {
     while (!log.includes(entry)) {
