@@ -30,7 +30,7 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
   }
 }
 
-/** Settles the promise while time passes. */
+/** Settles the promise while time passes: slowly enough that an answer over a network comes before the patience of a call ends. */
 export async function withTime<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
   let settled = false;
   const done = () => {
@@ -40,7 +40,7 @@ export async function withTime<T>(clock: FakeClock, promise: Promise<T>): Promis
   const end = Date.now() + patienceMs;
   while (!settled) {
     if (Date.now() > end) assert.fail('the promise did not settle');
-    await turns(3);
+    await new Promise((resolve) => setTimeout(resolve, 2));
     clock.advance(100);
   }
   return promise;
