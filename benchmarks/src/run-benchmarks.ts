@@ -75,8 +75,7 @@ function isMeant(word: string, name: string): boolean {
 /** Runs every wanted scenario on every wanted adapter; a scenario that fails or does not end becomes a row that says so. */
 export async function runBenchmarks(options: BenchOptions, progress: (text: string) => void): Promise<readonly Row[]> {
   const wanted = scenarios.filter(
-    ({ name }) =>
-      options.scenarios.length === 0 || options.scenarios.some((word) => name === word || name.startsWith(`${word} `)),
+    ({ name }) => options.scenarios.length === 0 || options.scenarios.some((word) => isMeant(word, name)),
   );
   if (wanted.length === 0) throw new Error(`--scenarios knows ${scenarios.map(({ name }) => name).join(', ')}`);
   const rows: Row[] = [];
