@@ -215,7 +215,8 @@ for (const server of ['secure', 'insecure'] as const) {
       await api.replace({ ...read, metadata: { ...read.metadata, annotations: { a: 'b' } } } as KubernetesObject);
       const listed = await api.list('extensions/v1beta1', String(manifest['kind']), namespace);
       t.is(listed.items.length, 1);
-      await api.delete(body);
+      // Left to itself, this version orphans: the object stays until the collector has seen to its dependents.
+      await api.delete(body, undefined, undefined, undefined, undefined, 'Background');
       t.is(await codeOf(api.read(body)), 404);
     }
   });
