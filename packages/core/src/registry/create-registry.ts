@@ -17,7 +17,8 @@ import { VirtualResourceService } from './virtual-resource-service.ts';
 /** What a registry is made of. */
 export interface RegistryOptions {
   readonly storages: ResourceStorages;
-  readonly tokens: ContinueTokens;
+  /** One for all kinds, or those of each kind's store. */
+  readonly tokens: ContinueTokens | ((kind: KindDefinition) => ContinueTokens);
   readonly clock: Clock;
   readonly logger: Logger;
   /** In the order they run. */
@@ -67,6 +68,7 @@ function checkSelectableFields(kind: KindDefinition): void {
 class KindRegistry implements ResourceRegistry {
   readonly #storages: ResourceStorages;
   readonly #services: RegistryServices;
+  readonly #tokens: RegistryOptions['tokens'];
   readonly #logger: Logger;
   readonly #byResource = new Map<string, Registered>();
   readonly #byKind = new Set<string>();
@@ -75,9 +77,9 @@ class KindRegistry implements ResourceRegistry {
 
   constructor(options: RegistryOptions) {
     this.#storages = options.storages;
+    this.#tokens = options.tokens;
     this.#logger = options.logger.child({ component: 'registry' });
     this.#services = {
-      tokens: options.tokens,
       clock: options.clock,
       admission: new AdmissionChain(options.admission),
       generateName: options.generateName ?? randomName,
@@ -106,7 +108,8 @@ class KindRegistry implements ResourceRegistry {
 
   #serviceOf(kind: KindDefinition): ResourceService {
     if (kind.virtual) return new VirtualResourceService(kind, kind.virtual, this.#services);
-    return new KindResourceService(new ResourceBinding(kind, this.#storages.forKind(kind), this.#services));
+    const tokens = typeof this.#tokens === 'function' ? this.#tokens(kind) : this.#tokens;
+    return new KindResourceService(new ResourceBinding(kind, this.#storages.forKind(kind), { ...this.#services, tokens }));
   }
 
   add(kind: KindDefinition): void {

@@ -19,7 +19,6 @@ import type { NameGenerator } from './name-generator.ts';
 
 /** What the services of all kinds share. */
 export interface RegistryServices {
-  readonly tokens: ContinueTokens;
   readonly clock: Clock;
   readonly admission: AdmissionChain;
   readonly generateName: NameGenerator;
@@ -30,6 +29,11 @@ export interface RegistryServices {
   /** Asked by kinds that tell about permissions; the operations themselves trust their caller. */
   readonly authorizer: Authorizer;
   readonly authenticateToken: AuthenticateToken | undefined;
+}
+
+/** The same for kinds whose objects are stored. */
+export interface StoredKindServices extends RegistryServices {
+  readonly tokens: ContinueTokens;
 }
 
 /** What the bodies of requests about a kind are. */
@@ -50,13 +54,13 @@ export class ResourceBinding {
   readonly kind: KindDefinition;
   readonly storedKind: KindDefinition;
   readonly storage: ResourceStorage;
-  readonly services: RegistryServices;
+  readonly services: StoredKindServices;
   /** How failures name the resource. */
   readonly resource: QualifiedResource;
   readonly bodyType: BodyType;
   readonly #codec: ObjectCodec;
 
-  constructor(kind: KindDefinition, storage: ResourceStorage, services: RegistryServices) {
+  constructor(kind: KindDefinition, storage: ResourceStorage, services: StoredKindServices) {
     this.kind = kind;
     this.storedKind = storageKindOf(kind);
     this.storage = storage;
