@@ -4,7 +4,7 @@ import type { ServerOptions } from '../config/options.ts';
 import { createControlPlane } from '../control-plane/create-control-plane.ts';
 import { createPinoLogger } from '../observe/pino-logger.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
-import { loadCredentials, loadTokenSecret } from '../tls/credentials.ts';
+import { loadCredentials } from '../tls/credentials.ts';
 import { writeKubeconfig } from '../tls/kubeconfig.ts';
 
 /** A server that runs until it is told to stop. */
@@ -18,14 +18,18 @@ export interface RunningServer {
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const logger = createPinoLogger(options.logLevel);
   const kinds = await loadKinds(options.kinds);
-  const secret = await loadTokenSecret(options.data);
   const credentials = options.insecure ? undefined : await loadCredentials(options.data, options.listen.host, systemClock.now());
   const plane = await createControlPlane({
     kinds,
     storage: options.storage,
+    reads: options.reads,
+    ...(options.history ? { history: options.history } : {}),
+    data: options.data,
+    acceptNewStore: options.acceptNewStore,
+    controllers: options.controllers,
     logger,
     metrics: createPromMetrics(),
-    continueTokens: { secret, lifetimeMs: options.continueTokenLifetimeMs },
+    continueTokens: { lifetimeMs: options.continueTokenLifetimeMs },
   });
   try {
     const listening = await plane.listen({

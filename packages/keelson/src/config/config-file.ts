@@ -29,9 +29,24 @@ export async function readConfigFile(path: string): Promise<RawOptions> {
 function withAbsolutePaths(raw: Record<string, unknown>, base: string): RawOptions {
   const out = { ...raw };
   if (typeof out['data'] === 'string') out['data'] = resolve(base, out['data']);
+  if (out['storage'] !== undefined) out['storage'] = storageWithAbsolutePaths(out['storage'], base);
   const kinds = out['kinds'];
   if (Array.isArray(kinds))
     out['kinds'] = kinds.map((item: unknown) => (typeof item === 'string' && item.startsWith('.') ? resolve(base, item) : item));
+  return out;
+}
+
+/** Modules of adapters and directories of embedded stores; everything else is left for the parser to judge. */
+function storageWithAbsolutePaths(raw: unknown, base: string): unknown {
+  if (typeof raw === 'string') return raw.replace(/^lmdb:(?=.)(.*)$/s, (_, path: string) => `lmdb:${resolve(base, path)}`);
+  if (Array.isArray(raw)) return raw.map((item) => storageWithAbsolutePaths(item, base));
+  if (typeof raw !== 'object' || raw === null) return raw;
+  const out: Record<string, unknown> = { ...raw };
+  for (const key of ['default', 'routes', 'storage', 'url'])
+    if (out[key] !== undefined) out[key] = storageWithAbsolutePaths(out[key], base);
+  const { adapter, path } = out;
+  if (typeof adapter === 'string' && adapter.startsWith('.')) out['adapter'] = resolve(base, adapter);
+  if (adapter === 'lmdb' && typeof path === 'string') out['path'] = resolve(base, path);
   return out;
 }
 

@@ -9,6 +9,9 @@ import { UsageError } from './usage-error.ts';
 const defaults: Omit<ServerOptions, 'storage'> = {
   listen: { host: '127.0.0.1', port: 6443 },
   insecure: false,
+  reads: 'consistent',
+  acceptNewStore: false,
+  controllers: true,
   data: resolve('.keelson'),
   kinds: [],
   logLevel: 'info',

@@ -1,7 +1,19 @@
+import { type HistoryWindow, type ReadMode, readModes, type StorageChoice } from './storage-choice.ts';
+
+export type { AdapterChoice } from './storage-choice.ts';
+
 /** Everything `keelson serve` can be told, after all sources were merged. */
 export interface ServerOptions {
-  /** A storage URL (`memory:`, `lmdb:PATH`, ...) or an adapter by package name with its own options. */
-  readonly storage: string | AdapterChoice;
+  /** One store (a URL, or an adapter with its own options), or a default store and routes that send kinds to others. */
+  readonly storage: StorageChoice;
+  /** The history window of every store that does not have its own. */
+  readonly history?: HistoryWindow;
+  /** Which state answers gets and lists without a resourceVersion, on every store that does not say its own. */
+  readonly reads: ReadMode;
+  /** Go on when a store is not the one that the data directory knows under its name. */
+  readonly acceptNewStore: boolean;
+  /** Run the built-in controllers in this process; of several servers on one store one does. */
+  readonly controllers: boolean;
   readonly listen: ListenAddress;
   /** Plain HTTP without authentication, loopback only. */
   readonly insecure: boolean;
@@ -13,11 +25,6 @@ export interface ServerOptions {
   readonly brand: { readonly vendor: string; readonly metaGroup: string };
   /** How long a continue token of a chunked list stays valid. */
   readonly continueTokenLifetimeMs: number;
-}
-
-export interface AdapterChoice {
-  readonly adapter: string;
-  readonly [option: string]: unknown;
 }
 
 export interface ListenAddress {
@@ -59,6 +66,33 @@ export const optionTable: readonly OptionRow[] = [
     value: 'URL',
     default: 'lmdb: under --data',
     help: 'memory: | lmdb:PATH | etcd://H:P[,H:P...] | postgres://...',
+  },
+  {
+    key: 'reads',
+    flag: '--reads',
+    env: 'KEELSON_READS',
+    value: 'MODE',
+    default: 'consistent',
+    help: `${readModes.join(' | ')}: what a get or list without resourceVersion shows, the newest state or the cached one`,
+  },
+  {
+    key: 'history',
+    default: 'minChanges: 1000, minAge: 5m',
+    help: 'history kept for watches and pages, by count and by age, whichever keeps more; for stores whose adapter takes it',
+  },
+  {
+    key: 'acceptNewStore',
+    flag: '--accept-new-store',
+    env: 'KEELSON_ACCEPT_NEW_STORE',
+    default: 'false',
+    help: 'go on with a store that is not the one used before under the same name',
+  },
+  {
+    key: 'controllers',
+    flag: '--controllers',
+    env: 'KEELSON_CONTROLLERS',
+    default: 'true',
+    help: 'run namespace deletion and garbage collection here; --controllers=false leaves them to another server',
   },
   {
     key: 'listen',

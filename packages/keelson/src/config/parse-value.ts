@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import { type AdapterChoice, type ListenAddress, type LogLevel, logLevels, type ServerOptions } from './options.ts';
+import { type ListenAddress, type LogLevel, logLevels, type ServerOptions } from './options.ts';
+import { parseHistory, parseReads, parseStorage } from './storage-choice.ts';
 import { suggestion } from './suggest.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -23,14 +24,6 @@ const listen: ValueParser<ListenAddress> = (raw, source) => {
   if (match === null || port > 65_535)
     throw new UsageError(`${source} must be HOST:PORT, e.g. 127.0.0.1:6443, not ${JSON.stringify(raw)}`);
   return { host: (match[1] ?? '').replace(/^\[|\]$/g, ''), port };
-};
-
-const storage: ValueParser<string | AdapterChoice> = (raw, source) => {
-  if (typeof raw !== 'object' || raw === null) return text(raw, source);
-  const adapter = (raw as Record<string, unknown>)['adapter'];
-  if (typeof adapter !== 'string' || adapter === '')
-    throw new UsageError(`${source} as an object needs "adapter": the name of a package`);
-  return { ...raw, adapter };
 };
 
 const modules: ValueParser<readonly string[]> = (raw, source) => {
@@ -68,8 +61,12 @@ const positiveInteger: ValueParser<number> = (raw, source) => {
 };
 
 /** Parser of each option. */
-export const valueParsers: { readonly [K in keyof ServerOptions]: ValueParser<ServerOptions[K]> } = {
-  storage,
+export const valueParsers: { readonly [K in keyof ServerOptions]-?: ValueParser<Required<ServerOptions>[K]> } = {
+  storage: parseStorage,
+  history: parseHistory,
+  reads: parseReads,
+  acceptNewStore: flag,
+  controllers: flag,
   listen,
   insecure: flag,
   data: (raw, source) => resolve(text(raw, source)),

@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { GarbageCollector, NamespaceController } from '@keelson/controllers';
+import type { ControllerOptions } from '@keelson/controllers';
 import {
   type AdmissionPlugin,
   type ApiClient,
@@ -12,42 +11,54 @@ import {
   noMetrics,
   type ResourceClient,
   type ResourceRegistry,
+  type Service,
   ServiceHost,
-  type Store,
-  StoreToken,
   silentLogger,
   systemClock,
 } from '@keelson/core';
-import { builtinKinds } from '@keelson/kinds';
+import { builtinKinds, Lease } from '@keelson/kinds';
 import { Container } from 'inversify';
 import { groupAuthorizer } from '../auth/group-authorizer.ts';
-import type { AdapterChoice } from '../config/options.ts';
+import type { HistoryWindow, ReadMode, StorageChoice } from '../config/storage-choice.ts';
 import type { Listening, ListenOptions } from '../server/listen-plane.ts';
-import { storageModule } from '../storage/open-storage.ts';
+import type { PlaneStores } from '../storage/plane-stores.ts';
+import { relaxedReads } from '../storage/relaxed-reads.ts';
+import { builtinControllers, electedControllers } from './controllers.ts';
+import { makeStores } from './make-stores.ts';
 import { planeModule } from './plane.module.ts';
 import { processAnchor } from './process-anchor.ts';
-import { storeService } from './store-service.ts';
 import { systemNamespaces } from './system-namespaces.ts';
-import { ApiClientToken, RegistryToken, StoragesToken } from './tokens.ts';
+import { ApiClientToken, RegistryToken } from './tokens.ts';
 
 export interface ControlPlaneOptions {
   /** Kinds to serve beside the built-in ones. */
   readonly kinds?: readonly KindDefinition[];
   /** False leaves the built-in kinds out (then no namespaces exist, and no controllers run). Default true. */
   readonly builtinKinds?: boolean;
-  /** A storage URL, an adapter with its options, or an open-able store. Default `memory:`. */
-  readonly storage?: string | AdapterChoice | Store;
+  /** A storage URL, an adapter with its options, a store that is not open yet, or routes to several. Default `memory:`. */
+  readonly storage?: StorageChoice;
+  /** What stores keep for watches and pages of the past, unless they say so themselves. */
+  readonly history?: HistoryWindow;
+  /** What gets and lists over HTTP show that name no resourceVersion. Default `consistent`; calls in process always are. */
+  readonly reads?: ReadMode;
+  /** Directory where the plane writes down which stores it used, to refuse others under their names. Absent = nothing is compared. */
+  readonly data?: string;
+  /** Take a different store instead of refusing it. Default false. */
+  readonly acceptNewStore?: boolean;
   /** Plugins that run after the built-in ones. */
   readonly admission?: readonly AdmissionPlugin[];
   /** Who may do what over HTTP, and what access reviews say about it. Default: the rules of {@link groupAuthorizer}. */
   readonly authorizer?: Authorizer;
-  /** Namespace deletion and garbage collection. Default true. */
+  /**
+   * Namespace deletion and garbage collection. Default true. On a store that several processes may write, one of the servers runs them and
+   * the others stand by.
+   */
   readonly controllers?: boolean;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
   readonly continueTokens?: {
-    /** At least 16 bytes; the same on every server of one store. Default: random, so that a restart voids all tokens. */
+    /** At least 16 bytes; the same on every server of one store. Default: one that is kept in the store. */
     readonly secret?: Buffer;
     /** Default five minutes. */
     readonly lifetimeMs?: number;
@@ -75,35 +86,27 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const { clock = systemClock, logger = silentLogger, metrics = noMetrics, authorizer = groupAuthorizer } = options;
   const withBuiltin = options.builtinKinds !== false;
   const kinds = [...(withBuiltin ? builtinKinds : []), ...(options.kinds ?? [])];
+  const surroundings = { clock, logger, metrics };
+  const stores = await makeStores(options, kinds, surroundings);
   const container = new Container();
-  await container.loadAsync(
-    await storageOf(options.storage ?? 'memory:'),
+  await container.load(
     planeModule({
-      clock,
-      logger,
-      metrics,
+      ...surroundings,
       kinds,
       admission: options.admission ?? [],
       authorizer,
-      tokenSecret: options.continueTokens?.secret ?? randomBytes(32),
-      ...(options.continueTokens?.lifetimeMs === undefined ? {} : { tokenLifetimeMs: options.continueTokens.lifetimeMs }),
+      stores,
       namespaces: withBuiltin,
     }),
   );
-  const store = container.get<Store>(StoreToken.id);
-  const storages = container.get<{ ready(): boolean; start(): Promise<void>; stop(): Promise<void> }>(StoragesToken.id);
   const registry = container.get<ResourceRegistry>(RegistryToken.id);
   const api = container.get<ApiClient>(ApiClientToken.id);
-  const controllerOptions = { client: api, clock, logger, metrics };
   const host = new ServiceHost(
     [
       processAnchor(),
-      storeService(store),
-      { name: 'storages', start: () => storages.start(), stop: () => storages.stop() },
+      { name: 'storages', start: () => stores.start(), stop: () => stores.stop() },
       ...(withBuiltin ? [systemNamespaces(api)] : []),
-      ...(withBuiltin && options.controllers !== false
-        ? [new GarbageCollector(controllerOptions), new NamespaceController(controllerOptions)]
-        : []),
+      ...(withBuiltin && options.controllers !== false ? controllersOn(stores, { client: api, ...surroundings }) : []),
     ],
     clock,
     logger,
@@ -118,12 +121,17 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     client: (kind) => api.resource(kind),
     api,
     registry,
-    ready: () => storages.ready(),
+    ready: () => stores.ready(),
     listen: async (listenOptions = {}) => {
       // A plane that is used in process never loads the HTTP server.
       const { listenPlane } = await import('../server/listen-plane.ts');
       const server = await listenPlane(
-        { registry, clock, logger, metrics, authorizer, ready: () => storages.ready() },
+        {
+          ...surroundings,
+          registry: relaxedReads(registry, (kind) => stores.of(kind).reads),
+          authorizer,
+          checks: stores.checks(),
+        },
         listenOptions,
       );
       listening.add(server);
@@ -134,12 +142,8 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   };
 }
 
-function isStore(storage: string | AdapterChoice | Store): storage is Store {
-  return typeof storage === 'object' && 'write' in storage && typeof storage.write === 'function';
-}
-
-async function storageOf(storage: string | AdapterChoice | Store) {
-  if (!isStore(storage)) return storageModule(storage);
-  const { moduleOf, provide } = await import('@keelson/core');
-  return moduleOf((binding) => provide(binding, StoreToken, [], () => storage));
+/** A store that one process has for itself needs no election. */
+function controllersOn(stores: PlaneStores, options: ControllerOptions): Service[] {
+  const services = () => builtinControllers(options);
+  return stores.of(Lease).capabilities.multiWriter ? [electedControllers(options, services)] : services();
 }

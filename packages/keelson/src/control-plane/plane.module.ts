@@ -4,8 +4,6 @@ import {
   type Authorizer,
   type Clock,
   ClockToken,
-  createCachedStorages,
-  createContinueTokens,
   createResourceRegistry,
   type KindDefinition,
   type Logger,
@@ -15,18 +13,10 @@ import {
   moduleOf,
   namespaceLifecycle,
   provide,
-  StoreToken,
 } from '@keelson/core';
 import { Namespace } from '@keelson/kinds';
-import {
-  AdmissionToken,
-  ApiClientToken,
-  AuthorizerToken,
-  ContinueTokensToken,
-  KindsToken,
-  RegistryToken,
-  StoragesToken,
-} from './tokens.ts';
+import type { PlaneStores } from '../storage/plane-stores.ts';
+import { AdmissionToken, ApiClientToken, AuthorizerToken, KindsToken, PlaneStoresToken, RegistryToken } from './tokens.ts';
 
 export interface PlaneModuleOptions {
   readonly clock: Clock;
@@ -35,13 +25,12 @@ export interface PlaneModuleOptions {
   readonly kinds: readonly KindDefinition[];
   readonly admission: readonly AdmissionPlugin[];
   readonly authorizer: Authorizer;
-  readonly tokenSecret: Buffer;
-  readonly tokenLifetimeMs?: number;
+  readonly stores: PlaneStores;
   /** Namespaces are served, so objects may only be made in those that exist. */
   readonly namespaces: boolean;
 }
 
-/** Everything of a plane but the store, which an adapter's module binds. */
+/** How the parts of a plane hang together. */
 export function planeModule(options: PlaneModuleOptions) {
   return moduleOf((binding) => {
     provide(binding, ClockToken, [], () => options.clock);
@@ -49,27 +38,19 @@ export function planeModule(options: PlaneModuleOptions) {
     provide(binding, MetricsToken, [], () => options.metrics);
     provide(binding, AuthorizerToken, [], () => options.authorizer);
     provide(binding, KindsToken, [], () => options.kinds);
-    provide(binding, StoragesToken, [StoreToken, ClockToken, LoggerToken, MetricsToken], (store, clock, logger, metrics) =>
-      createCachedStorages({ store, clock, logger, metrics }),
-    );
-    provide(binding, ContinueTokensToken, [ClockToken, KindsToken], (clock, kinds) =>
-      createContinueTokens({
-        secret: options.tokenSecret,
-        fingerprint: kinds.map((kind) => `${kind.apiVersion}/${kind.kind}`).join(','),
-        clock,
-        ...(options.tokenLifetimeMs === undefined ? {} : { lifeMs: options.tokenLifetimeMs }),
-      }),
-    );
-    provide(binding, AdmissionToken, [StoragesToken], (storages) => [
+    provide(binding, PlaneStoresToken, [], () => options.stores);
+    provide(binding, AdmissionToken, [PlaneStoresToken], (storages) => [
       ...(options.namespaces ? [namespaceLifecycle({ kind: Namespace, storage: storages.forKind(Namespace) })] : []),
       ...options.admission,
     ]);
     provide(
       binding,
       RegistryToken,
-      [StoragesToken, ContinueTokensToken, ClockToken, LoggerToken, AdmissionToken, KindsToken, AuthorizerToken],
-      (storages, tokens, clock, logger, admission, kinds, authorizer) =>
-        createResourceRegistry({ storages, tokens, clock, logger, admission, kinds, authorizer }),
+      [PlaneStoresToken, ClockToken, LoggerToken, AdmissionToken, KindsToken, AuthorizerToken],
+      (storages, clock, logger, admission, kinds, authorizer) => {
+        const tokens = (kind: KindDefinition) => storages.tokensOf(kind);
+        return createResourceRegistry({ storages, tokens, clock, logger, admission, kinds, authorizer });
+      },
     );
     provide(binding, ApiClientToken, [RegistryToken, ClockToken], (registry, clock) =>
       createInProcessClient(registry, { clock }),

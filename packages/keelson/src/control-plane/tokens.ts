@@ -2,16 +2,14 @@ import {
   type AdmissionPlugin,
   type ApiClient,
   type Authorizer,
-  type ContinueTokens,
   type KindDefinition,
   type ResourceRegistry,
-  type ResourceStorages,
   token,
 } from '@keelson/core';
+import type { PlaneStores } from '../storage/plane-stores.ts';
 
 /** Names in the container for what a plane is made of, beside those of core. */
-export const StoragesToken = token<ResourceStorages>('keelson.ResourceStorages');
-export const ContinueTokensToken = token<ContinueTokens>('keelson.ContinueTokens');
+export const PlaneStoresToken = token<PlaneStores>('keelson.PlaneStores');
 export const KindsToken = token<readonly KindDefinition[]>('keelson.Kinds');
 export const AdmissionToken = token<readonly AdmissionPlugin[]>('keelson.Admission');
 export const AuthorizerToken = token<Authorizer>('keelson.Authorizer');

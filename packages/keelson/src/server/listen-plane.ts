@@ -31,7 +31,8 @@ export interface ServedPlane {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  readonly ready: () => boolean;
+  /** Health of what the plane stands on. */
+  readonly checks: readonly { readonly name: string; readonly check: () => boolean }[];
   readonly authorizer: Authorizer;
 }
 
@@ -41,7 +42,7 @@ const defaultDrainMs = 5_000;
 
 /** Opens a listening server for a plane. */
 export async function listenPlane(plane: ServedPlane, options: ListenOptions): Promise<Listening> {
-  const { registry, clock, logger, metrics, ready, authorizer } = plane;
+  const { registry, clock, logger, metrics, checks, authorizer } = plane;
   const drainMs = options.drainMs ?? defaultDrainMs;
   const api = createHttpApi({
     registry,
@@ -49,7 +50,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     logger,
     metrics,
     version: apiVersionInfo,
-    checks: [{ name: 'storage', check: ready }],
+    checks,
     authorize: (attributes, user) => authorizer.authorize(attributes, user),
     ...(options.brand ? { brand: options.brand } : {}),
     ...(options.credentials ? { authenticate: authenticateClientCertificate } : { insecureUser: insecureAdmin }),

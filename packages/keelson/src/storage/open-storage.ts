@@ -1,10 +1,27 @@
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { DecodeTypeError, decoderOf, type StorageAdapter } from '@keelson/core';
-import type { ContainerModule } from 'inversify';
-import type { AdapterChoice } from '../config/options.ts';
+import {
+  type Clock,
+  ClockToken,
+  DecodeTypeError,
+  decoderOf,
+  type Logger,
+  LoggerToken,
+  type Metrics,
+  MetricsToken,
+  moduleOf,
+  provide,
+  type StorageAdapter,
+  type Store,
+  StoreToken,
+} from '@keelson/core';
+import { Container } from 'inversify';
+import { type AdapterChoice, isStore } from '../config/storage-choice.ts';
 import { suggestion } from '../config/suggest.ts';
 import { UsageError } from '../config/usage-error.ts';
+import { labelledMetrics } from '../observe/labelled-metrics.ts';
+import type { StorePlan } from './storage-plan.ts';
+import { takesHistory } from './takes-history.ts';
 
 /** Packages behind the words of `--storage` URLs. */
 const packages: Readonly<Record<string, string>> = {
@@ -15,6 +32,20 @@ const packages: Readonly<Record<string, string>> = {
   postgres: '@keelson/storage-postgres',
   postgresql: '@keelson/storage-postgres',
 };
+
+/** What an adapter may use. */
+export interface StoreSurroundings {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+/** A store that is made but not opened. */
+export interface MadeStore {
+  readonly store: Store;
+  /** Name of the adapter; `instance` for a store that code handed in. */
+  readonly adapter: string;
+}
 
 function specifierOf(name: string): string {
   if (name.startsWith('.') || isAbsolute(name)) return pathToFileURL(resolve(name)).href;
@@ -51,12 +82,11 @@ function checkedOptions(adapter: StorageAdapter, options: unknown, source: strin
   }
 }
 
-/** The module that binds the chosen store; nothing is opened yet. */
-export async function storageModule(choice: string | AdapterChoice, source = '--storage'): Promise<ContainerModule> {
+/** The adapter and the options that a choice means, without what is common to all adapters. */
+async function adapterAndOptions(choice: string | AdapterChoice, source: string) {
   if (typeof choice !== 'string') {
-    const { adapter: name, ...options } = choice;
-    const adapter = await importAdapter(name, source);
-    return adapter.module(checkedOptions(adapter, options, source));
+    const { adapter: name, reads: _reads, history: _history, ...options } = choice;
+    return { adapter: await importAdapter(name, source), options: options as Readonly<Record<string, unknown>> };
   }
   const scheme = /^([a-z][a-z0-9]*):/.exec(choice)?.[1];
   if (scheme === undefined || packages[scheme] === undefined) {
@@ -67,9 +97,47 @@ export async function storageModule(choice: string | AdapterChoice, source = '--
   }
   const adapter = await importAdapter(scheme, source);
   try {
-    return adapter.module(checkedOptions(adapter, adapter.parseUrl(choice.slice(scheme.length + 1), scheme), source));
+    const options = adapter.parseUrl(choice.slice(scheme.length + 1)) as Readonly<Record<string, unknown>>;
+    return { adapter, options };
   } catch (error) {
-    if (error instanceof UsageError) throw error;
     throw new UsageError(`${source}: ${(error as Error).message}`);
   }
+}
+
+function withHistory(adapter: StorageAdapter, options: Readonly<Record<string, unknown>>, plan: StorePlan, logger: Logger) {
+  const { history } = plan;
+  if (history === undefined) return options;
+  if (takesHistory(adapter.optionsSchema)) return { ...options, history };
+  if (plan.historyRequired) throw new UsageError(`${plan.source}: ${adapter.name} has no history window to be set`);
+  logger.warn('the history window is not for this store', { component: 'storage', store: plan.name, adapter: adapter.name });
+  return options;
+}
+
+/**
+ * Makes the store of a plan; nothing is opened yet. Each adapter builds in a container of its own, so that several may bind what is
+ * theirs. Its logs name the store, its metrics carry the label `store`.
+ */
+export async function makeStore(plan: StorePlan, surroundings: StoreSurroundings): Promise<MadeStore> {
+  const { choice, source, name } = plan;
+  if (isStore(choice)) {
+    if (plan.historyRequired) throw new UsageError(`${source}: the history window of a store instance is set where it is made`);
+    return { store: choice, adapter: 'instance' };
+  }
+  const isUrl = typeof choice === 'object' && !('adapter' in choice);
+  const { adapter, options } = await adapterAndOptions(
+    isUrl ? (choice.url as string) : (choice as string | AdapterChoice),
+    source,
+  );
+  const logger = surroundings.logger.child({ store: name });
+  const checked = checkedOptions(adapter, withHistory(adapter, options, plan, logger), source);
+  const container = new Container();
+  await container.load(
+    adapter.module(checked),
+    moduleOf((binding) => {
+      provide(binding, ClockToken, [], () => surroundings.clock);
+      provide(binding, LoggerToken, [], () => logger);
+      provide(binding, MetricsToken, [], () => labelledMetrics(surroundings.metrics, { store: name }));
+    }),
+  );
+  return { store: container.get<Store>(StoreToken.id), adapter: adapter.name };
 }

@@ -1,7 +1,8 @@
-import { randomBytes, X509Certificate } from 'node:crypto';
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { X509Certificate } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
+import { writePrivateFile } from '../private-file.ts';
 import type { KeyPair, LeafRequest } from './authority.ts';
 
 /** Everything a server needs to identify itself and its administrator; kept in the data directory. */
@@ -11,8 +12,6 @@ export interface Credentials {
   readonly admin: KeyPair;
 }
 
-const ownerOnly = 0o600;
-
 async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
@@ -20,14 +19,6 @@ async function readText(path: string): Promise<string | undefined> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-/** Replaces a file as a whole, readable by its owner only: a crash leaves the old one or the new one. */
-export async function writePrivateFile(path: string, content: string | Buffer): Promise<void> {
-  const temporary = `${path}.new`;
-  await writeFile(temporary, content, { mode: ownerOnly });
-  await chmod(temporary, ownerOnly);
-  await rename(temporary, path);
 }
 
 async function readPair(data: string, name: string): Promise<KeyPair | undefined> {
@@ -89,15 +80,4 @@ export async function loadCredentials(data: string, host: string, now: number): 
 function optionalNames(host: string): Pick<LeafRequest, 'names'> {
   const names = namesFor(host);
   return names === undefined ? {} : { names };
-}
-
-/** The data directory's secret for signing continue tokens, made once. */
-export async function loadTokenSecret(data: string): Promise<Buffer> {
-  await mkdir(data, { recursive: true, mode: 0o700 });
-  const path = join(data, 'token.key');
-  const existing = await readText(path);
-  if (existing !== undefined && /^[0-9a-f]{64}\s*$/.test(existing)) return Buffer.from(existing.trim(), 'hex');
-  const secret = randomBytes(32);
-  await writePrivateFile(path, `${secret.toString('hex')}\n`);
-  return secret;
 }

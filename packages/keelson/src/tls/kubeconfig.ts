@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { type Credentials, writePrivateFile } from './credentials.ts';
+import { writePrivateFile } from '../private-file.ts';
+import type { Credentials } from './credentials.ts';
 
 /** Where clients find the server, and with which credentials; `credentials` undefined = plain HTTP. */
 export interface KubeconfigOptions {

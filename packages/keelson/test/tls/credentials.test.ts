@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import anyTest, { type TestFn } from 'ava';
-import { loadCredentials, loadTokenSecret } from '../../src/tls/credentials.ts';
+import { loadCredentials } from '../../src/tls/credentials.ts';
 import { kubeconfigText, writeKubeconfig } from '../../src/tls/kubeconfig.ts';
 
 const test = anyTest as TestFn<{ data: string }>;
@@ -31,9 +31,8 @@ test('server and admin certificates are signed by the authority and say who they
 test('every key file is readable by its owner only', async (t) => {
   const { data } = t.context;
   const credentials = await loadCredentials(data, '127.0.0.1', now);
-  await loadTokenSecret(data);
   await writeKubeconfig(data, { url: 'https://127.0.0.1:1', credentials });
-  for (const name of ['ca.key', 'server.key', 'admin.key', 'token.key', 'kubeconfig']) {
+  for (const name of ['ca.key', 'server.key', 'admin.key', 'kubeconfig']) {
     t.is((await stat(join(data, name))).mode & 0o777, 0o600, name);
   }
   t.is((await stat(data)).mode & 0o777, 0o700);
@@ -42,7 +41,6 @@ test('every key file is readable by its owner only', async (t) => {
 test('a second start uses the same credentials', async (t) => {
   const first = await loadCredentials(t.context.data, '127.0.0.1', now);
   t.deepEqual(await loadCredentials(t.context.data, '127.0.0.1', now + dayMs), first);
-  t.deepEqual(await loadTokenSecret(t.context.data), await loadTokenSecret(t.context.data));
 });
 
 test('a certificate near its end or for another address is made anew by the same authority', async (t) => {
@@ -53,13 +51,6 @@ test('a certificate near its end or for another address is made anew by the same
   const moved = await loadCredentials(t.context.data, '10.1.2.3', now + 340 * dayMs);
   t.is(new X509Certificate(moved.server.certificate).checkIP('10.1.2.3'), '10.1.2.3');
   t.is(moved.admin.certificate, later.admin.certificate);
-});
-
-test('a damaged token secret is replaced rather than used', async (t) => {
-  await loadTokenSecret(t.context.data);
-  await writeFile(join(t.context.data, 'token.key'), 'short');
-  t.is((await loadTokenSecret(t.context.data)).byteLength, 32);
-  t.regex(await readFile(join(t.context.data, 'token.key'), 'utf8'), /^[0-9a-f]{64}\n$/);
 });
 
 test('a kubeconfig without credentials points to plain HTTP and holds no secrets', (t) => {

@@ -1,0 +1,163 @@
+import { DurationError, durationMs, type Store } from '@keelson/core';
+import { suggestion } from './suggest.ts';
+import { UsageError } from './usage-error.ts';
+
+/** Which state a get or list over HTTP shows that names no resourceVersion: the newest, or what the server has in its cache. */
+export const readModes = ['consistent', 'any'] as const;
+export type ReadMode = (typeof readModes)[number];
+
+/** What a store keeps for readers and watchers of the past; both hold, so whichever keeps more. */
+export interface HistoryWindow {
+  readonly minChanges?: number;
+  readonly minAgeMs?: number;
+}
+
+/** The history window as a config file spells it: `minAge` is a duration such as `10m`. */
+export interface HistoryChoice extends HistoryWindow {
+  readonly minAge?: string;
+}
+
+/** What may be said about a store whatever its adapter. */
+export interface StoreSettings {
+  readonly reads?: ReadMode;
+  readonly history?: HistoryChoice;
+}
+
+/** A storage URL with settings. */
+export interface UrlChoice extends StoreSettings {
+  readonly url: string;
+}
+
+/** An adapter by its word, package name or path, with its own options. */
+export interface AdapterChoice extends StoreSettings {
+  readonly adapter: string;
+  readonly [option: string]: unknown;
+}
+
+/** One store. A `Store` instance can be given by code only. */
+export type StoreChoice = string | UrlChoice | AdapterChoice | Store;
+
+/** Sends kinds to a store. */
+export interface StorageRoute {
+  /** Names the store in logs, metrics, health checks and in the record of known stores. Default: made of group and resources. */
+  readonly name?: string;
+  /** An API group; '' is the core group. */
+  readonly group: string;
+  /** Plural names; absent = every resource of the group that has no route of its own. */
+  readonly resources?: readonly string[];
+  readonly storage: StoreChoice;
+}
+
+/** Several stores. */
+export interface StorageRouting {
+  /** Holds everything that no route names. */
+  readonly default: StoreChoice;
+  readonly routes: readonly StorageRoute[];
+}
+
+export type StorageChoice = StoreChoice | StorageRouting;
+
+type Raw = Readonly<Record<string, unknown>>;
+
+const isObject = (raw: unknown): raw is Raw => typeof raw === 'object' && raw !== null && !Array.isArray(raw);
+
+/** True for a store that was opened by code. */
+export function isStore(choice: unknown): choice is Store {
+  return isObject(choice) && typeof choice['write'] === 'function';
+}
+
+/** True for a choice of several stores. */
+export function isRouting(choice: StorageChoice): choice is StorageRouting {
+  return typeof choice === 'object' && !isStore(choice) && 'default' in choice;
+}
+
+/** @throws UsageError when an object has a key that nobody knows. */
+function refuseUnknownKeys(raw: Raw, known: readonly string[], source: string): void {
+  const unknown = Object.keys(raw).find((key) => !known.includes(key));
+  if (unknown !== undefined) throw new UsageError(`${source} has no key ${unknown}${suggestion(unknown, known)}`);
+}
+
+function text(raw: unknown, source: string): string {
+  if (typeof raw === 'string' && raw !== '') return raw;
+  throw new UsageError(`${source} needs a non-empty text`);
+}
+
+function wholeNumber(raw: unknown, source: string): number {
+  if (typeof raw === 'number' && Number.isSafeInteger(raw) && raw >= 0) return raw;
+  throw new UsageError(`${source} must be a whole number of at least 0, not ${JSON.stringify(raw)}`);
+}
+
+/** Reads `consistent` or `any`. */
+export function parseReads(raw: unknown, source: string): ReadMode {
+  const mode = readModes.find((known) => known === raw);
+  if (mode !== undefined) return mode;
+  throw new UsageError(`${source} must be one of ${readModes.join(', ')}${suggestion(String(raw), readModes)}`);
+}
+
+/** Reads `{ minChanges, minAge }`; `minAgeMs` may be given instead of `minAge`. */
+export function parseHistory(raw: unknown, source: string): HistoryWindow {
+  if (!isObject(raw)) throw new UsageError(`${source} must be an object with minChanges and minAge`);
+  refuseUnknownKeys(raw, ['minChanges', 'minAge', 'minAgeMs'], source);
+  const { minChanges, minAge, minAgeMs } = raw;
+  if (minAge !== undefined && minAgeMs !== undefined) throw new UsageError(`${source} gives both minAge and minAgeMs`);
+  const ageMs = minAge === undefined ? minAgeMs : ageOf(minAge, `${source}.minAge`);
+  return {
+    ...(minChanges === undefined ? {} : { minChanges: wholeNumber(minChanges, `${source}.minChanges`) }),
+    ...(ageMs === undefined ? {} : { minAgeMs: wholeNumber(ageMs, `${source}.minAgeMs`) }),
+  };
+}
+
+function ageOf(raw: unknown, source: string): number {
+  try {
+    const ms = durationMs(text(raw, source));
+    if (ms >= 0) return Math.ceil(ms);
+  } catch (error) {
+    if (!(error instanceof DurationError)) throw error;
+  }
+  throw new UsageError(`${source} must be a duration such as 10m or 1h30m, not ${JSON.stringify(raw)}`);
+}
+
+function parseStore(raw: unknown, source: string): StoreChoice {
+  if (isStore(raw)) return raw;
+  if (!isObject(raw)) return text(raw, source);
+  const settings = {
+    ...(raw['reads'] === undefined ? {} : { reads: parseReads(raw['reads'], `${source}.reads`) }),
+    ...(raw['history'] === undefined ? {} : { history: parseHistory(raw['history'], `${source}.history`) }),
+  };
+  if (raw['adapter'] !== undefined) return { ...raw, ...settings, adapter: text(raw['adapter'], `${source}.adapter`) };
+  if (raw['url'] === undefined)
+    throw new UsageError(`${source} as an object needs "url", or "adapter" (the name of a package), or "default" and "routes"`);
+  refuseUnknownKeys(raw, ['url', 'reads', 'history'], source);
+  return { ...settings, url: text(raw['url'], `${source}.url`) };
+}
+
+function parseRoute(raw: unknown, source: string): StorageRoute {
+  if (!isObject(raw)) throw new UsageError(`${source} must be an object with group, resources and storage`);
+  refuseUnknownKeys(raw, ['name', 'group', 'resources', 'storage'], source);
+  const { name, group, resources, storage } = raw;
+  if (typeof group !== 'string') throw new UsageError(`${source}.group must be the name of an API group ("" is the core group)`);
+  if (name !== undefined && (typeof name !== 'string' || !/^[a-z0-9][a-z0-9.+-]{0,62}$/.test(name)))
+    throw new UsageError(`${source}.name must be a short word of a-z, 0-9, ".", "-" and "+", not ${JSON.stringify(name)}`);
+  if (resources !== undefined && (!Array.isArray(resources) || resources.length === 0))
+    throw new UsageError(`${source}.resources must be a list of plural names; leave it out for the whole group`);
+  return {
+    ...(name === undefined ? {} : { name }),
+    group,
+    ...(resources === undefined ? {} : { resources: resources.map((item, i) => text(item, `${source}.resources[${i}]`)) }),
+    storage: parseStore(storage, `${source}.storage`),
+  };
+}
+
+/** Reads what a config file, a flag or code says about storage. Throws `UsageError`. */
+export function parseStorage(raw: unknown, source: string): StorageChoice {
+  if (!isObject(raw) || isStore(raw) || (raw['default'] === undefined && raw['routes'] === undefined))
+    return parseStore(raw, source);
+  refuseUnknownKeys(raw, ['default', 'routes'], source);
+  if (raw['default'] === undefined) throw new UsageError(`${source} has routes but no default`);
+  const routes = raw['routes'] ?? [];
+  if (!Array.isArray(routes)) throw new UsageError(`${source}.routes must be a list`);
+  return {
+    default: parseStore(raw['default'], `${source}.default`),
+    routes: routes.map((route, i) => parseRoute(route, `${source}.routes[${i}]`)),
+  };
+}

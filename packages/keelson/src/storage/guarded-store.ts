@@ -1,0 +1,81 @@
+import { type Logger, StorageError, StorageErrorCode, type Store, type StoreIdentity } from '@keelson/core';
+
+/** Told when a store is seen to have lost or rewound history. */
+export type EpochListener = (identity: StoreIdentity, before: StoreIdentity) => void;
+
+/**
+ * A store that stays the one it was when it was approved. Whoever follows the store asks for its identity whenever the stream of changes
+ * broke; when another store answers under the same address from then on, every call fails with `Unavailable` until the approved
+ * one is back.
+ */
+export class GuardedStore implements Store {
+  readonly #store: Store;
+  readonly #logger: Logger;
+  readonly #onEpoch: EpochListener;
+  #approved: StoreIdentity | undefined;
+  #foreign: StoreIdentity | undefined;
+
+  constructor(store: Store, logger: Logger, onEpoch: EpochListener) {
+    this.#store = store;
+    this.#logger = logger;
+    this.#onEpoch = onEpoch;
+  }
+
+  get capabilities(): Store['capabilities'] {
+    return this.#store.capabilities;
+  }
+
+  /** From now on only this store will do. */
+  approve(identity: StoreIdentity): void {
+    this.#approved = identity;
+  }
+
+  async identity(): Promise<StoreIdentity> {
+    const identity = await this.#store.identity();
+    const approved = this.#approved;
+    if (approved === undefined) return identity;
+    if (identity.storeId !== approved.storeId) {
+      if (this.#foreign?.storeId !== identity.storeId)
+        this.#logger.error('another store has taken the place of this one', {
+          component: 'storage',
+          expected: approved.storeId,
+          found: identity.storeId,
+        });
+      this.#foreign = identity;
+      throw this.#refusal(identity);
+    }
+    this.#foreign = undefined;
+    if (identity.epoch !== approved.epoch) {
+      this.#approved = identity;
+      this.#onEpoch(identity, approved);
+    }
+    return identity;
+  }
+
+  ready: Store['ready'] = () => this.#store.ready();
+  close: Store['close'] = () => this.#store.close();
+  write: Store['write'] = (op, options) => this.#own ?? this.#store.write(op, options);
+  get: Store['get'] = (key, options) => this.#own ?? this.#store.get(key, options);
+  count: Store['count'] = (range, options) => this.#own ?? this.#store.count(range, options);
+  currentRevision: Store['currentRevision'] = (options) => this.#own ?? this.#store.currentRevision(options);
+  watch: Store['watch'] = (range, options) => this.#own ?? this.#store.watch(range, options);
+  compact: Store['compact'] = (upTo) => this.#own ?? this.#store.compact(upTo);
+  compactedRevision: Store['compactedRevision'] = () => this.#own ?? this.#store.compactedRevision();
+
+  list: Store['list'] = (range, options) => {
+    if (this.#foreign !== undefined) throw this.#refusal(this.#foreign);
+    return this.#store.list(range, options);
+  };
+
+  /** Undefined while the store is the approved one. */
+  get #own(): Promise<never> | undefined {
+    return this.#foreign === undefined ? undefined : Promise.reject(this.#refusal(this.#foreign));
+  }
+
+  #refusal({ storeId }: StoreIdentity): StorageError {
+    return new StorageError(
+      StorageErrorCode.Unavailable,
+      `the store is ${storeId}, not ${this.#approved?.storeId}, with which this server was started`,
+    );
+  }
+}

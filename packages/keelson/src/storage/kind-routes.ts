@@ -1,0 +1,80 @@
+import { type KindDefinition, kindPrefix, storageKindOf } from '@keelson/core';
+import { suggestion } from '../config/suggest.ts';
+import { UsageError } from '../config/usage-error.ts';
+import type { RoutePlan, StoragePlan } from './storage-plan.ts';
+
+/** The name of the store that holds the objects of a kind; also for kinds that are added later. */
+export type StoreOfKind = (kind: KindDefinition) => string;
+
+interface Claim {
+  readonly route: RoutePlan;
+  /** As the route names it. */
+  readonly resource: string;
+}
+
+const nameOfGroup = (group: string) => (group === '' ? 'the core group' : `the group ${group}`);
+const nameOfKind = (kind: KindDefinition) => `${kind.names.plural}${kind.group === '' ? '' : `.${kind.group}`}`;
+
+/**
+ * Compares the routes with the kinds that are served. A route for resources beats one for their whole group. Kinds that are two views
+ * of the same stored objects go together, whichever of them a route names.
+ *
+ * @throws UsageError for a group or resource that nobody serves, and when two routes claim the same objects for different stores.
+ */
+export function routeKinds(plan: StoragePlan, kinds: readonly KindDefinition[]): StoreOfKind {
+  const exact = new Map<string, Claim>();
+  const whole = new Map<string, Claim>();
+  const groups = new Map<string, RoutePlan>();
+  const seen = new Set<string>();
+  for (const route of plan.routes) {
+    const inGroup = kinds.filter((kind) => kind.group === route.group);
+    if (inGroup.length === 0) throw unknownGroup(route, kinds);
+    if (route.resources === undefined) {
+      if (groups.has(route.group)) throw new UsageError(`${route.source}: ${nameOfGroup(route.group)} is routed twice`);
+      groups.set(route.group, route);
+      for (const kind of inGroup) if (!kind.virtual) claim(whole, kind, { route, resource: nameOfKind(kind) });
+      continue;
+    }
+    for (const resource of route.resources) {
+      const found = inGroup.filter((kind) => kind.names.plural === resource);
+      const [first] = found;
+      if (first === undefined) throw unknownResource(route, resource, inGroup);
+      if (first.virtual) throw new UsageError(`${route.source}: ${nameOfKind(first)} is not stored anywhere`);
+      const id = `${route.group}/${resource}`;
+      if (seen.has(id)) throw new UsageError(`${route.source}: ${nameOfKind(first)} is routed twice`);
+      seen.add(id);
+      for (const kind of found) claim(exact, kind, { route, resource: nameOfKind(kind) });
+    }
+  }
+  const fallback = plan.stores[0]?.name ?? '';
+  return (kind) => {
+    const prefix = kindPrefix(kind);
+    const found = exact.get(prefix) ?? whole.get(prefix);
+    return found?.route.store ?? groups.get(storageKindOf(kind).group)?.store ?? fallback;
+  };
+}
+
+function claim(claims: Map<string, Claim>, kind: KindDefinition, wanted: Claim): void {
+  const prefix = kindPrefix(kind);
+  const before = claims.get(prefix);
+  if (before !== undefined && before.route.store !== wanted.route.store) {
+    throw new UsageError(
+      `${wanted.route.source}: ${wanted.resource} are the same objects as ${before.resource}, which ${before.route.source} sends to another store`,
+    );
+  }
+  claims.set(prefix, before ?? wanted);
+}
+
+function unknownGroup(route: RoutePlan, kinds: readonly KindDefinition[]): UsageError {
+  const known = [...new Set(kinds.map((kind) => kind.group))];
+  return new UsageError(`${route.source}: no kind of ${nameOfGroup(route.group)} is served${suggestion(route.group, known)}`);
+}
+
+function unknownResource(route: RoutePlan, resource: string, inGroup: readonly KindDefinition[]): UsageError {
+  const byKind = inGroup.find(({ kind, names }) =>
+    [kind.toLowerCase(), names.singular, ...names.shortNames].includes(resource.toLowerCase()),
+  );
+  const known = [...new Set(inGroup.map((kind) => kind.names.plural))];
+  const hint = byKind === undefined ? suggestion(resource, known) : ` (did you mean ${byKind.names.plural}?)`;
+  return new UsageError(`${route.source}: ${nameOfGroup(route.group)} has no resource ${resource}${hint}`);
+}

@@ -1,0 +1,109 @@
+import {
+  type Clock,
+  createCachedStorages,
+  type Logger,
+  type Metrics,
+  type ResourceStorages,
+  type Service,
+  type Store,
+  type StoreIdentity,
+} from '@keelson/core';
+import type { ReadMode } from '../config/storage-choice.ts';
+import { GuardedStore } from './guarded-store.ts';
+import type { KnownStores } from './known-stores.ts';
+import type { MadeStore } from './open-storage.ts';
+import { sharedSecret } from './shared-secret.ts';
+import { StoreTokens } from './store-tokens.ts';
+
+export interface PlaneStoreOptions {
+  readonly name: string;
+  readonly made: MadeStore;
+  readonly reads: ReadMode;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Absent = whatever store answers is the right one. */
+  readonly known?: KnownStores | undefined;
+  readonly tokens?: { readonly secret?: Uint8Array; readonly lifetimeMs?: number } | undefined;
+}
+
+/** One store of a plane with everything that is its own: watch cache, identity, continue tokens. Revisions never leave it. */
+export class PlaneStore implements Service {
+  readonly name: string;
+  readonly reads: ReadMode;
+  readonly storages: ResourceStorages;
+  readonly tokens: StoreTokens;
+  readonly #options: PlaneStoreOptions;
+  readonly #logger: Logger;
+  readonly #store: GuardedStore;
+
+  constructor(options: PlaneStoreOptions) {
+    const { name, made, reads, clock, logger, metrics, tokens } = options;
+    this.name = name;
+    this.reads = reads;
+    this.#options = options;
+    this.#logger = logger.child({ store: name });
+    this.tokens = new StoreTokens({ clock, lifeMs: tokens?.lifetimeMs });
+    this.#store = new GuardedStore(made.store, this.#logger, (identity, before) => this.#onEpoch(identity, before));
+    this.storages = createCachedStorages({ store: this.#store, clock, logger: this.#logger, metrics });
+  }
+
+  get capabilities(): Store['capabilities'] {
+    return this.#store.capabilities;
+  }
+
+  /** Opens the store, makes sure that it is the right one, and begins to follow it. */
+  async start(): Promise<void> {
+    await this.#store.ready();
+    try {
+      const identity = await this.#store.identity();
+      await this.#recognize(identity);
+      this.#store.approve(identity);
+      this.tokens.begin(this.#options.tokens?.secret ?? (await sharedSecret(this.#store)), identity);
+      await this.storages.start();
+    } catch (error) {
+      await this.#store.close();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    try {
+      await this.storages.stop();
+    } finally {
+      await this.#store.close();
+    }
+  }
+
+  /** A store that does not outlive its process is a new one each time, so there is nothing to compare. */
+  async #recognize(identity: StoreIdentity): Promise<void> {
+    const { known, made } = this.#options;
+    if (known === undefined || !this.capabilities.durable) return;
+    const recognition = await known.recognize(this.name, made.adapter, identity);
+    if (recognition.outcome === 'accepted')
+      this.#logger.warn('a new store was accepted', {
+        component: 'storage',
+        now: identity.storeId,
+        before: recognition.before.storeId,
+      });
+    if (recognition.outcome === 'restored') this.#logRestored(identity, recognition.before);
+  }
+
+  #onEpoch(identity: StoreIdentity, before: StoreIdentity): void {
+    this.#logRestored(identity, before);
+    this.tokens.rebind(identity);
+    const { known, made } = this.#options;
+    if (!this.capabilities.durable) return;
+    known
+      ?.recognize(this.name, made.adapter, identity)
+      .catch((err: unknown) => this.#logger.warn('the epoch of the store was not written down', { component: 'storage', err }));
+  }
+
+  #logRestored({ epoch }: StoreIdentity, before: StoreIdentity): void {
+    this.#logger.warn('the store was restored or failed over: continue tokens and watches from before are void', {
+      component: 'storage',
+      epoch,
+      before: before.epoch,
+    });
+  }
+}

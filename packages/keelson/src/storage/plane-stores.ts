@@ -1,0 +1,62 @@
+import type { ContinueTokens, KindDefinition, ResourceStorages } from '@keelson/core';
+import type { StoreOfKind } from './kind-routes.ts';
+import type { PlaneStore } from './plane-store.ts';
+
+/** A health check. */
+export interface StoreCheck {
+  readonly name: string;
+  readonly check: () => boolean;
+}
+
+/** All stores of a plane behind the face of one. */
+export class PlaneStores implements ResourceStorages {
+  /** The default store first. */
+  readonly all: readonly PlaneStore[];
+  readonly #byName: ReadonlyMap<string, PlaneStore>;
+  readonly #storeOf: StoreOfKind;
+
+  constructor(stores: readonly PlaneStore[], storeOf: StoreOfKind) {
+    this.all = stores;
+    this.#byName = new Map(stores.map((store) => [store.name, store]));
+    this.#storeOf = storeOf;
+  }
+
+  of(kind: KindDefinition): PlaneStore {
+    const store = this.#byName.get(this.#storeOf(kind));
+    if (store === undefined) throw new Error(`there is no store for ${kind.names.plural}`);
+    return store;
+  }
+
+  forKind(kind: KindDefinition): ReturnType<ResourceStorages['forKind']> {
+    return this.of(kind).storages.forKind(kind);
+  }
+
+  tokensOf(kind: KindDefinition): ContinueTokens {
+    return this.of(kind).tokens;
+  }
+
+  ready(): boolean {
+    return this.all.every(({ storages }) => storages.ready());
+  }
+
+  /** One per store; that of the default store is named `storage`. */
+  checks(): StoreCheck[] {
+    return this.all.map(({ name, storages }, i) => ({
+      name: i === 0 ? 'storage' : `storage-${name}`,
+      check: () => storages.ready(),
+    }));
+  }
+
+  /** Opens every store; when one fails, the others are closed again. */
+  async start(): Promise<void> {
+    const results = await Promise.allSettled(this.all.map((store) => store.start()));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed === undefined) return;
+    await this.stop();
+    throw failed.reason;
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.all.map((store) => store.stop()));
+  }
+}

@@ -1,0 +1,87 @@
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type HistoryWindow,
+  isRouting,
+  isStore,
+  parseStorage,
+  type ReadMode,
+  type StorageChoice,
+  type StorageRoute,
+  type StoreChoice,
+} from '../config/storage-choice.ts';
+import { UsageError } from '../config/usage-error.ts';
+
+/** A store to be opened. */
+export interface StorePlan {
+  /** `default`, or the name of the first route that leads to the store. */
+  readonly name: string;
+  readonly choice: StoreChoice;
+  /** Where the choice was made, for messages. */
+  readonly source: string;
+  readonly reads: ReadMode;
+  readonly history: HistoryWindow | undefined;
+  /** The store itself must have a history window; otherwise it is a wish for those that can. */
+  readonly historyRequired: boolean;
+}
+
+/** Kinds that go to a store by name. */
+export interface RoutePlan {
+  readonly group: string;
+  /** Absent = the rest of the group. */
+  readonly resources?: readonly string[];
+  readonly store: string;
+  readonly source: string;
+}
+
+/** Which stores there are and what goes where. The first store is the default. */
+export interface StoragePlan {
+  readonly stores: readonly StorePlan[];
+  readonly routes: readonly RoutePlan[];
+}
+
+export interface StorageDefaults {
+  readonly reads: ReadMode;
+  readonly history?: HistoryWindow | undefined;
+}
+
+/** Routes that lead to the same place share one store. Throws `UsageError`. */
+export function planStorage(raw: StorageChoice, defaults: StorageDefaults, source: string): StoragePlan {
+  const choice = parseStorage(raw, source);
+  if (!isRouting(choice)) return { stores: [storePlan('default', choice, defaults, source)], routes: [] };
+  const stores = [storePlan('default', choice.default, defaults, `${source}.default`)];
+  const routes = choice.routes.map((route, i): RoutePlan => {
+    const at = `${source}.routes[${i}]`;
+    let store = stores.find((known) => isDeepStrictEqual(known.choice, route.storage));
+    if (store !== undefined && route.name !== undefined && route.name !== store.name)
+      throw new UsageError(`${at}: the store is named ${store.name} already; give every route to it the same name or none`);
+    if (store === undefined) {
+      const name = route.name ?? nameOf(route);
+      if (stores.some((known) => known.name === name))
+        throw new UsageError(`${at}: there is another store with the name ${name}; give one of them another name`);
+      store = storePlan(name, route.storage, defaults, `${at}.storage`);
+      stores.push(store);
+    }
+    const { group, resources } = route;
+    return { group, store: store.name, source: at, ...(resources === undefined ? {} : { resources }) };
+  });
+  return { stores, routes };
+}
+
+function storePlan(name: string, choice: StoreChoice, defaults: StorageDefaults, source: string): StorePlan {
+  const own: { readonly reads?: ReadMode; readonly history?: HistoryWindow } =
+    typeof choice === 'object' && !isStore(choice) ? choice : {};
+  return {
+    name,
+    choice,
+    source,
+    reads: own.reads ?? defaults.reads,
+    history: own.history ?? defaults.history,
+    historyRequired: own.history !== undefined,
+  };
+}
+
+/** `events`, `deployments+daemonsets.apps`, `core`, `apps`. */
+function nameOf({ group, resources }: StorageRoute): string {
+  if (resources === undefined) return group === '' ? 'core' : group;
+  return `${resources.join('+')}${group === '' ? '' : `.${group}`}`;
+}
