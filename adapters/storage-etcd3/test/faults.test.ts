@@ -1,0 +1,196 @@
+import { cpSync, rmSync } from 'node:fs';
+import { isStorageError } from '@keelson/core';
+import type { ExecutionContext } from 'ava';
+import test from 'ava';
+import { Etcd3Store } from '../src/index.ts';
+import { EtcdServer, findEtcd } from './support/etcd-server.ts';
+import { Follower, failureOf, put, until } from './support/following.ts';
+import { TcpProxy } from './support/tcp-proxy.ts';
+
+const binary = findEtcd();
+const serial = binary === undefined ? test.serial.skip : test.serial;
+
+/** A server of the test's own, to be mistreated. */
+async function ownServer(t: ExecutionContext): Promise<EtcdServer> {
+  t.timeout(110_000);
+  const server = await EtcdServer.start(binary as string);
+  t.teardown(() => server.remove());
+  return server;
+}
+
+async function storeAt(t: ExecutionContext, ...endpoints: string[]): Promise<Etcd3Store> {
+  const store = new Etcd3Store({ endpoints, compaction: 'never' });
+  t.teardown(() => store.close());
+  await store.ready();
+  return store;
+}
+
+serial(
+  'after every kill -9 of etcd acknowledged writes are there, and a watch over all of it has each change once',
+  async (t) => {
+    const server = await ownServer(t);
+    const store = await storeAt(t, server.url);
+    const start = await store.currentRevision();
+    const follower = await Follower.open(store, start, { prevValue: true });
+    const acknowledged = new Map<number, string>();
+    const unknown = new Set<string>();
+    let stop = false;
+    const writer = async (name: number) => {
+      for (let i = 0; !stop; i++) {
+        const key = `/w/${name}/${i}`;
+        try {
+          acknowledged.set(await put(store, key, key), key);
+        } catch (error) {
+          if (!isStorageError(error) || (error.code !== 'OutcomeUnknown' && error.code !== 'Unavailable')) throw error;
+          if (error.code === 'OutcomeUnknown') unknown.add(key);
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+      }
+    };
+    const writers = Array.from({ length: 8 }, (_, name) => writer(name));
+    for (let round = 0; round < 4; round++) {
+      const before = acknowledged.size;
+      await until(() => acknowledged.size > before + 200, 'enough was written');
+      await server.kill();
+      await server.run();
+    }
+    const before = acknowledged.size;
+    await until(() => acknowledged.size > before + 50, 'writing goes on');
+    stop = true;
+    await Promise.all(writers);
+    const now = await store.currentRevision();
+    await follower.reach(now);
+    t.deepEqual(follower.faults, []);
+    const seen = new Map(follower.changes.map(({ revision, key }) => [revision, key]));
+    t.is(seen.size, follower.changes.length);
+    for (const [revision, key] of acknowledged) t.is(seen.get(revision), key, 'an acknowledged write is in the watch');
+    for (const [revision, key] of seen)
+      t.true(acknowledged.has(revision) || unknown.has(key), `${key}@${revision} was not written`);
+    let listed = 0;
+    for await (const chunk of store.list({ start: '/', end: '0' })) listed += chunk.entries.length;
+    t.is(listed, seen.size);
+    t.log(`${acknowledged.size} acknowledged, ${unknown.size} unknown, ${seen.size} changes`);
+  },
+);
+
+serial('while etcd stands still nothing is lost and no write is repeated', async (t) => {
+  const server = await ownServer(t);
+  const store = await storeAt(t, server.url);
+  const first = await put(store, '/a', '0');
+  const follower = await Follower.open(store, first);
+  server.signal('SIGSTOP');
+  const impatient = failureOf(store.write({ op: 'put', key: '/b', value: Buffer.from('x'), expect: 0 }, { timeoutMs: 1000 }));
+  const patient = put(store, '/a', '1', first);
+  const reading = store.get('/a');
+  t.is((await impatient).code, 'OutcomeUnknown');
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  server.signal('SIGCONT');
+  const second = await patient;
+  t.true((await reading).revision >= first);
+  t.is((await store.get('/a')).entry?.modRevision, second, 'a read after the pause is not stale');
+  await follower.reach(await store.currentRevision());
+  t.deepEqual(follower.faults, []);
+  t.is(follower.changes.filter(({ key }) => key === '/a').length, 1);
+  t.true(follower.changes.filter(({ key }) => key === '/b').length <= 1);
+});
+
+serial(
+  'a write whose answer is lost is OutcomeUnknown and done once; one that never left is Unavailable and not done',
+  async (t) => {
+    const server = await ownServer(t);
+    const direct = await storeAt(t, server.url);
+    const proxy = await TcpProxy.start(server.port);
+    t.teardown(() => proxy.close());
+    const store = await storeAt(t, proxy.url);
+    for (let i = 0; i < 5; i++) {
+      await store.currentRevision();
+      proxy.swallowAnswers = true;
+      const before = await direct.currentRevision();
+      const write = failureOf(store.write({ op: 'put', key: `/lost/${i}`, value: Buffer.from('x'), expect: 0 }));
+      await until(async () => (await direct.get(`/lost/${i}`)).entry !== undefined, 'the write has arrived');
+      proxy.cut();
+      proxy.swallowAnswers = false;
+      t.is((await write).code, 'OutcomeUnknown');
+      t.is((await direct.get(`/lost/${i}`)).entry?.modRevision, before + 1);
+      t.is(await direct.currentRevision(), before + 1, 'the write was not repeated');
+    }
+    proxy.refuse = true;
+    proxy.cut();
+    const before = await direct.currentRevision();
+    const put1 = store.write({ op: 'put', key: '/never', value: Buffer.from('x'), expect: 0 }, { timeoutMs: 1500 });
+    t.is((await failureOf(put1)).code, 'Unavailable');
+    t.is(await direct.currentRevision(), before);
+    const later = store.write({ op: 'put', key: '/later', value: Buffer.from('x'), expect: 0 });
+    proxy.refuse = false;
+    t.true((await later).ok, 'a write that waits for a connection goes through when there is one');
+  },
+);
+
+serial('with several endpoints a dead one and one that does not answer are passed over', async (t) => {
+  const server = await ownServer(t);
+  const dead = await TcpProxy.start(server.port);
+  await dead.close();
+  const proxy = await TcpProxy.start(server.port);
+  t.teardown(() => proxy.close());
+  const store = await storeAt(t, dead.url, proxy.url, server.url);
+  const first = await put(store, '/a', 'x');
+  const follower = await Follower.open(store, first);
+  const second = await put(store, '/a', 'y', first);
+  await follower.reach(second);
+  proxy.swallowAnswers = true;
+  const begin = Date.now();
+  t.is((await store.get('/a')).entry?.modRevision, second);
+  t.true(Date.now() - begin < 9000);
+  proxy.refuse = true;
+  proxy.cut();
+  const third = await put(store, '/a', 'z', second);
+  await follower.reach(third);
+  t.deepEqual(follower.revisions, [second, third]);
+});
+
+serial('an etcd whose data goes back in time changes the epoch, and every stream is told', async (t) => {
+  const server = await ownServer(t);
+  const store = await storeAt(t, server.url);
+  const first = await put(store, '/a', 'x');
+  const identity = await store.identity();
+  await server.kill();
+  cpSync(server.dataFolder, `${server.dataFolder}.copy`, { recursive: true });
+  await server.run();
+  for (let i = 0; i < 20; i++) await put(store, `/b/${i}`, 'x');
+  const follower = await Follower.open(store, first);
+  await follower.reach(await store.currentRevision());
+  await server.kill();
+  rmSync(server.dataFolder, { recursive: true });
+  cpSync(`${server.dataFolder}.copy`, server.dataFolder, { recursive: true });
+  await server.run();
+  t.is((await failureOf(store.currentRevision())).code, 'EpochChanged');
+  await follower.over;
+  t.like(follower.failure, { code: 'EpochChanged' });
+  t.deepEqual(await store.identity(), { storeId: identity.storeId, epoch: identity.epoch + 1 });
+  t.is((await store.get('/b/0')).entry, undefined);
+  const other = await storeAt(t, server.url);
+  t.deepEqual(await other.identity(), await store.identity(), 'who comes later finds the same epoch');
+  const again = await Follower.open(store, await store.currentRevision());
+  const revision = await put(store, '/c', 'x');
+  await again.reach(revision);
+  t.deepEqual(again.revisions, [revision]);
+});
+
+serial('another etcd behind the same address is another store', async (t) => {
+  const [server, another] = [await ownServer(t), await ownServer(t)];
+  const proxy = await TcpProxy.start(server.port);
+  t.teardown(() => proxy.close());
+  const store = await storeAt(t, proxy.url);
+  const before = await store.identity();
+  const follower = await Follower.open(store, await put(store, '/a', 'x'));
+  await follower.reach(await put(store, '/b', 'x'));
+  proxy.target = another.port;
+  proxy.cut();
+  await follower.over;
+  t.like(follower.failure, { code: 'EpochChanged' });
+  t.not((await store.identity()).storeId, before.storeId);
+  t.is((await store.get('/a')).entry, undefined);
+});
+
+if (binary === undefined)
+  test.skip('faults [not run: no etcd on PATH, none in KEELSON_TEST_ETCD, and none could be installed]', () => {});
