@@ -3,6 +3,7 @@ export type { ClientCase, ClientCaseContext, ClientHarness, ClientRequirement, O
 export { registerClientConformance } from './client/register-client-conformance.ts';
 export { type ClientCaseOptions, runClientCase } from './client/run-client-case.ts';
 export { clientSuiteKinds, OldPart, Part, type PartObject, Zone } from './client/suite-kinds.ts';
+export { type Direction, FaultProxy, type FaultProxyOptions } from './fault-proxy/fault-proxy.ts';
 export type { Retention } from './history/check-gone.ts';
 export {
   type CheckOptions,

@@ -54,21 +54,20 @@ export function findInitialState(situation: Situation): InitialState | 'incomple
     from: number,
     next: WatchEventSeen | BookmarkSeen | undefined,
   ): number | undefined {
-    const to =
-      next === undefined ? ceiling : next.t === 'bookmark' ? next.revision : (objects.get(next.object)?.revision ?? 0) - 1;
-    if (to < from) return undefined;
+    const is = (revision: number) => same(modelList(versions, opened.selection, revision), state);
+    if (next !== undefined) {
+      // Nothing may be missing before the next step, so the state is also that of the revision just before it.
+      const to = next.t === 'bookmark' ? next.revision : (objects.get(next.object)?.revision ?? 0) - 1;
+      return to >= from && is(to) ? to : undefined;
+    }
     // Between two events of the log the state does not change.
     const candidates = [from];
     for (let index = firstAfter(log, from); index < log.length; index++) {
       const { revision } = log[index] as DueEvent;
-      if (revision > to) break;
-      candidates.push(revision);
+      if (revision <= ceiling) candidates.push(revision);
     }
     tries = candidates.length;
-    return candidates
-      .reverse()
-      .slice(0, maxTries)
-      .find((revision) => same(modelList(versions, opened.selection, revision), state));
+    return candidates.slice(0, maxTries).find(is);
   }
 }
 
