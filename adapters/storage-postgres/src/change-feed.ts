@@ -89,6 +89,21 @@ export class ChangeFeed implements FeedHost {
     this.#read();
   }
 
+  /**
+   * Reads on up to `revision`, for a second at most, and lets those who wait for it take it: history is about to end there, and
+   * nobody who keeps up shall suffer.
+   */
+  async catchUp(revision: Revision): Promise<void> {
+    const deadline = this.clock.monotonic() + 1000;
+    this.hint(revision);
+    while (this.watched && this.recent.head < revision && this.clock.monotonic() < deadline) {
+      await new Promise<void>((resolve) => {
+        this.clock.after(1, resolve);
+      });
+    }
+    if (this.watched) await new Promise((resolve) => setImmediate(resolve));
+  }
+
   /** The compacted bound may have moved. */
   compacted(): void {
     this.#wake();

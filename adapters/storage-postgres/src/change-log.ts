@@ -39,7 +39,8 @@ export class ChangeLogReader {
     const looked = Number(store[2]);
     const last = changes.at(-1)?.plain.revision ?? after;
     const complete = changes.length === looked && looked < pieceChanges;
-    return { changes, frontier: complete ? Math.max(after, Math.min(position.head, upto)) : last, position };
+    const frontier = complete ? Math.max(after, Math.min(position.head, this.#reader.beyondLost(upto))) : last;
+    return { changes, frontier, position };
   }
 }
 

@@ -57,9 +57,13 @@ export class Database {
     }
   }
 
-  /** Runs `work` in a transaction of its own; nothing is repeated. */
+  /** Runs `work` in a transaction of its own, for twice as long as a read may take; nothing is repeated. */
   async transaction<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
+    if (this.#closed) throw closedError();
     const client = await this.#system.connect();
+    const end = () => discard(client);
+    const cancel = this.#clock.after(2 * this.#settings.readTimeoutMs, end);
+    this.#underWay.add(end);
     let failure: Error | undefined;
     try {
       await client.query('begin');
@@ -70,6 +74,8 @@ export class Database {
       failure = error instanceof Error ? error : new Error(String(error));
       throw error;
     } finally {
+      cancel();
+      this.#underWay.delete(end);
       client.release(failure);
     }
   }
@@ -174,10 +180,9 @@ export class Database {
   }
 }
 
-/** Ends a connection without waiting for anything. */
-export function discard(client: pg.Client): void {
-  // The stream is not part of the driver's public types; ending politely would wait for a peer that may be gone.
+/** Breaks a connection off; ending it politely would wait for a peer that may be gone. */
+export function discard(client: pg.ClientBase): void {
+  // The stream is not part of the driver's public types.
   const { connection } = client as unknown as { readonly connection: { readonly stream: { destroy(): void } } };
   connection.stream.destroy();
-  client.end().catch(() => {});
 }

@@ -70,10 +70,16 @@ export class Maintenance {
     await this.#everything();
   }
 
+  /** Waits a moment for what is under way. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
-    await this.#turn?.catch(() => {});
+    let cancel = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancel = this.#settings.clock.after(1000, resolve);
+    });
+    await Promise.race([this.#turn?.catch(() => {}), late]);
+    cancel();
   }
 
   async dropOld(compacted: Revision): Promise<void> {

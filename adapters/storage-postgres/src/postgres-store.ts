@@ -175,12 +175,13 @@ export class PostgresStore implements Store {
 
   async compact(upTo: Revision): Promise<void> {
     this.#assertOpen();
-    const rows = await this.#db.read(this.#db.statements.compact, [upTo], { urgent: true });
-    const head = revisionOf(rows[0]?.[0]);
+    const { head } = await this.#position.get();
     if (upTo > head) {
       const text = `revision ${upTo} is not reached, the store is at ${head}`;
       throw new StorageError(StorageErrorCode.FutureRevision, text, { revision: head });
     }
+    await this.#feed.catchUp(upTo);
+    const rows = await this.#db.read(this.#db.statements.compact, [upTo], { urgent: true });
     const compacted = revisionOf(rows[0]?.[1]);
     this.#sawCompacted(compacted);
     await this.#maintenance.dropOld(compacted).catch((error: unknown) => {

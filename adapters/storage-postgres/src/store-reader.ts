@@ -69,6 +69,11 @@ export class StoreReader {
     throw new StorageError(StorageErrorCode.EpochChanged, 'the store changes its epoch again and again');
   }
 
+  /** See {@link StoreState.beyondLost}. */
+  beyondLost(revision: Revision): Revision {
+    return this.#state.beyondLost(revision);
+  }
+
   async position(call: ReadCall = {}): Promise<Position> {
     const { position } = await this.ask((s) => s.head, [], headPosition, { ...call, urgent: true });
     return position;

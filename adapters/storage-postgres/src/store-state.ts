@@ -59,7 +59,16 @@ export class StoreState {
 
   /** True for a revision of a past that was taken back. */
   isLost(revision: Revision): boolean {
-    return this.#known?.lost.some(({ low, high }) => revision > low && revision < high) ?? false;
+    return this.#lostAround(revision) !== undefined;
+  }
+
+  /** The revision itself or, when it is lost, the next one that is not: nothing was written in between. */
+  beyondLost(revision: Revision): Revision {
+    return this.#lostAround(revision)?.high ?? revision;
+  }
+
+  #lostAround(revision: Revision): LostRevisions | undefined {
+    return this.#known?.lost.find(({ low, high }) => revision > low && revision < high);
   }
 
   /**

@@ -1,6 +1,17 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, chownSync, constants, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  accessSync,
+  appendFileSync,
+  chownSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -72,10 +83,12 @@ async function freePort(): Promise<number> {
 
 const fast = { fsync: 'off', full_page_writes: 'off' };
 
-// Postgres, and a shell that outlives this process just long enough to end it and to clean up.
-const guard = `cd "$1"; "$2" -D "$1/data" >>"$1/log" 2>&1 & p=$!
-cat >/dev/null
-kill -QUIT $p 2>/dev/null; wait $p; [ "$3" = keep ] || rm -rf "$1"`;
+// Postgres under a shell that ends with it, or ends it when this process is gone, and cleans up unless it is to be started again.
+const guard = `exec 3<&0
+"$2" -D "$1/data" </dev/null >>"$1/log" 2>&1 & p=$!
+(cat <&3 >/dev/null; kill -QUIT $p 2>/dev/null) &
+wait $p
+[ -e "$1/keep" ] || rm -rf "$1"`;
 
 /** @throws Error when there is no PostgreSQL on this machine; see {@link findPostgres}. */
 export async function startPostgres(options: ServerOptions = {}): Promise<PostgresServer> {
@@ -104,7 +117,6 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
     ...(options.durable === true ? {} : fast),
     ...options.settings,
   };
-  const { appendFileSync } = await import('node:fs');
   appendFileSync(
     join(folder, 'data', 'postgresql.conf'),
     Object.entries(settings)
@@ -112,7 +124,8 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
       .join(''),
   );
   let shell: ChildProcess | undefined;
-  const log = () => readFileSync(join(folder, 'log'), 'utf8').slice(-2000);
+  const keep = join(folder, 'keep');
+  const log = () => (existsSync(join(folder, 'log')) ? readFileSync(join(folder, 'log'), 'utf8').slice(-2000) : '');
   const pidFile = join(folder, 'data', 'postmaster.pid');
   const mainPid = () => Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
   const url = (database: string, via = port) => `postgres://postgres@127.0.0.1:${via}/${database}`;
@@ -128,34 +141,33 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
     }
   };
 
+  const end = async () => {
+    const ended = shell;
+    shell = undefined;
+    if (ended === undefined) return;
+    const exit = ended.exitCode === null ? once(ended, 'exit') : undefined;
+    ended.stdin?.end();
+    await exit;
+  };
+
   const start = async () => {
     const deadline = Date.now() + 30_000;
+    writeFileSync(keep, '');
     for (;;) {
-      if (shell === undefined || shell.exitCode !== null) {
-        shell = spawn('sh', ['-c', guard, 'sh', folder, join(bin, 'postgres'), 'keep'], {
-          ...run,
-          stdio: ['pipe', 'ignore', 'ignore'],
-        });
+      // A server that follows a killed one finds its memory in use until the last child has noticed, and gives up.
+      if (shell?.exitCode !== null) {
+        await end();
+        shell = spawn('sh', ['-c', guard, 'sh', folder, join(bin, 'postgres')], { ...run, stdio: ['pipe', 'ignore', 'ignore'] });
       }
       try {
         await query('postgres', 'select 1');
+        rmSync(keep);
         return;
       } catch (error) {
         if (Date.now() > deadline) throw new Error(`PostgreSQL does not start: ${String(error)}\n${log()}`);
       }
-      // A server that follows a killed one finds its memory in use until the last child has noticed.
-      if (!existsSync(pidFile) && /shared memory|lock file/.test(log())) await end();
       await new Promise((resolve) => setTimeout(resolve, 30));
     }
-  };
-
-  const end = async () => {
-    const ended = shell;
-    shell = undefined;
-    if (ended === undefined || ended.exitCode !== null) return;
-    const exit = once(ended, 'exit');
-    ended.stdin?.end();
-    await exit;
   };
 
   await start();
@@ -167,6 +179,7 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
     },
     sql: query,
     async kill() {
+      writeFileSync(keep, '');
       process.kill(mainPid(), 'SIGKILL');
       await end();
     },

@@ -337,15 +337,16 @@ export const watchCases: readonly ResourceStorageCase[] = [
         predicate: everything,
         from: { start: 'changesAfter', revision: await pods.currentRevision() },
       });
+      const seen: string[] = [];
       const reading = (async () => {
-        const seen = [];
         for await (const { type } of watch) seen.push(type);
-        return seen;
       })();
       await createPod(pods, 'a', 'x');
+      await until(() => seen.length > 0, 'the event has come');
       await turns();
       watch.close();
-      assert.deepEqual(await reading, ['ADDED']);
+      await reading;
+      assert.deepEqual(seen, ['ADDED']);
     },
   },
   {
