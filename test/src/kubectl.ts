@@ -1,28 +1,8 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { buildGoTool } from './go-tool.ts';
 import { cleanEnvironment } from './keelson-process.ts';
 
-const buildFolder = fileURLToPath(new URL('../../tools/kubectl', import.meta.url));
-const cacheFolder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'keelson-test');
-
 const works = (command: string): boolean => spawnSync(command, ['version', '--client'], { stdio: 'ignore' }).status === 0;
-
-/** Compiles kubectl from its published modules, once per machine; undefined where there is no Go. */
-function buildKubectl(): string | undefined {
-  const target = join(cacheFolder, 'kubectl-1.32.4');
-  if (existsSync(target)) return target;
-  if (spawnSync('go', ['version'], { stdio: 'ignore' }).status !== 0) return undefined;
-  mkdirSync(cacheFolder, { recursive: true });
-  const built = spawnSync('go', ['build', '-o', target, '.'], {
-    cwd: buildFolder,
-    stdio: ['ignore', 'inherit', 'inherit'],
-    timeout: 900_000,
-  });
-  return built.status === 0 ? target : undefined;
-}
 
 /**
  * A kubectl of 1.2x or newer: the one named by KEELSON_TEST_KUBECTL, the one on the PATH, or one built from its Go modules.
@@ -30,7 +10,7 @@ function buildKubectl(): string | undefined {
  */
 export function findKubectl(): string | undefined {
   const named = process.env['KEELSON_TEST_KUBECTL'];
-  const found = named ?? (works('kubectl') ? 'kubectl' : buildKubectl());
+  const found = named ?? (works('kubectl') ? 'kubectl' : buildGoTool('kubectl'));
   if (found === undefined && process.env['CI'] !== undefined) {
     throw new Error('no kubectl: put one on the PATH, name one in KEELSON_TEST_KUBECTL, or install Go so that it can be built');
   }

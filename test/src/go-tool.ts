@@ -1,0 +1,42 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const toolsFolder = fileURLToPath(new URL('../../tools', import.meta.url));
+const cacheFolder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'keelson-test');
+
+/** Digest of the sources of a tool: changed sources are another program. */
+function digestOf(folder: string): string {
+  const hash = createHash('sha256');
+  for (const name of readdirSync(folder).sort()) hash.update(name).update(readFileSync(join(folder, name)));
+  return hash.digest('hex').slice(0, 12);
+}
+
+/**
+ * Compiles `test/tools/{name}` from its sources and the published Go modules that it names, once per machine and state of the sources.
+ *
+ * @returns the path of the program; undefined where there is no Go, or where it cannot be built.
+ */
+export function buildGoTool(name: string): string | undefined {
+  const folder = join(toolsFolder, name);
+  const target = join(cacheFolder, `${name}-${digestOf(folder)}`);
+  if (existsSync(target)) return target;
+  if (spawnSync('go', ['version'], { stdio: 'ignore' }).status !== 0) return undefined;
+  mkdirSync(cacheFolder, { recursive: true });
+  // Test files may build the same tool at the same time; what stands under the name is always whole.
+  const unfinished = `${target}.${process.pid}-${Date.now()}`;
+  const built = spawnSync('go', ['build', '-o', unfinished, '.'], {
+    cwd: folder,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    timeout: 900_000,
+  });
+  if (built.status !== 0) {
+    rmSync(unfinished, { force: true });
+    return undefined;
+  }
+  renameSync(unfinished, target);
+  return target;
+}
