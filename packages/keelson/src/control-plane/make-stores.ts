@@ -17,10 +17,14 @@ export async function makeStores(
   const plan = planStorage(options.storage ?? 'memory:', { reads, history }, '--storage');
   const storeOf = routeKinds(plan, kinds);
   const known = data === undefined ? undefined : new KnownStores({ directory: data, acceptNew: acceptNewStore });
+  const configuration = kinds
+    .map((kind) => `${kind.apiVersion}/${kind.kind}`)
+    .sort()
+    .join();
   const stores: PlaneStore[] = [];
   for (const { name, reads: storeReads, ...rest } of plan.stores) {
     const made = await makeStore({ name, reads: storeReads, ...rest }, surroundings);
-    stores.push(new PlaneStore({ name, made, reads: storeReads, known, tokens, ...surroundings }));
+    stores.push(new PlaneStore({ name, made, reads: storeReads, known, tokens, configuration, ...surroundings }));
   }
   return new PlaneStores(stores, storeOf);
 }

@@ -25,12 +25,10 @@ export function routeKinds(plan: StoragePlan, kinds: readonly KindDefinition[]):
   const exact = new Map<string, Claim>();
   const whole = new Map<string, Claim>();
   const groups = new Map<string, RoutePlan>();
-  const seen = new Set<string>();
   for (const route of plan.routes) {
     const inGroup = kinds.filter((kind) => kind.group === route.group);
     if (inGroup.length === 0) throw unknownGroup(route, kinds);
     if (route.resources === undefined) {
-      if (groups.has(route.group)) throw new UsageError(`${route.source}: ${nameOfGroup(route.group)} is routed twice`);
       groups.set(route.group, route);
       for (const kind of inGroup) if (!kind.virtual) claim(whole, kind, { route, resource: nameOfKind(kind) });
       continue;
@@ -40,9 +38,6 @@ export function routeKinds(plan: StoragePlan, kinds: readonly KindDefinition[]):
       const [first] = found;
       if (first === undefined) throw unknownResource(route, resource, inGroup);
       if (first.virtual) throw new UsageError(`${route.source}: ${nameOfKind(first)} is not stored anywhere`);
-      const id = `${route.group}/${resource}`;
-      if (seen.has(id)) throw new UsageError(`${route.source}: ${nameOfKind(first)} is routed twice`);
-      seen.add(id);
       for (const kind of found) claim(exact, kind, { route, resource: nameOfKind(kind) });
     }
   }

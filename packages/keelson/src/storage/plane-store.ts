@@ -24,6 +24,8 @@ export interface PlaneStoreOptions {
   readonly metrics: Metrics;
   /** Absent = whatever store answers is the right one. */
   readonly known?: KnownStores | undefined;
+  /** Names the kinds that are served: a page is continued by servers only that serve the same ones. */
+  readonly configuration: string;
   readonly tokens?: { readonly secret?: Uint8Array; readonly lifetimeMs?: number } | undefined;
 }
 
@@ -38,12 +40,12 @@ export class PlaneStore implements Service {
   readonly #store: GuardedStore;
 
   constructor(options: PlaneStoreOptions) {
-    const { name, made, reads, clock, logger, metrics, tokens } = options;
+    const { name, made, reads, clock, logger, metrics, tokens, configuration } = options;
     this.name = name;
     this.reads = reads;
     this.#options = options;
     this.#logger = logger.child({ store: name });
-    this.tokens = new StoreTokens({ clock, lifeMs: tokens?.lifetimeMs });
+    this.tokens = new StoreTokens({ clock, configuration, lifeMs: tokens?.lifetimeMs });
     this.#store = new GuardedStore(made.store, this.#logger, (identity, before) => this.#onEpoch(identity, before));
     this.storages = createCachedStorages({ store: this.#store, clock, logger: this.#logger, metrics });
   }

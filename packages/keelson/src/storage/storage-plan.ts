@@ -44,16 +44,23 @@ export interface StorageDefaults {
   readonly history?: HistoryWindow | undefined;
 }
 
-/** Routes that lead to the same place share one store. Throws `UsageError`. */
+/**
+ * Routes that say the same about storage share one store, unless their names differ (two stores in memory, say). Throws `UsageError`.
+ */
 export function planStorage(raw: StorageChoice, defaults: StorageDefaults, source: string): StoragePlan {
   const choice = parseStorage(raw, source);
   if (!isRouting(choice)) return { stores: [storePlan('default', choice, defaults, source)], routes: [] };
   const stores = [storePlan('default', choice.default, defaults, `${source}.default`)];
+  const seen = new Set<string>();
   const routes = choice.routes.map((route, i): RoutePlan => {
     const at = `${source}.routes[${i}]`;
-    let store = stores.find((known) => isDeepStrictEqual(known.choice, route.storage));
-    if (store !== undefined && route.name !== undefined && route.name !== store.name)
-      throw new UsageError(`${at}: the store is named ${store.name} already; give every route to it the same name or none`);
+    for (const subject of subjectsOf(route)) {
+      if (seen.has(subject)) throw new UsageError(`${at}: ${subject} is routed twice`);
+      seen.add(subject);
+    }
+    let store = stores.find(
+      (known) => (route.name === undefined || route.name === known.name) && sameChoice(known.choice, route.storage),
+    );
     if (store === undefined) {
       const name = route.name ?? nameOf(route);
       if (stores.some((known) => known.name === name))
@@ -78,6 +85,15 @@ function storePlan(name: string, choice: StoreChoice, defaults: StorageDefaults,
     history: own.history ?? defaults.history,
     historyRequired: own.history !== undefined,
   };
+}
+
+function subjectsOf({ group, resources }: StorageRoute): string[] {
+  if (resources === undefined) return [group === '' ? 'the core group' : `the group ${group}`];
+  return resources.map((resource) => (group === '' ? resource : `${resource}.${group}`));
+}
+
+function sameChoice(a: StoreChoice, b: StoreChoice): boolean {
+  return isStore(a) || isStore(b) ? a === b : isDeepStrictEqual(a, b);
 }
 
 /** `events`, `deployments+daemonsets.apps`, `core`, `apps`. */

@@ -10,6 +10,8 @@ import {
 
 export interface StoreTokensOptions {
   readonly clock: Clock;
+  /** What else the servers of a store must have in common to take each other's tokens. */
+  readonly configuration: string;
   readonly lifeMs?: number | undefined;
 }
 
@@ -35,10 +37,10 @@ export class StoreTokens implements ContinueTokens {
   /** The store has another epoch: tokens issued before are void. */
   rebind({ storeId, epoch }: StoreIdentity): void {
     if (this.#secret === undefined) return;
-    const { clock, lifeMs } = this.#options;
+    const { clock, lifeMs, configuration } = this.#options;
     this.#tokens = createContinueTokens({
       secret: this.#secret,
-      fingerprint: `${storeId}/${epoch}`,
+      fingerprint: `${storeId}/${epoch}/${configuration}`,
       clock,
       ...(lifeMs === undefined ? {} : { lifeMs }),
     });

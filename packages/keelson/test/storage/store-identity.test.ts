@@ -1,0 +1,171 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isStorageError, type Store, type StoreIdentity, silentLogger, systemClock } from '@keelson/core';
+import { MemoryStore } from '@keelson/storage-memory';
+import anyTest, { type TestFn } from 'ava';
+import { GuardedStore } from '../../src/storage/guarded-store.ts';
+import { KnownStores, StoreIdentityError } from '../../src/storage/known-stores.ts';
+import { secretKey, sharedSecret } from '../../src/storage/shared-secret.ts';
+import { StoreTokens } from '../../src/storage/store-tokens.ts';
+
+const test = anyTest as TestFn<{ directory: string }>;
+
+test.beforeEach(async (t) => {
+  t.context.directory = await mkdtemp(join(tmpdir(), 'keelson-known-'));
+});
+
+test.afterEach.always((t) => rm(t.context.directory, { recursive: true, force: true }));
+
+const one: StoreIdentity = { storeId: 'one', epoch: 1 };
+const two: StoreIdentity = { storeId: 'two', epoch: 1 };
+const known = (directory: string, acceptNew = false) => new KnownStores({ directory, acceptNew });
+
+test('the first store under a name is taken, and known after a restart', async (t) => {
+  const directory = join(t.context.directory, 'made');
+  t.is((await known(directory).recognize('default', 'lmdb', one)).outcome, 'first');
+  t.is((await known(directory).recognize('default', 'lmdb', one)).outcome, 'same');
+  t.is((await stat(join(directory, 'stores.json'))).mode & 0o777, 0o600);
+});
+
+test('another store under the name is refused in words that tell both and the way out, and stays refused', async (t) => {
+  const { directory } = t.context;
+  await known(directory).recognize('default', 'lmdb', one);
+  for (let i = 0; i < 2; i += 1) {
+    const error = await t.throwsAsync(known(directory).recognize('default', 'lmdb', two), { instanceOf: StoreIdentityError });
+    t.regex(
+      error?.message ?? '',
+      /the lmdb store named default is not the one used before: this one is two, .*stores\.json knows one/,
+    );
+    t.regex(error?.message ?? '', /--accept-new-store/);
+  }
+  t.is((await known(directory).recognize('default', 'lmdb', one)).outcome, 'same');
+});
+
+test('accepted once, the new store is the known one and the old one is refused', async (t) => {
+  const { directory } = t.context;
+  await known(directory).recognize('default', 'lmdb', one);
+  t.deepEqual(await known(directory, true).recognize('default', 'lmdb', two), { outcome: 'accepted', before: one });
+  t.is((await known(directory).recognize('default', 'lmdb', two)).outcome, 'same');
+  await t.throwsAsync(known(directory).recognize('default', 'lmdb', one), { instanceOf: StoreIdentityError });
+});
+
+test('names and adapters are told apart, hostile ones too, and stores looked at together do not lose each other', async (t) => {
+  const { directory } = t.context;
+  const stores = known(directory);
+  const outcomes = await Promise.all([
+    stores.recognize('default', 'lmdb', one),
+    stores.recognize('default', 'postgres', two),
+    stores.recognize('events', 'lmdb', two),
+    stores.recognize('__proto__', 'x', two),
+  ]);
+  t.deepEqual(
+    outcomes.map(({ outcome }) => outcome),
+    ['first', 'first', 'first', 'first'],
+  );
+  t.is((await known(directory).recognize('default', 'postgres', two)).outcome, 'same');
+  t.is(Object.keys((JSON.parse(await readFile(join(directory, 'stores.json'), 'utf8')) as { stores: object }).stores).length, 4);
+});
+
+test('a new epoch of the same store is told and written down', async (t) => {
+  const { directory } = t.context;
+  await known(directory).recognize('default', 'lmdb', one);
+  t.deepEqual(await known(directory).recognize('default', 'lmdb', { ...one, epoch: 2 }), { outcome: 'restored', before: one });
+  t.is((await known(directory).recognize('default', 'lmdb', { ...one, epoch: 2 })).outcome, 'same');
+});
+
+test('a damaged record is refused rather than overwritten', async (t) => {
+  const { directory } = t.context;
+  for (const text of ['', 'x', '{}', '{"stores":{"default/lmdb":{"storeId":1,"epoch":1}}}', '{"stores":{"a":null}}']) {
+    await writeFile(join(directory, 'stores.json'), text);
+    const error = await t.throwsAsync(known(directory).recognize('default', 'lmdb', one), { instanceOf: StoreIdentityError });
+    t.regex(error?.message ?? '', /stores\.json is damaged; remove it/);
+    t.is(await readFile(join(directory, 'stores.json'), 'utf8'), text);
+  }
+});
+
+/** A store in memory whose identity is what the test says. */
+function posing(): { readonly store: Store; identity: StoreIdentity } {
+  const store = new MemoryStore();
+  const posed = { store, identity: one };
+  store.identity = async () => posed.identity;
+  return posed;
+}
+
+test('a store that is swapped while it is used is refused until the right one is back', async (t) => {
+  const posed = posing();
+  const guarded = new GuardedStore(posed.store, silentLogger, () => t.fail());
+  guarded.approve(await guarded.identity());
+  await guarded.write({ op: 'put', key: '/a/b/c', value: Buffer.from('x'), expect: 0 });
+  posed.identity = two;
+  const refused = (error: unknown) => isStorageError(error, 'Unavailable') && /two, not one/.test(error.message);
+  const calls: (() => Promise<unknown>)[] = [
+    () => guarded.identity(),
+    () => guarded.write({ op: 'put', key: '/a/b/d', value: Buffer.from('x'), expect: 0 }),
+    () => guarded.get('/a/b/c'),
+    () => guarded.currentRevision(),
+    () => guarded.count({ start: '/', end: '0' }),
+    () => guarded.watch({ start: '/', end: '0' }, { after: 1 }),
+    () => guarded.compact(1),
+    () => guarded.compactedRevision(),
+    async () => guarded.list({ start: '/', end: '0' }),
+  ];
+  for (const call of calls) t.true(refused(await t.throwsAsync(call())), String(call));
+  posed.identity = one;
+  await guarded.identity();
+  t.is((await guarded.get('/a/b/c')).entry?.value.toString(), 'x');
+  t.is((await posed.store.get('/a/b/d')).entry, undefined);
+});
+
+test('a new epoch is told once and voids continue tokens', async (t) => {
+  const posed = posing();
+  const tokens = new StoreTokens({ clock: systemClock, configuration: '' });
+  const told: number[] = [];
+  const guarded = new GuardedStore(posed.store, silentLogger, (identity) => {
+    told.push(identity.epoch);
+    tokens.rebind(identity);
+  });
+  t.throws(() => tokens.encode({ revision: 5, after: '/a' }, 'b'), { code: 'Unavailable' });
+  guarded.approve(await guarded.identity());
+  tokens.begin(await sharedSecret(guarded), one);
+  const token = tokens.encode({ revision: 5, after: '/a' }, 'b');
+  t.deepEqual(tokens.decode(token, 'b'), { revision: 5, after: '/a' });
+  posed.identity = { ...one, epoch: 2 };
+  await guarded.identity();
+  await guarded.identity();
+  t.deepEqual(told, [2]);
+  t.throws(() => tokens.decode(token, 'b'), { code: 'InvalidToken' });
+});
+
+test('servers that begin together share one secret, out of sight of lists and watches of objects', async (t) => {
+  const store = new MemoryStore();
+  const secrets = await Promise.all(Array.from({ length: 8 }, () => sharedSecret(store)));
+  t.is(new Set(secrets.map((secret) => secret.toString('hex'))).size, 1);
+  t.is(secrets[0]?.byteLength, 32);
+  t.false(secretKey.startsWith('/'));
+  t.deepEqual(await sharedSecret(store), secrets[0]);
+});
+
+test('a write of the secret whose outcome is unknown is looked up, not repeated blindly', async (t) => {
+  for (const happened of [true, false]) {
+    const store = new MemoryStore();
+    const write = store.write.bind(store);
+    let writes = 0;
+    store.write = async (op, options) => {
+      writes += 1;
+      if (writes > 1) return write(op, options);
+      if (happened) await write(op, options);
+      const { StorageError } = await import('@keelson/core');
+      throw new StorageError('OutcomeUnknown', 'lost');
+    };
+    const secret = await sharedSecret(store);
+    t.is(writes, happened ? 1 : 2);
+    t.deepEqual(Buffer.from((await store.get(secretKey)).entry?.value ?? []), secret);
+  }
+});
+
+test('a record that is no secret is refused', async (t) => {
+  const store = new MemoryStore();
+  await store.write({ op: 'put', key: secretKey, value: Buffer.from('short'), expect: 0 });
+  await t.throwsAsync(sharedSecret(store), { code: 'Corrupt' });
+});
