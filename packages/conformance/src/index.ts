@@ -27,6 +27,7 @@ export type {
   WriteOperation,
 } from './history/records.ts';
 export type { Invariant, Violation } from './history/violation.ts';
+export { Workload, type WorkloadOptions } from './history/workload/workload.ts';
 export { Random } from './random.ts';
 export { ControlledStore } from './resource-storage/controlled-store.ts';
 export type {

@@ -29,6 +29,7 @@ export class HistoryRecorder implements History {
   readonly #maxRecords: number;
   readonly #onRecord: ((record: HistoryRecord) => void) | undefined;
   readonly #objects = new Map<string, number>();
+  readonly #states: SeenObject[] = [];
   #calls = 0;
   #sessions = 0;
   #lists = 0;
@@ -46,9 +47,15 @@ export class HistoryRecorder implements History {
     if (id === undefined) {
       id = this.#objects.size;
       this.#objects.set(identity, id);
+      this.#states.push(object);
       this.#add({ t: 'object', id, object });
     }
     return id;
+  }
+
+  /** The state behind a number. */
+  objectOf(id: number): SeenObject | undefined {
+    return this.#states[id];
   }
 
   call(call: Omit<CallRecord, 't' | 'id' | 'end'>): void {

@@ -1,0 +1,310 @@
+import { Agent } from 'node:http';
+import { Random } from '../../random.ts';
+import { HistoryRecorder } from '../recorder.ts';
+import type { FieldChanges, Fields, LabelTerm, ReadAt, SeenObject, Selection, WriteOperation } from '../records.ts';
+import { callApi } from './api-call.ts';
+import { namePrefix, RecordingClient } from './recording-client.ts';
+import { RecordingWatcher } from './recording-watcher.ts';
+import { type WorkloadKind, workloadKinds } from './workload-kinds.ts';
+
+/** What a workload does. Everything random follows from the seed; the order of things also depends on the servers. */
+export interface WorkloadOptions {
+  /** Base URLs. Clients move between them. */
+  readonly servers: readonly string[];
+  readonly seed: number;
+  readonly recorder?: HistoryRecorder;
+  /** Default 8. */
+  readonly writers?: number;
+  /** Default 3. */
+  readonly readers?: number;
+  /** Those with a selection of their own. Two more per kind see everything and are the witnesses. Default 12. */
+  readonly watchers?: number;
+  /** Names per kind and namespace. Default 12. */
+  readonly names?: number;
+  /** Mean pause of a writer or reader between two calls. Default 15. */
+  readonly pauseMs?: number;
+  /** Default 5000. */
+  readonly callTimeoutMs?: number;
+  /** The workload stops by itself after so many calls. Default: never. */
+  readonly maxCalls?: number;
+  /** Length of the longest value. Default 200. */
+  readonly valueBytes?: number;
+  readonly namespaces?: readonly string[];
+}
+
+const tiers = ['front', 'middle', 'back'] as const;
+const retryMs = 50;
+
+/**
+ * Clients that write, read and watch over HTTP and record everything: creates, conditional replaces, merge patches, status writes,
+ * deletes; gets and lists at the latest, any, a minimal and an exact revision, whole and in pages; watches with selectors that break,
+ * resume, begin anew with the present state or at old revisions.
+ */
+export class Workload {
+  readonly recorder: HistoryRecorder;
+  readonly #options: Required<Omit<WorkloadOptions, 'recorder'>>;
+  readonly #random: Random;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1000 });
+  readonly #known = new Map<string, SeenObject>();
+  readonly #loops: Promise<void>[] = [];
+  readonly #watchers: RecordingWatcher[] = [];
+  #calls = 0;
+  #acknowledged = 0;
+  #tokens = 0;
+  #running = false;
+  #watching = false;
+  #first = 0;
+  #latest = 0;
+  #wanted = Number.POSITIVE_INFINITY;
+
+  constructor(options: WorkloadOptions) {
+    this.recorder = options.recorder ?? new HistoryRecorder();
+    this.#random = new Random(options.seed);
+    this.#options = {
+      writers: 8,
+      readers: 3,
+      watchers: 12,
+      names: 12,
+      pauseMs: 15,
+      callTimeoutMs: 5000,
+      maxCalls: Number.POSITIVE_INFINITY,
+      valueBytes: 200,
+      namespaces: ['work-a', 'work-b'],
+      ...options,
+    };
+  }
+
+  /** Greatest revision that any client has seen. */
+  get latest(): number {
+    return this.#latest;
+  }
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /** Writes that were acknowledged. */
+  get acknowledged(): number {
+    return this.#acknowledged;
+  }
+
+  /** Makes the namespaces and starts all clients. */
+  async start(): Promise<void> {
+    const { writers, readers, watchers, namespaces } = this.#options;
+    for (const name of namespaces) await this.#createNamespace(name);
+    const first = this.#client('first');
+    const empty = await first.list({ kind: 'ConfigMap' }, { at: 'latest' }, undefined);
+    if (empty === undefined) throw new Error('the first list failed');
+    this.#first = empty.revision;
+    this.#latest = empty.revision;
+    this.#running = true;
+    this.#watching = true;
+    for (const { kind } of workloadKinds) {
+      for (const copy of ['a', 'b']) this.#watch(`witness-${kind}-${copy}`, { kind }, true);
+    }
+    for (let i = 0; i < watchers; i++) this.#watch(`watcher-${i}`, this.#selection(), false);
+    for (let i = 0; i < writers; i++) this.#loops.push(this.#repeat(`writer-${i}`, (client) => this.#write(client)));
+    for (let i = 0; i < readers; i++) this.#loops.push(this.#repeat(`reader-${i}`, (client) => this.#read(client)));
+  }
+
+  /** Ends writing and reading; calls that are under way finish or time out. */
+  async stopCalls(): Promise<void> {
+    this.#running = false;
+    await Promise.all(this.#loops.splice(0));
+  }
+
+  /**
+   * Ends everything: waits until each watch has seen all that was written, at most `timeoutMs`, and records that nothing may be missing.
+   */
+  async finish(timeoutMs = 15_000): Promise<void> {
+    await this.stopCalls();
+    const deadline = this.recorder.now() + timeoutMs;
+    const client = this.#client('last');
+    let last = 0;
+    for (const { kind } of workloadKinds) {
+      for (;;) {
+        const list = await client.list({ kind }, { at: 'latest' }, undefined);
+        if (list !== undefined) last = Math.max(last, list.revision);
+        if (list !== undefined || this.recorder.now() > deadline) break;
+        await this.#sleep(retryMs);
+      }
+    }
+    this.#wanted = last;
+    for (const watcher of this.#watchers) watcher.interrupt();
+    while (this.#watchers.some(({ position = 0 }) => position < last) && this.recorder.now() < deadline) {
+      await this.#sleep(retryMs);
+    }
+    this.#watching = false;
+    for (const watcher of this.#watchers) watcher.interrupt();
+    await Promise.all(this.#watchLoops.splice(0));
+    for (const { name } of this.#watchers) this.recorder.finish(name, last);
+    this.#agent.destroy();
+  }
+
+  readonly #watchLoops: Promise<void>[] = [];
+
+  #client(name: string): RecordingClient {
+    const { callTimeoutMs: timeoutMs } = this.#options;
+    return new RecordingClient(this.#server(), { name, recorder: this.recorder, agent: this.#agent, timeoutMs });
+  }
+
+  #server(): string {
+    return this.#random.pick(this.#options.servers);
+  }
+
+  async #createNamespace(name: string): Promise<void> {
+    const body = { kind: 'Namespace', apiVersion: 'v1', metadata: { name } };
+    const request = { agent: this.#agent, method: 'POST', path: '/api/v1/namespaces', body, timeoutMs: 10_000 };
+    const answer = await callApi({ ...request, server: this.#server() });
+    if (!answer.answered || (answer.status !== 201 && answer.status !== 409)) {
+      throw new Error(`namespace ${name} cannot be made: ${JSON.stringify(answer)}`);
+    }
+  }
+
+  async #repeat(name: string, act: (client: RecordingClient) => Promise<boolean>): Promise<void> {
+    const client = this.#client(name);
+    while (this.#running && this.#calls < this.#options.maxCalls) {
+      this.#calls += 1;
+      if (this.#random.chance(0.1)) client.server = this.#server();
+      const answered = await act(client);
+      await this.#sleep(answered ? this.#random.next() * 2 * this.#options.pauseMs : retryMs);
+    }
+  }
+
+  async #write(client: RecordingClient): Promise<boolean> {
+    const op = this.#operation();
+    const reply = await client.write(op);
+    if (reply.is === 'ok') this.#acknowledged += 1;
+    if (reply.is === 'ok' && op.do !== 'delete') this.#learn(this.recorder.objectOf(reply.object ?? -1));
+    else if (op.do === 'delete' || (reply.is === 'refused' && reply.code === 404)) this.#known.delete(op.key);
+    else if (reply.is === 'refused' && reply.code === 409) {
+      const current = await client.get(op.key, { at: 'latest' });
+      if (current === 'missing') this.#known.delete(op.key);
+      else if (current !== undefined) this.#learn(current);
+    }
+    return reply.is === 'ok' || (reply.is === 'refused' && reply.code !== 0);
+  }
+
+  #learn(object: SeenObject | undefined): void {
+    if (object === undefined) return;
+    this.#latest = Math.max(this.#latest, object.revision);
+    const known = this.#known.get(object.key);
+    if (known === undefined || known.revision < object.revision) this.#known.set(object.key, object);
+  }
+
+  #operation(): WriteOperation {
+    const random = this.#random;
+    const kind = random.pick(workloadKinds);
+    const key = this.#key(kind);
+    const known = this.#known.get(key);
+    this.#tokens += 1;
+    const token = `${this.#tokens.toString(36)}-${random.below(2 ** 31).toString(36)}`;
+    if (known === undefined) return { do: 'create', key, token, labels: this.#labels(), values: this.#values(kind, token) };
+    const expect = random.chance(0.7) ? { expect: known.revision } : {};
+    const dice = random.next();
+    if (dice < 0.02) return { do: 'create', key, token, labels: this.#labels(), values: this.#values(kind, token) };
+    if (dice < 0.15) return { do: 'delete', key, ...(random.chance(0.5) ? expect : {}) };
+    if (dice < 0.55) return { do: 'replace', key, token, labels: this.#labels(), values: this.#values(kind, token), ...expect };
+    if (dice < 0.7 && kind.hasStatus)
+      return { do: 'status', key, token, status: { token }, ...(random.chance(0.3) ? expect : {}) };
+    const values: FieldChanges = { token, [`f${random.below(4)}`]: random.chance(0.3) ? null : token };
+    const labels: FieldChanges = random.chance(0.5) ? { tier: random.chance(0.2) ? null : random.pick(tiers) } : {};
+    return { do: 'patch', key, token, values, labels, ...(random.chance(0.3) ? expect : {}) };
+  }
+
+  #key(kind: WorkloadKind): string {
+    const { namespaces, names } = this.#options;
+    return `${kind.kind}/${this.#random.pick(namespaces)}/${namePrefix}${this.#random.below(names)}`;
+  }
+
+  #labels(): Fields {
+    const labels: Record<string, string> = {};
+    if (this.#random.chance(0.8)) labels['tier'] = this.#random.pick(tiers);
+    if (this.#random.chance(0.4)) labels['canary'] = this.#random.pick(['yes', 'no']);
+    return labels;
+  }
+
+  #values(kind: WorkloadKind, token: string): Fields {
+    const { selectable } = kind;
+    const chosen = selectable && this.#random.chance(0.8) ? { [selectable.field]: this.#random.pick(selectable.values) } : {};
+    return {
+      token,
+      [`f${this.#random.below(4)}`]: `${'x'.repeat(this.#random.below(this.#options.valueBytes))}${token}`,
+      ...chosen,
+    };
+  }
+
+  #selection(): Selection {
+    const random = this.#random;
+    const kind = random.pick(workloadKinds);
+    const { namespaces, names } = this.#options;
+    const namespace = random.chance(0.4) ? { namespace: random.pick(namespaces) } : {};
+    const terms: LabelTerm[] = [
+      { key: 'tier', is: 'in', values: ['front', 'back'] },
+      { key: 'tier', is: 'notIn', values: ['middle'] },
+      { key: 'canary', is: 'absent' },
+      { key: 'canary', is: 'there' },
+    ];
+    const dice = random.next();
+    if (dice < 0.2) return { kind: kind.kind, ...namespace };
+    if (dice < 0.3) return { kind: kind.kind, ...namespace, name: `${namePrefix}${random.below(names)}` };
+    if (dice < 0.5 && kind.selectable !== undefined) {
+      return { kind: kind.kind, ...namespace, value: { field: kind.selectable.field, is: random.pick(kind.selectable.values) } };
+    }
+    const labels = [random.pick(terms)];
+    if (random.chance(0.3)) labels.push(random.pick(terms));
+    return { kind: kind.kind, ...namespace, labels };
+  }
+
+  async #read(client: RecordingClient): Promise<boolean> {
+    const random = this.#random;
+    const at = this.#readAt();
+    if (at.at !== 'exact' && random.chance(0.4)) {
+      const object = await client.get(this.#key(random.pick(workloadKinds)), at);
+      if (object !== undefined && object !== 'missing') this.#latest = Math.max(this.#latest, object.revision);
+      return object !== undefined;
+    }
+    const selection = random.chance(0.5) ? { kind: random.pick(workloadKinds).kind } : this.#selection();
+    // A limit turns "not older than" into "exactly" (the older meaning of the parameters), so those two are not combined.
+    const limit = at.at !== 'notOlderThan' && random.chance(0.5) ? 1 + random.below(8) : undefined;
+    const list = await client.list(selection, at, limit, () => this.#sleep(random.next() * this.#options.pauseMs));
+    if (list !== undefined) this.#latest = Math.max(this.#latest, list.revision);
+    return list !== undefined;
+  }
+
+  #readAt(): ReadAt {
+    const dice = this.#random.next();
+    if (dice < 0.5) return { at: 'latest' };
+    if (dice < 0.65) return { at: 'any' };
+    const revision = Math.max(this.#first, this.#latest - this.#random.below(200));
+    return { at: dice < 0.8 ? 'notOlderThan' : 'exact', revision };
+  }
+
+  #watch(name: string, selection: Selection, witness: boolean): void {
+    const watcher = new RecordingWatcher(this.#first, { name, selection, recorder: this.recorder, agent: this.#agent });
+    this.#watchers.push(watcher);
+    this.#watchLoops.push(this.#follow(watcher, witness));
+  }
+
+  async #follow(watcher: RecordingWatcher, witness: boolean): Promise<void> {
+    const random = this.#random;
+    while (this.#watching && !((watcher.position ?? 0) >= this.#wanted)) {
+      const last = this.#wanted !== Number.POSITIVE_INFINITY;
+      const plan = { server: this.#server(), timeoutSeconds: last ? 1 : 1 + random.below(5) };
+      const dice = witness || last ? 1 : random.next();
+      let why: string;
+      if (dice < 0.1) why = await watcher.session({ ...plan, from: { state: random.chance(0.5) ? 'fresh' : 'any' } });
+      else if (dice < 0.2) why = await watcher.session({ ...plan, from: { state: 'fresh' }, sendInitialEvents: true });
+      else if (dice < 0.35) {
+        const after = this.#first + random.below(Math.max(1, this.#latest - this.#first));
+        why = await watcher.session({ ...plan, from: { after } });
+      } else why = await watcher.session(plan);
+      if (why === 'gone') watcher.position = undefined;
+      if (why !== 'ended') await this.#sleep(retryMs);
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve, ms));
+  }
+}

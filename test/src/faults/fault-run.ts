@@ -1,0 +1,81 @@
+import { mkdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type CheckOptions,
+  checkHistory,
+  describeVerdict,
+  Random,
+  saveHistory,
+  type Verdict,
+  Workload,
+  type WorkloadOptions,
+} from '@keelson/conformance';
+import type { ExecutionContext } from 'ava';
+import { removeDirectory, temporaryDirectory } from '../keelson-process.ts';
+
+/** KEELSON_SEED, or a new one for each process. */
+export const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+
+/** By how much the numbers of faults are greater than in a normal test run; `npm run faults` sets it. */
+const scale = Number(process.env['KEELSON_FAULT_SCALE'] ?? 1);
+
+/** Number of faults of a run: `few` in a normal test run. */
+export function faults(few: number): number {
+  return Math.max(1, Math.round(few * scale));
+}
+
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A fresh directory that goes with the test. */
+export async function directoryFor(t: ExecutionContext): Promise<string> {
+  const path = await temporaryDirectory();
+  t.teardown(() => removeDirectory(path));
+  return path;
+}
+
+/** A line on stderr now and then, when the runner was told to show how far it is. */
+export function progress(t: ExecutionContext, done: number, all: number, note: () => string): void {
+  if (process.env['KEELSON_FAULT_PROGRESS'] !== undefined) process.stderr.write(`${t.title}: ${done} of ${all}, ${note()}\n`);
+}
+
+/** One run of a workload under faults. */
+export interface FaultRun {
+  readonly random: Random;
+  readonly workload: Workload;
+  /** Ends the workload and judges the history; fails the test, with the history kept, unless all is well. */
+  judge(options?: CheckOptions): Promise<Verdict>;
+}
+
+/** Starts a workload with the seed of the run. */
+export async function startRun(t: ExecutionContext, options: Omit<WorkloadOptions, 'seed'>): Promise<FaultRun> {
+  t.log(`KEELSON_SEED=${seed}`);
+  const workload = new Workload({ ...options, seed });
+  await workload.start();
+  const judge = async (check: CheckOptions = {}): Promise<Verdict> => {
+    await workload.finish();
+    const verdict = checkHistory(workload.recorder, check);
+    t.log(describeVerdict({ ...verdict, violations: [] }));
+    if (verdict.verdict !== 'ok') {
+      const folder = join(tmpdir(), 'keelson-faults');
+      await mkdir(folder, { recursive: true });
+      const path = join(folder, `history-${seed}-${Date.now()}.jsonl`);
+      await saveHistory(path, workload.recorder);
+      t.log(`the history is kept in ${path}`);
+      t.log(`again: KEELSON_SEED=${seed} KEELSON_FAULT_SCALE=${scale} npm run faults -- --match '${t.title}'`);
+    }
+    t.is(verdict.verdict, 'ok', describeVerdict(verdict));
+    return verdict;
+  };
+  return { random: new Random(seed ^ 0x5f17), workload, judge };
+}
+
+/** Waits until a condition holds; false when it does not in time. */
+export async function until(condition: () => boolean, timeoutMs: number): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs;
+  while (!condition()) {
+    if (performance.now() > deadline) return false;
+    await sleep(10);
+  }
+  return true;
+}

@@ -1,0 +1,74 @@
+import { fileURLToPath } from 'node:url';
+import { type KeelsonProcess, startKeelson } from '../keelson-process.ts';
+
+const kindsModule = fileURLToPath(new URL('./suite-kinds-module.js', import.meta.url));
+
+export interface FaultServerOptions {
+  readonly data: string;
+  /** `--storage`; default: LMDB under `data`. */
+  readonly storage?: string;
+  readonly args?: readonly string[];
+}
+
+/** A `keelson serve` that can be killed and started again on the same port, with the kinds that workloads write. */
+export class FaultServer {
+  readonly url: string;
+  readonly #options: FaultServerOptions;
+  #process: KeelsonProcess | undefined;
+
+  private constructor(options: FaultServerOptions, process: KeelsonProcess) {
+    this.#options = options;
+    this.#process = process;
+    this.url = process.url;
+  }
+
+  static async start(options: FaultServerOptions): Promise<FaultServer> {
+    return new FaultServer(options, await launch(options));
+  }
+
+  get pid(): number {
+    return this.#process?.pid ?? 0;
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  get output(): { readonly stdout: string; readonly stderr: string } {
+    return this.#process?.output() ?? { stdout: '', stderr: '' };
+  }
+
+  /** SIGKILL. */
+  async kill(): Promise<void> {
+    await this.#process?.kill();
+    this.#process = undefined;
+  }
+
+  /** Starts again after `kill`; resolves when it is ready. Returns how long that took. */
+  async restart(): Promise<number> {
+    const began = performance.now();
+    this.#process = await launch(this.#options, this.port);
+    return performance.now() - began;
+  }
+
+  pause(): void {
+    process.kill(this.pid, 'SIGSTOP');
+  }
+
+  resume(): void {
+    process.kill(this.pid, 'SIGCONT');
+  }
+
+  async stop(): Promise<void> {
+    const running = this.#process;
+    if (running === undefined) return;
+    this.#process = undefined;
+    process.kill(running.pid, 'SIGCONT');
+    await running.stop();
+  }
+}
+
+function launch({ data, storage, args = [] }: FaultServerOptions, port = 0): Promise<KeelsonProcess> {
+  const all = ['--insecure', '--log-level', 'error', '--kinds', kindsModule, '--listen', `127.0.0.1:${port}`, ...args];
+  return startKeelson(data, [...all, ...(storage === undefined ? [] : ['--storage', storage])]);
+}

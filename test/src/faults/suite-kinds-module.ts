@@ -1,0 +1,1 @@
+export { clientSuiteKinds as default } from '@keelson/conformance';

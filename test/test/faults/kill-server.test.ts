@@ -1,0 +1,28 @@
+import test from 'ava';
+import { directoryFor, faults, progress, sleep, startRun, until } from '../../src/faults/fault-run.ts';
+import { FaultServer } from '../../src/faults/fault-server.ts';
+
+const kills = faults(50);
+
+test(`kill -9 of the server at ${kills} random points under load: no write lost, no revision twice, every watch complete`, async (t) => {
+  t.timeout(120_000 + kills * 10_000);
+  const server = await FaultServer.start({ data: await directoryFor(t) });
+  t.teardown(() => server.stop());
+  const run = await startRun(t, { servers: [server.url], callTimeoutMs: 2000, pauseMs: 6 });
+  const { workload, random } = run;
+  const restarts: number[] = [];
+  for (let kill = 1; kill <= kills; kill++) {
+    const due = workload.acknowledged + random.below(80);
+    t.true(await until(() => workload.acknowledged > due, 10_000), 'the server takes writes again');
+    await sleep(random.below(20));
+    workload.recorder.mark(`kill ${kill}`);
+    await server.kill();
+    restarts.push(await server.restart());
+    workload.recorder.mark('ready');
+    progress(t, kill, kills, () => `revision ${workload.latest}, ${workload.acknowledged} writes acknowledged`);
+  }
+  const { counts } = await run.judge({ minWrites: kills * 20, minEvents: kills * 200 });
+  t.log(`ready again after ${Math.round(Math.max(...restarts))} ms at most`);
+  t.true(counts.resumed > kills, 'watches were resumed');
+  t.true(counts.unknown > 0, 'kills met writes under way');
+});
