@@ -61,7 +61,7 @@ export class ChangeFeed implements FeedHost {
 
   /** The highest revision that anything has told. */
   get wanted(): Revision {
-    return this.#wanted;
+    return Math.max(this.#wanted, this.recent.head);
   }
 
   /** `position` is newer than the call. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Revision, StorageError, StorageErrorCode, type WriteOp, type WriteResult } from '@keelson/core';
+import { isStorageError, type Revision, StorageError, StorageErrorCode, type WriteOp, type WriteResult } from '@keelson/core';
 import type { Client } from 'pg';
 import type { Database, Row } from './database.ts';
 import type { StoreMetrics } from './metrics.ts';
@@ -124,6 +124,14 @@ export class GroupWriter {
     if (isConnectionLost(error)) {
       this.#connection.drop();
       await this.#lookFor(batch, number, since, error);
+      return;
+    }
+    if (isStorageError(error)) {
+      // The server has committed, and something about its answer is wrong.
+      const { message } = error;
+      for (const write of batch) {
+        write.reject(new StorageError(StorageErrorCode.OutcomeUnknown, message, { key: write.op.key, cause: error }));
+      }
       return;
     }
     // The server has answered, and rolled everything back.

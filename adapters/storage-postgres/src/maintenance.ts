@@ -14,6 +14,7 @@ export interface MaintenanceHost {
   /** Deletes as every client does: only if nothing has changed. */
   remove(key: Key, revision: Revision): Promise<WriteResult>;
   compacted(revision: Revision): void;
+  partitionRevisions(): number;
 }
 
 /**
@@ -50,8 +51,8 @@ export class Maintenance {
   /** The store has reached this revision. */
   reached(head: Revision): void {
     this.#head = Math.max(this.#head, head);
-    // Half a partition before the end of the last one that is known.
-    if (this.#room > 0 && this.#head > this.#room - this.#settings.partitionRevisions / 2) {
+    // There is always a whole partition ahead.
+    if (this.#room > 0 && this.#head + this.#host.partitionRevisions() > this.#room) {
       this.extend().catch((error: unknown) => this.#failed('making room in the log', error));
     }
   }
@@ -83,7 +84,7 @@ export class Maintenance {
   }
 
   async dropOld(compacted: Revision): Promise<void> {
-    const dropped = await dropPartitions(this.#settings, this.#db, compacted);
+    const dropped = await dropPartitions(this.#settings, this.#db, compacted, this.#host.partitionRevisions());
     if (dropped > 0) this.#settings.logger.info('old history dropped', { partitions: dropped, compacted });
   }
 

