@@ -12,6 +12,14 @@ export class NotSentError extends Error {
   }
 }
 
+/** etcd does not take the user or the password. */
+export class CredentialsError extends Error {
+  constructor(message: string, cause: unknown) {
+    super(message, { cause });
+    this.name = 'CredentialsError';
+  }
+}
+
 interface GrpcError {
   readonly code: number;
   readonly details: string;
@@ -55,6 +63,7 @@ const texts: readonly (readonly [RegExp, Verdict])[] = [
 
 export function verdictOf(error: unknown): Verdict {
   if (error instanceof NotSentError) return 'notDone';
+  if (error instanceof CredentialsError) return 'refused';
   if (!isGrpcError(error)) return 'noAnswer';
   for (const [pattern, verdict] of texts) if (pattern.test(error.details)) return verdict;
   switch (error.code) {

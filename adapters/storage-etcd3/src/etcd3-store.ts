@@ -118,6 +118,7 @@ export class Etcd3Store implements Store {
       progress,
       clock,
       bound: () => this.#bound.known,
+      begin: () => this.#lineage.createdAt,
       compacted: (at: Revision) => this.#bound.raise(at),
     };
     this.#watches = {

@@ -1,6 +1,6 @@
 import { type Client, type ClientDuplexStream, type ClientUnaryCall, connectivityState, type Metadata } from '@grpc/grpc-js';
 import { ConnectionPool } from 'etcd3/lib/connection-pool.js';
-import { NotSentError } from '../etcd-errors.ts';
+import { CredentialsError, NotSentError } from '../etcd-errors.ts';
 import { decodeWatchFrame, type WatchFrame } from '../wire/watch-response.ts';
 
 export interface Credentials {
@@ -136,7 +136,9 @@ export class Endpoint {
     try {
       answer = await pool.withConnection('KV', ({ client, metadata }) => ({ client, metadata }));
     } catch (error) {
-      throw new NotSentError(`no token from ${this.url}: ${(error as Error).message}`, error);
+      const { message } = error as Error;
+      if (/authentication failed|authentication is not enabled/.test(message)) throw new CredentialsError(message, error);
+      throw new NotSentError(`no token from ${this.url}: ${message}`, error);
     }
     if (answer.client.getChannel().getConnectivityState(true) !== connectivityState.READY) {
       await this.#connected(answer.client, connectBy, signal);

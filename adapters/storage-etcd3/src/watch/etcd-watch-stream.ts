@@ -53,6 +53,11 @@ export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, u
     return this.#frontier;
   }
 
+  /** @internal The place in the store's own history. */
+  get position(): Revision {
+    return Math.max(this.#frontier, this.#shared.options.begin());
+  }
+
   [Symbol.asyncIterator](): AsyncIterator<WatchBatch, undefined> {
     return this;
   }
@@ -153,10 +158,11 @@ export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, u
     checkNotCompacted(this.#frontier, this.#shared.options.bound());
     const { ring } = this.#shared;
     if (ring === undefined) return undefined;
-    if (this.#frontier >= ring.floor) {
+    const { position } = this;
+    if (position >= ring.floor) {
       this.#catchUp?.close();
       this.#catchUp = undefined;
-      return ring.frontier > this.#frontier ? ring.read(this.#frontier, this.#range) : undefined;
+      return ring.frontier > position ? ring.read(position, this.#range) : undefined;
     }
     this.#catchUp ??= this.#startCatchUp(ring.floor);
     return this.#catchUp.take(this.#range);
@@ -165,7 +171,7 @@ export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, u
   #startCatchUp(floor: Revision): CatchUp {
     const catchUp = new CatchUp(
       this.#shared.options,
-      this.#frontier,
+      this.position,
       () => this.pump(),
       (error) => this.fail(error),
     );

@@ -12,6 +12,8 @@ export interface SharedWatchOptions {
   readonly prevKv: boolean;
   /** The bound of history as far as it is known. */
   readonly bound: () => Revision;
+  /** The store was empty before this revision, whatever of etcd's history is left. */
+  readonly begin: () => Revision;
   /** etcd has told that it is compacted up to here. */
   readonly compacted: (bound: Revision) => void;
 }
@@ -58,7 +60,8 @@ export class SharedWatch {
     this.#cancelLinger?.();
     this.#cancelLinger = undefined;
     this.#streams.add(stream);
-    this.#live ??= this.#start(current - after > longestStart ? current : Math.min(after, current));
+    const start = current - after > longestStart ? current : Math.min(after, current);
+    this.#live ??= this.#start(Math.max(start, this.options.begin()));
   }
 
   leave(stream: EtcdWatchStream): void {
@@ -111,8 +114,8 @@ export class SharedWatch {
     this.#stop();
     let first = Number.POSITIVE_INFINITY;
     for (const stream of [...this.#streams]) {
-      if (stream.frontier < bound) stream.fail(error);
-      else first = Math.min(first, stream.frontier);
+      if (stream.position < bound) stream.fail(error);
+      else first = Math.min(first, stream.position);
     }
     if (first === Number.POSITIVE_INFINITY) return;
     this.#live = this.#start(first);

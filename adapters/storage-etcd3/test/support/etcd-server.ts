@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
@@ -61,27 +61,45 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
+interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca: string;
+}
+
 /** A single-member etcd of the test's own, on loopback, in a directory that goes with it. */
 export class EtcdServer {
   readonly port: number;
+  /** Of the listener with TLS; 0 without. */
+  readonly tlsPort: number;
+  readonly #tls: TlsFiles | undefined;
   readonly #binary: string;
   readonly #peerPort: number;
   readonly #folder: string;
-  readonly #extra: readonly string[];
   #child: ChildProcess | undefined;
 
-  private constructor(binary: string, port: number, peerPort: number, extra: readonly string[]) {
+  private constructor(binary: string, ports: readonly number[], tls: TlsFiles | undefined) {
+    const [port = 0, peerPort = 0, tlsPort = 0] = ports;
     this.#binary = binary;
     this.port = port;
     this.#peerPort = peerPort;
-    this.#extra = extra;
+    this.tlsPort = tls === undefined ? 0 : tlsPort;
+    this.#tls = tls;
     this.#folder = mkdtempSync(join(tmpdir(), 'keelson-etcd-'));
   }
 
-  static async start(binary: string, extra: readonly string[] = []): Promise<EtcdServer> {
+  static start(binary: string): Promise<EtcdServer> {
+    return EtcdServer.#start(binary, undefined);
+  }
+
+  /** Listens with TLS, too, where clients must show a certificate. */
+  static startWithTls(binary: string, tls: TlsFiles): Promise<EtcdServer> {
+    return EtcdServer.#start(binary, tls);
+  }
+
+  static async #start(binary: string, tls: TlsFiles | undefined): Promise<EtcdServer> {
     for (let attempt = 1; ; attempt++) {
-      const [port, peerPort] = (await freePorts(2)) as [number, number];
-      const server = new EtcdServer(binary, port, peerPort, extra);
+      const server = new EtcdServer(binary, await freePorts(3), tls);
       try {
         await server.run();
         return server;
@@ -111,10 +129,17 @@ export class EtcdServer {
     const client = `http://127.0.0.1:${this.port}`;
     const peer = `http://127.0.0.1:${this.#peerPort}`;
     const log = join(this.#folder, 'log');
+    const secure = `https://127.0.0.1:${this.tlsPort}`;
     const flags = {
+      ...(this.#tls && {
+        'cert-file': this.#tls.cert,
+        'key-file': this.#tls.key,
+        'client-cert-auth': 'true',
+        'trusted-ca-file': this.#tls.ca,
+      }),
       name: 'test',
       'data-dir': this.dataFolder,
-      'listen-client-urls': client,
+      'listen-client-urls': this.#tls === undefined ? client : `${client},${secure}`,
       'advertise-client-urls': client,
       'listen-peer-urls': peer,
       'initial-advertise-peer-urls': peer,
@@ -125,7 +150,7 @@ export class EtcdServer {
     };
     const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
     const out = openSync(log, 'a');
-    const child = spawn(this.#binary, [...args, ...this.#extra], { stdio: ['ignore', out, out] });
+    const child = spawn(this.#binary, args, { stdio: ['ignore', out, out] });
     this.#child = child;
     running.add(child);
     child.once('exit', () => running.delete(child));
@@ -163,15 +188,4 @@ export class EtcdServer {
       return false;
     }
   }
-}
-
-/** True once somebody listens there. */
-export function listening(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.on('error', () => resolve(false));
-  });
 }

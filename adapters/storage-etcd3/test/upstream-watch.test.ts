@@ -1,0 +1,229 @@
+import { EventEmitter } from 'node:events';
+import { noMetrics, type Revision, type StorageError, silentLogger } from '@keelson/core';
+import test from 'ava';
+import { EtcdMetrics } from '../src/etcd-metrics.ts';
+import { KeySpace } from '../src/key-space.ts';
+import type { Cluster } from '../src/net/cluster.ts';
+import type { WatchTraits } from '../src/server-version.ts';
+import { ProgressSeeker, type ProgressSource } from '../src/watch/progress-seeker.ts';
+import { UpstreamWatch } from '../src/watch/upstream-watch.ts';
+import { MessageReader } from '../src/wire/message-reader.ts';
+import type { WatchEvent, WatchFrame } from '../src/wire/watch-response.ts';
+import { until } from './support/following.ts';
+
+const keys = new KeySpace('/p/');
+const modern: WatchTraits = { progress: true, answersWhenIdle: true };
+const old: WatchTraits = { progress: false, answersWhenIdle: true };
+
+/** The server's end of a stream, played by the test. */
+class FakeCall extends EventEmitter {
+  readonly requests: Buffer[] = [];
+  paused = false;
+  canceled = false;
+
+  write(request: Buffer): void {
+    this.requests.push(request);
+  }
+
+  pause(): void {
+    this.paused = true;
+  }
+
+  resume(): void {
+    this.paused = false;
+  }
+
+  cancel(): void {
+    this.canceled = true;
+  }
+
+  send(frame: Partial<WatchFrame>, revision = 0): void {
+    const header = { clusterId: '1', revision };
+    const empty = { toStream: false, created: false, canceled: false, compactRevision: 0, cancelReason: '', fragment: false };
+    this.emit('data', { ...empty, events: [], sizeBytes: 100, header, ...frame });
+  }
+
+  /** Where the watch was asked to start. */
+  get start(): number {
+    const reader = new MessageReader(this.requests[0] as Buffer);
+    reader.next();
+    return reader.within((create) => {
+      for (let field = create.next(); field !== 0; field = create.next()) {
+        if (field === 3) return create.integer();
+        create.skip();
+      }
+      return 0;
+    });
+  }
+
+  /** Progress requests so far. */
+  get asked(): number {
+    return this.requests.filter((request) => new MessageReader(request).next() === 3).length;
+  }
+}
+
+function event(revision: number, name = 'a', created = revision): WatchEvent {
+  const kv = { key: Buffer.from(`/p/${name}`), createRevision: created, modRevision: revision, version: 1, leased: false };
+  return { deleted: false, kv: { ...kv, value: Buffer.from(`v${revision}`) }, prev: undefined };
+}
+
+function play(after: Revision, traits: WatchTraits = modern) {
+  const calls: FakeCall[] = [];
+  const batches: { revisions: number[]; frontier: number }[] = [];
+  const failures: StorageError[] = [];
+  const cluster = {
+    watch: async () => {
+      const call = new FakeCall();
+      calls.push(call);
+      return { endpoint: {}, call, traits };
+    },
+    leave: () => {},
+  } as unknown as Cluster;
+  const metrics = new EtcdMetrics(noMetrics);
+  const lineage = { seen: 0, check: () => {} };
+  const upstream = new UpstreamWatch(
+    { cluster, keys, lineage, logger: silentLogger, metrics },
+    {
+      after,
+      prevKv: false,
+      onChanges: (changes, frontier) => batches.push({ revisions: changes.map((change) => change.revision), frontier }),
+      onFailure: (error) => failures.push(error),
+    },
+  );
+  const call = async (index: number) => {
+    await until(() => (calls[index]?.requests.length ?? 0) > 0, `stream ${index} is open`);
+    return calls[index] as FakeCall;
+  };
+  return { upstream, call, batches, failures };
+}
+
+test('after a break the watch begins right after the last change delivered, not after any header', async (t) => {
+  const { upstream, call, batches } = play(10);
+  t.teardown(() => upstream.close());
+  const first = await call(0);
+  t.is(first.start, 11);
+  first.send({ created: true }, 5000);
+  first.emit('error', new Error('cut'));
+  const second = await call(1);
+  t.is(second.start, 11, 'created says nothing of what was delivered');
+  second.send({ created: true }, 5000);
+  second.send({ events: [event(12), event(20)] }, 5000);
+  second.emit('end');
+  const third = await call(2);
+  t.is(third.start, 21);
+  third.send({ created: true }, 5000);
+  third.send({ events: [event(12), event(20), event(21)] }, 5000);
+  t.deepEqual(batches, [
+    { revisions: [12, 20], frontier: 20 },
+    { revisions: [21], frontier: 21 },
+  ]);
+});
+
+test('fragments are given on by whole revisions, and what a cut left incomplete comes again', async (t) => {
+  const { upstream, call, batches } = play(0);
+  t.teardown(() => upstream.close());
+  const first = await call(0);
+  first.send({ created: true });
+  first.send({ events: [event(1, 'a'), event(2, 'a'), event(2, 'b')], fragment: true }, 9);
+  first.send({ events: [event(2, 'c')], fragment: true }, 9);
+  first.send({ events: [event(2, 'd'), event(3, 'a')], fragment: true }, 9);
+  t.deepEqual(batches, [
+    { revisions: [1], frontier: 1 },
+    { revisions: [2, 2, 2, 2], frontier: 2 },
+  ]);
+  first.emit('error', new Error('cut'));
+  const second = await call(1);
+  t.is(second.start, 3);
+  second.send({ created: true });
+  second.send({ events: [event(3, 'a')], fragment: true }, 9);
+  second.send({ events: [event(3, 'b'), event(4, 'a')], fragment: false }, 9);
+  t.deepEqual(batches.at(-1), { revisions: [3, 3, 4], frontier: 4 });
+});
+
+test('progress counts from servers that order it with the changes, and never within an incomplete revision', async (t) => {
+  const modernPlay = play(10);
+  const oldPlay = play(10, old);
+  t.teardown(() => {
+    modernPlay.upstream.close();
+    oldPlay.upstream.close();
+  });
+  const call = await modernPlay.call(0);
+  call.send({ created: true }, 30);
+  call.send({ toStream: true }, 30);
+  t.is(modernPlay.upstream.position, 30);
+  call.send({ toStream: true }, 20);
+  t.is(modernPlay.upstream.position, 30, 'it never goes back');
+  call.send({ events: [event(31)], fragment: true }, 40);
+  call.send({ toStream: true }, 40);
+  t.is(modernPlay.upstream.position, 30);
+  call.send({ events: [event(31, 'b')] }, 40);
+  t.is(modernPlay.upstream.position, 31);
+  const oldCall = await oldPlay.call(0);
+  oldCall.send({ created: true }, 30);
+  oldCall.send({ toStream: true }, 30);
+  t.is(oldPlay.upstream.position, 10, 'an answer may have overtaken changes');
+  oldCall.send({}, 30);
+  t.is(oldPlay.upstream.position, 30, 'what the server tells by itself has not');
+});
+
+test('a watch below the bound fails with Compacted and the bound; another cancellation is tried again', async (t) => {
+  const { upstream, call, failures } = play(10);
+  t.teardown(() => upstream.close());
+  (await call(0)).send({ canceled: true, cancelReason: 'etcdserver: no leader' });
+  const second = await call(1);
+  t.deepEqual(failures, []);
+  second.send({ canceled: true, compactRevision: 400 });
+  await until(() => failures.length > 0, 'the failure is told');
+  t.like(failures[0], { code: 'Compacted', revision: 400 });
+  t.true(second.canceled);
+});
+
+test('a consumer that pauses holds the stream, also the next one', async (t) => {
+  const { upstream, call } = play(10);
+  t.teardown(() => upstream.close());
+  const first = await call(0);
+  upstream.pause();
+  t.true(first.paused);
+  first.emit('error', new Error('cut'));
+  const second = await call(1);
+  t.true(second.paused);
+  upstream.resume();
+  t.false(second.paused);
+});
+
+test('new servers are asked for progress on the stream, again and again; old ones get a mark, for revisions that exist', async (t) => {
+  let marks = 0;
+  const source: ProgressSource = {
+    latest: async () => 20,
+    leaveMark: async () => {
+      marks++;
+    },
+  };
+  const modernPlay = play(10);
+  const oldPlay = play(10, old);
+  const seekers = [modernPlay, oldPlay].map(({ upstream }) => new ProgressSeeker(upstream, source, silentLogger));
+  t.teardown(() => {
+    for (const seeker of seekers) seeker.stop();
+    modernPlay.upstream.close();
+    oldPlay.upstream.close();
+  });
+  const call = await modernPlay.call(0);
+  const oldCall = await oldPlay.call(0);
+  call.send({ created: true }, 20);
+  oldCall.send({ created: true }, 20);
+  seekers[0]?.want(20);
+  await until(() => call.asked >= 2, 'it was asked twice');
+  call.send({ toStream: true }, 20);
+  const { asked } = call;
+  seekers[0]?.want(15);
+  seekers[1]?.want(500);
+  await new Promise((resolve) => setTimeout(resolve, 250));
+  t.is(call.asked, asked, 'nobody asks for what is reached');
+  t.is(marks, 0);
+  seekers[1]?.stop();
+  const again = new ProgressSeeker(oldPlay.upstream, source, silentLogger);
+  again.want(20);
+  await until(() => marks > 0, 'a mark was left');
+  again.stop();
+  t.is(oldCall.asked, 0);
+});
