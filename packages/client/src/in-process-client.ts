@@ -8,13 +8,14 @@ import {
   type RequestContext,
   type ResourceClient,
   type ResourceRegistry,
+  servedHead,
+  servedValue,
   storageKindOf,
   systemClock,
   systemUser,
   type UserInfo,
 } from '@keelson/core';
 import { InProcessResourceClient } from './in-process-resource-client.ts';
-import { metadataOnlyClient } from './metadata-only-client.ts';
 
 /** In whose name an in-process client acts. */
 export interface InProcessClientOptions {
@@ -41,13 +42,12 @@ export function createInProcessClient(registry: ResourceRegistry, options: InPro
     warn,
     ...(signal ? { signal } : {}),
   });
-  const dynamic = <T extends KubeObject>(resource: GroupVersionResource): ResourceClient<T> =>
-    new InProcessResourceClient<T>({ registry, clock, contextOf }, resource, undefined);
+  const dynamic = <T extends KubeObject>(resource: GroupVersionResource, read = servedValue): ResourceClient<T> =>
+    new InProcessResourceClient<T>({ registry, clock, contextOf, read }, resource, undefined);
   return {
     resource: <T extends KubeObject>(kind: KindDefinition<T>) =>
       dynamic<T>({ group: kind.group, version: kind.version, resource: kind.names.plural }),
-    dynamic: (resource, { metadataOnly = false } = {}) =>
-      metadataOnly ? metadataOnlyClient(dynamic<KubeObject>(resource)) : dynamic<KubeObject>(resource),
+    dynamic: (resource, { metadataOnly = false } = {}) => dynamic<KubeObject>(resource, metadataOnly ? servedHead : servedValue),
     discover: async () => registry.kinds().map(discovered),
   };
 }

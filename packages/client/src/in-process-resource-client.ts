@@ -5,6 +5,7 @@ import {
   type DeleteOptions,
   type GetOptions,
   type GroupVersionResource,
+  type KindDefinition,
   type KubeList,
   type KubeObject,
   type ListOptions,
@@ -18,8 +19,8 @@ import {
   type Status,
   StatusError,
   StatusReason,
+  type StoredObject,
   type SubresourceDefinition,
-  servedValue,
   type Target,
   type WatchOptions,
 } from '@keelson/core';
@@ -31,6 +32,8 @@ export interface InProcessCalls {
   readonly registry: ResourceRegistry;
   readonly clock: Clock;
   readonly contextOf: (signal: AbortSignal | undefined) => RequestContext;
+  /** What reads and watches hand out of a stored object: all of it, or its metadata. */
+  readonly read: (kind: KindDefinition, stored: StoredObject) => KubeObject;
 }
 
 function notServed(resource: GroupVersionResource): StatusError {
@@ -70,7 +73,8 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
 
   async get(name: string, options: GetOptions = {}): Promise<T> {
     const parameters = { export: false, exact: false, resourceVersion: options.resourceVersion ?? '' };
-    return answerValue(await this.#service().get(this.#calls.contextOf(options.signal), this.#target(name), parameters)) as T;
+    const answer = await this.#service().get(this.#calls.contextOf(options.signal), this.#target(name), parameters);
+    return ('stored' in answer ? this.#calls.read(answer.kind, answer.stored) : answer.object) as T;
   }
 
   async list(options: ListOptions = {}): Promise<KubeList<T>> {
@@ -78,7 +82,7 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
     const answer = await service.list(this.#calls.contextOf(options.signal), this.#target(), listParameters(options));
     const { kind, list } = answer;
     const items: T[] = [];
-    for (const stored of list.objects()) items.push(servedValue(kind, stored) as T);
+    for (const stored of list.objects()) items.push(this.#calls.read(kind, stored) as T);
     return {
       kind: kind.listKind,
       apiVersion: kind.apiVersion,
@@ -126,6 +130,7 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
         new InProcessWatch<T>({
           clock: this.#calls.clock,
           resource: this.resourceName,
+          read: this.#calls.read,
           service: () => this.#service(),
           open: (service, stop) => service.watch(this.#calls.contextOf(stop), this.#target(), parameters),
           ...(signal === undefined ? {} : { signal }),

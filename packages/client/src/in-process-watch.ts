@@ -2,10 +2,11 @@ import {
   type ClientWatchEvent,
   type Clock,
   type GroupVersionResource,
+  type KindDefinition,
   type KubeObject,
   type ResourceService,
   type ResourceWatch,
-  servedValue,
+  type StoredObject,
   translateError,
   type WatchEvent,
 } from '@keelson/core';
@@ -15,6 +16,7 @@ export interface InProcessWatchOptions {
   readonly clock: Clock;
   readonly resource: GroupVersionResource;
   readonly service: () => ResourceService;
+  readonly read: (kind: KindDefinition, stored: StoredObject) => KubeObject;
   readonly open: (service: ResourceService, signal: AbortSignal) => Promise<ResourceWatch>;
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
@@ -96,7 +98,7 @@ export class InProcessWatch<T extends KubeObject> implements AsyncIterator<Clien
   #toClient(event: WatchEvent): ClientWatchEvent<T> {
     const kind = this.#service?.kind;
     if (kind === undefined) throw new Error('an event before the watch was opened');
-    if (event.type !== 'BOOKMARK') return { type: event.type, object: servedValue(kind, event.object) as T };
+    if (event.type !== 'BOOKMARK') return { type: event.type, object: this.#options.read(kind, event.object) as T };
     return { type: 'BOOKMARK', object: { ...event.object.value(), kind: kind.kind, apiVersion: kind.apiVersion } };
   }
 

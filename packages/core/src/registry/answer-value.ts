@@ -10,6 +10,13 @@ export function servedValue(kind: KindDefinition, stored: StoredObject): KubeObj
   return kind.storage ? kind.storage.fromStorage(value) : value;
 }
 
+/** {@link servedValue} with kind, apiVersion and metadata alone. */
+export function servedHead(kind: KindDefinition, stored: StoredObject): KubeObject {
+  if (kind.storage === undefined) return stored.head();
+  const { metadata } = kind.storage.fromStorage(stored.value());
+  return { kind: kind.kind, apiVersion: kind.apiVersion, ...(metadata === undefined ? {} : { metadata }) };
+}
+
 /** The object (or Status) of an answer; it belongs to the caller. */
 export function answerValue(answer: Answer): KubeObject | Status {
   return 'stored' in answer ? servedValue(answer.kind, answer.stored) : answer.object;

@@ -13,18 +13,20 @@ export function metadataOffset(value: Buffer): number {
 /** Copies canonical JSON with `"resourceVersion":"<revision>"` put in as the first field of metadata. */
 export function spliceResourceVersion(key: Key, value: Uint8Array, revision: Revision): Buffer {
   const out = trySplice(value, revision);
-  if (out === undefined) {
-    throw new StorageError(StorageErrorCode.Corrupt, `stored object ${key} has no metadata`, { key, revision });
-  }
-  return out;
+  if (out !== undefined) return out;
+  throw new StorageError(StorageErrorCode.Corrupt, `stored object ${key} has no metadata`, { key, revision });
 }
 
 /** As {@link spliceResourceVersion}; undefined when there is no metadata. */
 export function trySplice(value: Uint8Array, revision: Revision): Buffer | undefined {
   const source = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   const at = metadataOffset(source);
-  if (at === -1) return undefined;
-  return replaceRange(source, at, at, source[at] === closingBrace ? stampOf(revision) : `${stampOf(revision)},`);
+  return at === -1 ? undefined : replaceRange(source, at, at, insertion(source, at, revision));
+}
+
+/** The resourceVersion as it is put into `value` at its metadata's beginning `at`. */
+export function insertion(value: Buffer, at: number, revision: Revision): string {
+  return value[at] === closingBrace ? stampOf(revision) : `${stampOf(revision)},`;
 }
 
 /** A copy of wire JSON whose resourceVersion is `revision` instead of `old`. */

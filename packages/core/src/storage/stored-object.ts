@@ -1,13 +1,17 @@
+import { metadataRange } from '../codec/json-slice.ts';
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { KubeObject } from '../meta/types.ts';
 import { ByteBudget, type Droppable } from './byte-budget.ts';
 import { compactAttributes } from './compact-attributes.ts';
 import type { Representation } from './resource-storage.ts';
 import type { Entry, Key, Revision } from './store.ts';
-import { isSplicedFrom, restampResourceVersion, spliceResourceVersion, trySplice } from './stored-json.ts';
+import { insertion, isSplicedFrom, metadataOffset, restampResourceVersion, trySplice } from './stored-json.ts';
 
 /** All derived forms of all objects together; they are made again when they are needed again. */
 const derivedForms = new ByteBudget(32 * 1024 * 1024);
+
+/** Stands for a beginning: the bytes are as they were stored. */
+const unstamped = -1;
 
 /** What few objects have: forms other than the stored one, and what selectors look at. */
 class Derived {
@@ -21,7 +25,9 @@ class Derived {
  * are shared by every answer and never changed. Parsing happens on demand and is not remembered, because parsed
  * objects cost three times their bytes.
  *
- * The bytes may lie in a bigger buffer with those of other objects, and may move; so `json` is a view made on demand.
+ * The bytes may lie in a bigger buffer with those of other objects, and may move; so `json` is a view made on demand. Of an object
+ * that has just been written they are those that were stored, and the resourceVersion is put in whenever they are copied: such
+ * an object is usually copied twice, to its answer and to its place in the cache, and a copy of its own would be garbage at once.
  */
 export class StoredObject implements Droppable {
   readonly key: Key;
@@ -29,6 +35,7 @@ export class StoredObject implements Droppable {
   readonly createRevision: Revision;
   /** Undefined for an object whose stored bytes cannot be understood. */
   #bytes: Buffer | undefined;
+  /** {@link unstamped} when the bytes lack the resourceVersion; `#end - #start` is the length of the JSON with it all the same. */
   #start = 0;
   #end: number;
   #derived: Derived | undefined = undefined;
@@ -41,9 +48,17 @@ export class StoredObject implements Droppable {
     this.#end = json === undefined ? 0 : json.length;
   }
 
-  /** From stored bytes (without resourceVersion); fails with `Corrupt` when they have no metadata. */
-  static fromValue(key: Key, revision: Revision, createRevision: Revision, value: Uint8Array): StoredObject {
-    return new StoredObject(key, revision, createRevision, spliceResourceVersion(key, value, revision));
+  /**
+   * From bytes that have just been stored (without resourceVersion) and that nobody changes any more; fails with `Corrupt` when they have
+   * no metadata.
+   */
+  static fromValue(key: Key, revision: Revision, createRevision: Revision, value: Buffer): StoredObject {
+    const at = metadataOffset(value);
+    if (at === -1) throw new StorageError(StorageErrorCode.Corrupt, `stored object ${key} has no metadata`, { key, revision });
+    const object = new StoredObject(key, revision, createRevision, value);
+    object.#start = unstamped;
+    object.#end = unstamped + value.length + insertion(value, at, revision).length;
+    return object;
   }
 
   /** From a store's entry; never fails, but the object may be {@link corrupt}. */
@@ -64,6 +79,7 @@ export class StoredObject implements Droppable {
 
   /** Wire JSON with metadata.resourceVersion. */
   get json(): Buffer {
+    if (this.#start === unstamped) this.moved(this.#copy(), 0);
     const bytes = this.#readable();
     return this.#end - this.#start === bytes.length ? bytes : bytes.subarray(this.#start, this.#end);
   }
@@ -76,15 +92,21 @@ export class StoredObject implements Droppable {
   /** A new parse of the JSON; the caller owns the result. */
   value<T extends KubeObject = KubeObject>(): T {
     const bytes = this.#readable();
-    try {
-      return JSON.parse(bytes.toString('utf8', this.#start, this.#end)) as T;
-    } catch (cause) {
-      throw new StorageError(StorageErrorCode.Corrupt, `stored object ${this.key} is not JSON`, {
-        key: this.key,
-        revision: this.revision,
-        cause,
-      });
+    if (this.#start === unstamped) return this.#parse(this.#stamped(bytes, bytes.length)) as T;
+    return this.#parse(bytes.toString('utf8', this.#start, this.#end)) as T;
+  }
+
+  /** As {@link value}, of kind, apiVersion and metadata alone: the rest, most of the bytes as a rule, is not looked at. */
+  head(): KubeObject {
+    const isUnstamped = this.#start === unstamped;
+    const bytes = isUnstamped ? this.#readable() : this.json;
+    const metadata = metadataRange(bytes);
+    if (metadata !== undefined) {
+      const text = isUnstamped ? this.#stamped(bytes, metadata.end) : bytes.toString('utf8', 0, metadata.end);
+      return this.#parse(`${text}}`);
     }
+    const { kind = '', apiVersion = '', metadata: whole = {} } = this.value();
+    return { kind, apiVersion, metadata: whole };
   }
 
   /** The object in another form, made once as a rule; forms not used for long are forgotten. */
@@ -120,12 +142,21 @@ export class StoredObject implements Droppable {
 
   /** True when storing `value` (canonical JSON without resourceVersion) would change nothing. */
   holds(value: Buffer): boolean {
-    return this.#bytes !== undefined && isSplicedFrom(this.json, this.revision, value);
+    if (this.#bytes === undefined) return false;
+    return this.#start === unstamped ? this.#bytes.equals(value) : isSplicedFrom(this.json, this.revision, value);
   }
 
   /** Copies the JSON to `target` and answers where it ends. */
   copyTo(target: Buffer, at: number): number {
-    this.#readable().copy(target, at, this.#start, this.#end);
+    const bytes = this.#readable();
+    if (this.#start !== unstamped) {
+      bytes.copy(target, at, this.#start, this.#end);
+    } else {
+      const offset = metadataOffset(bytes);
+      bytes.copy(target, at, 0, offset);
+      const written = target.write(insertion(bytes, offset, this.revision), at + offset, 'latin1');
+      bytes.copy(target, at + offset + written, offset);
+    }
     return at + this.#end - this.#start;
   }
 
@@ -139,15 +170,38 @@ export class StoredObject implements Droppable {
   /** @internal Leaves a buffer shared with other objects, so that this object does not keep theirs in memory. */
   detach(): void {
     const bytes = this.#bytes;
-    if (bytes === undefined || bytes.length === this.byteLength) return;
-    const own = Buffer.allocUnsafe(this.byteLength);
-    bytes.copy(own, 0, this.#start, this.#end);
-    this.moved(own, 0);
+    if (bytes === undefined || this.#start === unstamped || bytes.length === this.byteLength) return;
+    this.moved(this.#copy(), 0);
   }
 
   /** @internal Forgets derived forms. */
   drop(): void {
     if (this.#derived !== undefined) this.#derived.forms = undefined;
+  }
+
+  /** A buffer of its own, from no shared pool: it moves into a block soon and would leave the slab to whoever lives longer. */
+  #copy(): Buffer {
+    const own = Buffer.allocUnsafeSlow(this.byteLength);
+    this.copyTo(own, 0);
+    return own;
+  }
+
+  /** The text of unstamped bytes up to `end`, with the resourceVersion. */
+  #stamped(bytes: Buffer, end: number): string {
+    const offset = metadataOffset(bytes);
+    return bytes.toString('utf8', 0, offset) + insertion(bytes, offset, this.revision) + bytes.toString('utf8', offset, end);
+  }
+
+  #parse(text: string): KubeObject {
+    try {
+      return JSON.parse(text) as KubeObject;
+    } catch (cause) {
+      throw new StorageError(StorageErrorCode.Corrupt, `stored object ${this.key} is not JSON`, {
+        key: this.key,
+        revision: this.revision,
+        cause,
+      });
+    }
   }
 
   #readable(): Buffer {
