@@ -51,11 +51,21 @@ function limited(quantity: Quantity): Quantity {
 }
 
 function compare(a: Quantity, b: Quantity): number {
+  // Signs settle most comparisons, which are with zero, without arithmetic on big numbers.
+  if (b.unscaled === 0n || a.unscaled < 0n !== b.unscaled < 0n) return order(a.unscaled, b.unscaled);
   const exponent = Math.min(a.exponent, b.exponent);
   const left = scaledTo(a, exponent);
   const right = scaledTo(b, exponent);
-  return left < right ? -1 : left > right ? 1 : 0;
+  return order(left, right);
 }
+
+function order(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Texts read before; real clusters use a handful. Emptied when full, so that hostile input cannot grow it. */
+const known = new Map<string, Quantity>();
+const maxKnown = 1024;
 
 /**
  * Reads a quantity such as `500m`, `1.5Gi`, `12e6` or `-3`.
@@ -63,6 +73,16 @@ function compare(a: Quantity, b: Quantity): number {
  * @throws QuantityError when the text is none.
  */
 export function parseQuantity(text: string): Quantity {
+  let quantity = known.get(text);
+  if (quantity === undefined) {
+    quantity = readQuantity(text);
+    if (known.size >= maxKnown) known.clear();
+    known.set(text, quantity);
+  }
+  return quantity;
+}
+
+function readQuantity(text: string): Quantity {
   const parts = text.length <= maxLength ? form.exec(text) : null;
   const [, sign = '', whole = '', fraction = '', suffixText = ''] = parts ?? [];
   if (!parts || (whole === '' && fraction === '')) {

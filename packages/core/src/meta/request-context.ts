@@ -14,7 +14,7 @@ export interface RequestContext {
   /** Verbatim User-Agent, '' in process. */
   readonly userAgent: string;
   /** Aborted when the caller is gone or the deadline has passed. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Remarks sent to the client with the answer. */
   readonly warn: (text: string) => void;
 }
