@@ -11,6 +11,7 @@ const doors = {
   'packages/kinds': ['@keelson/core'],
   'packages/client': ['@keelson/core'],
   'packages/controllers': ['@keelson/core', '@keelson/client', '@keelson/kinds'],
+  'packages/agent': ['@keelson/core', '@keelson/client', '@keelson/kinds', '@keelson/container-runtime'],
   'packages/conformance': ['@keelson/core'],
   'adapters/storage-memory': ['@keelson/core'],
   'adapters/storage-lmdb': ['@keelson/core'],

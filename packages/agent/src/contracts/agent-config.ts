@@ -1,0 +1,151 @@
+import type { Taint } from '@keelson/kinds';
+
+/** Which sources' pods may do something; `*` stands for all. */
+export type AllowedSources = readonly ('file' | 'http' | 'api' | '*')[];
+
+/** How containers are run, as the options ask for it (agent.md C.3). */
+export type RuntimeChoice =
+  /** An engine that answers at the default socket; else the bundled runtime: `oci` where it can run, else `process`. */
+  | { readonly kind: 'default'; readonly engineEndpoint: string; readonly shimEndpoint: string }
+  /** The Docker Engine API at a unix socket. */
+  | { readonly kind: 'engine'; readonly endpoint: string }
+  | { readonly kind: 'cri'; readonly endpoint: string; readonly imageEndpoint: string }
+  /** An OCI binary; `path` undefined = the first in PATH. */
+  | { readonly kind: 'oci'; readonly path: string | undefined; readonly supervisorEndpoint: string };
+
+/** How the API server is reached. */
+export interface ApiAccessConfig {
+  /** A file of clusters, users and contexts. */
+  readonly clusterconfig: string;
+  readonly qps: number;
+  readonly burst: number;
+  /** Full media type, as given. */
+  readonly contentType: string;
+}
+
+export interface SourceConfig {
+  readonly manifestPath: string | undefined;
+  readonly manifestUrl: string | undefined;
+  /** In the order given; a name may repeat. */
+  readonly manifestUrlHeaders: readonly (readonly [name: string, value: string])[];
+  readonly fileCheckMs: number;
+  readonly httpCheckMs: number;
+  readonly runOnce: boolean;
+  readonly hostNetwork: AllowedSources;
+  readonly hostPid: AllowedSources;
+  readonly hostIpc: AllowedSources;
+  readonly checkpointPath: string | undefined;
+}
+
+export interface ServerConfig {
+  /** False: the main port is closed. */
+  readonly enabled: boolean;
+  readonly address: string;
+  readonly port: number;
+  /** 0 = closed. */
+  readonly readOnlyPort: number;
+  readonly healthzAddress: string;
+  /** 0 = closed. */
+  readonly healthzPort: number;
+  readonly debuggingHandlers: boolean;
+  readonly tlsCertFile: string | undefined;
+  readonly tlsPrivateKeyFile: string | undefined;
+  readonly certDir: string;
+  readonly anonymousAuth: boolean;
+  readonly clientCaFile: string | undefined;
+}
+
+export interface PodLimits {
+  readonly maxPods: number;
+  /** 0 = no such limit. */
+  readonly podsPerCore: number;
+  readonly allowPrivileged: boolean;
+}
+
+export interface ImageConfig {
+  /** The image whose namespaces the containers of a pod share. */
+  readonly infraImage: string;
+  readonly pullProgressDeadlineMs: number;
+  readonly serializePulls: boolean;
+  /** 0 = unlimited. */
+  readonly registryQps: number;
+  readonly registryBurst: number;
+  readonly gcHighPercent: number;
+  readonly gcLowPercent: number;
+  readonly minimumTtlMs: number;
+}
+
+export interface NetworkConfig {
+  /** '' = the runtime's own network; `cni`. */
+  readonly plugin: string;
+  readonly cniBinDir: string;
+  readonly cniConfDir: string;
+  /** 0 = the plugin's default. */
+  readonly mtu: number;
+  readonly hairpinMode: 'promiscuous-bridge' | 'hairpin-veth' | 'none';
+  /** '' = none; meant for standalone nodes. */
+  readonly podCidr: string;
+  readonly makeIptablesUtilChains: boolean;
+  readonly iptablesDropBit: number;
+  readonly iptablesMasqueradeBit: number;
+}
+
+export interface DnsConfig {
+  readonly servers: readonly string[];
+  readonly domain: string;
+  /** '' = no host configuration is used. */
+  readonly resolvConf: string;
+}
+
+export interface NodeConfig {
+  /** Undefined = found out. */
+  readonly ip: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly Taint[];
+  readonly providerId: string | undefined;
+  readonly register: boolean;
+  readonly statusUpdateMs: number;
+  readonly enableControllerAttachDetach: boolean;
+}
+
+/** Amounts by resource name, in canonical quantity text. */
+export type ResourceAmounts = Readonly<Record<string, string>>;
+
+/**
+ * What the agent's parts need to know, made from the options and the machine: typed, checked against each other, frozen. Every value of
+ * `AgentOptions` that has an effect arrives here; parts take the group they need.
+ */
+export interface AgentConfig {
+  readonly nodeName: string;
+  readonly rootDir: string;
+  /** Undefined: the agent runs alone, without an API server. */
+  readonly api: ApiAccessConfig | undefined;
+  readonly sources: SourceConfig;
+  readonly server: ServerConfig;
+  readonly runtime: RuntimeChoice;
+  /** Deadline of calls of the runtime other than pull, logs, exec and attach. */
+  readonly runtimeRequestTimeoutMs: number;
+  /** False: the containers of a pod share one PID namespace. */
+  readonly isolatePids: boolean;
+  readonly images: ImageConfig;
+  readonly network: NetworkConfig;
+  readonly dns: DnsConfig;
+  readonly node: NodeConfig;
+  readonly limits: PodLimits;
+  readonly clusterReserved: ResourceAmounts;
+  readonly systemReserved: ResourceAmounts;
+  /** Longest time between two looks at a pod. */
+  readonly syncMs: number;
+  /** 0 = volume usage is not measured. */
+  readonly volumeStatsMs: number;
+  readonly volumePluginDir: string;
+  readonly mounterPath: string | undefined;
+  readonly checkNodeCapabilities: boolean;
+  readonly seccompRoot: string;
+  readonly cpuCfsQuota: boolean;
+  readonly events: { readonly qps: number; readonly burst: number };
+  /** Every gate with its effective value. */
+  readonly gates: Readonly<Record<string, boolean>>;
+  /** Loops end the process when they fail, instead of going on. */
+  readonly reallyCrash: boolean;
+}

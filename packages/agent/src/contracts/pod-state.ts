@@ -1,0 +1,69 @@
+import type { Pod } from '@keelson/kinds';
+
+/** Which part of a container's log somebody wants. */
+export interface LogRequest {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  /** Goes on until `signal` aborts or the container ends. */
+  readonly follow: boolean;
+  /** The log of the instance before the current one. */
+  readonly previous: boolean;
+  /** Each line begins with its RFC 3339 time. */
+  readonly timestamps: boolean;
+  /** Undefined = all. */
+  readonly tailLines: number | undefined;
+  /** Lines of this time and later, epoch milliseconds. */
+  readonly sinceMs: number | undefined;
+  readonly limitBytes: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Why a question about a pod has no answer; the server maps it to 404, 400 or 503. */
+export class PodStateError extends Error {
+  readonly reason: 'NotFound' | 'Invalid' | 'Unavailable';
+
+  constructor(reason: PodStateError['reason'], message: string) {
+    super(message);
+    this.name = 'PodStateError';
+    this.reason = reason;
+  }
+}
+
+/** CPU and memory at one time, of a node, a pod or a container. */
+export interface UsageStats {
+  /** Epoch milliseconds. */
+  readonly timeMs: number;
+  /** Since its start. */
+  readonly cpuNanoSeconds: number;
+  readonly memoryWorkingSetBytes: number;
+  readonly memoryUsageBytes?: number;
+  readonly memoryRssBytes?: number;
+}
+
+export interface ContainerUsage extends UsageStats {
+  readonly name: string;
+  readonly startTimeMs: number;
+}
+
+export interface PodUsage {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly startTimeMs: number;
+  readonly containers: readonly ContainerUsage[];
+}
+
+/** What the agent's servers read from the life cycle. */
+export interface PodStateReader {
+  /** Desired pods with the status that the agent has worked out; static pods under their own UID, mirror pods left out. */
+  pods(): readonly Pod[];
+  /** What the runtime has, as pods with names, UIDs and containers only. */
+  runningPods(): Promise<readonly Pod[]>;
+  /** @throws PodStateError before the first byte, when there is nothing to read */
+  logs(request: LogRequest): Promise<AsyncIterable<Buffer>>;
+  /** Usage of the pods that run. */
+  usage(): Promise<readonly PodUsage[]>;
+  /** When the loop that looks after pods last went round, monotonic milliseconds; undefined before it started. */
+  lastSyncLoopMs(): number | undefined;
+}
