@@ -1,0 +1,115 @@
+import type { CallOptions } from './call-options.ts';
+import type { RuntimeCapabilities } from './capabilities.ts';
+import type { Container, ContainerConfig, ContainerFilter, ContainerId, ContainerStatus } from './container.ts';
+import type { RuntimeEvent } from './events.ts';
+import type { ExecSyncRequest, ExecSyncResult, RuntimeStreaming } from './exec.ts';
+import type { ImageService } from './image-service.ts';
+import type { LinuxResources } from './resources.ts';
+import type { PodSandbox, PodSandboxConfig, PodSandboxStatus, SandboxFilter, SandboxId } from './sandbox.ts';
+import type { ContainerStats } from './stats.ts';
+
+export interface RuntimeVersion {
+  /** `process`, `containerd`, ... */
+  readonly runtimeName: string;
+  readonly runtimeVersion: string;
+  /** Version of the protocol behind the adapter, `v1` when there is none. */
+  readonly runtimeApiVersion: string;
+}
+
+export interface RuntimeCondition {
+  readonly type: 'RuntimeReady' | 'NetworkReady';
+  readonly status: boolean;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+export interface RuntimeStatus {
+  /** Both types, once each. */
+  readonly conditions: readonly RuntimeCondition[];
+}
+
+export interface StopRequest {
+  /** Milliseconds between the stop signal and SIGKILL; 0 kills at once. */
+  readonly gracePeriodMs: number;
+}
+
+/**
+ * Runs pods: a sandbox is the environment of one pod, containers live in it.
+ *
+ * All identity is in the labels, annotations and metadata of the runtime's own objects, so that whoever drives a runtime can rebuild
+ * what it knows from the lists alone. All methods may be called at the same time, also on the same subject. Returned objects are never
+ * changed afterwards. Failures are `RuntimeError`s; methods say which codes have a meaning of their own, every method may also reject
+ * with `DeadlineExceeded`, `Aborted`, `Unavailable`, `Internal`.
+ */
+export interface ContainerRuntime extends AsyncDisposable {
+  /** Short name for logs and metrics: `process`, `oci`, `cri`, `engine`, `fake`. */
+  readonly name: string;
+  /** Constant for the life of the object. */
+  readonly capabilities: RuntimeCapabilities;
+  /** Its methods are present exactly as `capabilities` says. */
+  readonly streaming: RuntimeStreaming;
+
+  version(options?: CallOptions): Promise<RuntimeVersion>;
+  status(options?: CallOptions): Promise<RuntimeStatus>;
+  /** Tells the runtime what the node learnt after the start. */
+  updateConfig?(config: { readonly podCidr?: string }, options?: CallOptions): Promise<void>;
+
+  /** Resolves when the sandbox is `ready`. @throws `AlreadyExists` for the same metadata, `Unsupported`. */
+  runPodSandbox(config: PodSandboxConfig, options?: CallOptions): Promise<SandboxId>;
+  /** Kills what still runs in it and gives its network back; it is `notReady` afterwards. Harmless when repeated or when it is gone. */
+  stopPodSandbox(id: SandboxId, options?: CallOptions): Promise<void>;
+  /** Stops it, removes its containers, and forgets it. Harmless when it is gone. Log files stay. */
+  removePodSandbox(id: SandboxId, options?: CallOptions): Promise<void>;
+  /** @throws `NotFound` */
+  podSandboxStatus(id: SandboxId, options?: CallOptions): Promise<PodSandboxStatus>;
+  /** Newest first. */
+  listPodSandboxes(filter?: SandboxFilter, options?: CallOptions): Promise<readonly PodSandbox[]>;
+
+  /**
+   * Prepares a container without running anything of it.
+   * @throws `NotFound` (sandbox), `InvalidState` (sandbox not ready), `AlreadyExists`, `ImageNotFound`, `InvalidArgument`, `Unsupported`.
+   */
+  createContainer(sandboxId: SandboxId, config: ContainerConfig, options?: CallOptions): Promise<ContainerId>;
+  /**
+   * Resolves when the container's process has been executed.
+   * @throws `NotFound`, `InvalidState` unless `created`, `StartFailed` (the container is then `exited` with reason `StartError`).
+   */
+  startContainer(id: ContainerId, options?: CallOptions): Promise<void>;
+  /**
+   * Signals the container's first process, waits for the grace period, then kills every process of the container; resolves when it
+   * has exited. Harmless when it has exited, never ran, or is gone.
+   */
+  stopContainer(id: ContainerId, request: StopRequest, options?: CallOptions): Promise<void>;
+  /** Kills it if it runs, and forgets it. Harmless when it is gone. Its log file stays. */
+  removeContainer(id: ContainerId, options?: CallOptions): Promise<void>;
+  /** Newest first. */
+  listContainers(filter?: ContainerFilter, options?: CallOptions): Promise<readonly Container[]>;
+  /** @throws `NotFound` */
+  containerStatus(id: ContainerId, options?: CallOptions): Promise<ContainerStatus>;
+  /** Present when `capabilities.updateResources`. @throws `NotFound`, `InvalidState` unless created or running. */
+  updateContainerResources?(id: ContainerId, resources: LinuxResources, options?: CallOptions): Promise<void>;
+  /**
+   * Opens the log file anew at its path; whoever rotates logs renames the file first. Nothing is lost: what was written before is in
+   * the old file. @throws `NotFound`, `InvalidState` unless running.
+   */
+  reopenContainerLog(id: ContainerId, options?: CallOptions): Promise<void>;
+  /**
+   * Runs a command in the container and collects its output.
+   * @throws `NotFound`, `InvalidState` unless running, `DeadlineExceeded` when `execTimeoutMs` is over (the command was killed),
+   * `StartFailed` when there is no such command.
+   */
+  execSync(id: ContainerId, request: ExecSyncRequest, options?: CallOptions): Promise<ExecSyncResult>;
+  /** Of the running containers. */
+  listContainerStats(filter?: ContainerFilter, options?: CallOptions): Promise<readonly ContainerStats[]>;
+  /**
+   * Present when `capabilities.events`. Ends when the signal fires (without an error) or the runtime is closed; throws `Unavailable`
+   * when the runtime is lost, and the consumer then opens another one, which begins with `resync`.
+   */
+  events?(options?: { readonly signal?: AbortSignal }): AsyncIterable<RuntimeEvent>;
+}
+
+/** What an adapter gives: the runtime and the images it runs. */
+export interface ContainerEngine {
+  readonly runtime: ContainerRuntime;
+  readonly images: ImageService;
+}

@@ -1,0 +1,59 @@
+import type { Duplex, Readable, Writable } from 'node:stream';
+import type { CallOptions } from './call-options.ts';
+import type { ContainerId } from './container.ts';
+import type { SandboxId } from './sandbox.ts';
+
+export interface ExecSyncRequest {
+  /** No shell. */
+  readonly command: readonly string[];
+  /** After this many milliseconds the command is killed and the call rejects with `DeadlineExceeded`; absent: no limit. */
+  readonly execTimeoutMs?: number;
+  /** Bytes kept of each stream, the rest is read and dropped; default 16 MiB. */
+  readonly maxOutputBytes?: number;
+}
+
+export interface ExecSyncResult {
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  /** 128 + number for a command that a signal ended. */
+  readonly exitCode: number;
+}
+
+export interface TerminalSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface StreamRequest {
+  readonly stdin: boolean;
+  readonly stdout: boolean;
+  /** Always false with `tty`. */
+  readonly stderr: boolean;
+  readonly tty: boolean;
+}
+
+export interface ExecRequest extends StreamRequest {
+  readonly command: readonly string[];
+}
+
+/** Ends of a running process. Destroying all of them detaches; it ends a process that was started by `exec`, never the container. */
+export interface ProcessStreams {
+  /** Present if asked for; ending it is end of file for the process. */
+  readonly stdin?: Writable;
+  readonly stdout?: Readable;
+  readonly stderr?: Readable;
+  /** Present with a terminal. */
+  resize?(size: TerminalSize): void;
+  /** Resolves when the process ended (exec) or the container exited or was let go (attach). */
+  readonly ended: Promise<{ readonly exitCode: number }>;
+  /** Lets go of everything; harmless when repeated. */
+  close(): void;
+}
+
+/** Ways to talk to what runs in a pod. A runtime that lacks one leaves the method out and says so in its capabilities. */
+export interface RuntimeStreaming {
+  exec?(id: ContainerId, request: ExecRequest, options?: CallOptions): Promise<ProcessStreams>;
+  attach?(id: ContainerId, request: StreamRequest, options?: CallOptions): Promise<ProcessStreams>;
+  /** A connection to a TCP port inside the pod. */
+  portForward?(id: SandboxId, port: number, options?: CallOptions): Promise<Duplex>;
+}
