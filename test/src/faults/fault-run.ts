@@ -17,12 +17,12 @@ import { removeDirectory, temporaryDirectory } from '../keelson-process.ts';
 /** KEELSON_SEED, or a new one for each process. */
 export const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
-/** By how much the numbers of faults are greater than in a normal test run; `npm run faults` sets it. */
-const scale = Number(process.env['KEELSON_FAULT_SCALE'] ?? 1);
+/** Share of the full numbers of faults; `npm run faults` sets it. */
+const scale = process.env['KEELSON_FAULT_SCALE'];
 
-/** Number of faults of a run: `few` in a normal test run. */
-export function faults(few: number): number {
-  return Math.max(1, Math.round(few * scale));
+/** Number of faults of a run: `few` in a normal test run, `full` with `npm run faults`. */
+export function faults(few: number, full: number): number {
+  return scale === undefined ? few : Math.max(1, Math.round(full * Number(scale)));
 }
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -62,7 +62,8 @@ export async function startRun(t: ExecutionContext, options: Omit<WorkloadOption
       const path = join(folder, `history-${seed}-${Date.now()}.jsonl`);
       await saveHistory(path, workload.recorder);
       t.log(`the history is kept in ${path}`);
-      t.log(`again: KEELSON_SEED=${seed} KEELSON_FAULT_SCALE=${scale} npm run faults -- --match '${t.title}'`);
+      const settings = scale === undefined ? '' : `KEELSON_FAULT_SCALE=${scale} `;
+      t.log(`again: KEELSON_SEED=${seed} ${settings}npx ava 'test/dist/test/faults/**' --match '${t.title}'`);
     }
     t.is(verdict.verdict, 'ok', describeVerdict(verdict));
     return verdict;

@@ -1,8 +1,9 @@
+import { checkHistory, describeVerdict, Workload } from '@keelson/conformance';
 import test from 'ava';
-import { directoryFor, faults, progress, sleep, startRun, until } from '../../src/faults/fault-run.ts';
+import { directoryFor, faults, progress, seed, sleep, startRun, until } from '../../src/faults/fault-run.ts';
 import { FaultServer } from '../../src/faults/fault-server.ts';
 
-const kills = faults(50);
+const kills = faults(25, 200);
 
 test(`kill -9 of the server at ${kills} random points under load: no write lost, no revision twice, every watch complete`, async (t) => {
   t.timeout(120_000 + kills * 10_000);
@@ -25,4 +26,28 @@ test(`kill -9 of the server at ${kills} random points under load: no write lost,
   t.log(`ready again after ${Math.round(Math.max(...restarts))} ms at most`);
   t.true(counts.resumed > kills, 'watches were resumed');
   t.true(counts.unknown > 0, 'kills met writes under way');
+});
+
+test('the same run finds out a server that forgets', async (t) => {
+  t.timeout(60_000);
+  const server = await FaultServer.start({ data: await directoryFor(t), storage: 'memory:' });
+  t.teardown(() => server.stop());
+  const workload = new Workload({ servers: [server.url], seed, callTimeoutMs: 2000 });
+  await workload.start();
+  t.true(await until(() => workload.acknowledged > 50, 20_000));
+  await server.kill();
+  await server.restart();
+  for (const name of ['work-a', 'work-b']) {
+    await fetch(`${server.url}/api/v1/namespaces`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ metadata: { name } }),
+    });
+  }
+  t.true(await until(() => workload.acknowledged > 100, 20_000));
+  await workload.finish(3000);
+  const verdict = checkHistory(workload.recorder);
+  t.is(verdict.verdict, 'violations', describeVerdict(verdict));
+  const found = new Set(verdict.violations.map(({ invariant }) => invariant));
+  t.log(`${verdict.totalViolations} violations of ${[...found].join(', ')}`);
 });

@@ -3,7 +3,7 @@ import test from 'ava';
 import { directoryFor, faults, progress, sleep, startRun } from '../../src/faults/fault-run.ts';
 import { FaultServer } from '../../src/faults/fault-server.ts';
 
-const rounds = faults(20);
+const rounds = faults(20, 200);
 
 test(`${rounds} cuts, black holes, one-way cuts, delays, throttles and resets between clients and server`, async (t) => {
   t.timeout(120_000 + rounds * 5000);

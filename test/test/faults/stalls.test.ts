@@ -4,7 +4,7 @@ import { directoryFor, faults, progress, sleep, startRun } from '../../src/fault
 import { FaultServer } from '../../src/faults/fault-server.ts';
 import { SlowWatcher } from '../../src/faults/slow-watcher.ts';
 
-const pauses = faults(4);
+const pauses = faults(4, 50);
 
 test.serial(`${pauses} SIGSTOPs of the server: no stale read afterwards, no watch with a hole`, async (t) => {
   t.timeout(120_000 + pauses * 10_000);
@@ -55,7 +55,7 @@ test.serial(
     t.teardown(() => {
       for (const watcher of watchers) watcher.close();
     });
-    await sleep(8000 * Math.min(5, faults(1)));
+    await sleep(8000 * faults(1, 5));
     const after = await residentMiB(server.pid);
     // Mean value 15 kB, and each slow watcher sees half of all writes.
     const queued = ((run.workload.acknowledged - from) * slow * 15_000) / 2 / 1024 / 1024;

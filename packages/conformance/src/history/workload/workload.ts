@@ -267,7 +267,10 @@ export class Workload {
     const selection = random.chance(0.5) ? { kind: random.pick(workloadKinds).kind } : this.#selection();
     // A limit turns "not older than" into "exactly" (the older meaning of the parameters), so those two are not combined.
     const limit = at.at !== 'notOlderThan' && random.chance(0.5) ? 1 + random.below(8) : undefined;
-    const list = await client.list(selection, at, limit, () => this.#sleep(random.next() * this.#options.pauseMs));
+    const list = await client.list(selection, at, limit, async () => {
+      await this.#sleep(random.next() * this.#options.pauseMs);
+      if (random.chance(0.3)) client.server = this.#server();
+    });
     if (list !== undefined) this.#latest = Math.max(this.#latest, list.revision);
     return list !== undefined;
   }
@@ -300,7 +303,7 @@ export class Workload {
         why = await watcher.session({ ...plan, from: { after } });
       } else why = await watcher.session(plan);
       if (why === 'gone') watcher.position = undefined;
-      if (why !== 'ended') await this.#sleep(retryMs);
+      if (why !== 'ended') await this.#sleep(2 * retryMs);
     }
   }
 
