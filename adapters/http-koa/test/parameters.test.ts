@@ -153,6 +153,9 @@ test('DELETE reads its options from the body, JSON or YAML, and from the query o
     { dryRun: false, gracePeriodSeconds: 1 },
     { resourceVersion: '', labelSelector: 'a', limit: 3 },
   ]);
+  // Of a collection the version is that of the list, not a precondition of each object.
+  await call(port, 'DELETE', `${all}?resourceVersion=0&propagationPolicy=Orphan`);
+  t.deepEqual(service.calls[1]?.args.slice(2), [{ dryRun: false, propagationPolicy: 'Orphan' }, { resourceVersion: '0' }]);
 });
 
 test('bodies: a missing Content-Type is JSON, parameters are dropped, what nobody reads is 415', async (t) => {

@@ -43,14 +43,17 @@ function checked(raw: RawOptions): DeleteParameters {
   };
 }
 
-/** DeleteOptions from the query, for a DELETE without a body. */
-export function deleteParametersFromQuery(query: QueryParameters): DeleteParameters {
+/**
+ * DeleteOptions from the query, for a DELETE without a body. For a collection `resourceVersion` is a parameter of the list of what is
+ * deleted (specification, "Query parameters") and no precondition.
+ */
+export function deleteParametersFromQuery(query: QueryParameters, collection: boolean): DeleteParameters {
   return checked({
     gracePeriodSeconds: integerParameter(query, 'gracePeriodSeconds'),
     orphanDependents: query.boolean('orphanDependents'),
     propagationPolicy: query.first('propagationPolicy') || undefined,
     uid: query.first('uid') || undefined,
-    resourceVersion: query.first('resourceVersion') || undefined,
+    resourceVersion: collection ? undefined : query.first('resourceVersion') || undefined,
     dryRun: query.all('dryRun'),
   });
 }

@@ -43,7 +43,10 @@ export class RequestInput {
    */
   async deleteParameters(exchange: Exchange, apiVersion: string): Promise<DeleteParameters> {
     const bytes = await readBody(exchange, this.#limitBytes);
-    if (bytes.length === 0) return deleteParametersFromQuery(exchange.attributes.query);
+    if (bytes.length === 0) {
+      const { query, verb } = exchange.attributes;
+      return deleteParametersFromQuery(query, verb === 'deletecollection');
+    }
     const format = this.#format(exchange);
     try {
       return deleteParametersFromBody(deleteOptions(bytes, format), apiVersion);
