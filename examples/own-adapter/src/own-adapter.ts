@@ -1,0 +1,28 @@
+import { ClockToken, type Infer, moduleOf, optional, provide, required, type StorageAdapter, StoreToken, s } from '@keelson/core';
+import { LinesStore } from './lines-store.ts';
+
+const historySchema = s.message('example.lines.History', 'What is kept for readers and watchers of the past.', {
+  minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
+  minAgeMs: optional(undefined, s.int64({ minimum: 0 }), 'At least changes this young, in milliseconds; default 300000.'),
+});
+
+const optionsSchema = s.message('example.lines.Options', 'A store in a file of JSON lines, for one process.', {
+  path: required(undefined, s.string({ minLength: 1 }), 'The file; made when it does not exist.'),
+  history: optional(undefined, historySchema, 'The history window.'),
+});
+
+/** The whole door of an adapter: a name, what may be configured, and how it is built. */
+const linesAdapter: StorageAdapter<Infer<typeof optionsSchema>> = {
+  name: 'lines',
+  optionsSchema,
+  parseUrl(url) {
+    if (url === '') throw new Error('lines: needs the path of a file after the colon');
+    return { path: url };
+  },
+  module: ({ path, history }) =>
+    moduleOf((bind) => {
+      provide(bind, StoreToken, [ClockToken], (clock) => new LinesStore({ path, clock, ...(history ? { history } : {}) }));
+    }),
+};
+
+export default linesAdapter;
