@@ -117,11 +117,13 @@ export class Database {
   }
 
   #pool(max: number): pg.Pool {
+    const inspect = (client: pg.ClientBase) => inspectConnection(client, this.#settings);
     const pool = new pg.Pool({
       ...this.#settings.connection,
       max,
       idleTimeoutMillis: 60_000,
-      onConnect: (client) => inspectConnection(client, this.#settings),
+      // The driver waits for the promise, though its types do not say so.
+      onConnect: inspect as (client: pg.ClientBase) => void,
     });
     // An idle connection that breaks is replaced when it is needed.
     pool.on('error', (error) => this.#logger.debug('idle connection lost', { error: error.message }));
