@@ -28,7 +28,14 @@ export class Findings {
   }
 }
 
+/** Characters of one operation in a description; lists can be long. */
+const maxOperation = 700;
+
+function shortened(text: string): string {
+  return text.length <= maxOperation ? text : `${text.slice(0, maxOperation)}... (${text.length} characters)`;
+}
+
 /** A violation in words, one line for it and one for each operation. */
 export function describeViolation({ invariant, text, involved }: Violation): string {
-  return [`${invariant}: ${text}`, ...involved.map((record) => `    ${JSON.stringify(record)}`)].join('\n');
+  return [`${invariant}: ${text}`, ...involved.map((record) => `    ${shortened(JSON.stringify(record))}`)].join('\n');
 }

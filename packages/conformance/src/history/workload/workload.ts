@@ -38,7 +38,8 @@ const retryMs = 50;
 /**
  * Clients that write, read and watch over HTTP and record everything: creates, conditional replaces, merge patches, status writes,
  * deletes; gets and lists at the latest, any, a minimal and an exact revision, whole and in pages; watches with selectors that break,
- * resume, begin anew with the present state or at old revisions.
+ * resume, begin anew with the present state or at old revisions. Objects named `w-...` that another workload left behind would be writes
+ * that nobody asked for: one workload per store.
  */
 export class Workload {
   readonly recorder: HistoryRecorder;
