@@ -21,6 +21,7 @@ const doors = {
   'adapters/http-koa': ['@keelson/core'],
   'adapters/runtime-fake': ['@keelson/core', '@keelson/container-runtime'],
   'adapters/runtime-process': ['@keelson/core', '@keelson/container-runtime'],
+  'examples/own-adapter': ['@keelson/core'],
   'packages/keelson': '*',
   'packages/testing': '*',
   benchmarks: '*',

@@ -16,7 +16,7 @@ import {
   StoreToken,
 } from '@keelson/core';
 import { Container } from 'inversify';
-import { type AdapterChoice, isStore } from '../config/storage-choice.ts';
+import { type AdapterChoice, type HistoryWindow, isStore } from '../config/storage-choice.ts';
 import { suggestion } from '../config/suggest.ts';
 import { UsageError } from '../config/usage-error.ts';
 import { labelledMetrics } from '../observe/labelled-metrics.ts';
@@ -97,7 +97,7 @@ async function adapterAndOptions(choice: string | AdapterChoice, source: string)
   }
   const adapter = await importAdapter(scheme, source);
   try {
-    const options = adapter.parseUrl(choice.slice(scheme.length + 1)) as Readonly<Record<string, unknown>>;
+    const options = adapter.parseUrl(choice.slice(scheme.length + 1), scheme) as Readonly<Record<string, unknown>>;
     return { adapter, options };
   } catch (error) {
     throw new UsageError(`${source}: ${(error as Error).message}`);
@@ -107,7 +107,11 @@ async function adapterAndOptions(choice: string | AdapterChoice, source: string)
 function withHistory(adapter: StorageAdapter, options: Readonly<Record<string, unknown>>, plan: StorePlan, logger: Logger) {
   const { history } = plan;
   if (history === undefined) return options;
-  if (takesHistory(adapter.optionsSchema)) return { ...options, history };
+  if (takesHistory(adapter.optionsSchema)) {
+    // What a URL says of its store beats what is said of all stores.
+    const own = options['history'] as HistoryWindow | undefined;
+    return { ...options, history: plan.historyRequired ? { ...own, ...history } : { ...history, ...own } };
+  }
   if (plan.historyRequired) throw new UsageError(`${plan.source}: ${adapter.name} has no history window to be set`);
   logger.warn('the history window is not for this store', { component: 'storage', store: plan.name, adapter: adapter.name });
   return options;
@@ -115,7 +119,7 @@ function withHistory(adapter: StorageAdapter, options: Readonly<Record<string, u
 
 /**
  * Makes the store of a plan; nothing is opened yet. Each adapter builds in a container of its own, so that several may bind what is
- * theirs. Its logs name the store, its metrics carry the label `store`.
+ * theirs. Its logs name the store, its metrics carry the label `storage`.
  */
 export async function makeStore(plan: StorePlan, surroundings: StoreSurroundings): Promise<MadeStore> {
   const { choice, source, name } = plan;
@@ -136,8 +140,13 @@ export async function makeStore(plan: StorePlan, surroundings: StoreSurroundings
     moduleOf((binding) => {
       provide(binding, ClockToken, [], () => surroundings.clock);
       provide(binding, LoggerToken, [], () => logger);
-      provide(binding, MetricsToken, [], () => labelledMetrics(surroundings.metrics, { store: name }));
+      provide(binding, MetricsToken, [], () => labelledMetrics(surroundings.metrics, { storage: name }));
     }),
   );
-  return { store: container.get<Store>(StoreToken.id), adapter: adapter.name };
+  try {
+    return { store: container.get<Store>(StoreToken.id), adapter: adapter.name };
+  } catch (error) {
+    // Nothing is opened here, so it is the options that do not fit each other.
+    throw new UsageError(`${source}: ${(error as Error).message}`);
+  }
 }
