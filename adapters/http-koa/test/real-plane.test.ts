@@ -1,3 +1,5 @@
+import { Agent } from 'node:http';
+import { FakeClock } from '@keelson/core';
 import test from 'ava';
 import { serveReal } from './support/real-plane.ts';
 import { call, lines, open } from './support/serve.ts';
@@ -114,6 +116,34 @@ test('lists come in chunks of one snapshot, and as tables', async (t) => {
   t.truthy(table.json.metadata.continue);
   const yaml = await call(port, 'GET', `${all}?limit=1`, { headers: { accept: 'application/yaml' } });
   t.regex(yaml.text, /^kind: ConfigMapList\n/);
+});
+
+test('what is forgotten is 410: a watch from before history in its stream, a page of an old list as an answer', async (t) => {
+  const clock = new FakeClock(Date.parse('2026-01-01T00:00:00Z'));
+  const { port } = await serveReal(t, { clock });
+  for (const name of ['a', 'b', 'c']) await call(port, 'POST', all, { body: `{"metadata":{"name":"${name}"}}` });
+  const first = (await call(port, 'GET', `${all}?limit=1`)).json.metadata;
+  const watch = `${all}?watch=1&timeoutSeconds=1&resourceVersion=${first.resourceVersion}`;
+  const page = `${all}?limit=1&continue=${first.continue}`;
+  clock.advance(299_000);
+  t.is((await call(port, 'GET', page)).status, 200);
+
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+  t.teardown(() => agent.destroy());
+  const change = (i: number) => call(port, 'PUT', `${all}/a`, { agent, body: `{"metadata":{"name":"a"},"data":{"i":"${i}"}}` });
+  for (let i = 0; i < 1000; i += 8) await Promise.all(Array.from({ length: 8 }, (_, at) => change(i + at)));
+  clock.advance(301_000);
+  for (let i = 0; i < 400; i += 1) await change(i);
+  const old = await call(port, 'GET', page);
+  t.is(old.status, 410);
+  t.like(old.json, { kind: 'Status', status: 'Failure', reason: 'Expired', code: 410 });
+  for (const accept of ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']) {
+    const lost = await call(port, 'GET', watch, { headers: { accept } });
+    t.is(lost.status, 200);
+    t.true(lost.text.includes('ERROR') && lost.text.includes('Expired'), accept);
+    if (accept === 'application/json') t.like(lost.json, { type: 'ERROR', object: { kind: 'Status', code: 410 } });
+  }
+  t.is((await call(port, 'GET', all)).json.items.length, 3);
 });
 
 test('watches show what happens, as objects, tables and metadata', async (t) => {
