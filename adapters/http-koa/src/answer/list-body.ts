@@ -9,8 +9,10 @@ import { acceptsGzip, answerHeaders, sendBytes, sendHead, sendWhole } from './se
 
 /** Bodies up to this size are sent as one buffer. */
 const joinBytes = 64 * 1024;
-/** Bytes handed to the socket in one corked group. */
+/** Bytes handed to the socket in one corked group, when they are made for this answer. */
 const groupBytes = 256 * 1024;
+/** The same of bytes that exist anyway: holding them costs nothing, and every group less spares a wait for the socket. */
+const sharedGroupBytes = 1024 * 1024;
 /** Longest uninterrupted work on one list. */
 const sliceMs = 2;
 /** Items made between two looks at the clock. */
@@ -120,7 +122,7 @@ async function* inGroups(pieces: readonly Buffer[]): AsyncGenerator<Buffer[]> {
   for (const piece of pieces) {
     group.push(piece);
     size += piece.length;
-    if (size >= groupBytes) {
+    if (size >= sharedGroupBytes) {
       yield group;
       group = [];
       size = 0;
