@@ -76,8 +76,9 @@ export interface ContainerRuntime extends AsyncDisposable {
    */
   startContainer(id: ContainerId, options?: CallOptions): Promise<void>;
   /**
-   * Signals the container's first process, waits for the grace period, then kills every process of the container; resolves when it
-   * has exited. Harmless when it has exited, never ran, or is gone.
+   * Sends the stop signal to the container's first process (a runtime without process namespaces: to its process group), waits for the
+   * grace period, then kills every process of the container; resolves when it has exited. A second call with a shorter grace period
+   * shortens the first. Harmless when it has exited, never ran, or is gone.
    */
   stopContainer(id: ContainerId, request: StopRequest, options?: CallOptions): Promise<void>;
   /** Kills it if it runs, and forgets it. Harmless when it is gone. Its log file stays. */

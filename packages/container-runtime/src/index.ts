@@ -1,3 +1,4 @@
+export { boundedCall } from './bounded-call.ts';
 export type { CallOptions } from './call-options.ts';
 export type { RuntimeCapabilities } from './capabilities.ts';
 export {
@@ -22,6 +23,8 @@ export type {
   RuntimeVersion,
   StopRequest,
 } from './container-runtime.ts';
+export { type Around, decorateEngine, type RuntimeCall } from './decorate-engine.ts';
+export { EventFeed } from './event-feed.ts';
 export type { RuntimeEvent } from './events.ts';
 export type {
   ExecRequest,
@@ -32,8 +35,11 @@ export type {
   StreamRequest,
   TerminalSize,
 } from './exec.ts';
+export { matchesContainer, matchesSandbox } from './filters.ts';
 export type { FilesystemUsage, Image, ImageAuth, ImageConfig, PullProgress, PullRequest } from './image.ts';
+export { type ImageReference, normalizeImageReference, parseImageReference } from './image-reference.ts';
 export type { ImageService } from './image-service.ts';
+export { formatLogLine, type LogLine, parseLogLine } from './log-line.ts';
 export type { NamespaceMode, NamespaceOptions } from './namespaces.ts';
 export type { LinuxResources } from './resources.ts';
 export { isRuntimeError, RuntimeError, RuntimeErrorCode, toRuntimeError } from './runtime-error.ts';
@@ -50,3 +56,5 @@ export type {
   SandboxState,
 } from './sandbox.ts';
 export type { ContainerStats } from './stats.ts';
+export { type DeadlineOptions, withDeadlines } from './with-deadlines.ts';
+export { type RuntimeMetricsOptions, withMetrics } from './with-metrics.ts';

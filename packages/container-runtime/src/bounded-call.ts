@@ -1,0 +1,49 @@
+import type { Clock } from '@keelson/core';
+import type { CallOptions } from './call-options.ts';
+import { RuntimeError } from './runtime-error.ts';
+
+/**
+ * Runs `run` no longer than `options` allow. `run` gets a signal that fires when the caller gave up or the time is over; the result is
+ * not awaited any more then, so a callee that ignores the signal still cannot hold the caller.
+ * @throws `Aborted`, `DeadlineExceeded`
+ */
+export function boundedCall<T>(
+  clock: Clock,
+  call: string,
+  options: CallOptions,
+  run: (options: CallOptions) => Promise<T>,
+): Promise<T> {
+  const { signal, timeoutMs } = options;
+  if (signal === undefined && timeoutMs === undefined) return run(options);
+  if (signal?.aborted)
+    return Promise.reject(new RuntimeError('Aborted', `${call}: the caller gave up`, { cause: signal.reason }));
+  const controller = new AbortController();
+  return new Promise<T>((resolve, reject) => {
+    let cancelTimer = () => {};
+    const settle = () => {
+      cancelTimer();
+      signal?.removeEventListener('abort', onAbort);
+    };
+    const giveUp = (error: RuntimeError) => {
+      settle();
+      reject(error);
+      controller.abort(error);
+    };
+    const onAbort = () => giveUp(new RuntimeError('Aborted', `${call}: the caller gave up`, { cause: signal?.reason }));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (timeoutMs !== undefined) {
+      const late = () => giveUp(new RuntimeError('DeadlineExceeded', `${call}: no answer within ${timeoutMs} ms`));
+      cancelTimer = clock.after(timeoutMs, late);
+    }
+    run({ signal: controller.signal }).then(
+      (value) => {
+        settle();
+        resolve(value);
+      },
+      (error: unknown) => {
+        settle();
+        reject(error);
+      },
+    );
+  });
+}

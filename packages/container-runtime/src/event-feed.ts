@@ -1,0 +1,103 @@
+import type { RuntimeEvent } from './events.ts';
+import { RuntimeError } from './runtime-error.ts';
+
+interface Subscriber {
+  queue: RuntimeEvent[];
+  wake: (() => void) | undefined;
+  failure: RuntimeError | undefined;
+  ended: boolean;
+}
+
+/** Events that a consumer may be behind before they are replaced by one `resync`. */
+const defaultCapacity = 10_000;
+
+/** Hands the events of a runtime to any number of streams, each beginning with `resync`; see `RuntimeEvent`. */
+export class EventFeed {
+  readonly #subscribers = new Set<Subscriber>();
+  readonly #now: () => number;
+  readonly #capacity: number;
+  #closed = false;
+
+  constructor(now: () => number, capacity = defaultCapacity) {
+    this.#now = now;
+    this.#capacity = capacity;
+  }
+
+  publish(event: RuntimeEvent): void {
+    for (const subscriber of this.#subscribers) {
+      if (subscriber.queue.length >= this.#capacity) subscriber.queue = [{ type: 'resync', at: this.#now() }];
+      else subscriber.queue.push(event);
+      subscriber.wake?.();
+    }
+  }
+
+  /** Tells everybody to list again. */
+  resync(): void {
+    this.publish({ type: 'resync', at: this.#now() });
+  }
+
+  /** Ends all streams with `Unavailable`; new ones may be opened. */
+  fail(message: string): void {
+    for (const subscriber of this.#subscribers) {
+      subscriber.failure = new RuntimeError('Unavailable', message);
+      subscriber.wake?.();
+    }
+  }
+
+  /** Ends all streams, without an error, and those opened later at once. */
+  close(): void {
+    this.#closed = true;
+    for (const subscriber of this.#subscribers) {
+      subscriber.ended = true;
+      subscriber.wake?.();
+    }
+  }
+
+  /** The subscription begins with this call, not with the first `next`. */
+  stream(signal?: AbortSignal): AsyncIterable<RuntimeEvent> {
+    const subscriber: Subscriber = {
+      queue: [{ type: 'resync', at: this.#now() }],
+      wake: undefined,
+      failure: undefined,
+      ended: this.#closed || signal?.aborted === true,
+    };
+    const end = () => {
+      subscriber.ended = true;
+      subscriber.wake?.();
+    };
+    this.#subscribers.add(subscriber);
+    signal?.addEventListener('abort', end, { once: true });
+    const release = () => {
+      this.#subscribers.delete(subscriber);
+      signal?.removeEventListener('abort', end);
+    };
+    return {
+      [Symbol.asyncIterator]: () => ({
+        next: async () => {
+          for (;;) {
+            if (subscriber.ended) {
+              release();
+              return { done: true, value: undefined };
+            }
+            const event = subscriber.queue.shift();
+            if (event !== undefined) return { done: false, value: event };
+            if (subscriber.failure !== undefined) {
+              release();
+              subscriber.ended = true;
+              throw subscriber.failure;
+            }
+            await new Promise<void>((resolve) => {
+              subscriber.wake = resolve;
+            });
+            subscriber.wake = undefined;
+          }
+        },
+        return: async () => {
+          end();
+          release();
+          return { done: true, value: undefined };
+        },
+      }),
+    };
+  }
+}
