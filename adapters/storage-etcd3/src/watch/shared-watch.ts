@@ -55,6 +55,11 @@ export class SharedWatch {
     return this.#live?.ring;
   }
 
+  /** Resolves when etcd has the watch, or when there is none. */
+  get established(): Promise<void> {
+    return this.#live?.upstream.established ?? Promise.resolve();
+  }
+
   /** @param current the revision the store had when `after` was checked. */
   join(stream: EtcdWatchStream, after: Revision, current: Revision): void {
     this.#cancelLinger?.();

@@ -48,11 +48,17 @@ export class UpstreamWatch {
   /** Changes of a revision of which more may follow. */
   #incomplete: LoggedChange[] = [];
   #rested: (() => void) | undefined;
+  /** Resolves when etcd has the watch for the first time, or never will: from then on compaction does not overtake it unnoticed. */
+  readonly established: Promise<void>;
+  #establish: () => void = () => {};
 
   constructor(environment: WatchEnvironment, options: UpstreamOptions) {
     this.#environment = environment;
     this.#options = options;
     this.#position = options.after;
+    this.established = new Promise((resolve) => {
+      this.#establish = resolve;
+    });
     void this.#run();
   }
 
@@ -89,6 +95,7 @@ export class UpstreamWatch {
     this.#ended = true;
     this.#session?.close();
     this.#rested?.();
+    this.#establish();
   }
 
   async #run(): Promise<void> {
@@ -105,7 +112,7 @@ export class UpstreamWatch {
         const fatal = fatalError(error);
         if (fatal !== undefined) {
           if (!this.#ended) this.#options.onFailure(fatal);
-          this.#ended = true;
+          this.close();
           return;
         }
         logger.debug('a watch stream of etcd broke', { err: error, revision: this.#position });
@@ -143,6 +150,7 @@ export class UpstreamWatch {
     const { header } = frame;
     this.#environment.lineage.check(header, 0);
     if (frame.canceled) throw canceled(frame);
+    if (frame.created) this.#establish();
     if (frame.events.length > 0) this.#accept(frame);
     else if (!frame.created && this.#vouchesFor(frame) && header.revision > this.#position) this.#deliver([], header.revision);
   }

@@ -57,8 +57,10 @@ async function freePorts(count: number): Promise<number[]> {
 }
 
 const running = new Set<ChildProcess>();
+const folders = new Set<string>();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
 interface TlsFiles {
@@ -86,6 +88,7 @@ export class EtcdServer {
     this.tlsPort = tls === undefined ? 0 : tlsPort;
     this.#tls = tls;
     this.#folder = mkdtempSync(join(tmpdir(), 'keelson-etcd-'));
+    folders.add(this.#folder);
   }
 
   static start(binary: string): Promise<EtcdServer> {
@@ -178,6 +181,7 @@ export class EtcdServer {
   async remove(): Promise<void> {
     await this.kill();
     rmSync(this.#folder, { recursive: true, force: true });
+    folders.delete(this.#folder);
   }
 
   async #healthy(): Promise<boolean> {
