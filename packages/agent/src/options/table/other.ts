@@ -1,0 +1,41 @@
+import { mapStringBool } from '../list-types.ts';
+import { notYet, option } from '../option.ts';
+import { defaultRootDir } from '../paths.ts';
+import { bool, float, int32, text, version } from '../scalar-types.ts';
+
+const none = { shownDefault: 'none' };
+
+export const otherOptions = [
+  option('config', text, '', 'Configuration file to begin with; needs the gate AgentConfigFile.', {
+    ...none,
+    ...notYet<string>(),
+  }),
+  option(
+    'dynamic-config-dir',
+    text,
+    '',
+    'Directory of downloaded configurations and their health; turns them on; needs the gate DynamicAgentConfig.',
+    { ...none, ...notYet<string>() },
+  ),
+  option('root-dir', text, defaultRootDir, "Directory of the agent's files, such as mounted volumes."),
+  option('seccomp-profile-root', text, `${defaultRootDir}/seccomp`, 'Directory of seccomp profiles.'),
+  option('lock-file', text, '', 'File that is locked while the agent runs.', { ...none, ...notYet<string>() }),
+  option('exit-on-lock-contention', bool, false, 'Ends when somebody else wants the lock file.', notYet<boolean>()),
+  option('event-qps', int32, 5, 'Events created per second in the long run; 0 is no limit.'),
+  option('event-burst', int32, 10, 'Events created at once after a pause; means nothing when --event-qps is 0.'),
+  option('chaos-chance', float, 0, 'Above 0: chance of made-up client errors and delays. For tests.', {
+    ...none,
+    ...notYet<number>(),
+  }),
+  option('really-crash-for-testing', bool, false, 'A failure in a loop ends the process. For tests.', notYet<boolean>()),
+  option(
+    'feature-gates',
+    mapStringBool,
+    new Map() as ReadonlyMap<string, boolean>,
+    'Turns features on or off, name=true or name=false.',
+    {
+      shownDefault: 'see feature gates',
+    },
+  ),
+  option('version', version, 'none', 'Prints the version and ends; raw prints all there is to say about it.', none),
+] as const;
