@@ -1,42 +1,98 @@
-import anyTest, { type TestFn } from 'ava';
+import { readFile, writeFile } from 'node:fs/promises';
+import anyTest, { type ExecutionContext, type TestFn } from 'ava';
+import { startBalancer } from './balancer.ts';
+import { etcdDatabase, type FaultDatabase, postgresDatabase } from './faults/databases.ts';
 import { type KeelsonProcess, removeDirectory, startKeelson, storageArguments, temporaryDirectory } from './keelson-process.ts';
 import { findKubectl, Kubectl } from './kubectl.ts';
 
 /** A server in a process of its own and a kubectl bound to it. */
 export interface KubectlContext {
+  /** The first, when several stand behind the kubeconfig. */
   readonly server: KeelsonProcess;
   readonly kubectl: Kubectl;
   /** A directory of the test's own; gone when the file ends. */
   readonly folder: string;
 }
 
-/**
- * AVA's test function with one server per test file. Without a kubectl the tests are skipped visibly (and fail in CI, see
- * `findKubectl`).
- */
-export function kubectlTest(args: readonly string[] = []): TestFn<KubectlContext> {
-  const command = findKubectl();
-  const test = anyTest as TestFn<KubectlContext>;
-  if (command === undefined) {
-    return Object.assign(
-      (title: string) => anyTest.skip(`${title} (no kubectl on this machine)`, () => {}),
-      test,
-    ) as unknown as TestFn<KubectlContext>;
+export interface KubectlTestOptions {
+  readonly args?: readonly string[];
+  /** Two servers on one database, with kubectl's connections going to them in turn. Default: one server on its default storage. */
+  readonly backend?: 'etcd' | 'postgres';
+}
+
+/** What has to be undone when the file ends, last first. */
+class Cleanup {
+  readonly #steps: (() => unknown)[] = [];
+
+  teardown(step: () => unknown): void {
+    this.#steps.unshift(step);
   }
+
+  async run(): Promise<void> {
+    for (const step of this.#steps) await step();
+  }
+}
+
+const databases = { etcd: etcdDatabase, postgres: postgresDatabase };
+
+async function openBackend(backend: 'etcd' | 'postgres', cleanup: Cleanup): Promise<FaultDatabase | undefined> {
+  const database = await databases[backend](cleanup as unknown as ExecutionContext);
+  if (database === undefined && process.env['CI'] !== undefined)
+    throw new Error(`no ${backend} on this machine, and CI must have one`);
+  return database;
+}
+
+async function twoServers(folder: string, database: FaultDatabase, args: readonly string[], cleanup: Cleanup) {
+  const data = `${folder}/data`;
+  const servers: KeelsonProcess[] = [];
+  for (let i = 0; i < 2; i += 1) {
+    const server = await startKeelson(data, ['--storage', database.storage({}), ...args]);
+    cleanup.teardown(() => server.stop());
+    servers.push(server);
+  }
+  const balancer = await startBalancer(servers.map(({ url }) => Number(new URL(url).port)));
+  cleanup.teardown(() => balancer.close());
+  const kubeconfig = `${folder}/kubeconfig`;
+  const text = await readFile(`${data}/kubeconfig`, 'utf8');
+  await writeFile(kubeconfig, text.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${balancer.port}`), { mode: 0o600 });
+  return { server: servers[0] as KeelsonProcess, kubeconfig };
+}
+
+async function oneServer(folder: string, args: readonly string[], cleanup: Cleanup) {
+  const server = await startKeelson(`${folder}/data`, [...storageArguments(), ...args]);
+  cleanup.teardown(() => server.stop());
+  return { server, kubeconfig: server.kubeconfig };
+}
+
+function skipping(why: string): TestFn<KubectlContext> {
+  return ((title: string) => anyTest.skip(`${title} (${why})`, () => {})) as unknown as TestFn<KubectlContext>;
+}
+
+/**
+ * AVA's test function with the servers of one test file. Without a kubectl, or without the database asked for, the tests are skipped
+ * visibly; in CI that is an error.
+ */
+export async function kubectlTest(options: KubectlTestOptions = {}): Promise<TestFn<KubectlContext>> {
+  const { args = [], backend } = options;
+  const command = findKubectl();
+  if (command === undefined) return skipping('no kubectl on this machine');
+  const cleanup = new Cleanup();
+  const database = backend === undefined ? undefined : await openBackend(backend, cleanup);
+  if (backend !== undefined && database === undefined) return skipping(`no ${backend} on this machine`);
+  const test = anyTest as TestFn<KubectlContext>;
   let context: KubectlContext;
-  test.before(async () => {
+  test.before(async (t) => {
+    t.timeout(120_000);
     const folder = await temporaryDirectory();
-    const server = await startKeelson(`${folder}/data`, [...storageArguments(), ...args]);
-    context = { server, folder, kubectl: new Kubectl(command, server.kubeconfig, folder) };
+    cleanup.teardown(() => removeDirectory(folder));
+    const { server, kubeconfig } =
+      database === undefined ? await oneServer(folder, args, cleanup) : await twoServers(folder, database, args, cleanup);
+    context = { server, folder, kubectl: new Kubectl(command, kubeconfig, folder) };
   });
   test.beforeEach((t) => {
     t.context = context;
   });
-  test.after.always(async () => {
-    if (context === undefined) return;
-    await context.server.stop();
-    await removeDirectory(context.folder);
-  });
+  test.after.always(() => cleanup.run());
   return test;
 }
 

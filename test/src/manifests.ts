@@ -1,7 +1,19 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The guestbook's manifests, a folder for `kubectl -f`. */
 export const guestbookFolder = fileURLToPath(new URL('../../../examples/guestbook/manifests', import.meta.url));
+
+/** The guestbook in a namespace of another name, as one text for `kubectl -f -`. */
+export async function guestbookIn(namespace: string): Promise<string> {
+  const files = (await readdir(guestbookFolder)).sort();
+  const texts = await Promise.all(files.map((file) => readFile(join(guestbookFolder, file), 'utf8')));
+  return texts
+    .join('---\n')
+    .replaceAll('namespace: guestbook', `namespace: ${namespace}`)
+    .replace(/(kind: Namespace\nmetadata:\n {2}name: )guestbook/, `$1${namespace}`);
+}
 
 const template = (app: string) => ({
   metadata: { labels: { app } },

@@ -51,6 +51,7 @@ export interface FaultRun {
 export async function startRun(t: ExecutionContext, options: Omit<WorkloadOptions, 'seed'>): Promise<FaultRun> {
   t.log(`KEELSON_SEED=${seed}`);
   const workload = new Workload({ ...options, seed });
+  t.teardown(() => workload.stop());
   await workload.start();
   const judge = async (check: CheckOptions = {}): Promise<Verdict> => {
     await workload.finish();

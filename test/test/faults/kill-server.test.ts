@@ -33,6 +33,7 @@ test('the same run finds out a server that forgets', async (t) => {
   const server = await FaultServer.start({ data: await directoryFor(t), storage: 'memory:' });
   t.teardown(() => server.stop());
   const workload = new Workload({ servers: [server.url], seed, callTimeoutMs: 2000 });
+  t.teardown(() => workload.stop());
   await workload.start();
   t.true(await until(() => workload.acknowledged > 50, 20_000));
   await server.kill();

@@ -5,12 +5,13 @@ import { FaultServer } from '../../src/faults/fault-server.ts';
 
 const phaseMs = 3000;
 
-/** Acknowledged writes per second of so many writers that never pause, and how long the health check took at most. */
+/** Acknowledged writes per second of so many writers that never pause, and how long the health check took at most, by the same busy process. */
 async function pushed(t: ExecutionContext, writers: number) {
   const server = await FaultServer.start({ data: await directoryFor(t) });
   t.teardown(() => server.stop());
   const options = { servers: [server.url], seed, readers: 0, watchers: 0, pauseMs: 0, names: 300, callTimeoutMs: 10_000 };
   const workload = new Workload({ ...options, writers });
+  t.teardown(() => workload.stop());
   await workload.start();
   await sleep(500);
   const before = workload.acknowledged;
@@ -18,7 +19,7 @@ async function pushed(t: ExecutionContext, writers: number) {
   let slowestHealthMs = 0;
   while (performance.now() - began < phaseMs) {
     const asked = performance.now();
-    const answer = await fetch(`${server.url}/livez`, { signal: AbortSignal.timeout(5000) });
+    const answer = await fetch(`${server.url}/livez`, { signal: AbortSignal.timeout(15_000) });
     if (answer.status !== 200) throw new Error(`health check answered ${answer.status}`);
     await answer.text();
     slowestHealthMs = Math.max(slowestHealthMs, performance.now() - asked);

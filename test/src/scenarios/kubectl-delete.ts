@@ -1,0 +1,158 @@
+import type { ExecutionContext, TestFn } from 'ava';
+import { type KubectlContext, namespaceFor } from '../kubectl-cluster.ts';
+import { guestbookIn, manifestsOf } from '../manifests.ts';
+
+/** A Deployment and a ReplicaSet owned by it. */
+async function ownedPair(t: ExecutionContext<KubectlContext>, namespace: string): Promise<void> {
+  const { kubectl } = t.context;
+  await kubectl.run(['create', '-n', namespace, '-f', '-'], {
+    input: JSON.stringify(manifestsOf('owner')['deployments.extensions']),
+  });
+  const uid = await kubectl.run(['get', 'deploy', 'owner', '-n', namespace, '-o', 'jsonpath={.metadata.uid}']);
+  const child = {
+    ...manifestsOf('owned')['replicasets.extensions'],
+    metadata: {
+      name: 'owned',
+      ownerReferences: [
+        { apiVersion: 'apps/v1', kind: 'Deployment', name: 'owner', uid, controller: true, blockOwnerDeletion: true },
+      ],
+    },
+  };
+  await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(child) });
+}
+
+/** What kubectl deletes, on whatever storage the server of the test has. */
+export function registerDeleteScenarios(test: TestFn<KubectlContext>): void {
+  for (const resource of Object.keys(manifestsOf('x'))) {
+    test(`delete removes one of ${resource} and waits until it is gone`, async (t) => {
+      const { kubectl } = t.context;
+      const namespace = await namespaceFor(kubectl, `delete ${resource}`);
+      await kubectl.run(['create', '-n', namespace, '-f', '-'], {
+        input: JSON.stringify(manifestsOf('gone', namespace)[resource]),
+      });
+      t.regex(await kubectl.run(['delete', resource, 'gone', '-n', namespace]), /deleted/);
+      t.regex((await kubectl.try(['get', resource, 'gone', '-n', namespace])).stderr, /NotFound/);
+      t.regex((await kubectl.try(['delete', resource, 'gone', '-n', namespace])).stderr, /NotFound/);
+    });
+  }
+
+  for (const cascade of ['background', 'foreground'] as const) {
+    test(`delete --cascade=${cascade} takes the dependents along`, async (t) => {
+      const { kubectl } = t.context;
+      const namespace = await namespaceFor(kubectl, `cascade ${cascade}`);
+      await ownedPair(t, namespace);
+      await kubectl.run(['delete', 'deploy', 'owner', '-n', namespace, `--cascade=${cascade}`]);
+      await kubectl.run(['wait', '--for=delete', 'rs/owned', '-n', namespace, '--timeout=20s']);
+      t.regex((await kubectl.try(['get', 'rs', 'owned', '-n', namespace])).stderr, /NotFound/);
+    });
+  }
+
+  test('delete --cascade=orphan keeps the dependents and frees them of their owner', async (t) => {
+    const { kubectl } = t.context;
+    const namespace = await namespaceFor(kubectl, t.title);
+    await ownedPair(t, namespace);
+    await kubectl.run(['delete', 'deploy', 'owner', '-n', namespace, '--cascade=orphan']);
+    const owners = await kubectl.run(['get', 'rs', 'owned', '-n', namespace, '-o', 'jsonpath={.metadata.ownerReferences}']);
+    t.is(owners, '');
+  });
+
+  test('a kind whose default is to orphan goes away when nobody says how to delete it', async (t) => {
+    const { kubectl } = t.context;
+    const namespace = await namespaceFor(kubectl, t.title);
+    await kubectl.run(['create', '-n', namespace, '-f', '-'], {
+      input: JSON.stringify(manifestsOf('plain')['deployments.extensions']),
+    });
+    await kubectl.run(['delete', '--raw', `/apis/extensions/v1beta1/namespaces/${namespace}/deployments/plain`]);
+    await kubectl.run(['wait', '--for=delete', 'deploy/plain', '-n', namespace, '--timeout=20s']);
+    t.pass();
+  });
+
+  test('--grace-period is kept on a pod that runs on a node, and 0 removes it at once', async (t) => {
+    const { kubectl } = t.context;
+    const namespace = await namespaceFor(kubectl, t.title);
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'slow' },
+      spec: { nodeName: 'node-1', containers: [{ name: 'a', image: 'a:1' }] },
+    };
+    await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(pod) });
+    await kubectl.run(['delete', 'pod', 'slow', '-n', namespace, '--grace-period=40', '--wait=false']);
+    const deleting = await kubectl.json<{ metadata: { deletionTimestamp?: string; deletionGracePeriodSeconds?: number } }>([
+      'get',
+      'pod',
+      'slow',
+      '-n',
+      namespace,
+    ]);
+    t.is(deleting.metadata.deletionGracePeriodSeconds, 40);
+    t.truthy(deleting.metadata.deletionTimestamp);
+    await kubectl.run(['delete', 'pod', 'slow', '-n', namespace, '--grace-period=0', '--force']);
+    t.regex((await kubectl.try(['get', 'pod', 'slow', '-n', namespace])).stderr, /NotFound/);
+  });
+
+  test('a finalizer holds an object back until it is removed', async (t) => {
+    const { kubectl } = t.context;
+    const namespace = await namespaceFor(kubectl, t.title);
+    const held = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'held', finalizers: ['example.com/hold'] } };
+    await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(held) });
+    await kubectl.run(['delete', 'cm', 'held', '-n', namespace, '--wait=false']);
+    t.truthy(await kubectl.run(['get', 'cm', 'held', '-n', namespace, '-o', 'jsonpath={.metadata.deletionTimestamp}']));
+    await kubectl.run(['patch', 'cm', 'held', '-n', namespace, '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
+    t.regex((await kubectl.try(['get', 'cm', 'held', '-n', namespace])).stderr, /NotFound/);
+  });
+
+  test('delete -l removes what matches and keeps the rest', async (t) => {
+    const { kubectl } = t.context;
+    const namespace = await namespaceFor(kubectl, t.title);
+    for (const name of ['red', 'blue']) {
+      await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(manifestsOf(name)['configmaps']) });
+    }
+    await kubectl.run(['delete', 'cm', '-n', namespace, '-l', 'app=red']);
+    t.is((await kubectl.run(['get', 'cm', '-n', namespace, '-o', 'name'])).trim(), 'configmap/blue');
+  });
+
+  test('deleting a namespace deletes everything in it', async (t) => {
+    const { kubectl } = t.context;
+    await kubectl.run(['apply', '-f', '-'], { input: await guestbookIn('farewell') });
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'bound', namespace: 'farewell' },
+      spec: { containers: [{ name: 'a', image: 'a:1' }] },
+    };
+    await kubectl.run(['create', '-f', '-'], { input: JSON.stringify(pod) });
+    await kubectl.run(['delete', 'namespace', 'farewell', '--timeout=60s']);
+    t.regex((await kubectl.try(['get', 'ns', 'farewell'])).stderr, /NotFound/);
+    const left = await kubectl.run([
+      'get',
+      'cm,secret,svc,deploy,ds,rs,ing,ev,po',
+      '-n',
+      'farewell',
+      '-o',
+      'name',
+      '--ignore-not-found',
+    ]);
+    t.is(left, '');
+  });
+
+  test('nothing new can be made in a namespace that is going away', async (t) => {
+    const { kubectl } = t.context;
+    const namespace = await namespaceFor(kubectl, t.title);
+    const held = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'held', finalizers: ['example.com/hold'] } };
+    await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(held) });
+    await kubectl.run(['delete', 'ns', namespace, '--wait=false']);
+    t.is(await kubectl.run(['get', 'ns', namespace, '-o', 'jsonpath={.status.phase}']), 'Terminating');
+    const refused = await kubectl.try(['create', '-n', namespace, '-f', '-'], {
+      input: JSON.stringify(manifestsOf('late')['configmaps']),
+    });
+    t.regex(refused.stderr, /because it is being terminated/);
+    await kubectl.run(['patch', 'cm', 'held', '-n', namespace, '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
+    await kubectl.run(['wait', '--for=delete', `ns/${namespace}`, '--timeout=30s']);
+  });
+
+  test('the namespaces of the system cannot be deleted', async (t) => {
+    const { stderr } = await t.context.kubectl.try(['delete', 'ns', 'kube-system']);
+    t.regex(stderr, /Forbidden.*this namespace may not be deleted/s);
+  });
+}

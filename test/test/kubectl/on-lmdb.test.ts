@@ -1,0 +1,9 @@
+import { kubectlTest } from '../../src/kubectl-cluster.ts';
+import { registerDeleteScenarios } from '../../src/scenarios/kubectl-delete.ts';
+import { registerReadScenarios } from '../../src/scenarios/kubectl-read.ts';
+import { registerWriteScenarios } from '../../src/scenarios/kubectl-write.ts';
+
+const test = await kubectlTest();
+registerReadScenarios(test);
+registerWriteScenarios(test);
+registerDeleteScenarios(test);
