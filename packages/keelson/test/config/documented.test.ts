@@ -1,0 +1,54 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { noMetrics, silentLogger, systemClock } from '@keelson/core';
+import { builtinKinds } from '@keelson/kinds';
+import test from 'ava';
+import { parseCommandLine } from '../../src/config/command-line.ts';
+import { loadOptions } from '../../src/config/load-options.ts';
+import { routeKinds } from '../../src/storage/kind-routes.ts';
+import { makeStore } from '../../src/storage/open-storage.ts';
+import { planStorage } from '../../src/storage/storage-plan.ts';
+
+const pages = fileURLToPath(new URL('../../../../../docs/how-to/', import.meta.url));
+const surroundings = { clock: systemClock, logger: silentLogger, metrics: noMetrics };
+
+async function blocks(language: string): Promise<(readonly [page: string, text: string])[]> {
+  const found: (readonly [string, string])[] = [];
+  for (const page of (await readdir(pages)).filter((name) => name.endsWith('.md'))) {
+    const text = await readFile(join(pages, page), 'utf8');
+    for (const [, block = ''] of text.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))) found.push([page, block]);
+  }
+  return found;
+}
+
+test('every config file in the documentation is understood, down to the options of each store', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'keelson-documented-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const configs = await blocks('yaml');
+  t.true(configs.length >= 5);
+  for (const [page, text] of configs) {
+    const file = join(folder, 'keelson.yaml');
+    await writeFile(file, text);
+    const options = await loadOptions(['--config', file], {});
+    const plan = planStorage(options.storage, { reads: options.reads, history: options.history }, page);
+    routeKinds(plan, builtinKinds);
+    for (const store of plan.stores) {
+      // The module of the reader's own adapter is not here.
+      if (JSON.stringify(store.choice).includes('own-adapter')) continue;
+      await t.notThrowsAsync(makeStore(store, surroundings), `${page}: ${text}`);
+    }
+  }
+});
+
+test('every call of the command in the documentation has options that exist', async (t) => {
+  const lines = (await blocks('sh'))
+    .flatMap(([page, text]) => text.split('\n').map((line) => [page, line] as const))
+    .filter(([, line]) => /^keelson (serve|up)\b/.test(line));
+  t.true(lines.length >= 8);
+  for (const [page, line] of lines) {
+    const words = line.replaceAll('"', '').split(/\s+/).slice(2);
+    t.notThrows(() => parseCommandLine(words), `${page}: ${line}`);
+  }
+});
