@@ -1,7 +1,18 @@
-import type { MetricOptions, Metrics } from '@keelson/core';
+import type { Labels, MetricOptions, Metrics } from '@keelson/core';
 import * as prom from 'prom-client';
+import { Distribution, type MetricSample, MetricSeries } from './metric-series.ts';
 
-/** Metrics in a registry of its own, so that several planes in one process do not mix. */
+const noLabels: Labels = {};
+const usualBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+interface Amount {
+  value: number;
+}
+
+/**
+ * Metrics in a registry of its own, so that several planes in one process do not mix. Values are counted here and written out by
+ * prom-client.
+ */
 export function createPromMetrics(): Metrics {
   const registry = new prom.Registry();
   const made = new Map<string, unknown>();
@@ -9,26 +20,35 @@ export function createPromMetrics(): Metrics {
     if (!made.has(options.name)) made.set(options.name, make());
     return made.get(options.name) as T;
   };
-  const base = ({ name, help, labels = [] }: MetricOptions) => ({ name, help, labelNames: [...labels], registers: [registry] });
-  return {
-    counter: (options) => {
-      const counter = once(options, () => new prom.Counter(base(options)));
-      return { add: (value, labels = {}) => counter.inc({ ...labels }, value) };
-    },
-    gauge: (options) => {
-      const gauge = once(options, () => new prom.Gauge(base(options)));
+  const register = ({ name, help }: MetricOptions, type: 'counter' | 'gauge' | 'histogram', samples: () => MetricSample[]) => {
+    const metric = { name, help, type, get: async () => ({ name, help, type, values: samples(), aggregator: 'sum' }) };
+    // A registry asks its metrics for nothing else than their name and `get`.
+    registry.registerMetric(metric as unknown as prom.Metric);
+  };
+  const amounts = (options: MetricOptions, type: 'counter' | 'gauge') =>
+    once(options, () => {
+      const series = new MetricSeries<Amount>(options.labels ?? [], () => ({ value: 0 }));
+      register(options, type, () => Array.from(series.all(), ({ labels, value: { value } }) => ({ labels, value })));
       return {
-        set: (value, labels = {}) => gauge.set({ ...labels }, value),
-        add: (value, labels = {}) => gauge.inc({ ...labels }, value),
+        add: (value: number, labels = noLabels) => {
+          series.of(labels).value += value;
+        },
+        set: (value: number, labels = noLabels) => {
+          series.of(labels).value = value;
+        },
       };
-    },
-    histogram: (options) => {
-      const histogram = once(
-        options,
-        () => new prom.Histogram({ ...base(options), ...(options.buckets ? { buckets: [...options.buckets] } : {}) }),
-      );
-      return { observe: (value, labels = {}) => histogram.observe({ ...labels }, value) };
-    },
+    });
+  return {
+    counter: (options) => amounts(options, 'counter'),
+    gauge: (options) => amounts(options, 'gauge'),
+    histogram: (options) =>
+      once(options, () => {
+        const series = new MetricSeries(options.labels ?? [], () => new Distribution(options.buckets ?? usualBuckets));
+        register(options, 'histogram', () =>
+          Array.from(series.all(), ({ labels, value }) => value.samples(options.name, labels)).flat(),
+        );
+        return { observe: (value: number, labels = noLabels) => series.of(labels).observe(value) };
+      }),
     text: () => registry.metrics(),
   };
 }
