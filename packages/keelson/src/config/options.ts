@@ -1,7 +1,5 @@
 import { type HistoryWindow, type ReadMode, readModes, type StorageChoice } from './storage-choice.ts';
 
-export type { AdapterChoice } from './storage-choice.ts';
-
 /** Everything `keelson serve` can be told, after all sources were merged. */
 export interface ServerOptions {
   /** One store (a URL, or an adapter with its own options), or a default store and routes that send kinds to others. */

@@ -89,7 +89,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const surroundings = { clock, logger, metrics };
   const stores = await makeStores(options, kinds, surroundings);
   const container = new Container();
-  await container.load(
+  container.load(
     planeModule({
       ...surroundings,
       kinds,

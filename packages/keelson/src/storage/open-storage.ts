@@ -135,7 +135,7 @@ export async function makeStore(plan: StorePlan, surroundings: StoreSurroundings
   const logger = surroundings.logger.child({ store: name });
   const checked = checkedOptions(adapter, withHistory(adapter, options, plan, logger), source);
   const container = new Container();
-  await container.load(
+  await container.loadAsync(
     adapter.module(checked),
     moduleOf((binding) => {
       provide(binding, ClockToken, [], () => surroundings.clock);
