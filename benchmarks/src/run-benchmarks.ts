@@ -2,6 +2,7 @@ import type { BenchOptions } from './options.ts';
 import { failedRow, type Row, toRow } from './report/report.ts';
 import { idleWatches, readsBesideLoad } from './scenarios/background.ts';
 import { memoryPerObject } from './scenarios/memory.ts';
+import { representationScenarios } from './scenarios/representations.ts';
 import { requestScenarios } from './scenarios/requests.ts';
 import type { Scenario, Stage } from './scenarios/scenario.ts';
 import { serverStart, testPlaneStart } from './scenarios/start.ts';
@@ -10,6 +11,7 @@ import { openStage } from './stage.ts';
 
 export const scenarios: readonly Scenario[] = [
   ...requestScenarios,
+  ...representationScenarios,
   watchFanOut,
   watchBurst,
   slowWatcherTax,

@@ -54,7 +54,8 @@ async function* groups(body: ListBody, clock: Clock): AsyncGenerator<Buffer[]> {
   let until = clock.monotonic() + sliceMs;
   let count = 0;
   for (const item of body.items) {
-    group.push(item);
+    // An empty piece is a chance to give way, nothing to write.
+    if (item.length > 0) group.push(item);
     size += item.length;
     count += 1;
     if (size >= groupBytes) {
