@@ -1,1 +1,3 @@
-export {};
+export { behaviours, type FakeBehaviour, type FakePull, type FakeScript, type FakeStart } from './behaviour.ts';
+export { createFakeRuntime } from './fake-runtime.ts';
+export { FakeWorld, type FakeWorldOptions } from './fake-world.ts';

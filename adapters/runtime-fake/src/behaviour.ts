@@ -1,0 +1,60 @@
+import type {
+  ContainerConfig,
+  ContainerMetadata,
+  ExecSyncRequest,
+  ExecSyncResult,
+  PodSandboxConfig,
+} from '@keelson/container-runtime';
+
+/** What a scripted container does. Times are milliseconds of the world's clock. The default runs until it is stopped. */
+export interface FakeBehaviour {
+  /** How long `startContainer` takes. */
+  readonly startDelayMs?: number;
+  /** `startContainer` fails with `StartFailed` and this message. */
+  readonly startError?: string;
+  /** Ends by itself so long after its start; absent: never. */
+  readonly exitAfterMs?: number;
+  /** Of an end by itself; default 0. */
+  readonly exitCode?: number;
+  /** Default `Completed` for 0, else `Error`. */
+  readonly exitReason?: string;
+  readonly exitMessage?: string;
+  /** Time from the stop signal to its end; `never` waits for SIGKILL. Default 0. */
+  readonly stopAfterMs?: number | 'never';
+  /** Exit code of an end by the stop signal; default 143. */
+  readonly stopExitCode?: number;
+  /** Answers commands; default: exit code 0, no output. May throw a `RuntimeError`. */
+  readonly exec?: (request: ExecSyncRequest) => ExecSyncResult | Promise<ExecSyncResult>;
+  readonly cpuMillicores?: number;
+  readonly memoryBytes?: number;
+}
+
+/** A container that is about to start. */
+export interface FakeStart {
+  readonly sandbox: PodSandboxConfig;
+  readonly config: ContainerConfig;
+  readonly metadata: ContainerMetadata;
+}
+
+/** Decides what a container does, once at each start. */
+export type FakeScript = (start: FakeStart) => FakeBehaviour;
+
+/** What a pull of one reference does. */
+export interface FakePull {
+  readonly delayMs?: number;
+  readonly error?: { readonly code: 'ImageNotFound' | 'PullFailed' | 'Unavailable' | 'Unsupported'; readonly message: string };
+  readonly sizeBytes?: number;
+  /** Numeric user of the image. */
+  readonly uid?: number;
+}
+
+/** Ready-made behaviours. */
+export const behaviours = {
+  runForever: {},
+  exitAfter: (exitAfterMs: number, exitCode = 0): FakeBehaviour => ({ exitAfterMs, exitCode }),
+  crashLoop: (exitAfterMs = 0, exitCode = 1): FakeBehaviour => ({ exitAfterMs, exitCode }),
+  slowStart: (startDelayMs: number): FakeBehaviour => ({ startDelayMs }),
+  cannotStart: (startError: string): FakeBehaviour => ({ startError }),
+  outOfMemory: (exitAfterMs = 0): FakeBehaviour => ({ exitAfterMs, exitCode: 137, exitReason: 'OOMKilled' }),
+  ignoresStop: { stopAfterMs: 'never' },
+} as const satisfies Record<string, FakeBehaviour | ((...args: never[]) => FakeBehaviour)>;

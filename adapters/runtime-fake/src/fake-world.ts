@@ -1,0 +1,164 @@
+import {
+  type ContainerId,
+  EventFeed,
+  type Image,
+  normalizeImageReference,
+  type PodSandbox,
+  RuntimeError,
+  type RuntimeErrorCode,
+  type SandboxId,
+} from '@keelson/container-runtime';
+import { type Clock, systemClock } from '@keelson/core';
+import type { FakePull, FakeScript } from './behaviour.ts';
+import type { FakeContainer } from './fake-container.ts';
+import type { FakeSandbox } from './fake-sandbox.ts';
+
+export interface FakeWorldOptions {
+  readonly clock?: Clock;
+  readonly script?: FakeScript;
+  /** Default: every pull succeeds at once. */
+  readonly pull?: (reference: string) => FakePull;
+  /** References that are there from the start. */
+  readonly images?: readonly string[];
+  /** Added to every call, milliseconds. */
+  readonly latencyMs?: number;
+  /** Addresses given to pods in turn; default 10.0.0.1 and up. */
+  readonly podIp?: (index: number) => string;
+}
+
+/** Failure of a call that was ordered in advance. */
+interface OrderedFailure {
+  readonly error: RuntimeError;
+  times: number;
+}
+
+/** The machine that fake runtimes look at. It outlives them as containers outlive an agent; tests change it from outside. */
+export class FakeWorld {
+  readonly clock: Clock;
+  readonly events: EventFeed;
+  readonly sandboxes = new Map<SandboxId, FakeSandbox>();
+  readonly containers = new Map<ContainerId, FakeContainer>();
+  readonly images = new Map<string, Image>();
+  /** Number of calls by method, over all runtimes of this world. */
+  readonly calls = new Map<string, number>();
+  readonly latencyMs: number;
+  readonly pull: (reference: string) => FakePull;
+  readonly podIp: (index: number) => string;
+  script: FakeScript;
+  /** Reported by `status`; false makes the node not ready. */
+  runtimeReady = true;
+  networkReady = true;
+  /** While set, every call fails with `Unavailable`, and containers live on. */
+  unreachable = false;
+  readonly #byPod = new Map<string, Set<FakeSandbox>>();
+  readonly #failures = new Map<string, OrderedFailure>();
+  readonly #hung = new Set<string>();
+  #ids = 0;
+
+  constructor(options: FakeWorldOptions = {}) {
+    this.clock = options.clock ?? systemClock;
+    this.events = new EventFeed(() => this.clock.now());
+    this.script = options.script ?? (() => ({}));
+    this.pull = options.pull ?? (() => ({}));
+    this.latencyMs = options.latencyMs ?? 0;
+    this.podIp = options.podIp ?? ((index) => `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`);
+    for (const reference of options.images ?? []) this.addImage(normalizeImageReference(reference), {});
+  }
+
+  nextIndex(): number {
+    this.#ids += 1;
+    return this.#ids;
+  }
+
+  /** Sandboxes of one pod. */
+  *sandboxesOf(uid: string): Iterable<PodSandbox> {
+    for (const sandbox of this.#byPod.get(uid) ?? []) yield sandbox.snapshot;
+  }
+
+  /** For sandboxes alone: enters it into the world, or takes it out. */
+  add(sandbox: FakeSandbox): void {
+    const { uid } = sandbox.config.metadata;
+    this.sandboxes.set(sandbox.id, sandbox);
+    const others = this.#byPod.get(uid);
+    if (others === undefined) this.#byPod.set(uid, new Set([sandbox]));
+    else others.add(sandbox);
+  }
+
+  delete(sandbox: FakeSandbox): boolean {
+    const { uid } = sandbox.config.metadata;
+    const others = this.#byPod.get(uid);
+    others?.delete(sandbox);
+    if (others?.size === 0) this.#byPod.delete(uid);
+    return this.sandboxes.delete(sandbox.id);
+  }
+
+  /** The image of a reference or id. @throws `InvalidArgument` */
+  findImage(reference: string): Image | undefined {
+    return this.images.get(reference.startsWith('fake:') ? reference.slice('fake:'.length) : normalizeImageReference(reference));
+  }
+
+  addImage(reference: string, pull: FakePull): Image {
+    const image: Image = {
+      id: `fake:${reference}`,
+      repoTags: [reference],
+      repoDigests: [],
+      sizeBytes: pull.sizeBytes ?? 1_000_000,
+      pinned: false,
+      config: {},
+      ...(pull.uid !== undefined && { uid: pull.uid }),
+    };
+    this.images.set(reference, image);
+    return image;
+  }
+
+  /** The next `times` calls of the method fail. */
+  failNext(call: string, code: RuntimeErrorCode, message = 'ordered by the test', times = 1): void {
+    this.#failures.set(call, { error: new RuntimeError(code, message), times });
+  }
+
+  /** Calls of the method never answer, until `resume`. */
+  hang(call: string): void {
+    this.#hung.add(call);
+  }
+
+  resume(call: string): void {
+    this.#hung.delete(call);
+  }
+
+  /** The container's process ends now, as if by itself. @throws `NotFound`, `InvalidState` */
+  exit(id: ContainerId, exitCode: number, reason?: string): void {
+    const container = this.containers.get(id);
+    if (container === undefined) throw new RuntimeError('NotFound', `no container "${id}"`);
+    container.exit(exitCode, reason);
+  }
+
+  /** The sandbox dies now, and its containers with it. @throws `NotFound` */
+  loseSandbox(id: SandboxId): void {
+    const sandbox = this.sandboxes.get(id);
+    if (sandbox === undefined) throw new RuntimeError('NotFound', `no sandbox "${id}"`);
+    sandbox.stop();
+    for (const container of sandbox.containers) if (container.state === 'running') container.exit(137);
+  }
+
+  /** Streams of events end with an error; consumers open new ones and list. */
+  breakEvents(): void {
+    this.events.fail('the event stream broke');
+  }
+
+  /** What goes before every call. */
+  async admit(call: string): Promise<void> {
+    this.calls.set(call, (this.calls.get(call) ?? 0) + 1);
+    if (this.latencyMs > 0) await this.wait(this.latencyMs);
+    if (this.#hung.has(call)) await new Promise<never>(() => {});
+    if (this.unreachable) throw new RuntimeError('Unavailable', 'the runtime does not answer');
+    const failure = this.#failures.get(call);
+    if (failure === undefined) return;
+    failure.times -= 1;
+    if (failure.times <= 0) this.#failures.delete(call);
+    throw failure.error;
+  }
+
+  wait(ms: number): Promise<void> {
+    return new Promise((resolve) => this.clock.after(ms, resolve));
+  }
+}
