@@ -43,6 +43,8 @@ export function progress(t: ExecutionContext, done: number, all: number, note: (
 export interface FaultRun {
   readonly random: Random;
   readonly workload: Workload;
+  /** Waits for so many more acknowledged writes: the service goes on, and there is something to judge on slow machines too. */
+  traffic(writes: number): Promise<void>;
   /** Ends the workload and judges the history; fails the test, with the history kept, unless all is well. */
   judge(options?: CheckOptions): Promise<Verdict>;
 }
@@ -69,7 +71,11 @@ export async function startRun(t: ExecutionContext, options: Omit<WorkloadOption
     t.is(verdict.verdict, 'ok', describeVerdict(verdict));
     return verdict;
   };
-  return { random: new Random(seed ^ 0x5f17), workload, judge };
+  const traffic = async (writes: number): Promise<void> => {
+    const due = workload.acknowledged + writes;
+    if (!(await until(() => workload.acknowledged >= due, 60_000))) throw new Error(`no ${writes} writes within a minute`);
+  };
+  return { random: new Random(seed ^ 0x5f17), workload, traffic, judge };
 }
 
 /** Waits until a condition holds; false when it does not in time. */

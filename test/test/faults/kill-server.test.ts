@@ -13,8 +13,7 @@ test(`kill -9 of the server at ${kills} random points under load: no write lost,
   const { workload, random } = run;
   const restarts: number[] = [];
   for (let kill = 1; kill <= kills; kill++) {
-    const due = workload.acknowledged + random.below(80);
-    t.true(await until(() => workload.acknowledged > due, 10_000), 'the server takes writes again');
+    await run.traffic(10 + random.below(60));
     await sleep(random.below(20));
     workload.recorder.mark(`kill ${kill}`);
     await server.kill();
@@ -22,7 +21,7 @@ test(`kill -9 of the server at ${kills} random points under load: no write lost,
     workload.recorder.mark('ready');
     progress(t, kill, kills, () => `revision ${workload.latest}, ${workload.acknowledged} writes acknowledged`);
   }
-  const { counts } = await run.judge({ minWrites: kills * 20, minEvents: kills * 200 });
+  const { counts } = await run.judge({ minWrites: kills * 10, minEvents: kills * 20 });
   t.log(`ready again after ${Math.round(Math.max(...restarts))} ms at most`);
   t.true(counts.resumed > kills, 'watches were resumed');
   t.true(counts.unknown > 0, 'kills met writes under way');

@@ -12,7 +12,7 @@ test.serial(`${pauses} SIGSTOPs of the server: no stale read afterwards, no watc
   t.teardown(() => server.stop());
   const run = await startRun(t, { servers: [server.url], callTimeoutMs: 800 });
   for (let pause = 1; pause <= pauses; pause++) {
-    await sleep(300 + run.random.below(300));
+    await run.traffic(30 + run.random.below(60));
     run.workload.recorder.mark('SIGSTOP');
     server.pause();
     await sleep(200 + run.random.below(1500));
@@ -20,7 +20,7 @@ test.serial(`${pauses} SIGSTOPs of the server: no stale read afterwards, no watc
     run.workload.recorder.mark('SIGCONT');
     progress(t, pause, pauses, () => `revision ${run.workload.latest}`);
   }
-  const { counts } = await run.judge({ minWrites: pauses * 20, minEvents: pauses * 100 });
+  const { counts } = await run.judge({ minWrites: pauses * 30, minEvents: pauses * 60 });
   t.true(counts.unknown > 0, 'calls timed out while the server was stopped');
 });
 
@@ -56,13 +56,14 @@ test.serial(
       for (const watcher of watchers) watcher.close();
     });
     await sleep(8000 * faults(1, 5));
+    await run.traffic(100);
     const after = await residentMiB(server.pid);
     // Mean value 15 kB, and each slow watcher sees half of all writes.
     const queued = ((run.workload.acknowledged - from) * slow * 15_000) / 2 / 1024 / 1024;
     t.log(
       `resident ${before.toFixed(0)} MiB before, ${after.toFixed(0)} MiB after; ${queued.toFixed(0)} MiB were due to slow watchers`,
     );
-    t.true(after - before < 200, 'what slow watchers do not read is not kept for them');
-    await run.judge({ minWrites: 100, minEvents: 300 });
+    t.true(after - before < Math.max(200, queued / 2), 'what slow watchers do not read is not kept for them');
+    await run.judge({ minWrites: 100, minEvents: 200 });
   },
 );

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
@@ -155,6 +155,10 @@ test('a saved history is read back as it was, and a line cut off by a crash is l
   const loaded = await loadHistory(path);
   t.deepEqual(loaded.records, [...history.records]);
   t.deepEqual(checkHistory(loaded, options), checkHistory(history, options));
+  await appendFile(path, '{"t":"call","id":');
+  t.deepEqual((await loadHistory(path)).records, [...history.records]);
+  await appendFile(path, '\n{"t":"mark","at":1,"text":"later"}\n');
+  await t.throwsAsync(loadHistory(path), { message: /not a record/ });
 });
 
 test('a recorder keeps no more than it was allowed to and says so', (t) => {

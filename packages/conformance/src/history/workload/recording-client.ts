@@ -2,34 +2,17 @@ import type { Agent } from 'node:http';
 import type { KubeObject } from '@keelson/core';
 import type { HistoryRecorder } from '../recorder.ts';
 import { kindOfKey, type ReadAt, type Reply, type SeenObject, type Selection, type WriteOperation } from '../records.ts';
-import { labelSelectorText } from '../selection.ts';
 import { type Answer, callApi } from './api-call.ts';
-import { seenObject, type WorkloadKind, workloadKinds } from './workload-kinds.ts';
-
-/** Objects with other names belong to the server itself; histories leave them out. */
-export const namePrefix = 'w-';
-
-export function kindNamed(name: string): WorkloadKind {
-  const found = workloadKinds.find(({ kind }) => kind === name);
-  if (found === undefined) throw new Error(`no kind ${name} in the workload`);
-  return found;
-}
-
-/** Path of a collection, with the selection as query parameters. */
-export function collectionPath(selection: Selection, parameters: Readonly<Record<string, string>>): string {
-  const { root, plural, selectable } = kindNamed(selection.kind);
-  const place = selection.namespace === undefined ? plural : `namespaces/${selection.namespace}/${plural}`;
-  const query = new URLSearchParams(parameters);
-  const labels = labelSelectorText(selection);
-  if (labels !== '') query.set('labelSelector', labels);
-  const fields = [
-    ...(selection.name === undefined ? [] : [`metadata.name=${selection.name}`]),
-    ...(selection.value === undefined ? [] : [`${selectable?.path}=${selection.value.is}`]),
-  ];
-  if (fields.length > 0) query.set('fieldSelector', fields.join(','));
-  const text = query.toString();
-  return `${root}/${place}${text === '' ? '' : `?${text}`}`;
-}
+import {
+  collectionPath,
+  kindNamed,
+  namePrefix,
+  objectPath,
+  pointParameters,
+  type WireRequest,
+  writeRequest,
+} from './wire-requests.ts';
+import { seenObject, type WorkloadKind } from './workload-kinds.ts';
 
 /** An object of a workload as it came over the wire; undefined when it is the server's own. */
 export function workloadObject(kind: WorkloadKind, object: unknown): SeenObject | undefined {
@@ -117,7 +100,7 @@ export class RecordingClient {
     }
   }
 
-  #send(request: { method: string; path: string; body?: unknown; contentType?: string }): Promise<Answer> {
+  #send(request: WireRequest): Promise<Answer> {
     const { agent, timeoutMs } = this.#options;
     return callApi({ agent, server: this.server, timeoutMs, ...request });
   }
@@ -141,47 +124,4 @@ function failure(answer: Answer): Reply | undefined {
   const reason = String(answer.body['reason'] ?? '');
   if (answer.status >= 500 && answer.status !== 503) return { is: 'unknown', why: `${answer.status} ${reason}` };
   return { is: 'refused', code: answer.status, reason };
-}
-
-export function pointParameters(at: ReadAt): URLSearchParams {
-  if (at.at === 'latest') return new URLSearchParams();
-  if (at.at === 'any') return new URLSearchParams({ resourceVersion: '0' });
-  const parameters = new URLSearchParams({ resourceVersion: String(at.revision) });
-  if (at.at === 'exact') parameters.set('resourceVersionMatch', 'Exact');
-  return parameters;
-}
-
-function objectPath(key: string): string {
-  const [kind = '', namespace = '', name = ''] = key.split('/');
-  const { root, plural } = kindNamed(kind);
-  return `${root}/namespaces/${namespace}/${plural}/${name}`;
-}
-
-function writeRequest(op: WriteOperation): { method: string; path: string; body?: unknown; contentType?: string } {
-  const [kindName = '', namespace = '', name = ''] = op.key.split('/');
-  const kind = kindNamed(kindName);
-  const path = objectPath(op.key);
-  const version = op.do !== 'create' && op.expect !== undefined ? { resourceVersion: String(op.expect) } : {};
-  const contentType = 'application/merge-patch+json';
-  switch (op.do) {
-    case 'create': {
-      const metadata = { name, namespace, labels: op.labels };
-      const body = { kind: kind.kind, apiVersion: kind.apiVersion, metadata, ...kind.body(op.values) };
-      return { method: 'POST', path: path.slice(0, path.lastIndexOf('/')), body };
-    }
-    case 'replace': {
-      const metadata = { name, namespace, labels: op.labels, ...version };
-      return { method: 'PUT', path, body: { kind: kind.kind, apiVersion: kind.apiVersion, metadata, ...kind.body(op.values) } };
-    }
-    case 'patch': {
-      const metadata = { ...version, ...(op.labels ? { labels: op.labels } : {}) };
-      return { method: 'PATCH', path, contentType, body: { metadata, ...kind.body(op.values) } };
-    }
-    case 'status':
-      return { method: 'PATCH', path: `${path}/status`, contentType, body: { metadata: version, ...kind.status(op.status) } };
-    case 'delete':
-      return op.expect === undefined
-        ? { method: 'DELETE', path }
-        : { method: 'DELETE', path, body: { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: version } };
-  }
 }

@@ -2,7 +2,8 @@ import { type Agent, type ClientRequest, type IncomingMessage, request } from 'n
 import type { KubeObject } from '@keelson/core';
 import type { HistoryRecorder } from '../recorder.ts';
 import type { Selection, WatchClosed, WatchOpened } from '../records.ts';
-import { collectionPath, kindNamed, workloadObject } from './recording-client.ts';
+import { workloadObject } from './recording-client.ts';
+import { collectionPath, kindNamed } from './wire-requests.ts';
 import type { WorkloadKind } from './workload-kinds.ts';
 
 export interface WatcherOptions {

@@ -1,11 +1,12 @@
 import { Agent } from 'node:http';
 import { Random } from '../../random.ts';
 import { HistoryRecorder } from '../recorder.ts';
-import type { FieldChanges, Fields, LabelTerm, ReadAt, SeenObject, Selection, WriteOperation } from '../records.ts';
+import type { SeenObject, Selection } from '../records.ts';
 import { callApi } from './api-call.ts';
-import { namePrefix, RecordingClient } from './recording-client.ts';
+import { RandomTraffic } from './random-traffic.ts';
+import { RecordingClient } from './recording-client.ts';
 import { RecordingWatcher } from './recording-watcher.ts';
-import { type WorkloadKind, workloadKinds } from './workload-kinds.ts';
+import { workloadKinds } from './workload-kinds.ts';
 
 /** What a workload does. Everything random follows from the seed; the order of things also depends on the servers. */
 export interface WorkloadOptions {
@@ -25,14 +26,15 @@ export interface WorkloadOptions {
   readonly pauseMs?: number;
   /** Default 5000. */
   readonly callTimeoutMs?: number;
-  /** The workload stops by itself after so many calls. Default: never. */
+  /** Writers and readers stop by themselves after so many calls. Default: never. */
   readonly maxCalls?: number;
+  /** ... and so many milliseconds after its start. Default: never. */
+  readonly maxMs?: number;
   /** Length of the longest value. Default 200. */
   readonly valueBytes?: number;
   readonly namespaces?: readonly string[];
 }
 
-const tiers = ['front', 'middle', 'back'] as const;
 const retryMs = 50;
 
 /**
@@ -45,13 +47,13 @@ export class Workload {
   readonly recorder: HistoryRecorder;
   readonly #options: Required<Omit<WorkloadOptions, 'recorder'>>;
   readonly #random: Random;
+  readonly #traffic: RandomTraffic;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1000 });
   readonly #known = new Map<string, SeenObject>();
   readonly #loops: Promise<void>[] = [];
   readonly #watchers: RecordingWatcher[] = [];
   #calls = 0;
   #acknowledged = 0;
-  #tokens = 0;
   #running = false;
   #watching = false;
   #first = 0;
@@ -69,10 +71,12 @@ export class Workload {
       pauseMs: 15,
       callTimeoutMs: 5000,
       maxCalls: Number.POSITIVE_INFINITY,
+      maxMs: Number.POSITIVE_INFINITY,
       valueBytes: 200,
       namespaces: ['work-a', 'work-b'],
       ...options,
     };
+    this.#traffic = new RandomTraffic(this.#random, this.#options, (key) => this.#known.get(key));
   }
 
   /** Greatest revision that any client has seen. */
@@ -103,7 +107,7 @@ export class Workload {
     for (const { kind } of workloadKinds) {
       for (const copy of ['a', 'b']) this.#watch(`witness-${kind}-${copy}`, { kind }, true);
     }
-    for (let i = 0; i < watchers; i++) this.#watch(`watcher-${i}`, this.#selection(), false);
+    for (let i = 0; i < watchers; i++) this.#watch(`watcher-${i}`, this.#traffic.selection(), false);
     for (let i = 0; i < writers; i++) this.#loops.push(this.#repeat(`writer-${i}`, (client) => this.#write(client)));
     for (let i = 0; i < readers; i++) this.#loops.push(this.#repeat(`reader-${i}`, (client) => this.#read(client)));
   }
@@ -117,7 +121,7 @@ export class Workload {
   /**
    * Ends everything: waits until each watch has seen all that was written, at most `timeoutMs`, and records that nothing may be missing.
    */
-  async finish(timeoutMs = 15_000): Promise<void> {
+  async finish(timeoutMs = 60_000): Promise<void> {
     await this.stopCalls();
     const deadline = this.recorder.now() + timeoutMs;
     const client = this.#client('last');
@@ -135,10 +139,16 @@ export class Workload {
     while (this.#watchers.some(({ position = 0 }) => position < last) && this.recorder.now() < deadline) {
       await this.#sleep(retryMs);
     }
+    await this.stop();
+    for (const { name } of this.#watchers) this.recorder.finish(name, last);
+  }
+
+  /** Ends all clients as they are; nothing follows from the history then about what watches should have seen. */
+  async stop(): Promise<void> {
+    this.#running = false;
     this.#watching = false;
     for (const watcher of this.#watchers) watcher.interrupt();
-    await Promise.all(this.#watchLoops.splice(0));
-    for (const { name } of this.#watchers) this.recorder.finish(name, last);
+    await Promise.all([...this.#loops.splice(0), ...this.#watchLoops.splice(0)]);
     this.#agent.destroy();
   }
 
@@ -164,7 +174,8 @@ export class Workload {
 
   async #repeat(name: string, act: (client: RecordingClient) => Promise<boolean>): Promise<void> {
     const client = this.#client(name);
-    while (this.#running && this.#calls < this.#options.maxCalls) {
+    const end = this.recorder.now() + this.#options.maxMs;
+    while (this.#running && this.#calls < this.#options.maxCalls && this.recorder.now() < end) {
       this.#calls += 1;
       if (this.#random.chance(0.1)) client.server = this.#server();
       const answered = await act(client);
@@ -173,7 +184,7 @@ export class Workload {
   }
 
   async #write(client: RecordingClient): Promise<boolean> {
-    const op = this.#operation();
+    const op = this.#traffic.operation();
     const reply = await client.write(op);
     if (reply.is === 'ok') this.#acknowledged += 1;
     if (reply.is === 'ok' && op.do !== 'delete') this.#learn(this.recorder.objectOf(reply.object ?? -1));
@@ -193,79 +204,15 @@ export class Workload {
     if (known === undefined || known.revision < object.revision) this.#known.set(object.key, object);
   }
 
-  #operation(): WriteOperation {
-    const random = this.#random;
-    const kind = random.pick(workloadKinds);
-    const key = this.#key(kind);
-    const known = this.#known.get(key);
-    this.#tokens += 1;
-    const token = `${this.#tokens.toString(36)}-${random.below(2 ** 31).toString(36)}`;
-    if (known === undefined) return { do: 'create', key, token, labels: this.#labels(), values: this.#values(kind, token) };
-    const expect = random.chance(0.7) ? { expect: known.revision } : {};
-    const dice = random.next();
-    if (dice < 0.02) return { do: 'create', key, token, labels: this.#labels(), values: this.#values(kind, token) };
-    if (dice < 0.15) return { do: 'delete', key, ...(random.chance(0.5) ? expect : {}) };
-    if (dice < 0.55) return { do: 'replace', key, token, labels: this.#labels(), values: this.#values(kind, token), ...expect };
-    if (dice < 0.7 && kind.hasStatus)
-      return { do: 'status', key, token, status: { token }, ...(random.chance(0.3) ? expect : {}) };
-    const values: FieldChanges = { token, [`f${random.below(4)}`]: random.chance(0.3) ? null : token };
-    const labels: FieldChanges = random.chance(0.5) ? { tier: random.chance(0.2) ? null : random.pick(tiers) } : {};
-    return { do: 'patch', key, token, values, labels, ...(random.chance(0.3) ? expect : {}) };
-  }
-
-  #key(kind: WorkloadKind): string {
-    const { namespaces, names } = this.#options;
-    return `${kind.kind}/${this.#random.pick(namespaces)}/${namePrefix}${this.#random.below(names)}`;
-  }
-
-  #labels(): Fields {
-    const labels: Record<string, string> = {};
-    if (this.#random.chance(0.8)) labels['tier'] = this.#random.pick(tiers);
-    if (this.#random.chance(0.4)) labels['canary'] = this.#random.pick(['yes', 'no']);
-    return labels;
-  }
-
-  #values(kind: WorkloadKind, token: string): Fields {
-    const { selectable } = kind;
-    const chosen = selectable && this.#random.chance(0.8) ? { [selectable.field]: this.#random.pick(selectable.values) } : {};
-    return {
-      token,
-      [`f${this.#random.below(4)}`]: `${'x'.repeat(this.#random.below(this.#options.valueBytes))}${token}`,
-      ...chosen,
-    };
-  }
-
-  #selection(): Selection {
-    const random = this.#random;
-    const kind = random.pick(workloadKinds);
-    const { namespaces, names } = this.#options;
-    const namespace = random.chance(0.4) ? { namespace: random.pick(namespaces) } : {};
-    const terms: LabelTerm[] = [
-      { key: 'tier', is: 'in', values: ['front', 'back'] },
-      { key: 'tier', is: 'notIn', values: ['middle'] },
-      { key: 'canary', is: 'absent' },
-      { key: 'canary', is: 'there' },
-    ];
-    const dice = random.next();
-    if (dice < 0.2) return { kind: kind.kind, ...namespace };
-    if (dice < 0.3) return { kind: kind.kind, ...namespace, name: `${namePrefix}${random.below(names)}` };
-    if (dice < 0.5 && kind.selectable !== undefined) {
-      return { kind: kind.kind, ...namespace, value: { field: kind.selectable.field, is: random.pick(kind.selectable.values) } };
-    }
-    const labels = [random.pick(terms)];
-    if (random.chance(0.3)) labels.push(random.pick(terms));
-    return { kind: kind.kind, ...namespace, labels };
-  }
-
   async #read(client: RecordingClient): Promise<boolean> {
     const random = this.#random;
-    const at = this.#readAt();
+    const at = this.#traffic.readAt(this.#first, this.#latest);
     if (at.at !== 'exact' && random.chance(0.4)) {
-      const object = await client.get(this.#key(random.pick(workloadKinds)), at);
+      const object = await client.get(this.#traffic.key(), at);
       if (object !== undefined && object !== 'missing') this.#latest = Math.max(this.#latest, object.revision);
       return object !== undefined;
     }
-    const selection = random.chance(0.5) ? { kind: random.pick(workloadKinds).kind } : this.#selection();
+    const selection = random.chance(0.5) ? { kind: random.pick(workloadKinds).kind } : this.#traffic.selection();
     // A limit turns "not older than" into "exactly" (the older meaning of the parameters), so those two are not combined.
     const limit = at.at !== 'notOlderThan' && random.chance(0.5) ? 1 + random.below(8) : undefined;
     const list = await client.list(selection, at, limit, async () => {
@@ -274,14 +221,6 @@ export class Workload {
     });
     if (list !== undefined) this.#latest = Math.max(this.#latest, list.revision);
     return list !== undefined;
-  }
-
-  #readAt(): ReadAt {
-    const dice = this.#random.next();
-    if (dice < 0.5) return { at: 'latest' };
-    if (dice < 0.65) return { at: 'any' };
-    const revision = Math.max(this.#first, this.#latest - this.#random.below(200));
-    return { at: dice < 0.8 ? 'notOlderThan' : 'exact', revision };
   }
 
   #watch(name: string, selection: Selection, witness: boolean): void {
