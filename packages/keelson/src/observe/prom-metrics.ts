@@ -1,5 +1,5 @@
 import type { Labels, MetricOptions, Metrics } from '@keelson/core';
-import * as prom from 'prom-client';
+import type { Metric } from 'prom-client';
 import { Distribution, type MetricSample, MetricSeries } from './metric-series.ts';
 
 const noLabels: Labels = {};
@@ -11,10 +11,10 @@ interface Amount {
 
 /**
  * Metrics in a registry of its own, so that several planes in one process do not mix. Values are counted here and written out by
- * prom-client.
+ * prom-client, which is loaded when somebody asks for the text: loading it is a twentieth of a server's start.
  */
 export function createPromMetrics(): Metrics {
-  const registry = new prom.Registry();
+  const registered: Metric[] = [];
   const made = new Map<string, unknown>();
   const once = <T>(options: MetricOptions, make: () => T): T => {
     if (!made.has(options.name)) made.set(options.name, make());
@@ -23,7 +23,7 @@ export function createPromMetrics(): Metrics {
   const register = ({ name, help }: MetricOptions, type: 'counter' | 'gauge' | 'histogram', samples: () => MetricSample[]) => {
     const metric = { name, help, type, get: async () => ({ name, help, type, values: samples(), aggregator: 'sum' }) };
     // A registry asks its metrics for nothing else than their name and `get`.
-    registry.registerMetric(metric as unknown as prom.Metric);
+    registered.push(metric as unknown as Metric);
   };
   const amounts = (options: MetricOptions, type: 'counter' | 'gauge') =>
     once(options, () => {
@@ -49,6 +49,11 @@ export function createPromMetrics(): Metrics {
         );
         return { observe: (value: number, labels = noLabels) => series.of(labels).observe(value) };
       }),
-    text: () => registry.metrics(),
+    text: async () => {
+      const { Registry } = await import('prom-client');
+      const registry = new Registry();
+      for (const metric of registered) registry.registerMetric(metric);
+      return registry.metrics();
+    },
   };
 }
