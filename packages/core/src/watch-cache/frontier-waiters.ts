@@ -36,6 +36,11 @@ export class FrontierWaiters {
     });
   }
 
+  /** The greatest revision that somebody waits for, 0 when nobody does. */
+  get highest(): Revision {
+    return this.#waiters.reduce((highest, { revision }) => Math.max(highest, revision), 0);
+  }
+
   reached(revision: Revision): void {
     if (this.#waiters.length === 0) return;
     const ready = this.#waiters.filter((waiter) => waiter.revision <= revision);

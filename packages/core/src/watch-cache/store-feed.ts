@@ -92,11 +92,7 @@ export class StoreFeed implements KindFeed {
   /** Resolves once everything up to the revision has been routed; false when that took longer than three seconds. */
   async waitFor(revision: Revision, signal?: AbortSignal): Promise<boolean> {
     if (this.#frontier >= revision) return true;
-    if (revision > this.#advancing && this.#stream !== undefined) {
-      this.#advancing = revision;
-      // The answer comes as a batch; a failure shows as the end of the stream.
-      this.#stream.advanceTo(revision).catch(() => {});
-    }
+    if (this.#stream !== undefined) this.#advance(this.#stream, revision);
     const reached = await this.#waiters.wait(revision, futureRevisionWaitMs, signal);
     throwIfAborted(signal);
     return reached;
@@ -111,6 +107,13 @@ export class StoreFeed implements KindFeed {
     if (this.#contiguous && change.revision === this.#frontier + 1) this.#route([change], change.revision);
     else if (change.object !== undefined && this.#cacheOf(change.key) !== undefined)
       this.#own.set(change.revision, change.object);
+  }
+
+  #advance(stream: WatchStream, revision: Revision): void {
+    if (revision <= this.#advancing) return;
+    this.#advancing = revision;
+    // The answer comes as a batch; a failure shows as the end of the stream.
+    stream.advanceTo(revision).catch(() => {});
   }
 
   async #begin(): Promise<void> {
@@ -129,6 +132,8 @@ export class StoreFeed implements KindFeed {
     const stream = await this.#store.watch(everything, { after: this.#frontier });
     this.#advancing = 0;
     this.#stream = stream;
+    // Who began to wait while there was no stream has asked nobody to advance yet.
+    if (this.#waiters.highest > this.#frontier) this.#advance(stream, this.#waiters.highest);
     return stream;
   }
 
@@ -168,6 +173,7 @@ export class StoreFeed implements KindFeed {
       await this.#begin();
       // Whatever was read in the meantime may lack changes up to the new frontier.
       this.#resetAll(error);
+      this.#waiters.reached(this.#frontier);
       return true;
     } catch (err) {
       // The frontier still is the old one: the next attempt to open ends here again.

@@ -1,0 +1,104 @@
+import test from 'ava';
+import { StorageError, StorageErrorCode } from '../../src/errors/storage-error.ts';
+import { FakeClock } from '../../src/runtime/fake-clock.ts';
+import type { Store, WatchBatch, WatchStream } from '../../src/storage/store.ts';
+import { StoreFeed } from '../../src/watch-cache/store-feed.ts';
+
+/** A stream that makes no progress of its own: it reports a frontier only when it is asked to advance. */
+class SilentStream implements WatchStream {
+  frontier = 0;
+  readonly asked: number[] = [];
+  #deliver: (result: IteratorResult<WatchBatch>) => void = () => {};
+  #fail: (error: Error) => void = () => {};
+
+  async advanceTo(revision: number): Promise<void> {
+    this.asked.push(revision);
+    this.frontier = revision;
+    this.#deliver({ done: false, value: { changes: [], frontier: revision } });
+  }
+
+  break(error: Error): void {
+    this.#fail(error);
+  }
+
+  async close(): Promise<void> {
+    this.#deliver({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<WatchBatch> {
+    return {
+      next: () =>
+        new Promise((resolve, reject) => {
+          this.#deliver = resolve;
+          this.#fail = reject;
+        }),
+    };
+  }
+}
+
+/** A store of which a feed sees nothing but its revision and its streams. */
+class SilentStore {
+  revision = 10;
+  readonly capabilities = { denseRevisions: false, oneChangePerRevision: true };
+  readonly streams: SilentStream[] = [];
+  opened: () => void = () => {};
+
+  async identity() {
+    return { storeId: 'silent', epoch: 1 };
+  }
+
+  async currentRevision() {
+    return this.revision;
+  }
+
+  async watch() {
+    const stream = new SilentStream();
+    this.streams.push(stream);
+    this.opened();
+    return stream;
+  }
+}
+
+async function startedFeed() {
+  const store = new SilentStore();
+  const clock = new FakeClock();
+  const feed = new StoreFeed(store as unknown as Store, clock, undefined);
+  await feed.start();
+  const next = () =>
+    new Promise<void>((resolve) => {
+      store.opened = resolve;
+    });
+  return { store, clock, feed, next };
+}
+
+const turns = async (count = 20): Promise<void> => {
+  for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve));
+};
+
+test('a read that waits while the stream is broken makes the next stream advance', async (t) => {
+  const { store, clock, feed, next } = await startedFeed();
+  const reopened = next();
+  store.streams[0]?.break(new StorageError(StorageErrorCode.Unavailable, 'cut'));
+  await turns();
+  store.revision = 15;
+  const waiting = feed.waitFor(15);
+  clock.advance(1_000);
+  await reopened;
+  await turns();
+  t.deepEqual(store.streams[1]?.asked, [15]);
+  t.true(await waiting);
+  await feed.stop();
+});
+
+test('a read that waits while history is lost is answered by the new beginning', async (t) => {
+  const { store, feed, next } = await startedFeed();
+  const waiting = feed.waitFor(20);
+  await turns();
+  store.revision = 25;
+  const reopened = next();
+  store.streams[0]?.break(new StorageError(StorageErrorCode.Compacted, 'gone'));
+  await reopened;
+  t.true(await waiting);
+  t.is(feed.frontier, 25);
+  await feed.stop();
+});
