@@ -91,10 +91,10 @@ for (const [how, path, accept] of [
     const types: string[] = [];
     // Every event is read before the next one happens.
     for (const change of [
-      () => {},
+      async () => {},
       () => call(port, 'PUT', `${maps}/a`, { body: '{"metadata":{"name":"a"},"data":{"text":"2"}}' }),
       () => call(port, 'DELETE', `${maps}/a`),
-      () => {},
+      async () => {},
     ]) {
       await change();
       const [document, line] = [await next(shown), await next(expected)];
