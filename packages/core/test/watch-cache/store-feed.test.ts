@@ -4,35 +4,47 @@ import { FakeClock } from '../../src/runtime/fake-clock.ts';
 import type { Store, WatchBatch, WatchStream } from '../../src/storage/store.ts';
 import { StoreFeed } from '../../src/watch-cache/store-feed.ts';
 
-/** A stream that makes no progress of its own: it reports a frontier only when it is asked to advance. */
+/** A stream that makes no progress of its own: it reports a frontier only when it is asked to advance, and only while `answers`. */
 class SilentStream implements WatchStream {
   frontier = 0;
+  answers = true;
   readonly asked: number[] = [];
-  #deliver: (result: IteratorResult<WatchBatch>) => void = () => {};
-  #fail: (error: Error) => void = () => {};
+  readonly #waiting: (() => void)[] = [];
+  #progress: number | undefined;
+  #end: Error | 'closed' | undefined;
 
   async advanceTo(revision: number): Promise<void> {
     this.asked.push(revision);
-    this.frontier = revision;
-    this.#deliver({ done: false, value: { changes: [], frontier: revision } });
+    if (!this.answers) return;
+    this.#progress = revision;
+    this.#wake();
   }
 
   break(error: Error): void {
-    this.#fail(error);
+    this.#end = error;
+    this.#wake();
   }
 
   async close(): Promise<void> {
-    this.#deliver({ done: true, value: undefined });
+    this.#end ??= 'closed';
+    this.#wake();
   }
 
-  [Symbol.asyncIterator](): AsyncIterator<WatchBatch> {
-    return {
-      next: () =>
-        new Promise((resolve, reject) => {
-          this.#deliver = resolve;
-          this.#fail = reject;
-        }),
-    };
+  async *[Symbol.asyncIterator](): AsyncGenerator<WatchBatch> {
+    for (;;) {
+      if (this.#end === 'closed') return;
+      if (this.#end !== undefined) throw this.#end;
+      if (this.#progress === undefined) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      else {
+        this.frontier = this.#progress;
+        this.#progress = undefined;
+        yield { changes: [], frontier: this.frontier };
+      }
+    }
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }
 
@@ -92,6 +104,7 @@ test('a read that waits while the stream is broken makes the next stream advance
 
 test('a read that waits while history is lost is answered by the new beginning', async (t) => {
   const { store, feed, next } = await startedFeed();
+  (store.streams[0] as SilentStream).answers = false;
   const waiting = feed.waitFor(20);
   await turns();
   store.revision = 25;
