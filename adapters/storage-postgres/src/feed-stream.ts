@@ -1,11 +1,11 @@
 import {
+  AdvanceWaiters,
   type Clock,
   isStorageError,
   type OrderedRange,
   type Revision,
-  StorageError,
-  StorageErrorCode,
-  throwIfAborted,
+  type StorageError,
+  streamClosed,
   type WatchBatch,
   type WatchStream,
 } from '@keelson/core';
@@ -48,7 +48,7 @@ export class FeedStream implements WatchStream, AsyncIterator<WatchBatch, undefi
   #frontier: Revision;
   #pulls: Promise<unknown> = Promise.resolve();
   #resume: (() => void) | undefined;
-  #advances: { readonly revision: Revision; readonly resolve: () => void; readonly reject: (error: unknown) => void }[] = [];
+  readonly #advances = new AdvanceWaiters();
   #failure: StorageError | undefined;
   #ended = false;
 
@@ -89,29 +89,9 @@ export class FeedStream implements WatchStream, AsyncIterator<WatchBatch, undefi
   advanceTo(revision: Revision, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     if (this.#frontier >= revision) return Promise.resolve();
     if (this.#ended) return Promise.reject(streamClosed());
-    const { signal } = options;
-    return new Promise((resolve, reject) => {
-      throwIfAborted(signal);
-      const abort = () => {
-        this.#advances = this.#advances.filter((advance) => advance !== pending);
-        reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal?.reason }));
-      };
-      const settled = () => signal?.removeEventListener('abort', abort);
-      const pending = {
-        revision,
-        resolve: () => {
-          settled();
-          resolve();
-        },
-        reject: (error: unknown) => {
-          settled();
-          reject(error);
-        },
-      };
-      signal?.addEventListener('abort', abort, { once: true });
-      this.#advances.push(pending);
-      this.#feed.hint(revision);
-    });
+    const reached = this.#advances.wait(revision, options.signal);
+    this.#feed.hint(revision);
+    return reached;
   }
 
   /** @internal The feed has read on, or history has changed. */
@@ -132,7 +112,7 @@ export class FeedStream implements WatchStream, AsyncIterator<WatchBatch, undefi
         const batch = await this.#read();
         if (batch === undefined || this.#ended) continue;
         this.#frontier = batch.frontier;
-        this.#settleAdvances();
+        this.#advances.reached(this.#frontier);
         return { done: false, value: batch };
       } catch (error) {
         // The database may be away for a while; the stream stands where it was.
@@ -178,24 +158,12 @@ export class FeedStream implements WatchStream, AsyncIterator<WatchBatch, undefi
     });
   }
 
-  #settleAdvances(): void {
-    const reached = this.#advances.filter((advance) => advance.revision <= this.#frontier);
-    if (reached.length === 0) return;
-    this.#advances = this.#advances.filter((advance) => advance.revision > this.#frontier);
-    for (const advance of reached) advance.resolve();
-  }
-
   #finish(failure: StorageError = streamClosed()): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#feed.forget(this);
-    for (const advance of this.#advances) advance.reject(failure);
-    this.#advances = [];
+    this.#advances.fail(failure);
     this.#resume?.();
   }
-}
-
-function streamClosed(): StorageError {
-  return new StorageError(StorageErrorCode.Closed, 'the watch stream is closed');
 }

@@ -283,6 +283,7 @@ export { ClockToken, LoggerToken, MetricsToken, moduleOf, provide, StoreToken, t
 export { QueryParameters } from './scope/query-parameters.ts';
 export { parseRequestAttributes, type RequestAttributes, type ResourceVerb } from './scope/request-attributes.ts';
 export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
+export { AdvanceWaiters, streamClosed } from './storage/advance-waiters.ts';
 export { type ContinueTokenOptions, type ContinueTokens, createContinueTokens } from './storage/continue-token.ts';
 export { createDirectStorages, type DirectStoragesOptions } from './storage/direct-storages.ts';
 export { encodeEvents } from './storage/event-batch.ts';

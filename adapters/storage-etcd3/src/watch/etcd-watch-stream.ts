@@ -1,10 +1,10 @@
 import {
+  AdvanceWaiters,
   checkNotCompacted,
   type OrderedRange,
   type Revision,
-  StorageError,
-  StorageErrorCode,
-  throwIfAborted,
+  type StorageError,
+  streamClosed,
   type WatchBatch,
   type WatchStream,
 } from '@keelson/core';
@@ -34,7 +34,7 @@ export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, u
   #frontier: Revision;
   #catchUp: CatchUp | undefined;
   #waiters: Pending<Result>[] = [];
-  #advances: (Pending<void> & { readonly revision: Revision })[] = [];
+  readonly #advances = new AdvanceWaiters();
   #failure: StorageError | undefined;
   #ended = false;
   #inBurst = 0;
@@ -93,30 +93,10 @@ export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, u
   advanceTo(revision: Revision, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     if (this.#frontier >= revision) return Promise.resolve();
     if (this.#ended) return Promise.reject(streamClosed());
-    const { signal } = options;
-    return new Promise((resolve, reject) => {
-      throwIfAborted(signal);
-      const abort = () => {
-        this.#advances = this.#advances.filter((a) => a !== pending);
-        reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal?.reason }));
-      };
-      const settled = () => signal?.removeEventListener('abort', abort);
-      const pending = {
-        revision,
-        resolve: () => {
-          settled();
-          resolve();
-        },
-        reject: (error: unknown) => {
-          settled();
-          reject(error);
-        },
-      };
-      signal?.addEventListener('abort', abort, { once: true });
-      this.#advances.push(pending);
-      this.#shared.want(revision);
-      this.#catchUp?.want(revision);
-    });
+    const reached = this.#advances.wait(revision, options.signal);
+    this.#shared.want(revision);
+    this.#catchUp?.want(revision);
+    return reached;
   }
 
   /** @internal Hands out what there is; called when there may be more. */
@@ -136,12 +116,12 @@ export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, u
     }
     if (this.#waiters.length > 0) this.#inBurst = 0;
     this.#shared.setWaiting(this, this.#waiters.length > 0);
-    if (this.#advances.length > 0) this.#settleAdvances();
+    this.#advances.reached(this.#frontier);
   }
 
   /** @internal The shared watch is another one now and knows of no wishes. */
   seekAgain(): void {
-    for (const { revision } of this.#advances) this.#shared.want(revision);
+    for (const revision of this.#advances.revisions) this.#shared.want(revision);
     this.pump();
   }
 
@@ -176,15 +156,8 @@ export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, u
       (error) => this.fail(error),
     );
     // The ring may begin at a revision of somebody else's: no change of this store would ever bring the watch there.
-    catchUp.want(Math.max(floor, ...this.#advances.map((advance) => advance.revision)));
+    catchUp.want(Math.max(floor, ...this.#advances.revisions));
     return catchUp;
-  }
-
-  #settleAdvances(): void {
-    const reached = this.#advances.filter((a) => a.revision <= this.#frontier);
-    if (reached.length === 0) return;
-    this.#advances = this.#advances.filter((a) => a.revision > this.#frontier);
-    for (const advance of reached) advance.resolve();
   }
 
   #finish(failure: StorageError = streamClosed()): void {
@@ -195,12 +168,7 @@ export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, u
     this.#catchUp = undefined;
     this.#shared.leave(this);
     for (const waiter of this.#waiters) waiter.resolve(done);
-    for (const advance of this.#advances) advance.reject(failure);
+    this.#advances.fail(failure);
     this.#waiters = [];
-    this.#advances = [];
   }
-}
-
-function streamClosed(): StorageError {
-  return new StorageError(StorageErrorCode.Closed, 'the watch stream is closed');
 }

@@ -1,7 +1,7 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import { AdvanceWaiters, streamClosed } from './advance-waiters.ts';
 import type { OrderedRange } from './key-order.ts';
 import type { Revision, WatchBatch, WatchStream } from './store.ts';
-import { throwIfAborted } from './store-checks.ts';
 
 /** A change log that can be read synchronously by revision, as the stores inside the process have it. */
 export interface ChangeLog {
@@ -48,7 +48,7 @@ export class LogWatchStream implements WatchStream, AsyncIterator<WatchBatch, un
   readonly #onAbort = () => this.#finish();
   #frontier: Revision;
   #waiters: Pending<Result>[] = [];
-  #advances: (Pending<void> & { readonly revision: Revision })[] = [];
+  readonly #advances = new AdvanceWaiters();
   #failure: StorageError | undefined;
   #ended = false;
   #inBurst = 0;
@@ -106,28 +106,7 @@ export class LogWatchStream implements WatchStream, AsyncIterator<WatchBatch, un
   advanceTo(revision: Revision, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     if (this.#frontier >= revision) return Promise.resolve();
     if (this.#ended) return Promise.reject(streamClosed());
-    const { signal } = options;
-    return new Promise((resolve, reject) => {
-      throwIfAborted(signal);
-      const abort = () => {
-        this.#advances = this.#advances.filter((a) => a !== pending);
-        reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal?.reason }));
-      };
-      const settled = () => signal?.removeEventListener('abort', abort);
-      const pending = {
-        revision,
-        resolve: () => {
-          settled();
-          resolve();
-        },
-        reject: (error: unknown) => {
-          settled();
-          reject(error);
-        },
-      };
-      signal?.addEventListener('abort', abort, { once: true });
-      this.#advances.push(pending);
-    });
+    return this.#advances.wait(revision, options.signal);
   }
 
   /** @internal Hands out what the log has; called by the hub when the head has moved. */
@@ -145,7 +124,7 @@ export class LogWatchStream implements WatchStream, AsyncIterator<WatchBatch, un
     if (this.#ended) return;
     this.#hub.setWaiting(this, this.#waiters.length > 0);
     if (this.#waiters.length > 0) this.#inBurst = 0;
-    if (this.#advances.length > 0) this.#settleAdvances();
+    this.#advances.reached(this.#frontier);
   }
 
   /** @internal Ends the stream with an error, which the consumer sees once. */
@@ -161,25 +140,13 @@ export class LogWatchStream implements WatchStream, AsyncIterator<WatchBatch, un
     this.#finish(failure);
   }
 
-  #settleAdvances(): void {
-    const reached = this.#advances.filter((a) => a.revision <= this.#frontier);
-    if (reached.length === 0) return;
-    this.#advances = this.#advances.filter((a) => a.revision > this.#frontier);
-    for (const advance of reached) advance.resolve();
-  }
-
   #finish(failure: StorageError = streamClosed()): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#signal?.removeEventListener('abort', this.#onAbort);
     this.#hub.forget(this);
     for (const waiter of this.#waiters) waiter.resolve(done);
-    for (const advance of this.#advances) advance.reject(failure);
+    this.#advances.fail(failure);
     this.#waiters = [];
-    this.#advances = [];
   }
-}
-
-function streamClosed(): StorageError {
-  return new StorageError(StorageErrorCode.Closed, 'the watch stream is closed');
 }

@@ -1,0 +1,63 @@
+import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import type { Revision } from './store.ts';
+import { throwIfAborted } from './store-checks.ts';
+
+interface Waiter {
+  readonly revision: Revision;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Who called `advanceTo` of a watch stream and waits until its frontier is there. */
+export class AdvanceWaiters {
+  #waiters: Waiter[] = [];
+
+  /** The revisions that are waited for. */
+  get revisions(): readonly Revision[] {
+    return this.#waiters.map(({ revision }) => revision);
+  }
+
+  /** Resolves when {@link reached} is told of the revision. Fails with `Timeout` on abort, or with what {@link fail} is told. */
+  wait(revision: Revision, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      throwIfAborted(signal);
+      const abort = () => {
+        this.#waiters = this.#waiters.filter((other) => other !== waiter);
+        reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal?.reason }));
+      };
+      const settled = () => signal?.removeEventListener('abort', abort);
+      const waiter: Waiter = {
+        revision,
+        resolve: () => {
+          settled();
+          resolve();
+        },
+        reject: (error) => {
+          settled();
+          reject(error);
+        },
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#waiters.push(waiter);
+    });
+  }
+
+  /** The frontier has come this far. Costs nothing while nobody waits. */
+  reached(frontier: Revision): void {
+    if (this.#waiters.length === 0) return;
+    const ready = this.#waiters.filter(({ revision }) => revision <= frontier);
+    if (ready.length === 0) return;
+    this.#waiters = this.#waiters.filter(({ revision }) => revision > frontier);
+    for (const waiter of ready) waiter.resolve();
+  }
+
+  /** The stream has ended; everybody who waits learns why. */
+  fail(error: StorageError): void {
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(error);
+  }
+}
+
+/** What calls on an ended watch stream fail with. */
+export function streamClosed(): StorageError {
+  return new StorageError(StorageErrorCode.Closed, 'the watch stream is closed');
+}
