@@ -12,8 +12,8 @@ export function cpuSeconds(pid: number): number {
   return nanoseconds / 1e9;
 }
 
-/** Resident memory of a process in bytes (Linux). */
+/** Resident memory of a process in bytes, without the pages of mapped files, which the system takes back at will (Linux). */
 export function residentBytes(pid: number): number {
-  const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  const match = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(match?.[1] ?? 0) * 1024;
 }

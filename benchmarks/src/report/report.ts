@@ -23,13 +23,13 @@ export interface Row {
 
 /** A round whose floor is further than this from the best one was disturbed by something else on the machine. */
 const floorTolerance = 1.2;
-/** Fewer good rounds are no verdict. */
-const leastRounds = 5;
+const usualLeastRounds = 5;
 
 const markOf = ({ form, mark }: Scenario['goal']): string => (form === 'share' ? `>= ${mark}` : `<= ${mark}`);
 
 /** Judges the median of the per-round ratios; disturbed rounds do not count, unless too few are left to show anything. */
 export function toRow(scenario: Scenario, adapter: string, measurement: Measurement): Row {
+  const { leastRounds = usualLeastRounds } = measurement;
   const best = Math.min(...measurement.rounds.map((round) => round.floor));
   const good = measurement.rounds.filter((round) => round.floor <= best * floorTolerance);
   const counted = good.length >= leastRounds ? good : measurement.rounds;

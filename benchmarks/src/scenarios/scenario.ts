@@ -37,6 +37,8 @@ export interface Measurement {
   /** What one operation is. */
   readonly unit: string;
   readonly rounds: readonly Round[];
+  /** Fewer good rounds are no verdict. Default five; less for what busy neighbours do not disturb. */
+  readonly leastRounds?: number;
   /** Figures beside the rounds: latencies, bytes, counts. */
   readonly notes?: Readonly<Record<string, number>>;
   /** What a reader must know to judge the figure. */
