@@ -1,0 +1,83 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Mount } from '@keelson/container-runtime';
+import type { Container, Pod } from '@keelson/kinds';
+import { ContainerConfigError } from '../environment/container-environment.ts';
+import { expand } from '../environment/expand.ts';
+import { uidOf } from '../pods/pod-spec-words.ts';
+import type { AgentPaths } from '../volumes/agent-paths.ts';
+import type { VolumePlaces } from '../volumes/pod-volumes.ts';
+import { resolveSubPath } from '../volumes/sub-path.ts';
+
+export interface MountFacts {
+  readonly paths: AgentPaths;
+  readonly volumes: VolumePlaces;
+  readonly variables: ReadonlyMap<string, string>;
+  readonly attempt: number;
+  /** The runtime can show mounts, so that the agent may add its own. */
+  readonly canMount: boolean;
+  /** Mounts made later may spread, if asked for. */
+  readonly propagation: boolean;
+  /** Contents of the hosts file. */
+  readonly hosts: string;
+}
+
+export interface ContainerMounts {
+  readonly mounts: readonly Mount[];
+  /** File of the termination message on the machine. */
+  readonly messageFile: string | undefined;
+}
+
+/** Volumes of a container, with the hosts file and the file of its termination message. @throws ContainerConfigError, VolumeProblem */
+export async function containerMounts(pod: Pod, container: Container, facts: MountFacts): Promise<ContainerMounts> {
+  const mounts: Mount[] = [];
+  for (const wanted of container.volumeMounts ?? []) {
+    const place = facts.volumes.get(wanted.name);
+    if (place === undefined) throw new ContainerConfigError(`there is no volume "${wanted.name}" for ${wanted.mountPath}`);
+    const within = wanted.subPathExpr ? expand(wanted.subPathExpr, (name) => facts.variables.get(name)) : wanted.subPath;
+    const propagation = facts.propagation ? propagationOf(wanted.mountPropagation) : undefined;
+    mounts.push({
+      containerPath: wanted.mountPath,
+      hostPath: within ? await resolveSubPath(place, within) : place,
+      ...(wanted.readOnly === true ? { readonly: true } : {}),
+      ...(propagation === undefined ? {} : { propagation }),
+    });
+  }
+  if (container.volumeDevices?.length) throw new ContainerConfigError('block devices are not supported by this agent');
+  if (!facts.canMount) return { mounts, messageFile: undefined };
+  const taken = new Set(mounts.map(({ containerPath }) => containerPath));
+  if (!taken.has('/etc/hosts')) mounts.push({ containerPath: '/etc/hosts', hostPath: await writeHosts(pod, facts) });
+  const messageFile = await messageFileOf(pod, container, facts, taken);
+  if (messageFile !== undefined && container.terminationMessagePath) {
+    mounts.push({ containerPath: container.terminationMessagePath, hostPath: messageFile });
+  }
+  return { mounts, messageFile };
+}
+
+async function writeHosts(pod: Pod, { paths, hosts }: MountFacts): Promise<string> {
+  const file = paths.hostsFile(uidOf(pod));
+  await mkdir(paths.pod(uidOf(pod)), { recursive: true, mode: 0o750 });
+  await writeFile(file, hosts, { mode: 0o644 });
+  return file;
+}
+
+async function messageFileOf(
+  pod: Pod,
+  container: Container,
+  { paths, attempt }: MountFacts,
+  taken: ReadonlySet<string>,
+): Promise<string | undefined> {
+  const path = container.terminationMessagePath;
+  if (!path || taken.has(path)) return undefined;
+  const dir = paths.container(uidOf(pod), container.name, attempt);
+  await mkdir(dir, { recursive: true, mode: 0o750 });
+  const file = join(dir, 'termination-log');
+  await writeFile(file, '');
+  // The container may run as anybody.
+  await chmod(file, 0o666);
+  return file;
+}
+
+function propagationOf(word: string | undefined): Mount['propagation'] {
+  return word === 'HostToContainer' ? 'hostToContainer' : word === 'Bidirectional' ? 'bidirectional' : undefined;
+}

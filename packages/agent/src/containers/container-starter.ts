@@ -1,0 +1,237 @@
+import { mkdir, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  type ContainerConfig,
+  type ContainerRuntime,
+  type ContainerStatus,
+  type ImageService,
+  isRuntimeError,
+  type PodSandboxConfig,
+} from '@keelson/container-runtime';
+import type { Clock, Logger } from '@keelson/core';
+import type { Container, Pod, Secret } from '@keelson/kinds';
+import { ContainerConfigError, containerEnvironment, type EnvironmentFacts } from '../environment/container-environment.ts';
+import { expand } from '../environment/expand.ts';
+import type { PodEvents } from '../events/pod-events.ts';
+import { ImageProblem } from '../images/image-problem.ts';
+import type { ImagePuller } from '../images/image-puller.ts';
+import type { ContainerStart } from '../pods/pod-actions.ts';
+import { fullNameOf, uidOf } from '../pods/pod-spec-words.ts';
+import { RestartBackoff } from '../pods/restart-backoff.ts';
+import type { AgentPaths } from '../volumes/agent-paths.ts';
+import type { VolumePlaces } from '../volumes/pod-volumes.ts';
+import { VolumeProblem } from '../volumes/volume-problem.ts';
+import { containerHash } from './container-hash.ts';
+import { containerMounts } from './container-mounts.ts';
+import { runHook } from './hook-runner.ts';
+import { linuxResources, type ResourceFacts } from './resources.ts';
+import { containerAnnotations, containerLabels } from './runtime-labels.ts';
+import { containerSecurity, mustNotBeRoot, type SecurityFacts, userOf } from './security.ts';
+import { StartProblem } from './start-problem.ts';
+
+export interface ContainerStarterOptions {
+  readonly runtime: ContainerRuntime;
+  readonly images: ImageService;
+  readonly puller: ImagePuller;
+  readonly events: PodEvents;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly paths: AgentPaths;
+  readonly callTimeoutMs: number;
+  readonly security: SecurityFacts;
+  readonly resources: ResourceFacts;
+  /** Mounts may spread as pods ask. */
+  readonly mountPropagation: boolean;
+}
+
+/** Where and with what a container is started. */
+export interface StartContext {
+  readonly sandboxId: string;
+  readonly sandbox: PodSandboxConfig;
+  readonly podIps: readonly string[];
+  readonly volumes: VolumePlaces;
+  readonly pullSecrets: readonly Secret[];
+  readonly environment: EnvironmentFacts;
+  readonly hosts: string;
+}
+
+/** Starts one container after another, as pods need them; what stands in the way becomes a {@link StartProblem}. */
+export class ContainerStarter {
+  readonly #options: ContainerStarterOptions;
+  readonly #backoff = new RestartBackoff();
+
+  constructor(options: ContainerStarterOptions) {
+    this.#options = options;
+  }
+
+  /** @throws StartProblem, or the reason of the signal */
+  async start(pod: Pod, start: ContainerStart, context: StartContext, signal: AbortSignal): Promise<void> {
+    const { container } = start;
+    this.#holdBack(pod, container, start.previous);
+    try {
+      const image = await this.#options.puller.ensure(pod, container, context.pullSecrets, signal);
+      const config = await this.#config(pod, start, image, context, signal);
+      await this.#run(pod, container, config, context, signal);
+    } catch (error) {
+      if (signal.aborted || error instanceof StartProblem) throw error;
+      if (error instanceof ImageProblem) {
+        this.#failed(pod, container, error.reason);
+        throw new StartProblem(error.reason, error.message, error.retryAfterMs);
+      }
+      throw this.#problem(pod, container, 'CreateContainerConfigError', error);
+    }
+  }
+
+  /** Forgets what was noted about the restarts of a pod. */
+  forget(uid: string): void {
+    this.#backoff.forget(`${uid} `);
+  }
+
+  #holdBack(pod: Pod, container: Container, previous: ContainerStatus | undefined): void {
+    if (previous?.state !== 'exited' || previous.finishedAt === undefined) return;
+    const { clock, events } = this.#options;
+    const key = `${uidOf(pod)} ${container.name} ${containerHash(container)}`;
+    const left = this.#backoff.remaining(key, previous.finishedAt, clock.now());
+    if (left === 0) {
+      this.#backoff.next(key, previous.finishedAt);
+      return;
+    }
+    events.record(
+      pod,
+      'Warning',
+      'BackOff',
+      `Back-off restarting failed container ${container.name} in pod ${fullNameOf(pod)}`,
+      container.name,
+    );
+    const seconds = this.#backoff.pauseMs(key) / 1000;
+    const message = `back-off ${seconds}s restarting failed container=${container.name} pod=${fullNameOf(pod)}`;
+    throw new StartProblem('CrashLoopBackOff', message, left);
+  }
+
+  async #config(
+    pod: Pod,
+    { container, attempt }: ContainerStart,
+    image: string,
+    context: StartContext,
+    signal: AbortSignal,
+  ): Promise<ContainerConfig> {
+    const { runtime, events, paths, security, resources, mountPropagation } = this.#options;
+    const { variables, skipped } = await containerEnvironment(pod, container, context.environment);
+    if (skipped.length > 0) {
+      const message = `Keys that are no names of environment variables were skipped: ${skipped.join(', ')}`;
+      events.record(pod, 'Warning', 'InvalidEnvironmentVariableNames', message, container.name);
+    }
+    await this.#checkUser(pod, container, image, signal);
+    const { mounts, messageFile } = await containerMounts(pod, container, {
+      paths,
+      volumes: context.volumes,
+      variables,
+      attempt,
+      canMount: runtime.capabilities.mounts,
+      propagation: mountPropagation,
+      hosts: context.hosts,
+    });
+    const expanded = (texts: readonly string[]) => texts.map((text) => expand(text, (name) => variables.get(name)));
+    const stopSignal = container.lifecycle?.stopSignal;
+    return {
+      metadata: { name: container.name, attempt },
+      image,
+      ...(container.command?.length ? { command: expanded(container.command) } : {}),
+      ...(container.args?.length ? { args: expanded(container.args) } : {}),
+      ...(container.workingDir ? { workingDir: container.workingDir } : {}),
+      env: [...variables].map(([name, value]) => ({ name, value })),
+      mounts,
+      labels: containerLabels(pod, container),
+      annotations: containerAnnotations(pod, container, messageFile),
+      logPath: `${container.name}_${attempt}.log`,
+      ...(container.stdin === true ? { stdin: true } : {}),
+      ...(container.stdinOnce === true ? { stdinOnce: true } : {}),
+      ...(container.tty === true ? { tty: true } : {}),
+      ...(stopSignal ? { stopSignal } : {}),
+      resources: linuxResources(pod, container, resources),
+      securityContext: containerSecurity(pod, container, security),
+    };
+  }
+
+  async #checkUser(pod: Pod, container: Container, image: string, signal: AbortSignal): Promise<void> {
+    if (!mustNotBeRoot(pod, container)) return;
+    const user = userOf(pod, container);
+    if (user === 0) throw new ContainerConfigError("container's runAsUser breaks non-root policy");
+    if (user !== undefined) return;
+    const found = await this.#options.images.imageStatus(image, { signal, timeoutMs: this.#options.callTimeoutMs });
+    if (found?.uid !== undefined && found.uid !== 0) return;
+    throw new ContainerConfigError(
+      found?.username
+        ? `container has runAsNonRoot and image has non-numeric user (${found.username}), cannot verify user is non-root`
+        : 'container has runAsNonRoot and image will run as root',
+    );
+  }
+
+  async #run(pod: Pod, container: Container, config: ContainerConfig, context: StartContext, signal: AbortSignal): Promise<void> {
+    const { runtime, events, callTimeoutMs } = this.#options;
+    const call = { signal, timeoutMs: callTimeoutMs };
+    let id: string;
+    try {
+      id = await runtime.createContainer(context.sandboxId, config, call);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      throw this.#problem(pod, container, 'CreateContainerError', error);
+    }
+    events.record(pod, 'Normal', 'Created', `Created container ${container.name}`, container.name);
+    try {
+      await runtime.startContainer(id, call);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      throw this.#problem(pod, container, 'RunContainerError', error);
+    }
+    events.record(pod, 'Normal', 'Started', `Started container ${container.name}`, container.name);
+    await this.#linkLog(pod, container, id, config);
+    await this.#postStart(pod, container, id, context.podIps[0], signal);
+  }
+
+  async #postStart(pod: Pod, container: Container, id: string, podIp: string | undefined, signal: AbortSignal): Promise<void> {
+    const handler = container.lifecycle?.postStart;
+    if (!handler) return;
+    const { runtime, clock, events, callTimeoutMs } = this.#options;
+    try {
+      await runHook(handler, { containerId: id, container, podIp }, runtime, clock, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const message = `PostStartHook failed: ${textOf(error)}`;
+      events.record(pod, 'Warning', 'FailedPostStartHook', message, container.name);
+      const gracePeriodMs = (pod.spec.terminationGracePeriodSeconds ?? 2) * 1000;
+      await runtime.stopContainer(id, { gracePeriodMs }, { signal, timeoutMs: gracePeriodMs + callTimeoutMs });
+      throw new StartProblem('PostStartHookError', message);
+    }
+  }
+
+  /** A name for people and log collectors; its absence hurts nobody else. */
+  async #linkLog(pod: Pod, container: Container, id: string, config: ContainerConfig): Promise<void> {
+    const { paths, logger } = this.#options;
+    const { name = '', namespace = '' } = pod.metadata ?? {};
+    const link = join(paths.containerLogs(), `${name}_${namespace}_${container.name}-${id}.log`);
+    try {
+      await mkdir(paths.containerLogs(), { recursive: true });
+      await rm(link, { force: true });
+      await symlink(join(paths.podLogs(uidOf(pod)), config.logPath ?? ''), link);
+    } catch (err) {
+      logger.debug('log link was not made', { component: 'agent', link, err });
+    }
+  }
+
+  #problem(pod: Pod, container: Container, reason: StartProblem['reason'], error: unknown): StartProblem {
+    const message = textOf(error);
+    const known = isRuntimeError(error) || error instanceof ContainerConfigError || error instanceof VolumeProblem;
+    if (!known) this.#options.logger.warn('container was not started', { component: 'agent', pod: fullNameOf(pod), err: error });
+    this.#failed(pod, container, message);
+    return new StartProblem(reason, message);
+  }
+
+  #failed(pod: Pod, container: Container, message: string): void {
+    this.#options.events.record(pod, 'Warning', 'Failed', `Error: ${message}`, container.name);
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

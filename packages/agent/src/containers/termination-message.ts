@@ -1,0 +1,60 @@
+import { open } from 'node:fs/promises';
+import type { ContainerStatus } from '@keelson/container-runtime';
+import { containerNotesOf } from './runtime-labels.ts';
+
+const maxFileBytes = 4096;
+const maxLogBytes = 2048;
+const maxLogLines = 80;
+
+/** Last words of ended containers: what they left in their file, or the end of their log if so wanted (agent.md B.3, files). */
+export class TerminationMessages {
+  readonly #known = new Map<string, string>();
+
+  /** Reads those of the containers that have ended since. */
+  async load(containers: readonly ContainerStatus[]): Promise<void> {
+    for (const status of containers) {
+      if (status.state === 'exited' && !this.#known.has(status.id)) this.#known.set(status.id, await read(status));
+    }
+  }
+
+  /** Undefined when there is none. */
+  of(status: ContainerStatus): string | undefined {
+    return this.#known.get(status.id) || undefined;
+  }
+
+  forget(containers: readonly ContainerStatus[]): void {
+    for (const { id } of containers) this.#known.delete(id);
+  }
+}
+
+async function read(status: ContainerStatus): Promise<string> {
+  const { messageFile, messagePolicy } = containerNotesOf(status.annotations);
+  const message = messageFile === undefined ? '' : await tail(messageFile, maxFileBytes);
+  const failed = status.exitCode !== 0;
+  if (message !== '' || messagePolicy !== 'FallbackToLogsOnError' || !failed || status.logPath === undefined) return message;
+  // Log lines carry time, stream and flag in front, which take room beside the text.
+  const lines = (await tail(status.logPath, maxLogBytes * 4)).split('\n').filter((line) => line !== '');
+  const text = lines.slice(-maxLogLines).map(logText).join('');
+  return Buffer.from(text).subarray(-maxLogBytes).toString('utf8');
+}
+
+function logText(line: string): string {
+  const [, flag, text] = /^\S+ (?:stdout|stderr) ([FP])[^ ]* (.*)$/.exec(line) ?? [];
+  return text === undefined ? `${line}\n` : flag === 'P' ? text : `${text}\n`;
+}
+
+async function tail(path: string, maxBytes: number): Promise<string> {
+  try {
+    const file = await open(path, 'r');
+    try {
+      const { size } = await file.stat();
+      const length = Math.min(size, maxBytes);
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);
+      return buffer.subarray(0, bytesRead).toString('utf8');
+    } finally {
+      await file.close();
+    }
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,85 @@
+import { type ApiClient, type Clock, isStatusError, type KindDefinition, type KubeObject } from '@keelson/core';
+import { ConfigMap, Secret, Service } from '@keelson/kinds';
+
+interface Cached<T> {
+  readonly atMs: number;
+  readonly value: Promise<T>;
+}
+
+/** What pods take from the API server. */
+export interface ObjectReader {
+  /** Undefined when there is none. @throws when there is no answer. */
+  configMap(namespace: string, name: string): Promise<ConfigMap | undefined>;
+  secret(namespace: string, name: string): Promise<Secret | undefined>;
+  services(namespace: string): Promise<readonly Service[]>;
+}
+
+/** Reads objects when they are needed and keeps answers for a while, `ttlMs` for config maps and secrets (agent.md B.0). */
+export class CachedObjectReader implements ObjectReader {
+  readonly #api: ApiClient;
+  readonly #clock: Clock;
+  readonly #ttlMs: number;
+  readonly #cache = new Map<string, Cached<unknown>>();
+
+  constructor(api: ApiClient, clock: Clock, ttlMs: number) {
+    this.#api = api;
+    this.#clock = clock;
+    this.#ttlMs = ttlMs;
+  }
+
+  configMap(namespace: string, name: string): Promise<ConfigMap | undefined> {
+    return this.#object(ConfigMap, namespace, name);
+  }
+
+  secret(namespace: string, name: string): Promise<Secret | undefined> {
+    return this.#object(Secret, namespace, name);
+  }
+
+  services(namespace: string): Promise<readonly Service[]> {
+    return this.#cached(`services/${namespace}`, Math.min(this.#ttlMs, 5_000), async () => {
+      const { items } = await this.#api.resource(Service).namespace(namespace).list({ resourceVersion: '0' });
+      return items;
+    });
+  }
+
+  #object<T extends KubeObject>(kind: KindDefinition<T>, namespace: string, name: string): Promise<T | undefined> {
+    return this.#cached(`${kind.kind}/${namespace}/${name}`, this.#ttlMs, async () => {
+      try {
+        return await this.#api.resource(kind).namespace(namespace).get(name);
+      } catch (error) {
+        if (isStatusError(error, 'NotFound')) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  #cached<T>(key: string, ttlMs: number, read: () => Promise<T>): Promise<T> {
+    const nowMs = this.#clock.monotonic();
+    const known = this.#cache.get(key);
+    if (known !== undefined && nowMs - known.atMs < ttlMs) return known.value as Promise<T>;
+    this.#dropOld(nowMs);
+    const value = read();
+    const entry = { atMs: nowMs, value };
+    this.#cache.set(key, entry);
+    // Absence and failure are asked again at once: somebody is about to create it.
+    const drop = () => {
+      if (this.#cache.get(key) === entry) this.#cache.delete(key);
+    };
+    value.then((found) => found === undefined && drop(), drop);
+    return value;
+  }
+
+  #dropOld(nowMs: number): void {
+    for (const [key, { atMs }] of this.#cache) {
+      if (nowMs - atMs < this.#ttlMs) break;
+      this.#cache.delete(key);
+    }
+  }
+}
+
+/** Without an API server there is nothing to read. */
+export const noObjects: ObjectReader = {
+  configMap: () => Promise.reject(new Error('there is no API server to read config maps from')),
+  secret: () => Promise.reject(new Error('there is no API server to read secrets from')),
+  services: () => Promise.resolve([]),
+};

@@ -1,0 +1,143 @@
+import { type CallOptions, type Image, type ImageAuth, type ImageService, isRuntimeError } from '@keelson/container-runtime';
+import type { Clock } from '@keelson/core';
+import type { Container, Pod, Secret } from '@keelson/kinds';
+import type { ImageConfig } from '../contracts/agent-config.ts';
+import type { PodEvents } from '../events/pod-events.ts';
+import { uidOf } from '../pods/pod-spec-words.ts';
+import { RestartBackoff } from '../pods/restart-backoff.ts';
+import { TokenBucket } from '../token-bucket.ts';
+import { ImageProblem } from './image-problem.ts';
+import { withProgressDeadline } from './progress-deadline.ts';
+import { pullCredentials } from './pull-credentials.ts';
+
+export interface ImagePullerOptions {
+  readonly images: ImageService;
+  readonly config: ImageConfig;
+  /** The runtime tells how a pull goes on, so that one that stands still can be ended. */
+  readonly pullProgress: boolean;
+  readonly clock: Clock;
+  readonly events: PodEvents;
+  /** Deadline of the short calls. */
+  readonly callTimeoutMs: number;
+}
+
+/** Sees to it that the image of a container is there, by its pull policy (agent.md B.6). */
+export class ImagePuller {
+  readonly #options: ImagePullerOptions;
+  readonly #backoff = new RestartBackoff();
+  readonly #failures = new Map<string, number>();
+  readonly #bucket: TokenBucket | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ImagePullerOptions) {
+    this.#options = options;
+    const { registryQps, registryBurst } = options.config;
+    this.#bucket = registryQps > 0 ? new TokenBucket(options.clock, registryQps, registryBurst) : undefined;
+  }
+
+  /** Reference or id with which the container can be created. @throws ImageProblem */
+  async ensure(pod: Pod, container: Container, secrets: readonly Secret[], signal: AbortSignal): Promise<string> {
+    const { events } = this.#options;
+    const reference = container.image ?? '';
+    if (reference.trim() === '' || /[\s\p{Cc}]/u.test(reference)) {
+      throw new ImageProblem(
+        'InvalidImageName',
+        `Failed to apply default image tag "${reference}": couldn't parse image reference`,
+      );
+    }
+    const present = await this.#inspect(reference, signal);
+    const policy = container.imagePullPolicy ?? 'IfNotPresent';
+    if (present !== undefined && (policy !== 'Always' || present.pinned)) {
+      events.record(pod, 'Normal', 'Pulled', `Container image "${reference}" already present on machine`, container.name);
+      return present.id;
+    }
+    if (present === undefined && policy === 'Never') {
+      const message = `Container image "${reference}" is not present with pull policy of Never`;
+      events.record(pod, 'Warning', 'ErrImageNeverPull', message, container.name);
+      throw new ImageProblem('ErrImageNeverPull', message);
+    }
+    return this.#pull(pod, container, reference, secrets, signal);
+  }
+
+  /** Forgets what was noted about the pulls of a pod. */
+  forget(uid: string): void {
+    this.#backoff.forget(`${uid} `);
+    for (const key of this.#failures.keys()) if (key.startsWith(`${uid} `)) this.#failures.delete(key);
+  }
+
+  async #inspect(reference: string, signal: AbortSignal): Promise<Image | undefined> {
+    const call: CallOptions = { signal, timeoutMs: this.#options.callTimeoutMs };
+    try {
+      return await this.#options.images.imageStatus(reference, call);
+    } catch (error) {
+      if (isRuntimeError(error, 'InvalidArgument')) throw new ImageProblem('InvalidImageName', error.message);
+      throw new ImageProblem('ImageInspectError', `Failed to inspect image "${reference}": ${textOf(error)}`);
+    }
+  }
+
+  async #pull(
+    pod: Pod,
+    container: Container,
+    reference: string,
+    secrets: readonly Secret[],
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { clock, events } = this.#options;
+    const key = `${uidOf(pod)} ${reference}`;
+    const failedMs = this.#failures.get(key);
+    const left = failedMs === undefined ? 0 : this.#backoff.remaining(key, failedMs, clock.monotonic());
+    if (left > 0) {
+      const message = `Back-off pulling image "${reference}"`;
+      events.record(pod, 'Normal', 'BackOff', message, container.name);
+      throw new ImageProblem('ImagePullBackOff', message, left);
+    }
+    const begunMs = clock.monotonic();
+    try {
+      if (this.#bucket?.tryTake() === false) throw new Error('pull QPS exceeded.');
+      events.record(pod, 'Normal', 'Pulling', `Pulling image "${reference}"`, container.name);
+      const id = await this.#inTurn(() => this.#pullWithAny(reference, pullCredentials(reference, secrets), signal));
+      const seconds = ((clock.monotonic() - begunMs) / 1000).toFixed(1);
+      events.record(pod, 'Normal', 'Pulled', `Successfully pulled image "${reference}" in ${seconds}s`, container.name);
+      this.#failures.delete(key);
+      return id;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const message = `Failed to pull image "${reference}": ${textOf(error)}`;
+      events.record(pod, 'Warning', 'Failed', message, container.name);
+      const nowMs = clock.monotonic();
+      this.#failures.set(key, nowMs);
+      this.#backoff.next(key, nowMs);
+      throw new ImageProblem('ErrImagePull', message, this.#backoff.pauseMs(key));
+    }
+  }
+
+  /** Without credentials first comes last: a private image of the same name is what the pod means. */
+  async #pullWithAny(reference: string, credentials: readonly ImageAuth[], signal: AbortSignal): Promise<string> {
+    const { images, config, pullProgress, clock } = this.#options;
+    const deadlineMs = pullProgress ? config.pullProgressDeadlineMs : 0;
+    let failure: unknown;
+    for (const auth of [...credentials, undefined]) {
+      try {
+        return await withProgressDeadline(clock, deadlineMs, signal, (onProgress, within) =>
+          images.pullImage(reference, { onProgress, ...(auth === undefined ? {} : { auth }) }, { signal: within }),
+        );
+      } catch (error) {
+        if (signal.aborted) throw error;
+        failure ??= error;
+      }
+    }
+    throw failure;
+  }
+
+  /** One at a time in the order of asking, if so configured. */
+  #inTurn<T>(pull: () => Promise<T>): Promise<T> {
+    if (!this.#options.config.serializePulls) return pull();
+    const mine = this.#queue.then(pull);
+    this.#queue = mine.catch(() => undefined);
+    return mine;
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,47 @@
+interface Entry {
+  backoffMs: number;
+  lastMs: number;
+}
+
+/**
+ * Pauses between attempts of things that fail again and again, by key: 10 s, doubled up to 5 min, forgotten after twice that without
+ * an attempt (agent.md B.0). Times are the caller's, in milliseconds.
+ */
+export class RestartBackoff {
+  readonly #entries = new Map<string, Entry>();
+  readonly #firstMs: number;
+  readonly #maxMs: number;
+
+  constructor(firstMs = 10_000, maxMs = 300_000) {
+    this.#firstMs = firstMs;
+    this.#maxMs = maxMs;
+  }
+
+  /** Milliseconds that are left of the pause which began with the failure at `failedMs`; 0 when it is over. */
+  remaining(key: string, failedMs: number, nowMs: number): number {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || failedMs - entry.lastMs > 2 * this.#maxMs) return 0;
+    return Math.max(0, entry.backoffMs - (nowMs - failedMs));
+  }
+
+  /** Notes an attempt: the pause after the next failure is longer. */
+  next(key: string, failedMs: number): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined || failedMs - entry.lastMs > 2 * this.#maxMs) {
+      this.#entries.set(key, { backoffMs: this.#firstMs, lastMs: failedMs });
+    } else {
+      entry.backoffMs = Math.min(this.#maxMs, entry.backoffMs * 2);
+      entry.lastMs = failedMs;
+    }
+  }
+
+  /** The pause that a failure now would cause. */
+  pauseMs(key: string): number {
+    return this.#entries.get(key)?.backoffMs ?? 0;
+  }
+
+  /** Forgets everything whose key begins with `prefix`. */
+  forget(prefix: string): void {
+    for (const key of this.#entries.keys()) if (key.startsWith(prefix)) this.#entries.delete(key);
+  }
+}

@@ -1,0 +1,56 @@
+import { formatTime } from '@keelson/core';
+import { type Pod, type PodStatus, qosClassOf } from '@keelson/kinds';
+import type { PodRuntimeState } from '../pods/pod-runtime-state.ts';
+import { isFinalPhase } from '../pods/pod-spec-words.ts';
+import { type ContainerFacts, containerStatuses } from './container-statuses.ts';
+import { podConditions } from './pod-conditions.ts';
+import { type PodPhase, podPhase } from './pod-phase.ts';
+
+/** Why a pod is what its containers do not tell: refused, out of time. */
+export interface PodVerdict {
+  readonly phase: 'Failed' | 'Pending';
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface StatusFacts extends ContainerFacts {
+  /** What was last said about the pod. */
+  readonly before: PodStatus;
+  readonly verdict?: PodVerdict | undefined;
+  readonly hostIps: readonly string[];
+  readonly nowMs: number;
+}
+
+/** The status of a pod, from what the runtime has and what was said before. A final phase never changes again. */
+export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts): PodStatus {
+  const { before, verdict, hostIps, nowMs } = facts;
+  const init = containerStatuses(pod, state, true, facts);
+  const main = containerStatuses(pod, state, false, facts);
+  const final = isFinalPhase(before.phase) ? (before.phase as PodPhase) : undefined;
+  const phase = final ?? verdict?.phase ?? podPhase(pod, init, main);
+  const said = final === undefined ? verdict : before.reason === undefined ? undefined : before;
+  const ips = podIps(pod, state, hostIps, before);
+  return {
+    phase,
+    conditions: podConditions(pod, { phase, init, main, before: before.conditions ?? [], nowMs }),
+    ...(said?.reason === undefined ? {} : { reason: said.reason }),
+    ...(said?.message === undefined ? {} : { message: said.message }),
+    ...(hostIps[0] === undefined ? {} : { hostIP: hostIps[0], hostIPs: hostIps.map((ip) => ({ ip })) }),
+    ...(ips[0] === undefined ? {} : { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
+    startTime: before.startTime ?? formatTime(new Date(nowMs)),
+    ...(init.length === 0 ? {} : { initContainerStatuses: init }),
+    containerStatuses: main,
+    qosClass: qosClassOf(pod.spec),
+  };
+}
+
+/** Addresses of the newest sandbox; an ended pod keeps those it had. */
+function podIps(pod: Pod, state: PodRuntimeState, hostIps: readonly string[], before: PodStatus): readonly string[] {
+  const sandbox = state.sandboxes[0];
+  if (sandbox?.state === 'ready') {
+    if (pod.spec.hostNetwork === true && hostIps.length > 0) return hostIps;
+    const ips = sandbox.ips.length > 0 ? sandbox.ips : sandbox.namespaces.network === 'node' ? hostIps : [];
+    if (ips.length > 0) return ips;
+  }
+  return (before.podIPs ?? []).flatMap(({ ip }) => (ip ? [ip] : []));
+}

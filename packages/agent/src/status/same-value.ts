@@ -1,0 +1,11 @@
+import { isRecord } from '../is-record.ts';
+
+/** Equality of JSON values; a field that is undefined equals one that is absent. */
+export function sameValue(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => sameValue(item, b[i]));
+  if (!isRecord(a) || !isRecord(b)) return false;
+  for (const key of Object.keys(a)) if (!sameValue(a[key], b[key])) return false;
+  for (const key of Object.keys(b)) if (b[key] !== undefined && a[key] === undefined) return false;
+  return true;
+}

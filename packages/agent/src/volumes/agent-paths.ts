@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+
+/** Where the agent keeps files (agent.md B.3). All paths are absolute. */
+export class AgentPaths {
+  readonly rootDir: string;
+  readonly logRoot: string;
+
+  constructor(rootDir: string, logRoot: string) {
+    this.rootDir = rootDir;
+    this.logRoot = logRoot;
+  }
+
+  pods(): string {
+    return join(this.rootDir, 'pods');
+  }
+
+  pod(uid: string): string {
+    return join(this.pods(), segment(uid));
+  }
+
+  volume(uid: string, plugin: string, name: string): string {
+    return join(this.pod(uid), 'volumes', `kubernetes.io~${plugin}`, segment(name));
+  }
+
+  /** Files that belong to one instance of a container. */
+  container(uid: string, name: string, attempt: number): string {
+    return join(this.pod(uid), 'containers', segment(name), String(attempt));
+  }
+
+  hostsFile(uid: string): string {
+    return join(this.pod(uid), 'etc-hosts');
+  }
+
+  podLogs(uid: string): string {
+    return join(this.logRoot, 'pods', segment(uid));
+  }
+
+  /** Symbolic links with names for people and collectors. */
+  containerLogs(): string {
+    return join(this.logRoot, 'containers');
+  }
+}
+
+/** Names in the API have no separators, but UIDs of manifests are anybody's text. */
+function segment(name: string): string {
+  const clean = name.replace(/[/\\\0]/g, '_');
+  return clean === '' || clean === '.' || clean === '..' ? `_${clean}` : clean;
+}
