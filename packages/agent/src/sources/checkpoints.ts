@@ -1,0 +1,81 @@
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { decoderOf, isDecodeTypeError, isDocumentError, type Logger, parseYaml, toYaml } from '@keelson/core';
+import { Pod } from '@keelson/kinds';
+import { replaceFile } from './replace-file.ts';
+
+/** Annotation of the pods that are worth remembering. */
+export const checkpointAnnotation = 'node.kubernetes.io/bootstrap-checkpoint';
+
+const fileForm = /^Pod_([A-Za-z0-9-]{1,64})\.yaml$/;
+
+/**
+ * Pods of the API that asked to be remembered, one file each, so that a node can run them while the API server, which may be one of them,
+ * is not there yet.
+ */
+export class Checkpoints {
+  readonly #directory: string;
+  readonly #logger: Logger;
+  #kept: Map<string, string> | undefined;
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(directory: string, logger: Logger) {
+    this.#directory = directory;
+    this.#logger = logger;
+  }
+
+  /** What was remembered; files that cannot be read are passed over. */
+  async load(): Promise<readonly Pod[]> {
+    const names = await readdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return [];
+      throw error;
+    });
+    const pods = await Promise.all(names.filter((name) => fileForm.test(name)).map((name) => this.#read(name)));
+    return pods.filter((pod) => pod !== undefined);
+  }
+
+  /** Makes the directory say what these pods say. Failures are logged: the pods run either way. */
+  save(pods: readonly Pod[]): Promise<void> {
+    this.#turn = this.#turn
+      .then(() => this.#save(pods))
+      .catch((err: unknown) => this.#logger.warn('checkpoints cannot be written', { err }));
+    return this.#turn;
+  }
+
+  async #save(pods: readonly Pod[]): Promise<void> {
+    this.#kept ??= new Map((await this.load()).map((pod) => [pod.metadata?.uid ?? '', '']));
+    const known = this.#kept;
+    const wanted = new Map(
+      pods
+        .filter(({ metadata }) => metadata?.annotations?.[checkpointAnnotation] === 'true')
+        .map((pod) => [pod.metadata?.uid ?? '', pod]),
+    );
+    for (const [uid, pod] of wanted) {
+      const { status, ...rest } = pod;
+      const name = `Pod_${uid}.yaml`;
+      const content = toYaml(rest).toString();
+      if (known.get(uid) === content || !fileForm.test(name)) continue;
+      await replaceFile(join(this.#directory, name), content);
+      known.set(uid, content);
+    }
+    for (const uid of known.keys()) {
+      if (wanted.has(uid)) continue;
+      await rm(join(this.#directory, `Pod_${uid}.yaml`), { force: true });
+      known.delete(uid);
+    }
+  }
+
+  async #read(name: string): Promise<Pod | undefined> {
+    const path = join(this.#directory, name);
+    try {
+      const { value, errors } = decoderOf(Pod.schema)(parseYaml(await readFile(path)).value);
+      const uid = fileForm.exec(name)?.[1];
+      if (errors.length === 0 && value.kind === 'Pod' && value.metadata?.uid === uid) return value;
+      this.#logger.warn('checkpoint passed over', { path, problem: errors[0]?.message ?? 'it is not the pod of its name' });
+    } catch (error) {
+      if (!isDocumentError(error) && !isDecodeTypeError(error)) throw error;
+      this.#logger.warn('checkpoint passed over', { path, problem: error.message });
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,80 @@
+import { join } from 'node:path';
+import type { ApiClient, Clock, Logger } from '@keelson/core';
+import type { AgentConfig } from '../contracts/agent-config.ts';
+import type { EventRecorder } from '../contracts/event-recorder.ts';
+import type { PodSource, PodSourceName } from '../contracts/pod-source.ts';
+import { ApiSource } from './api-source.ts';
+import { Checkpoints } from './checkpoints.ts';
+import { FileSource } from './file-source.ts';
+import { HttpSource } from './http-source.ts';
+import { MirrorPods } from './mirror-pods.ts';
+import { PodConfig } from './pod-config.ts';
+import { SubmitSource } from './submit-source.ts';
+import { submittedManifestsIn } from './submitted-manifests.ts';
+
+export interface SourcesOptions {
+  readonly config: Pick<AgentConfig, 'nodeName' | 'rootDir' | 'sources' | 'server'>;
+  /** Undefined: the agent runs alone. */
+  readonly client: ApiClient | undefined;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** All sources that the configuration asks for, joined. */
+export interface Sources {
+  readonly config: PodConfig;
+  /** Absent where nothing can be submitted: the main port is closed. */
+  readonly submit: SubmitSource | undefined;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Makes the sources; nothing is read before `start`. Whoever listens to `config` subscribes first. */
+export function createSources({ config: agent, client, events, clock, logger }: SourcesOptions): Sources {
+  const { nodeName, sources: wanted } = agent;
+  const names: PodSourceName[] = [];
+  if (wanted.manifestPath !== undefined) names.push('file');
+  if (wanted.manifestUrl !== undefined) names.push('http');
+  if (agent.server.enabled) names.push('submit');
+  if (client !== undefined) names.push('api');
+  const config = new PodConfig({ sources: names, clock, logger });
+  const common = (source: PodSourceName) => ({
+    sink: config.sink(source),
+    nodeName,
+    clock,
+    events,
+    logger: logger.child({ component: `source-${source}` }),
+  });
+  const all: PodSource[] = [];
+  if (wanted.manifestPath !== undefined) {
+    all.push(new FileSource({ ...common('file'), path: wanted.manifestPath, periodMs: wanted.fileCheckMs }));
+  }
+  if (wanted.manifestUrl !== undefined) {
+    const { manifestUrl: url, manifestUrlHeaders: headers, httpCheckMs: periodMs } = wanted;
+    all.push(new HttpSource({ ...common('http'), url, headers, periodMs }));
+  }
+  const submit = agent.server.enabled
+    ? new SubmitSource({ ...common('submit'), store: submittedManifestsIn(join(agent.rootDir, 'manifests')) })
+    : undefined;
+  if (submit !== undefined) all.push(submit);
+  let mirrors: MirrorPods | undefined;
+  if (client !== undefined) {
+    const options = common('api');
+    const { checkpointPath } = wanted;
+    const checkpoints = checkpointPath === undefined ? undefined : new Checkpoints(checkpointPath, options.logger);
+    all.push(new ApiSource({ ...options, client, checkpoints, restore: (pods) => config.restore('api', pods) }));
+    mirrors = new MirrorPods({ client, nodeName, config, clock, logger: logger.child({ component: 'mirror-pods' }) });
+  }
+  return {
+    config,
+    submit,
+    async start() {
+      mirrors?.start();
+      await Promise.all(all.map((source) => source.start()));
+    },
+    async stop() {
+      await Promise.all([...all.map((source) => source.stop()), mirrors?.stop()]);
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import type { PodSource } from '../contracts/pod-source.ts';
+import { fetchManifests } from './fetch-manifests.ts';
+import { ManifestError } from './manifest-error.ts';
+import { parseManifests } from './parse-manifest.ts';
+import { podsOfManifests, withoutDuplicates } from './pod-set.ts';
+import { Repeater } from './repeater.ts';
+import { refuseDuplicate, type SourceOptions } from './source-options.ts';
+
+export interface HttpSourceOptions extends SourceOptions {
+  readonly url: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly periodMs: number;
+}
+
+/** One request may take this long (agent.md B.0). */
+const timeoutMs = 10_000;
+
+/**
+ * Pods of a document behind a URL: one pod or a list, fetched each period. While there is no answer, or one that cannot be understood, the
+ * pods of the last good one stay; until the first good one the source has not been seen.
+ */
+export class HttpSource implements PodSource {
+  readonly name = 'http';
+  readonly #options: HttpSourceOptions;
+  readonly #repeater: Repeater;
+  #last: Buffer | undefined;
+
+  constructor(options: HttpSourceOptions) {
+    this.#options = options;
+    const { clock, periodMs, logger } = options;
+    this.#repeater = new Repeater({ clock, periodMs, logger, what: 'fetching manifests', run: (signal) => this.#fetch(signal) });
+  }
+
+  async start(): Promise<void> {
+    this.#repeater.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#repeater.stop();
+  }
+
+  async #fetch(signal: AbortSignal): Promise<void> {
+    const { url, headers, nodeName, logger, sink } = this.#options;
+    const bytes = await fetchManifests({ url, headers, timeoutMs, signal });
+    if (signal.aborted || this.#last?.equals(bytes)) return;
+    // The query may be a credential.
+    const shown = url.replace(/\?.*$/s, '').replace(/\/\/[^/@]*@/, '//');
+    try {
+      const { items } = parseManifests(bytes);
+      const { pods } = podsOfManifests(items, { nodeName, source: 'http', place: `url:${shown}` }, logger);
+      if (items.length > 0 && pods.length === 0) throw new ManifestError('none of its pods can run');
+      sink(withoutDuplicates(pods, refuseDuplicate(this.#options, this.name)));
+      this.#last = bytes;
+    } catch (error) {
+      if (!(error instanceof ManifestError)) throw error;
+      logger.warn('document of manifests refused', { url: shown, problem: error.message });
+    }
+  }
+}

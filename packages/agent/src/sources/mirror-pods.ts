@@ -1,0 +1,152 @@
+import { Backoff } from '@keelson/client';
+import { type ApiClient, type Clock, isStatusError, type Logger, type ResourceClient } from '@keelson/core';
+import { Node, Pod } from '@keelson/kinds';
+import type { PodConfigReader } from '../contracts/pod-source.ts';
+import { isMirrorPod, isStaticPod, PodAnnotation } from '../pods/pod-annotations.ts';
+
+export interface MirrorPodsOptions {
+  readonly client: ApiClient;
+  readonly nodeName: string;
+  readonly config: PodConfigReader;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+const nameOf = ({ metadata }: Pod): string => `${metadata?.namespace}/${metadata?.name}`;
+const hasReason = (error: unknown, reason: string): boolean => isStatusError(error) && error.status.reason === reason;
+
+/** What the API shall show of a static pod. */
+export function mirrorOf(pod: Pod): Pod {
+  const { name = '', namespace = '', uid = '', labels, annotations } = pod.metadata ?? {};
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace,
+      ...(labels === undefined ? {} : { labels }),
+      annotations: { ...annotations, [PodAnnotation.mirror]: annotations?.[PodAnnotation.hash] ?? uid },
+    },
+    spec: pod.spec,
+  };
+}
+
+/**
+ * Keeps a copy of each static pod at the API server, so that people see it there. A copy that was deleted, or shows another state of the
+ * manifest, is made anew; copies of pods that are gone are deleted, at once, since they run nothing. What happens to a copy never happens to
+ * the pod.
+ */
+export class MirrorPods {
+  readonly #options: MirrorPodsOptions;
+  readonly #abort = new AbortController();
+  readonly #backoff: Backoff;
+  #leave: (() => void) | undefined;
+  #running: Promise<void> | undefined;
+  #again = false;
+  #nodeExists = false;
+  #cancelRetry: (() => void) | undefined;
+
+  constructor(options: MirrorPodsOptions) {
+    this.#options = options;
+    this.#backoff = new Backoff(options.clock, 500, 10_000);
+  }
+
+  start(): void {
+    this.#leave = this.#options.config.subscribe(() => this.#reconcile());
+    this.#reconcile();
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    this.#leave?.();
+    this.#cancelRetry?.();
+    await this.#running;
+  }
+
+  #reconcile(): void {
+    // Until every source has spoken, a copy without a pod proves nothing.
+    if (this.#abort.signal.aborted || !this.#options.config.seenAllSources()) return;
+    this.#again = true;
+    this.#cancelRetry?.();
+    this.#cancelRetry = undefined;
+    this.#running ??= this.#run();
+  }
+
+  async #run(): Promise<void> {
+    while (this.#again && !this.#abort.signal.aborted) {
+      this.#again = false;
+      const complete = await this.#pass();
+      if (complete) this.#backoff.reset();
+      else if (!this.#again && !this.#abort.signal.aborted) {
+        this.#cancelRetry = this.#options.clock.after(this.#backoff.next(), () => this.#reconcile());
+      }
+    }
+    this.#running = undefined;
+  }
+
+  /** One look at everything; false when something has to be tried again. */
+  async #pass(): Promise<boolean> {
+    const pods = this.#options.config.pods();
+    const copies = new Map(pods.filter(isMirrorPod).map((pod) => [nameOf(pod), pod]));
+    const wanted = pods.filter((pod) => isStaticPod(pod) && !isMirrorPod(pod));
+    const names = new Set(wanted.map(nameOf));
+    let complete = true;
+    for (const pod of wanted) complete = (await this.#tried(pod, () => this.#ensure(pod, copies.get(nameOf(pod))))) && complete;
+    for (const [name, copy] of copies) {
+      if (!names.has(name)) complete = (await this.#tried(copy, () => this.#delete(copy))) && complete;
+    }
+    return complete;
+  }
+
+  async #tried(pod: Pod, work: () => Promise<void>): Promise<boolean> {
+    if (this.#abort.signal.aborted) return true;
+    try {
+      await work();
+      return true;
+    } catch (err) {
+      this.#options.logger.warn('mirror pod not kept', { pod: nameOf(pod), err });
+      return false;
+    }
+  }
+
+  async #ensure(pod: Pod, copy: Pod | undefined): Promise<void> {
+    const mirror = mirrorOf(pod);
+    if (copy !== undefined) {
+      const { annotations, deletionTimestamp } = copy.metadata ?? {};
+      const same = annotations?.[PodAnnotation.mirror] === mirror.metadata?.annotations?.[PodAnnotation.mirror];
+      if (same && deletionTimestamp === undefined) return;
+      await this.#delete(copy);
+    }
+    if (!this.#nodeExists) {
+      await this.#options.client.resource(Node).get(this.#options.nodeName, { signal: this.#abort.signal });
+      this.#nodeExists = true;
+    }
+    try {
+      await this.#client(pod).create(mirror, { signal: this.#abort.signal });
+    } catch (error) {
+      // Ours, not yet seen by the watch, which will tell; or somebody else's, which no force may take away.
+      if (!hasReason(error, 'AlreadyExists')) throw error;
+      await this.#checkOwn(pod);
+    }
+  }
+
+  async #checkOwn(pod: Pod): Promise<void> {
+    const found = await this.#client(pod).get(pod.metadata?.name ?? '', { signal: this.#abort.signal });
+    if (!isMirrorPod(found)) throw new Error('another pod at the API has the name of a static pod');
+  }
+
+  async #delete(copy: Pod): Promise<void> {
+    const { name = '', uid } = copy.metadata ?? {};
+    const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+    try {
+      await this.#client(copy).delete(name, { gracePeriodSeconds: 0, ...preconditions, signal: this.#abort.signal });
+    } catch (error) {
+      // Gone already, or another has its place.
+      if (!hasReason(error, 'NotFound') && !hasReason(error, 'Conflict')) throw error;
+    }
+  }
+
+  #client(pod: Pod): ResourceClient<Pod> {
+    return this.#options.client.resource(Pod).namespace(pod.metadata?.namespace ?? '');
+  }
+}

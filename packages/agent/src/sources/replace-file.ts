@@ -1,0 +1,27 @@
+import { mkdir, open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Puts a whole new file, readable by its owner only, in the place of an old one; durable when it resolves. */
+export async function replaceFile(path: string, content: string | Buffer): Promise<void> {
+  const directory = dirname(path);
+  await mkdir(directory, { recursive: true, mode: 0o750 });
+  const beside = `${path}.new`;
+  const handle = await open(beside, 'w', 0o600);
+  try {
+    await handle.writeFile(content);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(beside, path);
+  await sync(directory);
+}

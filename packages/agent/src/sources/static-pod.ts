@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { decoderOf, type FieldError, isDecodeTypeError, validateObjectMeta } from '@keelson/core';
+import { Pod } from '@keelson/kinds';
+import { isRecord } from '../is-record.ts';
+import { PodAnnotation, type SourceWord } from '../pods/pod-annotations.ts';
+import { canonicalJson } from './canonical-json.ts';
+import { ManifestError } from './manifest-error.ts';
+
+/** Where a manifest came from. */
+export interface ManifestOrigin {
+  readonly nodeName: string;
+  /** The word of the annotation. */
+  readonly source: SourceWord;
+  /** What tells apart equal manifests of different places: `file:/etc/pods/web.yaml`. */
+  readonly place: string;
+}
+
+/** A pod of this node's own, and what of its manifest was not understood. */
+export interface StaticPod {
+  readonly pod: Pod;
+  readonly unknownFields: readonly string[];
+}
+
+function textOf(errors: readonly FieldError[]): string {
+  const shown = errors.slice(0, 5).map(({ field, message }) => `${field}: ${message}`);
+  return errors.length > shown.length ? `${shown.join('; ')} (and ${errors.length - shown.length} more)` : shown.join('; ');
+}
+
+/**
+ * The manifest's UID: equal for equal manifests of one place, whatever the order of their fields and their comments. A changed manifest is
+ * therefore another pod.
+ */
+function uidOf(manifest: unknown, { nodeName, place }: ManifestOrigin): string {
+  return createHash('md5').update(`host:${nodeName}`).update(place).update(canonicalJson(manifest)).digest('hex');
+}
+
+function decode(manifest: unknown): StaticPod {
+  if (!isRecord(manifest) || manifest['kind'] !== 'Pod' || manifest['apiVersion'] !== 'v1') {
+    throw new ManifestError('is not a Pod of v1');
+  }
+  try {
+    const { value, unknownFields, errors } = decoderOf(Pod.schema)(manifest);
+    if (errors.length > 0) throw new ManifestError(textOf(errors));
+    return { pod: value, unknownFields };
+  } catch (error) {
+    if (isDecodeTypeError(error)) throw new ManifestError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+/**
+ * Makes a pod of a manifest by the rules for static pods (agent.md B.2): the node's name after its own, UID from its content, annotations,
+ * bound to this node, and tolerant of taints that would drive it away.
+ *
+ * @throws ManifestError
+ */
+export function staticPod(manifest: unknown, origin: ManifestOrigin): StaticPod {
+  const { pod, unknownFields } = decode(manifest);
+  const { nodeName, source } = origin;
+  const meta = pod.metadata ?? {};
+  const given = meta.name ?? '';
+  if (given === '') throw new ManifestError('metadata.name: Required value');
+  const uid = meta.uid || uidOf(manifest, origin);
+  pod.metadata = {
+    name: `${given}-${nodeName}`,
+    namespace: meta.namespace || 'default',
+    uid,
+    ...(meta.labels === undefined ? {} : { labels: meta.labels }),
+    annotations: { ...meta.annotations, [PodAnnotation.source]: source, [PodAnnotation.hash]: uid },
+  };
+  delete pod.metadata.annotations?.[PodAnnotation.mirror];
+  Pod.strategy.default?.(pod);
+  pod.spec.nodeName = nodeName;
+  pod.spec.tolerations = [...(pod.spec.tolerations ?? [])];
+  if (
+    !pod.spec.tolerations.some(
+      ({ key, operator, effect }) => !key && operator === 'Exists' && (!effect || effect === 'NoExecute'),
+    )
+  ) {
+    pod.spec.tolerations.push({ operator: 'Exists', effect: 'NoExecute' });
+  }
+  pod.status = { phase: 'Pending' };
+  const errors = [
+    ...validateObjectMeta(pod.metadata, { nameRule: 'dns1123Subdomain', namespaced: true }),
+    ...(Pod.strategy.validate?.(pod) ?? []),
+  ];
+  if (errors.length > 0) throw new ManifestError(textOf(errors));
+  return { pod, unknownFields };
+}

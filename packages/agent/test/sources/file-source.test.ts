@@ -1,0 +1,211 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { FakeClock, systemClock } from '@keelson/core';
+import type { Pod } from '@keelson/kinds';
+import test, { type ExecutionContext } from 'ava';
+import type { EventSubject } from '../../src/contracts/event-recorder.ts';
+import { FileSource } from '../../src/sources/file-source.ts';
+import { listeningLogger, manifest, namesOf, temporaryDirectory, until } from '../support.ts';
+
+function open(t: ExecutionContext, path: string, { events = true, periodMs = 20_000 } = {}) {
+  const sets: (readonly Pod[])[] = [];
+  const logger = listeningLogger();
+  const told: { subject: EventSubject; reason: string }[] = [];
+  // Time that stands still keeps file events from being acted on: only the period, moved by the test, remains.
+  const fake = new FakeClock();
+  const source = new FileSource({
+    path,
+    periodMs,
+    nodeName: 'n1',
+    sink: (pods) => sets.push(pods),
+    clock: events ? systemClock : fake,
+    logger,
+    events: { record: (subject, _, reason) => told.push({ subject, reason }) },
+  });
+  t.teardown(() => source.stop());
+  return { source, sets, logger, told, fake, names: () => namesOf(sets.at(-1) ?? []) };
+}
+
+const is = (opened: { names(): string[] }, ...names: string[]) => until(() => opened.names().join() === names.join());
+
+test('a directory: one pod per file, sorted, without dot files, subdirectories, pipes and broken links', async (t) => {
+  const directory = await temporaryDirectory(t);
+  await writeFile(join(directory, 'b.yaml'), manifest('b'));
+  await writeFile(
+    join(directory, 'a.json'),
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'a' },
+      spec: { containers: [{ name: 'c', image: 'host' }] },
+    }),
+  );
+  await writeFile(join(directory, '.hidden.yaml'), manifest('hidden'));
+  await mkdir(join(directory, 'sub'));
+  await writeFile(join(directory, 'sub', 'c.yaml'), manifest('c'));
+  execFileSync('mkfifo', [join(directory, 'pipe')]);
+  await symlink('/nowhere', join(directory, 'broken'));
+  await writeFile(join(directory, '.target'), manifest('linked'));
+  await symlink(join(directory, '.target'), join(directory, 'z-link'));
+  const opened = open(t, directory);
+  await opened.source.start();
+  await is(opened, 'a-n1', 'b-n1', 'linked-n1');
+  t.deepEqual(opened.logger.lines, []);
+});
+
+test('a bad manifest beside good ones is reported, and the good ones run', async (t) => {
+  const directory = await temporaryDirectory(t);
+  await writeFile(join(directory, 'good.yaml'), manifest('good'));
+  await writeFile(join(directory, 'syntax.yaml'), 'kind: [Pod');
+  await writeFile(join(directory, 'other.yaml'), 'apiVersion: v1\nkind: Service\nmetadata: {name: x}\n');
+  await writeFile(join(directory, 'type.yaml'), manifest('type').replace('image: host', 'image: 5'));
+  await writeFile(join(directory, 'invalid.yaml'), manifest('Not_A_Name'));
+  await writeFile(join(directory, 'empty.yaml'), '');
+  await writeFile(join(directory, 'binary.yaml'), Buffer.from([0, 255, 254, 1]));
+  await writeFile(join(directory, 'proto.json'), '{"__proto__": {"x": 1}, "kind": "Pod"}');
+  const opened = open(t, directory);
+  await opened.source.start();
+  await is(opened, 'good-n1');
+  const refused = opened.logger.lines
+    .filter(({ message }) => message === 'manifest refused')
+    .map(({ fields }) => String(fields['manifest']));
+  t.deepEqual(refused.map((place) => place.split('/').at(-1)).sort(), [
+    'binary.yaml',
+    'empty.yaml',
+    'invalid.yaml',
+    'other.yaml',
+    'proto.json',
+    'syntax.yaml',
+    'type.yaml',
+  ]);
+});
+
+test('file events: added, rewritten, renamed over, moved in and out, removed', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const aside = await temporaryDirectory(t);
+  const opened = open(t, directory);
+  await opened.source.start();
+  await until(() => opened.sets.length === 1);
+  t.deepEqual(opened.sets[0], [], 'an empty directory is an answer');
+  await writeFile(join(directory, 'a.yaml'), manifest('a'));
+  await is(opened, 'a-n1');
+  const first = opened.sets.at(-1)?.[0]?.metadata?.uid;
+  await writeFile(join(directory, 'a.yaml'), manifest('a', 'other'));
+  await until(() => opened.sets.at(-1)?.[0]?.spec.containers[0]?.image === 'other');
+  t.not(opened.sets.at(-1)?.[0]?.metadata?.uid, first, 'an edited manifest is another pod');
+  await writeFile(join(aside, 'a.yaml'), manifest('a2'));
+  await rename(join(aside, 'a.yaml'), join(directory, 'a.yaml'));
+  await is(opened, 'a2-n1');
+  await rename(join(directory, 'a.yaml'), join(aside, 'a.yaml'));
+  await is(opened);
+  await rename(join(aside, 'a.yaml'), join(directory, 'b.yaml'));
+  await is(opened, 'a2-n1');
+  await unlink(join(directory, 'b.yaml'));
+  await is(opened);
+});
+
+test('--file-check-frequency: without file events a change is seen within one period, and not before', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const opened = open(t, directory, { events: false, periodMs: 5000 });
+  await opened.source.start();
+  await until(() => opened.sets.length === 1);
+  await writeFile(join(directory, 'a.yaml'), manifest('a'));
+  // A round trip through the file system, so that a source that looked by itself would have.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  t.is(opened.sets.length, 1);
+  await until(() => {
+    opened.fake.advance(5000);
+    return opened.names().length === 1;
+  });
+  t.deepEqual(opened.names(), ['a-n1']);
+});
+
+test('--pod-manifest-path may be one file, which may come later, be replaced and go', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const path = join(directory, 'pod.yaml');
+  const opened = open(t, path);
+  await opened.source.start();
+  await until(() => opened.sets.length === 1);
+  t.deepEqual(opened.sets[0], [], 'a missing path is a source without pods');
+  await writeFile(join(directory, 'other.yaml'), manifest('other'));
+  await writeFile(path, manifest('one'));
+  await is(opened, 'one-n1');
+  await writeFile(join(directory, 'new'), manifest('two'));
+  await rename(join(directory, 'new'), path);
+  await is(opened, 'two-n1');
+  await rm(path);
+  await is(opened);
+});
+
+test('a missing directory that comes later, goes, and comes again is followed', async (t) => {
+  const parent = await temporaryDirectory(t);
+  const directory = join(parent, 'manifests');
+  const opened = open(t, directory, { periodMs: 20 });
+  await opened.source.start();
+  await until(() => opened.sets.length === 1);
+  for (const name of ['a', 'b']) {
+    await mkdir(directory);
+    await writeFile(join(directory, 'x.yaml'), manifest(name));
+    await is(opened, `${name}-n1`);
+    await rm(directory, { recursive: true });
+    await is(opened);
+  }
+  t.is(opened.sets.at(-1)?.length, 0);
+});
+
+test('a manifest that is being written over does not end its pod', async (t) => {
+  const directory = await temporaryDirectory(t);
+  await writeFile(join(directory, 'a.yaml'), manifest('a'));
+  const opened = open(t, directory, { periodMs: 5 });
+  await opened.source.start();
+  await is(opened, 'a-n1');
+  const before = opened.sets.at(-1)?.[0];
+  for (const half of ['', 'apiVersion: v1\nkind: Pod\nmeta', manifest('a').replace('image: host', 'image: 5')]) {
+    await writeFile(join(directory, 'a.yaml'), half);
+    const seen = opened.logger.lines.length;
+    await until(() => opened.logger.lines.length > seen);
+    t.deepEqual(opened.names(), ['a-n1']);
+    t.is(opened.sets.at(-1)?.[0]?.metadata?.uid, before?.metadata?.uid);
+  }
+  await writeFile(join(directory, 'a.yaml'), manifest('a', 'new'));
+  await until(() => opened.sets.at(-1)?.[0]?.spec.containers[0]?.image === 'new');
+});
+
+test('of two pods of one name the first file wins, and an event tells', async (t) => {
+  const directory = await temporaryDirectory(t);
+  await writeFile(join(directory, '1.yaml'), manifest('same', 'first'));
+  await writeFile(join(directory, '2.yaml'), manifest('same', 'second'));
+  const opened = open(t, directory);
+  await opened.source.start();
+  await is(opened, 'same-n1');
+  t.is(opened.sets.at(-1)?.[0]?.spec.containers[0]?.image, 'first');
+  t.deepEqual(
+    opened.told.map(({ subject, reason }) => [subject.name, reason]),
+    [['same-n1', 'FailedValidation']],
+  );
+});
+
+test('a file may hold a list of pods', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const pod = (name: string) => ({ metadata: { name }, spec: { containers: [{ name: 'c', image: 'host' }] } });
+  await writeFile(
+    join(directory, 'list.json'),
+    JSON.stringify({ apiVersion: 'v1', kind: 'PodList', items: [pod('a'), pod('BAD'), pod('b')] }),
+  );
+  const opened = open(t, directory);
+  await opened.source.start();
+  await is(opened, 'a-n1', 'b-n1');
+  t.is(opened.logger.lines.length, 1, 'the bad one is reported');
+});
+
+test('nothing is delivered after stop', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const opened = open(t, directory, { periodMs: 1 });
+  await opened.source.start();
+  await until(() => opened.sets.length === 1);
+  await opened.source.stop();
+  await writeFile(join(directory, 'a.yaml'), manifest('a'));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  t.is(opened.sets.length, 1);
+});
