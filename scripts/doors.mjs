@@ -54,7 +54,7 @@ const libraries = {
   '@grpc/grpc-js': [/^adapters\/storage-etcd3\//, /^benchmarks\//],
   pino: [/^packages\/keelson\//],
   'prom-client': [/^packages\/keelson\//],
-  '@peculiar/x509': [/^packages\/keelson\/src\/tls\//],
+  '@peculiar/x509': [/^packages\/keelson\/src\/tls\//, /^packages\/agent\/src\/server\/self-signed\.ts$/],
 };
 
 function* sources(folder) {

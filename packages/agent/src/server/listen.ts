@@ -1,0 +1,71 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+
+/** What a server that identifies itself needs. */
+export interface TlsSettings {
+  readonly certificate: string;
+  readonly key: string;
+  /** Authorities of client certificates; absent: none are asked for. */
+  readonly clientCa: Buffer | undefined;
+}
+
+export interface ListenOptions {
+  readonly address: string;
+  /** 0 = one that the system chooses. */
+  readonly port: number;
+  readonly listener: RequestListener;
+  readonly tls?: TlsSettings;
+}
+
+export interface Listening {
+  readonly port: number;
+  /** Takes no new connections and ends those that are there. */
+  close(): Promise<void>;
+}
+
+const limits = { maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 60_000 };
+/** One machine is asked by few; more are a flood. */
+const maxConnections = 1000;
+
+function create(listener: RequestListener, tls: TlsSettings | undefined): Server {
+  if (tls === undefined) return createServer(limits, listener);
+  const { certificate, key, clientCa } = tls;
+  return createTlsServer(
+    {
+      ...limits,
+      cert: certificate,
+      key,
+      minVersion: 'TLSv1.2',
+      // Whoever shows a bad certificate is answered 401, which says more than a broken handshake.
+      ...(clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: false }),
+    },
+    listener,
+  );
+}
+
+/** Serves HTTP, or HTTPS with `tls`. Fails with the system's error when the address is taken. */
+export async function listen({ address, port, listener, tls }: ListenOptions): Promise<Listening> {
+  const server = create(listener, tls);
+  server.maxConnections = maxConnections;
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port, host: address }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of sockets) socket.destroy();
+      }),
+  };
+}

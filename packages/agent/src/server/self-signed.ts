@@ -1,0 +1,37 @@
+import 'reflect-metadata';
+import { webcrypto } from 'node:crypto';
+import { isIP } from 'node:net';
+import * as x509 from '@peculiar/x509';
+
+x509.cryptoProvider.set(webcrypto);
+
+const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
+const lifeMs = 365 * 86_400_000;
+/** Clocks of clients may lag behind. */
+const backdateMs = 3_600_000;
+
+/** A certificate and its key, both PEM. */
+export interface ServingPair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** Makes a certificate for these names and addresses that vouches for itself, good for a year. */
+export async function selfSigned(names: readonly string[], nowMs: number): Promise<ServingPair> {
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: [{ CN: [names[0] ?? 'node'] }],
+    keys,
+    signingAlgorithm: algorithm,
+    notBefore: new Date(nowMs - backdateMs),
+    notAfter: new Date(nowMs + lifeMs),
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(names.map((value) => ({ type: isIP(value) === 0 ? 'dns' : 'ip', value }))),
+    ],
+  });
+  const der = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey);
+  return { certificate: certificate.toString('pem'), key: x509.PemConverter.encode(der, 'PRIVATE KEY') };
+}

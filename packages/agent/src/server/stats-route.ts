@@ -1,0 +1,97 @@
+import { readFile } from 'node:fs/promises';
+import { cpus, totalmem, uptime } from 'node:os';
+import type { Clock } from '@keelson/core';
+import type { PodStateReader, UsageStats } from '../contracts/pod-state.ts';
+import { HttpProblem, sendJson } from './request.ts';
+import type { Route } from './route.ts';
+
+/** Rates are of samples at least this far apart, or they say little. */
+const leastIntervalMs = 100;
+const nanosPerMs = 1_000_000;
+
+interface Sample {
+  readonly timeMs: number;
+  readonly nanos: number;
+  readonly rate: number | undefined;
+}
+
+/** Turns sums of CPU time into rates, from what was seen when somebody asked before. */
+class CpuRates {
+  #before: ReadonlyMap<string, Sample> = new Map();
+
+  /** One answer's samples; what is not among them is forgotten afterwards. */
+  round(): { rateOf(key: string, usage: UsageStats): number | undefined; done(): void } {
+    const now = new Map<string, Sample>();
+    return {
+      rateOf: (key, { timeMs, cpuNanoSeconds: nanos }) => {
+        const before = this.#before.get(key);
+        if (before !== undefined && timeMs - before.timeMs < leastIntervalMs) {
+          now.set(key, before);
+          return before.rate;
+        }
+        // A counter that went back belongs to a new instance.
+        const rate =
+          before === undefined || nanos < before.nanos
+            ? undefined
+            : Math.round((nanos - before.nanos) / ((timeMs - before.timeMs) / 1000));
+        now.set(key, { timeMs, nanos, rate });
+        return rate;
+      },
+      done: () => {
+        this.#before = now;
+      },
+    };
+  }
+}
+
+const instant = (ms: number): string => new Date(ms).toISOString();
+
+async function nodeUsage(nowMs: number): Promise<UsageStats> {
+  const busyMs = cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
+  const meminfo = await readFile('/proc/meminfo', 'utf8').catch(() => '');
+  const available = Number(/^MemAvailable:\s+(\d+) kB/m.exec(meminfo)?.[1] ?? 0) * 1024;
+  return { timeMs: nowMs, cpuNanoSeconds: busyMs * nanosPerMs, memoryWorkingSetBytes: totalmem() - available };
+}
+
+function shown(usage: UsageStats, rate: number | undefined) {
+  const time = instant(usage.timeMs);
+  return {
+    cpu: { time, ...(rate === undefined ? {} : { usageNanoCores: rate }), usageCoreNanoSeconds: usage.cpuNanoSeconds },
+    memory: {
+      time,
+      ...(usage.memoryUsageBytes === undefined ? {} : { usageBytes: usage.memoryUsageBytes }),
+      workingSetBytes: usage.memoryWorkingSetBytes,
+      ...(usage.memoryRssBytes === undefined ? {} : { rssBytes: usage.memoryRssBytes }),
+    },
+  };
+}
+
+/** `/stats/summary`: CPU and memory of the node and of each container. */
+export function statsRoute(state: Pick<PodStateReader, 'usage'>, nodeName: string, clock: Clock): Route {
+  const rates = new CpuRates();
+  return {
+    first: 'stats',
+    methods: ['GET', 'POST'],
+    readOnlyPort: true,
+    async serve({ path, response }) {
+      if (path.length !== 2 || path[1] !== 'summary') throw new HttpProblem(404, '404 page not found');
+      const nowMs = clock.now();
+      const [node, pods] = await Promise.all([nodeUsage(nowMs), state.usage()]);
+      const round = rates.round();
+      const answer = {
+        node: { nodeName, startTime: instant(nowMs - uptime() * 1000), ...shown(node, round.rateOf('', node)) },
+        pods: pods.map(({ namespace, name, uid, startTimeMs, containers }) => ({
+          podRef: { name, namespace, uid },
+          startTime: instant(startTimeMs),
+          containers: containers.map((usage) => ({
+            name: usage.name,
+            startTime: instant(usage.startTimeMs),
+            ...shown(usage, round.rateOf(`${uid}/${usage.name}`, usage)),
+          })),
+        })),
+      };
+      round.done();
+      sendJson(response, answer);
+    },
+  };
+}
