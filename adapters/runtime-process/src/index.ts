@@ -1,1 +1,2 @@
-export {};
+export { createProcessRuntime } from './create-process-runtime.ts';
+export type { CgroupOptions, ProcessRuntimeOptions } from './options.ts';

@@ -1,0 +1,158 @@
+import { type FSWatcher, watch } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ContainerConfig, type PodSandboxConfig, RuntimeError } from '@keelson/container-runtime';
+import type { Logger } from '@keelson/core';
+import { readIfPresent } from '../state/atomic-file.ts';
+import type { ContainerRecord, SandboxRecord } from '../state/records.ts';
+import { isId } from '../state/state-directory.ts';
+import { ProcessContainer } from './process-container.ts';
+import { ProcessSandbox } from './process-sandbox.ts';
+import type { ContainerSurroundings } from './surroundings.ts';
+
+/** All sandboxes and containers of a state directory, kept true by file events and, should those fail, by looking again now and then. */
+export class Inventory {
+  readonly sandboxes = new Map<string, ProcessSandbox>();
+  readonly containers = new Map<string, ProcessContainer>();
+  readonly #around: ContainerSurroundings;
+  readonly #logger: Logger;
+  readonly #relistPeriodMs: number;
+  /** Identities that are being created or exist. */
+  readonly #identities = new Set<string>();
+  #watcher: FSWatcher | undefined;
+  #cancelRelist = () => {};
+  #closed = false;
+
+  constructor(around: ContainerSurroundings, logger: Logger, relistPeriodMs: number) {
+    this.#around = around;
+    this.#logger = logger;
+    this.#relistPeriodMs = relistPeriodMs;
+  }
+
+  /** Reads everything; after a restart of the machine nothing runs any more, so every sandbox is over. */
+  async load(rebooted: boolean): Promise<void> {
+    const { state } = this.#around;
+    for (const name of await readdir(state.sandboxes)) {
+      const id = name.replace(/\.json$/, '');
+      const record = isId(id) ? await readRecord<SandboxRecord>(join(state.sandboxes, name)) : undefined;
+      if (record === undefined) continue;
+      const sandbox = new ProcessSandbox(this.#around, record, !(await ProcessSandbox.wasStopped(this.#around, id)));
+      this.#enterSandbox(sandbox);
+      if (rebooted) await sandbox.stop();
+    }
+    for (const id of await readdir(state.containers)) {
+      const record = isId(id) ? await readRecord<ContainerRecord>(join(state.containers, id, 'record.json')) : undefined;
+      const sandbox = record && this.sandboxes.get(record.sandboxId);
+      if (record === undefined) continue;
+      const container = new ProcessContainer(this.#around, record);
+      // Its sandbox went first when its process died in the middle of a removal.
+      if (sandbox === undefined) await container.remove();
+      else this.#enterContainer(sandbox, container);
+      await container.refresh();
+    }
+    this.#watch();
+    this.#relistLater();
+  }
+
+  /** Claims an identity until it is given back. @throws `AlreadyExists` */
+  claimSandbox({ metadata }: PodSandboxConfig): string {
+    const { uid, name, namespace, attempt } = metadata;
+    return this.#claim(
+      JSON.stringify([uid, namespace, name, attempt]),
+      `sandbox of pod "${namespace}/${name}", attempt ${attempt}`,
+    );
+  }
+
+  /** @throws `AlreadyExists` */
+  claimContainer(sandboxId: string, { metadata }: ContainerConfig): string {
+    const { name, attempt } = metadata;
+    return this.#claim(JSON.stringify([sandboxId, name, attempt]), `container "${name}", attempt ${attempt},`);
+  }
+
+  release(identity: string): void {
+    this.#identities.delete(identity);
+  }
+
+  addSandbox(sandbox: ProcessSandbox): void {
+    this.sandboxes.set(sandbox.id, sandbox);
+  }
+
+  addContainer(sandbox: ProcessSandbox, container: ProcessContainer): void {
+    sandbox.containers.add(container);
+    this.containers.set(container.id, container);
+  }
+
+  forgetContainer(container: ProcessContainer): void {
+    const { sandboxId, config } = container.record;
+    this.sandboxes.get(sandboxId)?.containers.delete(container);
+    if (this.containers.delete(container.id))
+      this.release(JSON.stringify([sandboxId, config.metadata.name, config.metadata.attempt]));
+  }
+
+  forgetSandbox(sandbox: ProcessSandbox): void {
+    const { uid, name, namespace, attempt } = sandbox.record.config.metadata;
+    for (const container of [...sandbox.containers]) this.forgetContainer(container);
+    if (this.sandboxes.delete(sandbox.id)) this.release(JSON.stringify([uid, namespace, name, attempt]));
+  }
+
+  /** Reads the state of everything that may still change. */
+  async refreshAll(): Promise<void> {
+    await Promise.all([...this.containers.values()].map((container) => this.#refresh(container)));
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#watcher?.close();
+    this.#cancelRelist();
+    for (const container of this.containers.values()) container.wake();
+  }
+
+  #enterSandbox(sandbox: ProcessSandbox): void {
+    this.claimSandbox(sandbox.record.config);
+    this.addSandbox(sandbox);
+  }
+
+  #enterContainer(sandbox: ProcessSandbox, container: ProcessContainer): void {
+    this.claimContainer(sandbox.id, container.record.config);
+    this.addContainer(sandbox, container);
+  }
+
+  #claim(identity: string, what: string): string {
+    if (this.#identities.has(identity)) throw new RuntimeError('AlreadyExists', `${what} exists already`);
+    this.#identities.add(identity);
+    return identity;
+  }
+
+  #watch(): void {
+    this.#watcher = watch(this.#around.state.run, { persistent: false }, (_event, name) => {
+      const container = this.containers.get(name?.slice(0, 24) ?? '');
+      if (container === undefined) return;
+      container.wake();
+      void this.#refresh(container);
+    });
+    this.#watcher.on('error', (error) => {
+      this.#logger.warn('file events of containers stopped, their state is read periodically', { err: error });
+    });
+  }
+
+  #relistLater(): void {
+    this.#cancelRelist = this.#around.clock.after(this.#relistPeriodMs, () => {
+      void this.refreshAll().finally(() => {
+        if (!this.#closed) this.#relistLater();
+      });
+    });
+  }
+
+  async #refresh(container: ProcessContainer): Promise<void> {
+    try {
+      if (!this.#closed) await container.refresh();
+    } catch (error) {
+      this.#logger.error('cannot read the state of a container', { containerId: container.id, err: error });
+    }
+  }
+}
+
+async function readRecord<T>(path: string): Promise<T | undefined> {
+  const text = await readIfPresent(path).catch(() => undefined);
+  return text === undefined ? undefined : (JSON.parse(text) as T);
+}

@@ -1,0 +1,52 @@
+import type { ContainerStats } from '@keelson/container-runtime';
+import type { Clock } from '@keelson/core';
+import type { Cgroups } from '../machine/cgroups.ts';
+import { listProcesses, residentBytes } from '../machine/proc.ts';
+import type { ProcessContainer } from './process-container.ts';
+
+const nanosecondsPerTick = 10_000_000n; // /proc counts in 1/100 s on every architecture
+
+/** Usage of all these containers from one pass over /proc; memory from the cgroup where the container has one. */
+export async function readStats(
+  containers: readonly ProcessContainer[],
+  cgroups: Cgroups,
+  clock: Clock,
+): Promise<ContainerStats[]> {
+  const bySession = groupBySession();
+  const timestamp = clock.now();
+  const stats: ContainerStats[] = [];
+  for (const container of containers) {
+    const { snapshot, identity, record } = container;
+    if (snapshot.state !== 'running' || identity === undefined) continue;
+    const members = bySession.get(identity.pid) ?? [];
+    let ticks = 0;
+    let rssBytes = 0;
+    let minor = 0;
+    let major = 0;
+    for (const member of members) {
+      ticks += member.cpuTicks;
+      minor += member.minorFaults;
+      major += member.majorFaults;
+      rssBytes += residentBytes(member.pid);
+    }
+    const cgroup = await cgroups.memory(record.plan.cgroups);
+    const { id, sandboxId, metadata, labels, annotations } = snapshot;
+    stats.push({
+      ...{ id, sandboxId, metadata, labels, annotations, timestamp },
+      cpu: { usageCoreNanoseconds: BigInt(ticks) * nanosecondsPerTick },
+      memory: { workingSetBytes: rssBytes, ...cgroup, rssBytes, pageFaults: BigInt(minor), majorPageFaults: BigInt(major) },
+      processes: members.length,
+    });
+  }
+  return stats;
+}
+
+function groupBySession() {
+  const groups = new Map<number, ReturnType<typeof listProcesses>>();
+  for (const process of listProcesses()) {
+    const group = groups.get(process.session);
+    if (group === undefined) groups.set(process.session, [process]);
+    else group.push(process);
+  }
+  return groups;
+}

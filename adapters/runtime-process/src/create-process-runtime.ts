@@ -1,0 +1,124 @@
+import {
+  type ContainerEngine,
+  EventFeed,
+  isRuntimeError,
+  type RuntimeCapabilities,
+  RuntimeError,
+  withDeadlines,
+} from '@keelson/container-runtime';
+import { silentLogger, systemClock } from '@keelson/core';
+import { Inventory } from './container/inventory.ts';
+import type { ContainerSurroundings } from './container/surroundings.ts';
+import { ImageStore } from './images/image-store.ts';
+import { KeeperClient } from './logs/keeper-client.ts';
+import { Cgroups } from './machine/cgroups.ts';
+import { findNodeIp } from './machine/node-ip.ts';
+import { findPermissions, type Permissions } from './machine/permissions.ts';
+import { findTool } from './machine/tools.ts';
+import type { ProcessRuntimeOptions } from './options.ts';
+import { ProcessRuntime } from './process-runtime.ts';
+import { RunFiles } from './state/run-files.ts';
+import { StateDirectory } from './state/state-directory.ts';
+
+const neededTools = ['sh', 'env', 'mv', 'mkfifo', 'setsid', 'flock'];
+const defaultRelistPeriodMs = 10_000;
+
+/**
+ * Opens the state directory and finds everything that is in it: containers that run, that ended meanwhile, that were never started.
+ * Disposing of the runtime leaves containers running. One runtime at a time uses a state directory.
+ * @throws `Unsupported` on machines that are not Linux or lack a tool.
+ */
+export async function createProcessRuntime(options: ProcessRuntimeOptions): Promise<ContainerEngine> {
+  const { clock = systemClock, logger = silentLogger, relistPeriodMs = defaultRelistPeriodMs, nodeIp = findNodeIp } = options;
+  if (process.platform !== 'linux') throw new RuntimeError('Unsupported', 'the process runtime needs Linux');
+  const missing = neededTools.filter((name) => findTool(name) === undefined);
+  if (missing.length > 0)
+    throw new RuntimeError('Unsupported', `the process runtime needs these programs: ${missing.join(', ')}`);
+
+  const state = new StateDirectory(options.stateDirectory);
+  const { rebooted } = await state.prepare();
+  const permissions = await findPermissions(state.root);
+  const cgroups = await Cgroups.find(options.cgroups);
+  const images = new ImageStore({ folder: state.images, sources: options.imageSources ?? [], permissions, clock });
+  await images.load();
+
+  const keeper = new KeeperClient(state, () => void keepLogsAgain());
+  const around: ContainerSurroundings = {
+    state,
+    runFiles: new RunFiles(state.run),
+    keeper,
+    cgroups,
+    clock,
+    events: new EventFeed(() => clock.now()),
+    later: (container, ms) => {
+      clock.after(
+        ms,
+        () =>
+          void container
+            .refresh()
+            .catch((error: unknown) => logger.error('cannot read the state of a container', { err: error })),
+      );
+    },
+  };
+  const inventory = new Inventory(around, logger, relistPeriodMs);
+  /** Without a keeper, containers that write much would wait for ever. */
+  const keepLogsAgain = async () => {
+    if (![...inventory.containers.values()].some((container) => container.isActive)) return;
+    try {
+      await keeper.ensure();
+    } catch (error) {
+      if (!isRuntimeError(error, 'Unavailable')) throw error;
+      logger.error('the log keeper does not run', { err: error });
+      clock.after(relistPeriodMs, () => void keepLogsAgain());
+    }
+  };
+  await inventory.load(rebooted);
+  await state.confirmBoot();
+  await keepLogsAgain();
+
+  const runtime = new ProcessRuntime({
+    around,
+    inventory,
+    images,
+    permissions,
+    capabilities: capabilitiesOf(permissions, cgroups, options),
+    nodeIp: typeof nodeIp === 'string' ? () => nodeIp : nodeIp,
+  });
+  return withDeadlines({ runtime, images }, { clock });
+}
+
+function capabilitiesOf(permissions: Permissions, cgroups: Cgroups, options: ProcessRuntimeOptions): RuntimeCapabilities {
+  const { mounts, chroot, users, noNewPrivileges, root } = permissions;
+  return {
+    rootFilesystem: chroot ? 'chroot' : 'host',
+    podNetwork: false,
+    hostNetwork: true,
+    mounts,
+    readonlyMounts: mounts,
+    users,
+    memoryLimits: cgroups.has('memory'),
+    cpuLimits: cgroups.has('cpu'),
+    updateResources: true,
+    containerPid: false,
+    sharedPid: false,
+    privileged: root,
+    capabilitySets: false,
+    readonlyRootfs: false,
+    noNewPrivileges,
+    seccomp: false,
+    apparmor: false,
+    sysctls: false,
+    hostPorts: false,
+    devices: false,
+    tty: false,
+    exec: true,
+    attach: true,
+    portForward: true,
+    events: true,
+    stats: true,
+    logs: true,
+    pullProgress: true,
+    pull: chroot && (options.imageSources ?? []).length > 0,
+    survivesRestart: true,
+  };
+}

@@ -1,0 +1,26 @@
+import { stat } from 'node:fs/promises';
+import { join, posix } from 'node:path';
+import { RuntimeError } from '@keelson/container-runtime';
+import { resolveInside } from './resolve-inside.ts';
+
+/**
+ * Absolute path, in the container, of the program that a command names: looked up in `PATH` when it has no slash, relative to the working
+ * directory when it has one. @throws `StartFailed` when there is none or it is not executable.
+ */
+export async function findProgram(root: string, name: string, searchPath: string, workingDir: string): Promise<string> {
+  if (name === '') throw new RuntimeError('StartFailed', 'the command is empty');
+  const candidates = name.includes('/')
+    ? [posix.resolve(workingDir, name)]
+    : searchPath.split(':').map((folder) => posix.resolve(workingDir, folder || '.', name));
+  let found = false;
+  for (const candidate of candidates) {
+    // The machine's own root needs no care, and /proc/self in a path must stay what it is.
+    const real = root === '/' ? candidate : join(root, await resolveInside(root, candidate));
+    const file = await stat(real).catch(() => undefined);
+    if (file === undefined || file.isDirectory()) continue;
+    found = true;
+    if ((file.mode & 0o111) !== 0) return candidate;
+  }
+  if (found) throw new RuntimeError('StartFailed', `"${name}" is not executable`);
+  throw new RuntimeError('StartFailed', name.includes('/') ? `no such file: "${name}"` : `no "${name}" in PATH`);
+}

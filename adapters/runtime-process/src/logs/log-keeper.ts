@@ -1,0 +1,119 @@
+import { existsSync, openSync, readdirSync, rmSync, watch } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { LogStream } from './log-stream.ts';
+
+/**
+ * The one process that reads the output of all containers of a state directory. It outlives the runtime; if it dies, output waits in the
+ * pipes until the runtime has started another. It ends when no container is left and nobody is connected.
+ *
+ * Requests are lines of JSON, `{ op, id }`; the answer is `{ error? }`. After `attach`, the connection carries output: a byte for the
+ * stream (1 or 2), four bytes length (big endian), then the bytes.
+ */
+const [, , state = ''] = process.argv;
+const idleMs = 500;
+const lookAgainMs = 10_000;
+
+const streams = new Map<string, LogStream>();
+const connections = new Set<Socket>();
+let idle: NodeJS.Timeout | undefined;
+
+function keep(id: string): void {
+  if (streams.has(id) || existsSync(join(state, 'run', `${id}.logged`))) return;
+  const stream = new LogStream(state, id);
+  streams.set(id, stream);
+  stream.endIfExited() ? streams.delete(id) : undefined;
+}
+
+function lookForExits(): void {
+  for (const [id, stream] of streams) {
+    if (stream.endIfExited()) streams.delete(id);
+  }
+  leaveIfIdle();
+}
+
+function leaveIfIdle(): void {
+  clearTimeout(idle);
+  if (streams.size > 0 || connections.size > 0) return;
+  idle = setTimeout(() => process.exit(0), idleMs);
+}
+
+function attach(socket: Socket, stream: LogStream): void {
+  const listener = (name: 'stdout' | 'stderr', chunk: Buffer) => {
+    const head = Buffer.allocUnsafe(5);
+    head[0] = name === 'stdout' ? 1 : 2;
+    head.writeUInt32BE(chunk.length, 1);
+    // Somebody attached who does not read loses output rather than stopping the container.
+    if (socket.writableLength < 1 << 20) socket.write(Buffer.concat([head, chunk]));
+  };
+  stream.listeners.add(listener);
+  stream.onEnd = () => {
+    for (const connection of attached.get(stream) ?? []) connection.end();
+  };
+  const others = attached.get(stream) ?? new Set();
+  attached.set(stream, others.add(socket));
+  socket.on('close', () => {
+    stream.listeners.delete(listener);
+    others.delete(socket);
+  });
+}
+const attached = new WeakMap<LogStream, Set<Socket>>();
+
+function answer(socket: Socket, line: string): void {
+  let error: string | undefined;
+  try {
+    const { op, id } = JSON.parse(line) as { op: string; id: string };
+    const stream = streams.get(id);
+    if (op === 'keep') keep(id);
+    else if (op === 'drop') {
+      streams.delete(id);
+      stream?.drop();
+    } else if (stream === undefined) error = 'not kept';
+    else if (op === 'reopen') stream.reopen();
+    else if (op === 'closeStdin') stream.closeStdin();
+    else if (op === 'attach') attach(socket, stream);
+    else error = `unknown request "${op}"`;
+  } catch (failure) {
+    error = failure instanceof Error ? failure.message : String(failure);
+  }
+  socket.write(`${JSON.stringify({ error })}\n`);
+}
+
+const server = createServer((socket) => {
+  connections.add(socket);
+  clearTimeout(idle);
+  let rest = '';
+  socket.setEncoding('utf8');
+  socket.on('data', (text: string) => {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) answer(socket, line);
+  });
+  socket.on('error', () => {});
+  socket.on('close', () => {
+    connections.delete(socket);
+    leaveIfIdle();
+  });
+});
+
+// The runtime may be signalled together with its process group; containers' output does not end there.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+
+watch(join(state, 'run'), (_event, name) => {
+  if (name?.endsWith('.exit')) lookForExits();
+});
+setInterval(lookForExits, lookAgainMs);
+for (const name of readdirSync(join(state, 'run'))) {
+  const [id = '', kind] = name.split('.');
+  if (kind !== 'monitor') continue;
+  try {
+    keep(id);
+  } catch {
+    // Being removed right now.
+  }
+}
+// Whoever holds the lock (see the client) is alone, so a socket that is there belongs to the dead. The folder is opened so that the
+// address stays short, whatever the path: the kernel takes 107 bytes.
+const folder = openSync(join(state, 'keeper'), 'r');
+rmSync(join(state, 'keeper', 'socket'), { force: true });
+server.listen(`/proc/self/fd/${folder}/socket`, leaveIfIdle);

@@ -1,0 +1,102 @@
+import { closeSync, constants, existsSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { join } from 'node:path';
+import { LineWriter } from './line-writer.ts';
+
+/** How long text without a line end waits for more. */
+const flushAfterMs = 200;
+
+export type OutputListener = (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
+
+/** Takes the output of one container from its pipes to its log file and to those attached. */
+export class LogStream {
+  readonly id: string;
+  readonly listeners = new Set<OutputListener>();
+  readonly #folder: string;
+  readonly #run: string;
+  readonly #writer: LineWriter;
+  readonly #pipes: { readonly stream: 'stdout' | 'stderr'; readonly fd: number; readonly socket: Socket }[] = [];
+  #stdin: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #onEnd: () => void = () => {};
+
+  constructor(state: string, id: string) {
+    this.id = id;
+    this.#folder = join(state, 'containers', id);
+    this.#run = join(state, 'run');
+    const { logPath } = JSON.parse(readFileSync(join(this.#folder, 'record.json'), 'utf8')) as { logPath?: string };
+    this.#writer = new LineWriter(logPath);
+    // Open for writing too, so that a pipe whose writers have all gone is empty rather than at its end.
+    const open = (name: string) => openSync(join(this.#folder, name), constants.O_RDWR | constants.O_NONBLOCK);
+    for (const stream of ['stdout', 'stderr'] as const) {
+      const fd = open(stream);
+      const socket = new Socket({ fd, readable: true, writable: false });
+      socket.on('data', (chunk: Buffer) => this.#take(stream, chunk));
+      socket.on('error', () => {});
+      this.#pipes.push({ stream, fd, socket });
+    }
+    if (existsSync(join(this.#folder, 'stdin'))) this.#stdin = open('stdin');
+  }
+
+  set onEnd(callback: () => void) {
+    this.#onEnd = callback;
+  }
+
+  reopen(): void {
+    this.#writer.reopen();
+  }
+
+  /** Lets go of standard input: end of file for the container when nobody else writes to it. */
+  closeStdin(): void {
+    if (this.#stdin !== undefined) closeSync(this.#stdin);
+    this.#stdin = undefined;
+  }
+
+  /** Ends the stream if the container has exited: takes the rest out of the pipes, then lets the monitor go. */
+  endIfExited(): boolean {
+    if (!existsSync(join(this.#run, `${this.id}.exit`))) return false;
+    const buffer = Buffer.allocUnsafe(64 * 1024);
+    for (const { stream, fd } of this.#pipes) {
+      for (let length = readNow(fd, buffer); length > 0; length = readNow(fd, buffer)) {
+        this.#take(stream, Buffer.from(buffer.subarray(0, length)));
+      }
+    }
+    this.#writer.close();
+    writeFileSync(join(this.#run, `${this.id}.logged`), '');
+    try {
+      closeSync(openSync(join(this.#folder, 'done'), constants.O_WRONLY | constants.O_NONBLOCK));
+    } catch {
+      // The monitor is not there any more (killed): nobody to release.
+    }
+    this.drop();
+    return true;
+  }
+
+  /** Lets go of everything at once. */
+  drop(): void {
+    clearTimeout(this.#timer);
+    this.closeStdin();
+    for (const { socket } of this.#pipes) socket.destroy();
+    this.#writer.close();
+    this.#onEnd();
+  }
+
+  #take(stream: 'stdout' | 'stderr', chunk: Buffer): void {
+    this.#writer.write(stream, chunk);
+    for (const listener of this.listeners) listener(stream, chunk);
+    if (!this.#writer.hasRest || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#writer.flush();
+    }, flushAfterMs);
+  }
+}
+
+/** 0 when the pipe is empty now. */
+function readNow(fd: number, buffer: Buffer): number {
+  try {
+    return readSync(fd, buffer);
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,46 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { tryTool } from './run-tool.ts';
+import { findTool } from './tools.ts';
+
+/** What this process may do on this machine; found out by trying, not by asking who it is. */
+export interface Permissions {
+  readonly root: boolean;
+  /** Mount namespaces, and mounts in them. */
+  readonly mounts: boolean;
+  readonly overlay: boolean;
+  readonly chroot: boolean;
+  /** Becoming another user. */
+  readonly users: boolean;
+  readonly noNewPrivileges: boolean;
+}
+
+/** `scratch` is a folder on the file system that containers will be on. */
+export async function findPermissions(scratch: string): Promise<Permissions> {
+  const root = process.getuid?.() === 0;
+  const has = (...tools: string[]) => tools.every((name) => findTool(name) !== undefined);
+  const mounts =
+    root &&
+    has('unshare', 'mount', 'nsenter') &&
+    (await tryTool('unshare', ['--mount', 'mount', '--bind', '/', '/'])) === undefined;
+  const chroot = root && has('chroot') && (await tryTool('chroot', ['/', 'true'])) === undefined;
+  const users =
+    root &&
+    has('setpriv') &&
+    (await tryTool('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', 'true'])) === undefined;
+  const noNewPrivileges = has('setpriv') && (await tryTool('setpriv', ['--no-new-privs', 'true'])) === undefined;
+  return { root, mounts, chroot, users, noNewPrivileges, overlay: mounts && (await overlayWorks(scratch)) };
+}
+
+async function overlayWorks(scratch: string): Promise<boolean> {
+  if (/[:,\\]/.test(scratch)) return false; // separators of the mount options
+  const folder = join(scratch, '.overlay-probe');
+  try {
+    for (const name of ['lower', 'upper', 'work', 'merged']) await mkdir(join(folder, name), { recursive: true });
+    const layers = `lowerdir=${folder}/lower,upperdir=${folder}/upper,workdir=${folder}/work`;
+    const args = ['--mount', 'mount', '-t', 'overlay', '-o', layers, 'overlay', `${folder}/merged`];
+    return (await tryTool('unshare', args)) === undefined;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
