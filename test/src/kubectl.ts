@@ -48,6 +48,8 @@ export class Kubectl {
         (error, stdout, stderr) =>
           resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1, stdout, stderr }),
       );
+      // A command that ends without reading its input closes the pipe; its exit code says all there is to say.
+      child.stdin?.on('error', () => {});
       child.stdin?.end(options.input ?? '');
     });
   }
