@@ -47,7 +47,6 @@ export interface ContainerStarterOptions {
 /** Where and with what a container is started. */
 export interface StartContext {
   readonly sandboxId: string;
-  readonly sandbox: PodSandboxConfig;
   readonly podIps: readonly string[];
   readonly volumes: VolumePlaces;
   readonly pullSecrets: readonly Secret[];

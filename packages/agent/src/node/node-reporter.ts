@@ -1,0 +1,140 @@
+import { Backoff, pause } from '@keelson/client';
+import type { Image, ImageService } from '@keelson/container-runtime';
+import { type ApiClient, type Clock, isStatusError, type Logger } from '@keelson/core';
+import { type coreV1, Node } from '@keelson/kinds';
+import type { NodeConfig } from '../contracts/agent-config.ts';
+import type { EventRecorder } from '../contracts/event-recorder.ts';
+import { sameValue } from '../status/same-value.ts';
+import { withDeadline } from '../with-deadline.ts';
+import { newNode, reconcilePatch } from './node-object.ts';
+
+export interface NodeReporterOptions {
+  readonly api: ApiClient;
+  readonly nodeName: string;
+  readonly architecture: string;
+  readonly config: NodeConfig;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly events: EventRecorder;
+  /** The status now, given the conditions that the API has. */
+  readonly status: (before: readonly coreV1.NodeCondition[]) => Promise<coreV1.NodeStatus>;
+}
+
+const attempts = 5;
+
+/** Registers the node and keeps its status at the API server fresh. */
+export class NodeReporter {
+  readonly #options: NodeReporterOptions;
+  readonly #stop = new AbortController();
+  #wake = new AbortController();
+  #registered = false;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: NodeReporterOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#wake.abort();
+    await this.#running;
+  }
+
+  /** Something that the status says has changed: the next report is due now. */
+  poke(): void {
+    this.#wake.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, config, logger } = this.#options;
+    const { signal } = this.#stop;
+    if (config.register) await this.#register(signal);
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      await this.#report(signal).catch((err) => {
+        if (!signal.aborted) logger.warn('status of the node was not reported', { component: 'node', err });
+      });
+      if (!signal.aborted) await pause(clock, config.statusUpdateMs, this.#wake.signal);
+    }
+  }
+
+  async #register(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#options;
+    const backoff = new Backoff(clock, 100, 7_000);
+    while (!signal.aborted && !this.#registered) {
+      try {
+        await this.#createOrReconcile(signal);
+        this.#registered = true;
+      } catch (err) {
+        if (signal.aborted) return;
+        logger.warn('node was not registered', { component: 'node', err });
+        await backoff.wait(signal);
+      }
+    }
+  }
+
+  async #createOrReconcile(signal: AbortSignal): Promise<void> {
+    const { api, nodeName, architecture, config, status } = this.#options;
+    const nodes = api.resource(Node);
+    try {
+      await nodes.create(newNode(nodeName, architecture, config, await status([])), { signal });
+    } catch (error) {
+      if (!isStatusError(error, 'AlreadyExists')) throw error;
+      const patch = reconcilePatch(await nodes.get(nodeName, { signal }), nodeName, architecture, config);
+      if (patch !== undefined) await nodes.patch(nodeName, 'merge', patch, { signal });
+    }
+  }
+
+  /** A few tries per period; each may take no longer than the period. */
+  async #report(signal: AbortSignal): Promise<void> {
+    const { clock, config } = this.#options;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await withDeadline(clock, config.statusUpdateMs, signal, (within) => this.#patch(attempt, within));
+        return;
+      } catch (error) {
+        if (signal.aborted || attempt >= attempts) throw error;
+        if (isStatusError(error, 'NotFound') && config.register) await this.#createOrReconcile(signal);
+      }
+    }
+  }
+
+  async #patch(attempt: number, signal: AbortSignal): Promise<void> {
+    const { api, nodeName, status } = this.#options;
+    const nodes = api.resource(Node);
+    // The first read may be a little old, which spares the store; a retry wants the truth.
+    const node = await nodes.get(nodeName, attempt === 1 ? { resourceVersion: '0', signal } : { signal });
+    const old = node.status ?? {};
+    const next = await status(old.conditions ?? []);
+    const patch: Record<string, unknown> = {};
+    for (const key of Object.keys(next) as (keyof coreV1.NodeStatus)[])
+      if (!sameValue(old[key], next[key])) patch[key] = next[key];
+    if (patch['addresses'] !== undefined) patch['addresses'] = [...(next.addresses ?? []), { $patch: 'replace' }];
+    await nodes.patchSubresource(nodeName, 'status', 'strategic', { status: patch }, { signal });
+    this.#tell(node, old, next);
+  }
+
+  #tell(node: Node, old: coreV1.NodeStatus, next: coreV1.NodeStatus): void {
+    const { events, nodeName } = this.#options;
+    const subject = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: node.metadata?.uid ?? nodeName };
+    for (const condition of next.conditions ?? []) {
+      const before = old.conditions?.find(({ type }) => type === condition.type);
+      if (before === undefined || before.status === condition.status || condition.type !== 'Ready') continue;
+      const word = condition.status === 'True' ? 'NodeReady' : 'NodeNotReady';
+      events.record(subject, 'Normal', word, `Node ${nodeName} status is now: ${word}`);
+    }
+    const boot = old.nodeInfo?.bootID;
+    if (boot && next.nodeInfo?.bootID && boot !== next.nodeInfo.bootID) {
+      events.record(subject, 'Warning', 'Rebooted', `Node ${nodeName} has been rebooted, boot id: ${next.nodeInfo.bootID}`);
+    }
+  }
+}
+
+/** Adds what the store of images has. A store that does not answer leaves the list empty. */
+export async function readImages(images: ImageService, timeoutMs: number): Promise<readonly Image[]> {
+  return images.listImages(undefined, { timeoutMs }).catch(() => []);
+}

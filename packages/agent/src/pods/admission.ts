@@ -1,0 +1,56 @@
+import type { Pod } from '@keelson/kinds';
+import type { AgentConfig, AllowedSources } from '../contracts/agent-config.ts';
+import type { PodVerdict } from '../status/pod-status.ts';
+import { sourceWordOf } from './pod-annotations.ts';
+import { allContainersOf } from './pod-spec-words.ts';
+
+/** Refused for now: another configuration of the agent would take it (agent.md B.2). */
+export function softRefusal(pod: Pod, config: Pick<AgentConfig, 'sources' | 'limits'>): PodVerdict | undefined {
+  const { hostNetwork, hostPID, hostIPC } = pod.spec;
+  const { sources, limits } = config;
+  const checks: readonly (readonly [boolean, string])[] = [
+    [hostNetwork === true && !allows(sources.hostNetwork, pod), 'pod may not use host network'],
+    [hostPID === true && !allows(sources.hostPid, pod), 'pod may not use host PID'],
+    [hostIPC === true && !allows(sources.hostIpc, pod), 'pod may not use host IPC'],
+    [!limits.allowPrivileged && asksForPrivileges(pod), 'pod may not have privileged containers'],
+  ];
+  const [, message] = checks.find(([refused]) => refused) ?? [];
+  return message === undefined ? undefined : { phase: 'Pending', reason: 'Forbidden', message };
+}
+
+/** Refused for good. */
+export function hardRefusal(pod: Pod, others: number, maxPods: number): PodVerdict | undefined {
+  if (others >= maxPods) {
+    const message = `Node didn't have enough capacity: pods, requested: 1, used: ${others}, capacity: ${maxPods}`;
+    return { phase: 'Failed', reason: 'OutOfpods', message };
+  }
+  const lacking = unsupported(pod);
+  if (lacking === undefined) return undefined;
+  return { phase: 'Failed', reason: 'UnsupportedPod', message: `this agent does not support ${lacking}` };
+}
+
+function unsupported(pod: Pod): string | undefined {
+  for (const container of allContainersOf(pod)) {
+    const { livenessProbe, readinessProbe, startupProbe } = container;
+    if ([livenessProbe, readinessProbe, startupProbe].some((probe) => probe?.grpc)) return 'gRPC probes';
+    if (container.restartPolicyRules?.length) return 'restart policy rules';
+    if (container.volumeDevices?.length) return 'block devices';
+  }
+  if (pod.spec.runtimeClassName) return 'runtime classes';
+  if (pod.spec.resourceClaims?.length) return 'resource claims';
+  if (pod.spec.hostUsers === false) return 'user namespaces';
+  return pod.spec.os?.name && pod.spec.os.name !== 'linux' ? `operating system ${pod.spec.os.name}` : undefined;
+}
+
+function allows(sources: AllowedSources, pod: Pod): boolean {
+  return sources.includes('*') || sources.includes(sourceWordOf(pod));
+}
+
+function asksForPrivileges(pod: Pod): boolean {
+  return allContainersOf(pod).some(({ securityContext }) => securityContext?.privileged === true);
+}
+
+/** How many pods the node takes. */
+export function podCapacity({ maxPods, podsPerCore }: AgentConfig['limits'], cores: number): number {
+  return podsPerCore > 0 ? Math.min(maxPods, podsPerCore * cores) : maxPods;
+}

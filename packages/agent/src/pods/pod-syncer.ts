@@ -1,0 +1,299 @@
+import { readFile } from 'node:fs/promises';
+import type { ContainerRuntime } from '@keelson/container-runtime';
+import { type Clock, timeMs } from '@keelson/core';
+import type { Pod, PodStatus, Secret } from '@keelson/kinds';
+import type { ContainerKiller } from '../containers/container-killer.ts';
+import type { ContainerStarter, StartContext } from '../containers/container-starter.ts';
+import { hostNetworkHostsFile, hostsFile } from '../containers/hosts-file.ts';
+import { parseResolvConf, podDns } from '../containers/pod-dns.ts';
+import { sandboxConfig } from '../containers/sandbox-config.ts';
+import { StartProblem } from '../containers/start-problem.ts';
+import type { TerminationMessages } from '../containers/termination-message.ts';
+import type { AgentConfig } from '../contracts/agent-config.ts';
+import type { EnvironmentFacts } from '../environment/container-environment.ts';
+import type { ObjectReader } from '../environment/object-reader.ts';
+import type { PodEvents } from '../events/pod-events.ts';
+import type { PodProbes } from '../probes/pod-probes.ts';
+import { agentConditions } from '../status/pod-conditions.ts';
+import { podStatus } from '../status/pod-status.ts';
+import type { AgentPaths } from '../volumes/agent-paths.ts';
+import type { PodVolumes, VolumePlaces } from '../volumes/pod-volumes.ts';
+import { VolumeProblem } from '../volumes/volume-problem.ts';
+import { softRefusal } from './admission.ts';
+import { forgettable, type PodActions, podActions } from './pod-actions.ts';
+import { endPodProcesses, removeOldSandboxes } from './pod-ending.ts';
+import type { PodMemory } from './pod-memory.ts';
+import { emptyState, isRunning, type PodRuntimeState } from './pod-runtime-state.ts';
+import { allContainersOf, fullNameOf, isFinalPhase, uidOf } from './pod-spec-words.ts';
+import type { PodStates } from './pod-states.ts';
+
+/** What the node knows that pods depend on. */
+export interface NodeFacts {
+  /** Addresses of the node, the main one first. */
+  hostIps(): readonly string[];
+  /** What pods can have. */
+  allocatable(): Readonly<Record<string, string>>;
+  /** The runtime can give pods a network. */
+  networkReady(): boolean;
+}
+
+export interface PodSyncerOptions {
+  readonly config: AgentConfig;
+  readonly runtime: ContainerRuntime;
+  readonly states: PodStates;
+  readonly starter: ContainerStarter;
+  readonly killer: ContainerKiller;
+  readonly volumes: PodVolumes;
+  readonly probes: PodProbes;
+  readonly messages: TerminationMessages;
+  readonly objects: ObjectReader;
+  readonly events: PodEvents;
+  readonly node: NodeFacts;
+  readonly paths: AgentPaths;
+  readonly clock: Clock;
+  readonly callTimeoutMs: number;
+  /** Takes what is to be said about a pod. */
+  readonly report: (pod: Pod, status: PodStatus) => void;
+}
+
+/** What came of a look at a pod. */
+export interface SyncResult {
+  /** The pod has ended for good; what is left of it has to be put away. */
+  readonly final: boolean;
+  /** When to look again at the latest. */
+  readonly againAfterMs: number | undefined;
+}
+
+const problemRetryMs = 10_000;
+
+/** Brings one pod a step nearer to what its specification says; order of the steps: agent.md B.3. */
+export class PodSyncer {
+  readonly #options: PodSyncerOptions;
+
+  constructor(options: PodSyncerOptions) {
+    this.#options = options;
+  }
+
+  async sync(pod: Pod, memory: PodMemory, signal: AbortSignal): Promise<SyncResult> {
+    const { states, messages, probes, events, config, node } = this.#options;
+    const state = states.get(uidOf(pod)) ?? identityState(pod);
+    await messages.load(state.containers);
+    probes.sync(pod, state);
+    const deadlineMs = this.#deadline(pod, memory);
+    const refused = softRefusal(pod, config);
+    this.#tell(pod, state, memory, refused);
+    if (isFinalPhase(memory.status.phase)) return { final: true, againAfterMs: undefined };
+    if (refused !== undefined) {
+      if (isRunning(state)) await endPodProcesses(pod, state, refused.message, undefined, this.#options, signal);
+      return { final: false, againAfterMs: problemRetryMs };
+    }
+    if (!node.networkReady() && pod.spec.hostNetwork !== true && state.sandboxes.length === 0) {
+      events.record(pod, 'Warning', 'NetworkNotReady', 'network is not ready: the runtime has no network for pods');
+      return { final: false, againAfterMs: problemRetryMs };
+    }
+    const againMs = await this.#act(pod, state, memory, signal);
+    return { final: false, againAfterMs: least(deadlineMs, againMs) };
+  }
+
+  /** Says what is known about a pod without doing anything about it. */
+  async observe(pod: Pod, memory: PodMemory, ending: boolean): Promise<void> {
+    const state = this.#options.states.get(uidOf(pod)) ?? identityState(pod);
+    await this.#options.messages.load(state.containers);
+    // What is being ended is not started again, whatever the policy says otherwise.
+    const view = ending ? { ...pod, spec: { ...pod.spec, restartPolicy: 'Never' } } : pod;
+    this.#tell(view, state, memory, undefined);
+  }
+
+  #tell(pod: Pod, state: PodRuntimeState, memory: PodMemory, refused: PodMemory['verdict']): void {
+    const { runtime, probes, messages, clock, node, report } = this.#options;
+    const waiting = refused === undefined ? memory.waiting : blocked(pod, refused.message);
+    const own: readonly string[] = agentConditions;
+    const foreign = (pod.status?.conditions ?? []).filter(({ type }) => !own.includes(type));
+    const known = (memory.status.conditions ?? []).filter(({ type }) => own.includes(type));
+    memory.status = podStatus(pod, state, {
+      before: { ...memory.status, conditions: [...known, ...foreign] },
+      verdict: memory.verdict ?? refused,
+      hostIps: node.hostIps(),
+      nowMs: clock.now(),
+      runtimeName: runtime.name,
+      waiting,
+      ready: (status) => probes.ready(status),
+      started: (status) => probes.started(status),
+      message: (status) => messages.of(status),
+    });
+    report(pod, memory.status);
+  }
+
+  /** Notes that a pod's time is over. Otherwise the time left. */
+  #deadline(pod: Pod, memory: PodMemory): number | undefined {
+    const seconds = pod.spec.activeDeadlineSeconds;
+    const startMs = timeMs(memory.status.startTime ?? '');
+    if (typeof seconds !== 'number') return undefined;
+    const left = (startMs ?? this.#options.clock.now()) + seconds * 1000 - this.#options.clock.now();
+    if (left > 0) return left;
+    const message = 'Pod was active on the node longer than the specified deadline';
+    if (memory.verdict === undefined) this.#options.events.record(pod, 'Normal', 'DeadlineExceeded', message);
+    memory.verdict ??= { phase: 'Failed', reason: 'DeadlineExceeded', message };
+    return undefined;
+  }
+
+  async #act(pod: Pod, state: PodRuntimeState, memory: PodMemory, signal: AbortSignal): Promise<number | undefined> {
+    const { runtime, probes, states, volumes, events } = this.#options;
+    const actions = podActions(pod, state, {
+      podNetwork: runtime.capabilities.podNetwork,
+      failedProbe: (status) => probes.failed(status),
+      started: (status) => probes.started(status),
+    });
+    let places: VolumePlaces;
+    try {
+      places = await volumes.provide(pod, this.#environment(pod, state));
+    } catch (error) {
+      if (!(error instanceof VolumeProblem)) throw error;
+      events.record(pod, 'Warning', 'FailedMount', `MountVolume failed: ${error.message}`);
+      return problemRetryMs;
+    }
+    if (isIdle(actions) && forgettable(pod, state).length === 0 && state.sandboxes.length <= 1) return undefined;
+    try {
+      return await this.#carryOut(pod, state, actions, memory, places, signal);
+    } finally {
+      if (!signal.aborted) await states.refresh(uidOf(pod), signal).catch(() => undefined);
+    }
+  }
+
+  async #carryOut(
+    pod: Pod,
+    state: PodRuntimeState,
+    actions: PodActions,
+    memory: PodMemory,
+    places: VolumePlaces,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const { runtime, killer, events, callTimeoutMs, messages } = this.#options;
+    const call = { signal, timeoutMs: callTimeoutMs };
+    if (actions.killPod) {
+      const changed = actions.sandboxAttempt !== undefined;
+      const message = changed ? 'Pod sandbox changed, it will be killed and re-created.' : 'Stopping pod';
+      if (changed) events.record(pod, 'Normal', 'SandboxChanged', message);
+      await endPodProcesses(pod, state, message, undefined, this.#options, signal);
+      if (!changed) return undefined;
+    }
+    const podIp = state.sandboxes[0]?.ips[0];
+    for (const { status, message, graceSeconds, reason } of actions.kill) {
+      const text = reason === 'changed' ? `${message}, will be restarted` : `${message}, will be killed`;
+      await killer.kill({ pod, status, message: text, graceSeconds, podIp }, signal);
+    }
+    const old = forgettable(pod, state);
+    for (const { id } of old) await runtime.removeContainer(id, call);
+    messages.forget(old);
+    await removeOldSandboxes(state, new Set(old.map(({ id }) => id)), runtime, call);
+    if (actions.start.length === 0) return undefined;
+    const sandbox = await this.#sandbox(pod, actions, signal);
+    const context = await this.#startContext(pod, state, sandbox, places);
+    let againMs: number | undefined;
+    for (const start of actions.start) {
+      try {
+        await this.#options.starter.start(pod, start, context, signal);
+        memory.waiting.delete(start.container.name);
+      } catch (error) {
+        if (!(error instanceof StartProblem)) throw error;
+        memory.waiting.set(start.container.name, { reason: error.reason, message: error.message });
+        againMs = least(againMs, error.retryAfterMs ?? problemRetryMs);
+      }
+    }
+    await this.observe(pod, memory, false);
+    return againMs;
+  }
+
+  async #sandbox(pod: Pod, actions: PodActions, signal: AbortSignal): Promise<Pick<StartContext, 'sandboxId' | 'podIps'>> {
+    const { runtime, config, paths, events, callTimeoutMs } = this.#options;
+    if (actions.sandbox !== undefined) return { sandboxId: actions.sandbox.id, podIps: actions.sandbox.ips };
+    const call = { signal, timeoutMs: callTimeoutMs };
+    const { dns, warnings } = podDns(pod, config.dns, await this.#machineDns());
+    for (const { reason, message } of warnings) events.record(pod, 'Warning', reason, message);
+    try {
+      const sandboxId = await runtime.runPodSandbox(
+        sandboxConfig(pod, actions.sandboxAttempt ?? 0, {
+          isolatePids: config.isolatePids,
+          seccompRoot: config.seccompRoot,
+          logDirectory: paths.podLogs(uidOf(pod)),
+          dns,
+        }),
+        call,
+      );
+      const { ips } = await runtime.podSandboxStatus(sandboxId, call);
+      return { sandboxId, podIps: ips };
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      if (!signal.aborted) events.record(pod, 'Warning', 'FailedCreatePodSandBox', `Failed to create pod sandbox: ${text}`);
+      throw error;
+    }
+  }
+
+  async #machineDns(): Promise<ReturnType<typeof parseResolvConf> | undefined> {
+    const { resolvConf } = this.#options.config.dns;
+    return resolvConf === '' ? undefined : parseResolvConf(await readFile(resolvConf, 'utf8'));
+  }
+
+  async #startContext(
+    pod: Pod,
+    state: PodRuntimeState,
+    sandbox: Pick<StartContext, 'sandboxId' | 'podIps'>,
+    volumes: VolumePlaces,
+  ): Promise<StartContext> {
+    const { config, node } = this.#options;
+    const environment = this.#environment(pod, state);
+    const hostNetwork = pod.spec.hostNetwork === true;
+    const podIps = hostNetwork || sandbox.podIps.length === 0 ? node.hostIps() : sandbox.podIps;
+    const hosts = hostNetwork
+      ? hostNetworkHostsFile(pod, await readFile('/etc/hosts', 'utf8').catch(() => ''))
+      : hostsFile(pod, sandbox.podIps, config.dns.domain);
+    return {
+      ...sandbox,
+      volumes,
+      pullSecrets: await this.#pullSecrets(pod),
+      environment: { ...environment, place: { ...environment.place, podIps } },
+      hosts,
+    };
+  }
+
+  #environment(pod: Pod, state: PodRuntimeState): EnvironmentFacts {
+    const { node, config, objects } = this.#options;
+    const hostIps = node.hostIps();
+    const podIps = pod.spec.hostNetwork === true ? hostIps : (state.sandboxes[0]?.ips ?? []);
+    return { place: { nodeName: config.nodeName, hostIps, podIps }, objects, allocatable: node.allocatable() };
+  }
+
+  /** A missing secret is said and passed over: the image may be there, or public. */
+  async #pullSecrets(pod: Pod): Promise<Secret[]> {
+    const { objects, events } = this.#options;
+    const found: Secret[] = [];
+    for (const { name = '' } of pod.spec.imagePullSecrets ?? []) {
+      const secret = await objects.secret(pod.metadata?.namespace ?? '', name).catch(() => undefined);
+      if (secret !== undefined) found.push(secret);
+      else
+        events.record(
+          pod,
+          'Warning',
+          'FailedToRetrieveImagePullSecret',
+          `Unable to retrieve image pull secret ${name} for ${fullNameOf(pod)}`,
+        );
+    }
+    return found;
+  }
+}
+
+function isIdle({ killPod, sandboxAttempt, kill, start }: PodActions): boolean {
+  return !killPod && sandboxAttempt === undefined && kill.length === 0 && start.length === 0;
+}
+
+function blocked(pod: Pod, message: string): PodMemory['waiting'] {
+  return new Map(allContainersOf(pod).map(({ name }) => [name, { reason: 'Blocked', message }]));
+}
+
+function identityState(pod: Pod): PodRuntimeState {
+  return emptyState({ uid: uidOf(pod), name: pod.metadata?.name ?? '', namespace: pod.metadata?.namespace ?? '' });
+}
+
+function least(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined ? b : b === undefined ? a : Math.min(a, b);
+}

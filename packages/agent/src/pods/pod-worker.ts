@@ -1,0 +1,193 @@
+import type { Clock, Logger } from '@keelson/core';
+import type { Pod } from '@keelson/kinds';
+import type { PodMemory } from './pod-memory.ts';
+import { fullNameOf } from './pod-spec-words.ts';
+import type { SyncResult } from './pod-syncer.ts';
+
+/** What workers do to pods; told apart so that the order of things can be tested alone. */
+export interface PodWork {
+  sync(pod: Pod, memory: PodMemory, signal: AbortSignal): Promise<SyncResult>;
+  /** Ends everything that runs; resolves when nothing does. `pod` is undefined when nobody knows it any more. */
+  end(uid: string, pod: Pod | undefined, memory: PodMemory, graceSeconds: number | undefined, signal: AbortSignal): Promise<void>;
+  /** Puts away all that is left of an ended pod. */
+  cleanUp(uid: string, pod: Pod | undefined, signal: AbortSignal): Promise<void>;
+  /** All is put away, and the API server may forget the pod. */
+  ended(pod: Pod): void;
+}
+
+/**
+ * ```
+ * active --final phase--> ending --> resting --deleted/removed--> ending --> clean --removed--> gone
+ *    \______deleted/removed__^
+ * ```
+ */
+export type WorkerStage = 'active' | 'ending' | 'resting' | 'clean' | 'gone';
+
+export interface PodWorkerOptions {
+  readonly uid: string;
+  readonly memory: PodMemory;
+  readonly work: PodWork;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly syncMs: number;
+  /** 0..1 */
+  readonly random: () => number;
+  /** False while the pod has to wait for another of its name, or for the runtime. */
+  readonly mayBegin: () => boolean;
+  readonly onGone: () => void;
+}
+
+const failureRetryMs = 10_000;
+
+/** Looks after one pod, one step at a time: of several wishes the latest counts, except that the wish to end it is never taken back. */
+export class PodWorker {
+  readonly #options: PodWorkerOptions;
+  #pod: Pod | undefined;
+  #stage: WorkerStage = 'active';
+  /** The pod is to end; how much time it has, if that was said. */
+  #kill: { graceSeconds: number | undefined } | undefined;
+  /** The pod ends because it is not wanted, so that what is left of it goes too. */
+  #unwanted = false;
+  #removed = false;
+  #dirty = false;
+  #stopped = false;
+  #running: Promise<void> | undefined;
+  #abort = new AbortController();
+  #cancelTimer: () => void = () => {};
+
+  constructor(options: PodWorkerOptions) {
+    this.#options = options;
+  }
+
+  get stage(): WorkerStage {
+    return this.#stage;
+  }
+
+  /** The latest specification; undefined for a pod that only the runtime knows. */
+  get pod(): Pod | undefined {
+    return this.#pod;
+  }
+
+  get memory(): PodMemory {
+    return this.#options.memory;
+  }
+
+  /** The pod is on its way out. */
+  get leaving(): boolean {
+    return this.#kill !== undefined;
+  }
+
+  /** Takes the latest specification; one with a `deletionTimestamp` ends the pod. */
+  update(pod: Pod): void {
+    this.#pod = pod;
+    if (pod.metadata?.deletionTimestamp !== undefined) {
+      this.#unwanted = true;
+      this.#end(pod.metadata.deletionGracePeriodSeconds);
+    }
+    this.poke();
+  }
+
+  /** The source has the pod no more. */
+  remove(): void {
+    this.#removed = true;
+    this.#unwanted = true;
+    this.#end(undefined);
+    this.poke();
+  }
+
+  /** Asks for another look. */
+  poke(): void {
+    if (this.#stopped || this.#stage === 'gone') return;
+    this.#dirty = true;
+    this.#running ??= this.#run();
+  }
+
+  /** Lets go of the pod as it is. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer();
+    this.#abort.abort();
+    await this.#running;
+  }
+
+  #end(graceSeconds: number | undefined): void {
+    const before = this.#kill;
+    const shorter = graceSeconds !== undefined && (before?.graceSeconds === undefined || graceSeconds < before.graceSeconds);
+    if (before !== undefined && !shorter) return;
+    this.#kill = { graceSeconds: graceSeconds ?? before?.graceSeconds };
+    // Whatever is under way has lost its sense: a start, or an end that takes longer than is granted now.
+    this.#abort.abort();
+    this.#abort = new AbortController();
+  }
+
+  async #run(): Promise<void> {
+    // The caller goes on first.
+    await Promise.resolve();
+    while (this.#dirty && !this.#stopped) {
+      this.#dirty = false;
+      this.#cancelTimer();
+      const { signal } = this.#abort;
+      let againMs: number | undefined;
+      try {
+        againMs = await this.#step(signal);
+      } catch (err) {
+        if (this.#stopped) break;
+        if (signal.aborted) this.#dirty = true;
+        else {
+          this.#options.logger.warn('pod could not be looked after', { component: 'pod-worker', ...this.#names(), err });
+          againMs = failureRetryMs * (1 + this.#options.random() / 2);
+        }
+      }
+      if (!this.#dirty && !this.#stopped && againMs !== undefined) {
+        this.#cancelTimer = this.#options.clock.after(againMs, () => this.poke());
+      }
+    }
+    this.#running = undefined;
+  }
+
+  /** One step; how long nothing further has to be done, undefined = until something happens. */
+  async #step(signal: AbortSignal): Promise<number | undefined> {
+    if (this.#kill === undefined && this.#stage === 'active') return this.#sync(signal);
+    if (this.#stage === 'active' || this.#stage === 'ending') await this.#finish(signal);
+    if (this.#stage === 'resting' && this.#unwanted) await this.#cleanUp(signal);
+    if (this.#stage === 'clean' && this.#removed) this.#gone();
+    return undefined;
+  }
+
+  async #sync(signal: AbortSignal): Promise<number | undefined> {
+    const { work, memory, syncMs, random, mayBegin } = this.#options;
+    const pod = this.#pod;
+    if (pod === undefined || !mayBegin()) return undefined;
+    const { final, againAfterMs } = await work.sync(pod, memory, signal);
+    if (final) {
+      this.#kill ??= { graceSeconds: undefined };
+      this.#dirty = true;
+      return undefined;
+    }
+    const regular = syncMs * (1 + random() / 2);
+    return againAfterMs === undefined ? regular : Math.min(regular, againAfterMs);
+  }
+
+  async #finish(signal: AbortSignal): Promise<void> {
+    const { work, memory, uid } = this.#options;
+    this.#stage = 'ending';
+    await work.end(uid, this.#pod, memory, this.#kill?.graceSeconds, signal);
+    this.#stage = 'resting';
+  }
+
+  async #cleanUp(signal: AbortSignal): Promise<void> {
+    const { work, uid } = this.#options;
+    await work.cleanUp(uid, this.#pod, signal);
+    this.#stage = 'clean';
+    if (this.#pod !== undefined && !this.#removed) work.ended(this.#pod);
+  }
+
+  #gone(): void {
+    this.#stage = 'gone';
+    this.#options.onGone();
+  }
+
+  #names(): { readonly uid: string; readonly pod: string | undefined } {
+    return { uid: this.#options.uid, pod: this.#pod && fullNameOf(this.#pod) };
+  }
+}

@@ -1,0 +1,80 @@
+import type { Clock } from '@keelson/core';
+import type { coreV1 } from '@keelson/kinds';
+import type { Observation } from './prober.ts';
+
+export type ProbeKind = 'liveness' | 'readiness' | 'startup';
+
+export interface ProbeWorkerOptions {
+  readonly kind: ProbeKind;
+  readonly probe: coreV1.Probe;
+  /** Epoch milliseconds. */
+  readonly containerStartedMs: number;
+  /** Added to the first delay, so that the probes of a node do not all come at once. */
+  readonly offsetMs: number;
+  readonly initially: boolean;
+  readonly look: () => Promise<Observation>;
+  /** Called for each look that failed. */
+  readonly onFailure: (output: string) => void;
+  /** Called when the verdict is another than before. */
+  readonly onChange: () => void;
+  readonly clock: Clock;
+}
+
+/** Looks at one container again and again. Liveness and startup are held after a failure: the container is about to be replaced. */
+export class ProbeWorker {
+  readonly #options: ProbeWorkerOptions;
+  #verdict: boolean | undefined;
+  #streak = 0;
+  #last: 'success' | 'failure' | undefined;
+  #cancel: () => void = () => {};
+  #stopped = false;
+
+  constructor(options: ProbeWorkerOptions) {
+    this.#options = options;
+    this.#verdict = options.kind === 'startup' ? undefined : options.initially;
+  }
+
+  /** True: passed. Undefined: a startup probe that has neither passed nor failed. */
+  get verdict(): boolean | undefined {
+    return this.#verdict;
+  }
+
+  start(): void {
+    const { clock, probe, containerStartedMs, offsetMs } = this.#options;
+    const delayMs = Math.max(0, containerStartedMs + (probe.initialDelaySeconds ?? 0) * 1000 - clock.now());
+    this.#cancel = clock.after(delayMs + offsetMs, () => void this.#tick());
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel();
+  }
+
+  async #tick(): Promise<void> {
+    const { clock, probe, look } = this.#options;
+    const begunMs = clock.monotonic();
+    const seen = await look();
+    if (this.#stopped) return;
+    if (seen.result !== 'unknown') this.#count(seen.result, seen.output);
+    const { kind } = this.#options;
+    // A startup probe has no more to say once it has spoken.
+    if (this.#stopped || (kind !== 'readiness' && this.#verdict === false) || (kind === 'startup' && this.#verdict === true))
+      return;
+    const periodMs = (probe.periodSeconds ?? 10) * 1000;
+    this.#cancel = clock.after(Math.max(0, periodMs - (clock.monotonic() - begunMs)), () => void this.#tick());
+  }
+
+  #count(result: 'success' | 'failure', output: string): void {
+    const { probe, kind, onFailure, onChange } = this.#options;
+    this.#streak = result === this.#last ? this.#streak + 1 : 1;
+    this.#last = result;
+    if (result === 'failure') onFailure(output);
+    const threshold =
+      result === 'failure' ? (probe.failureThreshold ?? 3) : kind === 'readiness' ? (probe.successThreshold ?? 1) : 1;
+    if (this.#streak < threshold) return;
+    const verdict = result === 'success';
+    if (verdict === this.#verdict) return;
+    this.#verdict = verdict;
+    onChange();
+  }
+}
