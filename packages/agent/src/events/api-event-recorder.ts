@@ -1,145 +1,145 @@
-import { pause } from '@keelson/client';
-import { type ApiClient, type Clock, formatTime, isStatusError, type Logger, type Service } from '@keelson/core';
+import { isConnectionError, pause } from '@keelson/client';
+import { type ApiClient, type Clock, formatTime, isStatusError, type Logger } from '@keelson/core';
 import { Event } from '@keelson/kinds';
 import type { EventRecorder, EventSubject } from '../contracts/event-recorder.ts';
+import { agentName } from '../options/paths.ts';
 import { TokenBucket } from '../token-bucket.ts';
-import { type Correlated, EventCorrelator, type Happening } from './event-correlator.ts';
+import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';
 
 export interface ApiEventRecorderOptions {
-  readonly api: ApiClient;
-  readonly component: string;
-  readonly host: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** 0 = no limit. */
+  /** A client of its own, so that events do not take the requests of others; without a limit, since this has one. */
+  readonly client: ApiClient;
+  readonly nodeName: string;
+  /** Events per second in the long run; 0 = no limit. */
   readonly qps: number;
   readonly burst: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
 
-interface Sent {
-  readonly name: string;
-  readonly namespace: string;
-  readonly firstTimestamp: string;
-  readonly count: number;
-}
-
-const maxQueue = 1000;
-const maxKept = 4096;
-const attempts = 12;
+/** agent.md B.9. */
+const maxQueued = 1000;
+const maxTries = 12;
 const retryMs = 10_000;
+/** Longer ones are refused by the server. */
+const maxMessage = 1024;
 
-/** Sends events to the API server, one after the other; a repetition raises the count of the event that is there. */
-export class ApiEventRecorder implements EventRecorder, Service {
-  readonly name = 'events';
+function eventOf(event: CorrelatedEvent, nodeName: string): Event {
+  const { subject, type, reason, message, name, count, firstMs, lastMs } = event;
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name, namespace: namespaceOf(subject) },
+    involvedObject: { ...subject },
+    type,
+    reason,
+    message: message.length > maxMessage ? `${message.slice(0, maxMessage - 3)}...` : message,
+    source: { component: agentName, host: nodeName },
+    firstTimestamp: formatTime(new Date(firstMs)),
+    lastTimestamp: formatTime(new Date(lastMs)),
+    count,
+  } as Event;
+}
+
+/** Events about nodes, which have no namespace, stand in the default one. */
+function namespaceOf({ namespace = '' }: EventSubject): string {
+  return namespace === '' ? 'default' : namespace;
+}
+
+/**
+ * Sends events to the API server, one after the other and no faster than allowed. While there is no server they wait, up to a thousand; then
+ * new ones are dropped.
+ */
+export class ApiEventRecorder implements EventRecorder {
   readonly #options: ApiEventRecorderOptions;
   readonly #correlator: EventCorrelator;
   readonly #bucket: TokenBucket | undefined;
-  readonly #queue: { readonly happening: Happening; readonly atMs: number }[] = [];
-  readonly #sent = new Map<string, Sent>();
-  readonly #stop = new AbortController();
-  #running: Promise<void> | undefined;
-  #names = 0;
+  readonly #abort = new AbortController();
+  readonly #queue: CorrelatedEvent[] = [];
+  #sending: Promise<void> | undefined;
+  #dropped = 0;
 
   constructor(options: ApiEventRecorderOptions) {
     this.#options = options;
-    this.#correlator = new EventCorrelator(options.clock);
-    this.#bucket = options.qps > 0 ? new TokenBucket(options.clock, options.qps, options.burst) : undefined;
-  }
-
-  start(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.#running;
+    const { clock, qps, burst } = options;
+    this.#correlator = new EventCorrelator(clock);
+    this.#bucket = qps === 0 ? undefined : new TokenBucket(clock, qps, burst);
   }
 
   record(subject: EventSubject, type: 'Normal' | 'Warning', reason: string, message: string): void {
-    if (this.#stop.signal.aborted || this.#queue.length >= maxQueue) return;
-    this.#queue.push({ happening: { subject, type, reason, message }, atMs: this.#options.clock.now() });
-    this.#running ??= this.#drain();
+    if (this.#abort.signal.aborted) return;
+    const event = this.#correlator.take({ subject, type, reason, message });
+    if (event === undefined) return;
+    if (this.#queue.length >= maxQueued) {
+      this.#dropped += 1;
+      if (this.#dropped === 1) this.#options.logger.warn('events are dropped: too many wait to be sent');
+      return;
+    }
+    this.#queue.push(event);
+    this.#sending ??= this.#send();
   }
 
-  async #drain(): Promise<void> {
-    const { clock, logger } = this.#options;
-    const { signal } = this.#stop;
-    for (let next = this.#queue.shift(); next !== undefined && !signal.aborted; next = this.#queue.shift()) {
-      const correlated = this.#correlator.correlate(next.happening);
-      if (correlated === undefined) continue;
-      while (this.#bucket?.tryTake() === false && !signal.aborted) await pause(clock, this.#bucket.waitMs(), signal);
+  /** What waits is not sent any more. */
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await this.#sending;
+  }
+
+  async #send(): Promise<void> {
+    const { signal } = this.#abort;
+    for (let event = this.#queue.shift(); event !== undefined && !signal.aborted; event = this.#queue.shift()) {
       try {
-        await this.#sendUntilAnswered(correlated, next.atMs);
+        await this.#sendOne(event);
       } catch (err) {
-        if (!signal.aborted) logger.warn('event was not recorded', { component: 'events', reason: correlated.reason, err });
+        if (!signal.aborted)
+          this.#options.logger.warn('event not sent', { reason: event.reason, subject: event.subject.name, err });
       }
+      if (this.#queue.length === 0) this.#dropped = 0;
     }
-    this.#running = undefined;
+    this.#sending = undefined;
   }
 
-  /** Only what had no answer is tried again: a refusal stays one. */
-  async #sendUntilAnswered(event: Correlated, atMs: number): Promise<void> {
-    const { clock } = this.#options;
-    const { signal } = this.#stop;
-    for (let attempt = 1; !signal.aborted; attempt += 1) {
+  /** Tries again only when no server answered: what a server refuses once, it refuses twice. */
+  async #sendOne(event: CorrelatedEvent): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      await this.#turn();
+      if (this.#abort.signal.aborted) return;
       try {
-        await this.#send(event, atMs);
-        return;
+        return await this.#put(event);
       } catch (error) {
-        if (isStatusError(error) || attempt >= attempts) throw error;
-        await pause(clock, retryMs, signal);
+        if (!isConnectionError(error) || tries === maxTries) throw error;
+        await pause(this.#options.clock, retryMs, this.#abort.signal);
       }
     }
   }
 
-  async #send(event: Correlated, atMs: number): Promise<void> {
-    const { api } = this.#options;
-    const { signal } = this.#stop;
-    const lastTimestamp = formatTime(new Date(atMs));
-    const before = this.#sent.get(event.key);
-    if (before !== undefined) {
-      const count = before.count + 1;
-      const patch = { count, lastTimestamp, message: event.message };
+  async #turn(): Promise<void> {
+    const bucket = this.#bucket;
+    while (bucket !== undefined && !this.#abort.signal.aborted && !bucket.tryTake()) {
+      await pause(this.#options.clock, bucket.waitMs(), this.#abort.signal);
+    }
+  }
+
+  async #put(event: CorrelatedEvent): Promise<void> {
+    const { client, nodeName } = this.#options;
+    const { signal } = this.#abort;
+    const events = client.resource(Event).namespace(namespaceOf(event.subject));
+    const whole = eventOf(event, nodeName);
+    if (event.count > 1) {
+      const { count, lastTimestamp, message } = whole;
       try {
-        await api.resource(Event).namespace(before.namespace).patch(before.name, 'merge', patch, { signal });
-        this.#keep(event.key, { ...before, count });
+        await events.patch(event.name, 'merge', { count, lastTimestamp, message }, { signal });
         return;
       } catch (error) {
+        // The server forgets events after an hour.
         if (!isStatusError(error, 'NotFound')) throw error;
       }
     }
-    const made = this.#eventOf(event, atMs, lastTimestamp);
-    const { name = '', namespace = '' } = made.metadata ?? {};
-    await api.resource(Event).namespace(namespace).create(made, { signal });
-    this.#keep(event.key, { name, namespace, firstTimestamp: lastTimestamp, count: 1 });
-  }
-
-  #eventOf({ subject, type, reason, message }: Correlated, atMs: number, time: string): Event {
-    const { component, host } = this.#options;
-    this.#names += 1;
-    const suffix = (BigInt(atMs) * 1_000_000n + BigInt(this.#names % 1_000_000)).toString(16);
-    const namespace = subject.namespace ?? 'default';
-    return {
-      apiVersion: 'v1',
-      kind: 'Event',
-      metadata: { name: `${subject.name}.${suffix}`, namespace },
-      involvedObject: { ...subject },
-      type,
-      reason,
-      message,
-      count: 1,
-      firstTimestamp: time,
-      lastTimestamp: time,
-      source: { component, host },
-      reportingComponent: component,
-      reportingInstance: host,
-    };
-  }
-
-  #keep(key: string, sent: Sent): void {
-    this.#sent.delete(key);
-    this.#sent.set(key, sent);
-    const oldest = this.#sent.keys().next();
-    if (this.#sent.size > maxKept && !oldest.done) this.#sent.delete(oldest.value);
+    try {
+      await events.create(whole, { signal });
+    } catch (error) {
+      // An attempt without an answer may have arrived after all.
+      if (!isStatusError(error, 'AlreadyExists')) throw error;
+    }
   }
 }

@@ -1,7 +1,9 @@
 import type { Clock } from '@keelson/core';
 import type { EventSubject } from '../contracts/event-recorder.ts';
 import { TokenBucket } from '../token-bucket.ts';
+import { RecentMap } from './recent-map.ts';
 
+/** Something that happened, as it was told. */
 export interface Happening {
   readonly subject: EventSubject;
   readonly type: 'Normal' | 'Warning';
@@ -9,63 +11,85 @@ export interface Happening {
   readonly message: string;
 }
 
-/** What to tell about something that happened. */
-export interface Correlated extends Happening {
-  /** Happenings that are told as one have the same key. */
-  readonly key: string;
+/** What shall be sent of a happening: one and the same event as before, once more, or a new one. */
+export interface CorrelatedEvent extends Happening {
+  /** Name of the event object; the same for repeats. */
+  readonly name: string;
+  /** How often it happened so far. */
+  readonly count: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
 }
+
+/** agent.md B.9. */
+const limits = {
+  /** Happenings of one subject that pass at once, and how fast more may follow. */
+  spamBurst: 25,
+  spamPerSecond: 1 / 300,
+  /** Distinct messages of one kind within this time are told one by one; what follows is combined. */
+  distinctMessages: 10,
+  similarForMs: 600_000,
+  /** Subjects, kinds of happenings and events remembered; the least recent are forgotten. */
+  remembered: 4096,
+};
+
+const combinedPrefix = '(combined from similar events): ';
 
 interface Similar {
-  readonly sinceMs: number;
   readonly messages: Set<string>;
+  lastMs: number;
 }
 
-const burst = 25;
-const perSecond = 1 / 300;
-const similarWindowMs = 600_000;
-const maxSimilar = 10;
-const maxKept = 4096;
+interface Sent {
+  readonly name: string;
+  readonly firstMs: number;
+  count: number;
+}
 
-/**
- * Keeps one object from flooding the API with events (agent.md B.9): at most 25 at once and one in five minutes per object, and more than ten
- * different messages of one reason within ten minutes become one.
- */
+const keyOf = (...parts: readonly (string | undefined)[]): string => JSON.stringify(parts);
+
+/** Keeps what happens over and over from becoming as many events: drops spam, counts repeats, and combines what is alike. */
 export class EventCorrelator {
   readonly #clock: Clock;
-  readonly #buckets = new Map<string, TokenBucket>();
-  readonly #similar = new Map<string, Similar>();
+  readonly #buckets = new RecentMap<TokenBucket>(limits.remembered);
+  readonly #similar = new RecentMap<Similar>(limits.remembered);
+  readonly #sent = new RecentMap<Sent>(limits.remembered);
+  #lastStamp = 0n;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Undefined: too much has been said about the object lately. */
-  correlate(happening: Happening): Correlated | undefined {
-    const { subject, type, reason, message } = happening;
-    const object = [subject.kind, subject.namespace, subject.name, subject.uid].join('/');
-    const bucket = kept(this.#buckets, object, () => new TokenBucket(this.#clock, perSecond, burst));
+  /** Undefined when the happening is one too many of its subject. */
+  take(happening: Happening): CorrelatedEvent | undefined {
+    const { subject, type, reason } = happening;
+    const about = keyOf(subject.apiVersion, subject.kind, subject.namespace, subject.name, subject.uid);
+    const bucket = this.#buckets.getOr(about, () => new TokenBucket(this.#clock, limits.spamPerSecond, limits.spamBurst));
     if (!bucket.tryTake()) return undefined;
-    const group = [object, subject.fieldPath, type, reason].join('/');
-    const nowMs = this.#clock.monotonic();
-    let similar = kept(this.#similar, group, () => ({ sinceMs: nowMs, messages: new Set<string>() }));
-    if (nowMs - similar.sinceMs > similarWindowMs) {
-      similar = { sinceMs: nowMs, messages: new Set() };
-      this.#similar.set(group, similar);
-    }
-    if (similar.messages.size <= maxSimilar) similar.messages.add(message);
-    if (similar.messages.size <= maxSimilar) return { ...happening, key: `${group}/${message}` };
-    return { ...happening, message: `(combined from similar events): ${message}`, key: group };
+    const nowMs = this.#clock.now();
+    const kind = keyOf(about, subject.fieldPath, type, reason);
+    const combined = this.#isOneOfMany(kind, happening.message, nowMs);
+    const message = combined ? `${combinedPrefix}${happening.message}` : happening.message;
+    const key = combined ? kind : keyOf(kind, message);
+    const sent = this.#sent.getOr(key, () => ({ name: this.#name(subject.name, nowMs), firstMs: nowMs, count: 0 }));
+    sent.count += 1;
+    return { ...happening, message, name: sent.name, count: sent.count, firstMs: sent.firstMs, lastMs: nowMs };
   }
-}
 
-/** The value of a key, made if needed; the oldest goes when there are too many. */
-function kept<V>(map: Map<string, V>, key: string, make: () => V): V {
-  const value = map.get(key) ?? make();
-  map.delete(key);
-  map.set(key, value);
-  for (const oldest of map.keys()) {
-    if (map.size <= maxKept) break;
-    map.delete(oldest);
+  #isOneOfMany(kind: string, message: string, nowMs: number): boolean {
+    const similar = this.#similar.getOr(kind, () => ({ messages: new Set<string>(), lastMs: nowMs }));
+    if (nowMs - similar.lastMs > limits.similarForMs) similar.messages.clear();
+    similar.lastMs = nowMs;
+    if (similar.messages.has(message)) return false;
+    if (similar.messages.size >= limits.distinctMessages) return true;
+    similar.messages.add(message);
+    return false;
   }
-  return value;
+
+  /** The subject's name and a moment no other event of this agent has. */
+  #name(subject: string, nowMs: number): string {
+    const stamp = BigInt(Math.floor(nowMs)) * 1_000_000n;
+    this.#lastStamp = stamp > this.#lastStamp ? stamp : this.#lastStamp + 1n;
+    return `${subject}.${this.#lastStamp.toString(16)}`;
+  }
 }
