@@ -1,10 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseOptions } from './options.ts';
-import { markdown } from './report/report.ts';
+import { wholeReport } from './report/whole-report.ts';
 import { runBenchmarks } from './run-benchmarks.ts';
+import { missingServer } from './stores/database.ts';
+import { runStores } from './stores/run-stores.ts';
 
 const progress = (text: string): void => {
   process.stderr.write(process.stderr.isTTY ? `\r\u001b[K${text}` : `${text}\n`);
@@ -18,15 +21,24 @@ function commit(): string {
   }
 }
 
+const load = (): number => loadavg()[0] ?? Number.NaN;
+
 try {
-  const options = parseOptions(process.argv.slice(2), fileURLToPath(new URL('../../results', import.meta.url)));
+  const words = process.argv.slice(2);
+  const options = parseOptions(words, fileURLToPath(new URL('../../results', import.meta.url)));
+  const before = load();
   const rows = await runBenchmarks(options, progress);
+  const stores = await runStores(options, progress);
+  const missing: Record<string, string> = {};
+  for (const adapter of options.adapters) {
+    const reason = await missingServer(adapter);
+    if (reason !== undefined) missing[adapter] = reason;
+  }
+  const files = wholeReport({ rows, stores, circumstances: { commit: commit(), words, load: [before, load()], missing } });
   await mkdir(options.out, { recursive: true });
-  const report = markdown(rows, commit());
-  await writeFile(join(options.out, 'report.json'), `${JSON.stringify(rows, null, 2)}\n`);
-  await writeFile(join(options.out, 'report.md'), report);
-  process.stdout.write(`\n${report}`);
-  if (rows.some((row) => row.verdict === 'failed')) process.exitCode = 1;
+  for (const [name, text] of Object.entries(files)) await writeFile(join(options.out, name), text);
+  process.stdout.write(`\n${files['report.md'] ?? ''}`);
+  if ([...rows, ...stores].some(({ verdict }) => verdict === 'failed')) process.exitCode = 1;
 } catch (error) {
   process.stderr.write(`bench: ${(error as Error).message}\n`);
   process.exitCode = 1;

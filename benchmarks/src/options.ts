@@ -13,7 +13,7 @@ export interface BenchOptions {
   readonly out: string;
 }
 
-const known = ['memory', 'lmdb'];
+const known = ['memory', 'lmdb', 'etcd', 'postgres'];
 
 /** Reads the words of the command line; throws an Error with a sentence for people. */
 export function parseOptions(words: readonly string[], defaultOut: string): BenchOptions {
@@ -32,7 +32,7 @@ export function parseOptions(words: readonly string[], defaultOut: string): Benc
   });
   const adapters = values.adapters.split(',').filter((name) => name !== '');
   const wrong = adapters.find((name) => !known.includes(name));
-  if (wrong !== undefined) throw new Error(`--adapters knows ${known.join(' and ')}, not ${wrong}`);
+  if (wrong !== undefined) throw new Error(`--adapters knows ${known.join(', ')}, not ${wrong}`);
   const positive = (name: string, text: string): number => {
     const value = Number(text);
     if (!Number.isInteger(value) || value <= 0) throw new Error(`--${name} must be a positive whole number, not ${text}`);

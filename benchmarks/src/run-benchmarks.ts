@@ -8,6 +8,9 @@ import type { Scenario, Stage } from './scenarios/scenario.ts';
 import { serverStart, testPlaneStart } from './scenarios/start.ts';
 import { slowWatcherTax, watchBurst, watchFanOut } from './scenarios/watch-fan-out.ts';
 import { openStage } from './stage.ts';
+import { missingServer } from './stores/database.ts';
+import { storeScenarios, wantedStoreScenarios } from './stores/run-stores.ts';
+import { isWanted } from './wanted.ts';
 
 export const scenarios: readonly Scenario[] = [
   ...requestScenarios,
@@ -69,21 +72,25 @@ async function runAdapter(
   return rows;
 }
 
-/** A word is the name of a scenario, or else the beginning of several. */
-function isMeant(word: string, name: string): boolean {
-  return scenarios.some((scenario) => scenario.name === word) ? name === word : name.startsWith(word);
+const names = scenarios.map(({ name }) => name);
+
+/** Scenarios that ask a server over HTTP. */
+export function wantedScenarios(options: BenchOptions): readonly Scenario[] {
+  return scenarios.filter(({ name }) => isWanted(options.scenarios, name, names));
 }
 
 /** Runs every wanted scenario on every wanted adapter; a scenario that fails or does not end becomes a row that says so. */
 export async function runBenchmarks(options: BenchOptions, progress: (text: string) => void): Promise<readonly Row[]> {
-  const wanted = scenarios.filter(
-    ({ name }) => options.scenarios.length === 0 || options.scenarios.some((word) => isMeant(word, name)),
-  );
-  if (wanted.length === 0) throw new Error(`--scenarios knows ${scenarios.map(({ name }) => name).join(', ')}`);
+  const wanted = wantedScenarios(options);
+  if (wanted.length === 0 && wantedStoreScenarios(options).length === 0) {
+    throw new Error(`--scenarios knows ${[...names, ...storeScenarios.map(({ name }) => name)].join(', ')}`);
+  }
   const rows: Row[] = [];
   for (const [index, adapter] of options.adapters.entries()) {
     const own = wanted.filter((scenario) => scenario.everyAdapter || index === 0);
-    if (own.length > 0) rows.push(...(await runAdapter(adapter, own, options, progress)));
+    const missing = await missingServer(adapter);
+    if (missing !== undefined) progress(`${adapter}: not measured: ${missing}`);
+    else if (own.length > 0) rows.push(...(await runAdapter(adapter, own, options, progress)));
   }
   return rows;
 }

@@ -8,6 +8,7 @@ import { Spawned } from './measure/spawned.ts';
 import type { BenchOptions } from './options.ts';
 import { firstPod, loadObjects, podsPath } from './scenarios/load-objects.ts';
 import type { Stage } from './scenarios/scenario.ts';
+import { startDatabase } from './stores/database.ts';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 const keelson = path('../../packages/keelson/dist/src/bin/keelson.js').replace('/benchmarks/packages/', '/packages/');
@@ -25,6 +26,7 @@ export interface OpenStage {
 /** Starts the processes of one adapter's run and fills the subject with objects. */
 export async function openStage(adapter: string, options: BenchOptions, progress: (text: string) => void): Promise<OpenStage> {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-bench-'));
+  const database = await startDatabase(adapter);
   const spawned: Spawned[] = [];
   const keep = async (starting: Promise<Spawned>) => {
     const process = await starting;
@@ -35,7 +37,8 @@ export async function openStage(adapter: string, options: BenchOptions, progress
   const start = (extra: readonly string[]) => {
     servers += 1;
     const data = join(folder, `data-${servers}`);
-    const storage = adapter === 'memory' ? 'memory:' : `lmdb:${join(data, 'store')}`;
+    const own = adapter === 'memory' ? 'memory:' : `lmdb:${join(data, 'store')}`;
+    const storage = database?.storage(`bench${servers}`) ?? own;
     const words = [
       keelson,
       'serve',
@@ -56,6 +59,7 @@ export async function openStage(adapter: string, options: BenchOptions, progress
   const close = async () => {
     await load.stop();
     await Promise.all(spawned.map((process) => process.stop()));
+    await database?.stop();
     await rm(folder, { recursive: true, force: true });
   };
   const fill = async (): Promise<Stage> => {

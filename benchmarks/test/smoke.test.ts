@@ -56,7 +56,7 @@ test('a failure is a row with its sentence', (t) => {
 });
 
 test('unknown adapters, scenarios and sizes are refused in words', async (t) => {
-  t.throws(() => parseOptions(['--adapters', 'oracle'], ''), { message: /knows memory and lmdb, not oracle/ });
+  t.throws(() => parseOptions(['--adapters', 'oracle'], ''), { message: /knows memory, lmdb, etcd, postgres, not oracle/ });
   t.throws(() => parseOptions(['--rounds', '0'], ''), { message: /--rounds must be a positive whole number/ });
   await t.throwsAsync(async () => runBenchmarks(parseOptions(['--scenarios', 'nothing'], ''), () => {}), {
     message: /--scenarios knows get/,
