@@ -9,7 +9,7 @@ const watches = 100;
 const idleMark = 1;
 const megabyte = 1_000_000;
 /** After so long without work V8 gives back what it does not need. */
-const quietMs = 3_000;
+const quietMs = 2_000;
 const memoryRounds = 3;
 
 const start = (spec: StoreSpec | undefined, entries = 0, open = 0): Promise<Spawned> =>

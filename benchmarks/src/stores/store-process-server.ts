@@ -19,7 +19,7 @@ async function open(text: string): Promise<void> {
     const stream = await store.watch(prefixRange('/m/'), { after });
     void (async () => {
       for await (const batch of stream) void batch;
-    })();
+    })().catch(() => {});
   }
   await store.get('/m/0');
   process.once('SIGTERM', () => void store.close().finally(() => process.exit()));

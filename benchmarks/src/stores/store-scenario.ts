@@ -64,7 +64,9 @@ export async function loadStore(ground: Ground, objects: number, value: Buffer):
 const tolerance = 1.2;
 const leastGood = 5;
 
-/** Measures rounds after one that warms up; while too few of them are undisturbed, up to twice as many. */
+const mostRepeated = 5;
+
+/** Measures rounds after one that warms up; while too few of them are undisturbed, up to five more. */
 export async function measureRounds(stage: StoreStage, measure: (round: number) => Promise<Round>): Promise<readonly Round[]> {
   const rounds: Round[] = [];
   await measure(0);
@@ -72,7 +74,7 @@ export async function measureRounds(stage: StoreStage, measure: (round: number) 
     const best = Math.min(...rounds.map((round) => round.floor));
     return rounds.filter((round) => round.floor <= best * tolerance).length >= Math.min(leastGood, stage.rounds);
   };
-  while (rounds.length < stage.rounds || (rounds.length < 2 * stage.rounds && !enough())) {
+  while (rounds.length < stage.rounds || (rounds.length < stage.rounds + mostRepeated && !enough())) {
     rounds.push(await measure(rounds.length + 1));
     stage.progress(`round ${rounds.length} of ${stage.rounds}`);
   }
