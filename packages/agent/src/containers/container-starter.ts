@@ -6,7 +6,6 @@ import {
   type ContainerStatus,
   type ImageService,
   isRuntimeError,
-  type PodSandboxConfig,
 } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import type { Container, Pod, Secret } from '@keelson/kinds';

@@ -32,7 +32,7 @@ export interface PodWorkerOptions {
   readonly syncMs: number;
   /** 0..1 */
   readonly random: () => number;
-  /** False while the pod has to wait for another of its name, or for the runtime. */
+  /** False while the pod has to wait for another of its name. */
   readonly mayBegin: () => boolean;
   readonly onGone: () => void;
 }
@@ -57,6 +57,10 @@ export class PodWorker {
 
   constructor(options: PodWorkerOptions) {
     this.#options = options;
+  }
+
+  get uid(): string {
+    return this.#options.uid;
   }
 
   get stage(): WorkerStage {

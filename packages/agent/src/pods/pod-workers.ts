@@ -11,8 +11,6 @@ export interface PodWorkersOptions {
   readonly logger: Logger;
   readonly syncMs: number;
   readonly random: () => number;
-  /** True once it is known what the runtime has. */
-  readonly ready: () => boolean;
   /** A new pod begins with this memory. */
   readonly remember: (pod: Pod) => PodMemory;
   readonly onGone: (uid: string) => void;
@@ -39,7 +37,7 @@ export class PodWorkers {
     const uid = uidOf(pod);
     let worker = this.#workers.get(uid);
     if (worker === undefined) {
-      worker = this.#create(uid, this.#options.remember(pod), () => this.#options.ready() && !this.#isBlocked(pod));
+      worker = this.#create(uid, this.#options.remember(pod), () => !this.#isBlocked(pod));
     }
     worker.update(pod);
   }

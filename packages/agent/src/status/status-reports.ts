@@ -40,7 +40,7 @@ export class StatusReports {
   constructor(options: StatusReportsOptions) {
     this.#options = options;
     const { clock, logger } = options;
-    const work = (uid: string, signal: AbortSignal) => this.#send(uid, signal);
+    const work = (uid: string, signal: AbortSignal): Promise<WorkResult> => this.#send(uid, signal).then(() => undefined);
     this.#queue = new WorkQueue({ name: 'pod-status', work, clock, logger, workers: writers, firstRetryMs, maxRetryMs });
   }
 
@@ -97,7 +97,7 @@ export class StatusReports {
     if (this.#options.api !== undefined) this.#queue.add(uid);
   }
 
-  async #send(uid: string, signal: AbortSignal): Promise<WorkResult> {
+  async #send(uid: string, signal: AbortSignal): Promise<void> {
     const { api, mirrorOf } = this.#options;
     const report = this.#reports.get(uid);
     if (report === undefined || api === undefined) return;

@@ -1,0 +1,24 @@
+/** Periods that are no options (agent.md B.0); tests shorten them. All in milliseconds. */
+export interface AgentPeriods {
+  readonly relist: number;
+  /** In place of `relist` while the runtime tells of changes by itself. */
+  readonly relistWithEvents: number;
+  /** Looks for what nobody wants. */
+  readonly housekeeping: number;
+  readonly runtimeStatus: number;
+  /** A runtime that was not ready for so long is down. */
+  readonly runtimeDown: number;
+  readonly statusBatch: number;
+  /** How long a config map or secret that was read is good for. */
+  readonly objectTtl: number;
+}
+
+export const defaultPeriods: AgentPeriods = {
+  relist: 1_000,
+  relistWithEvents: 5_000,
+  housekeeping: 2_000,
+  runtimeStatus: 5_000,
+  runtimeDown: 30_000,
+  statusBatch: 10_000,
+  objectTtl: 60_000,
+};

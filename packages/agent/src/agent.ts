@@ -1,0 +1,254 @@
+import type { ContainerRuntime, ImageService, RuntimeVersion } from '@keelson/container-runtime';
+import { withDeadlines } from '@keelson/container-runtime';
+import { type ApiClient, type Clock, type Logger, type Metrics, noMetrics, type Service } from '@keelson/core';
+import type { coreV1, Pod } from '@keelson/kinds';
+import { type AgentPeriods, defaultPeriods } from './agent-periods.ts';
+import { ContainerKiller } from './containers/container-killer.ts';
+import { ContainerStarter } from './containers/container-starter.ts';
+import { TerminationMessages } from './containers/termination-message.ts';
+import type { AgentConfig } from './contracts/agent-config.ts';
+import { type EventRecorder, noEvents } from './contracts/event-recorder.ts';
+import type { PodConfigReader } from './contracts/pod-source.ts';
+import type { PodStateReader } from './contracts/pod-state.ts';
+import { CachedObjectReader, noObjects } from './environment/object-reader.ts';
+import { podEvents } from './events/pod-events.ts';
+import { ImagePuller } from './images/image-puller.ts';
+import type { Machine } from './node/machine.ts';
+import { nodeIps } from './node/node-addresses.ts';
+import { NodeLease } from './node/node-lease.ts';
+import { NodeReporter, readImages } from './node/node-reporter.ts';
+import { nodeAllocatable, nodeCapacity } from './node/node-resources.ts';
+import { nodeStatus } from './node/node-status.ts';
+import { RuntimeHealth } from './node/runtime-health.ts';
+import { podCapacity } from './pods/admission.ts';
+import { Housekeeping } from './pods/housekeeping.ts';
+import { PodIntake } from './pods/pod-intake.ts';
+import { PodKeeper } from './pods/pod-keeper.ts';
+import { PodStateView } from './pods/pod-state-view.ts';
+import { PodStates } from './pods/pod-states.ts';
+import { PodSyncer } from './pods/pod-syncer.ts';
+import { PodWorkers } from './pods/pod-workers.ts';
+import { Relister } from './pods/relister.ts';
+import { PodProbes } from './probes/pod-probes.ts';
+import { createLook } from './probes/prober.ts';
+import { StatusReports } from './status/status-reports.ts';
+import { AgentPaths } from './volumes/agent-paths.ts';
+import { type Mounter, systemMounter } from './volumes/mounter.ts';
+import { PodVolumes } from './volumes/pod-volumes.ts';
+
+export interface AgentDependencies {
+  /** Absent: the agent runs alone; nobody hears of the node and of the status of pods. */
+  readonly api?: ApiClient;
+  readonly runtime: ContainerRuntime;
+  readonly images: ImageService;
+  /** The pods that are wanted. Its sources are started after the agent, by whoever made them. */
+  readonly pods: PodConfigReader;
+  /** The machine, as `readMachine()` gives it. */
+  readonly machine: Machine;
+  readonly events?: EventRecorder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics?: Metrics;
+  /** Below it are `pods` and `containers`. Default `/var/log`. */
+  readonly logRoot?: string;
+  readonly mounter?: Mounter;
+  readonly periods?: Partial<AgentPeriods>;
+  /** What the node says of its agent. */
+  readonly version?: string;
+  /** 0..1, for spreading what would otherwise come all at once. */
+  readonly random?: () => number;
+}
+
+/** The agent's life cycle of pods. `start` resolves when it is under way; it stops without ending any pod. */
+export interface Agent extends Service {
+  /** What the servers of the agent read. */
+  readonly state: PodStateReader;
+}
+
+const leaseSeconds = 40;
+
+/**
+ * Makes the part of the agent that runs pods: it takes the pods of `pods`, makes the runtime have them, and tells the API server of them and of the
+ * node. All it knows can be rebuilt from the runtime and the API: a new agent goes on where another ended.
+ * @throws NodeAddressError when the node cannot have the address it was told
+ */
+export function createAgent(config: AgentConfig, dependencies: AgentDependencies): Agent {
+  const { api, pods, machine, clock, logger, events: recorder = noEvents, metrics = noMetrics } = dependencies;
+  const {
+    logRoot = '/var/log',
+    mounter = systemMounter(config.mounterPath),
+    version = 'v0.1.0',
+    random = Math.random,
+  } = dependencies;
+  const periods = { ...defaultPeriods, ...dependencies.periods };
+  const callTimeoutMs = config.runtimeRequestTimeoutMs;
+  const { runtime, images } = withDeadlines(dependencies, { clock, defaultTimeoutMs: callTimeoutMs });
+  const events = podEvents(recorder);
+  const paths = new AgentPaths(config.rootDir, logRoot);
+  const stopped = new AbortController();
+  const ips = nodeIps(config.node.ip, machine);
+  const maxPods = podCapacity(config.limits, machine.cores);
+  const capacity = nodeCapacity(machine, maxPods);
+  const allocatable = nodeAllocatable(capacity, config.clusterReserved, config.systemReserved);
+  const podCount = metrics.gauge({ name: 'keelson_agent_pods', help: 'Pods that the agent looks after.' });
+
+  let reporter: NodeReporter | undefined;
+  const health = new RuntimeHealth({
+    runtime,
+    clock,
+    logger,
+    callTimeoutMs,
+    periodMs: periods.runtimeStatus,
+    downAfterMs: periods.runtimeDown,
+    onChange: () => {
+      reporter?.poke();
+      workers.pokeAll();
+    },
+  });
+  const states = new PodStates({ runtime, clock, logger, callTimeoutMs, onChange: (uid) => workers.poke(uid) });
+  const reports = new StatusReports({
+    api,
+    clock,
+    logger,
+    batchMs: periods.statusBatch,
+    mirrorOf: (fullName) => intake.mirrorOf(fullName),
+  });
+  const intake = new PodIntake({ config: pods, states, reports, maxPods, workers: () => workers });
+  const look = createLook(runtime, clock, stopped.signal);
+  const probes = new PodProbes({ look, clock, events, random, onChange: (uid) => workers.poke(uid) });
+  const killer = new ContainerKiller({ runtime, clock, logger, events, callTimeoutMs });
+  const puller = new ImagePuller({
+    images,
+    config: config.images,
+    pullProgress: runtime.capabilities.pullProgress,
+    clock,
+    events,
+    callTimeoutMs,
+  });
+  const starter = new ContainerStarter({
+    runtime,
+    images,
+    puller,
+    events,
+    clock,
+    logger,
+    paths,
+    callTimeoutMs,
+    security: { isolatePids: config.isolatePids, seccompRoot: config.seccompRoot },
+    resources: { cpuCfsQuota: config.cpuCfsQuota, machineMemoryBytes: machine.memoryBytes },
+    mountPropagation: config.gates['MountPropagation'] === true,
+  });
+  const volumes = new PodVolumes(paths, mounter);
+  const syncer = new PodSyncer({
+    config,
+    runtime,
+    states,
+    starter,
+    killer,
+    volumes,
+    probes,
+    messages: new TerminationMessages(),
+    objects: api === undefined ? noObjects : new CachedObjectReader(api, clock, Math.min(periods.objectTtl, config.syncMs)),
+    events,
+    node: { hostIps: () => ips, allocatable: () => allocatable, networkReady: () => health.networkReady() },
+    paths,
+    clock,
+    callTimeoutMs,
+    report: (pod: Pod, status) => reports.set(pod, status),
+  });
+  const work = new PodKeeper({ syncer, runtime, killer, states, probes, volumes, reports, paths, callTimeoutMs });
+  const workers = new PodWorkers({
+    work,
+    clock,
+    logger,
+    random,
+    syncMs: config.syncMs,
+    remember: (pod) => {
+      podCount.add(1);
+      return intake.remember(pod);
+    },
+    onGone: (uid) => {
+      podCount.set(workers.all().length);
+      reports.forget(uid);
+      starter.forget(uid);
+      puller.forget(uid);
+    },
+  });
+  let begun = false;
+  const relister = new Relister({
+    runtime,
+    states,
+    clock,
+    logger,
+    periodMs: periods.relist,
+    quietPeriodMs: periods.relistWithEvents,
+    onRelisted: () => {
+      // What runs already is known before the first pod is taken: it is adopted, not begun anew.
+      if (!begun) intake.start();
+      begun = true;
+    },
+  });
+  const housekeeping = new Housekeeping({
+    workers,
+    states,
+    volumes,
+    paths,
+    clock,
+    logger,
+    periodMs: periods.housekeeping,
+    seenAllSources: () => pods.seenAllSources(),
+  });
+  let lease: NodeLease | undefined;
+  if (api !== undefined) {
+    const status = async (before: readonly coreV1.NodeCondition[]) =>
+      nodeStatus({
+        machine,
+        nodeName: config.nodeName,
+        ips,
+        capacity,
+        allocatable,
+        version: await versionOf(runtime, callTimeoutMs),
+        agentVersion: version,
+        images: await readImages(images, callTimeoutMs),
+        port: config.server.enabled ? config.server.port : 0,
+        problems: health.problems(),
+        before,
+        nowMs: clock.now(),
+      });
+    const { nodeName, node } = config;
+    reporter = new NodeReporter({
+      api,
+      nodeName,
+      architecture: machine.architecture,
+      config: node,
+      clock,
+      logger,
+      events: recorder,
+      status,
+    });
+    lease = new NodeLease({ api, nodeName, clock, logger, durationSeconds: leaseSeconds });
+  }
+  return {
+    name: 'agent',
+    state: new PodStateView({ config: pods, states, reports, runtime, clock, callTimeoutMs }),
+    async start() {
+      await health.start();
+      reporter?.start();
+      lease?.start();
+      reports.start();
+      relister.start();
+      housekeeping.start();
+    },
+    async stop() {
+      intake.stop();
+      stopped.abort();
+      probes.stop();
+      await Promise.all([housekeeping.stop(), relister.stop(), workers.stop(), health.stop(), reporter?.stop(), lease?.stop()]);
+      await reports.stop();
+    },
+  };
+}
+
+async function versionOf(runtime: ContainerRuntime, timeoutMs: number): Promise<RuntimeVersion | undefined> {
+  return runtime.version({ timeoutMs }).catch(() => undefined);
+}

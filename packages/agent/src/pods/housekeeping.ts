@@ -1,0 +1,65 @@
+import { readdir } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { pause } from '@keelson/client';
+import type { Clock, Logger } from '@keelson/core';
+import type { AgentPaths } from '../volumes/agent-paths.ts';
+import type { PodVolumes } from '../volumes/pod-volumes.ts';
+import type { PodStates } from './pod-states.ts';
+import type { PodWorkers } from './pod-workers.ts';
+
+export interface HousekeepingOptions {
+  readonly workers: PodWorkers;
+  readonly states: PodStates;
+  readonly volumes: PodVolumes;
+  readonly paths: AgentPaths;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly periodMs: number;
+  /** Every source has spoken: what none of them named is unwanted. */
+  readonly seenAllSources: () => boolean;
+}
+
+/** Ends what runs and takes away what lies about without a pod that wants it. */
+export class Housekeeping {
+  readonly #options: HousekeepingOptions;
+  readonly #stop = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: HousekeepingOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running = this.#repeat();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  async #repeat(): Promise<void> {
+    const { clock, periodMs, logger } = this.#options;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await pause(clock, periodMs, signal);
+      if (signal.aborted) return;
+      try {
+        await this.#round();
+      } catch (err) {
+        logger.warn('housekeeping failed', { component: 'housekeeping', err });
+      }
+    }
+  }
+
+  async #round(): Promise<void> {
+    const { workers, states, seenAllSources, paths, volumes } = this.#options;
+    if (!seenAllSources() || !states.complete) return;
+    for (const { uid } of states.all()) if (workers.get(uid) === undefined) workers.removeOrphan(uid);
+    const dirs = await readdir(paths.pods()).catch(() => []);
+    const used = new Set(
+      [...workers.all().map(({ uid }) => uid), ...states.all().map(({ uid }) => uid)].map((uid) => basename(paths.pod(uid))),
+    );
+    for (const dir of dirs) if (!used.has(dir)) await volumes.remove(dir);
+  }
+}

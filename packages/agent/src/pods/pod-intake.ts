@@ -1,0 +1,108 @@
+import type { Pod } from '@keelson/kinds';
+import type { PodChange, PodConfigReader } from '../contracts/pod-source.ts';
+import type { StatusReports } from '../status/status-reports.ts';
+import { hardRefusal } from './admission.ts';
+import { isMirrorPod } from './pod-annotations.ts';
+import { newMemory, type PodMemory } from './pod-memory.ts';
+import { fullNameOf, isFinalPhase, uidOf } from './pod-spec-words.ts';
+import type { PodStates } from './pod-states.ts';
+import type { PodWorkers } from './pod-workers.ts';
+
+export interface PodIntakeOptions {
+  readonly config: PodConfigReader;
+  readonly states: PodStates;
+  readonly workers: () => PodWorkers;
+  readonly reports: StatusReports;
+  readonly maxPods: number;
+}
+
+/** Takes the pods of the sources, admits them, and hands them to their workers. */
+export class PodIntake {
+  readonly #options: PodIntakeOptions;
+  readonly #mirrors = new Map<string, Pod>();
+  #leave: () => void = () => {};
+
+  constructor(options: PodIntakeOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { config } = this.#options;
+    this.#leave = config.subscribe((_, changes) => {
+      for (const change of inOrder(changes)) this.#take(change);
+    });
+    for (const pod of inAge(config.pods())) this.#take({ op: 'add', pod, source: 'api' });
+  }
+
+  stop(): void {
+    this.#leave();
+  }
+
+  /** The copy of a static pod at the API. */
+  mirrorOf(fullName: string): Pod | undefined {
+    return this.#mirrors.get(fullName);
+  }
+
+  /** The beginning of a pod: what was said about it before, and whether the node takes it. */
+  remember(pod: Pod): PodMemory {
+    const { workers, maxPods, states } = this.#options;
+    const memory = newMemory(pod.status ?? this.#mirrors.get(fullNameOf(pod))?.status ?? {});
+    if (isKnown(pod) || states.get(uidOf(pod)) !== undefined) return memory;
+    const others = workers()
+      .all()
+      .filter((worker) => worker.pod && !isFinalPhase(worker.memory.status.phase) && worker.memory.verdict?.phase !== 'Failed');
+    memory.verdict = hardRefusal(pod, others.length, maxPods);
+    return memory;
+  }
+
+  #take({ op, pod }: PodChange): void {
+    if (isMirrorPod(pod)) {
+      this.#takeMirror(op, pod);
+      return;
+    }
+    const { workers, reports } = this.#options;
+    if (op === 'remove') {
+      workers().remove(uidOf(pod));
+      return;
+    }
+    reports.seen(uidOf(pod), pod.status);
+    if (op === 'reconcile') {
+      const worker = workers().get(uidOf(pod));
+      // Conditions of others may open or close the gates of readiness.
+      if (worker !== undefined && pod.spec.readinessGates?.length) worker.update(pod);
+      return;
+    }
+    workers().update(pod);
+  }
+
+  #takeMirror(op: PodChange['op'], mirror: Pod): void {
+    const name = fullNameOf(mirror);
+    if (op === 'remove') {
+      if (this.#mirrors.get(name)?.metadata?.uid === mirror.metadata?.uid) this.#mirrors.delete(name);
+      return;
+    }
+    this.#mirrors.set(name, mirror);
+    const worker = this.#options
+      .workers()
+      .all()
+      .find(({ pod, leaving }) => pod && !leaving && fullNameOf(pod) === name);
+    if (worker?.pod) this.#options.reports.seen(uidOf(worker.pod), mirror.status);
+  }
+}
+
+/** A pod that this node has begun with is not refused any more. */
+function isKnown({ status }: Pod): boolean {
+  return status?.startTime !== undefined || (status?.containerStatuses?.length ?? 0) > 0;
+}
+
+function inAge(pods: readonly Pod[]): Pod[] {
+  return [...pods].sort((a, b) =>
+    String(a.metadata?.creationTimestamp ?? '').localeCompare(String(b.metadata?.creationTimestamp ?? '')),
+  );
+}
+
+/** What goes makes room for what comes; mirrors before pods, whose beginnings they may tell. */
+function inOrder(changes: readonly PodChange[]): PodChange[] {
+  const rank = ({ op, pod }: PodChange) => (op === 'remove' ? 0 : isMirrorPod(pod) ? 1 : 2);
+  return [...changes].sort((a, b) => rank(a) - rank(b));
+}

@@ -1,0 +1,83 @@
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ContainerRuntime } from '@keelson/container-runtime';
+import type { Pod } from '@keelson/kinds';
+import type { ContainerKiller } from '../containers/container-killer.ts';
+import type { PodProbes } from '../probes/pod-probes.ts';
+import type { StatusReports } from '../status/status-reports.ts';
+import type { AgentPaths } from '../volumes/agent-paths.ts';
+import type { PodVolumes } from '../volumes/pod-volumes.ts';
+import { isStaticPod } from './pod-annotations.ts';
+import { endPodProcesses } from './pod-ending.ts';
+import type { PodMemory } from './pod-memory.ts';
+import { isRunning } from './pod-runtime-state.ts';
+import type { PodStates } from './pod-states.ts';
+import type { PodSyncer, SyncResult } from './pod-syncer.ts';
+import type { PodWork } from './pod-worker.ts';
+
+export interface PodKeeperOptions {
+  readonly syncer: PodSyncer;
+  readonly runtime: ContainerRuntime;
+  readonly killer: ContainerKiller;
+  readonly states: PodStates;
+  readonly probes: PodProbes;
+  readonly volumes: PodVolumes;
+  readonly reports: StatusReports;
+  readonly paths: AgentPaths;
+  readonly callTimeoutMs: number;
+}
+
+/** What is done to a pod from its first container to its last file. */
+export class PodKeeper implements PodWork {
+  readonly #options: PodKeeperOptions;
+
+  constructor(options: PodKeeperOptions) {
+    this.#options = options;
+  }
+
+  sync(pod: Pod, memory: PodMemory, signal: AbortSignal): Promise<SyncResult> {
+    return this.#options.syncer.sync(pod, memory, signal);
+  }
+
+  async end(
+    uid: string,
+    pod: Pod | undefined,
+    memory: PodMemory,
+    graceSeconds: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { states, probes, syncer } = this.#options;
+    // A container that is being ended is not probed to death.
+    probes.forget(uid);
+    const state = await states.refresh(uid, signal);
+    if (state !== undefined) {
+      await endPodProcesses(pod, state, '', graceSeconds, this.#options, signal);
+      const after = await states.refresh(uid, signal);
+      if (after !== undefined && isRunning(after)) throw new Error('something of the pod still runs after everything was ended');
+    }
+    if (pod !== undefined) await syncer.observe(pod, memory, true);
+  }
+
+  async cleanUp(uid: string, pod: Pod | undefined, signal: AbortSignal): Promise<void> {
+    const { runtime, states, volumes, callTimeoutMs, paths } = this.#options;
+    const call = { signal, timeoutMs: callTimeoutMs };
+    const state = await states.refresh(uid, signal);
+    for (const { id } of state?.containers ?? []) await runtime.removeContainer(id, call);
+    for (const { id } of state?.sandboxes ?? []) await runtime.removePodSandbox(id, call);
+    await states.refresh(uid, signal);
+    await volumes.remove(uid);
+    await rm(paths.podLogs(uid), { recursive: true, force: true });
+    const name = pod?.metadata?.name ?? state?.name;
+    if (name !== undefined) await this.#removeLinks(`${name}_${pod?.metadata?.namespace ?? state?.namespace ?? ''}_`);
+  }
+
+  ended(pod: Pod): void {
+    if (!isStaticPod(pod)) this.#options.reports.ended(pod);
+  }
+
+  async #removeLinks(prefix: string): Promise<void> {
+    const dir = this.#options.paths.containerLogs();
+    const names = await readdir(dir).catch(() => []);
+    for (const name of names) if (name.startsWith(prefix)) await rm(join(dir, name), { force: true });
+  }
+}

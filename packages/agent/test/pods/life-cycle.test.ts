@@ -1,0 +1,244 @@
+import { access, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { behaviours } from '@keelson/runtime-fake';
+import test from 'ava';
+import { startBench, testPod } from '../support/bench.ts';
+
+test('a pod runs, says so with addresses and times, and goes with its files when its source drops it', async (t) => {
+  const bench = await startBench(t);
+  const pod = testPod('web');
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  const status = bench.status(pod);
+  t.is(status.hostIP, '192.0.2.1');
+  t.is(status.podIP, '10.0.0.1');
+  t.truthy(status.startTime);
+  t.is(status.qosClass, 'BestEffort');
+  t.is(status.containerStatuses?.[0]?.ready, true);
+  t.regex(status.containerStatuses?.[0]?.containerID ?? '', /^fake:\/\//);
+  t.deepEqual(
+    status.conditions?.map(({ type, status: is }) => `${type}=${is}`),
+    ['Initialized=True', 'Ready=True', 'ContainersReady=True', 'PodScheduled=True'],
+  );
+  const hosts = await readFile(join(bench.rootDir, 'agent/pods', pod.metadata?.uid ?? '', 'etc-hosts'), 'utf8');
+  t.regex(hosts, /10\.0\.0\.1\tweb\n/);
+  bench.pods.remove(pod);
+  await bench.until(() => bench.world.sandboxes.size === 0);
+  await bench.until(() => bench.containers().length === 0);
+  await t.throwsAsync(access(join(bench.rootDir, 'agent/pods', pod.metadata?.uid ?? '')), { code: 'ENOENT' });
+  t.deepEqual(
+    bench.events.map(({ reason }) => reason),
+    ['Pulling', 'Pulled', 'Created', 'Started', 'Killing'],
+  );
+});
+
+test('a crashing container is restarted after 10 s, 20 s, 40 s; the pod stays Running and shows CrashLoopBackOff', async (t) => {
+  const starts: number[] = [];
+  const bench = await startBench(t, {
+    script: () => {
+      starts.push(bench.clock.monotonic());
+      return behaviours.crashLoop(0, 3);
+    },
+  });
+  const pod = testPod('crash');
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).containerStatuses?.[0]?.state?.waiting?.reason === 'CrashLoopBackOff');
+  const waiting = bench.status(pod);
+  t.is(waiting.phase, 'Running');
+  t.is(waiting.containerStatuses?.[0]?.lastState?.terminated?.exitCode, 3);
+  await bench.until(() => starts.length === 5);
+  const pauses = starts.slice(1).map((at, i) => Math.round((at - (starts[i] ?? 0)) / 1000));
+  t.true((pauses[0] ?? 99) <= 2, `first restart comes at once: ${pauses}`);
+  t.true(
+    Math.abs((pauses[1] ?? 0) - 10) <= 1 && Math.abs((pauses[2] ?? 0) - 20) <= 1 && Math.abs((pauses[3] ?? 0) - 40) <= 1,
+    String(pauses),
+  );
+  t.true(bench.containers('main').length <= 2, 'only the newest two instances are kept');
+  t.true(bench.events.some(({ reason }) => reason === 'BackOff'));
+});
+
+for (const [policy, exitCode, phase] of [
+  ['Never', 0, 'Succeeded'],
+  ['Never', 1, 'Failed'],
+  ['OnFailure', 0, 'Succeeded'],
+] as const) {
+  test(`with policy ${policy}, exit code ${exitCode} ends the pod as ${phase}, and nothing is started again`, async (t) => {
+    const bench = await startBench(t, { script: () => behaviours.exitAfter(1000, exitCode) });
+    const pod = testPod('job', { restartPolicy: policy });
+    bench.pods.put(pod);
+    await bench.until(() => bench.status(pod).phase === phase);
+    await bench.pass(60_000);
+    t.is(bench.containers('main').length, 1);
+    t.is(bench.status(pod).containerStatuses?.[0]?.state?.terminated?.exitCode, exitCode);
+    t.true(
+      [...bench.world.sandboxes.values()].every(({ snapshot }) => snapshot.state === 'notReady'),
+      'the sandbox is stopped',
+    );
+    // Another agent finds it ended and leaves it so.
+    await bench.agent.stop();
+    await bench.again();
+    await bench.until(() => bench.status(pod).phase === phase);
+    await bench.pass(10_000);
+    t.is(bench.containers('main').length, 1);
+  });
+}
+
+test('init containers run one after the other before the others', async (t) => {
+  const order: string[] = [];
+  const bench = await startBench(t, {
+    script: ({ metadata }) => {
+      order.push(metadata.name);
+      return metadata.name.startsWith('init') ? behaviours.exitAfter(2000) : behaviours.runForever;
+    },
+  });
+  const container = (name: string) => ({ name, image: 'app:1' });
+  const pod = testPod('steps', { initContainers: [container('init-a'), container('init-b')], containers: [container('main')] });
+  bench.pods.put(pod);
+  await bench.until(() => order.length === 1);
+  await bench.until(() => bench.status(pod).initContainerStatuses?.[0]?.state?.running);
+  t.is(bench.status(pod).phase, 'Pending');
+  t.is(bench.status(pod).containerStatuses?.[0]?.state?.waiting?.reason, 'PodInitializing');
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  t.deepEqual(order, ['init-a', 'init-b', 'main']);
+  t.is(bench.status(pod).conditions?.find(({ type }) => type === 'Initialized')?.status, 'True');
+});
+
+test('a failed init container with policy Never fails the pod', async (t) => {
+  const bench = await startBench(t, { script: () => behaviours.exitAfter(100, 7) });
+  const pod = testPod('steps', { restartPolicy: 'Never', initContainers: [{ name: 'init', image: 'app:1' }] });
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Failed');
+  t.is(bench.containers('main').length, 0);
+});
+
+test('a lost sandbox is replaced, and its containers run again in the new one', async (t) => {
+  const bench = await startBench(t);
+  const pod = testPod('web');
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  const [first] = bench.world.sandboxes.keys();
+  bench.world.loseSandbox(first ?? '');
+  await bench.until(() => bench.containers('main').some(({ state, attempt }) => state === 'running' && attempt === 1));
+  t.true(bench.events.some(({ reason }) => reason === 'SandboxChanged'));
+  await bench.until(() => bench.status(pod).containerStatuses?.[0]?.restartCount === 1);
+});
+
+test('a container of another specification is replaced at once; its neighbour runs on', async (t) => {
+  const bench = await startBench(t);
+  const pod = testPod('web', {
+    containers: [
+      { name: 'main', image: 'app:1' },
+      { name: 'other', image: 'app:1' },
+    ],
+  });
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  bench.pods.put({
+    ...pod,
+    spec: {
+      ...pod.spec,
+      containers: [
+        { name: 'main', image: 'app:2' },
+        { name: 'other', image: 'app:1' },
+      ],
+    },
+  });
+  await bench.until(() => bench.containers('main').some(({ state, attempt }) => state === 'running' && attempt === 1));
+  t.is(bench.containers('other').length, 1);
+});
+
+test('the active deadline ends a pod as failed', async (t) => {
+  const bench = await startBench(t);
+  const pod = testPod('slow', { activeDeadlineSeconds: 20 });
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  await bench.until(() => bench.status(pod).phase === 'Failed', 40_000);
+  t.is(bench.status(pod).reason, 'DeadlineExceeded');
+  await bench.until(() => bench.containers('main')[0]?.state === 'exited');
+});
+
+test('a pod that does not listen to the signal is killed when its grace is over', async (t) => {
+  const bench = await startBench(t, { script: () => behaviours.ignoresStop });
+  const pod = testPod('stubborn', { terminationGracePeriodSeconds: 5 });
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  const from = bench.clock.monotonic();
+  bench.pods.remove(pod);
+  await bench.until(() => bench.containers().length === 0);
+  const seconds = (bench.clock.monotonic() - from) / 1000;
+  t.true(seconds >= 5 && seconds < 9, `${seconds}`);
+});
+
+test('a shorter grace takes the place of a longer one that is running', async (t) => {
+  const bench = await startBench(t, { script: () => behaviours.ignoresStop });
+  const pod = testPod('stubborn', { terminationGracePeriodSeconds: 600 });
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  const deleted = (seconds: number) => ({
+    ...pod,
+    metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: seconds },
+  });
+  bench.pods.put(deleted(600));
+  await bench.pass(10_000);
+  t.is(bench.containers('main')[0]?.state, 'running');
+  bench.pods.put(deleted(1));
+  await bench.until(() => bench.containers().length === 0, 10_000);
+  t.pass();
+});
+
+test('an agent that is killed and comes again adopts every pod and starts none anew', async (t) => {
+  const bench = await startBench(t);
+  const all = Array.from({ length: 20 }, (_, i) => testPod(`web-${i}`));
+  bench.pods.put(...all);
+  await bench.until(() => all.every((pod) => bench.status(pod).phase === 'Running'));
+  const before = bench
+    .containers()
+    .map(({ id }) => id)
+    .sort();
+  await bench.agent.stop();
+  t.true(
+    bench.containers().every(({ state }) => state === 'running'),
+    'nothing ends with the agent',
+  );
+  await bench.again();
+  await bench.until(() => all.every((pod) => bench.status(pod).phase === 'Running'));
+  await bench.pass(130_000);
+  t.deepEqual(
+    bench
+      .containers()
+      .map(({ id }) => id)
+      .sort(),
+    before,
+  );
+  t.true(bench.containers().every(({ attempt }) => attempt === 0));
+});
+
+test('what nobody wants ends only after every source has spoken', async (t) => {
+  const bench = await startBench(t);
+  const pod = testPod('web');
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  await bench.agent.stop();
+  bench.pods.remove(pod);
+  bench.pods.seen = false;
+  await bench.again();
+  await bench.pass(10_000);
+  t.is(bench.containers('main')[0]?.state, 'running');
+  bench.pods.seen = true;
+  await bench.until(() => bench.world.sandboxes.size === 0);
+  t.pass();
+});
+
+test('an edited manifest is another pod, which waits until the old one has gone', async (t) => {
+  const bench = await startBench(t, { script: () => ({ stopAfterMs: 5000 }) });
+  const old = testPod('web');
+  bench.pods.put(old);
+  await bench.until(() => bench.status(old).phase === 'Running');
+  const next = testPod('web');
+  bench.pods.remove(old);
+  bench.pods.put(next);
+  await bench.pass(3000);
+  t.is(bench.containers().length, 1, 'the old one still ends');
+  await bench.until(() => bench.status(next).phase === 'Running');
+  t.is(bench.containers().length, 1);
+});

@@ -1,0 +1,275 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ApiClient, FakeClock, silentLogger } from '@keelson/core';
+import type { Pod } from '@keelson/kinds';
+import { createFakeRuntime, type FakeScript, FakeWorld } from '@keelson/runtime-fake';
+import type { ExecutionContext } from 'ava';
+import { type Agent, createAgent } from '../../src/agent.ts';
+import type { AgentConfig } from '../../src/contracts/agent-config.ts';
+import type { EventRecorder } from '../../src/contracts/event-recorder.ts';
+import type { PodChange, PodConfigListener, PodConfigReader } from '../../src/contracts/pod-source.ts';
+import type { Machine } from '../../src/node/machine.ts';
+import { noMounter } from '../../src/volumes/mounter.ts';
+
+export const machine: Machine = {
+  cores: 4,
+  memoryBytes: 8 * 1024 ** 3,
+  hostName: 'node-1',
+  machineId: 'm',
+  systemUuid: 's',
+  bootId: 'b',
+  kernelVersion: '6',
+  osImage: 'Test',
+  architecture: 'amd64',
+  addresses: ['192.0.2.1'],
+};
+
+/** A configuration with the defaults that matter; the parts of a test's interest are replaced. */
+export function testConfig(rootDir: string, changes: Partial<AgentConfig> = {}): AgentConfig {
+  return {
+    nodeName: 'node-1',
+    rootDir,
+    api: undefined,
+    sources: {
+      manifestPath: undefined,
+      manifestUrl: undefined,
+      manifestUrlHeaders: [],
+      fileCheckMs: 20_000,
+      httpCheckMs: 20_000,
+      runOnce: false,
+      hostNetwork: ['*'],
+      hostPid: ['*'],
+      hostIpc: ['*'],
+      checkpointPath: undefined,
+    },
+    server: {
+      enabled: true,
+      address: '127.0.0.1',
+      port: 10_250,
+      readOnlyPort: 0,
+      healthzAddress: '127.0.0.1',
+      healthzPort: 0,
+      debuggingHandlers: true,
+      tlsCertFile: undefined,
+      tlsPrivateKeyFile: undefined,
+      certDir: join(rootDir, 'pki'),
+      anonymousAuth: true,
+      clientCaFile: undefined,
+    },
+    runtime: { kind: 'default', engineEndpoint: '', shimEndpoint: '' },
+    runtimeRequestTimeoutMs: 120_000,
+    isolatePids: true,
+    images: {
+      infraImage: 'pause',
+      pullProgressDeadlineMs: 60_000,
+      serializePulls: true,
+      registryQps: 0,
+      registryBurst: 10,
+      gcHighPercent: 85,
+      gcLowPercent: 80,
+      minimumTtlMs: 120_000,
+    },
+    network: {
+      plugin: '',
+      cniBinDir: '',
+      cniConfDir: '',
+      mtu: 0,
+      hairpinMode: 'none',
+      podCidr: '',
+      makeIptablesUtilChains: false,
+      iptablesDropBit: 15,
+      iptablesMasqueradeBit: 14,
+    },
+    dns: { servers: ['10.96.0.10'], domain: 'cluster.local', resolvConf: '' },
+    node: {
+      ip: undefined,
+      labels: { zone: 'a' },
+      taints: [],
+      providerId: undefined,
+      register: true,
+      statusUpdateMs: 10_000,
+      enableControllerAttachDetach: true,
+    },
+    limits: { maxPods: 110, podsPerCore: 0, allowPrivileged: false },
+    clusterReserved: {},
+    systemReserved: {},
+    syncMs: 60_000,
+    volumeStatsMs: 0,
+    volumePluginDir: '',
+    mounterPath: undefined,
+    checkNodeCapabilities: false,
+    seccompRoot: '/seccomp',
+    cpuCfsQuota: true,
+    events: { qps: 0, burst: 10 },
+    gates: {},
+    reallyCrash: false,
+    ...changes,
+  };
+}
+
+/** Pods that a test wants, without sources. */
+export class TestPods implements PodConfigReader {
+  readonly #pods = new Map<string, Pod>();
+  readonly #listeners = new Set<PodConfigListener>();
+  seen = true;
+
+  subscribe(listener: PodConfigListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  pods(): readonly Pod[] {
+    return [...this.#pods.values()];
+  }
+
+  seenAllSources(): boolean {
+    return this.seen;
+  }
+
+  put(...pods: Pod[]): void {
+    const changes = pods.map((pod): PodChange => {
+      const op = this.#pods.has(pod.metadata?.uid ?? '') ? 'update' : 'add';
+      this.#pods.set(pod.metadata?.uid ?? '', pod);
+      return { op, pod, source: 'file' };
+    });
+    for (const listener of this.#listeners) listener('file', changes);
+  }
+
+  remove(pod: Pod): void {
+    this.#pods.delete(pod.metadata?.uid ?? '');
+    for (const listener of this.#listeners) listener('file', [{ op: 'remove', pod, source: 'file' }]);
+  }
+}
+
+export interface Told {
+  readonly type: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly pod: string;
+}
+
+export interface Bench {
+  readonly clock: FakeClock;
+  readonly world: FakeWorld;
+  readonly pods: TestPods;
+  readonly agent: Agent;
+  readonly events: Told[];
+  readonly rootDir: string;
+  /** Another agent on the same machine, after this one was stopped or simply let go. */
+  again(): Promise<Agent>;
+  /** Lets time pass in small steps until the condition holds. @throws after `limitMs` of the fake clock */
+  until(condition: () => unknown, limitMs?: number): Promise<void>;
+  /** Lets so much time pass. */
+  pass(ms: number): Promise<void>;
+  status(pod: Pod): NonNullable<Pod['status']>;
+  /** Containers in the world by their name, newest first. */
+  containers(name?: string): { readonly id: string; readonly state: string; readonly attempt: number }[];
+}
+
+export interface BenchOptions {
+  readonly script?: FakeScript;
+  readonly config?: Partial<AgentConfig>;
+  readonly api?: ApiClient;
+  readonly pull?: ConstructorParameters<typeof FakeWorld>[0] extends infer O ? (O extends { pull?: infer P } ? P : never) : never;
+}
+
+/** Lets everything that can go on without time go on, reading and writing of files among it. */
+export async function settle(rounds = 12): Promise<void> {
+  for (let round = 0; round < rounds; round += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** An agent on a fake machine, under a clock that stands still. */
+export async function startBench(t: ExecutionContext, options: BenchOptions = {}): Promise<Bench> {
+  const rootDir = await mkdtemp(join(tmpdir(), 'keelson-agent-'));
+  t.teardown(() => rm(rootDir, { recursive: true, force: true, maxRetries: 5 }));
+  const clock = new FakeClock();
+  const { script, pull } = options;
+  const world = new FakeWorld({ clock, ...(script && { script }), ...(pull && { pull }) });
+  const pods = new TestPods();
+  const events: Told[] = [];
+  const recorder: EventRecorder = {
+    record: (subject, type, reason, message) => events.push({ type, reason, message, pod: subject.name }),
+  };
+  const config = testConfig(join(rootDir, 'agent'), options.config);
+  const begin = async (): Promise<Agent> => {
+    const agent = createAgent(config, {
+      ...createFakeRuntime(world),
+      ...(options.api && { api: options.api }),
+      pods,
+      machine,
+      events: recorder,
+      clock,
+      logger: silentLogger,
+      logRoot: join(rootDir, 'log'),
+      mounter: noMounter,
+      random: () => 0,
+    });
+    t.teardown(() => agent.stop());
+    await agent.start();
+    await settle();
+    return agent;
+  };
+  let agent = await begin();
+  const pass = async (ms: number) => {
+    for (let left = ms; left > 0; left -= 250) {
+      clock.advance(Math.min(250, left));
+      await settle(3);
+    }
+    await settle();
+  };
+  return {
+    clock,
+    world,
+    pods,
+    events,
+    rootDir,
+    get agent() {
+      return agent;
+    },
+    async again() {
+      agent = await begin();
+      return agent;
+    },
+    pass,
+    async until(condition, limitMs = 120_000) {
+      for (let passed = 0; ; passed += 250) {
+        await settle();
+        if (condition()) return;
+        if (passed > limitMs) throw new Error(`not within ${limitMs} ms: ${condition}`);
+        clock.advance(250);
+      }
+    },
+    status: (pod) => agent.state.pods().find(({ metadata }) => metadata?.uid === pod.metadata?.uid)?.status ?? {},
+    containers: (name) =>
+      [...world.containers.values()]
+        .map(({ snapshot }) => ({
+          id: snapshot.id,
+          state: snapshot.state,
+          attempt: snapshot.metadata.attempt,
+          name: snapshot.metadata.name,
+        }))
+        .filter((container) => name === undefined || container.name === name)
+        .reverse(),
+  };
+}
+
+let uids = 0;
+
+/** A static pod of one container `main`, with changes to its specification. */
+export function testPod(name: string, spec: Partial<Pod['spec']> = {}, annotations: Record<string, string> = {}): Pod {
+  uids += 1;
+  const { containers = [{ name: 'main', image: 'app:1', imagePullPolicy: 'IfNotPresent' }], ...rest } = spec;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: 'default',
+      uid: `uid-${uids}`,
+      annotations: { 'kubernetes.io/config.source': 'file', ...annotations },
+    },
+    spec: { restartPolicy: 'Always', terminationGracePeriodSeconds: 30, nodeName: 'node-1', containers, ...rest },
+    status: {},
+  };
+}
