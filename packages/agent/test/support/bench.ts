@@ -174,9 +174,12 @@ export interface BenchOptions {
   readonly pull?: ConstructorParameters<typeof FakeWorld>[0] extends infer O ? (O extends { pull?: infer P } ? P : never) : never;
 }
 
-/** Lets everything that can go on without time go on, reading and writing of files among it. */
-export async function settle(rounds = 12): Promise<void> {
-  for (let round = 0; round < rounds; round += 1) await new Promise((resolve) => setImmediate(resolve));
+/** Lets everything that can go on without time go on, reading and writing of files among it, until `quiet` turns in a row show no such work. */
+export async function settle(quiet = 12): Promise<void> {
+  for (let calm = 0; calm < quiet; ) {
+    await new Promise((resolve) => setImmediate(resolve));
+    calm = process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq')) ? 0 : calm + 1;
+  }
 }
 
 /** An agent on a fake machine, under a clock that stands still. */
