@@ -39,6 +39,19 @@ export type {
 export { registerResourceStorageConformance } from './resource-storage/register-resource-storage-conformance.ts';
 export { resourceStorageCases } from './resource-storage/resource-storage-cases.ts';
 export { runResourceStorageCase } from './resource-storage/run-resource-storage-case.ts';
+export { joinLog, RuntimeCaseContext, readLog } from './runtime/case-context.ts';
+export {
+  type Intent,
+  missingRuntimeRequirements,
+  type OpenedEngine,
+  type Program,
+  type RuntimeHarness,
+  type RuntimeRequirement,
+} from './runtime/harness.ts';
+export { registerRuntimeConformance } from './runtime/register-runtime-conformance.ts';
+export { runRuntimeCase } from './runtime/run-runtime-case.ts';
+export type { RuntimeCase } from './runtime/runtime-case.ts';
+export { runtimeCases } from './runtime/runtime-cases.ts';
 export { type FrozenStore, frozenStore } from './store/frozen-store.ts';
 export {
   missingRequirements,

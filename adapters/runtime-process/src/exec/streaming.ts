@@ -57,6 +57,7 @@ export async function attachStreams(
       rest = rest.subarray(end);
     }
   });
+  socket.resume();
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
   const stdin = request.stdin
     ? await openStdin(join(folder, 'stdin'), config.stdinOnce ? () => keeper.request('closeStdin', id) : undefined)

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  type CallOptions,
+  type ContainerConfig,
+  type ContainerEngine,
+  type ContainerId,
+  type ContainerRuntime,
+  type ContainerState,
+  type ContainerStatus,
+  type ImageService,
+  isRuntimeError,
+  type LogLine,
+  type PodSandboxConfig,
+  parseLogLine,
+  type RuntimeErrorCode,
+  type SandboxId,
+} from '@keelson/container-runtime';
+import type { Intent, OpenedEngine, Program, RuntimeHarness } from './harness.ts';
+
+/** For what must happen soon; far above what a busy machine needs. */
+export const patienceMs = 20_000;
+const lookAgainMs = 10;
+
+export type ContainerOverrides = Partial<Omit<ContainerConfig, 'image' | 'command' | 'args'>>;
+
+/** What a running case has at hand. Names it makes are unique within the case. */
+export class RuntimeCaseContext {
+  readonly harness: RuntimeHarness;
+  readonly #log: (message: string) => void;
+  #opened: OpenedEngine;
+  #scratch: string | undefined;
+  #names = 0;
+
+  constructor(harness: RuntimeHarness, opened: OpenedEngine, log: (message: string) => void) {
+    this.harness = harness;
+    this.#opened = opened;
+    this.#log = log;
+  }
+
+  get opened(): OpenedEngine {
+    return this.#opened;
+  }
+  get engine(): ContainerEngine {
+    return this.#opened.engine;
+  }
+  get runtime(): ContainerRuntime {
+    return this.engine.runtime;
+  }
+  get images(): ImageService {
+    return this.engine.images;
+  }
+
+  readonly log = (message: string): void => {
+    this.#log(message);
+  };
+
+  /** Another engine on the same data takes this one's place. */
+  async reopen(): Promise<void> {
+    assert(this.harness.reopen, 'the case must require `reopen`');
+    this.#opened = await this.harness.reopen(this.#opened);
+  }
+
+  readonly scratch = async (): Promise<string> => {
+    this.#scratch ??= await this.harness.scratch(this.#opened);
+    return this.#scratch;
+  };
+
+  readonly podConfig = (overrides: Partial<PodSandboxConfig> = {}): PodSandboxConfig => {
+    this.#names += 1;
+    const metadata = { name: `pod-${this.#names}`, namespace: 'suite', uid: `uid-${this.#names}`, attempt: 0 };
+    return { metadata, ...overrides };
+  };
+
+  readonly sandbox = (overrides: Partial<PodSandboxConfig> = {}): Promise<SandboxId> => {
+    return this.runtime.runPodSandbox(this.podConfig(overrides));
+  };
+
+  readonly containerConfig = (program: Program | Intent, overrides: ContainerOverrides = {}): ContainerConfig => {
+    this.#names += 1;
+    const { image, command, args } = 'kind' in program ? this.harness.program(program) : program;
+    return {
+      metadata: { name: `container-${this.#names}`, attempt: 0 },
+      image,
+      ...(command !== undefined && { command }),
+      ...(args !== undefined && { args }),
+      ...overrides,
+    };
+  };
+
+  readonly create = (sandboxId: SandboxId, program: Program | Intent, overrides?: ContainerOverrides): Promise<ContainerId> => {
+    return this.runtime.createContainer(sandboxId, this.containerConfig(program, overrides));
+  };
+
+  readonly started = async (
+    program: Program | Intent,
+    overrides?: ContainerOverrides,
+    sandboxId?: SandboxId,
+  ): Promise<ContainerId> => {
+    const id = await this.create(sandboxId ?? (await this.sandbox()), program, overrides);
+    await this.runtime.startContainer(id);
+    return id;
+  };
+
+  readonly script = (text: string): Program => {
+    assert(this.harness.shell, 'the case must require `shell`');
+    return this.harness.shell(text);
+  };
+
+  /** Runs a script to its end and gives what it printed and how it ended. */
+  readonly output = async (
+    program: Program,
+    overrides: ContainerOverrides = {},
+  ): Promise<{ stdout: string; stderr: string; status: ContainerStatus; lines: LogLine[] }> => {
+    const logDirectory = join(await this.scratch(), `logs-${this.#names}`);
+    const sandboxId = await this.sandbox({ logDirectory });
+    const id = await this.create(sandboxId, program, { logPath: 'out.log', ...overrides });
+    await this.runtime.startContainer(id);
+    const status = await this.waitFor(id, 'exited');
+    const lines = await readLog(join(logDirectory, 'out.log'));
+    return { stdout: joinLog(lines, 'stdout').toString(), stderr: joinLog(lines, 'stderr').toString(), status, lines };
+  };
+
+  readonly waitFor = async (id: ContainerId, state: ContainerState): Promise<ContainerStatus> => {
+    return this.until(`container is ${state}`, async () => {
+      const status = await this.runtime.containerStatus(id);
+      return status.state === state ? status : undefined;
+    });
+  };
+
+  /** The first answer that is not undefined or false. */
+  readonly until = async <T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> => {
+    const deadline = performance.now() + patienceMs;
+    for (;;) {
+      const found = await look();
+      if (found !== undefined && found !== false) return found;
+      if (performance.now() > deadline) assert.fail(`waited ${patienceMs} ms for: ${what}`);
+      await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
+    }
+  };
+
+  /** What a command in the container prints. */
+  readonly exec = async (id: ContainerId, command: readonly string[], options?: CallOptions): Promise<string> => {
+    const { stdout, stderr, exitCode } = await this.runtime.execSync(id, { command }, options);
+    assert.equal(exitCode, 0, `exit code of ${command.join(' ')}: ${Buffer.from(stderr).toString()}`);
+    return Buffer.from(stdout).toString();
+  };
+}
+
+/** The call must be refused with one of these codes. */
+export async function refused(call: Promise<unknown>, ...codes: RuntimeErrorCode[]): Promise<void> {
+  const error = await call.then(
+    () => assert.fail(`succeeded, but ${codes.join(' or ')} was expected`),
+    (reason: unknown) => reason,
+  );
+  if (!isRuntimeError(error)) throw error;
+  assert(codes.includes(error.code), `refused with ${error.code} ("${error.message}") instead of ${codes.join(' or ')}`);
+}
+
+/** Entries of a log file; every line must be one. */
+export async function readLog(path: string): Promise<LogLine[]> {
+  const bytes = await readFile(path);
+  const lines: LogLine[] = [];
+  for (let begin = 0; begin < bytes.length; ) {
+    const end = bytes.indexOf(0x0a, begin);
+    assert(end >= 0, 'the log file ends with a whole line');
+    const line = parseLogLine(bytes.subarray(begin, end));
+    assert(line, `not an entry of a log: ${bytes.toString('utf8', begin, Math.min(end, begin + 80))}`);
+    lines.push(line);
+    begin = end + 1;
+  }
+  return lines;
+}
+
+/** What the process wrote, byte for byte. */
+export function joinLog(lines: readonly LogLine[], stream: 'stdout' | 'stderr'): Buffer {
+  const parts: Buffer[] = [];
+  for (const line of lines) {
+    if (line.stream !== stream) continue;
+    parts.push(line.text);
+    if (!line.partial) parts.push(Buffer.from('\n'));
+  }
+  return Buffer.concat(parts);
+}

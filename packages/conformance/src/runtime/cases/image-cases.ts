@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { refused } from '../case-context.ts';
+import type { RuntimeCase } from '../runtime-case.ts';
+
+export const imageCases: readonly RuntimeCase[] = [
+  {
+    id: 'image.missing',
+    title: 'an image that is not there has no status and is in no list',
+    async run({ images, harness }) {
+      assert.equal(await images.imageStatus(harness.missingImage), undefined);
+      assert.deepEqual(await images.listImages(harness.missingImage), []);
+    },
+  },
+  {
+    id: 'image.pull-of-nothing',
+    title: 'pulling what no source has is refused and leaves nothing',
+    async run({ images, harness }) {
+      const before = await images.listImages();
+      await refused(images.pullImage(harness.missingImage), 'ImageNotFound', 'PullFailed', 'Unsupported');
+      assert.deepEqual(await images.listImages(), before);
+    },
+  },
+  {
+    id: 'image.bad-references',
+    title: 'what is no reference is refused as such',
+    async run({ images }) {
+      for (const text of ['', 'UPPER', 'a b', '../x', 'x:', ':tag', 'x@sha256:zz', 'a//b', `${'x'.repeat(5000)}`]) {
+        await refused(images.pullImage(text), 'InvalidArgument');
+      }
+    },
+  },
+  {
+    id: 'image.builtin',
+    title: 'a built-in image is listed, is pulled without doing anything, and stays when removed',
+    requires: ['builtinImage'],
+    async run({ images, harness }) {
+      const reference = harness.builtinImage ?? '';
+      const image = await images.imageStatus(reference);
+      assert(image?.pinned, 'pinned');
+      assert.equal(await images.pullImage(reference), image.id);
+      await images.removeImage(reference);
+      assert((await images.listImages()).some(({ id }) => id === image.id));
+    },
+  },
+  {
+    id: 'image.pull',
+    title: 'a pulled image is there, by reference and by the id that the pull gave',
+    requires: ['pullableImage'],
+    async run({ images, harness }) {
+      const reference = harness.pullableImage ?? '';
+      let progress = 0;
+      const id = await images.pullImage(reference, { onProgress: ({ receivedBytes }) => (progress = receivedBytes) });
+      const image = await images.imageStatus(reference);
+      assert.equal(image?.id, id);
+      assert.deepEqual(await images.imageStatus(id), image);
+      assert(image && image.repoTags.length === 1 && image.sizeBytes > 0);
+      if (harness.capabilities.pullProgress) assert(progress > 0, 'progress was reported');
+      assert.equal(await images.pullImage(reference), id, 'pulling again changes nothing');
+      assert.equal((await images.listImages()).filter((entry) => entry.id === id).length, 1);
+    },
+  },
+  {
+    id: 'image.pull-at-once',
+    title: 'five pulls of one image at once give the same image',
+    requires: ['pullableImage'],
+    async run({ images, harness }) {
+      const ids = await Promise.all(Array.from({ length: 5 }, () => images.pullImage(harness.pullableImage ?? '')));
+      assert.equal(new Set(ids).size, 1);
+    },
+  },
+  {
+    id: 'image.remove',
+    title: 'a removed image is gone, and removing it again does nothing',
+    requires: ['pullableImage'],
+    async run({ images, harness }) {
+      const reference = harness.pullableImage ?? '';
+      const id = await images.pullImage(reference);
+      await images.removeImage(id);
+      assert.equal(await images.imageStatus(reference), undefined);
+      await images.removeImage(reference);
+      await images.removeImage(harness.missingImage);
+      assert.equal(await images.pullImage(reference), id);
+    },
+  },
+  {
+    id: 'image.file-system',
+    title: 'the file system of the images has a capacity, and room for what is used',
+    async run({ images }) {
+      const [info] = await images.imageFsInfo();
+      assert(info && info.mountpoint !== '' && info.capacityBytes > 0);
+      assert(info.usedBytes >= 0 && info.availableBytes >= 0 && info.availableBytes <= info.capacityBytes);
+    },
+  },
+];
