@@ -1,3 +1,8 @@
+export { type Agent, type AgentDependencies, createAgent } from './agent.ts';
+export { type AgentPeriods, defaultPeriods } from './agent-periods.ts';
+export { type AgentClients, type ClientSourceOptions, createAgentClients } from './api/client-source.ts';
+export { type CommandContext, main } from './command/main.ts';
+export { type RunAgentOptions, type RunningAgent, runAgent } from './command/run-agent.ts';
 export type {
   AgentConfig,
   AllowedSources,
@@ -12,6 +17,7 @@ export type {
   ServerConfig,
   SourceConfig,
 } from './contracts/agent-config.ts';
+export { type EventRecorder, type EventSubject, noEvents } from './contracts/event-recorder.ts';
 export type { PodChange, PodConfigListener, PodConfigReader, PodSink, PodSource, PodSourceName } from './contracts/pod-source.ts';
 export {
   type ContainerUsage,
@@ -21,3 +27,9 @@ export {
   type PodUsage,
   type UsageStats,
 } from './contracts/pod-state.ts';
+export { type Machine as NodeMachine, readMachine } from './node/machine.ts';
+export { type ParsedOptions, parseOptions } from './options/parse-options.ts';
+export { type HostFacts, type ResolvedConfig, resolveConfig } from './options/resolve-config.ts';
+export { UsageError } from './options/usage-error.ts';
+export { createSources, type Sources, type SourcesOptions } from './sources/create-sources.ts';
+export { type Mounter, noMounter, systemMounter } from './volumes/mounter.ts';

@@ -1,0 +1,72 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type Agent,
+  createAgent,
+  createSources,
+  noEvents,
+  noMounter,
+  parseOptions,
+  readMachine,
+  resolveConfig,
+} from '@keelson/agent';
+import { type ApiClient, silentLogger, systemClock } from '@keelson/core';
+
+type Engine = Pick<Parameters<typeof createAgent>[1], 'runtime' | 'images'>;
+
+export interface AgentNodeOptions {
+  readonly name: string;
+  readonly engine: Engine;
+  /** Absent: it runs alone. */
+  readonly api?: ApiClient;
+  /** Options of the command line. */
+  readonly words?: readonly string[];
+}
+
+/** A node agent in this process, with short periods. */
+export interface AgentNode {
+  readonly agent: Agent;
+  readonly dir: string;
+  stop(): Promise<void>;
+}
+
+/** A directory of its own, and how to take it away. */
+export async function scratchDirectory(): Promise<{ readonly dir: string; readonly remove: () => Promise<void> }> {
+  const dir = await mkdtemp(join(tmpdir(), 'keelson-node-'));
+  return { dir, remove: () => rm(dir, { recursive: true, force: true, maxRetries: 5 }) };
+}
+
+/** Starts an agent with its sources. */
+export async function startAgentNode(options: AgentNodeOptions & { readonly dir: string }): Promise<AgentNode> {
+  const { name, engine, api, words = [], dir } = options;
+  const common = [`--hostname-override=${name}`, `--root-dir=${join(dir, 'agent')}`, '--resolv-conf=', '--enable-server=false'];
+  const { config } = resolveConfig(parseOptions([...common, '--node-status-update-frequency=1s', ...words]), {
+    hostname: () => name,
+    fileExists: () => false,
+  });
+  const logger = silentLogger;
+  const sources = createSources({ config, client: api, events: noEvents, clock: systemClock, logger });
+  const machine = { ...(await readMachine()), addresses: ['192.0.2.1'] };
+  const agent = createAgent(config, {
+    ...engine,
+    ...(api && { api }),
+    pods: sources.config,
+    machine,
+    clock: systemClock,
+    logger,
+    logRoot: join(dir, 'log'),
+    mounter: noMounter,
+    periods: { relist: 200, housekeeping: 200, runtimeStatus: 500, objectTtl: 200 },
+  });
+  await agent.start();
+  await sources.start();
+  return {
+    agent,
+    dir,
+    async stop() {
+      await sources.stop();
+      await agent.stop();
+    },
+  };
+}
