@@ -8,7 +8,7 @@ import type { ParsedOptions } from './parse-options.ts';
 import { refuseNotYet } from './refuse-not-yet.ts';
 
 /** What the configuration needs to know of the machine. */
-export interface Machine {
+export interface HostFacts {
   hostname(): string;
   fileExists(path: string): boolean;
 }
@@ -34,7 +34,7 @@ function runtimeChoice(values: AgentOptions, isGiven: (name: keyof AgentOptions)
 }
 
 /** A file given is used whether it exists or not; that of the default only when it does, else the agent runs alone. */
-function clusterconfig({ values, given: names }: ParsedOptions, machine: Machine): string | undefined {
+function clusterconfig({ values, given: names }: ParsedOptions, machine: HostFacts): string | undefined {
   const path = values.clusterconfig;
   if (values.runonce || path === '') return undefined;
   return names.has('clusterconfig') || machine.fileExists(path) ? path : undefined;
@@ -49,7 +49,7 @@ function amounts(map: ReadonlyMap<string, string>): ResourceAmounts {
  *
  * @throws UsageError when options contradict each other, are out of range, or ask for what does not exist yet
  */
-export function resolveConfig(parsed: ParsedOptions, machine: Machine): ResolvedConfig {
+export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): ResolvedConfig {
   const { values } = parsed;
   const gates = resolveGates(values['feature-gates']);
   checkOptions({ values, given: parsed.given, gates });

@@ -5,7 +5,7 @@ import test from 'ava';
 import { podSubject } from '../../src/contracts/event-recorder.ts';
 import { ApiEventRecorder } from '../../src/events/api-event-recorder.ts';
 import { EventCorrelator } from '../../src/events/event-correlator.ts';
-import { podEventsOf } from '../../src/events/recorder-of-pods.ts';
+import { podEvents } from '../../src/events/pod-events.ts';
 import { listeningLogger, until } from '../support.ts';
 
 const pod = (name: string): Pod => ({
@@ -46,8 +46,8 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 test('an event says what, about what, who says so and when', async (t) => {
   const { recorder, calls } = open();
-  podEventsOf(recorder).record(pod('web'), 'Warning', 'BackOff', 'again', 'main');
-  podEventsOf(recorder).record(pod('web'), 'Normal', 'Started', 'on', 'init');
+  podEvents(recorder).record(pod('web'), 'Warning', 'BackOff', 'again', 'main');
+  podEvents(recorder).record(pod('web'), 'Normal', 'Started', 'on', 'init');
   recorder.record({ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'n1' }, 'Normal', 'Starting', 'up');
   await until(() => calls.length === 3);
   t.like(calls[0], {

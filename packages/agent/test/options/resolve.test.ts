@@ -1,10 +1,10 @@
 import test from 'ava';
 import { optionTable } from '../../src/options/option-table.ts';
 import { parseOptions } from '../../src/options/parse-options.ts';
-import { type Machine, resolveConfig } from '../../src/options/resolve-config.ts';
+import { type HostFacts, resolveConfig } from '../../src/options/resolve-config.ts';
 import { UsageError } from '../../src/options/usage-error.ts';
 
-const bare: Machine = { hostname: () => 'Node-1 ', fileExists: () => false };
+const bare: HostFacts = { hostname: () => 'Node-1 ', fileExists: () => false };
 const resolve = (words: readonly string[], machine = bare) => resolveConfig(parseOptions(words), machine);
 const configOf = (words: readonly string[], machine = bare) => resolve(words, machine).config;
 

@@ -1,0 +1,107 @@
+import {
+  ConnectionError,
+  createHttpClient,
+  type HttpApiClient,
+  type HttpClientOptions,
+  kubeconfigAccess,
+  loadKubeconfig,
+} from '@keelson/client';
+import type { ApiClient, Clock, Logger } from '@keelson/core';
+import type { ApiAccessConfig } from '../contracts/agent-config.ts';
+import { agentName } from '../options/paths.ts';
+import { type ClientChoice, switchingClient } from './switching-client.ts';
+
+export interface ClientSourceOptions {
+  readonly config: ApiAccessConfig;
+  /** Longest time of one heartbeat. */
+  readonly heartbeatMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** All clients of one agent, each with limits of its own. */
+export interface AgentClients {
+  /** For everything but what has a client of its own; limited by --cluster-api-qps. */
+  readonly main: ApiClient;
+  /** For the node's heartbeats, which nothing may hold up: without limit, and no slower than a period. */
+  readonly heartbeat: ApiClient;
+  /** For events, which have a limit of their own. */
+  readonly events: ApiClient;
+  close(): void;
+}
+
+/** A file that cannot be used is looked at again no sooner than this. */
+const retryLoadMs = 1000;
+
+/** Makes the clients of what --clusterconfig says; as long as that file cannot be used, every call fails as if no server was there. */
+export function createAgentClients({ config, heartbeatMs, clock, logger }: ClientSourceOptions): AgentClients {
+  let loaded: Promise<HttpClientOptions> | undefined;
+  let failedMs = Number.NEGATIVE_INFINITY;
+  let told = '';
+  let closed = false;
+  const made: HttpApiClient[] = [];
+  let json = config.contentType === 'application/json';
+
+  async function read(): Promise<HttpClientOptions> {
+    try {
+      const access = await kubeconfigAccess(await loadKubeconfig({ path: config.clusterconfig }), { clock });
+      return access.options;
+    } catch (error) {
+      loaded = undefined;
+      failedMs = clock.monotonic();
+      const { message } = error as Error;
+      if (message !== told) logger.warn('the client config cannot be used yet', { path: config.clusterconfig, problem: message });
+      told = message;
+      throw new ConnectionError('Unreachable', `no usable client config: ${message}`, error);
+    }
+  }
+
+  function load(): Promise<HttpClientOptions> {
+    if (loaded === undefined && clock.monotonic() - failedMs < retryLoadMs) {
+      return Promise.reject(new ConnectionError('Unreachable', `no usable client config: ${told}`));
+    }
+    loaded ??= read();
+    return loaded;
+  }
+
+  function choice(limits: Partial<HttpClientOptions>): ClientChoice {
+    let client: { readonly json: boolean; readonly made: HttpApiClient } | undefined;
+    return {
+      async current() {
+        if (closed) throw new ConnectionError('Closed', 'the client was closed');
+        const access = await load();
+        if (client === undefined || client.json !== json) {
+          client = {
+            json,
+            made: createHttpClient({
+              ...access,
+              ...limits,
+              userAgent: agentName,
+              encoding: json ? 'json' : 'protobuf',
+              clock,
+              logger,
+            }),
+          };
+          made.push(client.made);
+        }
+        return client.made;
+      },
+      refused(refusing) {
+        if (client?.made === refusing && client.json) return false;
+        if (!json) logger.warn('the API server does not take protobuf; going on with JSON');
+        json = true;
+        return true;
+      },
+    };
+  }
+
+  return {
+    main: switchingClient(choice(config.qps === 0 ? {} : { qps: config.qps, burst: config.burst })),
+    heartbeat: switchingClient(choice({ timeoutMs: heartbeatMs })),
+    events: switchingClient(choice({})),
+    close() {
+      closed = true;
+      for (const client of made) client.close();
+    },
+  };
+}

@@ -1,0 +1,15 @@
+#!/usr/bin/env node
+import { main } from '../command/main.ts';
+
+const terminated = new Promise<void>((resolve) => {
+  process.once('SIGTERM', () => resolve());
+  process.once('SIGINT', () => resolve());
+});
+
+process.exitCode = await main(process.argv.slice(2), {
+  stdout: (text) => process.stdout.write(text),
+  stderr: (text) => process.stderr.write(text),
+  terminated,
+  logRoot: process.env['KEELSON_AGENT_LOG_ROOT'],
+  swapsPath: '/proc/swaps',
+});

@@ -1,0 +1,101 @@
+import { constants, existsSync } from 'node:fs';
+import { access, mkdir } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { type Logger, systemClock } from '@keelson/core';
+import { helpText } from '../options/help.ts';
+import type { AgentOptions } from '../options/option-table.ts';
+import { parseOptions } from '../options/parse-options.ts';
+import { resolveConfig } from '../options/resolve-config.ts';
+import { UsageError } from '../options/usage-error.ts';
+import { checkSwap } from './check-swap.ts';
+import { effectiveOptions } from './effective-options.ts';
+import { createLineLogger } from './line-logger.ts';
+import { openEngine } from './open-engine.ts';
+import { runAgent } from './run-agent.ts';
+import { versionText } from './version.ts';
+
+/** What the command gets from its process. */
+export interface CommandContext {
+  readonly stdout: (text: string) => void;
+  readonly stderr: (text: string) => void;
+  /** Resolves when the process is asked to end. */
+  readonly terminated: Promise<void>;
+  /** Below it are the logs of containers. */
+  readonly logRoot: string | undefined;
+  /** The table of swap spaces. */
+  readonly swapsPath: string;
+}
+
+/** Where log collectors look, for an agent that may write there. */
+const systemLogRoot = '/var/log';
+
+async function defaultLogRoot(rootDir: string): Promise<string> {
+  try {
+    await access(systemLogRoot, constants.W_OK);
+    return systemLogRoot;
+  } catch {
+    return join(rootDir, 'log');
+  }
+}
+
+async function serve(words: readonly string[], context: CommandContext, logger: Logger): Promise<number> {
+  const parsed = parseOptions(words);
+  const { values } = parsed;
+  if (parsed.help) {
+    context.stdout(helpText());
+    return 0;
+  }
+  if (values.version !== 'none') {
+    context.stdout(versionText(values.version));
+    return 0;
+  }
+  const { config, warnings } = resolveConfig(parsed, { hostname, fileExists: existsSync });
+  for (const warning of warnings) logger.warn(warning);
+  if (values['fail-swap-on']) await checkSwap(context.swapsPath);
+  await mkdir(config.rootDir, { recursive: true, mode: 0o750 });
+  const clock = systemClock;
+  const engine = await openEngine({ config, clock, logger });
+  // Holds the process: none of the agent's timers does.
+  const holding = setInterval(() => {}, 2 ** 30);
+  try {
+    const agent = await runAgent({
+      config,
+      effective: effectiveOptions(values as AgentOptions, config.gates),
+      engine,
+      logRoot: context.logRoot ?? (await defaultLogRoot(config.rootDir)),
+      clock,
+      logger,
+    });
+    logger.info('agent started', { node: config.nodeName, standalone: config.api === undefined, ...agent.servers });
+    try {
+      const ended = await Promise.race([context.terminated, agent.once ?? context.terminated]);
+      if (typeof ended === 'number') logger.info('pods run', { pods: ended });
+    } finally {
+      await agent.stop();
+    }
+    return 0;
+  } finally {
+    clearInterval(holding);
+    await engine.runtime[Symbol.asyncDispose]();
+  }
+}
+
+/**
+ * The `keelson-agent` command.
+ *
+ * @returns the exit code: 0 ended as told, 1 failed, 2 called wrongly
+ */
+export async function main(words: readonly string[], context: CommandContext): Promise<number> {
+  const logger = createLineLogger(context.stderr, () => systemClock.now());
+  try {
+    return await serve(words, context, logger);
+  } catch (error) {
+    if (error instanceof UsageError) {
+      context.stderr(`keelson-agent: ${error.message}\n`);
+      return 2;
+    }
+    context.stderr(`keelson-agent: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  }
+}

@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import type { ContainerEngine } from '@keelson/container-runtime';
+import type { Clock, Logger } from '@keelson/core';
+import type { AgentConfig } from '../contracts/agent-config.ts';
+import { UsageError } from '../options/usage-error.ts';
+
+export interface OpenEngineOptions {
+  readonly config: AgentConfig;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The part of a runtime's package that is used here. Packages are loaded by name, when they are chosen. */
+interface ProcessRuntimePackage {
+  createProcessRuntime(options: {
+    readonly stateDirectory: string;
+    readonly imageSources: readonly string[];
+    readonly cgroups: object;
+    readonly nodeIp?: string;
+    readonly clock: Clock;
+    readonly logger: Logger;
+  }): Promise<ContainerEngine>;
+}
+
+const processPackage: string = '@keelson/runtime-process';
+
+async function processEngine({ config, clock, logger }: OpenEngineOptions): Promise<ContainerEngine> {
+  const { createProcessRuntime } = (await import(processPackage)) as ProcessRuntimePackage;
+  return createProcessRuntime({
+    stateDirectory: join(config.rootDir, 'runtime'),
+    imageSources: [join(config.rootDir, 'images')],
+    cgroups: {},
+    ...(config.node.ip === undefined ? {} : { nodeIp: config.node.ip }),
+    clock,
+    logger: logger.child({ component: 'runtime-process' }),
+  });
+}
+
+/**
+ * Opens the runtime that the options choose (agent.md C.3).
+ *
+ * @throws UsageError for a choice that has no runtime yet
+ */
+export async function openEngine(options: OpenEngineOptions): Promise<ContainerEngine> {
+  const { runtime } = options.config;
+  switch (runtime.kind) {
+    case 'default':
+      return processEngine(options);
+    case 'engine':
+      throw new UsageError('--runtime-a-endpoint: engines behind a socket are not yet supported; leave the option out');
+    case 'cri':
+      throw new UsageError('--container-runtime-endpoint: remote runtimes are not yet supported; leave the option out');
+    case 'oci':
+      throw new UsageError('--container-runtime=runtime-b is not yet supported; leave the option out');
+  }
+}

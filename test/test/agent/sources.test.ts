@@ -1,0 +1,184 @@
+import { mkdtemp, readdir, rm, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSources, noEvents, parseOptions, resolveConfig, type Sources } from '@keelson/agent';
+import { type ApiClient, type Logger, silentLogger, systemClock } from '@keelson/core';
+import { Node, Pod } from '@keelson/kinds';
+import { eventually, startTestPlane, type TestPlane } from '@keelson/testing';
+import test, { type ExecutionContext } from 'ava';
+
+const mirrorAnnotation = 'kubernetes.io/config.mirror';
+
+const manifest = (name: string, image = 'host') =>
+  JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { containers: [{ name: 'main', image }] } });
+
+async function temporaryDirectory(t: ExecutionContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'keelson-agent-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+async function plane(t: ExecutionContext, node: string): Promise<TestPlane> {
+  const opened = await startTestPlane();
+  t.teardown(() => opened.close());
+  await opened.client(Node).create({ metadata: { name: node } });
+  return opened;
+}
+
+interface Opened {
+  readonly sources: Sources;
+  readonly heard: string[];
+}
+
+async function open(
+  t: ExecutionContext,
+  client: ApiClient | undefined,
+  words: readonly string[] = [],
+  logger: Logger = silentLogger,
+): Promise<Opened> {
+  const directory = await temporaryDirectory(t);
+  const parsed = parseOptions(['--hostname-override=n1', `--root-dir=${directory}/root`, '--enable-server=false', ...words]);
+  const { config } = resolveConfig(parsed, { hostname: () => 'n1', fileExists: () => false });
+  const sources = createSources({ config, client, events: noEvents, clock: systemClock, logger });
+  const heard: string[] = [];
+  sources.config.subscribe((source, changes) => {
+    for (const { op, pod } of changes) heard.push(`${source} ${op} ${pod.metadata?.name}`);
+  });
+  t.teardown(() => sources.stop());
+  return { sources, heard };
+}
+
+const bound = (name: string, nodeName: string, extra: object = {}) => ({
+  metadata: { name, ...extra },
+  spec: { nodeName, containers: [{ name: 'main', image: 'host' }] },
+});
+
+test('the API source follows the pods of its node, and of no other', async (t) => {
+  const api = await plane(t, 'n1');
+  const pods = api.client(Pod).namespace('default');
+  await pods.create(bound('before', 'n1') as never);
+  await pods.create(bound('elsewhere', 'n2') as never);
+  const { sources, heard } = await open(t, api.api);
+  t.false(sources.config.seenAllSources());
+  await sources.start();
+  await eventually(() => sources.config.seenAllSources());
+  t.deepEqual(heard, ['api add before']);
+  await pods.create(bound('after', 'n1', { annotations: { 'kubernetes.io/config.source': 'file' } }) as never);
+  await eventually(() => heard.includes('api add after'));
+  const after = sources.config.pods().find(({ metadata }) => metadata?.name === 'after');
+  t.is(after?.metadata?.annotations?.['kubernetes.io/config.source'], 'api', 'a pod of the API cannot pass for one of a file');
+  await pods.patch('before', 'merge', { metadata: { labels: { a: 'b' } } });
+  await eventually(() => heard.includes('api update before'));
+  await pods.patchSubresource('before', 'status', 'merge', { status: { message: 'x' } });
+  await eventually(() => heard.includes('api reconcile before'));
+  await pods.delete('before', { gracePeriodSeconds: 20 });
+  await eventually(() => heard.filter((line) => line === 'api update before').length === 2);
+  t.truthy(sources.config.pods().find(({ metadata }) => metadata?.name === 'before')?.metadata?.deletionTimestamp);
+  await pods.delete('before', { gracePeriodSeconds: 0 });
+  await eventually(() => heard.includes('api remove before'));
+  t.false(heard.some((line) => line.includes('elsewhere')));
+});
+
+test('a static pod has a mirror at the API: made, made anew when deleted or changed, and gone with the pod', async (t) => {
+  const api = await plane(t, 'n1');
+  const pods = api.client(Pod).namespace('default');
+  const directory = await temporaryDirectory(t);
+  const { sources, heard } = await open(t, api.api, [`--pod-manifest-path=${directory}`]);
+  const path = join(directory, 'web.json');
+  await writeFile(path, manifest('web'));
+  await sources.start();
+  const mirror = () => pods.get('web-n1').catch(() => undefined);
+  const first = await eventually(mirror);
+  const uid = sources.config.pods().find(({ metadata }) => metadata?.annotations?.[mirrorAnnotation] === undefined)
+    ?.metadata?.uid;
+  t.is(first.metadata?.annotations?.[mirrorAnnotation], uid);
+  t.is(first.metadata?.annotations?.['kubernetes.io/config.source'], 'file');
+  t.not(first.metadata?.uid, uid, 'the copy is an object of its own');
+
+  await pods.delete('web-n1', { gracePeriodSeconds: 0 });
+  const second = await eventually(async () => {
+    const found = await mirror();
+    return found?.metadata?.uid !== first.metadata?.uid && found;
+  });
+  await pods.delete('web-n1', { gracePeriodSeconds: 30 });
+  const third = await eventually(async () => {
+    const found = await mirror();
+    return found !== undefined && found.metadata?.uid !== second.metadata?.uid && found;
+  });
+  t.is(third.metadata?.deletionTimestamp, undefined, 'a graceful deletion of the copy ends at once');
+  t.deepEqual(
+    heard.filter((line) => line.startsWith('file')),
+    ['file add web-n1'],
+    'what happens to the copy never happens to the pod',
+  );
+
+  await writeFile(path, manifest('web', 'other'));
+  const fourth = await eventually(async () => {
+    const found = await mirror();
+    return found?.spec.containers[0]?.image === 'other' && found;
+  });
+  t.not(fourth.metadata?.annotations?.[mirrorAnnotation], uid);
+  await unlink(path);
+  await eventually(async () => (await mirror()) === undefined);
+});
+
+test('mirrors of pods that went while the agent was away are deleted, but only when every source has spoken', async (t) => {
+  const api = await plane(t, 'n1');
+  const pods = api.client(Pod).namespace('default');
+  await pods.create(
+    bound('old-n1', 'n1', { annotations: { [mirrorAnnotation]: 'gone', 'kubernetes.io/config.source': 'file' } }) as never,
+  );
+  await pods.create(bound('real', 'n1') as never);
+  // Nobody answers there: the source of the URL is not seen.
+  const waiting = await open(t, api.api, ['--manifest-url=http://127.0.0.1:9/']);
+  await waiting.sources.start();
+  await eventually(() => waiting.heard.includes('api add old-n1'));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  t.truthy(await pods.get('old-n1'));
+  await waiting.sources.stop();
+  const whole = await open(t, api.api);
+  await whole.sources.start();
+  await eventually(() => whole.heard.includes('api remove old-n1'));
+  t.truthy(await pods.get('real'));
+});
+
+test('a pod of the API that has the name of a static pod is not taken for its mirror, nor deleted', async (t) => {
+  const api = await plane(t, 'n1');
+  const pods = api.client(Pod).namespace('default');
+  const before = await pods.create(bound('web-n1', 'n1') as never);
+  const warned: unknown[] = [];
+  const logger: Logger = { ...silentLogger, warn: (_, fields) => warned.push(fields), child: () => logger };
+  const directory = await temporaryDirectory(t);
+  await writeFile(join(directory, 'web.json'), manifest('web'));
+  const { sources } = await open(t, api.api, [`--pod-manifest-path=${directory}`], logger);
+  await sources.start();
+  await eventually(() => warned.length > 0);
+  t.is((await pods.get('web-n1')).metadata?.uid, before.metadata?.uid);
+  t.is(sources.config.pods().length, 2, 'both run');
+});
+
+test('--bootstrap-checkpoint-path: pods run before the API answers, and what it says then counts', async (t) => {
+  const api = await plane(t, 'n1');
+  const pods = api.client(Pod).namespace('default');
+  const marked = { annotations: { 'node.kubernetes.io/bootstrap-checkpoint': 'true' } };
+  await pods.create(bound('remembered', 'n1', marked) as never);
+  await pods.create(bound('forgotten', 'n1') as never);
+  const checkpoints = await temporaryDirectory(t);
+  const words = [`--bootstrap-checkpoint-path=${checkpoints}`];
+  const first = await open(t, api.api, words);
+  await first.sources.start();
+  await eventually(async () => (await readdir(checkpoints)).length === 1);
+  await first.sources.stop();
+  const list = ({ signal }: { signal: AbortSignal }) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))));
+  const silent = { ...api.api, resource: () => ({ resourceName: { resource: 'pods' }, list }) } as unknown as ApiClient;
+  const alone = await open(t, silent, words);
+  await alone.sources.start();
+  t.deepEqual(alone.heard, ['api add remembered']);
+  t.false(alone.sources.config.seenAllSources());
+  await pods.delete('remembered', { gracePeriodSeconds: 0 });
+  const again = await open(t, api.api, words);
+  await again.sources.start();
+  await eventually(() => again.sources.config.seenAllSources());
+  t.deepEqual(again.heard.toSorted(), ['api add forgotten', 'api add remembered', 'api remove remembered']);
+});
