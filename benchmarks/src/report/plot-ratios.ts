@@ -11,8 +11,8 @@ export interface RatioBar {
 }
 
 const left = 210;
-const right = 130;
-const width = 860;
+const right = 160;
+const width = 900;
 const barHeight = 13;
 const gap = 10;
 const top = 62;

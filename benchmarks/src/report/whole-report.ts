@@ -77,13 +77,22 @@ function misses(rows: readonly (Row | StoreRow)[]): string {
   return `## Promises missed\n\n${missed.length} of ${marked.length} figures with a verdict miss their mark.\n\n${list.join('')}\n`;
 }
 
+/** The marks of HTTP scenarios were set for the stores of one process. */
+function onOthers(rows: readonly Row[]): string {
+  if (!rows.some(({ adapter }) => adapter === 'etcd' || adapter === 'postgres')) return '';
+  return '\nThe marks are those set for memory and LMDB. On etcd and Postgres the database runs beside the server on the same cores, and a create is compared with a put into LMDB in the floor’s own process; the figures are judged by the same marks all the same.\n';
+}
+
 /** The report as Markdown, JSON and plots. */
 export function wholeReport(figures: Figures): ReportFiles {
   const { rows, stores, circumstances } = figures;
   const images = plots(figures);
   const all = [...rows, ...stores];
   const shown = Object.keys(images).map((name) => `![${captions[name] ?? name}](${name})\n\n`);
-  const http = rows.length === 0 ? '' : `\n${markdown(rows, circumstances.commit).replace('# Benchmarks', '## HTTP scenarios')}`;
+  const http =
+    rows.length === 0
+      ? ''
+      : `\n${markdown(rows, circumstances.commit).replace('# Benchmarks', '## HTTP scenarios')}${onOthers(rows)}`;
   const text = [
     opening(circumstances, all.filter(({ verdict }) => verdict === 'no verdict').length),
     misses(all),
