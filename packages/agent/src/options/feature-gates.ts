@@ -79,6 +79,36 @@ export function resolveGates(given: ReadonlyMap<string, boolean>): Readonly<Reco
   );
 }
 
+/** Gates that say something to other programs and nothing to the agent (agent.md B.10): they are read and reported. */
+const ofOthers = new Set([
+  'APIListChunking',
+  'APIResponseCompression',
+  'AdvancedAuditing',
+  'AllowExtTrafficLocalEndpoints',
+  'CustomResourceValidation',
+  'EnableEquivalenceClassCache',
+  'ExpandPersistentVolumes',
+  'Initializers',
+  'PVCProtection',
+  'ResourceLimitsPriorityFunction',
+  'ServiceNodeExclusion',
+  'StreamingProxyRedirects',
+  'SupportIPVSProxyMode',
+  'TaintBasedEvictions',
+  'VolumeScheduling',
+]);
+
+/** Gates that parts of the agent ask for. */
+const obeyed = new Set(['AllAlpha', 'MountPropagation']);
+
+/** A sentence about gates that were set otherwise than by default and that no part of the agent obeys yet; none when there is no such gate. */
+export function gateWarnings(gates: Readonly<Record<string, boolean>>): string[] {
+  const idle = featureGates.filter(
+    ({ name, default: value }) => gates[name] !== value && !ofOthers.has(name) && !obeyed.has(name),
+  );
+  return idle.length === 0 ? [] : [`--feature-gates: no effect yet: ${idle.map(({ name }) => name).join(', ')}`];
+}
+
 /** As help writes it: `PodPriority=true|false (ALPHA - default=false)`. */
 export function gateText({ name, stage, default: value }: FeatureGate): string {
   return `${name}=true|false (${stage === '' ? '' : `${stage} - `}default=${value})`;

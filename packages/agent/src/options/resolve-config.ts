@@ -2,7 +2,7 @@ import { canonicalQuantity } from '@keelson/core';
 import type { AgentConfig, AllowedSources, ResourceAmounts, RuntimeChoice } from '../contracts/agent-config.ts';
 import { runtimeWarnings } from './check/check-runtime.ts';
 import { checkOptions } from './check-options.ts';
-import { resolveGates } from './feature-gates.ts';
+import { gateWarnings, resolveGates } from './feature-gates.ts';
 import type { AgentOptions } from './option-table.ts';
 import type { ParsedOptions } from './parse-options.ts';
 import { refuseNotYet } from './refuse-not-yet.ts';
@@ -149,5 +149,8 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
     gates,
     reallyCrash: values['really-crash-for-testing'],
   });
-  return { config, warnings: [...parsed.warnings, ...runtimeWarnings(values['container-runtime'], parsed.given)] };
+  return {
+    config,
+    warnings: [...parsed.warnings, ...gateWarnings(gates), ...runtimeWarnings(values['container-runtime'], parsed.given)],
+  };
 }

@@ -103,6 +103,7 @@ test(
   ['--container-runtime=runtime-b', '--runtime-b-api-endpoint=localhost'],
   /--runtime-b-api-endpoint must be HOST:PORT/,
 );
+test(refuses, ['--image-service-endpoint=unix:///i'], /--image-service-endpoint needs --container-runtime-endpoint/);
 test(refuses, ['--pod-infra-container-image='], /--pod-infra-container-image must name an image/);
 test(refuses, ['--cluster-dns=dns.example'], /--cluster-dns must be IP addresses/);
 test(refuses, ['--cluster-domain=a_b'], /--cluster-domain: /);
@@ -190,6 +191,14 @@ test('options of the other runtime are warned of', (t) => {
   t.deepEqual(resolve(['--container-runtime=runtime-b', '--container-runtime-endpoint=unix:///c']).warnings, [
     '--container-runtime-endpoint means nothing with --container-runtime=runtime-b',
   ]);
+});
+
+test('gates that nothing obeys yet are named when they are set, those of others are not', (t) => {
+  t.deepEqual(resolve(['--feature-gates=PodPriority=true,VolumeScheduling=true,MountPropagation=true,AppArmor=false']).warnings, [
+    '--feature-gates: no effect yet: AppArmor, PodPriority',
+  ]);
+  t.deepEqual(resolve(['--feature-gates=AppArmor=true']).warnings, []);
+  t.is(resolve(['--feature-gates=AllAlpha=true']).warnings.length, 1);
 });
 
 test('--hostname-override is trimmed and in lower case', (t) => {

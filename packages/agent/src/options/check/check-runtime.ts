@@ -28,6 +28,12 @@ function* image({ values }: Parameters<Check>[0]): Iterable<string> {
   if (!/^\S+$/.test(values['pod-infra-container-image'])) yield '--pod-infra-container-image must name an image';
 }
 
+function* imageEndpoint({ values, given }: Parameters<Check>[0]): Iterable<string> {
+  if (values['image-service-endpoint'] !== '' && !given.has('container-runtime-endpoint')) {
+    yield '--image-service-endpoint needs --container-runtime-endpoint';
+  }
+}
+
 /** Where each option means something only together with another: used alone it would be ignored. */
 const onlyWith: readonly (readonly [option: OptionName, runtime: 'runtime-a' | 'runtime-b'])[] = [
   ['runtime-a-endpoint', 'runtime-a'],
@@ -50,6 +56,7 @@ export const runtimeChecks: readonly Check[] = [
   unixSocket('container-runtime-endpoint', false),
   unixSocket('image-service-endpoint', true),
   unixSocket('runtime-a-endpoint', false),
+  imageEndpoint,
   supervisor,
   image,
   between(0, 100, 'image-gc-high-threshold', 'image-gc-low-threshold'),

@@ -52,6 +52,7 @@ export const runtimeOptions = [
     text,
     'registry.k8s.io/pause:3.10',
     'Image of the container whose namespaces all containers of a pod share.',
+    notYet<string>(),
   ),
   option('registry-qps', int32, 5, 'Image pulls per second in the long run; 0 is no limit.'),
   option('registry-burst', int32, 10, 'Pulls that may be made at once after a pause; means nothing when --registry-qps is 0.'),
@@ -66,7 +67,6 @@ export const runtimeOptions = [
   option('containerized', bool, false, 'Experimental: the agent itself runs in a container.', notYet<boolean>()),
   option('experimental-mounter-path', text, '', '[Experimental] Binary that mounts file systems.', {
     shownDefault: 'the default mount',
-    ...notYet<string>(),
   }),
   option(
     'experimental-check-node-capabilities-before-mount',
@@ -83,11 +83,5 @@ export const runtimeOptions = [
     notYet<string>(),
   ),
   option('volume-stats-agg-period', duration, 60_000, 'How often the disk usage of volumes is measured; 0 is never.', notYet(0)),
-  option(
-    'enable-controller-attach-detach',
-    bool,
-    true,
-    'Leaves attaching and detaching volumes to the controller.',
-    notYet<boolean>(),
-  ),
+  option('enable-controller-attach-detach', bool, true, 'Leaves attaching and detaching volumes to the controller.'),
 ] as const;

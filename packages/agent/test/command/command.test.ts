@@ -1,0 +1,268 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { FakeClock } from '@keelson/core';
+import type { Pod } from '@keelson/kinds';
+import test, { type ExecutionContext } from 'ava';
+import { checkSwap } from '../../src/command/check-swap.ts';
+import { effectiveOptions } from '../../src/command/effective-options.ts';
+import { createLineLogger } from '../../src/command/line-logger.ts';
+import { runOnce } from '../../src/command/run-once.ts';
+import { parseOptions } from '../../src/options/parse-options.ts';
+import { temporaryDirectory, until } from '../support.ts';
+
+const binary = fileURLToPath(new URL('../../src/bin/keelson-agent.js', import.meta.url));
+
+interface Command {
+  readonly child: ChildProcess;
+  readonly ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
+  stderr(): string;
+}
+
+function run(t: ExecutionContext, words: readonly string[], env: Record<string, string> = {}): Command {
+  const child = spawn(process.execPath, [binary, ...words], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk) => {
+    stdout += String(chunk);
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += String(chunk);
+  });
+  const ended = new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve) =>
+    child.once('close', (code) => resolve({ code, stdout, stderr })),
+  );
+  t.teardown(() => child.kill('SIGKILL'));
+  return { child, ended, stderr: () => stderr };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+test('--version prints one line, =raw everything, and both end with 0', async (t) => {
+  const line = await run(t, ['--version', '--no-such-thing=1'].slice(0, 1)).ended;
+  t.deepEqual([line.code, line.stdout, line.stderr], [0, 'keelson-agent v0.1.0\n', '']);
+  const raw = await run(t, ['--version=raw']).ended;
+  t.is(JSON.parse(raw.stdout).name, 'keelson-agent');
+});
+
+test('--help prints every option and ends with 0', async (t) => {
+  const { code, stdout } = await run(t, ['--help']).ended;
+  t.is(code, 0);
+  t.true(stdout.includes('--pod-manifest-path string (default none)'));
+});
+
+for (const [words, message] of [
+  [
+    ['--pod-manifest-pth=/x'],
+    'keelson-agent: unknown option --pod-manifest-pth (did you mean --pod-manifest-path?); see keelson-agent --help\n',
+  ],
+  [['--sync-frequency=0'], 'keelson-agent: --sync-frequency must be longer than 0\n'],
+  [['--rotate-certificates'], 'keelson-agent: --rotate-certificates=true is not yet supported; leave the option out\n'],
+  [
+    ['--container-runtime=runtime-b'],
+    'keelson-agent: --container-runtime=runtime-b is not yet supported; leave the option out\n',
+  ],
+] as const) {
+  test(`called wrongly (${words.join(' ')}): one clear sentence and exit code 2`, async (t) => {
+    const directory = await temporaryDirectory(t);
+    const { code, stdout, stderr } = await run(t, [...words, '--fail-swap-on=false', `--root-dir=${directory}`]).ended;
+    t.deepEqual([code, stdout, stderr], [2, '', message]);
+  });
+}
+
+const runsHost = process.platform === 'linux';
+
+test('alone on a machine: a manifest is dropped and runs, and SIGTERM ends the agent but not the container', async (t) => {
+  if (!runsHost) {
+    t.pass('the process runtime needs Linux');
+    return;
+  }
+  t.timeout(60_000);
+  const directory = await temporaryDirectory(t);
+  const manifests = join(directory, 'manifests');
+  await mkdir(manifests);
+  const port = await freePort();
+  const words = [
+    `--pod-manifest-path=${manifests}`,
+    `--root-dir=${directory}/root`,
+    `--cert-dir=${directory}/pki`,
+    '--address=127.0.0.1',
+    '--port=0',
+    `--read-only-port=${port}`,
+    '--healthz-port=0',
+    '--hostname-override=n1',
+    '--fail-swap-on=false',
+  ];
+  const env = { KEELSON_AGENT_LOG_ROOT: join(directory, 'log') };
+  const pods = async (): Promise<Pod[]> => {
+    const answer = await fetch(`http://127.0.0.1:${port}/pods`).catch(() => undefined);
+    return answer === undefined ? [] : (((await answer.json()) as { items: Pod[] }).items ?? []);
+  };
+  const eventually = async <T>(probe: () => Promise<T | undefined | false>): Promise<T> => {
+    for (;;) {
+      const value = await probe();
+      if (value !== undefined && value !== false && value !== 0) return value;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+  };
+  const running = () => eventually(async () => (await pods()).find(({ status }) => status?.phase === 'Running'));
+  const first = run(t, words, env);
+  await writeFile(
+    join(manifests, 'web.yaml'),
+    `apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  hostNetwork: true
+  terminationGracePeriodSeconds: 1
+  containers:
+  # Doubled: the agent takes one away, as it does for variables.
+  - {name: main, image: host, command: [sh, -c, "echo $$$$ > ${directory}/pid; exec sleep 300"]}
+`,
+  );
+  const before = await running();
+  const pid = await eventually(async () => Number(await readFile(join(directory, 'pid'), 'utf8').catch(() => '0')));
+  t.teardown(() => {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // Ended, as it should be.
+    }
+  });
+  first.child.kill('SIGTERM');
+  t.is((await first.ended).code, 0, first.stderr());
+  t.notThrows(() => process.kill(pid, 0), 'the container runs on');
+  const second = run(t, words, env);
+  const after = await running();
+  t.is(after.metadata?.uid, before.metadata?.uid);
+  t.is(after.status?.containerStatuses?.[0]?.restartCount, 0);
+  await rm(join(manifests, 'web.yaml'));
+  await eventually(async () => (await pods()).length === 0);
+  t.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+  second.child.kill('SIGTERM');
+  t.is((await second.ended).code, 0, second.stderr());
+});
+
+test('--runonce starts the pods of manifests and ends with 0 when they run, with 1 when one fails', async (t) => {
+  if (!runsHost) {
+    t.pass('the process runtime needs Linux');
+    return;
+  }
+  t.timeout(60_000);
+  const pod = (name: string, script: string) =>
+    `{apiVersion: v1, kind: Pod, metadata: {name: ${name}}, spec: {hostNetwork: true, restartPolicy: Never, containers: [{name: c, image: host, command: [sh, -c, "${script}"]}]}}\n`;
+  for (const [script, expected] of [
+    ['echo done', 0],
+    ['exit 3', 1],
+  ] as const) {
+    const directory = await temporaryDirectory(t);
+    const path = join(directory, 'pod.yaml');
+    await writeFile(path, pod('job', script));
+    const { code, stderr } = await run(
+      t,
+      [
+        '--runonce',
+        `--pod-manifest-path=${path}`,
+        `--root-dir=${directory}/root`,
+        '--hostname-override=n1',
+        '--fail-swap-on=false',
+      ],
+      { KEELSON_AGENT_LOG_ROOT: join(directory, 'log') },
+    ).ended;
+    t.is(code, expected, stderr);
+    if (expected === 1) t.regex(stderr, /--runonce: the pod default\/job-n1 failed/);
+  }
+});
+
+const podOf = (uid: string, phase: string): Pod => ({
+  metadata: { name: uid, namespace: 'x', uid },
+  spec: {} as Pod['spec'],
+  status: { phase },
+});
+
+test('--runonce waits 1, 2, 4 … seconds, ten times, and then names what does not run', async (t) => {
+  const clock = new FakeClock();
+  const pods = [podOf('a', 'Pending'), podOf('b', 'Running')];
+  const signal = new AbortController().signal;
+  let failure: Error | undefined;
+  const late = runOnce({
+    pods: { pods: () => pods, seenAllSources: () => true },
+    state: { pods: () => pods },
+    clock,
+    signal,
+  }).catch((error: Error) => {
+    failure = error;
+  });
+  const started = clock.monotonic();
+  await until(() => {
+    clock.advance(1000);
+    return failure !== undefined;
+  });
+  await late;
+  t.is(failure?.message, '--runonce: pods do not run: x/a');
+  t.true(clock.monotonic() - started >= 1023_000);
+  const unseen = runOnce({ pods: { pods: () => [], seenAllSources: () => false }, state: { pods: () => [] }, clock, signal });
+  let done = false;
+  void unseen
+    .catch(() => {})
+    .finally(() => {
+      done = true;
+    });
+  await until(() => {
+    clock.advance(100);
+    return done;
+  });
+  await t.throwsAsync(unseen, { message: /not every source/ });
+  t.is(await runOnce({ pods: { pods: () => [], seenAllSources: () => true }, state: { pods: () => [] }, clock, signal }), 0);
+});
+
+test('--fail-swap-on: a machine with swap is refused, one without is not', async (t) => {
+  const path = join(await temporaryDirectory(t), 'swaps');
+  await writeFile(path, 'Filename\tType\tSize\tUsed\tPriority\n/dev/sda2 partition 1024 0 -2\n');
+  await t.throwsAsync(checkSwap(path), { message: /^Running with swap on is not supported.*sda2/ });
+  await writeFile(path, 'Filename\tType\tSize\tUsed\tPriority\n');
+  await t.notThrowsAsync(checkSwap(path));
+  await t.notThrowsAsync(checkSwap(join(path, '..', 'nowhere')));
+});
+
+test('the options in effect are shown without what may be a credential', (t) => {
+  const { values } = parseOptions([
+    '--manifest-url=http://u:secret@h/',
+    '--manifest-url-header=Authorization:secret',
+    '--node-labels=a=b',
+  ]);
+  const shown = effectiveOptions(values, { PodPriority: true });
+  t.false(JSON.stringify(shown).includes('secret'));
+  t.like(shown, {
+    'manifest-url': '(set)',
+    'sync-frequency': '1m0s',
+    'node-labels': { a: 'b' },
+    'feature-gates': { PodPriority: true },
+    port: 10_250,
+  });
+});
+
+test('a log line is one JSON object, errors as their messages', (t) => {
+  let text = '';
+  const logger = createLineLogger(
+    (line) => (text += line),
+    () => 0,
+  ).child({ component: 'c' });
+  logger.warn('it failed', { err: new Error('outer', { cause: new Error('inner\nline') }), big: 5n });
+  logger.debug('nobody asks');
+  t.is(
+    text,
+    '{"level":"warn","time":"1970-01-01T00:00:00.000Z","component":"c","err":"outer: inner\\nline","big":"5","msg":"it failed"}\n',
+  );
+});
