@@ -4,7 +4,8 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseOptions } from './options.ts';
-import { wholeReport } from './report/whole-report.ts';
+import { readFigures, renewed } from './report/renewed.ts';
+import { type Figures, wholeReport } from './report/whole-report.ts';
 import { runBenchmarks } from './run-benchmarks.ts';
 import { missingServer } from './stores/database.ts';
 import { runStores } from './stores/run-stores.ts';
@@ -34,7 +35,12 @@ try {
     const reason = await missingServer(adapter);
     if (reason !== undefined) missing[adapter] = reason;
   }
-  const files = wholeReport({ rows, stores, circumstances: { commit: commit(), words, load: [before, load()], missing } });
+  const now: Figures = {
+    rows,
+    stores,
+    circumstances: { runs: [{ commit: commit(), words, load: [before, load()] }], missing },
+  };
+  const files = wholeReport(options.again ? renewed(await readFigures(join(options.out, 'report.json')), now) : now);
   await mkdir(options.out, { recursive: true });
   for (const [name, text] of Object.entries(files)) await writeFile(join(options.out, name), text);
   process.stdout.write(`\n${files['report.md'] ?? ''}`);

@@ -11,6 +11,8 @@ export interface BenchOptions {
   readonly events: number;
   /** Folder for report.json and report.md. */
   readonly out: string;
+  /** Keeps the figures that are in that folder, but for those that are measured again now. */
+  readonly again: boolean;
 }
 
 const known = ['memory', 'lmdb', 'etcd', 'postgres'];
@@ -28,6 +30,7 @@ export function parseOptions(words: readonly string[], defaultOut: string): Benc
       watchers: { type: 'string', default: '1000' },
       events: { type: 'string', default: '40' },
       out: { type: 'string', default: defaultOut },
+      again: { type: 'boolean', default: false },
     },
   });
   const adapters = values.adapters.split(',').filter((name) => name !== '');
@@ -47,5 +50,6 @@ export function parseOptions(words: readonly string[], defaultOut: string): Benc
     watchers: positive('watchers', values.watchers),
     events: positive('events', values.events),
     out: values.out,
+    again: values.again,
   };
 }

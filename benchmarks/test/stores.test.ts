@@ -1,5 +1,6 @@
 import test from 'ava';
 import { parseOptions } from '../src/options.ts';
+import { renewed } from '../src/report/renewed.ts';
 import { wholeReport } from '../src/report/whole-report.ts';
 import { missingServer } from '../src/stores/database.ts';
 import { runStores, storeScenarios } from '../src/stores/run-stores.ts';
@@ -10,7 +11,7 @@ const tiny = ['--rounds', '1', '--slice', '30', '--objects', '600'];
 /** Without those that start processes or only wait; `idle` stands for them on one adapter. */
 const quick = storeScenarios.map(({ name }) => name).filter((name) => !/start|memory|idle/.test(name));
 
-const circumstances = { commit: 'test', words: tiny, load: [0, 0], missing: {} } as const;
+const circumstances = { runs: [{ commit: 'test', words: tiny, load: [0, 0] }], missing: {} } as const;
 
 async function measured(adapter: string): Promise<readonly StoreRow[]> {
   const names = adapter === 'memory' ? [...quick, 'store idle with 100 watches'] : quick;
@@ -69,6 +70,18 @@ test('a figure without a promise is shown and not judged, one below its mark is 
   const report = wholeReport({ rows: [], stores: [missed], circumstances })['report.md'] ?? '';
   t.true(report.includes('- store write 32 on etcd: 0.50, promised >= 0.95'));
   t.true(report.includes('1 of 1 figures with a verdict miss their mark'));
+});
+
+test('figures measured again take the place of those before, the others stay', (t) => {
+  const row = (adapter: string, mark: number) => storeRow(scenario(mark), adapter, measurement);
+  const before = { rows: [], stores: [row('etcd', 0.4), row('lmdb', 0.4)], circumstances };
+  const now = { rows: [], stores: [row('lmdb', 0.9), row('postgres', 0.9)], circumstances };
+  const { stores, circumstances: both } = renewed(before, now);
+  t.deepEqual(
+    stores.map(({ adapter, verdict }) => `${adapter} ${verdict}`),
+    ['etcd reached', 'lmdb missed', 'postgres missed'],
+  );
+  t.is(both.runs.length, 2);
 });
 
 test('what was not measured and what failed say why', (t) => {

@@ -5,13 +5,19 @@ import { plotLatency, plotThroughput } from './plot-writes.ts';
 import { markdown, type Row } from './report.ts';
 import { storesMarkdown, writePoints } from './stores-report.ts';
 
-/** Where and when the figures were taken. */
-export interface Circumstances {
+/** One call of the command. */
+export interface Run {
   readonly commit: string;
   /** Words of the command line. */
   readonly words: readonly string[];
   /** Average number of processes that wanted to run, over a minute, before and after. */
   readonly load: readonly [before: number, after: number];
+}
+
+/** Where and when the figures were taken. */
+export interface Circumstances {
+  /** Several when some figures were measured again; the last one that has a figure gave it. */
+  readonly runs: readonly Run[];
   /** Reason by adapter that could not be measured at all. */
   readonly missing: Readonly<Record<string, string>>;
 }
@@ -19,7 +25,7 @@ export interface Circumstances {
 /** Files of a report by name. */
 export type ReportFiles = Readonly<Record<string, string>>;
 
-interface Figures {
+export interface Figures {
   readonly rows: readonly Row[];
   readonly stores: readonly StoreRow[];
   readonly circumstances: Circumstances;
@@ -53,13 +59,16 @@ const captions: Readonly<Record<string, string>> = {
 
 const gigabyte = 1_000_000_000;
 
-function opening({ commit, words, load, missing }: Circumstances, disturbed: number): string {
+const sentence = ({ commit, words, load }: Run, index: number): string =>
+  `${index === 0 ? 'Measured' : 'Some figures measured again'} at commit ${commit}; load of the machine (average of a minute) ${load[0].toFixed(1)} when the run began, ${load[1].toFixed(1)} when it ended, its own included:\n\n    npm run bench -- ${words.join(' ')}\n\n`;
+
+function opening({ runs, missing }: Circumstances, disturbed: number): string {
   const machine = `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${Math.round(totalmem() / gigabyte)} GB, Node ${process.versions.node}`;
   const absent = Object.entries(missing).map(([adapter, reason]) => `- **${adapter}**: not measured: ${reason}.\n`);
   return [
     '# Benchmarks across adapters\n\n',
-    `${machine}, commit ${commit}. Load of the machine (average of a minute): ${load[0].toFixed(1)} when the run began, ${load[1].toFixed(1)} when it ended, its own included.\n\n`,
-    `    npm run bench -- ${words.join(' ')}\n\n`,
+    `${machine}.\n\n`,
+    ...runs.map(sentence),
     'Figures are medians of interleaved rounds: floor and subject take turns of a second or less, and a round whose floor lies more than 20 % off its best one does not count. ',
     'Fewer than five rounds that count are no verdict: the median of all is shown. Absolute figures are those of this machine; the ratios are the result.\n',
     disturbed === 0 ? '' : `\n${disturbed} rows had too few undisturbed rounds for a verdict in this run.\n`,
@@ -92,7 +101,7 @@ export function wholeReport(figures: Figures): ReportFiles {
   const http =
     rows.length === 0
       ? ''
-      : `\n${markdown(rows, circumstances.commit).replace('# Benchmarks', '## HTTP scenarios')}${onOthers(rows)}`;
+      : `\n${markdown(rows, circumstances.runs.at(-1)?.commit ?? 'unknown').replace('# Benchmarks', '## HTTP scenarios')}${onOthers(rows)}`;
   const text = [
     opening(circumstances, all.filter(({ verdict }) => verdict === 'no verdict').length),
     misses(all),
