@@ -1,0 +1,219 @@
+import { RuntimeError } from '@keelson/container-runtime';
+import { behaviours } from '@keelson/runtime-fake';
+import test from 'ava';
+import { startBench, testPod } from '../support/bench.ts';
+
+test('while the runtime is away pods are left alone, and looked after when it comes back', async (t) => {
+  const bench = await startBench(t);
+  const pod = testPod('web');
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  bench.world.unreachable = true;
+  const late = testPod('late');
+  bench.pods.put(late);
+  await bench.pass(60_000);
+  t.is(bench.status(pod).phase, 'Running');
+  t.is(bench.containers().length, 1);
+  bench.world.unreachable = false;
+  await bench.until(() => bench.status(late).phase === 'Running');
+  t.is(bench.containers().filter(({ attempt }) => attempt > 0).length, 0, 'nothing was restarted');
+});
+
+test('a call that hangs ends at its deadline, hinders no other pod, and is made again', async (t) => {
+  const bench = await startBench(t, { config: { runtimeRequestTimeoutMs: 5000 } });
+
+  bench.world.hang('createContainer');
+  const pod = testPod('stuck');
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).containerStatuses?.[0]?.state?.waiting?.reason === 'CreateContainerError');
+  bench.world.resume('createContainer');
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  t.pass();
+});
+
+test('a wish to end a pod is heard while a start hangs', async (t) => {
+  const bench = await startBench(t);
+  bench.world.hang('startContainer');
+  const pod = testPod('stuck');
+  bench.pods.put(pod);
+  await bench.until(() => bench.containers().length === 1);
+  bench.pods.remove(pod);
+  await bench.until(() => bench.world.sandboxes.size === 0, 20_000);
+  t.is(bench.containers().length, 0);
+});
+
+test('bad pods beside a good one hurt themselves alone', async (t) => {
+  const bench = await startBench(t, {
+    pull: (reference) => (reference.includes('bad') ? { error: { code: 'PullFailed', message: 'no route' } } : {}),
+  });
+  const image = testPod('image', { containers: [{ name: 'main', image: 'bad:1' }] });
+  const never = testPod('never', { containers: [{ name: 'main', image: 'absent:1', imagePullPolicy: 'Never' }] });
+  const name = testPod('name', { containers: [{ name: 'main', image: 'NOT valid' }] });
+  const volume = testPod('volume', { volumes: [{ name: 'v', nfs: { server: 's', path: '/' } }] });
+  const config = testPod('config', {
+    containers: [{ name: 'main', image: 'app:1', envFrom: [{ configMapRef: { name: 'none' } }] }],
+  });
+  const privileged = testPod('privileged', {
+    containers: [{ name: 'main', image: 'app:1', securityContext: { privileged: true } }],
+  });
+  const grpc = testPod('grpc', { containers: [{ name: 'main', image: 'app:1', livenessProbe: { grpc: { port: 1 } } }] });
+  const good = testPod('good');
+  bench.pods.put(image, never, name, volume, config, privileged, grpc, good);
+  await bench.until(() => bench.status(good).phase === 'Running');
+  const reason = (pod: typeof good) => bench.status(pod).containerStatuses?.[0]?.state?.waiting?.reason;
+  await bench.until(() => reason(image) === 'ErrImagePull' || reason(image) === 'ImagePullBackOff');
+  await bench.until(() => reason(never) === 'ErrImageNeverPull');
+  await bench.until(() => reason(name) === 'InvalidImageName');
+  await bench.until(() => reason(config) === 'CreateContainerConfigError');
+  await bench.until(() => bench.events.some((event) => event.pod === 'volume' && event.reason === 'FailedMount'));
+  t.is(reason(privileged), 'Blocked');
+  t.is(bench.status(privileged).reason, 'Forbidden');
+  t.is(bench.status(privileged).phase, 'Pending');
+  t.is(bench.status(grpc).phase, 'Failed');
+  t.is(bench.status(grpc).reason, 'UnsupportedPod');
+});
+
+test('pulls that fail are tried after 10 s, then 20 s, and show the pause between', async (t) => {
+  const pulls: number[] = [];
+  const bench = await startBench(t, {
+    pull: () => {
+      pulls.push(bench.clock.monotonic());
+      return { error: { code: 'PullFailed', message: 'no route' } };
+    },
+  });
+  const pod = testPod('image');
+  bench.pods.put(pod);
+  await bench.until(() => pulls.length === 1);
+  await bench.until(() => bench.status(pod).containerStatuses?.[0]?.state?.waiting?.reason === 'ErrImagePull');
+  await bench.until(() => pulls.length === 4, 200_000);
+  const pauses = pulls.slice(1).map((at, i) => Math.round((at - (pulls[i] ?? 0)) / 1000));
+  t.true(
+    pauses.every((seconds, i) => Math.abs(seconds - 10 * 2 ** i) <= 1),
+    String(pauses),
+  );
+});
+
+test('pods beyond the capacity of the node are refused for good', async (t) => {
+  const bench = await startBench(t, { config: { limits: { maxPods: 2, podsPerCore: 0, allowPrivileged: false } } });
+  const all = [testPod('a'), testPod('b'), testPod('c')];
+  bench.pods.put(...all);
+  await bench.until(() => bench.status(all[2]!).phase === 'Failed');
+  t.is(bench.status(all[2]!).reason, 'OutOfpods');
+  await bench.until(() => bench.status(all[1]!).phase === 'Running');
+});
+
+test('a liveness probe that fails three times replaces the container; readiness alone does not', async (t) => {
+  let alive = true;
+  let ready = false;
+  const bench = await startBench(t, {
+    script: () => ({
+      exec: ({ command }) => {
+        const exitCode = (command[0] === 'alive' ? alive : ready) ? 0 : 1;
+        return { exitCode, stdout: Buffer.from('said so'), stderr: Buffer.alloc(0) };
+      },
+    }),
+  });
+  const probe = (word: string) => ({
+    exec: { command: [word] },
+    periodSeconds: 2,
+    failureThreshold: 3,
+    timeoutSeconds: 1,
+    successThreshold: 1,
+  });
+  const pod = testPod('probed', {
+    containers: [{ name: 'main', image: 'app:1', livenessProbe: probe('alive'), readinessProbe: probe('ready') }],
+  });
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  await bench.pass(20_000);
+  t.is(bench.status(pod).containerStatuses?.[0]?.ready, false);
+  t.is(bench.status(pod).containerStatuses?.[0]?.restartCount, 0);
+  ready = true;
+  await bench.until(() => bench.status(pod).containerStatuses?.[0]?.ready);
+  alive = false;
+  const from = bench.clock.monotonic();
+  await bench.until(() => bench.containers('main').some(({ attempt }) => attempt === 1));
+  const seconds = (bench.clock.monotonic() - from) / 1000;
+  t.true(seconds >= 4 && seconds <= 9, `${seconds}`);
+  t.true(bench.events.some(({ reason, message }) => reason === 'Unhealthy' && message === 'Liveness probe failed: said so'));
+});
+
+test('other probes wait for the startup probe, and its failure replaces the container', async (t) => {
+  let up = false;
+  const asked: string[] = [];
+  const bench = await startBench(t, {
+    script: () => ({
+      exec: ({ command }) => {
+        asked.push(command[0] ?? '');
+        return { exitCode: command[0] === 'up' && !up ? 1 : 0, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+      },
+    }),
+  });
+  const pod = testPod('slow', {
+    containers: [
+      {
+        name: 'main',
+        image: 'app:1',
+        startupProbe: { exec: { command: ['up'] }, periodSeconds: 1, failureThreshold: 5 },
+        livenessProbe: { exec: { command: ['alive'] }, periodSeconds: 1 },
+      },
+    ],
+  });
+  bench.pods.put(pod);
+  await bench.until(() => asked.length >= 3);
+  t.true(asked.every((word) => word === 'up'));
+  t.is(bench.status(pod).containerStatuses?.[0]?.started, false);
+  await bench.until(() => bench.containers('main').some(({ attempt }) => attempt === 1));
+  up = true;
+  await bench.until(() => asked.includes('alive'));
+  await bench.until(() => bench.status(pod).containerStatuses?.[0]?.started);
+  t.pass();
+});
+
+test('hooks run after the start and before the end; a failed postStart ends the container', async (t) => {
+  const asked: string[] = [];
+  const bench = await startBench(t, {
+    script: () => ({
+      exec: ({ command }) => {
+        asked.push(command[0] ?? '');
+        if (command[0] === 'fail') throw new RuntimeError('StartFailed', 'no such file');
+        return { exitCode: 0, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+      },
+    }),
+  });
+  const lifecycle = { postStart: { exec: { command: ['hello'] } }, preStop: { exec: { command: ['bye'] } } };
+  const pod = testPod('polite', { containers: [{ name: 'main', image: 'app:1', lifecycle }] });
+  const failing = testPod('failing', {
+    containers: [{ name: 'main', image: 'app:1', lifecycle: { postStart: { exec: { command: ['fail'] } } } }],
+  });
+  bench.pods.put(pod, failing);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  await bench.until(() => bench.events.some(({ reason }) => reason === 'FailedPostStartHook'));
+  t.true(asked.includes('hello') && !asked.includes('bye'));
+  // The next agent knows the hook from the notes at the container alone.
+  await bench.agent.stop();
+  bench.pods.remove(pod);
+  await bench.again();
+  await bench.until(() => asked.includes('bye'));
+  await bench.until(() => bench.world.sandboxes.size === 1);
+});
+
+test('a sidecar starts before the others, runs beside them, and ends after them', async (t) => {
+  const order: string[] = [];
+  const bench = await startBench(t, {
+    script: ({ metadata }) => {
+      order.push(metadata.name);
+      return metadata.name === 'main' ? behaviours.exitAfter(3000) : behaviours.runForever;
+    },
+  });
+  const pod = testPod('with-sidecar', {
+    restartPolicy: 'Never',
+    initContainers: [{ name: 'side', image: 'app:1', restartPolicy: 'Always' }],
+  });
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  t.deepEqual(order, ['side', 'main']);
+  await bench.until(() => bench.status(pod).phase === 'Succeeded');
+  await bench.until(() => bench.containers('side')[0]?.state === 'exited');
+  t.pass();
+});
