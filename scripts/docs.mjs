@@ -7,6 +7,9 @@ const built = (path) => import(`${root}${path}`);
 
 const { optionTable } = await built('packages/keelson/dist/src/config/options.js');
 const { storeCases, resourceStorageCases, clientCases } = await built('packages/conformance/dist/src/index.js');
+const { optionSections } = await built('packages/agent/dist/src/options/option-table.js');
+const { defaultText, remarkOf } = await built('packages/agent/dist/src/options/help.js');
+const { featureGates } = await built('packages/agent/dist/src/options/feature-gates.js');
 const { builtinKinds } = await built('packages/kinds/dist/src/index.js');
 
 const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
@@ -70,7 +73,38 @@ ${table(['version', 'kind', 'resource', 'short', 'scope', 'subresources', 'verbs
 `;
 }
 
+function agentOptions() {
+  const chapter = ({ title, options }) =>
+    `## ${title}\n\n${table(
+      ['option', 'type', 'default', 'meaning'],
+      options.map((row) => [`\`--${row.name}\``, row.type.name, defaultText(row), row.help + remarkOf(row)]),
+    )}\n`;
+  return `# Options of the node agent
+
+\`keelson-agent\` takes these options, as \`--name=value\` or \`--name value\`; a switch (bool) stands alone or takes its value as
+\`--name=value\`, and \`_\` may stand for \`-\` in names. Of a repeated option the last value counts; lists, pairs and headers are joined, and the
+first occurrence replaces the default. Durations are written like \`300ms\`, \`10s\`, \`2h45m\`.
+
+An unknown option, a value out of range, options that contradict each other, and values that are not yet supported end the command with
+exit code 2 and one sentence that names the option. Other exit codes: 0 ended as told, 1 failed.
+
+Where \`/var/log\` cannot be written, logs of containers stand in \`log\` below --root-dir; the variable \`KEELSON_AGENT_LOG_ROOT\` names another
+place.
+
+${optionSections.map(chapter).join('\n')}
+## Feature gates
+
+Set by --feature-gates. What is named wins over \`AllAlpha\`, which turns on every alpha gate that is not named.
+
+${table(
+  ['gate', 'stage', 'default'],
+  featureGates.map(({ name, stage, default: value }) => [`\`${name}\``, stage.toLowerCase() || 'none', value]),
+)}
+`;
+}
+
 const pages = {
+  'docs/reference/agent-options.md': agentOptions(),
   'docs/reference/command-line.md': commandLine(),
   'docs/reference/conformance.md': conformance(),
   'docs/reference/kinds.md': kinds(),

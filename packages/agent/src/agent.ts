@@ -39,6 +39,8 @@ import { PodVolumes } from './volumes/pod-volumes.ts';
 export interface AgentDependencies {
   /** Absent: the agent runs alone; nobody hears of the node and of the status of pods. */
   readonly api?: ApiClient;
+  /** For what says that the node is alive, which no limit may hold up. Default: `api`. */
+  readonly heartbeatApi?: ApiClient;
   readonly runtime: ContainerRuntime;
   readonly images: ImageService;
   /** The pods that are wanted. Its sources are started after the agent, by whoever made them. */
@@ -73,7 +75,16 @@ const leaseSeconds = 40;
  * @throws NodeAddressError when the node cannot have the address it was told
  */
 export function createAgent(config: AgentConfig, dependencies: AgentDependencies): Agent {
-  const { api, pods, machine, clock, logger, events: recorder = noEvents, metrics = noMetrics } = dependencies;
+  const {
+    api,
+    heartbeatApi = api,
+    pods,
+    machine,
+    clock,
+    logger,
+    events: recorder = noEvents,
+    metrics = noMetrics,
+  } = dependencies;
   const {
     logRoot = '/var/log',
     mounter = systemMounter(config.mounterPath),
@@ -199,7 +210,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     seenAllSources: () => pods.seenAllSources(),
   });
   let lease: NodeLease | undefined;
-  if (api !== undefined) {
+  if (heartbeatApi !== undefined) {
     const status = async (before: readonly coreV1.NodeCondition[]) =>
       nodeStatus({
         machine,
@@ -217,7 +228,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       });
     const { nodeName, node } = config;
     reporter = new NodeReporter({
-      api,
+      api: heartbeatApi,
       nodeName,
       architecture: machine.architecture,
       config: node,
@@ -226,7 +237,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       events: recorder,
       status,
     });
-    lease = new NodeLease({ api, nodeName, clock, logger, durationSeconds: leaseSeconds });
+    lease = new NodeLease({ api: heartbeatApi, nodeName, clock, logger, durationSeconds: leaseSeconds });
   }
   return {
     name: 'agent',

@@ -58,7 +58,7 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
   const events = recorder ?? noEvents;
   const sources = createSources({ config, client: clients?.main, events, clock, logger });
   const lifeCycle = createAgent(config, {
-    ...(clients === undefined ? {} : { api: clients.main }),
+    ...(clients === undefined ? {} : { api: clients.main, heartbeatApi: clients.heartbeat }),
     runtime: engine.runtime,
     images: engine.images,
     pods: sources.config,

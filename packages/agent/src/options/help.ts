@@ -9,8 +9,8 @@ export function defaultText(row: AnyOption): string {
 
 /** What follows the meaning: that an option is deprecated, or is not obeyed yet. */
 export function remarkOf(row: AnyOption): string {
-  if (row.deprecated !== undefined) return ` Deprecated: ${row.deprecated}.`;
-  return row.notYet === undefined ? '' : ' Not yet supported: other values are refused.';
+  const deprecated = row.deprecated === undefined ? '' : ` Deprecated: ${row.deprecated}.`;
+  return row.notYet === undefined ? deprecated : `${deprecated} Not yet supported: other values are refused.`;
 }
 
 function lines(row: AnyOption): string {

@@ -27,12 +27,6 @@ export interface Option<N extends string, T> extends OptionTraits<T> {
 // biome-ignore lint/suspicious/noExplicitAny: a table holds options of every type
 export type AnyOption = Option<string, any>;
 
-/** A chapter of the table, as the specification has them. */
-export interface OptionSection<O extends readonly AnyOption[] = readonly AnyOption[]> {
-  readonly title: string;
-  readonly options: O;
-}
-
 export function option<const N extends string, T>(
   name: N,
   type: ValueType<T>,
