@@ -4,7 +4,7 @@ import { open } from 'lmdb';
 
 /**
  * The least that a Node server can do for each scenario: bare `node:http`, no routing beyond a prefix, no checks. Answers are bytes that were
- * made before; a write is parsed and stringified once, and with `--durable PATH` put into a durable LMDB before it is answered.
+ * made before; a write is parsed and stringified once and kept: in a map, or with `--durable PATH` in a durable LMDB before it is answered.
  *
  * stdin: `object JSON` and `list COUNT` set what GET answers; `/list`, `/page` and `/selected` are lists of the object.
  */
@@ -18,6 +18,7 @@ let object: Buffer = Buffer.from('{}');
 let page: Buffer = Buffer.from('{}');
 let list: Buffer = Buffer.from('{}');
 let written = 0;
+const kept = new Map<string, Buffer>();
 
 /** The least that a label selector costs: a look at the labels of every object, and the bytes of those that match. */
 let labelled: { readonly labels: Readonly<Record<string, string>>; readonly bytes: Buffer }[] = [];
@@ -48,11 +49,13 @@ const server = createServer((request, response) => {
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
   request.on('end', () => {
     const body = Buffer.from(JSON.stringify(JSON.parse(Buffer.concat(chunks).toString())));
+    written += 1;
     if (database === undefined) {
+      // Whoever accepts an object has to hold it, and the collector to walk it.
+      kept.set(`key-${written}`, body);
       answer(201, body);
       return;
     }
-    written += 1;
     void database.put(`key-${written}`, body).then(() => answer(201, body));
   });
 });
