@@ -53,7 +53,11 @@ export async function attachStreams(
     rest = Buffer.concat([rest, chunk]);
     while (rest.length >= 5 && rest.length >= 5 + rest.readUInt32BE(1)) {
       const end = 5 + rest.readUInt32BE(1);
-      (rest[0] === 1 ? stdout : stderr)?.write(rest.subarray(5, end));
+      const target = rest[0] === 1 ? stdout : stderr;
+      if (target?.write(rest.subarray(5, end)) === false) {
+        socket.pause();
+        target.once('drain', () => socket.resume());
+      }
       rest = rest.subarray(end);
     }
   });

@@ -11,7 +11,7 @@ import type { StateDirectory } from '../state/state-directory.ts';
 const entry = fileURLToPath(new URL('./log-keeper.js', import.meta.url));
 /** Small heap: the keeper holds chunks of at most 64 KiB. */
 const nodeFlags = ['--max-old-space-size=64', '--max-semi-space-size=1', '--v8-pool-size=0', '--no-warnings'];
-const startTimeoutMs = 15_000;
+const startTimeoutMs = 30_000;
 
 type Operation = 'keep' | 'drop' | 'reopen' | 'closeStdin' | 'attach';
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
-import type { RuntimeCapabilities } from '@keelson/container-runtime';
+import { decorateEngine, type RuntimeCapabilities } from '@keelson/container-runtime';
 import { createProcessRuntime, type ProcessRuntimeOptions } from '../../src/index.ts';
 
 export interface OpenedProcess extends OpenedEngine {
@@ -28,11 +28,21 @@ export function processesWith(text: string): string[] {
   });
 }
 
-/** Waits until no process of the folder is left; throws with what is. */
-export async function nothingLeft(folder: string): Promise<void> {
+/** True also when the process is not there any more. */
+function ignoresTerm(pid = 0): boolean {
+  try {
+    const mask = /^SigIgn:\s+([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
+    return mask === undefined || (BigInt(`0x${mask}`) & (1n << 14n)) !== 0n;
+  } catch {
+    return true;
+  }
+}
+
+/** Waits until no process is left that has one of these texts; throws with what is. */
+export async function nothingLeft(texts: readonly string[]): Promise<void> {
   const deadline = performance.now() + 10_000;
   for (;;) {
-    const left = processesWith(folder);
+    const left = texts.flatMap(processesWith);
     if (left.length === 0) return;
     if (performance.now() > deadline) throw new Error(`processes are left: ${left.join('; ')}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -42,16 +52,22 @@ export async function nothingLeft(folder: string): Promise<void> {
 export async function openProcess(options: Partial<ProcessRuntimeOptions> = {}, folder?: string): Promise<OpenedProcess> {
   const place = folder ?? (await mkdtemp('/tmp/keelson-process-'));
   const all = { stateDirectory: join(place, 'state'), nodeIp: '192.0.2.1', ...options };
-  const engine = await createProcessRuntime(all);
+  const ids: string[] = [];
+  const engine = decorateEngine(await createProcessRuntime(all), async (call, given, run) => {
+    const result = await run(given);
+    if (call === 'createContainer') ids.push(String(result));
+    return result;
+  });
   return {
     engine,
     folder: place,
     options: all,
     dispose: async () => {
       const { runtime } = engine;
+      for (const { id } of await runtime.listContainers()) ids.push(id);
       for (const { id } of await runtime.listPodSandboxes()) await runtime.removePodSandbox(id);
       await runtime[Symbol.asyncDispose]();
-      await nothingLeft(place);
+      await nothingLeft([place, ...ids.map((id) => `KEELSON_CONTAINER_ID=${id}`)]);
       const left = ['containers', 'run', 'sandboxes'].flatMap((name) => readdirSync(join(place, 'state', name)));
       if (left.length > 0) throw new Error(`files are left: ${left.join(', ')}`);
       await rm(place, { recursive: true, force: true });
@@ -69,6 +85,7 @@ export function processHarness(
   return {
     name,
     capabilities,
+    concurrency: 4,
     missingImage: 'registry.test/missing:1',
     builtinImage: 'host',
     sharesHostNetwork: true,
@@ -82,6 +99,11 @@ export function processHarness(
       if (intent.kind === 'stubborn') return shell('trap "" TERM; while :; do sleep 100000; done');
       if (intent.kind === 'cannotStart') return { image: 'host', command: ['/no/such/program'] };
       return shell(`sleep ${(intent.afterMs ?? 0) / 1000}; exit ${intent.code}`);
+    },
+    settled: async (opened, id, intent) => {
+      if (intent.kind !== 'stubborn') return;
+      const { pid } = await opened.engine.runtime.containerStatus(id);
+      while (!ignoresTerm(pid)) await new Promise((resolve) => setTimeout(resolve, 5));
     },
     shell,
     printf: (...args) => ({ image: 'host', command: ['printf'], args }),

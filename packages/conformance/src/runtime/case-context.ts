@@ -100,6 +100,7 @@ export class RuntimeCaseContext {
   ): Promise<ContainerId> => {
     const id = await this.create(sandboxId ?? (await this.sandbox()), program, overrides);
     await this.runtime.startContainer(id);
+    if ('kind' in program) await this.harness.settled?.(this.#opened, id, program);
     return id;
   };
 

@@ -1,4 +1,4 @@
-import type { ContainerConfig, ContainerEngine, RuntimeCapabilities } from '@keelson/container-runtime';
+import type { ContainerConfig, ContainerEngine, ContainerId, RuntimeCapabilities } from '@keelson/container-runtime';
 
 /** What a container of a case does; the harness says how, so that scripted runtimes can take part. */
 export type Intent =
@@ -26,9 +26,13 @@ export interface RuntimeHarness<O extends OpenedEngine = OpenedEngine> {
   readonly name: string;
   /** What the opened engines must declare; the first case compares. Cases for abilities that are not there are skipped. */
   readonly capabilities: RuntimeCapabilities;
+  /** How many cases run at once; default all. */
+  readonly concurrency?: number;
   /** An engine without sandboxes, that can run {@link program} at once. */
   open(): Promise<O>;
   program(intent: Intent): Program;
+  /** Resolves when the started program has come so far that it behaves as intended; absent: it does from the start. */
+  settled?(opened: O, id: ContainerId, intent: Intent): Promise<void>;
   /** A program that runs a POSIX shell script; the shell has the usual tools. */
   shell?(script: string): Program;
   /** A program whose arguments reach it as they are; it must be `printf` or something that behaves so. */

@@ -100,7 +100,7 @@ export const logCases: readonly RuntimeCase[] = [
     async run({ runtime, sandbox, started, script, scratch, waitFor, until }) {
       const logDirectory = await scratch();
       const stop = join(logDirectory, 'stop');
-      const text = `i=0; while [ ! -e ${stop} ]; do echo $i; i=$((i+1)); done; echo end`;
+      const text = `i=0; while [ ! -e ${stop} ]; do echo $i; i=$((i+1)); sleep 0.01; done; echo end`;
       const id = await started(script(text), { logPath: 'app/0.log' }, await sandbox({ logDirectory }));
       const path = join(logDirectory, 'app', '0.log');
       const old = [`${path}.1`, `${path}.2`];

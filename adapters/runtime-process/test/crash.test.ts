@@ -1,0 +1,175 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { joinLog, RuntimeCaseContext, readLog } from '@keelson/conformance';
+import test, { type ExecutionContext } from 'ava';
+import { type OpenedProcess, openProcess, processesWith, processHarness } from './support/process-harness.ts';
+
+const host = fileURLToPath(new URL('./support/crash-host.js', import.meta.url));
+
+interface Started {
+  readonly folder: string;
+  readonly child: ChildProcess;
+  readonly sandboxId: string;
+  readonly ids: readonly string[];
+}
+
+async function startHost(scripts: readonly string[]): Promise<Started> {
+  const folder = await mkdtemp('/tmp/keelson-crash-');
+  const child = spawn(process.execPath, [host, folder, ...scripts], { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
+  const [line] = (await once(createInterface({ input: child.stdout! }), 'line')) as [string];
+  return { folder, child, ...(JSON.parse(line) as Pick<Started, 'sandboxId' | 'ids'>) };
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit');
+  // The whole process group, as a terminal or a service manager would.
+  process.kill(-child.pid!, 'SIGKILL');
+  await exited;
+}
+
+function contextOf(t: ExecutionContext, opened: OpenedProcess): RuntimeCaseContext {
+  return new RuntimeCaseContext(processHarness('process', opened.engine.runtime.capabilities), opened, (message) =>
+    t.log(message),
+  );
+}
+
+function pidsOf(text: string): number[] {
+  return processesWith(text).map((line) => Number.parseInt(line, 10));
+}
+
+function killEverything(texts: readonly string[]): void {
+  for (const pid of texts.flatMap(pidsOf)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // A child that ended with its parent.
+    }
+  }
+}
+
+const counting = 'i=0; while :; do i=$((i+1)); echo $i; sleep 0.02; done';
+
+async function countedTo(folder: string, position: number): Promise<number> {
+  const lines = joinLog(await readLog(join(folder, 'logs', `${position}.log`)), 'stdout')
+    .toString()
+    .trim()
+    .split('\n')
+    .map(Number);
+  lines.forEach((value, index) => {
+    if (value !== index + 1) throw new Error(`line ${index + 1} of the log is ${value}`);
+  });
+  return lines.length;
+}
+
+test('twenty containers outlive the death of their runtime: none is lost, none restarts, exits are known', async (t) => {
+  t.timeout(100_000);
+  const endings = Array.from({ length: 5 }, (_, index) => `while [ ! -e FLAG ]; do sleep 0.05; done; exit ${10 + index}`);
+  const flag = `/tmp/keelson-crash-flag-${process.pid}`;
+  const scripts = [...Array.from({ length: 15 }, () => counting), ...endings.map((script) => script.replace('FLAG', flag))];
+  const { folder, child, ids, sandboxId } = await startHost(scripts);
+  const before = pidsOf(`${folder}/state`).sort();
+  await kill(child);
+  writeFileSync(flag, '');
+  const opened = await openProcess({}, folder);
+  const context = contextOf(t, opened);
+  try {
+    t.is((await context.runtime.podSandboxStatus(sandboxId)).state, 'ready');
+    t.is((await context.runtime.listContainers()).length, 20);
+    for (const [index] of endings.entries()) t.is((await context.waitFor(ids[15 + index]!, 'exited')).exitCode, 10 + index);
+    for (const id of ids.slice(0, 15)) t.is((await context.runtime.containerStatus(id)).state, 'running');
+    const counts = await Promise.all(Array.from({ length: 15 }, (_, index) => countedTo(folder, index)));
+    await context.until('all go on', async () => {
+      const now = await Promise.all(counts.map((_, index) => countedTo(folder, index)));
+      return now.every((count, index) => count > counts[index]!);
+    });
+    const after = pidsOf(`${folder}/state`);
+    t.true(after.filter((pid) => before.includes(pid)).length >= 15, 'the monitors are the same processes');
+  } finally {
+    rmSync(flag, { force: true });
+    await opened.dispose();
+  }
+});
+
+test('a killed log keeper is replaced, and what was written meanwhile is in the log', async (t) => {
+  t.timeout(60_000);
+  const opened = await openProcess();
+  const context = contextOf(t, opened);
+  try {
+    const logDirectory = join(opened.folder, 'logs');
+    const slow = 'i=0; while [ $i -lt 200 ]; do i=$((i+1)); echo $i; sleep 0.02; done';
+    const sandboxId = await context.sandbox({ logDirectory });
+    const id = await context.started(context.script(slow), { logPath: '0.log' }, sandboxId);
+    for (let round = 0; round < 3; round += 1) {
+      const [keeper] = pidsOf('log-keeper.js').filter((pid) =>
+        readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(opened.folder),
+      );
+      t.truthy(keeper);
+      process.kill(keeper!, 'SIGKILL');
+      const then = await countedTo(opened.folder, 0);
+      await context.until('the log goes on', async () => (await countedTo(opened.folder, 0)) > then);
+    }
+    t.is((await context.waitFor(id, 'exited')).exitCode, 0);
+    t.is(await countedTo(opened.folder, 0), 200);
+  } finally {
+    await opened.dispose();
+  }
+});
+
+test('a container outlives its monitor; its end is then known, its exit code is not', async (t) => {
+  t.timeout(60_000);
+  const opened = await openProcess({ relistPeriodMs: 200 });
+  const context = contextOf(t, opened);
+  try {
+    const id = await context.started({ kind: 'run' });
+    const monitor = Number.parseInt(readFileSync(join(opened.folder, 'state/run', `${id}.monitor`), 'latin1'), 10);
+    process.kill(monitor, 'SIGKILL');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const status = await context.runtime.containerStatus(id);
+    t.is(status.state, 'running');
+    process.kill(status.pid!, 'SIGKILL');
+    const ended = await context.waitFor(id, 'exited');
+    t.is(ended.reason, 'ContainerStatusUnknown');
+    t.is(ended.exitCode, 137);
+  } finally {
+    await opened.dispose();
+  }
+});
+
+test('after everything was killed, state is whole: ended containers say so, and a new pod runs', async (t) => {
+  t.timeout(60_000);
+  const { folder, child, ids, sandboxId } = await startHost([counting, counting, 'exit 3']);
+  await kill(child);
+  killEverything([folder, ...ids]);
+  const opened = await openProcess({}, folder);
+  const context = contextOf(t, opened);
+  try {
+    t.is((await context.runtime.podSandboxStatus(sandboxId)).state, 'ready');
+    for (const id of ids.slice(0, 2)) t.is((await context.waitFor(id, 'exited')).exitCode, 137);
+    t.is((await context.waitFor(ids[2]!, 'exited')).exitCode, 3);
+    const next = await context.started({ kind: 'exit', code: 0 });
+    t.is((await context.waitFor(next, 'exited')).exitCode, 0);
+  } finally {
+    await opened.dispose();
+  }
+});
+
+test('after a restart of the machine, sandboxes are not ready and what ran is over', async (t) => {
+  t.timeout(60_000);
+  const { folder, child, ids, sandboxId } = await startHost([counting]);
+  await kill(child);
+  killEverything([folder, ...ids]);
+  writeFileSync(join(folder, 'state', 'boot-id'), 'another-boot');
+  const opened = await openProcess({}, folder);
+  const context = contextOf(t, opened);
+  try {
+    t.is((await context.runtime.podSandboxStatus(sandboxId)).state, 'notReady');
+    t.is((await context.waitFor(ids[0]!, 'exited')).reason, 'ContainerStatusUnknown');
+  } finally {
+    await opened.dispose();
+  }
+});

@@ -1,0 +1,23 @@
+import { missingRuntimeRequirements, runRuntimeCase, runtimeCases } from '@keelson/conformance';
+import { openProcess, processHarness } from './process-harness.ts';
+
+/** Runs the suite as whoever runs this process: a line of JSON per case. */
+const probe = await openProcess();
+const { capabilities } = probe.engine.runtime;
+await probe.dispose();
+const harness = processHarness('process', capabilities);
+
+const pending = runtimeCases.filter(({ requires }) => missingRuntimeRequirements(harness, requires).length === 0);
+const report = (id: string, error?: string) => process.stdout.write(`${JSON.stringify({ id, error })}\n`);
+
+async function work(): Promise<void> {
+  for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
+    const { id } = next;
+    await runRuntimeCase(harness, next).then(
+      () => report(id),
+      (error: Error) => report(id, error.message),
+    );
+  }
+}
+await Promise.all(Array.from({ length: 4 }, work));
+process.exit(0);

@@ -1,0 +1,27 @@
+import { execFile } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import test from 'ava';
+
+const runner = fileURLToPath(new URL('./support/suite-runner.js', import.meta.url));
+const root = process.getuid?.() === 0;
+
+test('the suite passes for a user without privileges', async (t) => {
+  t.timeout(110_000);
+  accessSync(runner, constants.R_OK);
+  const command = [process.execPath, runner];
+  const [program = '', ...args] = root ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', ...command] : command;
+  const env = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' };
+  const { stdout } = await promisify(execFile)(program, args, { env, maxBuffer: 1 << 24, cwd: '/' });
+  const results = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { id: string; error?: string });
+  t.deepEqual(
+    results.filter(({ error }) => error !== undefined),
+    [],
+  );
+  t.log(`${results.length} cases`);
+  t.true(results.length >= 90);
+});
