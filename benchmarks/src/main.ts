@@ -22,6 +22,10 @@ function commit(): string {
   }
 }
 
+/** Where the report goes says nothing about the figures. */
+const withoutFolder = (word: string, index: number, words: readonly string[]): boolean =>
+  word !== '--out' && words[index - 1] !== '--out';
+
 const load = (): number => loadavg()[0] ?? Number.NaN;
 
 try {
@@ -38,7 +42,7 @@ try {
   const now: Figures = {
     rows,
     stores,
-    circumstances: { runs: [{ commit: commit(), words, load: [before, load()] }], missing },
+    circumstances: { runs: [{ commit: commit(), words: words.filter(withoutFolder), load: [before, load()] }], missing },
   };
   const files = wholeReport(options.again ? renewed(await readFigures(join(options.out, 'report.json')), now) : now);
   await mkdir(options.out, { recursive: true });
