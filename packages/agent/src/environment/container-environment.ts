@@ -1,5 +1,6 @@
 import { envVarNameErrors } from '@keelson/core';
 import type { Container, coreV1, Pod } from '@keelson/kinds';
+import { isStaticPod } from '../pods/pod-annotations.ts';
 import { allContainersOf } from '../pods/pod-spec-words.ts';
 import { expand } from './expand.ts';
 import { fieldValue, type PodPlace } from './field-value.ts';
@@ -33,8 +34,7 @@ export interface Environment {
  */
 export async function containerEnvironment(pod: Pod, container: Container, facts: EnvironmentFacts): Promise<Environment> {
   const namespace = pod.metadata?.namespace ?? '';
-  const services =
-    pod.spec.enableServiceLinks === false ? new Map<string, string>() : serviceVariables(await facts.objects.services(namespace));
+  const services = await servicesOf(pod, namespace, facts.objects);
   const own = new Map<string, string>();
   const skipped: string[] = [];
   for (const source of container.envFrom ?? []) await addWhole(source, namespace, facts, own, skipped);
@@ -46,6 +46,17 @@ export async function containerEnvironment(pod: Pod, container: Container, facts
     if (value !== undefined) own.set(variable.name, value);
   }
   return { variables: new Map([...services, ...own]), skipped };
+}
+
+/** A pod of the machine's own starts without them when nobody answers: it may be the very server that is asked. */
+async function servicesOf(pod: Pod, namespace: string, objects: ObjectReader): Promise<ReadonlyMap<string, string>> {
+  if (pod.spec.enableServiceLinks === false) return new Map();
+  try {
+    return serviceVariables(await objects.services(namespace));
+  } catch (error) {
+    if (isStaticPod(pod)) return new Map();
+    throw error;
+  }
 }
 
 async function addWhole(

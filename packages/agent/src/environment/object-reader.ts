@@ -14,12 +14,18 @@ export interface ObjectReader {
   services(namespace: string): Promise<readonly Service[]>;
 }
 
-/** Reads objects when they are needed and keeps answers for a while, `ttlMs` for config maps and secrets (agent.md B.0). */
+const maxLast = 4096;
+
+/**
+ * Reads objects when they are needed and keeps answers for a while, `ttlMs` for config maps and secrets (agent.md B.0). When there is no answer, the
+ * last one counts: what was running goes on, and is restarted, while the API server is away.
+ */
 export class CachedObjectReader implements ObjectReader {
   readonly #api: ApiClient;
   readonly #clock: Clock;
   readonly #ttlMs: number;
   readonly #cache = new Map<string, Cached<unknown>>();
+  readonly #last = new Map<string, unknown>();
 
   constructor(api: ApiClient, clock: Clock, ttlMs: number) {
     this.#api = api;
@@ -58,7 +64,7 @@ export class CachedObjectReader implements ObjectReader {
     const known = this.#cache.get(key);
     if (known !== undefined && nowMs - known.atMs < ttlMs) return known.value as Promise<T>;
     this.#dropOld(nowMs);
-    const value = read();
+    const value = this.#answerOrLast(key, read);
     const entry = { atMs: nowMs, value };
     this.#cache.set(key, entry);
     // Absence and failure are asked again at once: somebody is about to create it.
@@ -67,6 +73,21 @@ export class CachedObjectReader implements ObjectReader {
     };
     value.then((found) => found === undefined && drop(), drop);
     return value;
+  }
+
+  async #answerOrLast<T>(key: string, read: () => Promise<T>): Promise<T> {
+    try {
+      const value = await read();
+      this.#last.delete(key);
+      this.#last.set(key, value);
+      const oldest = this.#last.keys().next();
+      if (this.#last.size > maxLast && !oldest.done) this.#last.delete(oldest.value);
+      return value;
+    } catch (error) {
+      // A refusal is an answer: what may not be read any more is not handed out either.
+      if (isStatusError(error) || !this.#last.has(key)) throw error;
+      return this.#last.get(key) as T;
+    }
   }
 
   #dropOld(nowMs: number): void {

@@ -1,0 +1,66 @@
+import test from 'ava';
+import { NodeAddressError, nodeIps } from '../../src/node/node-addresses.ts';
+import { newNode, reconcilePatch } from '../../src/node/node-object.ts';
+import { nodeAllocatable, nodeCapacity } from '../../src/node/node-resources.ts';
+import { nodeConditions } from '../../src/node/node-status.ts';
+import { hardRefusal, podCapacity, softRefusal } from '../../src/pods/admission.ts';
+import { machine, testConfig, testPod } from '../support/bench.ts';
+
+const config = testConfig('/x');
+
+test('the address of the node is its own, and no loopback or multicast', (t) => {
+  const here = { addresses: ['192.0.2.1', '2001:db8::1', '192.0.2.2'] };
+  t.deepEqual(nodeIps(undefined, here), ['192.0.2.1', '2001:db8::1']);
+  t.deepEqual(nodeIps('192.0.2.2', here), ['192.0.2.2']);
+  t.deepEqual(nodeIps(undefined, { addresses: [] }), []);
+  for (const ip of ['127.0.0.1', '::1', '224.0.0.1', 'ff02::1', '203.0.113.1', 'word']) {
+    t.throws(() => nodeIps(ip, here), { instanceOf: NodeAddressError }, ip);
+  }
+});
+
+test('what pods can have is what the machine has less what is set aside, never below nothing', (t) => {
+  const capacity = nodeCapacity(machine, 110);
+  t.deepEqual(capacity, { cpu: '4', memory: '8388608Ki', pods: '110' });
+  t.deepEqual(nodeAllocatable(capacity, { cpu: '500m', memory: '1Gi' }, { cpu: '250m' }), {
+    cpu: '3250m',
+    memory: '7Gi',
+    pods: '110',
+  });
+  t.is(nodeAllocatable(capacity, { cpu: '9' })['cpu'], '0');
+  t.is(podCapacity({ maxPods: 110, podsPerCore: 10, allowPrivileged: false }, 4), 40);
+  t.is(podCapacity({ maxPods: 30, podsPerCore: 10, allowPrivileged: false }, 4), 30);
+});
+
+test('Ready stands last, and times of conditions move as they should', (t) => {
+  const first = nodeConditions({ problems: [], before: [], nowMs: 0 });
+  t.is(first.at(-1)?.type, 'Ready');
+  const later = nodeConditions({ problems: ['container runtime is down'], before: first, nowMs: 60_000 });
+  t.is(later.at(-1)?.status, 'False');
+  t.is(later.at(-1)?.lastTransitionTime, '1970-01-01T00:01:00Z');
+  t.is(later[0]?.lastTransitionTime, '1970-01-01T00:00:00Z');
+  t.is(later[0]?.lastHeartbeatTime, '1970-01-01T00:01:00Z');
+});
+
+test('an existing node gets the labels of its machine back, and keeps what people changed', (t) => {
+  const node = newNode('node-1', 'amd64', config.node, {});
+  t.is(node.metadata?.labels?.['zone'], 'a');
+  t.is(reconcilePatch(node, 'node-1', 'amd64', config.node), undefined);
+  const changed = { ...node, metadata: { ...node.metadata, labels: { zone: 'b', 'kubernetes.io/hostname': 'other' } } };
+  const patch = reconcilePatch(changed, 'node-1', 'amd64', config.node) as { metadata: { labels: Record<string, string> } };
+  t.is(patch.metadata.labels['kubernetes.io/hostname'], 'node-1');
+  t.false('zone' in patch.metadata.labels);
+});
+
+test('sources that may not use the node’s namespaces are refused for now; others are not', (t) => {
+  const sources = { ...config.sources, hostNetwork: ['api'] as const, hostPid: [], hostIpc: ['file'] as const };
+  const limits = { ...config.limits };
+  t.is(softRefusal(testPod('a', { hostNetwork: true }), { sources, limits })?.reason, 'Forbidden');
+  t.is(
+    softRefusal(testPod('a', { hostNetwork: true }, { 'kubernetes.io/config.source': 'api' }), { sources, limits }),
+    undefined,
+  );
+  t.is(softRefusal(testPod('a', { hostPID: true }), { sources, limits })?.message, 'pod may not use host PID');
+  t.is(softRefusal(testPod('a', { hostIPC: true }), { sources, limits }), undefined);
+  t.is(hardRefusal(testPod('a'), 1, 2), undefined);
+  t.is(hardRefusal(testPod('a'), 2, 2)?.reason, 'OutOfpods');
+});
