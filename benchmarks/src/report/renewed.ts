@@ -12,12 +12,15 @@ export async function readFigures(path: string): Promise<Figures> {
 interface Named {
   readonly scenario: string;
   readonly adapter: string;
+  readonly ratio: number;
 }
 
 function replaced<T extends Named>(before: readonly T[], now: readonly T[]): readonly T[] {
   const same = (a: Named) => (b: Named) => a.scenario === b.scenario && a.adapter === b.adapter;
   const added = now.filter((row) => !before.some(same(row)));
-  return [...before.map((row) => now.find(same(row)) ?? row), ...added];
+  // An earlier figure is better than none.
+  const better = now.filter(({ ratio }) => Number.isFinite(ratio));
+  return [...before.map((row) => better.find(same(row)) ?? row), ...added];
 }
 
 /** The figures of before with those of now in their places. */
