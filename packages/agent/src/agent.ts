@@ -150,6 +150,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     mountPropagation: config.gates['MountPropagation'] === true,
   });
   const volumes = new PodVolumes(paths, mounter);
+  const messages = new TerminationMessages();
   const syncer = new PodSyncer({
     config,
     runtime,
@@ -158,7 +159,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     killer,
     volumes,
     probes,
-    messages: new TerminationMessages(),
+    messages,
     objects: api === undefined ? noObjects : new CachedObjectReader(api, clock, Math.min(periods.objectTtl, config.syncMs)),
     events,
     node: { hostIps: () => ips, allocatable: () => allocatable, networkReady: () => health.networkReady() },
@@ -167,7 +168,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     callTimeoutMs,
     report: (pod: Pod, status) => reports.set(pod, status),
   });
-  const work = new PodKeeper({ syncer, runtime, killer, states, probes, volumes, reports, paths, callTimeoutMs });
+  const work = new PodKeeper({ syncer, runtime, killer, states, probes, volumes, messages, reports, paths, callTimeoutMs });
   const workers = new PodWorkers({
     work,
     clock,

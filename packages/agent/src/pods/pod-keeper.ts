@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { ContainerRuntime } from '@keelson/container-runtime';
 import type { Pod } from '@keelson/kinds';
 import type { ContainerKiller } from '../containers/container-killer.ts';
+import type { TerminationMessages } from '../containers/termination-message.ts';
 import type { PodProbes } from '../probes/pod-probes.ts';
 import type { StatusReports } from '../status/status-reports.ts';
 import type { AgentPaths } from '../volumes/agent-paths.ts';
@@ -22,6 +23,7 @@ export interface PodKeeperOptions {
   readonly states: PodStates;
   readonly probes: PodProbes;
   readonly volumes: PodVolumes;
+  readonly messages: TerminationMessages;
   readonly reports: StatusReports;
   readonly paths: AgentPaths;
   readonly callTimeoutMs: number;
@@ -59,11 +61,12 @@ export class PodKeeper implements PodWork {
   }
 
   async cleanUp(uid: string, pod: Pod | undefined, signal: AbortSignal): Promise<void> {
-    const { runtime, states, volumes, callTimeoutMs, paths } = this.#options;
+    const { runtime, states, volumes, messages, callTimeoutMs, paths } = this.#options;
     const call = { signal, timeoutMs: callTimeoutMs };
     const state = await states.refresh(uid, signal);
     for (const { id } of state?.containers ?? []) await runtime.removeContainer(id, call);
     for (const { id } of state?.sandboxes ?? []) await runtime.removePodSandbox(id, call);
+    messages.forget(state?.containers ?? []);
     await states.refresh(uid, signal);
     await volumes.remove(uid);
     await rm(paths.podLogs(uid), { recursive: true, force: true });
