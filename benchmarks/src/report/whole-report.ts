@@ -59,8 +59,10 @@ const captions: Readonly<Record<string, string>> = {
 
 const gigabyte = 1_000_000_000;
 
+const quoted = (word: string): string => (word.includes(' ') ? `'${word}'` : word);
+
 const sentence = ({ commit, words, load }: Run, index: number): string =>
-  `${index === 0 ? 'Measured' : 'Some figures measured again'} at commit ${commit}; load of the machine (average of a minute) ${load[0].toFixed(1)} when the run began, ${load[1].toFixed(1)} when it ended, its own included:\n\n    npm run bench -- ${words.join(' ')}\n\n`;
+  `${index === 0 ? 'Measured' : 'Some figures measured again'} at commit ${commit}; load of the machine (average of a minute) ${load[0].toFixed(1)} when the run began, ${load[1].toFixed(1)} when it ended, its own included:\n\n    npm run bench -- ${words.map(quoted).join(' ')}\n\n`;
 
 function opening({ runs, missing }: Circumstances, disturbed: number): string {
   const machine = `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${Math.round(totalmem() / gigabyte)} GB, Node ${process.versions.node}`;
