@@ -1,22 +1,12 @@
-import { readFile } from 'node:fs/promises';
-import type { ContainerRuntime } from '@keelson/container-runtime';
 import { type Clock, timeMs } from '@keelson/core';
-import type { Pod, PodStatus, Secret } from '@keelson/kinds';
+import type { Pod, PodStatus } from '@keelson/kinds';
 import type { ContainerKiller } from '../containers/container-killer.ts';
-import type { ContainerStarter, StartContext } from '../containers/container-starter.ts';
-import { hostNetworkHostsFile, hostsFile } from '../containers/hosts-file.ts';
-import { parseResolvConf, podDns } from '../containers/pod-dns.ts';
-import { sandboxConfig } from '../containers/sandbox-config.ts';
+import type { ContainerStarter } from '../containers/container-starter.ts';
 import { StartProblem } from '../containers/start-problem.ts';
 import type { TerminationMessages } from '../containers/termination-message.ts';
-import type { AgentConfig } from '../contracts/agent-config.ts';
-import type { EnvironmentFacts } from '../environment/container-environment.ts';
-import type { ObjectReader } from '../environment/object-reader.ts';
-import type { PodEvents } from '../events/pod-events.ts';
 import type { PodProbes } from '../probes/pod-probes.ts';
 import { agentConditions } from '../status/pod-conditions.ts';
 import { podStatus } from '../status/pod-status.ts';
-import type { AgentPaths } from '../volumes/agent-paths.ts';
 import type { PodVolumes, VolumePlaces } from '../volumes/pod-volumes.ts';
 import { VolumeProblem } from '../volumes/volume-problem.ts';
 import { softRefusal } from './admission.ts';
@@ -24,34 +14,18 @@ import { forgettable, type PodActions, podActions } from './pod-actions.ts';
 import { endPodProcesses, removeOldSandboxes } from './pod-ending.ts';
 import type { PodMemory } from './pod-memory.ts';
 import { emptyState, isRunning, type PodRuntimeState } from './pod-runtime-state.ts';
-import { allContainersOf, fullNameOf, isFinalPhase, uidOf } from './pod-spec-words.ts';
+import { allContainersOf, isFinalPhase, uidOf } from './pod-spec-words.ts';
 import type { PodStates } from './pod-states.ts';
+import { StartPreparation, type StartPreparationOptions } from './start-preparation.ts';
 
-/** What the node knows that pods depend on. */
-export interface NodeFacts {
-  /** Addresses of the node, the main one first. */
-  hostIps(): readonly string[];
-  /** What pods can have. */
-  allocatable(): Readonly<Record<string, string>>;
-  /** The runtime can give pods a network. */
-  networkReady(): boolean;
-}
-
-export interface PodSyncerOptions {
-  readonly config: AgentConfig;
-  readonly runtime: ContainerRuntime;
+export interface PodSyncerOptions extends StartPreparationOptions {
   readonly states: PodStates;
   readonly starter: ContainerStarter;
   readonly killer: ContainerKiller;
   readonly volumes: PodVolumes;
   readonly probes: PodProbes;
   readonly messages: TerminationMessages;
-  readonly objects: ObjectReader;
-  readonly events: PodEvents;
-  readonly node: NodeFacts;
-  readonly paths: AgentPaths;
   readonly clock: Clock;
-  readonly callTimeoutMs: number;
   /** Takes what is to be said about a pod. */
   readonly report: (pod: Pod, status: PodStatus) => void;
 }
@@ -69,9 +43,11 @@ const problemRetryMs = 10_000;
 /** Brings one pod a step nearer to what its specification says; order of the steps: agent.md B.3. */
 export class PodSyncer {
   readonly #options: PodSyncerOptions;
+  readonly #preparation: StartPreparation;
 
   constructor(options: PodSyncerOptions) {
     this.#options = options;
+    this.#preparation = new StartPreparation(options);
   }
 
   async sync(pod: Pod, memory: PodMemory, signal: AbortSignal): Promise<SyncResult> {
@@ -146,7 +122,7 @@ export class PodSyncer {
     });
     let places: VolumePlaces;
     try {
-      places = await volumes.provide(pod, this.#environment(pod, state));
+      places = await volumes.provide(pod, this.#preparation.environment(pod, state));
     } catch (error) {
       if (!(error instanceof VolumeProblem)) throw error;
       events.record(pod, 'Warning', 'FailedMount', `MountVolume failed: ${error.message}`);
@@ -187,8 +163,8 @@ export class PodSyncer {
     messages.forget(old);
     await removeOldSandboxes(state, new Set(old.map(({ id }) => id)), runtime, call);
     if (actions.start.length === 0) return undefined;
-    const sandbox = await this.#sandbox(pod, actions, signal);
-    const context = await this.#startContext(pod, state, sandbox, places);
+    const sandbox = await this.#preparation.sandbox(pod, actions, signal);
+    const context = await this.#preparation.startContext(pod, state, sandbox, places);
     let againMs: number | undefined;
     for (const start of actions.start) {
       try {
@@ -202,83 +178,6 @@ export class PodSyncer {
     }
     await this.observe(pod, memory, false);
     return againMs;
-  }
-
-  async #sandbox(pod: Pod, actions: PodActions, signal: AbortSignal): Promise<Pick<StartContext, 'sandboxId' | 'podIps'>> {
-    const { runtime, config, paths, events, callTimeoutMs } = this.#options;
-    if (actions.sandbox !== undefined) return { sandboxId: actions.sandbox.id, podIps: actions.sandbox.ips };
-    const call = { signal, timeoutMs: callTimeoutMs };
-    const { dns, warnings } = podDns(pod, config.dns, await this.#machineDns());
-    for (const { reason, message } of warnings) events.record(pod, 'Warning', reason, message);
-    try {
-      const sandboxId = await runtime.runPodSandbox(
-        sandboxConfig(pod, actions.sandboxAttempt ?? 0, {
-          isolatePids: config.isolatePids,
-          seccompRoot: config.seccompRoot,
-          logDirectory: paths.podLogs(uidOf(pod)),
-          dns,
-        }),
-        call,
-      );
-      const { ips } = await runtime.podSandboxStatus(sandboxId, call);
-      return { sandboxId, podIps: ips };
-    } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
-      if (!signal.aborted) events.record(pod, 'Warning', 'FailedCreatePodSandBox', `Failed to create pod sandbox: ${text}`);
-      throw error;
-    }
-  }
-
-  async #machineDns(): Promise<ReturnType<typeof parseResolvConf> | undefined> {
-    const { resolvConf } = this.#options.config.dns;
-    return resolvConf === '' ? undefined : parseResolvConf(await readFile(resolvConf, 'utf8'));
-  }
-
-  async #startContext(
-    pod: Pod,
-    state: PodRuntimeState,
-    sandbox: Pick<StartContext, 'sandboxId' | 'podIps'>,
-    volumes: VolumePlaces,
-  ): Promise<StartContext> {
-    const { config, node } = this.#options;
-    const environment = this.#environment(pod, state);
-    const hostNetwork = pod.spec.hostNetwork === true;
-    const podIps = hostNetwork || sandbox.podIps.length === 0 ? node.hostIps() : sandbox.podIps;
-    const hosts = hostNetwork
-      ? hostNetworkHostsFile(pod, await readFile('/etc/hosts', 'utf8').catch(() => ''))
-      : hostsFile(pod, sandbox.podIps, config.dns.domain);
-    return {
-      ...sandbox,
-      volumes,
-      pullSecrets: await this.#pullSecrets(pod),
-      environment: { ...environment, place: { ...environment.place, podIps } },
-      hosts,
-    };
-  }
-
-  #environment(pod: Pod, state: PodRuntimeState): EnvironmentFacts {
-    const { node, config, objects } = this.#options;
-    const hostIps = node.hostIps();
-    const podIps = pod.spec.hostNetwork === true ? hostIps : (state.sandboxes[0]?.ips ?? []);
-    return { place: { nodeName: config.nodeName, hostIps, podIps }, objects, allocatable: node.allocatable() };
-  }
-
-  /** A missing secret is said and passed over: the image may be there, or public. */
-  async #pullSecrets(pod: Pod): Promise<Secret[]> {
-    const { objects, events } = this.#options;
-    const found: Secret[] = [];
-    for (const { name = '' } of pod.spec.imagePullSecrets ?? []) {
-      const secret = await objects.secret(pod.metadata?.namespace ?? '', name).catch(() => undefined);
-      if (secret !== undefined) found.push(secret);
-      else
-        events.record(
-          pod,
-          'Warning',
-          'FailedToRetrieveImagePullSecret',
-          `Unable to retrieve image pull secret ${name} for ${fullNameOf(pod)}`,
-        );
-    }
-    return found;
   }
 }
 

@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises';
+import type { ContainerRuntime } from '@keelson/container-runtime';
+import type { Pod, Secret } from '@keelson/kinds';
+import type { StartContext } from '../containers/container-starter.ts';
+import { hostNetworkHostsFile, hostsFile } from '../containers/hosts-file.ts';
+import { parseResolvConf, podDns } from '../containers/pod-dns.ts';
+import { sandboxConfig } from '../containers/sandbox-config.ts';
+import type { AgentConfig } from '../contracts/agent-config.ts';
+import type { EnvironmentFacts } from '../environment/container-environment.ts';
+import type { ObjectReader } from '../environment/object-reader.ts';
+import type { PodEvents } from '../events/pod-events.ts';
+import type { AgentPaths } from '../volumes/agent-paths.ts';
+import type { VolumePlaces } from '../volumes/pod-volumes.ts';
+import type { PodActions } from './pod-actions.ts';
+import type { PodRuntimeState } from './pod-runtime-state.ts';
+import { fullNameOf, uidOf } from './pod-spec-words.ts';
+
+/** What the node knows that pods depend on. */
+export interface NodeFacts {
+  /** Addresses of the node, the main one first. */
+  hostIps(): readonly string[];
+  /** What pods can have. */
+  allocatable(): Readonly<Record<string, string>>;
+  /** The runtime can give pods a network. */
+  networkReady(): boolean;
+}
+
+export interface StartPreparationOptions {
+  readonly config: AgentConfig;
+  readonly runtime: ContainerRuntime;
+  readonly objects: ObjectReader;
+  readonly events: PodEvents;
+  readonly node: NodeFacts;
+  readonly paths: AgentPaths;
+  readonly callTimeoutMs: number;
+}
+
+/** Makes ready what the containers of a pod are started in and with. */
+export class StartPreparation {
+  readonly #options: StartPreparationOptions;
+
+  constructor(options: StartPreparationOptions) {
+    this.#options = options;
+  }
+
+  /** The sandbox in which to start: that of the decision, or a new one. */
+  async sandbox(pod: Pod, actions: PodActions, signal: AbortSignal): Promise<Pick<StartContext, 'sandboxId' | 'podIps'>> {
+    const { runtime, config, paths, events, callTimeoutMs } = this.#options;
+    if (actions.sandbox !== undefined) return { sandboxId: actions.sandbox.id, podIps: actions.sandbox.ips };
+    const call = { signal, timeoutMs: callTimeoutMs };
+    const { dns, warnings } = podDns(pod, config.dns, await this.#machineDns());
+    for (const { reason, message } of warnings) events.record(pod, 'Warning', reason, message);
+    try {
+      const sandboxId = await runtime.runPodSandbox(
+        sandboxConfig(pod, actions.sandboxAttempt ?? 0, {
+          isolatePids: config.isolatePids,
+          seccompRoot: config.seccompRoot,
+          logDirectory: paths.podLogs(uidOf(pod)),
+          dns,
+        }),
+        call,
+      );
+      const { ips } = await runtime.podSandboxStatus(sandboxId, call);
+      return { sandboxId, podIps: ips };
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      if (!signal.aborted) events.record(pod, 'Warning', 'FailedCreatePodSandBox', `Failed to create pod sandbox: ${text}`);
+      throw error;
+    }
+  }
+
+  async #machineDns(): Promise<ReturnType<typeof parseResolvConf> | undefined> {
+    const { resolvConf } = this.#options.config.dns;
+    return resolvConf === '' ? undefined : parseResolvConf(await readFile(resolvConf, 'utf8'));
+  }
+
+  /** Everything that starting a container needs beside its specification. */
+  async startContext(
+    pod: Pod,
+    state: PodRuntimeState,
+    sandbox: Pick<StartContext, 'sandboxId' | 'podIps'>,
+    volumes: VolumePlaces,
+  ): Promise<StartContext> {
+    const { config, node } = this.#options;
+    const environment = this.environment(pod, state);
+    const hostNetwork = pod.spec.hostNetwork === true;
+    const podIps = hostNetwork || sandbox.podIps.length === 0 ? node.hostIps() : sandbox.podIps;
+    const hosts = hostNetwork
+      ? hostNetworkHostsFile(pod, await readFile('/etc/hosts', 'utf8').catch(() => ''))
+      : hostsFile(pod, sandbox.podIps, config.dns.domain);
+    return {
+      ...sandbox,
+      volumes,
+      pullSecrets: await this.#pullSecrets(pod),
+      environment: { ...environment, place: { ...environment.place, podIps } },
+      hosts,
+    };
+  }
+
+  environment(pod: Pod, state: PodRuntimeState): EnvironmentFacts {
+    const { node, config, objects } = this.#options;
+    const hostIps = node.hostIps();
+    const podIps = pod.spec.hostNetwork === true ? hostIps : (state.sandboxes[0]?.ips ?? []);
+    return { place: { nodeName: config.nodeName, hostIps, podIps }, objects, allocatable: node.allocatable() };
+  }
+
+  /** A missing secret is said and passed over: the image may be there, or public. */
+  async #pullSecrets(pod: Pod): Promise<Secret[]> {
+    const { objects, events } = this.#options;
+    const found: Secret[] = [];
+    for (const { name = '' } of pod.spec.imagePullSecrets ?? []) {
+      const secret = await objects.secret(pod.metadata?.namespace ?? '', name).catch(() => undefined);
+      if (secret !== undefined) found.push(secret);
+      else
+        events.record(
+          pod,
+          'Warning',
+          'FailedToRetrieveImagePullSecret',
+          `Unable to retrieve image pull secret ${name} for ${fullNameOf(pod)}`,
+        );
+    }
+    return found;
+  }
+}
