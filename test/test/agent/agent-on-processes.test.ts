@@ -18,16 +18,19 @@ async function machine(t: ExecutionContext): Promise<Machine> {
   const manifests = join(dir, 'manifests');
   await mkdir(manifests);
   let last: AgentNode | undefined;
+  let left: () => Promise<number> = async () => 0;
   const begin = async () => {
     const engine = await createProcessRuntime({ stateDirectory: join(dir, 'runtime'), nodeIp: '192.0.2.1' });
     const words = [`--pod-manifest-path=${manifests}`, '--file-check-frequency=200ms'];
     const node = await startAgentNode({ name: 'alone', engine, words, dir });
     last = node;
+    left = async () => (await engine.runtime.listPodSandboxes()).length;
     return { ...node, stop: () => node.stop().then(() => engine.runtime[Symbol.asyncDispose]()) };
   };
   t.teardown(async () => {
     for (const name of await readdir(manifests)) await rm(join(manifests, name));
-    await eventually(async () => (await last?.agent.state.runningPods())?.length === 0, 20_000);
+    // Whatever watches over containers goes with their sandboxes, and needs its files until then.
+    await eventually(async () => (await left()) === 0, 20_000);
     await last?.stop();
     await remove();
   });
