@@ -12,8 +12,8 @@ import {
 import { findProgram } from '../launch/find-program.ts';
 import { searchPathOf } from '../launch/make-plan.ts';
 import { signalName } from '../launch/signals.ts';
-import { startScript } from '../launch/start-script.ts';
-import { isAlive, type ProcessIdentity, processesOf, signalProcess } from '../machine/proc.ts';
+import { launcher, startScript } from '../launch/start-script.ts';
+import { isAlive, type ProcessIdentity, processesOf, readCommandLine, signalProcess } from '../machine/proc.ts';
 import { tryTool } from '../machine/run-tool.ts';
 import { toolPath } from '../machine/tools.ts';
 import { writeAtomically } from '../state/atomic-file.ts';
@@ -23,6 +23,8 @@ import type { ContainerSurroundings } from './surroundings.ts';
 
 /** How long a process may take from the monitor's start to its own; mounts included. */
 const startTimeoutMs = 30_000;
+const executeTimeoutMs = 2_000;
+const executePollMs = 2;
 /** An exit is reported without its last log lines when the log keeper takes longer than this. */
 const logGraceMs = 2_000;
 /** Between two rounds of SIGKILL for processes that keep appearing. */
@@ -147,8 +149,24 @@ export class ProcessContainer {
       await this.#changed(250);
       await this.refresh();
     }
+    await this.#executed([path, ...args]);
     if (this.#exit?.reason === ExitReason.StartError)
       throw new RuntimeError('StartFailed', this.#exit.message ?? 'the process did not start');
+  }
+
+  /** The process id is known a little before the command itself is executed; whoever started it shall not meet our helpers. */
+  async #executed(command: readonly string[]): Promise<void> {
+    const stages = ['/bin/sh', join(this.#around.state.container(this.id), 'start.sh'), ...launcher(this.record.plan, command)];
+    const stillOurs = () => {
+      const current = this.#pid === undefined ? [] : readCommandLine(this.#pid.pid);
+      // Each helper's arguments are the end of the first one's.
+      const rest = stages.slice(stages.length - current.length);
+      const script = current[1] === stages[1];
+      return script || (current.length > command.length && rest.every((word, position) => word === current[position]));
+    };
+    const deadline = this.#around.clock.monotonic() + executeTimeoutMs;
+    while (this.state === 'running' && stillOurs() && this.#around.clock.monotonic() < deadline)
+      await this.#changed(executePollMs);
   }
 
   async #writeStartScript(command: readonly string[]): Promise<void> {
@@ -209,10 +227,12 @@ export class ProcessContainer {
   }
 
   #run(identity: ProcessIdentity, at: number): void {
+    // File times come from a coarser clock; what happened later must not look earlier.
+    const startedAt = Math.max(Math.round(at), this.record.createdAt);
     this.#pid = identity;
-    this.#startedAt = at;
+    this.#startedAt = startedAt;
     this.#snapshot = { ...this.#snapshot, state: 'running' };
-    this.#announce('containerStarted', at);
+    this.#announce('containerStarted', startedAt);
   }
 
   /** Nobody is left who could write the exit down: the monitor was killed too, or the machine was started anew. */
@@ -230,8 +250,10 @@ export class ProcessContainer {
     this.#refreshAgain = true;
   }
 
-  async #end(exit: ExitRecord): Promise<void> {
+  async #end(record: ExitRecord): Promise<void> {
     const { runFiles, cgroups } = this.#around;
+    const earliest = this.#startedAt ?? this.record.createdAt;
+    const exit = { ...record, finishedAt: Math.max(Math.round(record.finishedAt), earliest) };
     const failure = await runFiles.failure(this.id);
     const { cgroups: folders } = this.record.plan;
     this.#killAll(await cgroups.members(folders));

@@ -19,8 +19,12 @@ export async function spawnInside(
 ): Promise<ChildProcess> {
   const [name = '', ...args] = command;
   if (command.some((word) => word.includes('\0'))) throw new RuntimeError('InvalidArgument', 'a command cannot have NUL in it');
-  const root = plan.root === undefined ? '/' : `/proc/${containerPid}/root${plan.mountNamespace ? plan.root : ''}`;
-  const program = await findProgram(plan.root === undefined ? '/' : root, name, searchPathOf(plan), plan.workingDir);
+  const program = await findProgram(
+    plan.root === undefined ? '/' : `/proc/${containerPid}/root`,
+    name,
+    searchPathOf(plan),
+    plan.workingDir,
+  );
   const [tool = '', ...words] = execWords(plan, containerPid, [program, ...args]);
   return spawn(tool, words, { detached: true, stdio: [...stdio], cwd: '/', env: { PATH: toolPath } });
 }

@@ -78,6 +78,15 @@ export function processesOf(containerId: string, leader: ProcessIdentity | undef
   });
 }
 
+/** Arguments of a process; empty when it is not there any more. */
+export function readCommandLine(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
+  } catch {
+    return [];
+  }
+}
+
 function readEnvironment(pid: number): string {
   try {
     return `${readFileSync(`/proc/${pid}/environ`, 'latin1')}\0`;

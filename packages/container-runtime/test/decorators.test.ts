@@ -1,0 +1,139 @@
+import { FakeClock } from '@keelson/core';
+import test from 'ava';
+import {
+  boundedCall,
+  type ContainerEngine,
+  decorateEngine,
+  EventFeed,
+  isRuntimeError,
+  RuntimeError,
+  type RuntimeEvent,
+  withDeadlines,
+  withMetrics,
+} from '../src/index.ts';
+
+const created = (containerId: string): RuntimeEvent => ({ type: 'containerCreated', containerId, sandboxId: 's', at: 0 });
+
+/** An engine whose `status` never answers and whose `version` fails. */
+function engineOf(signals: AbortSignal[] = []): ContainerEngine {
+  const hang = (options?: { signal?: AbortSignal }) => {
+    if (options?.signal !== undefined) signals.push(options.signal);
+    return new Promise<never>(() => {});
+  };
+  const runtime = {
+    name: 'test',
+    capabilities: {},
+    streaming: {},
+    status: hang,
+    stopContainer: (_id: string, _request: object, options?: object) => hang(options),
+    version: async () => {
+      throw new RuntimeError('Unavailable', 'down');
+    },
+    [Symbol.asyncDispose]: async () => {},
+  };
+  return { runtime, images: { listImages: async () => [] } } as unknown as ContainerEngine;
+}
+
+test('a call ends by its own deadline or by the default one, and the callee learns of it', async (t) => {
+  const clock = new FakeClock();
+  const signals: AbortSignal[] = [];
+  const { runtime } = withDeadlines(engineOf(signals), { clock, defaultTimeoutMs: 5000 });
+  const own = runtime.status({ timeoutMs: 1000 });
+  const byDefault = runtime.status();
+  clock.advance(1000);
+  await t.throwsAsync(own, { code: 'DeadlineExceeded' } as object);
+  t.deepEqual(
+    signals.map((signal) => signal.aborted),
+    [true, false],
+  );
+  clock.advance(4000);
+  await t.throwsAsync(byDefault, { code: 'DeadlineExceeded' } as object);
+});
+
+test('a graceful stop has no default deadline', async (t) => {
+  const clock = new FakeClock();
+  const { runtime } = withDeadlines(engineOf(), { clock, defaultTimeoutMs: 5000 });
+  const stopping = runtime.stopContainer('c', { gracePeriodMs: 60_000 });
+  clock.advance(50_000);
+  const winner = await Promise.race([stopping.catch(() => 'failed'), new Promise((resolve) => setImmediate(resolve, 'waiting'))]);
+  t.is(winner, 'waiting');
+});
+
+test('the signal of a caller ends the call, before and on the way', async (t) => {
+  const clock = new FakeClock();
+  const controller = new AbortController();
+  const call = boundedCall(clock, 'status', { signal: controller.signal }, () => new Promise(() => {}));
+  controller.abort();
+  await t.throwsAsync(call, { code: 'Aborted' } as object);
+  let ran = false;
+  const run = async () => {
+    ran = true;
+  };
+  await t.throwsAsync(boundedCall(clock, 'status', { signal: controller.signal }, run), { code: 'Aborted' } as object);
+  t.false(ran);
+});
+
+test('decorating leaves absent what is absent', (t) => {
+  const { runtime } = decorateEngine(engineOf(), (_call, options, run) => run(options));
+  t.false('events' in runtime);
+  t.false('updateContainerResources' in runtime);
+  t.deepEqual(runtime.streaming, {});
+});
+
+test('metrics count calls and failures by code', async (t) => {
+  const seen: string[] = [];
+  const note = (kind: string) => (_value: number, labels: object | undefined) =>
+    void seen.push(`${kind} ${JSON.stringify(labels)}`);
+  const metrics = {
+    counter: () => ({ add: note('failed') }),
+    histogram: () => ({ observe: note('took') }),
+    gauge: () => ({ set: () => {}, add: () => {} }),
+    text: async () => '',
+  };
+  const { runtime, images } = withMetrics(engineOf(), { metrics, clock: new FakeClock() });
+  await images.listImages();
+  await t.throwsAsync(runtime.version(), { message: 'down' });
+  t.deepEqual(seen, [
+    'took {"runtime":"test","call":"listImages"}',
+    'failed {"runtime":"test","call":"version","code":"Unavailable"}',
+    'took {"runtime":"test","call":"version"}',
+  ]);
+});
+
+test('errors are recognised across copies of the package, and by code', (t) => {
+  const error = new RuntimeError('NotFound', 'x', { cause: 1 });
+  t.true(isRuntimeError(error));
+  t.true(isRuntimeError({ ...error, code: 'NotFound', [Symbol.for('keelson.RuntimeError')]: true }, 'NotFound'));
+  t.false(isRuntimeError(error, 'Internal'));
+  t.false(isRuntimeError(new Error('NotFound')));
+});
+
+test('a stream that falls too far behind is told to list again, instead of growing', async (t) => {
+  const feed = new EventFeed(() => 42, 3);
+  const stream = feed.stream()[Symbol.asyncIterator]();
+  for (let index = 0; index < 10; index += 1) feed.publish(created(`c${index}`));
+  const seen: RuntimeEvent[] = [];
+  for (let index = 0; index < 2; index += 1) seen.push((await stream.next()).value);
+  t.is(seen[0]?.type, 'resync');
+  feed.close();
+  t.true((await stream.next()).done);
+});
+
+test('a subscription begins with the call, and streams end in exactly one way', async (t) => {
+  const feed = new EventFeed(() => 0);
+  const early = feed.stream();
+  feed.publish(created('a'));
+  const iterator = early[Symbol.asyncIterator]();
+  t.is((await iterator.next()).value.type, 'resync');
+  t.is((await iterator.next()).value.type, 'containerCreated');
+  const waiting = iterator.next();
+  feed.fail('gone');
+  await t.throwsAsync(waiting, { code: 'Unavailable' } as object);
+  t.true((await iterator.next()).done);
+  const controller = new AbortController();
+  const aborted = feed.stream(controller.signal)[Symbol.asyncIterator]();
+  await aborted.next();
+  const pending = aborted.next();
+  controller.abort();
+  t.true((await pending).done);
+});
