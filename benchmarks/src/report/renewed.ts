@@ -13,14 +13,17 @@ interface Named {
   readonly scenario: string;
   readonly adapter: string;
   readonly ratio: number;
+  readonly verdict: string;
 }
 
 function replaced<T extends Named>(before: readonly T[], now: readonly T[]): readonly T[] {
   const same = (a: Named) => (b: Named) => a.scenario === b.scenario && a.adapter === b.adapter;
   const added = now.filter((row) => !before.some(same(row)));
-  // An earlier figure is better than none.
-  const better = now.filter(({ ratio }) => Number.isFinite(ratio));
-  return [...before.map((row) => better.find(same(row)) ?? row), ...added];
+  const isFigure = ({ ratio, verdict }: Named) => Number.isFinite(ratio) && verdict !== 'no verdict';
+  // An earlier figure is better than none, and than one that was disturbed.
+  const better = (row: T) =>
+    now.find((other) => same(row)(other) && (isFigure(other) || (Number.isFinite(other.ratio) && !isFigure(row))));
+  return [...before.map((row) => better(row) ?? row), ...added];
 }
 
 /** The figures of before with those of now in their places. */
