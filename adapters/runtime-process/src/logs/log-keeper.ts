@@ -26,6 +26,8 @@ function keep(id: string): void {
 }
 
 function lookForExits(): void {
+  // Somebody removed the state directory: there is nothing left to keep.
+  if (!existsSync(join(state, 'run'))) process.exit(0);
   for (const [id, stream] of streams) {
     if (stream.endIfExited()) streams.delete(id);
   }

@@ -1,9 +1,14 @@
 import { constants } from 'node:fs';
 import { access, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { LinuxResources } from '@keelson/container-runtime';
 import type { CgroupOptions } from '../options.ts';
 import { hasCode } from '../state/atomic-file.ts';
+import { signalProcess } from './proc.ts';
+
+const removeAttempts = 50;
+const removeAgainMs = 20;
 
 type Controller = 'memory' | 'cpu' | 'cpuset' | 'pids';
 const controllers: readonly Controller[] = ['memory', 'cpu', 'cpuset', 'pids'];
@@ -123,16 +128,15 @@ export class Cgroups {
     return undefined;
   }
 
-  /** Removes the container's groups, and its sandbox's when they are empty. Groups that still hold processes stay. */
+  /** Kills what is still in the container's groups, and removes them, and its sandbox's group when it is empty. */
   async remove(folders: readonly string[]): Promise<void> {
     for (const folder of folders) {
-      for (const path of [folder, dirname(folder)]) {
-        try {
-          await rmdir(path);
-        } catch (error) {
-          if (!hasCode(error, 'ENOENT', 'EBUSY', 'ENOTEMPTY', 'EACCES', 'EPERM')) throw error;
-        }
+      // The kernel empties a group some time after its processes were killed.
+      for (let attempt = 0; attempt < removeAttempts && (await isBusy(folder)); attempt += 1) {
+        for (const pid of await this.members([folder])) signalProcess(pid, 'SIGKILL');
+        await delay(removeAgainMs);
       }
+      await isBusy(dirname(folder));
     }
   }
 
@@ -195,6 +199,18 @@ function* version1Limits(resources: LinuxResources): Iterable<readonly [string, 
   if (cpusetCpus) yield ['cpuset.cpus', cpusetCpus];
   if (memoryLimitBytes) yield ['memory.limit_in_bytes', String(memoryLimitBytes)];
   if (pidsLimit) yield ['pids.max', pidsLimit < 0 ? 'max' : String(pidsLimit)];
+}
+
+/** Tries to remove a group; true when it still has processes, or groups below it. */
+async function isBusy(folder: string): Promise<boolean> {
+  try {
+    await rmdir(folder);
+    return false;
+  } catch (error) {
+    if (hasCode(error, 'EBUSY')) return true;
+    if (hasCode(error, 'ENOENT', 'ENOTEMPTY', 'EACCES', 'EPERM')) return false;
+    throw error;
+  }
 }
 
 async function exists(path: string): Promise<boolean> {
