@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -117,6 +117,7 @@ test('keelson-agent against a server: the node is ready, bound and static pods r
   t.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
   await rm(join(manifests, 'static.json'));
   await within(async () => (await pods.get('static-n1').catch(() => undefined)) === undefined);
+  await within(async () => (await readdir(join(directory, 'root', 'runtime', 'containers'))).length === 0);
   agent.kill('SIGTERM');
   t.is(await new Promise((resolve) => agent.once('exit', resolve)), 0, stderr);
   t.false(stderr.includes('"level":"error"'), stderr);

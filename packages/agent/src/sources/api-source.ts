@@ -61,6 +61,7 @@ export class ApiSource implements PodSource {
     this.#stopped = true;
     if (this.#due !== undefined) clearImmediate(this.#due);
     await this.#informer.stop();
+    await this.#options.checkpoints?.settled();
   }
 
   /** Changes that come together are told together. */

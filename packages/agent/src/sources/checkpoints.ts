@@ -42,6 +42,11 @@ export class Checkpoints {
     return this.#turn;
   }
 
+  /** Resolves when nothing is being written. */
+  async settled(): Promise<void> {
+    await this.#turn;
+  }
+
   async #save(pods: readonly Pod[]): Promise<void> {
     this.#kept ??= new Map((await this.load()).map((pod) => [pod.metadata?.uid ?? '', '']));
     const known = this.#kept;

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,6 +39,24 @@ function run(t: ExecutionContext, words: readonly string[], env: Record<string, 
   );
   t.teardown(() => child.kill('SIGKILL'));
   return { child, ended, stderr: () => stderr };
+}
+
+/** Waits as long as the test may take. */
+async function eventually<T>(probe: () => Promise<T | undefined | false>): Promise<T> {
+  for (;;) {
+    const value = await probe();
+    if (value !== undefined && value !== false && value !== 0) return value;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
 }
 
 async function freePort(): Promise<number> {
@@ -109,13 +127,6 @@ test('alone on a machine: a manifest is dropped and runs, and SIGTERM ends the a
     const answer = await fetch(`http://127.0.0.1:${port}/pods`).catch(() => undefined);
     return answer === undefined ? [] : (((await answer.json()) as { items: Pod[] }).items ?? []);
   };
-  const eventually = async <T>(probe: () => Promise<T | undefined | false>): Promise<T> => {
-    for (;;) {
-      const value = await probe();
-      if (value !== undefined && value !== false && value !== 0) return value;
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
-  };
   const running = () => eventually(async () => (await pods()).find(({ status }) => status?.phase === 'Running'));
   const first = run(t, words, env);
   await writeFile(
@@ -149,7 +160,9 @@ spec:
   t.is(after.status?.containerStatuses?.[0]?.restartCount, 0);
   await rm(join(manifests, 'web.yaml'));
   await eventually(async () => (await pods()).length === 0);
-  t.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+  // The pod is no longer wanted at once; its container gets its time to end.
+  await eventually(async () => !isAlive(pid));
+  await eventually(async () => (await readdir(join(directory, 'root', 'runtime', 'containers'))).length === 0);
   second.child.kill('SIGTERM');
   t.is((await second.ended).code, 0, second.stderr());
 });
@@ -181,6 +194,13 @@ test('--runonce starts the pods of manifests and ends with 0 when they run, with
       { KEELSON_AGENT_LOG_ROOT: join(directory, 'log') },
     ).ended;
     t.is(code, expected, stderr);
+    // What stands beside a container waits for its output to be kept, which nobody does when the directory is gone.
+    const states = join(directory, 'root', 'runtime', 'run');
+    await eventually(async () => (await readdir(states)).some((name) => name.endsWith('.logged')));
+    for (const name of (await readdir(states)).filter((one) => one.endsWith('.monitor'))) {
+      const monitor = Number((await readFile(join(states, name), 'utf8')).split(' ')[0]);
+      if (isAlive(monitor)) process.kill(monitor, 'SIGKILL');
+    }
     if (expected === 1) t.regex(stderr, /--runonce: the pod default\/job-n1 failed/);
   }
 });
