@@ -29,7 +29,8 @@ import {
   type StopRequest,
 } from '@keelson/container-runtime';
 import type { Inventory } from './container/inventory.ts';
-import { ProcessContainer, stagingFolder } from './container/process-container.ts';
+import { prepareContainer, stagingFolder } from './container/launch-container.ts';
+import { ProcessContainer } from './container/process-container.ts';
 import { ProcessSandbox } from './container/process-sandbox.ts';
 import { readStats } from './container/read-stats.ts';
 import type { ContainerSurroundings } from './container/surroundings.ts';
@@ -218,7 +219,7 @@ export class ProcessRuntime implements ContainerRuntime {
         ...{ id, sandboxId: sandbox.id, createdAt: around.clock.now(), config, imageId: image.id, plan },
         ...(logPath !== undefined && { logPath }),
       };
-      await ProcessContainer.prepare(around, record, folder);
+      await prepareContainer(around, record, folder);
       const container = new ProcessContainer(around, record);
       if (!sandbox.ready) {
         await container.remove();

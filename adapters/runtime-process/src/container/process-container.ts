@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process';
-import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   type Container,
@@ -12,13 +11,10 @@ import {
 import { findProgram } from '../launch/find-program.ts';
 import { searchPathOf } from '../launch/make-plan.ts';
 import { signalName } from '../launch/signals.ts';
-import { launcher, startScript } from '../launch/start-script.ts';
 import { isAlive, type ProcessIdentity, processesOf, readCommandLine, signalProcess } from '../machine/proc.ts';
-import { tryTool } from '../machine/run-tool.ts';
-import { toolPath } from '../machine/tools.ts';
-import { writeAtomically } from '../state/atomic-file.ts';
 import type { ContainerRecord } from '../state/records.ts';
 import type { ExitRecord } from '../state/run-files.ts';
+import { helperTest, spawnMonitor, writeStartScript } from './launch-container.ts';
 import type { ContainerSurroundings } from './surroundings.ts';
 
 /** How long a process may take from the monitor's start to its own; mounts included. */
@@ -98,18 +94,6 @@ export class ProcessContainer {
     };
   }
 
-  /** Makes the folder with everything that a start needs. */
-  static async prepare(around: ContainerSurroundings, record: ContainerRecord, folder: string): Promise<void> {
-    await writeFile(join(folder, 'record.json'), JSON.stringify(record), { mode: 0o600 });
-    await writeFile(join(folder, 'start.sh'), startScript(record.plan, around.state.run, record.id), { mode: 0o500 });
-    const pipes = ['stdout', 'stderr', 'done', ...(record.config.stdin ? ['stdin'] : [])].map((name) => join(folder, name));
-    const problem = await tryTool('mkfifo', ['--mode=600', '--', ...pipes]);
-    if (problem !== undefined) throw new RuntimeError('Internal', `cannot make pipes: ${problem}`);
-    // A process that opens /dev/stdout anew is checked against the pipe's own bits; the folder keeps strangers out.
-    await Promise.all(pipes.filter((path) => !path.endsWith('done')).map((path) => chmod(path, 0o666)));
-    await rename(folder, around.state.container(record.id));
-  }
-
   async start(): Promise<void> {
     await this.refresh();
     if (this.state !== 'created' || this.#starting || this.#removed) {
@@ -137,9 +121,11 @@ export class ProcessContainer {
       if (error instanceof RuntimeError) await this.#failStart(error.message);
       throw error;
     }
-    await this.#writeStartScript([path, ...args]);
+    await writeStartScript(this.#around, this.record, [path, ...args]);
     await this.#around.keeper.request('keep', this.id);
-    this.#spawnMonitor();
+    spawnMonitor(this.#around, this.record, (error) => {
+      void this.#failStart(`the monitor does not start: ${error.message}`).catch(() => {});
+    });
     const deadline = this.#around.clock.monotonic() + startTimeoutMs;
     while (this.state === 'created' && !this.#removed) {
       if (this.#around.clock.monotonic() > deadline) {
@@ -156,34 +142,12 @@ export class ProcessContainer {
 
   /** The process id is known a little before the command itself is executed; whoever started it shall not meet our helpers. */
   async #executed(command: readonly string[]): Promise<void> {
-    const stages = ['/bin/sh', join(this.#around.state.container(this.id), 'start.sh'), ...launcher(this.record.plan, command)];
-    const stillOurs = () => {
-      const current = this.#pid === undefined ? [] : readCommandLine(this.#pid.pid);
-      // Each helper's arguments are the end of the first one's.
-      const rest = stages.slice(stages.length - current.length);
-      const script = current[1] === stages[1];
-      return script || (current.length > command.length && rest.every((word, position) => word === current[position]));
-    };
+    const isHelper = helperTest(this.#around, this.record, command);
     const deadline = this.#around.clock.monotonic() + executeTimeoutMs;
-    while (this.state === 'running' && stillOurs() && this.#around.clock.monotonic() < deadline)
+    while (this.state === 'running' && this.#around.clock.monotonic() < deadline) {
+      if (this.#pid === undefined || !isHelper(readCommandLine(this.#pid.pid))) return;
       await this.#changed(executePollMs);
-  }
-
-  async #writeStartScript(command: readonly string[]): Promise<void> {
-    const script = startScript({ ...this.record.plan, command }, this.#around.state.run, this.id);
-    await writeAtomically(join(this.#around.state.container(this.id), 'start.sh'), script, 0o500);
-  }
-
-  #spawnMonitor(): void {
-    const { state } = this.#around;
-    const folder = state.container(this.id);
-    const { plan, config } = this.record;
-    const slave = (config.mounts ?? []).some((mount) => mount.propagation === 'hostToContainer');
-    const enter = plan.mountNamespace ? ['unshare', '--mount', `--propagation=${slave ? 'slave' : 'private'}`, '--'] : [];
-    const args = [state.monitor, state.run, this.id, folder, ...enter, '/bin/sh', join(folder, 'start.sh')];
-    const child = spawn('/bin/sh', args, { detached: true, stdio: 'ignore', cwd: '/', env: { PATH: toolPath } });
-    child.on('error', (error) => void this.#failStart(`the monitor does not start: ${error.message}`).catch(() => {}));
-    child.unref();
+    }
   }
 
   async #failStart(message: string): Promise<void> {
@@ -348,11 +312,4 @@ export class ProcessContainer {
     this.#around.events.publish({ type, containerId: this.id, sandboxId: this.record.sandboxId, at });
     this.wake();
   }
-}
-
-/** Empty folder in which a container is prepared before it is put into place in one step. */
-export async function stagingFolder(around: ContainerSurroundings, id: string): Promise<string> {
-  const folder = join(around.state.containers, `.new-${id}`);
-  await mkdir(folder, { mode: 0o700 });
-  return folder;
 }
