@@ -1,4 +1,4 @@
-import { closeSync, constants, existsSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readFileSync, readSync, writeFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { LineWriter } from './line-writer.ts';
@@ -63,11 +63,7 @@ export class LogStream {
     }
     this.#writer.close();
     writeFileSync(join(this.#run, `${this.id}.logged`), '');
-    try {
-      closeSync(openSync(join(this.#folder, 'done'), constants.O_WRONLY | constants.O_NONBLOCK));
-    } catch {
-      // The monitor is not there any more (killed): nobody to release.
-    }
+    releaseMonitor(join(this.#folder, 'done'));
     this.drop();
     return true;
   }
@@ -89,6 +85,20 @@ export class LogStream {
       this.#timer = undefined;
       this.#writer.flush();
     }, flushAfterMs);
+  }
+}
+
+/** Tells the monitor of an ended container that it may go. */
+function releaseMonitor(pipe: string): void {
+  try {
+    const fd = openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK);
+    try {
+      writeSync(fd, '\n');
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    // The monitor is not there any more (killed): nobody to release.
   }
 }
 
