@@ -15,7 +15,6 @@ interface ProcessRuntimePackage {
   createProcessRuntime(options: {
     readonly stateDirectory: string;
     readonly imageSources: readonly string[];
-    readonly cgroups: object;
     readonly nodeIp?: string;
     readonly clock: Clock;
     readonly logger: Logger;
@@ -24,12 +23,12 @@ interface ProcessRuntimePackage {
 
 const processPackage: string = '@keelson/runtime-process';
 
+/** Without cgroups: the options that place and bound them are not yet supported, so limits have no effect and the node stays untouched. */
 async function processEngine({ config, clock, logger }: OpenEngineOptions): Promise<ContainerEngine> {
   const { createProcessRuntime } = (await import(processPackage)) as ProcessRuntimePackage;
   return createProcessRuntime({
     stateDirectory: join(config.rootDir, 'runtime'),
     imageSources: [join(config.rootDir, 'images')],
-    cgroups: {},
     ...(config.node.ip === undefined ? {} : { nodeIp: config.node.ip }),
     clock,
     logger: logger.child({ component: 'runtime-process' }),
