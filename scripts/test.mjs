@@ -8,22 +8,22 @@ const ava = spawn(process.execPath, [`${root}node_modules/ava/entrypoints/cli.mj
   stdio: ['ignore', 'pipe', 'inherit'],
 });
 
-let tail = '';
+const output = [];
 ava.stdout.on('data', (chunk) => {
   process.stdout.write(chunk);
-  tail = (tail + chunk.toString('utf8')).slice(-20_000);
+  output.push(chunk);
 });
 
-const count = (pattern) => Number(pattern.exec(tail)?.[1] ?? 0);
+const count = (pattern) => Number([...Buffer.concat(output).toString('utf8').matchAll(pattern)].at(-1)?.[1] ?? 0);
 
 ava.on('close', (code) => {
-  const passed = count(/(\d+) tests? passed/);
+  const passed = count(/^ {2}(\d+) tests? passed$/gm);
   const failed =
-    count(/(\d+) tests? failed/) +
-    count(/(\d+) tests? timed out/) +
-    count(/(\d+) uncaught exception/) +
-    count(/(\d+) unhandled rejection/);
-  const skipped = count(/(\d+) tests? skipped/);
+    count(/^ {2}(\d+) tests? failed$/gm) +
+    count(/^ {2}(\d+) tests? timed out$/gm) +
+    count(/^ {2}(\d+) uncaught exceptions?$/gm) +
+    count(/^ {2}(\d+) unhandled rejections?$/gm);
+  const skipped = count(/^ {2}(\d+) tests? skipped$/gm);
   const failures = failed === 0 && code !== 0 ? 1 : failed;
   process.stdout.write(`\n${passed} passed, ${failures} failed, ${skipped} skipped\n`);
   process.exitCode = code === 0 && passed === 0 ? 1 : (code ?? 1);

@@ -1,6 +1,6 @@
 import type { IndexedHistory, Session } from './indexed-history.ts';
 import { findInitialState } from './initial-state.ts';
-import type { SeenObject, WatchFinished } from './records.ts';
+import type { HistoryRecord, SeenObject, WatchFinished } from './records.ts';
 import { type DueEvent, firstAfter, SelectionLogs } from './selection-log.ts';
 import type { TimeBounds } from './time-bounds.ts';
 import type { Versions } from './versions.ts';
@@ -40,56 +40,63 @@ export function checkWatches(history: IndexedHistory, versions: Versions, bounds
 
 const nowhere: Progress = { position: undefined, told: false };
 
+/** What a session did wrong. */
+interface Problem {
+  readonly invariant: 'I6' | 'I7';
+  readonly text: string;
+  readonly evidence: readonly (HistoryRecord | SeenObject | undefined)[];
+}
+
 function checkSession(session: Session, context: Context): Progress {
-  const { opened, steps } = session;
-  const { logs, bounds, versions, objects, findings } = context;
-  const log = logs.of(opened.selection);
-  let step = 0;
-  let initialSteps = 0;
-  let position: number;
-  if ('after' in opened.from) position = opened.from.after;
-  else {
-    const floor = opened.from.state === 'fresh' ? bounds.floor(opened.at) : 0;
-    const ceiling = bounds.ceiling(steps.at(-1)?.at ?? opened.at);
-    const initial = findInitialState({ session, objects, versions, log, floor, ceiling });
-    if (initial === 'incomplete') return nowhere;
-    if (initial === undefined) {
-      findings.add(
-        'I6',
-        `the first events of a watch are no state that was current from revision ${floor} on`,
-        opened,
-        ...steps.slice(0, 20),
-      );
-      return nowhere;
-    }
-    position = initial.revision;
-    step = initial.steps;
-    initialSteps = step;
+  const { opened } = session;
+  if ('after' in opened.from) {
+    return settled(follow(session, context, { position: opened.from.after, step: 0, told: true }), context);
   }
+  return checkFromState(session, opened.from.state, context);
+}
+
+/** Tries every reading of where the initial events end; the session is right when one of them is. */
+function checkFromState(session: Session, state: 'any' | 'fresh', context: Context): Progress {
+  const { opened, steps } = session;
+  const { logs, bounds, versions, objects } = context;
+  const floor = state === 'fresh' ? bounds.floor(opened.at) : 0;
+  const ceiling = bounds.ceiling(steps.at(-1)?.at ?? opened.at);
+  let problem: Problem = {
+    invariant: 'I6',
+    text: `the first events of a watch are no state that was current from revision ${floor} on`,
+    evidence: [opened, ...steps.slice(0, 20)],
+  };
+  for (let atLeast = 0; ; ) {
+    const log = logs.of(opened.selection);
+    const initial = findInitialState({ session, objects, versions, log, floor, ceiling, atLeast });
+    if (initial === 'incomplete') return nowhere;
+    if (initial === undefined) return settled(problem, context);
+    const outcome = follow(session, context, { position: initial.revision, step: initial.steps, told: false });
+    if (!('invariant' in outcome)) return outcome;
+    problem = outcome;
+    atLeast = initial.events + 1;
+  }
+}
+
+function settled(outcome: Progress | Problem, { findings }: Context): Progress {
+  if (!('invariant' in outcome)) return outcome;
+  findings.add(outcome.invariant, outcome.text, ...outcome.evidence);
+  return nowhere;
+}
+
+/** Compares the steps of a session from some place on with what was due. */
+function follow(
+  { opened, steps }: Session,
+  { logs, bounds, objects }: Context,
+  from: { readonly position: number; readonly step: number; readonly told: boolean },
+): Progress | Problem {
+  const log = logs.of(opened.selection);
+  let { position } = from;
   let due = firstAfter(log, position);
-  for (; step < steps.length; step++) {
-    const seen = steps[step];
-    if (seen === undefined) break;
+  for (const seen of steps.slice(from.step)) {
     if (seen.t === 'bookmark') {
-      const next = log[due];
-      if (next !== undefined && next.revision <= seen.revision) {
-        findings.add(
-          'I7',
-          `a bookmark of ${seen.revision} came before the event of ${next.revision}`,
-          opened,
-          seen,
-          next.version.source,
-        );
-        return nowhere;
-      }
-      if (seen.revision < position) {
-        findings.add('I7', `a bookmark of ${seen.revision} came after everything up to ${position}`, opened, seen);
-        return nowhere;
-      }
-      if (seen.revision > bounds.ceiling(seen.at)) {
-        findings.add('I7', `a bookmark of ${seen.revision} came before that revision was begun`, opened, seen);
-        return nowhere;
-      }
+      const wrong = bookmarkProblem(seen.revision, position, log[due], bounds.ceiling(seen.at));
+      if (wrong !== undefined) return { invariant: 'I7', text: wrong, evidence: [opened, seen, log[due]?.version.source] };
       position = seen.revision;
       continue;
     }
@@ -97,13 +104,24 @@ function checkSession(session: Session, context: Context): Progress {
     const wanted = log[due];
     const problem = object === undefined ? 'shows nothing' : difference(seen.type, object, wanted, position);
     if (problem !== undefined) {
-      findings.add('I6', `an event ${problem}`, opened, seen, object, wanted?.version.source, wanted?.version.object);
-      return nowhere;
+      return {
+        invariant: 'I6',
+        text: `an event ${problem}`,
+        evidence: [opened, seen, object, wanted?.version.source, wanted?.version.object],
+      };
     }
     position = object?.revision ?? position;
     due += 1;
   }
-  return { position, told: 'after' in opened.from || step > initialSteps || steps[step - 1]?.t === 'bookmark' };
+  return { position, told: from.told || steps.length > from.step || steps.at(-1)?.t === 'bookmark' };
+}
+
+function bookmarkProblem(revision: number, position: number, next: DueEvent | undefined, ceiling: number): string | undefined {
+  if (next !== undefined && next.revision <= revision)
+    return `a bookmark of ${revision} came before the event of ${next.revision}`;
+  if (revision < position) return `a bookmark of ${revision} came after everything up to ${position}`;
+  if (revision > ceiling) return `a bookmark of ${revision} came before that revision was begun`;
+  return undefined;
 }
 
 function difference(type: string, object: SeenObject, wanted: DueEvent | undefined, position: number): string | undefined {

@@ -7,7 +7,9 @@ import type { Versions } from './versions.ts';
 /** Where the initial events of a watch end and the changes begin. */
 export interface InitialState {
   readonly revision: number;
-  /** Steps that belong to it. */
+  /** Events that belong to it. */
+  readonly events: number;
+  /** Steps that belong to it: the events, and the bookmark that ends them if there is one. */
   readonly steps: number;
 }
 
@@ -22,25 +24,30 @@ interface Situation {
   /** Revisions of which the initial state may be. */
   readonly floor: number;
   readonly ceiling: number;
+  /** Readings with fewer events have been tried and led nowhere. */
+  readonly atLeast: number;
 }
 
 /**
  * Finds out of which revision the state is that a watch without a revision began with. The stream does not say where that state ends, so
  * every reading is tried: some number of ADDED events in the order of lists, being exactly the model at some revision that comes before
- * the next event.
+ * the next event. The first such reading is not always the right one: with an object that was the first of its selection, the state may have
+ * been empty before it as well. Who follows a reading into a contradiction asks for the next one.
  *
  * @returns undefined when no reading is possible; a session that ended before the state was complete is not judged.
  */
 export function findInitialState(situation: Situation): InitialState | 'incomplete' | undefined {
-  const { session, objects, versions, log, floor, ceiling } = situation;
+  const { session, objects, versions, log, floor, ceiling, atLeast } = situation;
   const { steps, opened } = session;
   const initial: SeenObject[] = [];
   let greatest = floor;
   let tries = 0;
   for (let count = 0; ; count++) {
     const next = steps[count];
-    const found = readAs(initial, greatest, next);
-    if (found !== undefined) return { revision: found, steps: next?.t === 'bookmark' && next.initialEnd ? count + 1 : count };
+    const found = count < atLeast ? undefined : readAs(initial, greatest, next);
+    if (found !== undefined) {
+      return { revision: found, events: count, steps: next?.t === 'bookmark' && next.initialEnd ? count + 1 : count };
+    }
     const object = next?.t === 'event' && next.type === 'ADDED' ? objects.get(next.object) : undefined;
     const previous = initial.at(-1);
     if (next === undefined) return session.closed?.why === 'ended' && tries <= maxTries ? undefined : 'incomplete';
