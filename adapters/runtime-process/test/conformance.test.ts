@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { registerRuntimeConformance } from '@keelson/conformance';
 import test from 'ava';
-import { buildRoot, dockerArchive, tarOf } from './support/image-builder.ts';
+import { buildRoot, dockerArchive, tarOf } from '@keelson/test-support';
 import { openProcess, processHarness } from './support/process-harness.ts';
 
 const reference = 'registry.test/app:1';

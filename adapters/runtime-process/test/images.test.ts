@@ -3,7 +3,7 @@ import { mkdtemp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { joinLog, RuntimeCaseContext, readLog } from '@keelson/conformance';
 import test, { type ExecutionContext } from 'ava';
-import { buildRoot, dockerArchive, ociLayout, tarOf } from './support/image-builder.ts';
+import { buildRoot, dockerArchive, ociLayout, tarOf } from '@keelson/test-support';
 import { type OpenedProcess, openProcess, processHarness } from './support/process-harness.ts';
 
 const probe = await openProcess();
