@@ -1,3 +1,4 @@
+import { ImageStore } from '@keelson/container-images';
 import {
   type ContainerEngine,
   EventFeed,
@@ -9,7 +10,7 @@ import {
 import { silentLogger, systemClock } from '@keelson/core';
 import { Inventory } from './container/inventory.ts';
 import type { ContainerSurroundings } from './container/surroundings.ts';
-import { ImageStore } from './images/image-store.ts';
+import { builtinImages } from './host-image.ts';
 import { KeeperClient } from './logs/keeper-client.ts';
 import { Cgroups } from './machine/cgroups.ts';
 import { findNodeIp } from './machine/node-ip.ts';
@@ -39,7 +40,11 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
   const { rebooted } = await state.prepare();
   const permissions = await findPermissions(state.root);
   const cgroups = await Cgroups.find(options.cgroups);
-  const images = new ImageStore({ folder: state.images, sources: options.imageSources ?? [], permissions, clock });
+  const sources = options.imageSources ?? [];
+  const images = new ImageStore({
+    ...{ folder: state.images, sources, builtin: builtinImages, clock },
+    refusal: (name) => whyNotRunnable(name, permissions, sources),
+  });
   await images.load();
 
   const keeper = new KeeperClient(state, () => void keepLogsAgain());
@@ -85,6 +90,13 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
     nodeIp: typeof nodeIp === 'string' ? () => nodeIp : nodeIp,
   });
   return withDeadlines({ runtime, images }, { clock });
+}
+
+/** Images need a root of their own, and come from somewhere. */
+function whyNotRunnable(name: string, permissions: Permissions, sources: readonly string[]): string | undefined {
+  if (sources.length === 0) return `the process runtime has no image source, it can run "host" only; "${name}" needs one`;
+  if (!permissions.chroot) return `the process runtime cannot run "${name}": it may not chroot on this machine`;
+  return undefined;
 }
 
 function capabilitiesOf(permissions: Permissions, cgroups: Cgroups, options: ProcessRuntimeOptions): RuntimeCapabilities {

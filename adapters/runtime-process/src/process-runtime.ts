@@ -1,6 +1,7 @@
 import { cp, mkdir, rm } from 'node:fs/promises';
 import { release } from 'node:os';
 import { isAbsolute, join, normalize } from 'node:path';
+import type { ImageStore } from '@keelson/container-images';
 import {
   type CallOptions,
   type Container,
@@ -36,7 +37,7 @@ import { readStats } from './container/read-stats.ts';
 import type { ContainerSurroundings } from './container/surroundings.ts';
 import { runCommand } from './exec/run-command.ts';
 import { attachStreams, execStreams, forwardPort } from './exec/streaming.ts';
-import { hostImage, type ImageStore } from './images/image-store.ts';
+import { hostImage } from './host-image.ts';
 import { makePlan } from './launch/make-plan.ts';
 import type { Permissions } from './machine/permissions.ts';
 import { newId } from './state/state-directory.ts';

@@ -1,1 +1,1 @@
-export {};
+export { type BuiltinImage, ImageStore, type ImageStoreOptions } from './store/image-store.ts';

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -10,39 +11,38 @@ import {
   RuntimeError,
 } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core';
-import type { Permissions } from '../machine/permissions.ts';
-import { readIfPresent, writeAtomically } from '../state/atomic-file.ts';
-import { newId } from '../state/state-directory.ts';
-import { applyLayer } from './apply-layer.ts';
+import { applyLayer } from '../layers/apply-layer.ts';
+import { type FoundImage, findInSources } from '../sources/image-source.ts';
+import { readIfPresent, writeAtomically } from './atomic-file.ts';
 import { folderSize } from './folder-size.ts';
-import { type FoundImage, findInSources } from './image-source.ts';
 
-/** The image that is always there: the machine's own files. */
-export const hostImage: Image = {
-  id: 'host',
-  repoTags: ['host:latest'],
-  repoDigests: [],
-  sizeBytes: 0,
-  pinned: true,
-  config: {},
-};
+/** An image that is always there, and is never removed. */
+export interface BuiltinImage {
+  readonly image: Image;
+  /** Folder with its files. */
+  readonly root: string;
+}
 
 export interface ImageStoreOptions {
+  /** Folder that is the store's alone; one store at a time uses it. */
   readonly folder: string;
-  readonly sources: readonly string[];
-  readonly permissions: Permissions;
   readonly clock: Clock;
+  /** OCI layouts (folders) and docker archives (tar files), or folders that hold such. */
+  readonly sources?: readonly string[];
+  readonly builtin?: readonly BuiltinImage[];
+  /** Says why an image that is not built in can be of no use here; undefined when it can. Pulls then fail with `Unsupported`. */
+  readonly refusal?: (reference: string) => string | undefined;
 }
 
 /** What is known of an unpacked image, besides its names. */
 type StoredImage = Omit<Image, 'repoTags'>;
 
 /**
- * Images unpacked from OCI layouts and docker archives: `ID/rootfs` with `ID/image.json`, and `names.json` that says which reference is
- * which image. `host` is always there.
+ * Images unpacked into one folder each: `ID/rootfs` with `ID/image.json`, and `names.json` that says which reference is which image.
  */
 export class ImageStore implements ImageService {
   readonly #options: ImageStoreOptions;
+  readonly #builtin: readonly BuiltinImage[];
   readonly #images = new Map<string, StoredImage>();
   #names = new Map<string, string>();
   /** Pulls and removals one after the other. */
@@ -50,6 +50,7 @@ export class ImageStore implements ImageService {
 
   constructor(options: ImageStoreOptions) {
     this.#options = options;
+    this.#builtin = options.builtin ?? [];
   }
 
   /** Reads what is there, and clears away what a dead process left half done. */
@@ -65,7 +66,9 @@ export class ImageStore implements ImageService {
   }
 
   async listImages(reference?: string): Promise<readonly Image[]> {
-    if (reference === undefined) return [hostImage, ...[...this.#images.keys()].flatMap((id) => this.find(id) ?? [])];
+    if (reference === undefined) {
+      return [...this.#builtin.map(({ image }) => image), ...[...this.#images.keys()].flatMap((id) => this.find(id) ?? [])];
+    }
     const image = this.find(reference);
     return image === undefined ? [] : [image];
   }
@@ -74,47 +77,41 @@ export class ImageStore implements ImageService {
     return this.find(reference);
   }
 
-  /** @throws `InvalidArgument` for a malformed reference */
+  /** The image of a reference or id. @throws `InvalidArgument` for a malformed reference */
   find(reference: string): Image | undefined {
-    if (reference === hostImage.id) return hostImage;
+    const builtin = this.#findBuiltin(reference);
+    if (builtin !== undefined) return builtin;
     const id = this.#images.has(reference) ? reference : this.#names.get(normalizeImageReference(reference));
     const stored = id === undefined ? undefined : this.#images.get(id);
-    if (stored === undefined) return normalizeImageReference(reference) === 'host:latest' ? hostImage : undefined;
+    if (stored === undefined) return undefined;
     return {
       ...stored,
       repoTags: [...this.#names].flatMap(([name, image]) => (image === id && !name.includes('@') ? [name] : [])),
     };
   }
 
-  /** Folder with the image's files. */
-  rootOf(image: Image): string {
-    return image === hostImage ? '/' : join(this.#folderOf(image.id), 'rootfs');
+  /** Folder with the flattened files of an image of this store; nobody may write there. */
+  rootOf({ id }: Image): string {
+    return this.#builtin.find(({ image }) => image.id === id)?.root ?? join(this.#folderOf(id), 'rootfs');
   }
 
   async pullImage(reference: string, request: PullRequest = {}, options: CallOptions = {}): Promise<string> {
+    const builtin = this.#findBuiltin(reference);
+    if (builtin !== undefined) return builtin.id;
     const name = normalizeImageReference(reference);
-    if (name === 'host:latest') return hostImage.id;
-    const { sources, permissions } = this.#options;
-    if (sources.length === 0) {
-      throw new RuntimeError(
-        'Unsupported',
-        `the process runtime has no image source, it can run "host" only; "${name}" needs one`,
-      );
-    }
-    if (!permissions.chroot) {
-      throw new RuntimeError('Unsupported', `the process runtime cannot run "${name}": it may not chroot on this machine`);
-    }
+    const refusal = this.#options.refusal?.(name);
+    if (refusal !== undefined) throw new RuntimeError('Unsupported', refusal);
     return this.#inTurn(() => this.#pull(name, request, options));
   }
 
   async removeImage(reference: string): Promise<void> {
     const image = this.find(reference);
-    if (image === undefined || image === hostImage) return;
+    if (image === undefined || this.#findBuiltin(image.id) !== undefined) return;
     await this.#inTurn(async () => {
       this.#images.delete(image.id);
       for (const [name, id] of this.#names) if (id === image.id) this.#names.delete(name);
       await this.#writeNames();
-      const trash = join(this.#options.folder, `.${newId()}`);
+      const trash = join(this.#options.folder, `.${randomBytes(12).toString('hex')}`);
       await rename(this.#folderOf(image.id), trash);
       await rm(trash, { recursive: true, force: true });
     });
@@ -131,8 +128,8 @@ export class ImageStore implements ImageService {
   }
 
   async #pull(name: string, request: PullRequest, options: CallOptions): Promise<string> {
-    const { folder, sources } = this.#options;
-    const scratch = join(folder, `.${newId()}`);
+    const { folder, sources = [] } = this.#options;
+    const scratch = join(folder, `.${randomBytes(12).toString('hex')}`);
     await mkdir(scratch, { mode: 0o700 });
     try {
       const found = await findInSources(sources, name, scratch);
@@ -168,9 +165,16 @@ export class ImageStore implements ImageService {
       ...(/^\d+$/.test(user) && { uid: Number(user) }),
       ...(/^\D/.test(user) && { username: user }),
     };
-    await writeAtomically(join(place, 'image.json'), JSON.stringify(image));
+    await writeAtomically(place, 'image.json', JSON.stringify(image));
     await rename(place, this.#folderOf(found.id));
     this.#images.set(found.id, image);
+  }
+
+  #findBuiltin(reference: string): Image | undefined {
+    const found = this.#builtin.find(({ image }) => image.id === reference);
+    if (found !== undefined || this.#images.has(reference)) return found?.image;
+    const name = normalizeImageReference(reference);
+    return this.#builtin.find(({ image }) => image.repoTags.includes(name))?.image;
   }
 
   #folderOf(id: string): string {
@@ -178,7 +182,7 @@ export class ImageStore implements ImageService {
   }
 
   async #writeNames(): Promise<void> {
-    await writeAtomically(join(this.#options.folder, 'names.json'), JSON.stringify(Object.fromEntries(this.#names)));
+    await writeAtomically(this.#options.folder, 'names.json', JSON.stringify(Object.fromEntries(this.#names)));
   }
 
   #inTurn<T>(task: () => Promise<T>): Promise<T> {
