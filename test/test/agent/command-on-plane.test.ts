@@ -63,7 +63,10 @@ test('keelson-agent against a server: the node is ready, bound and static pods r
       '--provider-id=test://n1',
       '--fail-swap-on=false',
     ],
-    { env: { ...process.env, KEELSON_AGENT_LOG_ROOT: join(directory, 'log') }, stdio: ['ignore', 'ignore', 'pipe'] },
+    {
+      env: { ...process.env, KEELSON_AGENT_RUNTIME: 'process', KEELSON_AGENT_LOG_ROOT: join(directory, 'log') },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
   );
   let stderr = '';
   agent.stderr.on('data', (chunk) => {

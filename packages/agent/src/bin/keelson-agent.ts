@@ -11,5 +11,6 @@ process.exitCode = await main(process.argv.slice(2), {
   stderr: (text) => process.stderr.write(text),
   terminated,
   logRoot: process.env['KEELSON_AGENT_LOG_ROOT'],
+  runtime: process.env['KEELSON_AGENT_RUNTIME'],
   swapsPath: '/proc/swaps',
 });

@@ -13,6 +13,7 @@ import { effectiveOptions } from './effective-options.ts';
 import { createLineLogger } from './line-logger.ts';
 import { openEngine } from './open-engine.ts';
 import { runAgent } from './run-agent.ts';
+import { runtimeGiven } from './runtime-given.ts';
 import { versionText } from './version.ts';
 
 /** What the command gets from its process. */
@@ -23,6 +24,8 @@ export interface CommandContext {
   readonly terminated: Promise<void>;
   /** Below it are the logs of containers. */
   readonly logRoot: string | undefined;
+  /** `engine`, `oci` or `process`: the runtime of the options' default, in place of what is found on the machine. */
+  readonly runtime: string | undefined;
   /** The table of swap spaces. */
   readonly swapsPath: string;
 }
@@ -55,7 +58,8 @@ async function serve(words: readonly string[], context: CommandContext, logger: 
   if (values['fail-swap-on']) await checkSwap(context.swapsPath);
   await mkdir(config.rootDir, { recursive: true, mode: 0o750 });
   const clock = systemClock;
-  const engine = await openEngine({ config, clock, logger });
+  const choice = runtimeGiven(config.runtime, context.runtime);
+  const engine = await openEngine({ config, choice, clock, logger });
   // Holds the process: none of the agent's timers does.
   const holding = setInterval(() => {}, 2 ** 30);
   try {

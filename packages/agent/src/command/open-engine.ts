@@ -1,11 +1,15 @@
 import { join } from 'node:path';
 import type { ContainerEngine } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
-import type { AgentConfig } from '../contracts/agent-config.ts';
+import type { AgentConfig, RuntimeChoice } from '../contracts/agent-config.ts';
 import { UsageError } from '../options/usage-error.ts';
+import { findRuntime } from './find-runtime.ts';
+import { choiceOf } from './runtime-given.ts';
 
 export interface OpenEngineOptions {
   readonly config: AgentConfig;
+  /** In place of that of the configuration. */
+  readonly choice?: RuntimeChoice;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -35,15 +39,34 @@ async function processEngine({ config, clock, logger }: OpenEngineOptions): Prom
   });
 }
 
+const notHere = { usable: false, reason: 'not supported yet' };
+
 /**
- * Opens the runtime that the options choose (agent.md C.3).
+ * Opens the runtime that the options choose (agent.md C.3), and says in one line which it is and why.
  *
- * @throws UsageError for a choice that has no runtime yet
+ * @throws UsageError for a choice that cannot be kept
  */
 export async function openEngine(options: OpenEngineOptions): Promise<ContainerEngine> {
-  const { runtime } = options.config;
-  switch (runtime.kind) {
-    case 'default':
+  const { config, logger } = options;
+  const choice = options.choice ?? config.runtime;
+  if (choice.kind !== 'default') {
+    logger.info('runtime chosen', { runtime: choice.kind, reason: 'it was asked for' });
+    return openChoice(options, choice);
+  }
+  const { name, reason } = await findRuntime(config.rootDir, {
+    engine: async () => notHere,
+    oci: async () => notHere,
+  });
+  logger.info('runtime chosen', { runtime: name, reason });
+  return openChoice(options, choiceOf(name, choice.engineEndpoint));
+}
+
+async function openChoice(
+  options: OpenEngineOptions,
+  choice: Exclude<RuntimeChoice, { kind: 'default' }>,
+): Promise<ContainerEngine> {
+  switch (choice.kind) {
+    case 'process':
       return processEngine(options);
     case 'engine':
       throw new UsageError('--runtime-a-endpoint: engines behind a socket are not yet supported; leave the option out');

@@ -11,7 +11,9 @@ export type RuntimeChoice =
   | { readonly kind: 'engine'; readonly endpoint: string }
   | { readonly kind: 'cri'; readonly endpoint: string; readonly imageEndpoint: string }
   /** An OCI binary; `path` undefined = the first in PATH. */
-  | { readonly kind: 'oci'; readonly path: string | undefined; readonly supervisorEndpoint: string };
+  | { readonly kind: 'oci'; readonly path: string | undefined; readonly supervisorEndpoint: string | undefined }
+  /** Processes of this machine, without any engine. */
+  | { readonly kind: 'process' };
 
 /** How the API server is reached. */
 export interface ApiAccessConfig {

@@ -57,7 +57,7 @@ export function testConfig(rootDir: string, changes: Partial<AgentConfig> = {}):
       anonymousAuth: true,
       clientCaFile: undefined,
     },
-    runtime: { kind: 'default', engineEndpoint: '', shimEndpoint: '' },
+    runtime: { kind: 'process' },
     runtimeRequestTimeoutMs: 120_000,
     isolatePids: true,
     images: {

@@ -35,12 +35,16 @@ export function parseCommandLine(words: readonly string[]): RawOptions {
   return raw;
 }
 
-/** Options from `KEELSON_*` variables; an unknown one is refused, except those for the project's own tests. */
+/** Variables that are not those of the server: the project's own tests, and the node agent. */
+const foreignPrefixes = ['KEELSON_TEST_', 'KEELSON_AGENT_'];
+
+/** Options from `KEELSON_*` variables; an unknown one is refused. */
 export function parseEnvironment(env: Readonly<Record<string, string | undefined>>): RawOptions {
   const raw: Record<string, unknown> = {};
   const known = optionTable.flatMap((row) => row.env ?? []);
   for (const [name, value] of Object.entries(env)) {
-    if (!name.startsWith('KEELSON_') || name.startsWith('KEELSON_TEST_') || value === undefined) continue;
+    if (!name.startsWith('KEELSON_') || value === undefined || foreignPrefixes.some((prefix) => name.startsWith(prefix)))
+      continue;
     const row = optionTable.find((candidate) => candidate.env === name);
     if (row === undefined) throw new UsageError(`unknown environment variable ${name}${suggestion(name, known)}`);
     raw[row.key] = value;

@@ -1,0 +1,41 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { replaceFile } from '../sources/replace-file.ts';
+import type { Probe } from './probe-runtimes.ts';
+import { type FoundRuntime, foundRuntimes } from './runtime-given.ts';
+
+export interface RuntimeProbes {
+  engine(): Promise<Probe>;
+  oci(): Promise<Probe>;
+}
+
+/** What the machine has, and why it was taken. */
+export interface Found {
+  readonly name: FoundRuntime;
+  readonly reason: string;
+}
+
+const fileName = 'runtime-in-use';
+
+async function rememberedIn(rootDir: string): Promise<FoundRuntime | undefined> {
+  const text = await readFile(join(rootDir, fileName), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw error;
+  });
+  return foundRuntimes.find((name) => name === text.trim());
+}
+
+/**
+ * The runtime of the options' default (agent.md C.3): an engine that answers, else an OCI binary, else processes. What was taken once is taken
+ * again: the pods of the node are there, and an engine that comes up late, or a binary that was installed meanwhile, must not make them run twice.
+ */
+export async function findRuntime(rootDir: string, probes: RuntimeProbes): Promise<Found> {
+  const path = join(rootDir, fileName);
+  const before = await rememberedIn(rootDir);
+  if (before !== undefined) return { name: before, reason: `it was taken before; remove ${path} to choose anew` };
+  const [engine, oci] = await Promise.all([probes.engine(), probes.oci()]);
+  const reason = [engine, oci].slice(0, engine.usable ? 1 : 2).map((probe) => probe.reason);
+  const name = engine.usable ? 'engine' : oci.usable ? 'oci' : 'process';
+  await replaceFile(path, `${name}\n`);
+  return { name, reason: reason.join('; ') };
+}
