@@ -29,7 +29,12 @@ export function installPrograms(programs: readonly string[], packages: readonly 
     closeSync(openSync(lock, 'a'));
     const test = programs.map((name) => `command -v ${name} >/dev/null`).join(' && ');
     const script = `${test} && exit 0; ${installScript(packages)}`;
-    const env = { ...process.env, PATH: [process.env['PATH'], ...folders].join(delimiter), DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
+    const env = {
+      ...process.env,
+      PATH: [process.env['PATH'], ...folders].join(delimiter),
+      DEBIAN_FRONTEND: 'noninteractive',
+      RUNLEVEL: '1',
+    };
     withoutServices(() => {
       try {
         execFileSync('flock', [lock, 'sh', '-c', script], { env, stdio: 'ignore', timeout: 240_000 });

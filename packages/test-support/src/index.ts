@@ -1,2 +1,6 @@
 export { findProgram, installPrograms } from './debian-packages.ts';
 export { buildRoot, dockerArchive, ociLayout, tarOf } from './image-builder.ts';
+export { type AddedImage, LoopbackRegistry, type RegistryOptions } from './registry.ts';
+export type { RegistryAuth } from './registry-access.ts';
+export type { RegistryBehaviour, RegistryRequest } from './registry-behaviour.ts';
+export type { ImageFormat, RegistryImage, RegistryLayer } from './registry-images.ts';

@@ -1,0 +1,27 @@
+import type { RegistryAuth } from './registry-access.ts';
+
+export interface RegistryRequest {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly authorization: string | undefined;
+  /** True at the address that blobs are redirected to. */
+  readonly storage: boolean;
+}
+
+/** What a registry does; all of it can be changed while it runs. */
+export interface RegistryBehaviour {
+  readonly auth?: RegistryAuth | undefined;
+  /** Answers a request with another status, and an error code of the distribution specification. */
+  readonly refuse?: ((request: RegistryRequest) => { readonly status: number; readonly code?: string } | undefined) | undefined;
+  /** Blobs stop after this many bytes with the connection open, until this is changed. */
+  readonly stallAfter?: number | undefined;
+  /** Blobs end after this many bytes, with the connection cut. */
+  readonly cutAfter?: number | undefined;
+  /** Blobs come in pieces with pauses between them. */
+  readonly slow?: { readonly chunkBytes: number; readonly everyMs: number } | undefined;
+  /** Blobs have the right length and other contents. */
+  readonly wrongDigest?: boolean | undefined;
+  /** Blobs are redirected to another address, as of a storage service. */
+  readonly redirect?: boolean | undefined;
+}
