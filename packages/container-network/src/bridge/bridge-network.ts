@@ -1,0 +1,46 @@
+import { Attacher, loopbackType, type PluginHost } from '../cni/attacher.ts';
+import { capabilityArgs } from '../cni/capability-args.ts';
+import { networkListOf } from '../cni/network-list.ts';
+import { pluginsReady, unready } from '../cni/readiness.ts';
+import { NetworkError } from '../network-error.ts';
+import type { NetworkPlugin } from '../network-plugin.ts';
+import { type BridgeConfig, bridgeDocument } from './bridge-document.ts';
+
+export interface BridgeNetworkOptions extends PluginHost, Partial<BridgeConfig> {
+  /** Addresses of pods; the first one is the bridge's own. Absent: not ready until `updateConfig` tells. */
+  readonly podCidr?: string;
+}
+
+/** Leaves room for what tunnels put around a packet, below the 1500 bytes of most networks. */
+const defaultMtu = 1460;
+
+/**
+ * A network without configuration: a bridge on the machine, a pair of interfaces for each sandbox, addresses out of the pod range, masquerading
+ * for what leaves the range. The standard CNI plugins do the work.
+ */
+export function createBridgeNetwork(options: BridgeNetworkOptions): NetworkPlugin {
+  const { binDirs, stateDirectory, bridge = 'cbr0', mtu = 0, hairpinMode = 'none', portMarkBit = 13 } = options;
+  const attacher = new Attacher(options);
+  const config: BridgeConfig = { bridge, mtu: mtu === 0 ? defaultMtu : mtu, hairpinMode, portMarkBit };
+  let { podCidr } = options;
+  return {
+    name: 'bridge',
+    async status() {
+      if (podCidr === undefined)
+        return unready('the node has no range of pod addresses yet (--pod-cidr, or spec.podCIDR of the node)');
+      return pluginsReady(['bridge', 'host-local', loopbackType], binDirs);
+    },
+    async add(request, callOptions) {
+      if (podCidr === undefined) throw new NetworkError('Unavailable', 'the node has no range of pod addresses yet');
+      const args = capabilityArgs(request, undefined);
+      const document = bridgeDocument(config, podCidr, stateDirectory, args);
+      return attacher.add(request, networkListOf(document), args, callOptions);
+    },
+    remove: (which, callOptions) => attacher.remove(which, callOptions),
+    check: (which, callOptions) => attacher.check(which, callOptions),
+    updateConfig(change) {
+      podCidr = change.podCidr ?? podCidr;
+    },
+    sweep: (known, callOptions) => attacher.sweep(known, callOptions),
+  };
+}

@@ -1,0 +1,138 @@
+import { join } from 'node:path';
+import type { CallOptions } from '@keelson/container-runtime';
+import type { Clock, Logger } from '@keelson/core';
+import { NetworkError } from '../network-error.ts';
+import type { NetworkAttachment, NetworkRequest } from '../network-plugin.ts';
+import { type Attachment, AttachmentFiles } from './attachment-files.ts';
+import { addNetwork, type Calls, checkNetwork, deleteNetwork } from './call-network.ts';
+import { withinDeadline } from './deadline.ts';
+import { KeyedQueue } from './keyed-queue.ts';
+import { liveNetns } from './netns-path.ts';
+import { type JsonObject, type NetworkList, networkListOf } from './network-list.ts';
+import { PluginProcess } from './plugin-process.ts';
+import { ipsOf } from './result.ts';
+
+/** What every network needs that is made by CNI plugins. */
+export interface PluginHost {
+  /** Folders of plugin programs, looked through in order. */
+  readonly binDirs: readonly string[];
+  /** Records of connected sandboxes, and of addresses given; they must survive the agent. */
+  readonly stateDirectory: string;
+  /** The longest time that connecting, or taking back, may take; default two minutes. */
+  readonly timeoutMs?: number;
+  /** Words before a plugin's path, such as `nsenter --net=...`: plugins then work in another network namespace than this process. */
+  readonly launch?: readonly string[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+type Which = Pick<NetworkRequest, 'sandboxId' | 'netnsPath'>;
+
+const defaultTimeoutMs = 120_000;
+const ifName = 'eth0';
+
+/** The plugin that every sandbox needs: each namespace has a loopback interface, which somebody has to switch on. */
+export const loopbackType = 'loopback';
+const loopback = networkListOf({ cniVersion: '0.3.1', name: 'loopback', plugins: [{ type: loopbackType }] });
+
+/** Connects sandboxes to networks, remembers how, and takes it back the same way. */
+export class Attacher {
+  readonly #host: PluginHost;
+  readonly #files: AttachmentFiles;
+  readonly #process: PluginProcess;
+  readonly #queue = new KeyedQueue();
+
+  constructor(host: PluginHost) {
+    this.#host = host;
+    this.#files = new AttachmentFiles(join(host.stateDirectory, 'sandboxes'), host.logger);
+    this.#process = new PluginProcess(host.launch);
+  }
+
+  add(
+    request: NetworkRequest,
+    list: NetworkList,
+    capabilityArgs: JsonObject,
+    options: CallOptions = {},
+  ): Promise<NetworkAttachment> {
+    const { sandboxId, netnsPath } = request;
+    return this.#exclusive('network of a sandbox', sandboxId, options, async (signal) => {
+      if ((await this.#files.read(sandboxId)) !== undefined) {
+        throw new NetworkError('AlreadyExists', `the sandbox ${sandboxId} has a network already`);
+      }
+      const attachment: Attachment = { sandboxId, netnsPath, ifName, args: argsOf(request), capabilityArgs, list };
+      await this.#files.write(attachment);
+      try {
+        await addNetwork(loopback, { ...this.#calls(attachment, netnsPath, signal), ifName: 'lo' });
+        const result = await addNetwork(list, this.#calls(attachment, netnsPath, signal));
+        const ips = ipsOf(result);
+        if (ips.length === 0) throw new NetworkError('Internal', `the network ${list.name} gave the sandbox no address`);
+        await this.#files.write({ ...attachment, result });
+        return { ips };
+      } catch (error) {
+        await this.#afterFailure(attachment);
+        throw error;
+      }
+    });
+  }
+
+  remove({ sandboxId, netnsPath }: Which, options: CallOptions = {}): Promise<void> {
+    return this.#exclusive('taking back a network', sandboxId, options, async (signal) => {
+      const attachment = await this.#files.read(sandboxId);
+      if (attachment !== undefined) await this.#takeBack({ ...attachment, netnsPath }, signal);
+      await this.#files.delete(sandboxId);
+    });
+  }
+
+  check({ sandboxId, netnsPath }: Which, options: CallOptions = {}): Promise<void> {
+    return this.#exclusive('looking at a network', sandboxId, options, async (signal) => {
+      const attachment = await this.#files.read(sandboxId);
+      if (attachment?.result === undefined) throw new NetworkError('NotFound', `the sandbox ${sandboxId} has no network`);
+      await checkNetwork(attachment.list, this.#calls(attachment, netnsPath, signal), attachment.result);
+    });
+  }
+
+  async sweep(known: ReadonlySet<string>, options: CallOptions = {}): Promise<void> {
+    for (const sandboxId of await this.#files.all()) {
+      if (known.has(sandboxId)) continue;
+      const netnsPath = (await this.#files.read(sandboxId))?.netnsPath ?? '';
+      await this.remove({ sandboxId, netnsPath }, options).catch((err) => {
+        this.#host.logger.warn('network of a sandbox that is gone was not taken back', { sandboxId, err });
+      });
+    }
+  }
+
+  /** The caller waits, but not for ever, and whether it gave up makes no difference. */
+  async #afterFailure(attachment: Attachment): Promise<void> {
+    const { clock, logger, timeoutMs = defaultTimeoutMs } = this.#host;
+    const { sandboxId } = attachment;
+    try {
+      await withinDeadline(clock, 'taking back a network', timeoutMs, {}, (signal) => this.#takeBack(attachment, signal));
+      await this.#files.delete(sandboxId);
+    } catch (err) {
+      logger.warn('what a failed network left could not be taken back', { sandboxId, err });
+    }
+  }
+
+  async #takeBack(attachment: Attachment, signal: AbortSignal): Promise<void> {
+    const netnsPath = await liveNetns(attachment.netnsPath);
+    await deleteNetwork(attachment.list, this.#calls(attachment, netnsPath, signal), attachment.result);
+  }
+
+  #calls({ sandboxId, ifName, args, capabilityArgs }: Attachment, netnsPath: string, signal: AbortSignal): Calls {
+    const { binDirs } = this.#host;
+    return { process: this.#process, binDirs, sandboxId, netnsPath, ifName, args, capabilityArgs, signal };
+  }
+
+  #exclusive<T>(what: string, sandboxId: string, options: CallOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { clock, timeoutMs = defaultTimeoutMs } = this.#host;
+    return this.#queue.run(sandboxId, () => withinDeadline(clock, `${what} (${sandboxId})`, timeoutMs, options, work));
+  }
+}
+
+/** The words that plugins of this field look for. Values have no semicolons: they are names. */
+function argsOf({ namespace, name, sandboxId, uid }: NetworkRequest): string {
+  const words = { IgnoreUnknown: '1', K8S_POD_NAMESPACE: namespace, K8S_POD_NAME: name, K8S_POD_INFRA_CONTAINER_ID: sandboxId };
+  return Object.entries({ ...words, ...(uid && { K8S_POD_UID: uid }) })
+    .map(([key, value]) => `${key}=${value}`)
+    .join(';');
+}

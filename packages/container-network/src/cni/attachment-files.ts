@@ -1,0 +1,94 @@
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from '@keelson/core';
+import { NetworkError } from '../network-error.ts';
+import { isObject, type JsonObject, type NetworkList, networkListOf } from './network-list.ts';
+
+/** How a sandbox was connected: all that is needed to take it back. */
+export interface Attachment {
+  readonly sandboxId: string;
+  readonly netnsPath: string;
+  readonly ifName: string;
+  readonly args: string;
+  readonly capabilityArgs: JsonObject;
+  readonly list: NetworkList;
+  /** Absent while plugins work, and after they failed. */
+  readonly result?: JsonObject;
+}
+
+const suffix = '.json';
+
+/** One file for each sandbox that is connected, or may be. They outlive the agent, so what was begun is taken back after a crash too. */
+export class AttachmentFiles {
+  readonly #folder: string;
+  readonly #logger: Logger;
+
+  constructor(folder: string, logger: Logger) {
+    this.#folder = folder;
+    this.#logger = logger;
+  }
+
+  async all(): Promise<string[]> {
+    const names = await readdir(this.#folder).catch(absent([]));
+    return names.filter((name) => name.endsWith(suffix)).map((name) => name.slice(0, -suffix.length));
+  }
+
+  /** Undefined when there is none. A file that cannot be understood is none, and said to be so. */
+  async read(sandboxId: string): Promise<Attachment | undefined> {
+    const text = await readFile(this.#path(sandboxId), 'utf8').catch(absent(undefined));
+    if (text === undefined) return undefined;
+    try {
+      return parse(text, sandboxId);
+    } catch (err) {
+      this.#logger.warn('record of a sandbox network is not usable', { sandboxId, err });
+      return undefined;
+    }
+  }
+
+  async write({ list, ...rest }: Attachment): Promise<void> {
+    const path = this.#path(rest.sandboxId);
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const file = await open(`${path}.new`, 'w', 0o600);
+    try {
+      await file.writeFile(JSON.stringify({ ...rest, list: list.document }));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(`${path}.new`, path);
+  }
+
+  async delete(sandboxId: string): Promise<void> {
+    await rm(this.#path(sandboxId), { force: true });
+  }
+
+  /** Names of sandboxes are what CNI allows for them, which are file names too. */
+  #path(sandboxId: string): string {
+    if (!/^[A-Za-z0-9][\w.-]*$/.test(sandboxId)) {
+      throw new NetworkError('InvalidArgument', `${JSON.stringify(sandboxId)} cannot be the id of a sandbox with a network`);
+    }
+    return join(this.#folder, `${sandboxId}${suffix}`);
+  }
+}
+
+function absent<T>(value: T): (error: NodeJS.ErrnoException) => T {
+  return (error) => {
+    if (error.code === 'ENOENT') return value;
+    throw error;
+  };
+}
+
+function parse(text: string, sandboxId: string): Attachment {
+  const value: unknown = JSON.parse(text);
+  if (!isObject(value) || !isObject(value['list'])) throw new NetworkError('Internal', 'no record of a sandbox network');
+  const { netnsPath, ifName, args, capabilityArgs, result } = value;
+  return {
+    sandboxId,
+    netnsPath: typeof netnsPath === 'string' ? netnsPath : '',
+    ifName: typeof ifName === 'string' ? ifName : 'eth0',
+    args: typeof args === 'string' ? args : '',
+    capabilityArgs: isObject(capabilityArgs) ? capabilityArgs : {},
+    list: networkListOf(value['list']),
+    ...(isObject(result) && { result }),
+  };
+}

@@ -1,0 +1,93 @@
+import { NetworkError, type PluginFailure } from '../network-error.ts';
+import { atLeast, type JsonObject, type NetworkList, type PluginConfig } from './network-list.ts';
+import { findPlugin } from './plugin-files.ts';
+import type { PluginProcess } from './plugin-process.ts';
+
+/** How the plugins of a network are called for one sandbox. */
+export interface Calls {
+  readonly process: PluginProcess;
+  readonly binDirs: readonly string[];
+  readonly sandboxId: string;
+  /** Empty when the namespace is gone. */
+  readonly netnsPath: string;
+  readonly ifName: string;
+  /** As CNI_ARGS has it. */
+  readonly args: string;
+  readonly capabilityArgs: JsonObject;
+  readonly signal: AbortSignal;
+}
+
+/** Calls each plugin in order, with the result of the one before. @returns the result of the last */
+export async function addNetwork(list: NetworkList, calls: Calls): Promise<JsonObject> {
+  let result: JsonObject | undefined;
+  for (const plugin of list.plugins) {
+    result = await call(list, plugin, 'ADD', calls, result);
+    if (result === undefined) {
+      const failure = { plugin: plugin.type, command: 'ADD' } as const;
+      throw new NetworkError('Internal', `plugin ${plugin.type} gave no result (ADD)`, { failure });
+    }
+  }
+  return result ?? {};
+}
+
+/** Asks each plugin, in order. Networks older than the command, and those that switch it off, count as right. */
+export async function checkNetwork(list: NetworkList, calls: Calls, result: JsonObject | undefined): Promise<void> {
+  if (list.disableCheck || !atLeast(list.cniVersion, '0.4.0')) return;
+  for (const plugin of list.plugins) await call(list, plugin, 'CHECK', calls, result);
+}
+
+/** Calls each plugin in the opposite order. One that does not know the sandbox has nothing to take back. */
+export async function deleteNetwork(list: NetworkList, calls: Calls, result: JsonObject | undefined): Promise<void> {
+  const known = atLeast(list.cniVersion, '0.4.0') ? result : undefined;
+  for (const plugin of list.plugins.toReversed()) {
+    try {
+      await call(list, plugin, 'DEL', calls, known);
+    } catch (error) {
+      if (!(error instanceof NetworkError && error.failure?.pluginCode === unknownContainer)) throw error;
+    }
+  }
+}
+
+const unknownContainer = 3;
+
+async function call(
+  list: NetworkList,
+  plugin: PluginConfig,
+  command: PluginFailure['command'],
+  calls: Calls,
+  prevResult: JsonObject | undefined,
+): Promise<JsonObject | undefined> {
+  const { process, binDirs, sandboxId, netnsPath, ifName, args, signal } = calls;
+  return process.call({
+    plugin: plugin.type,
+    path: await findPlugin(plugin.type, binDirs),
+    command,
+    variables: {
+      CNI_CONTAINERID: sandboxId,
+      CNI_NETNS: netnsPath,
+      CNI_IFNAME: ifName,
+      CNI_ARGS: args,
+      CNI_PATH: binDirs.join(':'),
+    },
+    input: pluginInput(list, plugin, calls.capabilityArgs, prevResult),
+    signal,
+  });
+}
+
+/** What a plugin reads: its part of the file, and what it asked to be told. */
+function pluginInput(
+  { name, cniVersion }: NetworkList,
+  { document, capabilities }: PluginConfig,
+  args: JsonObject,
+  prevResult: JsonObject | undefined,
+): JsonObject {
+  const { capabilities: _, ...config } = document;
+  const told = Object.entries(args).filter(([capability]) => capabilities.has(capability));
+  return {
+    ...config,
+    name,
+    cniVersion,
+    ...(told.length > 0 && { runtimeConfig: Object.fromEntries(told) }),
+    ...(prevResult && { prevResult }),
+  };
+}

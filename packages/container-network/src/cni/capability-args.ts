@@ -1,0 +1,31 @@
+import type { NetworkRequest } from '../network-plugin.ts';
+import type { JsonObject } from './network-list.ts';
+
+/** What plugins may be told at each call, by the capability under which they ask for it; what there is nothing to say about is absent. */
+export function capabilityArgs(request: NetworkRequest, podCidr: string | undefined): JsonObject {
+  const { portMappings = [], bandwidth, dns } = request;
+  const published = portMappings.filter(({ hostPort }) => hostPort);
+  return {
+    ...(published.length > 0 && {
+      portMappings: published.map(({ hostPort, containerPort, protocol, hostIp }) => ({
+        hostPort,
+        containerPort,
+        protocol: protocol.toLowerCase(),
+        ...(hostIp && { hostIP: hostIp }),
+      })),
+    }),
+    ...(podCidr !== undefined && { ipRanges: [[{ subnet: podCidr }]] }),
+    ...(bandwidth && { bandwidth: bandwidthArgs(bandwidth) }),
+    ...(dns && { dns: { servers: dns.servers, searches: dns.searches, options: dns.options } }),
+  };
+}
+
+/** The bucket is as large as its kind allows, so that the rate alone limits. */
+const burst = 2 ** 31 - 1;
+
+function bandwidthArgs({ ingressRate, egressRate }: NonNullable<NetworkRequest['bandwidth']>): JsonObject {
+  return {
+    ...(ingressRate !== undefined && { ingressRate, ingressBurst: burst }),
+    ...(egressRate !== undefined && { egressRate, egressBurst: burst }),
+  };
+}

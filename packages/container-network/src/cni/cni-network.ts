@@ -1,0 +1,52 @@
+import { NetworkError } from '../network-error.ts';
+import type { NetworkPlugin } from '../network-plugin.ts';
+import { Attacher, loopbackType, type PluginHost } from './attacher.ts';
+import { capabilityArgs } from './capability-args.ts';
+import { NetworkFolder } from './network-folder.ts';
+import type { JsonObject, NetworkList } from './network-list.ts';
+import { pluginsReady, unready } from './readiness.ts';
+
+export interface CniNetworkOptions extends PluginHost {
+  /** Folder of network configurations; the first usable one by name counts. */
+  readonly confDir: string;
+  /** Addresses for plugins that ask for them (capability `ipRanges`). */
+  readonly podCidr?: string;
+}
+
+/** The network that a folder of CNI configurations describes. Nothing is done before the first call. */
+export function createCniNetwork(options: CniNetworkOptions): NetworkPlugin {
+  const { binDirs, logger } = options;
+  const attacher = new Attacher(options);
+  const folder = new NetworkFolder(options);
+  let { podCidr } = options;
+  return {
+    name: 'cni',
+    async status() {
+      const found = await folder.current();
+      if ('problem' in found) return unready(found.problem);
+      return pluginsReady([loopbackType], binDirs);
+    },
+    async add(request, callOptions) {
+      const found = await folder.current();
+      if ('problem' in found) throw new NetworkError('Unavailable', found.problem);
+      const args = capabilityArgs(request, podCidr);
+      for (const capability of unheard(found.list, args)) {
+        logger.warn('no plugin of the network takes what the pod asks for', { capability, sandboxId: request.sandboxId });
+      }
+      return attacher.add(request, found.list, args, callOptions);
+    },
+    remove: (which, callOptions) => attacher.remove(which, callOptions),
+    check: (which, callOptions) => attacher.check(which, callOptions),
+    updateConfig(config) {
+      podCidr = config.podCidr ?? podCidr;
+    },
+    sweep: (known, callOptions) => attacher.sweep(known, callOptions),
+  };
+}
+
+/** Wishes of the pod that no plugin hears. */
+function unheard(list: NetworkList, args: JsonObject): string[] {
+  return ['portMappings', 'bandwidth'].filter(
+    (name) => args[name] !== undefined && !list.plugins.some(({ capabilities }) => capabilities.has(name)),
+  );
+}

@@ -1,0 +1,138 @@
+import { spawn } from 'node:child_process';
+import type { RuntimeErrorCode } from '@keelson/container-runtime';
+import { NetworkError, type PluginFailure } from '../network-error.ts';
+import { isObject, type JsonObject } from './network-list.ts';
+
+type Command = PluginFailure['command'];
+
+/** One call of a plugin. */
+export interface PluginCall {
+  /** Type of the plugin, for messages. */
+  readonly plugin: string;
+  readonly path: string;
+  readonly command: Command;
+  /** Besides CNI_COMMAND: CNI_CONTAINERID and so on. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly input: JsonObject;
+  /** Ends the plugin's processes; its reason is thrown. */
+  readonly signal: AbortSignal;
+}
+
+/** Where the programs are that plugins call themselves, such as iptables. */
+const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const maxOutputBytes = 1 << 20;
+
+/** Codes that CNI reserves, by what they mean for the caller; others are the plugin's own. */
+const codes: Readonly<Record<number, RuntimeErrorCode>> = {
+  1: 'InvalidArgument',
+  2: 'InvalidArgument',
+  3: 'NotFound',
+  4: 'InvalidArgument',
+  6: 'InvalidArgument',
+  7: 'InvalidArgument',
+  11: 'Unavailable',
+};
+
+/**
+ * Calls plugins. `launch` are words before a plugin's path, such as `nsenter --net=...`, for plugins that are to work in another network namespace than
+ * this process.
+ */
+export class PluginProcess {
+  readonly #launch: readonly string[];
+
+  constructor(launch: readonly string[] = []) {
+    this.#launch = launch;
+  }
+
+  /**
+   * Calls a plugin once.
+   *
+   * @returns its answer; undefined when it gave none
+   * @throws NetworkError with the plugin's own code and message, or the reason of the signal
+   */
+  async call(call: PluginCall): Promise<JsonObject | undefined> {
+    const { exit, stdout, stderr } = await this.#run(call);
+    const answer = parse(stdout);
+    if (exit !== 0) throw failed(call, exit, answer, stdout, stderr);
+    if (answer === undefined && stdout.trim() !== '') throw failed(call, exit, undefined, stdout, stderr);
+    return answer;
+  }
+
+  #run(call: PluginCall): Promise<{ exit: number | string; stdout: string; stderr: string }> {
+    const { command, variables, input, signal } = call;
+    const [program = call.path, ...words] = [...this.#launch, call.path];
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      // A group of its own: plugins call other programs, which end with it.
+      const child = spawn(program, words, {
+        env: { PATH: path, ...variables, CNI_COMMAND: command },
+        detached: true,
+        stdio: 'pipe',
+      });
+      const stop = () => {
+        if (child.pid === undefined) return;
+        try {
+          process.kill(-child.pid, 'SIGKILL');
+        } catch {
+          // It has ended by itself.
+        }
+      };
+      const stdout = collect(child.stdout, stop);
+      const stderr = collect(child.stderr, stop);
+      signal.addEventListener('abort', stop, { once: true });
+      child.stdin.on('error', () => {
+        // A plugin need not read its input; how it ends tells whether it went well.
+      });
+      child.stdin.end(JSON.stringify(input));
+      child.once('error', (cause) => {
+        signal.removeEventListener('abort', stop);
+        reject(new NetworkError('Unavailable', `plugin ${call.plugin} could not be started: ${cause.message}`, { cause }));
+      });
+      child.once('close', (code, killed) => {
+        signal.removeEventListener('abort', stop);
+        if (signal.aborted) reject(signal.reason);
+        else resolve({ exit: code ?? killed ?? 'unknown', stdout: stdout(), stderr: stderr() });
+      });
+    });
+  }
+}
+
+function collect(stream: NodeJS.ReadableStream, tooMuch: () => void): () => string {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  stream.on('data', (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > maxOutputBytes) tooMuch();
+    else chunks.push(chunk);
+  });
+  return () => Buffer.concat(chunks).toString();
+}
+
+function parse(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function failed(
+  { plugin, command }: PluginCall,
+  exit: number | string,
+  answer: JsonObject | undefined,
+  stdout: string,
+  stderr: string,
+): NetworkError {
+  const { code, msg, details } = answer ?? {};
+  if (typeof code === 'number' && typeof msg === 'string') {
+    const text = typeof details === 'string' && details !== '' ? `${msg}; ${details}` : msg;
+    const failure = { plugin, command, pluginCode: code, pluginMessage: text };
+    return new NetworkError(codes[code] ?? 'Internal', `plugin ${plugin} failed (${command}): ${text} (code ${code})`, {
+      failure,
+    });
+  }
+  const said = (stderr.trim() || stdout.trim() || 'it said nothing').slice(-500);
+  const how = exit === 0 ? 'gave no JSON answer' : `ended with ${exit}`;
+  return new NetworkError('Internal', `plugin ${plugin} ${how} (${command}): ${said}`, { failure: { plugin, command } });
+}

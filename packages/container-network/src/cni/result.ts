@@ -1,0 +1,25 @@
+import { isIP } from '@keelson/core';
+import { isObject, type JsonObject } from './network-list.ts';
+
+/** Addresses that a result gives to the sandbox, without prefix length, in its order. */
+export function ipsOf(result: JsonObject): string[] {
+  const { ips, ip4, ip6 } = result;
+  // Before 0.3.0 there was one address of each family.
+  const entries = Array.isArray(ips)
+    ? ips.filter((entry) => isOfSandbox(entry, result['interfaces']))
+    : [ip4, ip6].map(oldAddress);
+  return entries
+    .map((entry) => (isObject(entry) && typeof entry['address'] === 'string' ? (entry['address'].split('/')[0] ?? '') : ''))
+    .filter(isIP);
+}
+
+function oldAddress(entry: unknown): JsonObject {
+  return { address: isObject(entry) ? entry['ip'] : undefined };
+}
+
+/** An address may be that of an interface on the machine, which is then among the interfaces without a sandbox. */
+function isOfSandbox(entry: unknown, interfaces: unknown): boolean {
+  if (!isObject(entry) || typeof entry['interface'] !== 'number' || !Array.isArray(interfaces)) return true;
+  const owner: unknown = interfaces[entry['interface']];
+  return !isObject(owner) || (typeof owner['sandbox'] === 'string' && owner['sandbox'] !== '');
+}
