@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { pause } from '@keelson/client';
 import type { Clock, Logger } from '@keelson/core';
+import { removePodLogs } from '../garbage/container-files.ts';
 import type { AgentPaths } from '../volumes/agent-paths.ts';
 import type { PodVolumes } from '../volumes/pod-volumes.ts';
 import type { PodStates } from './pod-states.ts';
@@ -60,6 +61,10 @@ export class Housekeeping {
     const used = new Set(
       [...workers.all().map(({ uid }) => uid), ...states.all().map(({ uid }) => uid)].map((uid) => basename(paths.pod(uid))),
     );
-    for (const dir of dirs) if (!used.has(dir)) await volumes.remove(dir);
+    for (const dir of dirs) {
+      if (used.has(dir)) continue;
+      await removePodLogs(dir, paths);
+      await volumes.remove(dir);
+    }
   }
 }

@@ -1,9 +1,8 @@
-import { readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { ContainerRuntime } from '@keelson/container-runtime';
 import type { Pod } from '@keelson/kinds';
 import type { ContainerKiller } from '../containers/container-killer.ts';
 import type { TerminationMessages } from '../containers/termination-message.ts';
+import { removePodLogs } from '../garbage/container-files.ts';
 import type { PodProbes } from '../probes/pod-probes.ts';
 import type { StatusReports } from '../status/status-reports.ts';
 import type { AgentPaths } from '../volumes/agent-paths.ts';
@@ -60,7 +59,7 @@ export class PodKeeper implements PodWork {
     if (pod !== undefined) await syncer.observe(pod, memory, true);
   }
 
-  async cleanUp(uid: string, pod: Pod | undefined, signal: AbortSignal): Promise<void> {
+  async cleanUp(uid: string, signal: AbortSignal): Promise<void> {
     const { runtime, states, volumes, messages, callTimeoutMs, paths } = this.#options;
     const call = { signal, timeoutMs: callTimeoutMs };
     const state = await states.refresh(uid, signal);
@@ -68,19 +67,12 @@ export class PodKeeper implements PodWork {
     for (const { id } of state?.sandboxes ?? []) await runtime.removePodSandbox(id, call);
     messages.forget(state?.containers ?? []);
     await states.refresh(uid, signal);
+    // The directory of the pod last: as long as it is there, the housekeeping finds what was left.
+    await removePodLogs(uid, paths);
     await volumes.remove(uid);
-    await rm(paths.podLogs(uid), { recursive: true, force: true });
-    const name = pod?.metadata?.name ?? state?.name;
-    if (name !== undefined) await this.#removeLinks(`${name}_${pod?.metadata?.namespace ?? state?.namespace ?? ''}_`);
   }
 
   ended(pod: Pod): void {
     if (!isStaticPod(pod)) this.#options.reports.ended(pod);
-  }
-
-  async #removeLinks(prefix: string): Promise<void> {
-    const dir = this.#options.paths.containerLogs();
-    const names = await readdir(dir).catch(() => []);
-    for (const name of names) if (name.startsWith(prefix)) await rm(join(dir, name), { force: true });
   }
 }

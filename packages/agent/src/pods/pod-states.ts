@@ -1,19 +1,17 @@
-import { type Container, type ContainerRuntime, isRuntimeError, type PodSandbox } from '@keelson/container-runtime';
+import { setMaxListeners } from 'node:events';
+import type { CallOptions, Container, ContainerRuntime, ContainerStatus, SandboxId } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import { podIdentityOf, RuntimeLabel } from '../containers/runtime-labels.ts';
+import { inParallel } from './in-parallel.ts';
 import { emptyState, type PodRuntimeState } from './pod-runtime-state.ts';
+import { byPod, isThere, outlineOf, type Seen, sandboxIdsOf, unlessGone } from './runtime-objects.ts';
+import { SandboxOwners } from './sandbox-owners.ts';
 
 interface Known {
-  /** Number of the look that showed it. */
-  readonly look: number;
-  /** Ids and states of everything, to see at a glance whether something changed. */
+  /** Number of the last look at it. */
+  look: number;
   readonly outline: string;
   readonly state: PodRuntimeState;
-}
-
-interface Seen {
-  sandboxes: PodSandbox[];
-  containers: Container[];
 }
 
 export interface PodStatesOptions {
@@ -25,10 +23,17 @@ export interface PodStatesOptions {
   readonly onChange: (uid: string) => void;
 }
 
-/** What the runtime has of each pod, as of the last look. Details are asked for only when the outline of a pod changed. */
+/** Pods whose details are asked for at once in a look at everything, so that one that hangs does not hold up the others. */
+const atOnce = 16;
+
+/**
+ * What the runtime has of each pod, as of the last look. Details are asked for only when the outline of a pod changed. A look at one pod costs the
+ * same however many others there are.
+ */
 export class PodStates {
   readonly #options: PodStatesOptions;
   readonly #pods = new Map<string, Known>();
+  readonly #owners = new SandboxOwners();
   #looks = 0;
   #lastMs: number | undefined;
 
@@ -46,6 +51,11 @@ export class PodStates {
     return this.#lastMs;
   }
 
+  /** Number of the latest look that began. */
+  get latestLook(): number {
+    return this.#looks;
+  }
+
   get(uid: string): PodRuntimeState | undefined {
     return this.#pods.get(uid)?.state;
   }
@@ -56,33 +66,73 @@ export class PodStates {
 
   /** Looks at everything. @throws when the runtime does not answer */
   async relist(signal: AbortSignal): Promise<void> {
-    const { runtime, clock, callTimeoutMs } = this.#options;
+    const { runtime, clock } = this.#options;
     const look = this.#next();
-    const call = { signal, timeoutMs: callTimeoutMs };
+    const call = this.#call(signal);
     const [sandboxes, containers] = await Promise.all([
       runtime.listPodSandboxes(undefined, call),
       runtime.listContainers(undefined, call),
     ]);
-    const seen = group(sandboxes, containers);
+    const seen = byPod(sandboxes, containers);
     for (const uid of [...this.#pods.keys()]) if (!seen.has(uid)) this.#gone(uid, look);
-    for (const [uid, one] of seen) await this.#learn(uid, one, look, signal);
+    await inParallel(seen, atOnce, ([uid, one]) => this.#learn(uid, one, look, signal));
     this.#lastMs = clock.monotonic();
   }
 
-  /** Looks at one pod, after something was done about it. */
+  /** Searches the runtime for all that it has of one pod. */
   async refresh(uid: string, signal: AbortSignal): Promise<PodRuntimeState | undefined> {
-    const { runtime, callTimeoutMs } = this.#options;
+    const { runtime } = this.#options;
     const look = this.#next();
-    const call = { signal, timeoutMs: callTimeoutMs };
+    const call = this.#call(signal);
     const filter = { labels: { [RuntimeLabel.podUid]: uid } };
     const [sandboxes, containers] = await Promise.all([
       runtime.listPodSandboxes(filter, call),
       runtime.listContainers(filter, call),
     ]);
-    const one = group(sandboxes, containers).get(uid);
-    if (one === undefined) this.#gone(uid, look);
-    else await this.#learn(uid, one, look, signal);
-    return this.get(uid);
+    return this.#take(uid, { sandboxes, containers }, look, signal);
+  }
+
+  /** Notes that a sandbox was made for a pod, so that a look at the pod finds it. */
+  note(uid: string, id: SandboxId): void {
+    this.#owners.note(uid, id, this.#looks);
+  }
+
+  /** Looks at the sandboxes of a pod that are known, and at what is in them; searches nothing. */
+  async look(uid: string, signal: AbortSignal): Promise<PodRuntimeState | undefined> {
+    const { runtime } = this.#options;
+    const look = this.#next();
+    const call = this.#call(signal);
+    const found = await Promise.all(
+      this.#owners.sandboxesOf(uid).map(async (sandboxId) => {
+        const [sandbox, containers] = await Promise.all([
+          unlessGone(runtime.podSandboxStatus(sandboxId, call)),
+          runtime.listContainers({ sandboxId }, call),
+        ]);
+        return { sandbox, containers };
+      }),
+    );
+    found.sort((a, b) => (b.sandbox?.metadata.attempt ?? -1) - (a.sandbox?.metadata.attempt ?? -1));
+    const sandboxes = found.map(({ sandbox }) => sandbox).filter(isThere);
+    const containers = found.flatMap((one) => one.containers);
+    return this.#take(uid, { sandboxes, containers }, look, signal);
+  }
+
+  /** Looks at the pod of a sandbox, unless a look at it began after `afterLook`. A sandbox that is none of the agent's is left alone. */
+  async lookInto(id: SandboxId, afterLook: number, signal: AbortSignal): Promise<void> {
+    let uid = this.#owners.ownerOf(id);
+    if (uid === undefined) {
+      const [sandbox] = await this.#options.runtime.listPodSandboxes({ id }, this.#call(signal));
+      uid = sandbox && podIdentityOf(sandbox.labels)?.uid;
+      if (uid === undefined) return;
+      this.note(uid, id);
+    }
+    if ((this.#pods.get(uid)?.look ?? 0) <= afterLook) await this.look(uid, signal);
+  }
+
+  #call(signal: AbortSignal): CallOptions {
+    // Each call of a look listens to it; there is no leak to warn of.
+    setMaxListeners(0, signal);
+    return { signal, timeoutMs: this.#options.callTimeoutMs };
   }
 
   #next(): number {
@@ -90,36 +140,50 @@ export class PodStates {
     return this.#looks;
   }
 
+  async #take(uid: string, seen: Seen, look: number, signal: AbortSignal): Promise<PodRuntimeState | undefined> {
+    if (seen.sandboxes.length + seen.containers.length === 0) this.#gone(uid, look);
+    else await this.#learn(uid, seen, look, signal);
+    return this.get(uid);
+  }
+
   #gone(uid: string, look: number): void {
     const known = this.#pods.get(uid);
-    if (known === undefined || known.look > look) return;
-    this.#pods.delete(uid);
-    this.#options.onChange(uid);
+    if (known !== undefined && known.look > look) return;
+    this.#owners.showed(uid, [], look);
+    if (this.#pods.delete(uid)) this.#options.onChange(uid);
   }
 
   /** A look that began earlier never takes the place of a later one. */
   async #learn(uid: string, seen: Seen, look: number, signal: AbortSignal): Promise<void> {
     const outline = outlineOf(seen);
     const known = this.#pods.get(uid);
-    if (known !== undefined && (known.look > look || known.outline === outline)) return;
-    const state = await this.#details(seen, signal);
+    if (known !== undefined && known.look > look) return;
+    if (known?.outline === outline) {
+      known.look = look;
+      return;
+    }
+    const state = await this.#details(seen, known?.state, signal);
     if (state === undefined) return;
     const now = this.#pods.get(uid);
     if (now !== undefined && now.look > look) return;
     this.#pods.set(uid, { look, outline, state });
+    this.#owners.showed(uid, sandboxIdsOf(seen), look);
     this.#options.onChange(uid);
   }
 
-  async #details({ sandboxes, containers }: Seen, signal: AbortSignal): Promise<PodRuntimeState | undefined> {
-    const { runtime, callTimeoutMs, logger } = this.#options;
-    const call = { signal, timeoutMs: callTimeoutMs };
-    const labels = (sandboxes[0] ?? containers[0])?.labels ?? {};
-    const identity = podIdentityOf(labels);
+  async #details(seen: Seen, before: PodRuntimeState | undefined, signal: AbortSignal): Promise<PodRuntimeState | undefined> {
+    const { runtime, logger } = this.#options;
+    const call = this.#call(signal);
+    const identity = podIdentityOf((seen.sandboxes[0] ?? seen.containers[0])?.labels ?? {});
     if (identity === undefined) return undefined;
+    // What has ended does not change any more.
+    const ended = new Map(before?.containers.filter(({ state }) => state === 'exited').map((status) => [status.id, status]));
+    const statusOf = async ({ id, state }: Container): Promise<ContainerStatus | undefined> =>
+      (state === 'exited' ? ended.get(id) : undefined) ?? unlessGone(runtime.containerStatus(id, call));
     try {
       const [boxes, statuses] = await Promise.all([
-        Promise.all(sandboxes.map(({ id }) => unlessGone(runtime.podSandboxStatus(id, call)))),
-        Promise.all(containers.map(({ id }) => unlessGone(runtime.containerStatus(id, call)))),
+        Promise.all(seen.sandboxes.map(({ id }) => unlessGone(runtime.podSandboxStatus(id, call)))),
+        Promise.all(seen.containers.map(statusOf)),
       ]);
       return { ...emptyState(identity), sandboxes: boxes.filter(isThere), containers: statuses.filter(isThere) };
     } catch (err) {
@@ -128,39 +192,4 @@ export class PodStates {
       return undefined;
     }
   }
-}
-
-function group(sandboxes: readonly PodSandbox[], containers: readonly Container[]): Map<string, Seen> {
-  const pods = new Map<string, Seen>();
-  const of = (uid: string): Seen => {
-    const known = pods.get(uid) ?? { sandboxes: [], containers: [] };
-    pods.set(uid, known);
-    return known;
-  };
-  for (const sandbox of sandboxes) {
-    const identity = podIdentityOf(sandbox.labels);
-    if (identity !== undefined) of(identity.uid).sandboxes.push(sandbox);
-  }
-  for (const container of containers) {
-    const identity = podIdentityOf(container.labels);
-    if (identity !== undefined) of(identity.uid).containers.push(container);
-  }
-  return pods;
-}
-
-function outlineOf({ sandboxes, containers }: Seen): string {
-  return [...sandboxes, ...containers].map(({ id, state }) => `${id}:${state}`).join(' ');
-}
-
-async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (isRuntimeError(error, 'NotFound')) return undefined;
-    throw error;
-  }
-}
-
-function isThere<T>(value: T | undefined): value is T {
-  return value !== undefined;
 }

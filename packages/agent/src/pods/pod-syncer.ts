@@ -4,6 +4,7 @@ import type { ContainerKiller } from '../containers/container-killer.ts';
 import type { ContainerStarter } from '../containers/container-starter.ts';
 import { StartProblem } from '../containers/start-problem.ts';
 import type { TerminationMessages } from '../containers/termination-message.ts';
+import { removeContainer } from '../garbage/container-files.ts';
 import type { PodProbes } from '../probes/pod-probes.ts';
 import { agentConditions } from '../status/pod-conditions.ts';
 import { podStatus } from '../status/pod-status.ts';
@@ -129,10 +130,15 @@ export class PodSyncer {
       return problemRetryMs;
     }
     if (isIdle(actions) && forgettable(pod, state).length === 0 && state.sandboxes.length <= 1) return undefined;
+    let known = false;
     try {
-      return await this.#carryOut(pod, state, actions, memory, places, signal);
+      const againMs = await this.#carryOut(pod, state, actions, memory, places, signal);
+      known = true;
+      return againMs;
     } finally {
-      if (!signal.aborted) await states.refresh(uidOf(pod), signal).catch(() => undefined);
+      // After a failure nobody knows what came of it.
+      const look = () => (known ? states.look(uidOf(pod), signal) : states.refresh(uidOf(pod), signal));
+      if (!signal.aborted) await look().catch(() => undefined);
     }
   }
 
@@ -144,7 +150,7 @@ export class PodSyncer {
     places: VolumePlaces,
     signal: AbortSignal,
   ): Promise<number | undefined> {
-    const { runtime, killer, events, callTimeoutMs, messages } = this.#options;
+    const { runtime, killer, events, callTimeoutMs, messages, paths } = this.#options;
     const call = { signal, timeoutMs: callTimeoutMs };
     if (actions.killPod) {
       const changed = actions.sandboxAttempt !== undefined;
@@ -159,11 +165,12 @@ export class PodSyncer {
       await killer.kill({ pod, status, message: text, graceSeconds, podIp }, signal);
     }
     const old = forgettable(pod, state);
-    for (const { id } of old) await runtime.removeContainer(id, call);
+    for (const status of old) await removeContainer(uidOf(pod), status, paths, runtime, call);
     messages.forget(old);
     await removeOldSandboxes(state, new Set(old.map(({ id }) => id)), runtime, call);
     if (actions.start.length === 0) return undefined;
     const sandbox = await this.#preparation.sandbox(pod, actions, signal);
+    this.#options.states.note(uidOf(pod), sandbox.sandboxId);
     const context = await this.#preparation.startContext(pod, state, sandbox, places);
     let againMs: number | undefined;
     for (const start of actions.start) {

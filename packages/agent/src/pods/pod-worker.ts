@@ -10,7 +10,7 @@ export interface PodWork {
   /** Ends everything that runs; resolves when nothing does. `pod` is undefined when nobody knows it any more. */
   end(uid: string, pod: Pod | undefined, memory: PodMemory, graceSeconds: number | undefined, signal: AbortSignal): Promise<void>;
   /** Puts away all that is left of an ended pod. */
-  cleanUp(uid: string, pod: Pod | undefined, signal: AbortSignal): Promise<void>;
+  cleanUp(uid: string, signal: AbortSignal): Promise<void>;
   /** All is put away, and the API server may forget the pod. */
   ended(pod: Pod): void;
 }
@@ -181,7 +181,7 @@ export class PodWorker {
 
   async #cleanUp(signal: AbortSignal): Promise<void> {
     const { work, uid } = this.#options;
-    await work.cleanUp(uid, this.#pod, signal);
+    await work.cleanUp(uid, signal);
     this.#stage = 'clean';
     if (this.#pod !== undefined && !this.#removed) work.ended(this.#pod);
   }

@@ -1,5 +1,5 @@
-import { pause } from '@keelson/client';
-import type { ContainerRuntime } from '@keelson/container-runtime';
+import { pause, WorkQueue } from '@keelson/client';
+import type { ContainerRuntime, RuntimeEvent, SandboxId } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import type { PodStates } from './pod-states.ts';
 
@@ -8,7 +8,7 @@ export interface RelisterOptions {
   readonly states: PodStates;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Pause between looks while no events come. */
+  /** Pause between looks at everything while no events come. */
   readonly periodMs: number;
   /** Pause while events come, which tell of changes sooner. */
   readonly quietPeriodMs: number;
@@ -16,16 +16,41 @@ export interface RelisterOptions {
   readonly onRelisted: () => void;
 }
 
-/** Looks at the runtime again and again, and at once when it says that something happened. */
+/** Pods that are looked at side by side. */
+const lookers = 8;
+
+/**
+ * What the agent brings about itself is seen by whoever does it, right afterwards: those events are heeded only when nobody looked. An end
+ * is heeded at once.
+ */
+const ownDoingMs = 100;
+
+function isEnd({ type }: RuntimeEvent): boolean {
+  return type === 'containerExited' || type === 'sandboxNotReady';
+}
+
+/** Looks at everything in the runtime again and again, and at single pods at once when it says that something happened to them. */
 export class Relister {
   readonly #options: RelisterOptions;
   readonly #stop = new AbortController();
+  readonly #queue: WorkQueue;
+  /** Number of the latest look when something was last heard of a sandbox. */
+  readonly #heard = new Map<SandboxId, number>();
   #wake: AbortController = new AbortController();
   #listening = false;
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(options: RelisterOptions) {
     this.#options = options;
+    const { clock, logger, periodMs } = options;
+    this.#queue = new WorkQueue({
+      name: 'pod-look',
+      clock,
+      logger,
+      workers: lookers,
+      firstRetryMs: periodMs,
+      work: (id, signal) => this.#lookInto(id, signal),
+    });
   }
 
   start(): void {
@@ -35,14 +60,14 @@ export class Relister {
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#wake.abort();
-    await this.#running;
+    await Promise.all([this.#running, this.#queue.stop()]);
   }
 
   async #look(): Promise<void> {
     const { states, clock, logger, onRelisted, periodMs, quietPeriodMs } = this.#options;
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      // A new one before the look: what happens during it makes another look follow.
+      // A new one before the look: a wish for a look that comes during it makes another one follow.
       this.#wake = new AbortController();
       let failed = false;
       try {
@@ -62,15 +87,34 @@ export class Relister {
     const { signal } = this.#stop;
     while (!signal.aborted && runtime.events !== undefined) {
       try {
-        for await (const event of runtime.events({ signal })) {
-          if (event.type === 'resync') this.#listening = true;
-          this.#wake.abort();
-        }
+        for await (const event of runtime.events({ signal })) this.#hear(event);
       } catch (err) {
         if (!signal.aborted) logger.warn('events of the runtime ended', { component: 'relist', err });
       }
       this.#listening = false;
+      // The pause that is under way was chosen when changes were told.
+      this.#wake.abort();
       if (!signal.aborted) await pause(clock, periodMs, signal);
     }
+  }
+
+  #hear(event: RuntimeEvent): void {
+    if (event.type === 'resync') {
+      this.#listening = true;
+      this.#wake.abort();
+      return;
+    }
+    this.#heard.set(event.sandboxId, this.#options.states.latestLook);
+    if (isEnd(event)) this.#queue.add(event.sandboxId);
+    else this.#queue.addAfter(event.sandboxId, ownDoingMs);
+  }
+
+  /** Many events of one pod are one look; one that came during a look is followed by another. */
+  async #lookInto(id: SandboxId, signal: AbortSignal): Promise<undefined> {
+    const afterLook = this.#heard.get(id);
+    if (afterLook === undefined) return undefined;
+    await this.#options.states.lookInto(id, afterLook, signal);
+    if (this.#heard.get(id) === afterLook) this.#heard.delete(id);
+    return undefined;
   }
 }
