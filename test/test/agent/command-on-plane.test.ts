@@ -62,6 +62,7 @@ test('keelson-agent against a server: the node is ready, bound and static pods r
       '--register-with-taints=only=me:NoSchedule',
       '--provider-id=test://n1',
       '--fail-swap-on=false',
+      '--make-iptables-util-chains=false',
     ],
     {
       env: { ...process.env, KEELSON_AGENT_RUNTIME: 'process', KEELSON_AGENT_LOG_ROOT: join(directory, 'log') },
