@@ -5,6 +5,10 @@ export interface AgentPeriods {
   readonly relistWithEvents: number;
   /** Looks for what nobody wants. */
   readonly housekeeping: number;
+  /** Looks for unused images. */
+  readonly imageGarbage: number;
+  /** Looks for ended containers. */
+  readonly containerGarbage: number;
   readonly runtimeStatus: number;
   /** A runtime that was not ready for so long is down. */
   readonly runtimeDown: number;
@@ -17,6 +21,8 @@ export const defaultPeriods: AgentPeriods = {
   relist: 1_000,
   relistWithEvents: 5_000,
   housekeeping: 2_000,
+  imageGarbage: 300_000,
+  containerGarbage: 60_000,
   runtimeStatus: 5_000,
   runtimeDown: 30_000,
   statusBatch: 10_000,

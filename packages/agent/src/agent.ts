@@ -1,19 +1,18 @@
-import type { ContainerRuntime, ImageService, RuntimeVersion } from '@keelson/container-runtime';
+import type { ContainerRuntime, RuntimeVersion } from '@keelson/container-runtime';
 import { withDeadlines } from '@keelson/container-runtime';
-import { type ApiClient, type Clock, type Logger, type Metrics, noMetrics, type Service } from '@keelson/core';
+import { noMetrics } from '@keelson/core';
 import type { coreV1, Pod } from '@keelson/kinds';
-import { type AgentPeriods, defaultPeriods } from './agent-periods.ts';
+import { defaultPeriods } from './agent-periods.ts';
 import { ContainerKiller } from './containers/container-killer.ts';
 import { ContainerStarter } from './containers/container-starter.ts';
 import { TerminationMessages } from './containers/termination-message.ts';
 import type { AgentConfig } from './contracts/agent-config.ts';
-import { type EventRecorder, noEvents } from './contracts/event-recorder.ts';
-import type { PodConfigReader } from './contracts/pod-source.ts';
-import type { PodStateReader } from './contracts/pod-state.ts';
+import type { Agent, AgentDependencies } from './contracts/agent-dependencies.ts';
+import { noEvents } from './contracts/event-recorder.ts';
 import { CachedObjectReader, noObjects } from './environment/object-reader.ts';
 import { podEvents } from './events/pod-events.ts';
+import { Garbage } from './garbage/garbage.ts';
 import { ImagePuller } from './images/image-puller.ts';
-import type { Machine } from './node/machine.ts';
 import { nodeIps } from './node/node-addresses.ts';
 import { NodeLease } from './node/node-lease.ts';
 import { NodeReporter, readImages } from './node/node-reporter.ts';
@@ -33,39 +32,8 @@ import { PodProbes } from './probes/pod-probes.ts';
 import { createLook } from './probes/prober.ts';
 import { StatusReports } from './status/status-reports.ts';
 import { AgentPaths } from './volumes/agent-paths.ts';
-import { type Mounter, systemMounter } from './volumes/mounter.ts';
+import { systemMounter } from './volumes/mounter.ts';
 import { PodVolumes } from './volumes/pod-volumes.ts';
-
-export interface AgentDependencies {
-  /** Absent: the agent runs alone; nobody hears of the node and of the status of pods. */
-  readonly api?: ApiClient;
-  /** For what says that the node is alive, which no limit may hold up. Default: `api`. */
-  readonly heartbeatApi?: ApiClient;
-  readonly runtime: ContainerRuntime;
-  readonly images: ImageService;
-  /** The pods that are wanted. Its sources are started after the agent, by whoever made them. */
-  readonly pods: PodConfigReader;
-  /** The machine, as `readMachine()` gives it. */
-  readonly machine: Machine;
-  readonly events?: EventRecorder;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics?: Metrics;
-  /** Below it are `pods` and `containers`. Default `/var/log`. */
-  readonly logRoot?: string;
-  readonly mounter?: Mounter;
-  readonly periods?: Partial<AgentPeriods>;
-  /** What the node says of its agent. */
-  readonly version?: string;
-  /** 0..1, for spreading what would otherwise come all at once. */
-  readonly random?: () => number;
-}
-
-/** The agent's life cycle of pods. `start` resolves when it is under way; it stops without ending any pod. */
-export interface Agent extends Service {
-  /** What the servers of the agent read. */
-  readonly state: PodStateReader;
-}
 
 const leaseSeconds = 40;
 
@@ -210,6 +178,22 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     periodMs: periods.housekeeping,
     seenAllSources: () => pods.seenAllSources(),
   });
+  const garbage = new Garbage({
+    runtime,
+    images,
+    config: config.images,
+    workers,
+    states,
+    messages,
+    paths,
+    clock,
+    logger,
+    events: recorder,
+    node: { apiVersion: 'v1', kind: 'Node', name: config.nodeName, uid: config.nodeName },
+    callTimeoutMs,
+    imagePeriodMs: periods.imageGarbage,
+    containerPeriodMs: periods.containerGarbage,
+  });
   let lease: NodeLease | undefined;
   if (heartbeatApi !== undefined) {
     const status = async (before: readonly coreV1.NodeCondition[]) =>
@@ -250,12 +234,14 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       reports.start();
       relister.start();
       housekeeping.start();
+      garbage.start();
     },
     async stop() {
       intake.stop();
       stopped.abort();
       probes.stop();
-      await Promise.all([housekeeping.stop(), relister.stop(), workers.stop(), health.stop(), reporter?.stop(), lease?.stop()]);
+      const loops = [garbage, housekeeping, relister, workers, health, reporter, lease];
+      await Promise.all(loops.map((loop) => loop?.stop()));
       await reports.stop();
     },
   };

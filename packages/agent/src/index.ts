@@ -1,4 +1,4 @@
-export { type Agent, type AgentDependencies, createAgent } from './agent.ts';
+export { createAgent } from './agent.ts';
 export { type AgentPeriods, defaultPeriods } from './agent-periods.ts';
 export { type AgentClients, type ClientSourceOptions, createAgentClients } from './api/client-source.ts';
 export { type CommandContext, main } from './command/main.ts';
@@ -17,6 +17,7 @@ export type {
   ServerConfig,
   SourceConfig,
 } from './contracts/agent-config.ts';
+export type { Agent, AgentDependencies } from './contracts/agent-dependencies.ts';
 export { type EventRecorder, type EventSubject, noEvents } from './contracts/event-recorder.ts';
 export type { PodChange, PodConfigListener, PodConfigReader, PodSink, PodSource, PodSourceName } from './contracts/pod-source.ts';
 export {

@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import type { ContainerSecurityContext, NamespaceOptions, SecurityProfile } from '@keelson/container-runtime';
 import type { Container, coreV1, Pod } from '@keelson/kinds';
+import { seccompOf } from './seccomp.ts';
 
 export interface SecurityFacts {
   /** Without being asked, containers have a PID namespace of their own. */
@@ -27,15 +27,15 @@ export function mustNotBeRoot(pod: Pod, container: Container): boolean {
   return (container.securityContext?.runAsNonRoot ?? pod.spec.securityContext?.runAsNonRoot) === true;
 }
 
-/** Settings of the pod under those of the container. */
+/** Settings of the pod under those of the container. @throws ContainerConfigError */
 export function containerSecurity(pod: Pod, container: Container, facts: SecurityFacts): ContainerSecurityContext {
   const own = container.securityContext ?? {};
   const common = pod.spec.securityContext ?? {};
   const runAsUser = userOf(pod, container);
   const runAsGroup = own.runAsGroup ?? common.runAsGroup;
   const groups = [...(common.supplementalGroups ?? []), ...(typeof common.fsGroup === 'number' ? [common.fsGroup] : [])];
-  const seccomp = profile(own.seccompProfile ?? common.seccompProfile, (name) => join(facts.seccompRoot, name));
-  const apparmor = profile(own.appArmorProfile ?? common.appArmorProfile, (name) => name);
+  const seccomp = seccompOf(pod, container, facts.seccompRoot);
+  const apparmor = apparmorOf(own.appArmorProfile ?? common.appArmorProfile);
   const selinux = own.seLinuxOptions ?? common.seLinuxOptions;
   const { add, drop } = own.capabilities ?? {};
   return {
@@ -53,11 +53,8 @@ export function containerSecurity(pod: Pod, container: Container, facts: Securit
   };
 }
 
-function profile(
-  wanted: coreV1.SeccompProfile | coreV1.AppArmorProfile | undefined,
-  resolve: (name: string) => string,
-): SecurityProfile | undefined {
+function apparmorOf(wanted: coreV1.AppArmorProfile | null | undefined): SecurityProfile | undefined {
   if (!wanted) return undefined;
-  if (wanted.type === 'Localhost') return { type: 'localhost', localhostRef: resolve(wanted.localhostProfile ?? '') };
+  if (wanted.type === 'Localhost') return { type: 'localhost', localhostRef: wanted.localhostProfile ?? '' };
   return { type: wanted.type === 'RuntimeDefault' ? 'runtimeDefault' : 'unconfined' };
 }

@@ -1,16 +1,21 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ContainerEngine } from '@keelson/container-runtime';
 import { type ApiClient, FakeClock, silentLogger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import { createFakeRuntime, type FakeScript, FakeWorld } from '@keelson/runtime-fake';
 import type { ExecutionContext } from 'ava';
-import { type Agent, createAgent } from '../../src/agent.ts';
+import { createAgent } from '../../src/agent.ts';
+import type { AgentPeriods } from '../../src/agent-periods.ts';
 import type { AgentConfig } from '../../src/contracts/agent-config.ts';
+import type { Agent } from '../../src/contracts/agent-dependencies.ts';
 import type { EventRecorder } from '../../src/contracts/event-recorder.ts';
 import type { PodChange, PodConfigListener, PodConfigReader } from '../../src/contracts/pod-source.ts';
 import type { Machine } from '../../src/node/machine.ts';
-import { noMounter } from '../../src/volumes/mounter.ts';
+import { parseOptions } from '../../src/options/parse-options.ts';
+import { resolveConfig } from '../../src/options/resolve-config.ts';
+import { type Mounter, noMounter } from '../../src/volumes/mounter.ts';
 
 export const machine: Machine = {
   cores: 4,
@@ -108,6 +113,12 @@ export function testConfig(rootDir: string, changes: Partial<AgentConfig> = {}):
   };
 }
 
+/** The configuration that these options make, on a machine whose files do not matter. */
+export function wordsConfig(rootDir: string, words: readonly string[]): AgentConfig {
+  const common = ['--hostname-override=node-1', `--root-dir=${rootDir}`, '--resolv-conf='];
+  return resolveConfig(parseOptions([...common, ...words]), { hostname: () => 'node-1', fileExists: () => false }).config;
+}
+
 /** Pods that a test wants, without sources. */
 export class TestPods implements PodConfigReader {
   readonly #pods = new Map<string, Pod>();
@@ -154,6 +165,8 @@ export interface Bench {
   readonly world: FakeWorld;
   readonly pods: TestPods;
   readonly agent: Agent;
+  /** Looks at the same machine as the agent. */
+  readonly engine: ContainerEngine;
   readonly events: Told[];
   readonly rootDir: string;
   /** Another agent on the same machine, after this one was stopped or simply let go. */
@@ -170,6 +183,12 @@ export interface Bench {
 export interface BenchOptions {
   readonly script?: FakeScript;
   readonly config?: Partial<AgentConfig>;
+  /** Options of the command line, in place of the configuration above; `config` changes what they make. */
+  readonly words?: readonly string[];
+  readonly images?: readonly string[];
+  readonly mounter?: Mounter;
+  readonly periods?: Partial<AgentPeriods>;
+  readonly random?: () => number;
   readonly api?: ApiClient;
   readonly pull?: ConstructorParameters<typeof FakeWorld>[0] extends infer O ? (O extends { pull?: infer P } ? P : never) : never;
 }
@@ -187,14 +206,16 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
   const rootDir = await mkdtemp(join(tmpdir(), 'keelson-agent-'));
   t.teardown(() => rm(rootDir, { recursive: true, force: true, maxRetries: 5 }));
   const clock = new FakeClock();
-  const { script, pull } = options;
-  const world = new FakeWorld({ clock, ...(script && { script }), ...(pull && { pull }) });
+  const { script, pull, images, words, mounter = noMounter, periods = {}, random = () => 0 } = options;
+  const world = new FakeWorld({ clock, ...(script && { script }), ...(pull && { pull }), ...(images && { images }) });
   const pods = new TestPods();
   const events: Told[] = [];
   const recorder: EventRecorder = {
     record: (subject, type, reason, message) => events.push({ type, reason, message, pod: subject.name }),
   };
-  const config = testConfig(join(rootDir, 'agent'), options.config);
+  const agentDir = join(rootDir, 'agent');
+  const config =
+    words === undefined ? testConfig(agentDir, options.config) : { ...wordsConfig(agentDir, words), ...options.config };
   const begin = async (): Promise<Agent> => {
     const agent = createAgent(config, {
       ...createFakeRuntime(world),
@@ -205,8 +226,9 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
       clock,
       logger: silentLogger,
       logRoot: join(rootDir, 'log'),
-      mounter: noMounter,
-      random: () => 0,
+      mounter,
+      periods,
+      random,
     });
     t.teardown(() => agent.stop());
     await agent.start();
@@ -227,6 +249,7 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
     pods,
     events,
     rootDir,
+    engine: createFakeRuntime(world),
     get agent() {
       return agent;
     },

@@ -1,0 +1,40 @@
+import type { ContainerRuntime, ImageService } from '@keelson/container-runtime';
+import type { ApiClient, Clock, Logger, Metrics, Service } from '@keelson/core';
+import type { AgentPeriods } from '../agent-periods.ts';
+import type { Machine } from '../node/machine.ts';
+import type { Mounter } from '../volumes/mounter.ts';
+import type { EventRecorder } from './event-recorder.ts';
+import type { PodConfigReader } from './pod-source.ts';
+import type { PodStateReader } from './pod-state.ts';
+
+/** What the agent is given beside its configuration. */
+export interface AgentDependencies {
+  /** Absent: the agent runs alone; nobody hears of the node and of the status of pods. */
+  readonly api?: ApiClient;
+  /** For what says that the node is alive, which no limit may hold up. Default: `api`. */
+  readonly heartbeatApi?: ApiClient;
+  readonly runtime: ContainerRuntime;
+  readonly images: ImageService;
+  /** The pods that are wanted. Its sources are started after the agent, by whoever made them. */
+  readonly pods: PodConfigReader;
+  /** The machine, as `readMachine()` gives it. */
+  readonly machine: Machine;
+  readonly events?: EventRecorder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics?: Metrics;
+  /** Below it are `pods` and `containers`. Default `/var/log`. */
+  readonly logRoot?: string;
+  readonly mounter?: Mounter;
+  readonly periods?: Partial<AgentPeriods>;
+  /** What the node says of its agent. */
+  readonly version?: string;
+  /** 0..1, for spreading what would otherwise come all at once. */
+  readonly random?: () => number;
+}
+
+/** The agent's life cycle of pods. `start` resolves when it is under way; it stops without ending any pod. */
+export interface Agent extends Service {
+  /** What the servers of the agent read. */
+  readonly state: PodStateReader;
+}

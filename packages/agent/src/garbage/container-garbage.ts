@@ -1,0 +1,51 @@
+import type { ContainerRuntime } from '@keelson/container-runtime';
+import type { Logger } from '@keelson/core';
+import type { TerminationMessages } from '../containers/termination-message.ts';
+import { forgettable } from '../pods/pod-actions.ts';
+import { removeOldSandboxes } from '../pods/pod-ending.ts';
+import type { PodStates } from '../pods/pod-states.ts';
+import type { PodWorkers } from '../pods/pod-workers.ts';
+import type { AgentPaths } from '../volumes/agent-paths.ts';
+import { removeContainer } from './container-files.ts';
+
+export interface ContainerGarbageOptions {
+  readonly workers: Pick<PodWorkers, 'get'>;
+  readonly states: PodStates;
+  readonly runtime: ContainerRuntime;
+  readonly messages: TerminationMessages;
+  readonly paths: AgentPaths;
+  readonly logger: Logger;
+  readonly callTimeoutMs: number;
+}
+
+/**
+ * Deletes ended containers of pods that are wanted, also of those that rest: beside its newest instance a container keeps one that ended, and
+ * a pod its newest sandbox. What belongs to no pod any more is the housekeeping's.
+ */
+export class ContainerGarbage {
+  readonly #options: ContainerGarbageOptions;
+
+  constructor(options: ContainerGarbageOptions) {
+    this.#options = options;
+  }
+
+  async round(signal: AbortSignal): Promise<void> {
+    const { workers, states, runtime, messages, paths, logger, callTimeoutMs } = this.#options;
+    const call = { signal, timeoutMs: callTimeoutMs };
+    for (const state of states.all()) {
+      const pod = workers.get(state.uid)?.pod;
+      if (pod === undefined) continue;
+      const old = forgettable(pod, state);
+      if (old.length === 0 && state.sandboxes.length <= 1) continue;
+      try {
+        for (const status of old) await removeContainer(state.uid, status, paths, runtime, call);
+        messages.forget(old);
+        await removeOldSandboxes(state, new Set(old.map(({ id }) => id)), runtime, call);
+        await states.refresh(state.uid, signal);
+      } catch (err) {
+        if (signal.aborted) return;
+        logger.warn('containers of a pod were not collected', { component: 'container-garbage', uid: state.uid, err });
+      }
+    }
+  }
+}

@@ -1,0 +1,64 @@
+import type { CallOptions, Container, ContainerRuntime, Image, ImageService } from '@keelson/container-runtime';
+
+/** What is known of an image that the store has. */
+export interface ImageRecord {
+  readonly image: Image;
+  /** When it was first seen, epoch milliseconds; what was there at the start has been there always. */
+  readonly seenMs: number;
+  /** When a container was last seen to use it, epoch milliseconds; 0 = never. */
+  usedMs: number;
+}
+
+export interface ImageRecordsOptions {
+  readonly runtime: ContainerRuntime;
+  readonly images: ImageService;
+  /** The image of sandboxes: it counts as used, since the next pod needs it. */
+  readonly infraImage: string;
+}
+
+/** Remembers since when images are there and when they were last used, which the store does not tell. */
+export class ImageRecords {
+  readonly #options: ImageRecordsOptions;
+  #records: Map<string, ImageRecord> | undefined;
+
+  constructor(options: ImageRecordsOptions) {
+    this.#options = options;
+  }
+
+  /** Looks at the store and at what uses it. Returns the images that nothing uses, pinned ones left out. @throws when one of them does not answer */
+  async look(nowMs: number, call: CallOptions): Promise<ImageRecord[]> {
+    const { runtime, images, infraImage } = this.#options;
+    const [found, containers, infra] = await Promise.all([
+      images.listImages(undefined, call),
+      runtime.listContainers(undefined, call),
+      images.imageStatus(infraImage, call).catch(() => undefined),
+    ]);
+    const used = usedNames(containers);
+    if (infra !== undefined) used.add(infra.id);
+    const before = this.#records;
+    const records = new Map<string, ImageRecord>();
+    const unused: ImageRecord[] = [];
+    for (const image of found) {
+      const known = before?.get(image.id);
+      const record = { image, seenMs: known?.seenMs ?? (before === undefined ? 0 : nowMs), usedMs: known?.usedMs ?? 0 };
+      records.set(image.id, record);
+      if (isUsed(image, used)) record.usedMs = nowMs;
+      else if (!image.pinned) unused.push(record);
+    }
+    this.#records = records;
+    return unused;
+  }
+
+  forget(id: string): void {
+    this.#records?.delete(id);
+  }
+}
+
+/** Containers that ended count too: they may be started again, and their images tell what they were. */
+function usedNames(containers: readonly Container[]): Set<string> {
+  return new Set(containers.flatMap(({ image, imageId }) => [image, imageId]));
+}
+
+function isUsed({ id, repoTags, repoDigests }: Image, used: ReadonlySet<string>): boolean {
+  return used.has(id) || [...repoTags, ...repoDigests].some((name) => used.has(name));
+}
