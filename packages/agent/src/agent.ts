@@ -148,7 +148,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       return intake.remember(pod);
     },
     onGone: (uid) => {
-      podCount.set(workers.all().length);
+      podCount.set(workers.size);
       reports.forget(uid);
       starter.forget(uid);
       puller.forget(uid);

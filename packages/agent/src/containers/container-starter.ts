@@ -208,10 +208,13 @@ export class ContainerStarter {
     const { paths, logger } = this.#options;
     const { name = '', namespace = '' } = pod.metadata ?? {};
     const link = join(paths.containerLogs(), `${name}_${namespace}_${container.name}-${id}.log`);
+    const target = join(paths.podLogs(uidOf(pod)), config.logPath ?? '');
     try {
-      await mkdir(paths.containerLogs(), { recursive: true });
-      await rm(link, { force: true });
-      await symlink(join(paths.podLogs(uidOf(pod)), config.logPath ?? ''), link);
+      await symlink(target, link).catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') await mkdir(paths.containerLogs(), { recursive: true });
+        else await rm(link, { force: true });
+        await symlink(target, link);
+      });
     } catch (err) {
       logger.debug('log link was not made', { component: 'agent', link, err });
     }

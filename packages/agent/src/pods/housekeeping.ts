@@ -58,9 +58,7 @@ export class Housekeeping {
     if (!seenAllSources() || !states.complete) return;
     for (const { uid } of states.all()) if (workers.get(uid) === undefined) workers.removeOrphan(uid);
     const dirs = await readdir(paths.pods()).catch(() => []);
-    const used = new Set(
-      [...workers.all().map(({ uid }) => uid), ...states.all().map(({ uid }) => uid)].map((uid) => basename(paths.pod(uid))),
-    );
+    const used = new Set([...workers.all(), ...states.all()].map(({ uid }) => basename(paths.pod(uid))));
     for (const dir of dirs) {
       if (used.has(dir)) continue;
       await removePodLogs(dir, paths);

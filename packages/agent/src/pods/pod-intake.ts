@@ -45,14 +45,22 @@ export class PodIntake {
 
   /** The beginning of a pod: what was said about it before, and whether the node takes it. */
   remember(pod: Pod): PodMemory {
-    const { workers, maxPods, states } = this.#options;
+    const { maxPods, states } = this.#options;
     const memory = newMemory(pod.status ?? this.#mirrors.get(fullNameOf(pod))?.status ?? {});
     if (isKnown(pod) || states.get(uidOf(pod)) !== undefined) return memory;
-    const others = workers()
-      .all()
-      .filter((worker) => worker.pod && !isFinalPhase(worker.memory.status.phase) && worker.memory.verdict?.phase !== 'Failed');
-    memory.verdict = hardRefusal(pod, others.length, maxPods);
+    memory.verdict = hardRefusal(pod, this.#placesTaken(), maxPods);
     return memory;
+  }
+
+  /** While all pods together are fewer than the node takes, nobody needs to be counted. */
+  #placesTaken(): number {
+    const workers = this.#options.workers();
+    if (workers.size < this.#options.maxPods) return workers.size;
+    let taken = 0;
+    for (const { pod, memory } of workers.all()) {
+      if (pod && !isFinalPhase(memory.status.phase) && memory.verdict?.phase !== 'Failed') taken += 1;
+    }
+    return taken;
   }
 
   #take({ op, pod }: PodChange): void {
@@ -82,11 +90,9 @@ export class PodIntake {
       return;
     }
     this.#mirrors.set(name, mirror);
-    const worker = this.#options
-      .workers()
-      .all()
-      .find(({ pod, leaving }) => pod && !leaving && fullNameOf(pod) === name);
-    if (worker?.pod) this.#options.reports.seen(uidOf(worker.pod), mirror.status);
+    for (const { pod, leaving } of this.#options.workers().named(name)) {
+      if (pod && !leaving) this.#options.reports.seen(uidOf(pod), mirror.status);
+    }
   }
 }
 

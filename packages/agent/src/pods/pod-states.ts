@@ -1,10 +1,18 @@
 import { setMaxListeners } from 'node:events';
-import type { CallOptions, Container, ContainerRuntime, ContainerStatus, SandboxId } from '@keelson/container-runtime';
+import type {
+  CallOptions,
+  Container,
+  ContainerRuntime,
+  ContainerStatus,
+  PodSandboxStatus,
+  RuntimeEvent,
+  SandboxId,
+} from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import { podIdentityOf, RuntimeLabel } from '../containers/runtime-labels.ts';
 import { inParallel } from './in-parallel.ts';
 import { emptyState, type PodRuntimeState } from './pod-runtime-state.ts';
-import { byPod, isThere, outlineOf, type Seen, sandboxIdsOf, unlessGone } from './runtime-objects.ts';
+import { byPod, isEnd, isShown, isThere, outlineOf, type Seen, sandboxIdsOf, unlessGone } from './runtime-objects.ts';
 import { SandboxOwners } from './sandbox-owners.ts';
 
 interface Known {
@@ -34,6 +42,8 @@ export class PodStates {
   readonly #options: PodStatesOptions;
   readonly #pods = new Map<string, Known>();
   readonly #owners = new SandboxOwners();
+  /** Pods about which something is being done, by how many. */
+  readonly #inHand = new Map<string, number>();
   #looks = 0;
   #lastMs: number | undefined;
 
@@ -49,11 +59,6 @@ export class PodStates {
   /** When everything was last seen, monotonic milliseconds. */
   get lastMs(): number | undefined {
     return this.#lastMs;
-  }
-
-  /** Number of the latest look that began. */
-  get latestLook(): number {
-    return this.#looks;
   }
 
   get(uid: string): PodRuntimeState | undefined {
@@ -114,11 +119,11 @@ export class PodStates {
     found.sort((a, b) => (b.sandbox?.metadata.attempt ?? -1) - (a.sandbox?.metadata.attempt ?? -1));
     const sandboxes = found.map(({ sandbox }) => sandbox).filter(isThere);
     const containers = found.flatMap((one) => one.containers);
-    return this.#take(uid, { sandboxes, containers }, look, signal);
+    return this.#take(uid, { sandboxes, containers }, look, signal, sandboxes);
   }
 
-  /** Looks at the pod of a sandbox, unless a look at it began after `afterLook`. A sandbox that is none of the agent's is left alone. */
-  async lookInto(id: SandboxId, afterLook: number, signal: AbortSignal): Promise<void> {
+  /** Looks at the pod of a sandbox. One that is none of the agent's is left alone. */
+  async lookInto(id: SandboxId, signal: AbortSignal): Promise<void> {
     let uid = this.#owners.ownerOf(id);
     if (uid === undefined) {
       const [sandbox] = await this.#options.runtime.listPodSandboxes({ id }, this.#call(signal));
@@ -126,7 +131,27 @@ export class PodStates {
       if (uid === undefined) return;
       this.note(uid, id);
     }
-    if ((this.#pods.get(uid)?.look ?? 0) <= afterLook) await this.look(uid, signal);
+    await this.look(uid, signal);
+  }
+
+  /** Does something about a pod; whoever does it looks at the pod afterwards. */
+  async whileInHand<T>(uid: string, act: () => Promise<T>): Promise<T> {
+    this.#inHand.set(uid, (this.#inHand.get(uid) ?? 0) + 1);
+    try {
+      return await act();
+    } finally {
+      const others = (this.#inHand.get(uid) ?? 1) - 1;
+      if (others > 0) this.#inHand.set(uid, others);
+      else this.#inHand.delete(uid);
+    }
+  }
+
+  /** True when an event tells nothing that is not known, or will not be looked at anyway by whoever brings it about. */
+  shows(event: RuntimeEvent): boolean {
+    if (event.type === 'resync') return false;
+    const uid = this.#owners.ownerOf(event.sandboxId);
+    if (uid !== undefined && this.#inHand.has(uid) && !isEnd(event)) return true;
+    return isShown(event, uid === undefined ? undefined : this.get(uid));
   }
 
   #call(signal: AbortSignal): CallOptions {
@@ -140,9 +165,15 @@ export class PodStates {
     return this.#looks;
   }
 
-  async #take(uid: string, seen: Seen, look: number, signal: AbortSignal): Promise<PodRuntimeState | undefined> {
+  async #take(
+    uid: string,
+    seen: Seen,
+    look: number,
+    signal: AbortSignal,
+    boxes?: readonly PodSandboxStatus[],
+  ): Promise<PodRuntimeState | undefined> {
     if (seen.sandboxes.length + seen.containers.length === 0) this.#gone(uid, look);
-    else await this.#learn(uid, seen, look, signal);
+    else await this.#learn(uid, seen, look, signal, boxes);
     return this.get(uid);
   }
 
@@ -154,7 +185,7 @@ export class PodStates {
   }
 
   /** A look that began earlier never takes the place of a later one. */
-  async #learn(uid: string, seen: Seen, look: number, signal: AbortSignal): Promise<void> {
+  async #learn(uid: string, seen: Seen, look: number, signal: AbortSignal, boxes?: readonly PodSandboxStatus[]): Promise<void> {
     const outline = outlineOf(seen);
     const known = this.#pods.get(uid);
     if (known !== undefined && known.look > look) return;
@@ -162,7 +193,7 @@ export class PodStates {
       known.look = look;
       return;
     }
-    const state = await this.#details(seen, known?.state, signal);
+    const state = await this.#details(seen, known?.state, signal, boxes);
     if (state === undefined) return;
     const now = this.#pods.get(uid);
     if (now !== undefined && now.look > look) return;
@@ -171,7 +202,12 @@ export class PodStates {
     this.#options.onChange(uid);
   }
 
-  async #details(seen: Seen, before: PodRuntimeState | undefined, signal: AbortSignal): Promise<PodRuntimeState | undefined> {
+  async #details(
+    seen: Seen,
+    before: PodRuntimeState | undefined,
+    signal: AbortSignal,
+    known?: readonly PodSandboxStatus[],
+  ): Promise<PodRuntimeState | undefined> {
     const { runtime, logger } = this.#options;
     const call = this.#call(signal);
     const identity = podIdentityOf((seen.sandboxes[0] ?? seen.containers[0])?.labels ?? {});
@@ -182,7 +218,7 @@ export class PodStates {
       (state === 'exited' ? ended.get(id) : undefined) ?? unlessGone(runtime.containerStatus(id, call));
     try {
       const [boxes, statuses] = await Promise.all([
-        Promise.all(seen.sandboxes.map(({ id }) => unlessGone(runtime.podSandboxStatus(id, call)))),
+        known ?? Promise.all(seen.sandboxes.map(({ id }) => unlessGone(runtime.podSandboxStatus(id, call)))),
         Promise.all(seen.containers.map(statusOf)),
       ]);
       return { ...emptyState(identity), sandboxes: boxes.filter(isThere), containers: statuses.filter(isThere) };

@@ -132,7 +132,7 @@ export class PodSyncer {
     if (isIdle(actions) && forgettable(pod, state).length === 0 && state.sandboxes.length <= 1) return undefined;
     let known = false;
     try {
-      const againMs = await this.#carryOut(pod, state, actions, memory, places, signal);
+      const againMs = await states.whileInHand(uidOf(pod), () => this.#carryOut(pod, state, actions, memory, places, signal));
       known = true;
       return againMs;
     } finally {

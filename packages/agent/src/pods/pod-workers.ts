@@ -20,6 +20,7 @@ export interface PodWorkersOptions {
 export class PodWorkers {
   readonly #options: PodWorkersOptions;
   readonly #workers = new Map<string, PodWorker>();
+  readonly #byName = new Map<string, Set<PodWorker>>();
 
   constructor(options: PodWorkersOptions) {
     this.#options = options;
@@ -29,8 +30,17 @@ export class PodWorkers {
     return this.#workers.get(uid);
   }
 
-  all(): PodWorker[] {
-    return [...this.#workers.values()];
+  all(): Iterable<PodWorker> {
+    return this.#workers.values();
+  }
+
+  get size(): number {
+    return this.#workers.size;
+  }
+
+  /** Those of pods of this name; an edited manifest and a pod that was made anew share theirs with the one before. */
+  named(fullName: string): Iterable<PodWorker> {
+    return this.#byName.get(fullName) ?? [];
   }
 
   update(pod: Pod): void {
@@ -39,6 +49,7 @@ export class PodWorkers {
     if (worker === undefined) {
       worker = this.#create(uid, this.#options.remember(pod), () => !this.#isBlocked(pod));
     }
+    this.#name(worker, pod);
     worker.update(pod);
   }
 
@@ -61,7 +72,7 @@ export class PodWorkers {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.all().map((worker) => worker.stop()));
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
   }
 
   #create(uid: string, memory: PodMemory, mayBegin: () => boolean): PodWorker {
@@ -72,27 +83,31 @@ export class PodWorkers {
     return worker;
   }
 
+  #name(worker: PodWorker, pod: Pod): void {
+    const name = fullNameOf(pod);
+    const known = this.#byName.get(name);
+    if (known === undefined) this.#byName.set(name, new Set([worker]));
+    else known.add(worker);
+  }
+
   #gone(uid: string): void {
-    const name = nameOf(this.#workers.get(uid));
+    const worker = this.#workers.get(uid);
     this.#workers.delete(uid);
     this.#options.onGone(uid);
-    for (const worker of this.#workers.values()) if (nameOf(worker) === name) worker.poke();
+    if (worker?.pod === undefined) return;
+    const name = fullNameOf(worker.pod);
+    const others = this.#byName.get(name);
+    others?.delete(worker);
+    if (others?.size === 0) this.#byName.delete(name);
+    for (const other of others ?? []) other.poke();
   }
 
   /** A manifest that was edited is another pod of the same name: it waits until the old one has gone, whose ports and files it uses. */
   #isBlocked(pod: Pod): boolean {
     if (!isStaticPod(pod)) return false;
-    return this.all().some(
-      (other) =>
-        other.leaving &&
-        other.stage !== 'clean' &&
-        nameOf(other) === fullNameOf(pod) &&
-        other.pod &&
-        uidOf(other.pod) !== uidOf(pod),
-    );
+    for (const other of this.named(fullNameOf(pod))) {
+      if (other.leaving && other.stage !== 'clean' && other.uid !== uidOf(pod)) return true;
+    }
+    return false;
   }
-}
-
-function nameOf(worker: PodWorker | undefined): string | undefined {
-  return worker?.pod && fullNameOf(worker.pod);
 }

@@ -2,6 +2,7 @@ import { pause, WorkQueue } from '@keelson/client';
 import type { ContainerRuntime, RuntimeEvent, SandboxId } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import type { PodStates } from './pod-states.ts';
+import { isEnd } from './runtime-objects.ts';
 
 export interface RelisterOptions {
   readonly runtime: ContainerRuntime;
@@ -19,23 +20,16 @@ export interface RelisterOptions {
 /** Pods that are looked at side by side. */
 const lookers = 8;
 
-/**
- * What the agent brings about itself is seen by whoever does it, right afterwards: those events are heeded only when nobody looked. An end
- * is heeded at once.
- */
+/** What the agent brings about itself is seen by whoever does it, right afterwards, so such events may wait. An end is heeded at once. */
 const ownDoingMs = 100;
-
-function isEnd({ type }: RuntimeEvent): boolean {
-  return type === 'containerExited' || type === 'sandboxNotReady';
-}
 
 /** Looks at everything in the runtime again and again, and at single pods at once when it says that something happened to them. */
 export class Relister {
   readonly #options: RelisterOptions;
   readonly #stop = new AbortController();
   readonly #queue: WorkQueue;
-  /** Number of the latest look when something was last heard of a sandbox. */
-  readonly #heard = new Map<SandboxId, number>();
+  /** What was heard of each sandbox since somebody last looked for it, one event of each type and container. */
+  readonly #heard = new Map<SandboxId, Map<string, RuntimeEvent>>();
   #wake: AbortController = new AbortController();
   #listening = false;
   #running: Promise<unknown> = Promise.resolve();
@@ -104,17 +98,28 @@ export class Relister {
       this.#wake.abort();
       return;
     }
-    this.#heard.set(event.sandboxId, this.#options.states.latestLook);
+    const heard = this.#heard.get(event.sandboxId) ?? new Map<string, RuntimeEvent>();
+    heard.set(`${event.type} ${'containerId' in event ? event.containerId : ''}`, event);
+    this.#heard.set(event.sandboxId, heard);
     if (isEnd(event)) this.#queue.add(event.sandboxId);
     else this.#queue.addAfter(event.sandboxId, ownDoingMs);
   }
 
-  /** Many events of one pod are one look; one that came during a look is followed by another. */
+  /** Many events of one pod are one look; one that comes during a look is followed by another. */
   async #lookInto(id: SandboxId, signal: AbortSignal): Promise<undefined> {
-    const afterLook = this.#heard.get(id);
-    if (afterLook === undefined) return undefined;
-    await this.#options.states.lookInto(id, afterLook, signal);
-    if (this.#heard.get(id) === afterLook) this.#heard.delete(id);
+    const { states } = this.#options;
+    const heard = this.#heard.get(id);
+    if (heard === undefined || [...heard.values()].every((event) => states.shows(event))) {
+      this.#heard.delete(id);
+      return undefined;
+    }
+    this.#heard.delete(id);
+    try {
+      await states.lookInto(id, signal);
+    } catch (error) {
+      this.#heard.set(id, new Map([...heard, ...(this.#heard.get(id) ?? [])]));
+      throw error;
+    }
     return undefined;
   }
 }

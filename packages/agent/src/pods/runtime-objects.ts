@@ -1,4 +1,4 @@
-import { type Container, isRuntimeError, type PodSandbox, type SandboxId } from '@keelson/container-runtime';
+import { type Container, isRuntimeError, type PodSandbox, type RuntimeEvent, type SandboxId } from '@keelson/container-runtime';
 import { podIdentityOf } from '../containers/runtime-labels.ts';
 
 /** What a look at the runtime showed of one pod, newest first. */
@@ -34,6 +34,33 @@ export function outlineOf({ sandboxes, containers }: Seen): string {
 /** The sandboxes that exist, and those that containers say they are in. */
 export function sandboxIdsOf({ sandboxes, containers }: Seen): Set<SandboxId> {
   return new Set([...sandboxes.map(({ id }) => id), ...containers.map(({ sandboxId }) => sandboxId)]);
+}
+
+/** True for what happens to a pod by itself, and somebody may wait to hear of. */
+export function isEnd({ type }: RuntimeEvent): boolean {
+  return type === 'containerExited' || type === 'sandboxNotReady';
+}
+
+/** True when what an event tells is part of what is known about the pod of its sandbox already, or has been overtaken. */
+export function isShown(event: Exclude<RuntimeEvent, { type: 'resync' }>, known: Seen | undefined): boolean {
+  const sandbox = known?.sandboxes.find(({ id }) => id === event.sandboxId);
+  const container = 'containerId' in event ? known?.containers.find(({ id }) => id === event.containerId) : undefined;
+  switch (event.type) {
+    case 'containerCreated':
+      return container !== undefined;
+    case 'containerStarted':
+      return container?.state === 'running' || container?.state === 'exited';
+    case 'containerExited':
+      return container?.state === 'exited';
+    case 'containerRemoved':
+      return container === undefined;
+    case 'sandboxReady':
+      return sandbox !== undefined;
+    case 'sandboxNotReady':
+      return sandbox?.state === 'notReady';
+    case 'sandboxRemoved':
+      return sandbox === undefined;
+  }
 }
 
 /** The answer about an object, unless it went in the meantime. */

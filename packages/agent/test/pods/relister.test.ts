@@ -75,8 +75,10 @@ test('the end of a container is seen at once, by looking at its pod alone', asyn
 
 test('many events of one pod are one look', async (t) => {
   const { world, pods, pass } = await machine(t);
-  const { sandboxId = '', containerId = '' } = pods[0] ?? {};
-  for (let i = 0; i < 50; i += 1) world.events.publish({ type: 'containerStarted', containerId, sandboxId, at: 0 });
+  const { sandboxId = '' } = pods[0] ?? {};
+  for (let i = 0; i < 50; i += 1) {
+    world.events.publish({ type: 'containerCreated', containerId: `unknown-${i}`, sandboxId, at: 0 });
+  }
   await settle();
   await pass(100);
   t.is(world.calls.get('listContainers'), 1);
@@ -104,6 +106,22 @@ test('what a look saw already is not looked at again for its events', async (t) 
   await pass(1000);
   t.is(world.calls.get('listContainers'), before);
   t.is(stateOf(states, 'new'), 'running');
+});
+
+test('while something is done about a pod its events wait for the look that follows, but an end is seen at once', async (t) => {
+  const { world, pods, states, pass } = await machine(t);
+  const { sandboxId = '', containerId = '' } = pods[5] ?? {};
+  const { runtime } = createFakeRuntime(world);
+  let done = () => {};
+  const acting = states.whileInHand('pod-5', () => new Promise<void>((resolve) => (done = resolve)));
+  await runtime.createContainer(sandboxId, { metadata: { name: 'other', attempt: 0 }, image: 'app:1' });
+  await pass(500);
+  t.is(world.calls.get('listContainers'), undefined);
+  world.exit(containerId, 0);
+  await settle();
+  t.is(states.get('pod-5')?.containers.find(({ id }) => id === containerId)?.state, 'exited');
+  done();
+  await acting;
 });
 
 test('a pod that somebody else began is found by its events; what no agent made is left alone', async (t) => {
