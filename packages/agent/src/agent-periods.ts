@@ -15,6 +15,8 @@ export interface AgentPeriods {
   readonly statusBatch: number;
   /** How long a config map or secret that was read is good for. */
   readonly objectTtl: number;
+  /** Looks whether chains of the packet filter are as they should be. */
+  readonly utilityChains: number;
 }
 
 export const defaultPeriods: AgentPeriods = {
@@ -27,4 +29,5 @@ export const defaultPeriods: AgentPeriods = {
   runtimeDown: 30_000,
   statusBatch: 10_000,
   objectTtl: 60_000,
+  utilityChains: 60_000,
 };

@@ -13,6 +13,7 @@ import { CachedObjectReader, noObjects } from './environment/object-reader.ts';
 import { podEvents } from './events/pod-events.ts';
 import { Garbage } from './garbage/garbage.ts';
 import { ImagePuller } from './images/image-puller.ts';
+import { PodRange } from './network/pod-range.ts';
 import { nodeIps } from './node/node-addresses.ts';
 import { NodeLease } from './node/node-lease.ts';
 import { NodeReporter, readImages } from './node/node-reporter.ts';
@@ -194,6 +195,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     imagePeriodMs: periods.imageGarbage,
     containerPeriodMs: periods.containerGarbage,
   });
+  const range = new PodRange({ runtime, callTimeoutMs, logger });
   let lease: NodeLease | undefined;
   if (heartbeatApi !== undefined) {
     const status = async (before: readonly coreV1.NodeCondition[]) =>
@@ -221,6 +223,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       logger,
       events: recorder,
       status,
+      onNode: ({ spec }) => range.learn(spec?.podCIDR),
     });
     lease = new NodeLease({ api: heartbeatApi, nodeName, clock, logger, durationSeconds: leaseSeconds });
   }
@@ -228,6 +231,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     name: 'agent',
     state: new PodStateView({ config: pods, states, reports, runtime, clock, callTimeoutMs }),
     async start() {
+      if (api === undefined) await range.learn(config.network.podCidr);
       await health.start();
       reporter?.start();
       lease?.start();

@@ -7,6 +7,8 @@ export type {
   AgentConfig,
   AllowedSources,
   ApiAccessConfig,
+  CloudConfig,
+  CloudInstance,
   DnsConfig,
   ImageConfig,
   NetworkConfig,
@@ -28,6 +30,8 @@ export {
   type PodUsage,
   type UsageStats,
 } from './contracts/pod-state.ts';
+export { type CommandResult, type HostActions, systemHost } from './network/host-actions.ts';
+export type { CloudProvider, CloudProviderContext, CloudProviders } from './node/cloud-provider.ts';
 export { type Machine as NodeMachine, readMachine } from './node/machine.ts';
 export { type ParsedOptions, parseOptions } from './options/parse-options.ts';
 export { type HostFacts, type ResolvedConfig, resolveConfig } from './options/resolve-config.ts';

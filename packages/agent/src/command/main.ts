@@ -3,6 +3,7 @@ import { access, mkdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, systemClock } from '@keelson/core';
+import { systemHost } from '../network/host-actions.ts';
 import { helpText } from '../options/help.ts';
 import type { AgentOptions } from '../options/option-table.ts';
 import { parseOptions } from '../options/parse-options.ts';
@@ -68,6 +69,7 @@ async function serve(words: readonly string[], context: CommandContext, logger: 
       effective: effectiveOptions(values as AgentOptions, config.gates),
       engine,
       logRoot: context.logRoot ?? (await defaultLogRoot(config.rootDir)),
+      host: systemHost(),
       clock,
       logger,
     });

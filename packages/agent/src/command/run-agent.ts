@@ -1,11 +1,15 @@
 import type { ContainerEngine } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import { createAgent } from '../agent.ts';
-import type { AgentPeriods } from '../agent-periods.ts';
+import { type AgentPeriods, defaultPeriods } from '../agent-periods.ts';
 import { createAgentClients } from '../api/client-source.ts';
 import type { AgentConfig } from '../contracts/agent-config.ts';
 import { noEvents } from '../contracts/event-recorder.ts';
 import { ApiEventRecorder } from '../events/api-event-recorder.ts';
+import type { HostActions } from '../network/host-actions.ts';
+import { requirePodNetwork } from '../network/require-pod-network.ts';
+import { UtilityChains } from '../network/utility-chains.ts';
+import { askCloud, type CloudProviders } from '../node/cloud-provider.ts';
 import { readMachine } from '../node/machine.ts';
 import { type AgentServers, openServers } from '../server/agent-servers.ts';
 import { createTextMetrics } from '../server/text-metrics.ts';
@@ -21,6 +25,10 @@ export interface RunAgentOptions {
   /** Below it are the logs of containers. */
   readonly logRoot: string;
   readonly periods?: Partial<AgentPeriods>;
+  /** Absent: the agent changes nothing of the machine's own, such as its packet filter. */
+  readonly host?: HostActions;
+  /** Besides those that come with the agent. */
+  readonly cloudProviders?: CloudProviders;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -40,7 +48,11 @@ export interface RunningAgent {
  * @throws UsageError, or the system's error for a port that is taken; nothing is left running then
  */
 export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> {
-  const { config, effective, engine, logRoot, periods = {}, clock, logger } = options;
+  const { effective, engine, logRoot, periods = {}, host, cloudProviders = {}, clock, logger } = options;
+  requirePodNetwork(options.config.network, engine.runtime);
+  const { nodeName, node } = options.config;
+  const instance = await askCloud({ cloud: node.cloud, nodeName, providers: cloudProviders, logger });
+  const config = instance === undefined ? options.config : { ...options.config, node: { ...node, instance } };
   const metrics = createTextMetrics();
   const clients =
     config.api === undefined
@@ -71,6 +83,18 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
     periods,
     version: `v${agentVersion}`,
   });
+  const chains =
+    host === undefined || !config.network.makeIptablesUtilChains || config.sources.runOnce
+      ? undefined
+      : new UtilityChains({
+          host,
+          config: config.network,
+          nodeName,
+          periodMs: periods.utilityChains ?? defaultPeriods.utilityChains,
+          events,
+          clock,
+          logger,
+        });
   let servers: AgentServers | undefined;
   const aborted = new AbortController();
   let stopping: Promise<void> | undefined;
@@ -78,6 +102,7 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
     stopping ??= (async () => {
       aborted.abort();
       await servers?.close();
+      await chains?.stop();
       await sources.stop();
       await lifeCycle.stop();
       await recorder?.stop();
@@ -87,6 +112,7 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
   };
   try {
     servers = await openServers({ config, state: lifeCycle.state, submit: sources.submit, metrics, effective, clock, logger });
+    chains?.start();
     await lifeCycle.start();
     await sources.start();
   } catch (error) {

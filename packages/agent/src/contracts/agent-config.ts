@@ -78,8 +78,9 @@ export interface ImageConfig {
 }
 
 export interface NetworkConfig {
-  /** '' = the runtime's own network; `cni`. */
-  readonly plugin: string;
+  /** '' = the runtime's own network. */
+  readonly plugin: '' | 'cni' | 'bridge';
+  /** Folders separated by commas. */
   readonly cniBinDir: string;
   readonly cniConfDir: string;
   /** 0 = the plugin's default. */
@@ -99,6 +100,23 @@ export interface DnsConfig {
   readonly resolvConf: string;
 }
 
+/** Where facts about the machine are asked for that only a cloud knows. */
+export interface CloudConfig {
+  /** '' = nowhere; `external` = by somebody else in the cluster; else the name of a provider. */
+  readonly provider: string;
+  readonly configPath: string | undefined;
+}
+
+/** What a cloud says of this machine. */
+export interface CloudInstance {
+  readonly providerId?: string;
+  readonly instanceType?: string;
+  readonly zone?: string;
+  readonly region?: string;
+  /** In place of those that the machine itself has. */
+  readonly addresses?: readonly { readonly type: string; readonly address: string }[];
+}
+
 export interface NodeConfig {
   /** Undefined = found out. */
   readonly ip: string | undefined;
@@ -108,6 +126,9 @@ export interface NodeConfig {
   readonly register: boolean;
   readonly statusUpdateMs: number;
   readonly enableControllerAttachDetach: boolean;
+  readonly cloud: CloudConfig;
+  /** What the cloud's provider said; absent without one. */
+  readonly instance?: CloudInstance;
 }
 
 /** Amounts by resource name, in canonical quantity text. */

@@ -1,33 +1,46 @@
 import type { coreV1, Node } from '@keelson/kinds';
-import type { NodeConfig } from '../contracts/agent-config.ts';
+import type { CloudInstance, NodeConfig } from '../contracts/agent-config.ts';
+import { externalCloud } from './cloud-provider.ts';
 
 /** Annotation that says who attaches volumes. */
 const attachAnnotation = 'volumes.kubernetes.io/controller-managed-attach-detach';
 
-/** Labels that follow from the machine. */
-export function machineLabels(nodeName: string, architecture: string): Record<string, string> {
+/** Annotation that tells whoever asks the cloud which address was chosen. */
+const providedIpAnnotation = 'alpha.kubernetes.io/provided-node-ip';
+
+/** Keeps pods away until somebody has asked the cloud about the machine, and taken it off. */
+const uninitialized = { key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' };
+
+/** Labels that follow from the machine, and from the cloud it is in. */
+export function machineLabels(nodeName: string, architecture: string, instance?: CloudInstance): Record<string, string> {
+  const { instanceType, zone, region } = instance ?? {};
   return {
     'kubernetes.io/hostname': nodeName,
     'kubernetes.io/os': 'linux',
     'kubernetes.io/arch': architecture,
     'beta.kubernetes.io/os': 'linux',
     'beta.kubernetes.io/arch': architecture,
+    ...(instanceType && { 'node.kubernetes.io/instance-type': instanceType, 'beta.kubernetes.io/instance-type': instanceType }),
+    ...(zone && { 'topology.kubernetes.io/zone': zone, 'failure-domain.beta.kubernetes.io/zone': zone }),
+    ...(region && { 'topology.kubernetes.io/region': region, 'failure-domain.beta.kubernetes.io/region': region }),
   };
 }
 
 /** The node as it registers itself. */
 export function newNode(nodeName: string, architecture: string, config: NodeConfig, status: coreV1.NodeStatus): Node {
+  const providerID = config.providerId ?? config.instance?.providerId;
+  const taints = config.cloud.provider === externalCloud ? [...config.taints, uninitialized] : config.taints;
   return {
     apiVersion: 'v1',
     kind: 'Node',
     metadata: {
       name: nodeName,
-      labels: { ...machineLabels(nodeName, architecture), ...config.labels },
+      labels: { ...machineLabels(nodeName, architecture, config.instance), ...config.labels },
       annotations: annotationsOf(config),
     },
     spec: {
-      ...(config.providerId === undefined ? {} : { providerID: config.providerId }),
-      ...(config.taints.length === 0 ? {} : { taints: config.taints.map((taint) => ({ ...taint })) }),
+      ...(providerID === undefined ? {} : { providerID }),
+      ...(taints.length === 0 ? {} : { taints: taints.map((taint) => ({ ...taint })) }),
     },
     status,
   };
@@ -38,7 +51,7 @@ export function newNode(nodeName: string, architecture: string, config: NodeConf
  * and taints, belong to whoever changed them since. Undefined when nothing is missing.
  */
 export function reconcilePatch(node: Node, nodeName: string, architecture: string, config: NodeConfig): object | undefined {
-  const labels = missing(node.metadata?.labels, machineLabels(nodeName, architecture));
+  const labels = missing(node.metadata?.labels, machineLabels(nodeName, architecture, config.instance));
   const annotations = missing(node.metadata?.annotations, annotationsOf(config));
   const attachAnnotated = node.metadata?.annotations?.[attachAnnotation] !== undefined;
   const drop = !config.enableControllerAttachDetach && attachAnnotated ? { [attachAnnotation]: null } : undefined;
@@ -46,8 +59,21 @@ export function reconcilePatch(node: Node, nodeName: string, architecture: strin
   return { metadata: { ...(labels && { labels }), ...((annotations ?? drop) && { annotations: { ...annotations, ...drop } }) } };
 }
 
-function annotationsOf({ enableControllerAttachDetach }: NodeConfig): Record<string, string> {
-  return enableControllerAttachDetach ? { [attachAnnotation]: 'true' } : {};
+function annotationsOf({ enableControllerAttachDetach, cloud, ip }: NodeConfig): Record<string, string> {
+  return {
+    ...(enableControllerAttachDetach && { [attachAnnotation]: 'true' }),
+    ...(cloud.provider === externalCloud && ip !== undefined && { [providedIpAnnotation]: ip }),
+  };
+}
+
+/** Addresses of the node: the cloud's provider knows best; one elsewhere in the cluster is not overruled once it has said them. */
+export function nodeAddresses(
+  own: readonly coreV1.NodeAddress[],
+  before: readonly coreV1.NodeAddress[],
+  { cloud, instance }: Pick<NodeConfig, 'cloud' | 'instance'>,
+): coreV1.NodeAddress[] {
+  if (cloud.provider === externalCloud && before.length > 0) return [...before];
+  return [...(instance?.addresses ?? own)];
 }
 
 function missing(

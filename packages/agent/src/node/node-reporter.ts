@@ -6,7 +6,7 @@ import type { NodeConfig } from '../contracts/agent-config.ts';
 import type { EventRecorder } from '../contracts/event-recorder.ts';
 import { sameValue } from '../status/same-value.ts';
 import { withDeadline } from '../with-deadline.ts';
-import { newNode, reconcilePatch } from './node-object.ts';
+import { newNode, nodeAddresses, reconcilePatch } from './node-object.ts';
 
 export interface NodeReporterOptions {
   readonly api: ApiClient;
@@ -18,6 +18,8 @@ export interface NodeReporterOptions {
   readonly events: EventRecorder;
   /** The status now, given the conditions that the API has. */
   readonly status: (before: readonly coreV1.NodeCondition[]) => Promise<coreV1.NodeStatus>;
+  /** Gets the node as the API has it, before each report. */
+  readonly onNode?: (node: Node) => Promise<void>;
 }
 
 const attempts = 5;
@@ -81,7 +83,9 @@ export class NodeReporter {
     const { api, nodeName, architecture, config, status } = this.#options;
     const nodes = api.resource(Node);
     try {
-      await nodes.create(newNode(nodeName, architecture, config, await status([])), { signal });
+      const first = await status([]);
+      const addresses = nodeAddresses(first.addresses ?? [], [], config);
+      await nodes.create(newNode(nodeName, architecture, config, { ...first, addresses }), { signal });
     } catch (error) {
       if (!isStatusError(error, 'AlreadyExists')) throw error;
       const patch = reconcilePatch(await nodes.get(nodeName, { signal }), nodeName, architecture, config);
@@ -104,16 +108,18 @@ export class NodeReporter {
   }
 
   async #patch(attempt: number, signal: AbortSignal): Promise<void> {
-    const { api, nodeName, status } = this.#options;
+    const { api, nodeName, config, status, onNode } = this.#options;
     const nodes = api.resource(Node);
     // The first read may be a little old, which spares the store; a retry wants the truth.
     const node = await nodes.get(nodeName, attempt === 1 ? { resourceVersion: '0', signal } : { signal });
     const old = node.status ?? {};
-    const next = await status(old.conditions ?? []);
+    await onNode?.(node);
+    const found = await status(old.conditions ?? []);
+    const next = { ...found, addresses: nodeAddresses(found.addresses ?? [], old.addresses ?? [], config) };
     const patch: Record<string, unknown> = {};
     for (const key of Object.keys(next) as (keyof coreV1.NodeStatus)[])
       if (!sameValue(old[key], next[key])) patch[key] = next[key];
-    if (patch['addresses'] !== undefined) patch['addresses'] = [...(next.addresses ?? []), { $patch: 'replace' }];
+    if (patch['addresses'] !== undefined) patch['addresses'] = [...next.addresses, { $patch: 'replace' }];
     await nodes.patchSubresource(nodeName, 'status', 'strategic', { status: patch }, { signal });
     this.#tell(node, old, next);
   }

@@ -1,6 +1,7 @@
 import { canonicalQuantity } from '@keelson/core';
 import type { AgentConfig, AllowedSources, ResourceAmounts, RuntimeChoice } from '../contracts/agent-config.ts';
 import { runtimeWarnings } from './check/check-runtime.ts';
+import { networkWarnings } from './check/network-warnings.ts';
 import { checkOptions } from './check-options.ts';
 import { gateWarnings, resolveGates } from './feature-gates.ts';
 import type { AgentOptions } from './option-table.ts';
@@ -38,6 +39,12 @@ function clusterconfig({ values, given: names }: ParsedOptions, machine: HostFac
   const path = values.clusterconfig;
   if (values.runonce || path === '') return undefined;
   return names.has('clusterconfig') || machine.fileExists(path) ? path : undefined;
+}
+
+/** The bridge has a name of its own in command lines of this field. */
+function networkPluginOf(word: string): AgentConfig['network']['plugin'] {
+  if (word === 'kubenet') return 'bridge';
+  return word as AgentConfig['network']['plugin'];
 }
 
 function amounts(map: ReadonlyMap<string, string>): ResourceAmounts {
@@ -107,7 +114,7 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
       minimumTtlMs: values['minimum-image-ttl-duration'],
     },
     network: {
-      plugin: values['network-plugin'],
+      plugin: networkPluginOf(values['network-plugin']),
       cniBinDir: values['cni-bin-dir'],
       cniConfDir: values['cni-conf-dir'],
       mtu: values['network-plugin-mtu'],
@@ -130,6 +137,7 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
       register: values['register-node'],
       statusUpdateMs: values['node-status-update-frequency'],
       enableControllerAttachDetach: values['enable-controller-attach-detach'],
+      cloud: { provider: values['cloud-provider'], configPath: given(values['cloud-config']) },
     },
     limits: {
       maxPods: values['max-pods'],
@@ -151,6 +159,11 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
   });
   return {
     config,
-    warnings: [...parsed.warnings, ...gateWarnings(gates), ...runtimeWarnings(values['container-runtime'], parsed.given)],
+    warnings: [
+      ...parsed.warnings,
+      ...gateWarnings(gates),
+      ...runtimeWarnings(values['container-runtime'], parsed.given),
+      ...networkWarnings(config, parsed.given),
+    ],
   };
 }

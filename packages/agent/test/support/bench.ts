@@ -95,6 +95,7 @@ export function testConfig(rootDir: string, changes: Partial<AgentConfig> = {}):
       register: true,
       statusUpdateMs: 10_000,
       enableControllerAttachDetach: true,
+      cloud: { provider: '', configPath: undefined },
     },
     limits: { maxPods: 110, podsPerCore: 0, allowPrivileged: false },
     clusterReserved: {},

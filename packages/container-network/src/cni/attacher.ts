@@ -53,6 +53,7 @@ export class Attacher {
     list: NetworkList,
     capabilityArgs: JsonObject,
     options: CallOptions = {},
+    afterwards: (result: JsonObject, signal: AbortSignal) => Promise<void> = async () => {},
   ): Promise<NetworkAttachment> {
     const { sandboxId, netnsPath } = request;
     return this.#exclusive('network of a sandbox', sandboxId, options, async (signal) => {
@@ -66,6 +67,8 @@ export class Attacher {
         const result = await addNetwork(list, this.#calls(attachment, netnsPath, signal));
         const ips = ipsOf(result);
         if (ips.length === 0) throw new NetworkError('Internal', `the network ${list.name} gave the sandbox no address`);
+        await afterwards(result, signal);
+        signal.throwIfAborted();
         await this.#files.write({ ...attachment, result });
         return { ips };
       } catch (error) {

@@ -5,17 +5,21 @@ import { capabilityArgs } from './capability-args.ts';
 import { NetworkFolder } from './network-folder.ts';
 import type { JsonObject, NetworkList } from './network-list.ts';
 import { pluginsReady, unready } from './readiness.ts';
+import { machineInterfacesOf } from './result.ts';
+import { setHairpin } from './set-hairpin.ts';
 
 export interface CniNetworkOptions extends PluginHost {
   /** Folder of network configurations; the first usable one by name counts. */
   readonly confDir: string;
   /** Addresses for plugins that ask for them (capability `ipRanges`). */
   readonly podCidr?: string;
+  /** A bridge sends frames of a pod back to it: a pod reaches itself through a service. Only where the network is a bridge. */
+  readonly hairpin?: boolean;
 }
 
 /** The network that a folder of CNI configurations describes. Nothing is done before the first call. */
 export function createCniNetwork(options: CniNetworkOptions): NetworkPlugin {
-  const { binDirs, logger } = options;
+  const { binDirs, logger, hairpin = false, launch } = options;
   const attacher = new Attacher(options);
   const folder = new NetworkFolder(options);
   let { podCidr } = options;
@@ -33,7 +37,12 @@ export function createCniNetwork(options: CniNetworkOptions): NetworkPlugin {
       for (const capability of unheard(found.list, args)) {
         logger.warn('no plugin of the network takes what the pod asks for', { capability, sandboxId: request.sandboxId });
       }
-      return attacher.add(request, found.list, args, callOptions);
+      return attacher.add(request, found.list, args, callOptions, async (result, signal) => {
+        if (!hairpin) return;
+        await setHairpin(machineInterfacesOf(result), launch, signal).catch((err) =>
+          logger.warn('hairpin mode was not set', { sandboxId: request.sandboxId, err }),
+        );
+      });
     },
     remove: (which, callOptions) => attacher.remove(which, callOptions),
     check: (which, callOptions) => attacher.check(which, callOptions),

@@ -23,3 +23,12 @@ function isOfSandbox(entry: unknown, interfaces: unknown): boolean {
   const owner: unknown = interfaces[entry['interface']];
   return !isObject(owner) || (typeof owner['sandbox'] === 'string' && owner['sandbox'] !== '');
 }
+
+/** Names of the interfaces that a result has on the machine. */
+export function machineInterfacesOf({ interfaces }: JsonObject): string[] {
+  if (!Array.isArray(interfaces)) return [];
+  return interfaces
+    .filter((entry) => isObject(entry) && (entry['sandbox'] === undefined || entry['sandbox'] === ''))
+    .map((entry: JsonObject) => entry['name'])
+    .filter((name) => typeof name === 'string');
+}

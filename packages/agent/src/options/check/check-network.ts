@@ -1,4 +1,4 @@
-import { dns1123SubdomainErrors, isIP, labelKeyErrors, labelValueErrors } from '@keelson/core';
+import { dns1123SubdomainErrors, isCIDR, isIP, labelKeyErrors, labelValueErrors } from '@keelson/core';
 import { between, type Check, oneOf, positivePeriod } from './check.ts';
 
 function* bitsDiffer({ values }: Parameters<Check>[0]): Iterable<string> {
@@ -27,6 +27,13 @@ function* identity({ values }: Parameters<Check>[0]): Iterable<string> {
   }
 }
 
+function* plugin({ values }: Parameters<Check>[0]): Iterable<string> {
+  const { 'pod-cidr': range, 'network-plugin': chosen, 'cni-bin-dir': binaries, 'cni-conf-dir': networks } = values;
+  if (range !== '' && !isCIDR(range)) yield `--pod-cidr must be a range such as 10.1.2.0/24, not ${JSON.stringify(range)}`;
+  if (chosen !== '' && binaries === '') yield `--network-plugin=${chosen} needs --cni-bin-dir`;
+  if (chosen === 'cni' && networks === '') yield '--network-plugin=cni needs --cni-conf-dir';
+}
+
 function* gatesFor({ values, gates }: Parameters<Check>[0]): Iterable<string> {
   if (values.config !== '' && !gates['AgentConfigFile']) yield '--config needs --feature-gates=AgentConfigFile=true';
   if (values['dynamic-config-dir'] !== '' && !gates['DynamicAgentConfig']) {
@@ -43,7 +50,8 @@ export const networkChecks: readonly Check[] = [
   between(0, 31, 'iptables-drop-bit', 'iptables-masquerade-bit'),
   bitsDiffer,
   oneOf('hairpin-mode', 'promiscuous-bridge', 'hairpin-veth', 'none'),
-  oneOf('network-plugin', '', 'cni'),
+  oneOf('network-plugin', '', 'cni', 'bridge', 'kubenet'),
+  plugin,
   oneOf('cluster-api-content-type', 'application/vnd.kubernetes.protobuf', 'application/json'),
   between(0, Number.POSITIVE_INFINITY, 'network-plugin-mtu', 'cluster-api-qps', 'cluster-api-burst', 'event-qps', 'event-burst'),
   between(0, 1, 'chaos-chance'),

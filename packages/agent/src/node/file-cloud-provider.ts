@@ -1,0 +1,59 @@
+import { isIP, parseYaml } from '@keelson/core';
+import type { CloudInstance } from '../contracts/agent-config.ts';
+import { isRecord } from '../is-record.ts';
+import { UsageError } from '../options/usage-error.ts';
+import type { CloudProviderContext } from './cloud-provider.ts';
+
+const texts = ['providerID', 'instanceType', 'zone', 'region'] as const;
+const addressTypes = ['InternalIP', 'ExternalIP', 'Hostname', 'InternalDNS', 'ExternalDNS'];
+
+const wrong = (problem: string) => new UsageError(`--cloud-config: ${problem}`);
+
+/**
+ * The provider `file`: what is said of the machine stands in the file of `--cloud-config`, which whoever set up the machine has written, as YAML or
+ * JSON: `providerID`, `instanceType`, `zone`, `region`, and `addresses` as nodes have them.
+ *
+ * @throws UsageError
+ */
+export async function fileInstance({ config }: Pick<CloudProviderContext, 'config'>): Promise<CloudInstance> {
+  if (config === undefined) throw new UsageError('--cloud-provider=file needs --cloud-config');
+  const document = parsed(config);
+  const unknown = Object.keys(document).find((key) => key !== 'addresses' && !(texts as readonly string[]).includes(key));
+  if (unknown !== undefined) throw wrong(`unknown key ${JSON.stringify(unknown)}; known: ${[...texts, 'addresses'].join(', ')}`);
+  const found: Record<string, string> = {};
+  for (const key of texts) {
+    const value = document[key];
+    if (value === undefined) continue;
+    if (typeof value !== 'string' || value === '') throw wrong(`${key} must be a text`);
+    found[key] = value;
+  }
+  const { providerID, ...rest } = found;
+  return {
+    ...(providerID !== undefined && { providerId: providerID }),
+    ...rest,
+    ...(document['addresses'] !== undefined && { addresses: addressesOf(document['addresses']) }),
+  };
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> {
+  let document: unknown;
+  try {
+    document = parseYaml(Buffer.from(text)).value;
+  } catch (error) {
+    throw wrong(`neither YAML nor JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (!isRecord(document)) throw wrong('must be an object');
+  return document;
+}
+
+function addressesOf(value: unknown): NonNullable<CloudInstance['addresses']> {
+  if (!Array.isArray(value)) throw wrong('addresses must be a list');
+  return value.map((entry: unknown) => {
+    const { type, address } = isRecord(entry) ? entry : {};
+    if (typeof type !== 'string' || !addressTypes.includes(type))
+      throw wrong(`type of an address must be one of ${addressTypes.join(', ')}`);
+    if (typeof address !== 'string' || address === '') throw wrong('an address must be a text');
+    if (type.endsWith('IP') && !isIP(address)) throw wrong(`${JSON.stringify(address)} is no IP address`);
+    return { type, address };
+  });
+}

@@ -1,0 +1,19 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Interfaces that are no ports of a bridge have no such file, and need none. */
+const script =
+  'for name; do file=/sys/class/net/$name/brport/hairpin_mode; if [ -e "$file" ]; then echo 1 > "$file" || exit; fi; done';
+
+/** Lets the bridge send frames back out of these of its ports; `launch` are words before the program, as for plugins. */
+export async function setHairpin(
+  interfaces: readonly string[],
+  launch: readonly string[] = [],
+  signal?: AbortSignal,
+): Promise<void> {
+  if (interfaces.length === 0) return;
+  const [program = 'sh', ...words] = [...launch, 'sh', '-c', script, 'sh', ...interfaces];
+  await run(program, words, { ...(signal && { signal }) });
+}
