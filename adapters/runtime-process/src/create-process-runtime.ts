@@ -1,4 +1,5 @@
 import { ImageStore } from '@keelson/container-images';
+import { Cgroups, findNodeIp, findTool, Inventory, KeeperClient, RunFiles, StateDirectory } from '@keelson/container-monitor';
 import {
   type ContainerEngine,
   EventFeed,
@@ -8,18 +9,14 @@ import {
   withDeadlines,
 } from '@keelson/container-runtime';
 import { silentLogger, systemClock } from '@keelson/core';
-import { Inventory } from './container/inventory.ts';
-import type { ContainerSurroundings } from './container/surroundings.ts';
+import { ProcessContainer } from './container/process-container.ts';
+import { ProcessSandbox } from './container/process-sandbox.ts';
+import type { ProcessSurroundings } from './container/surroundings.ts';
 import { builtinImages } from './host-image.ts';
-import { KeeperClient } from './logs/keeper-client.ts';
-import { Cgroups } from './machine/cgroups.ts';
-import { findNodeIp } from './machine/node-ip.ts';
+import { monitorScript } from './launch/monitor-script.ts';
 import { findPermissions, type Permissions } from './machine/permissions.ts';
-import { findTool } from './machine/tools.ts';
 import type { ProcessRuntimeOptions } from './options.ts';
 import { ProcessRuntime } from './process-runtime.ts';
-import { RunFiles } from './state/run-files.ts';
-import { StateDirectory } from './state/state-directory.ts';
 
 const neededTools = ['sh', 'env', 'mv', 'mkfifo', 'setsid', 'flock'];
 const defaultRelistPeriodMs = 10_000;
@@ -36,7 +33,7 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
   if (missing.length > 0)
     throw new RuntimeError('Unsupported', `the process runtime needs these programs: ${missing.join(', ')}`);
 
-  const state = new StateDirectory(options.stateDirectory);
+  const state = new StateDirectory(options.stateDirectory, monitorScript);
   const { rebooted } = await state.prepare();
   const permissions = await findPermissions(state.root);
   const cgroups = await Cgroups.find(options.cgroups);
@@ -48,7 +45,7 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
   await images.load();
 
   const keeper = new KeeperClient(state, () => void keepLogsAgain());
-  const around: ContainerSurroundings = {
+  const around: ProcessSurroundings = {
     state,
     runFiles: new RunFiles(state.run),
     keeper,
@@ -65,7 +62,13 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
       );
     },
   };
-  const inventory = new Inventory(around, logger, relistPeriodMs);
+  const inventory = new Inventory<ProcessSandbox, ProcessContainer>({
+    around,
+    logger,
+    relistPeriodMs,
+    sandbox: (record, ready) => new ProcessSandbox(around, record, ready),
+    container: (record) => new ProcessContainer(around, record),
+  });
   /** Without a keeper, containers that write much would wait for ever. */
   const keepLogsAgain = async () => {
     if (![...inventory.containers.values()].some((container) => container.isActive)) return;

@@ -1,2 +1,3 @@
+export type { CgroupOptions } from '@keelson/container-monitor';
 export { createProcessRuntime } from './create-process-runtime.ts';
-export type { CgroupOptions, ProcessRuntimeOptions } from './options.ts';
+export type { ProcessRuntimeOptions } from './options.ts';

@@ -1,3 +1,4 @@
+import type { CgroupOptions } from '@keelson/container-monitor';
 import type { Clock, Logger } from '@keelson/core';
 
 export interface ProcessRuntimeOptions {
@@ -13,11 +14,4 @@ export interface ProcessRuntimeOptions {
   readonly logger?: Logger;
   /** How often state is read again although no file event came, milliseconds; default 10 s. */
   readonly relistPeriodMs?: number;
-}
-
-export interface CgroupOptions {
-  /** Where the hierarchies are mounted; default `/sys/fs/cgroup`. */
-  readonly mountpoint?: string;
-  /** Parent of all containers whose sandbox names none, as a path from the root of every hierarchy; default `/keelson`. */
-  readonly parent?: string;
 }

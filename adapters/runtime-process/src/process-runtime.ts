@@ -1,7 +1,16 @@
 import { cp, mkdir, rm } from 'node:fs/promises';
 import { release } from 'node:os';
-import { isAbsolute, join, normalize } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import type { ImageStore } from '@keelson/container-images';
+import {
+  attachStreams,
+  type Inventory,
+  logPathOf,
+  newestFirst,
+  newId,
+  prepareContainer,
+  stagingFolder,
+} from '@keelson/container-monitor';
 import {
   type CallOptions,
   type Container,
@@ -29,22 +38,19 @@ import {
   type SandboxId,
   type StopRequest,
 } from '@keelson/container-runtime';
-import type { Inventory } from './container/inventory.ts';
-import { prepareContainer, stagingFolder } from './container/launch-container.ts';
 import { ProcessContainer } from './container/process-container.ts';
 import { ProcessSandbox } from './container/process-sandbox.ts';
 import { readStats } from './container/read-stats.ts';
-import type { ContainerSurroundings } from './container/surroundings.ts';
+import type { ProcessSurroundings } from './container/surroundings.ts';
 import { runCommand } from './exec/run-command.ts';
-import { attachStreams, execStreams, forwardPort } from './exec/streaming.ts';
+import { execStreams, forwardPort } from './exec/streaming.ts';
 import { hostImage } from './host-image.ts';
 import { makePlan } from './launch/make-plan.ts';
 import type { Permissions } from './machine/permissions.ts';
-import { newId } from './state/state-directory.ts';
 
 export interface ProcessRuntimeParts {
-  readonly around: ContainerSurroundings;
-  readonly inventory: Inventory;
+  readonly around: ProcessSurroundings;
+  readonly inventory: Inventory<ProcessSandbox, ProcessContainer>;
   readonly images: ImageStore;
   readonly permissions: Permissions;
   readonly capabilities: RuntimeCapabilities;
@@ -68,7 +74,8 @@ export class ProcessRuntime implements ContainerRuntime {
       },
       attach: async (id, request) => {
         const { container } = await this.#running(id);
-        return attachStreams(container, parts.around.state.container(id), parts.around.keeper, request);
+        if (request.tty) throw new RuntimeError('Unsupported', 'the process runtime has no terminals');
+        return attachStreams(container, parts.around, request);
       },
       portForward: async (id, port) => {
         if (!this.#sandbox(id).ready) throw new RuntimeError('InvalidState', `sandbox "${id}" is not ready`);
@@ -274,18 +281,4 @@ export class ProcessRuntime implements ContainerRuntime {
       throw new RuntimeError('InvalidState', `container "${id}" is ${state}, not running`);
     return { container, pid: identity.pid };
   }
-}
-
-function newestFirst<T extends { readonly createdAt: number }>(items: T[]): T[] {
-  // Reversed first: of those made in the same millisecond, the later one comes first.
-  return items.reverse().sort((a, b) => b.createdAt - a.createdAt);
-}
-
-function logPathOf(directory: string | undefined, path: string | undefined): string | undefined {
-  if (directory === undefined || path === undefined || path === '') return undefined;
-  const full = normalize(join(directory, path));
-  if (!full.startsWith(`${normalize(directory).replace(/\/$/, '')}/`)) {
-    throw new RuntimeError('InvalidArgument', `log path leads out of the log directory: "${path}"`);
-  }
-  return full;
 }

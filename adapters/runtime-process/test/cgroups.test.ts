@@ -2,8 +2,8 @@ import { mkdirSync, readFileSync, rmdirSync, rmSync, symlinkSync, writeFileSync 
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runRuntimeCase, runtimeCases } from '@keelson/conformance';
+import { Cgroups } from '@keelson/container-monitor';
 import test from 'ava';
-import { Cgroups } from '../src/machine/cgroups.ts';
 import { openProcess, processHarness } from './support/process-harness.ts';
 
 /** Below the group that this process is in, so that nothing escapes the limits that it is under itself. */

@@ -2,8 +2,8 @@ import { mkdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { registerRuntimeConformance } from '@keelson/conformance';
-import test from 'ava';
 import { buildRoot, dockerArchive, tarOf } from '@keelson/test-support';
+import test from 'ava';
 import { openProcess, processHarness } from './support/process-harness.ts';
 
 const reference = 'registry.test/app:1';

@@ -2,8 +2,8 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, tr
 import { mkdtemp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { joinLog, RuntimeCaseContext, readLog } from '@keelson/conformance';
-import test, { type ExecutionContext } from 'ava';
 import { buildRoot, dockerArchive, ociLayout, tarOf } from '@keelson/test-support';
+import test, { type ExecutionContext } from 'ava';
 import { type OpenedProcess, openProcess, processHarness } from './support/process-harness.ts';
 
 const probe = await openProcess();

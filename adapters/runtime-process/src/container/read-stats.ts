@@ -1,7 +1,6 @@
+import { type Cgroups, listProcesses, residentBytes } from '@keelson/container-monitor';
 import type { ContainerStats } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core';
-import type { Cgroups } from '../machine/cgroups.ts';
-import { listProcesses, residentBytes } from '../machine/proc.ts';
 import type { ProcessContainer } from './process-container.ts';
 
 const nanosecondsPerTick = 10_000_000n; // /proc counts in 1/100 s on every architecture

@@ -1,19 +1,6 @@
-import type { EventFeed } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
-import type { KeeperClient } from '../logs/keeper-client.ts';
-import type { Cgroups } from '../machine/cgroups.ts';
-import type { RunFiles } from '../state/run-files.ts';
-import type { StateDirectory } from '../state/state-directory.ts';
-import type { ProcessContainer } from './process-container.ts';
+import type { Cgroups, ContainerSurroundings } from '@keelson/container-monitor';
 
-/** What containers of one runtime share. */
-export interface ContainerSurroundings {
-  readonly state: StateDirectory;
-  readonly runFiles: RunFiles;
-  readonly keeper: KeeperClient;
+/** What containers of one process runtime share. */
+export interface ProcessSurroundings extends ContainerSurroundings {
   readonly cgroups: Cgroups;
-  readonly events: EventFeed;
-  readonly clock: Clock;
-  /** Refreshes the container after so many milliseconds. */
-  later(container: ProcessContainer, ms: number): void;
 }

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
+import { resolveInside } from '@keelson/container-monitor';
 import { RuntimeError } from '@keelson/container-runtime';
-import { resolveInside } from './resolve-inside.ts';
 
 /**
  * Absolute path, in the container, of the program that a command names: looked up in `PATH` when it has no slash, relative to the working

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
+import { type Account, findAccount, resolveInside, signalNumber, toolPath } from '@keelson/container-monitor';
 import {
   type ContainerConfig,
   type ImageConfig,
@@ -8,13 +9,9 @@ import {
   type PodSandboxConfig,
   RuntimeError,
 } from '@keelson/container-runtime';
+import { containerMarker } from '../machine/members.ts';
 import type { Permissions } from '../machine/permissions.ts';
-import { containerMarker } from '../machine/proc.ts';
-import { toolPath } from '../machine/tools.ts';
 import type { LaunchPlan } from '../state/records.ts';
-import { type Account, findAccount } from './accounts.ts';
-import { resolveInside } from './resolve-inside.ts';
-import { signalNumber } from './signals.ts';
 
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 

@@ -1,4 +1,4 @@
-import { tool } from '../machine/tools.ts';
+import { tool } from '@keelson/container-monitor';
 import type { LaunchPlan } from '../state/records.ts';
 
 /** One word for a POSIX shell, whatever is in it. */

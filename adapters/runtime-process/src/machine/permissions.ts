@@ -1,7 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tryTool } from './run-tool.ts';
-import { findTool } from './tools.ts';
+import { findTool, tryTool } from '@keelson/container-monitor';
 
 /** What this process may do on this machine; found out by trying, not by asking who it is. */
 export interface Permissions {

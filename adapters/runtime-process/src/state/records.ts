@@ -1,11 +1,4 @@
-import type { ContainerConfig, ContainerId, PodSandboxConfig, SandboxId } from '@keelson/container-runtime';
-
-/** What is written when a sandbox is made; it never changes. */
-export interface SandboxRecord {
-  readonly id: SandboxId;
-  readonly createdAt: number;
-  readonly config: PodSandboxConfig;
-}
+import type { ContainerRecord } from '@keelson/container-monitor';
 
 /** How a container's process is started; worked out once, at creation, and the same for every command run in it later. */
 export interface LaunchPlan {
@@ -37,14 +30,7 @@ export interface LaunchPlan {
   readonly stopSignal: string;
 }
 
-/** What is written when a container is made; only limits may change later. */
-export interface ContainerRecord {
-  readonly id: ContainerId;
-  readonly sandboxId: SandboxId;
-  readonly createdAt: number;
-  readonly config: ContainerConfig;
-  readonly imageId: string;
-  /** Absolute. */
-  readonly logPath?: string;
+/** What is written when a container is made. */
+export interface ProcessRecord extends ContainerRecord {
   readonly plan: LaunchPlan;
 }

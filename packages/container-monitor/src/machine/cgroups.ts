@@ -3,9 +3,15 @@ import { access, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LinuxResources } from '@keelson/container-runtime';
-import type { CgroupOptions } from '../options.ts';
 import { hasCode } from '../state/atomic-file.ts';
 import { signalProcess } from './proc.ts';
+
+export interface CgroupOptions {
+  /** Where the hierarchies are mounted; default `/sys/fs/cgroup`. */
+  readonly mountpoint?: string;
+  /** Parent of all containers whose sandbox names none, as a path from the root of every hierarchy; default `/keelson`. */
+  readonly parent?: string;
+}
 
 const removeAttempts = 50;
 const removeAgainMs = 20;

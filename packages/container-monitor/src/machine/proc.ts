@@ -18,9 +18,6 @@ export interface ProcessStat extends ProcessIdentity {
   readonly majorFaults: number;
 }
 
-/** Carried by the environment of everything that runs in a container, so that daemons that left its session are found. */
-export const containerMarker = 'KEELSON_CONTAINER_ID';
-
 /** The line of /proc/PID/stat, whose second field may hold any characters. */
 export function parseStat(text: string): ProcessStat | undefined {
   const end = text.lastIndexOf(')');
@@ -41,11 +38,12 @@ export function parseStat(text: string): ProcessStat | undefined {
   };
 }
 
+/** Undefined when it ended, or hides from us. */
 export function readStat(pid: number): ProcessStat | undefined {
   try {
     return parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'));
   } catch {
-    return undefined; // it ended, or hides from us
+    return undefined;
   }
 }
 
@@ -66,32 +64,12 @@ export function listProcesses(): ProcessStat[] {
   return found;
 }
 
-/**
- * Processes that belong to a container: those of the session that its first process leads or led, and those that carry its mark. A
- * session is believed only if it began no earlier than the container.
- */
-export function processesOf(containerId: string, leader: ProcessIdentity | undefined): ProcessStat[] {
-  const mark = `${containerMarker}=${containerId}\0`;
-  return listProcesses().filter((process) => {
-    if (leader !== undefined && process.session === leader.pid && process.startTicks >= leader.startTicks) return true;
-    return readEnvironment(process.pid).includes(mark);
-  });
-}
-
 /** Arguments of a process; empty when it is not there any more. */
 export function readCommandLine(pid: number): string[] {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
   } catch {
     return [];
-  }
-}
-
-function readEnvironment(pid: number): string {
-  try {
-    return `${readFileSync(`/proc/${pid}/environ`, 'latin1')}\0`;
-  } catch {
-    return '';
   }
 }
 

@@ -4,47 +4,55 @@ import { join } from 'node:path';
 import { type ContainerConfig, type PodSandboxConfig, RuntimeError } from '@keelson/container-runtime';
 import type { Logger } from '@keelson/core';
 import { readIfPresent } from '../state/atomic-file.ts';
-import type { ContainerRecord, SandboxRecord } from '../state/records.ts';
-import { isId } from '../state/state-directory.ts';
-import { ProcessContainer } from './process-container.ts';
-import { ProcessSandbox } from './process-sandbox.ts';
+import { isId } from '../state/ids.ts';
+import type { SandboxRecord } from '../state/records.ts';
+import type { MonitoredContainer } from './monitored-container.ts';
+import { MonitoredSandbox } from './monitored-sandbox.ts';
 import type { ContainerSurroundings } from './surroundings.ts';
 
+export interface InventoryParts<S extends MonitoredSandbox<C>, C extends MonitoredContainer> {
+  readonly around: ContainerSurroundings;
+  readonly logger: Logger;
+  /** How often state is read again although no file event came. */
+  readonly relistPeriodMs: number;
+  /** What a record that was found stands for. */
+  sandbox(record: SandboxRecord, ready: boolean): S;
+  container(record: C['record'], sandbox: S | undefined): C;
+}
+
 /** All sandboxes and containers of a state directory, kept true by file events and, should those fail, by looking again now and then. */
-export class Inventory {
-  readonly sandboxes = new Map<string, ProcessSandbox>();
-  readonly containers = new Map<string, ProcessContainer>();
-  readonly #around: ContainerSurroundings;
-  readonly #logger: Logger;
-  readonly #relistPeriodMs: number;
+export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContainer> {
+  readonly sandboxes = new Map<string, S>();
+  readonly containers = new Map<string, C>();
+  readonly #parts: InventoryParts<S, C>;
   /** Identities that are being created or exist. */
   readonly #identities = new Set<string>();
   #watcher: FSWatcher | undefined;
   #cancelRelist = () => {};
   #closed = false;
 
-  constructor(around: ContainerSurroundings, logger: Logger, relistPeriodMs: number) {
-    this.#around = around;
-    this.#logger = logger;
-    this.#relistPeriodMs = relistPeriodMs;
+  constructor(parts: InventoryParts<S, C>) {
+    this.#parts = parts;
   }
 
   /** Reads everything; after a restart of the machine nothing runs any more, so every sandbox is over. */
   async load(rebooted: boolean): Promise<void> {
-    const { state } = this.#around;
+    const { around } = this.#parts;
+    const { state } = around;
     for (const name of await readdir(state.sandboxes)) {
       const id = name.replace(/\.json$/, '');
       const record = isId(id) ? await readRecord<SandboxRecord>(join(state.sandboxes, name)) : undefined;
       if (record === undefined) continue;
-      const sandbox = new ProcessSandbox(this.#around, record, !(await ProcessSandbox.wasStopped(this.#around, id)));
+      const sandbox = this.#parts.sandbox(record, !(await MonitoredSandbox.wasStopped(around, id)));
       this.#enterSandbox(sandbox);
       if (rebooted) await sandbox.stop();
     }
     for (const id of await readdir(state.containers)) {
-      const record = isId(id) ? await readRecord<ContainerRecord>(join(state.containers, id, 'record.json')) : undefined;
+      const record = isId(id) ? await readRecord<C['record']>(join(state.containers, id, 'record.json')) : undefined;
       const sandbox = record && this.sandboxes.get(record.sandboxId);
       if (record === undefined) continue;
-      const container = new ProcessContainer(this.#around, record);
+      const container = this.#parts.container(record, sandbox);
+      await container.loadResources();
       // Its sandbox went first when its process died in the middle of a removal.
       if (sandbox === undefined) await container.remove();
       else this.#enterContainer(sandbox, container);
@@ -73,23 +81,23 @@ export class Inventory {
     this.#identities.delete(identity);
   }
 
-  addSandbox(sandbox: ProcessSandbox): void {
+  addSandbox(sandbox: S): void {
     this.sandboxes.set(sandbox.id, sandbox);
   }
 
-  addContainer(sandbox: ProcessSandbox, container: ProcessContainer): void {
+  addContainer(sandbox: S, container: C): void {
     sandbox.containers.add(container);
     this.containers.set(container.id, container);
   }
 
-  forgetContainer(container: ProcessContainer): void {
+  forgetContainer(container: C): void {
     const { sandboxId, config } = container.record;
     this.sandboxes.get(sandboxId)?.containers.delete(container);
     if (this.containers.delete(container.id))
       this.release(JSON.stringify([sandboxId, config.metadata.name, config.metadata.attempt]));
   }
 
-  forgetSandbox(sandbox: ProcessSandbox): void {
+  forgetSandbox(sandbox: S): void {
     const { uid, name, namespace, attempt } = sandbox.record.config.metadata;
     for (const container of [...sandbox.containers]) this.forgetContainer(container);
     if (this.sandboxes.delete(sandbox.id)) this.release(JSON.stringify([uid, namespace, name, attempt]));
@@ -107,12 +115,12 @@ export class Inventory {
     for (const container of this.containers.values()) container.wake();
   }
 
-  #enterSandbox(sandbox: ProcessSandbox): void {
+  #enterSandbox(sandbox: S): void {
     this.claimSandbox(sandbox.record.config);
     this.addSandbox(sandbox);
   }
 
-  #enterContainer(sandbox: ProcessSandbox, container: ProcessContainer): void {
+  #enterContainer(sandbox: S, container: C): void {
     this.claimContainer(sandbox.id, container.record.config);
     this.addContainer(sandbox, container);
   }
@@ -124,30 +132,30 @@ export class Inventory {
   }
 
   #watch(): void {
-    this.#watcher = watch(this.#around.state.run, { persistent: false }, (_event, name) => {
+    this.#watcher = watch(this.#parts.around.state.run, { persistent: false }, (_event, name) => {
       const container = this.containers.get(name?.slice(0, 24) ?? '');
       if (container === undefined) return;
       container.wake();
       void this.#refresh(container);
     });
     this.#watcher.on('error', (error) => {
-      this.#logger.warn('file events of containers stopped, their state is read periodically', { err: error });
+      this.#parts.logger.warn('file events of containers stopped, their state is read periodically', { err: error });
     });
   }
 
   #relistLater(): void {
-    this.#cancelRelist = this.#around.clock.after(this.#relistPeriodMs, () => {
+    this.#cancelRelist = this.#parts.around.clock.after(this.#parts.relistPeriodMs, () => {
       void this.refreshAll().finally(() => {
         if (!this.#closed) this.#relistLater();
       });
     });
   }
 
-  async #refresh(container: ProcessContainer): Promise<void> {
+  async #refresh(container: C): Promise<void> {
     try {
       if (!this.#closed) await container.refresh();
     } catch (error) {
-      this.#logger.error('cannot read the state of a container', { containerId: container.id, err: error });
+      this.#parts.logger.error('cannot read the state of a container', { containerId: container.id, err: error });
     }
   }
 }

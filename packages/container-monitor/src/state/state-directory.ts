@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { monitorScript } from '../launch/monitor-script.ts';
-import { readIfPresent, writeAtomically } from './atomic-file.ts';
+import { readIfPresent, removeIfPresent, writeAtomically } from './atomic-file.ts';
 
 /**
  * Where everything is:
@@ -11,7 +9,7 @@ import { readIfPresent, writeAtomically } from './atomic-file.ts';
  * boot-id            of the boot in which the processes were started
  * monitor.sh         what watches one container
  * sandboxes/ID.json  and ID.stopped once it was stopped
- * containers/ID/     record.json, start.sh, pipes, root file system
+ * containers/ID/     record.json, resources.json once limits changed, pipes, what the adapter puts there
  * run/ID.KIND        monitor, pid, failed, exit, logged: written as it happens, see RunFiles
  * keeper/            socket and lock of the log keeper
  * images/            unpacked images
@@ -19,9 +17,14 @@ import { readIfPresent, writeAtomically } from './atomic-file.ts';
  */
 export class StateDirectory {
   readonly root: string;
+  readonly #monitorScript: string;
+  readonly #folders: readonly string[];
 
-  constructor(root: string) {
+  /** `monitorScript` is what runs beside every container; `folders` are those of the adapter besides the ones above. */
+  constructor(root: string, monitorScript: string, folders: readonly string[] = []) {
     this.root = resolve(root);
+    this.#monitorScript = monitorScript;
+    this.#folders = folders.map((name) => join(this.root, name));
   }
 
   get sandboxes(): string {
@@ -50,12 +53,17 @@ export class StateDirectory {
   /** Creates what is missing, and says whether the machine was started anew since the folder was last used. */
   async prepare(bootIdFile = '/proc/sys/kernel/random/boot_id'): Promise<{ readonly rebooted: boolean }> {
     await mkdir(this.root, { recursive: true, mode: 0o700 });
-    for (const folder of [this.sandboxes, this.containers, this.run, this.keeper, this.images]) {
+    for (const folder of [this.sandboxes, this.containers, this.run, this.keeper, this.images, ...this.#folders]) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
     }
-    await writeAtomically(this.monitor, monitorScript, 0o500);
+    await writeAtomically(this.monitor, this.#monitorScript, 0o500);
     for (const name of await readdir(this.containers)) {
       if (name.startsWith('.')) await rm(join(this.containers, name), { recursive: true, force: true });
+    }
+    for (const name of await readdir(this.sandboxes)) {
+      const [id = '', kind] = name.split('.');
+      const orphan = kind === 'stopped' && (await readIfPresent(join(this.sandboxes, `${id}.json`))) === undefined;
+      if (orphan) await removeIfPresent(join(this.sandboxes, name));
     }
     const bootId = (await readFile(bootIdFile, 'utf8')).trim();
     const known = await readIfPresent(join(this.root, 'boot-id'));
@@ -66,13 +74,4 @@ export class StateDirectory {
   async confirmBoot(bootIdFile = '/proc/sys/kernel/random/boot_id'): Promise<void> {
     await writeAtomically(join(this.root, 'boot-id'), (await readFile(bootIdFile, 'utf8')).trim());
   }
-}
-
-/** 24 hex digits: safe in file names, cgroup names and command lines. */
-export function newId(): string {
-  return randomBytes(12).toString('hex');
-}
-
-export function isId(text: string): boolean {
-  return /^[0-9a-f]{24}$/.test(text);
 }

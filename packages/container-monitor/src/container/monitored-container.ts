@@ -1,0 +1,337 @@
+import { rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  type Container,
+  type ContainerState,
+  type ContainerStatus,
+  ExitReason,
+  type LinuxResources,
+  RuntimeError,
+} from '@keelson/container-runtime';
+import { isAlive, type ProcessIdentity, signalProcess } from '../machine/proc.ts';
+import { signalName } from '../machine/signals.ts';
+import { readIfPresent, writeAtomically } from '../state/atomic-file.ts';
+import type { ContainerRecord } from '../state/records.ts';
+import type { ExitRecord } from '../state/run-files.ts';
+import type { ContainerSurroundings } from './surroundings.ts';
+
+/** How long a process may take from the monitor's start to its own; mounts included. */
+const startTimeoutMs = 30_000;
+/** An exit is reported without its last log lines when the log keeper takes longer than this. */
+const logGraceMs = 2_000;
+/** Between two rounds of SIGKILL for processes that keep appearing. */
+const killAgainMs = 100;
+
+/** Limits that were changed after the creation, in the container's folder. */
+const resourcesFile = 'resources.json';
+
+/**
+ * One container as its files tell. It is the same whether this process started it or found it: `refresh` reads, decides and announces,
+ * everything else asks or waits. Adapters say how a process is started, signalled and killed.
+ */
+export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRecord> {
+  readonly record: R;
+  protected readonly around: ContainerSurroundings;
+  readonly #waiters = new Set<() => void>();
+  #resources: LinuxResources;
+  #starting = false;
+  #removed = false;
+  #removing: Promise<void> | undefined;
+  #pid: ProcessIdentity | undefined;
+  #startedAt: number | undefined;
+  #exit: ExitRecord | undefined;
+  #snapshot: Container;
+  #refreshing: Promise<void> | undefined;
+  #refreshAgain = false;
+
+  constructor(around: ContainerSurroundings, record: R) {
+    const { id, sandboxId, createdAt, imageId, config } = record;
+    const { metadata, image, labels = {}, annotations = {} } = config;
+    this.around = around;
+    this.record = record;
+    this.#resources = config.resources ?? {};
+    this.#snapshot = { id, sandboxId, metadata, image, imageId, state: 'created', createdAt, labels, annotations };
+  }
+
+  get id(): string {
+    return this.record.id;
+  }
+
+  get state(): ContainerState {
+    return this.#snapshot.state;
+  }
+
+  get snapshot(): Container {
+    return this.#snapshot;
+  }
+
+  /** Of the first process, once it was started. */
+  get identity(): ProcessIdentity | undefined {
+    return this.#pid;
+  }
+
+  /** It may need the log keeper. */
+  get isActive(): boolean {
+    return !this.#removed && (this.#starting || this.state === 'running');
+  }
+
+  status(): ContainerStatus {
+    const { config, logPath } = this.record;
+    const exit = this.#exit;
+    const signal = exit !== undefined && exit.exitCode > 128 ? signalName(exit.exitCode - 128) : undefined;
+    return {
+      ...this.#snapshot,
+      ...(this.#startedAt !== undefined && { startedAt: this.#startedAt }),
+      ...(exit !== undefined && {
+        ...exit,
+        reason: exit.reason ?? (exit.exitCode === 0 ? ExitReason.Completed : ExitReason.Error),
+        ...(signal !== undefined && exit.reason !== ExitReason.StartError && { signal }),
+      }),
+      ...(logPath !== undefined && { logPath }),
+      ...(this.state === 'running' && this.#pid !== undefined && { pid: this.#pid.pid }),
+      mounts: config.mounts ?? [],
+      resources: this.#resources,
+    };
+  }
+
+  async start(): Promise<void> {
+    await this.refresh();
+    if (this.state !== 'created' || this.#starting || this.#removed) {
+      throw new RuntimeError(
+        'InvalidState',
+        `container "${this.id}" cannot be started: it is ${this.#starting ? 'starting' : this.state}`,
+      );
+    }
+    this.#starting = true;
+    try {
+      await this.#startNow();
+    } finally {
+      this.#starting = false;
+    }
+  }
+
+  async #startNow(): Promise<void> {
+    try {
+      await this.launch();
+    } catch (error) {
+      if (error instanceof RuntimeError && error.code !== 'Unavailable') await this.failStart(error.message);
+      throw error;
+    }
+    const deadline = this.around.clock.monotonic() + startTimeoutMs;
+    while (this.state === 'created' && !this.#removed) {
+      if (this.around.clock.monotonic() > deadline) {
+        await this.failStart(`the process did not start within ${startTimeoutMs} ms`);
+        break;
+      }
+      await this.changed(250);
+      await this.refresh();
+    }
+    await this.executed();
+    if (this.#exit?.reason === ExitReason.StartError)
+      throw new RuntimeError('StartFailed', this.#exit.message ?? 'the process did not start');
+  }
+
+  /**
+   * Starts what watches the container, which starts the container. What it throws ends the container with
+   * `StartError`, unless it is `Unavailable`.
+   */
+  protected abstract launch(): Promise<void>;
+
+  /** Resolves when the process that is known by now is the container's own and not one of those that lead to it. */
+  protected async executed(): Promise<void> {}
+
+  /** Sends the stop signal. */
+  protected abstract signalStop(identity: ProcessIdentity): void;
+
+  /** Sends SIGKILL to everything that is in the container. */
+  protected abstract killAll(): Promise<void>;
+
+  /** Called when the first process has ended, before that is announced; may know more than the exit code. */
+  protected abstract settle(exit: ExitRecord): Promise<ExitRecord>;
+
+  /** Called whenever the files are read and the first process may be running. */
+  protected async lookAfter(_identity: ProcessIdentity): Promise<void> {}
+
+  /** What the monitor wrote about a start that failed, in words for people. */
+  protected async describeFailure(text: string): Promise<string> {
+    return text;
+  }
+
+  protected abstract applyResources(resources: LinuxResources): Promise<void>;
+
+  /** Removes what is outside of the container's folder. */
+  protected abstract discard(): Promise<void>;
+
+  protected async failStart(message: string): Promise<void> {
+    await this.around.runFiles.writeExit(this.id, 128, ExitReason.StartError, message);
+    await this.refresh();
+  }
+
+  /** Reads the files and moves on if they say so. Calls at the same time share one pass, or wait for the next. */
+  async refresh(): Promise<void> {
+    if (this.#refreshing !== undefined) {
+      this.#refreshAgain = true;
+      return this.#refreshing;
+    }
+    this.#refreshing = (async () => {
+      do {
+        this.#refreshAgain = false;
+        await this.#read();
+      } while (this.#refreshAgain);
+    })().finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
+  }
+
+  async #read(): Promise<void> {
+    if (this.state === 'exited' || this.#removed) return;
+    const { runFiles, clock } = this.around;
+    const exit = await runFiles.exit(this.id);
+    if (this.#pid === undefined) {
+      const process = await runFiles.process(this.id, 'pid');
+      if (process !== undefined) this.#run(process.identity, process.at);
+    }
+    if (exit !== undefined) {
+      const late = clock.now() - exit.finishedAt;
+      const logged = this.#pid === undefined || (await runFiles.isLogged(this.id));
+      if (logged || late > logGraceMs) await this.#end(exit);
+      else this.around.later(this, logGraceMs - late + 1);
+      return;
+    }
+    if (this.#pid !== undefined) await this.lookAfter(this.#pid);
+    await this.#findLost();
+  }
+
+  #run(identity: ProcessIdentity, at: number): void {
+    // File times come from a coarser clock; what happened later must not look earlier.
+    const startedAt = Math.max(Math.round(at), this.record.createdAt);
+    this.#pid = identity;
+    this.#startedAt = startedAt;
+    this.#snapshot = { ...this.#snapshot, state: 'running' };
+    this.#announce('containerStarted', startedAt);
+  }
+
+  /** Nobody is left who could write the exit down: the monitor was killed too, or the machine was started anew. */
+  async #findLost(): Promise<void> {
+    const { runFiles } = this.around;
+    const monitor = await runFiles.process(this.id, 'monitor');
+    if (monitor === undefined || isAlive(monitor.identity)) return;
+    if (this.#pid !== undefined && isAlive(this.#pid)) return;
+    if ((await runFiles.exit(this.id)) !== undefined) {
+      this.#refreshAgain = true; // written between our two looks
+      return;
+    }
+    const message = 'the process ended while nobody watched it';
+    await runFiles.writeExit(this.id, 137, ExitReason.Lost, message);
+    this.#refreshAgain = true;
+  }
+
+  async #end(record: ExitRecord): Promise<void> {
+    const { runFiles } = this.around;
+    const earliest = this.#startedAt ?? this.record.createdAt;
+    const exit = { ...record, finishedAt: Math.max(Math.round(record.finishedAt), earliest) };
+    const failure = await runFiles.failure(this.id);
+    await this.killAll();
+    if (failure === undefined) this.#exit = await this.settle(exit);
+    else this.#exit = { ...exit, reason: ExitReason.StartError, message: await this.describeFailure(failure) };
+    this.#snapshot = { ...this.#snapshot, state: 'exited' };
+    this.#announce('containerExited', exit.finishedAt);
+  }
+
+  /** Resolves when it does not run (any more). */
+  async stop(gracePeriodMs: number): Promise<void> {
+    await this.refresh();
+    if (this.#starting) {
+      while (this.#starting && this.state === 'created') await this.changed(50);
+    }
+    if (this.state !== 'running' || this.#pid === undefined) return;
+    if (gracePeriodMs > 0) {
+      if (isAlive(this.#pid)) this.signalStop(this.#pid);
+      await this.#ended(gracePeriodMs);
+    }
+    while (this.state === 'running') {
+      await this.killAll();
+      await this.#ended(killAgainMs);
+    }
+  }
+
+  async #ended(withinMs: number): Promise<void> {
+    const deadline = this.around.clock.monotonic() + withinMs;
+    for (;;) {
+      await this.refresh();
+      const left = deadline - this.around.clock.monotonic();
+      if (this.state !== 'running' || left <= 0) return;
+      await this.changed(left);
+    }
+  }
+
+  /** Kills it if it runs, and takes away everything but its log. */
+  remove(): Promise<void> {
+    this.#removing ??= this.#remove().finally(() => {
+      this.#removing = undefined;
+    });
+    return this.#removing;
+  }
+
+  async #remove(): Promise<void> {
+    if (this.#removed) return;
+    await this.stop(0);
+    this.#removed = true;
+    const { state, runFiles, keeper } = this.around;
+    const monitor = await runFiles.process(this.id, 'monitor');
+    if (monitor !== undefined) {
+      await keeper.request('drop', this.id).catch(() => {}); // without a keeper there is nothing to drop
+      if (isAlive(monitor.identity)) signalProcess(monitor.identity.pid, 'SIGKILL');
+    }
+    await this.discard();
+    const trash = join(state.containers, `.${this.id}`);
+    await rename(state.container(this.id), trash).catch(() => {});
+    await runFiles.remove(this.id);
+    await rm(trash, { recursive: true, force: true });
+    this.#announce('containerRemoved', this.around.clock.now());
+  }
+
+  /** Limits as they are now. */
+  get resources(): LinuxResources {
+    return this.#resources;
+  }
+
+  async update(resources: LinuxResources): Promise<void> {
+    if (this.state !== 'created' && this.state !== 'running')
+      throw new RuntimeError('InvalidState', `container "${this.id}" is ${this.state}`);
+    await this.applyResources(resources);
+    this.#resources = { ...this.#resources, ...resources };
+    await writeAtomically(join(this.around.state.container(this.id), resourcesFile), JSON.stringify(this.#resources));
+  }
+
+  /** Reads what {@link update} has written in another life. */
+  async loadResources(): Promise<void> {
+    const text = await readIfPresent(join(this.around.state.container(this.id), resourcesFile));
+    if (text !== undefined) this.#resources = JSON.parse(text) as LinuxResources;
+  }
+
+  /** Wakes those who wait for a change of the files. */
+  wake(): void {
+    for (const waiter of this.#waiters) waiter();
+  }
+
+  protected changed(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        cancel();
+        this.#waiters.delete(done);
+        resolve();
+      };
+      // Holds the process: somebody awaits this.
+      const timer = setTimeout(done, withinMs);
+      const cancel = () => clearTimeout(timer);
+      this.#waiters.add(done);
+    });
+  }
+
+  #announce(type: 'containerStarted' | 'containerExited' | 'containerRemoved', at: number): void {
+    this.around.events.publish({ type, containerId: this.id, sandboxId: this.record.sandboxId, at });
+    this.wake();
+  }
+}

@@ -1,0 +1,33 @@
+export { attachStreams } from './container/attach-streams.ts';
+export { type CollectOptions, collectOutput, exitCodeOf } from './container/collect-output.ts';
+export { Inventory, type InventoryParts } from './container/inventory.ts';
+export { logPathOf } from './container/log-path.ts';
+export { MonitoredContainer } from './container/monitored-container.ts';
+export { MonitoredSandbox } from './container/monitored-sandbox.ts';
+export { newestFirst } from './container/newest-first.ts';
+export { prepareContainer, spawnMonitor, stagingFolder } from './container/prepare-container.ts';
+export type { ContainerSurroundings } from './container/surroundings.ts';
+export { KeeperClient } from './logs/keeper-client.ts';
+export { type CgroupOptions, Cgroups } from './machine/cgroups.ts';
+export { findNodeIp } from './machine/node-ip.ts';
+export {
+  isAlive,
+  listProcesses,
+  type ProcessIdentity,
+  type ProcessStat,
+  parseStat,
+  readCommandLine,
+  readStat,
+  residentBytes,
+  signalProcess,
+} from './machine/proc.ts';
+export { tryTool } from './machine/run-tool.ts';
+export { signalName, signalNumber } from './machine/signals.ts';
+export { findTool, tool, toolPath } from './machine/tools.ts';
+export { type Account, findAccount } from './root/accounts.ts';
+export { resolveInside } from './root/resolve-inside.ts';
+export { hasCode, readIfPresent, removeIfPresent, writeAtomically } from './state/atomic-file.ts';
+export { isId, newId } from './state/ids.ts';
+export type { ContainerRecord, SandboxRecord } from './state/records.ts';
+export { type ExitRecord, type RunFileKind, RunFiles } from './state/run-files.ts';
+export { StateDirectory } from './state/state-directory.ts';
