@@ -31,10 +31,10 @@ import { PodWorkers } from './pods/pod-workers.ts';
 import { Relister } from './pods/relister.ts';
 import { PodProbes } from './probes/pod-probes.ts';
 import { createLook } from './probes/prober.ts';
+import { VolumeStats } from './stats/volume-stats.ts';
 import { StatusReports } from './status/status-reports.ts';
 import { AgentPaths } from './volumes/agent-paths.ts';
-import { systemMounter } from './volumes/mounter.ts';
-import { PodVolumes } from './volumes/pod-volumes.ts';
+import { createVolumes } from './volumes/create-volumes.ts';
 
 const leaseSeconds = 40;
 
@@ -54,12 +54,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     events: recorder = noEvents,
     metrics = noMetrics,
   } = dependencies;
-  const {
-    logRoot = '/var/log',
-    mounter = systemMounter(config.mounterPath),
-    version = 'v0.1.0',
-    random = Math.random,
-  } = dependencies;
+  const { logRoot = '/var/log', host: givenHost, mounter, version = 'v0.1.0', random = Math.random } = dependencies;
   const periods = { ...defaultPeriods, ...dependencies.periods };
   const callTimeoutMs = config.runtimeRequestTimeoutMs;
   const { runtime, images } = withDeadlines(dependencies, { clock, defaultTimeoutMs: callTimeoutMs });
@@ -105,6 +100,23 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     events,
     callTimeoutMs,
   });
+  const volumeParts = createVolumes({
+    config,
+    paths,
+    api,
+    host: givenHost,
+    mounter,
+    onInUse: () => reporter?.poke(),
+  });
+  const { volumes, host } = volumeParts;
+  const volumeStats = new VolumeStats({
+    files: host.files,
+    volumes: () => volumes.measured(),
+    clock,
+    logger,
+    periodMs: config.volumeStatsMs,
+    random,
+  });
   const starter = new ContainerStarter({
     runtime,
     images,
@@ -113,12 +125,12 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     clock,
     logger,
     paths,
+    files: host.files,
     callTimeoutMs,
     security: { isolatePids: config.isolatePids, seccompRoot: config.seccompRoot },
     resources: { cpuCfsQuota: config.cpuCfsQuota, machineMemoryBytes: machine.memoryBytes },
     mountPropagation: config.gates['MountPropagation'] === true,
   });
-  const volumes = new PodVolumes(paths, mounter);
   const messages = new TerminationMessages();
   const syncer = new PodSyncer({
     config,
@@ -198,8 +210,8 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
   const range = new PodRange({ runtime, callTimeoutMs, logger });
   let lease: NodeLease | undefined;
   if (heartbeatApi !== undefined) {
-    const status = async (before: readonly coreV1.NodeCondition[]) =>
-      nodeStatus({
+    const status = async (before: readonly coreV1.NodeCondition[]) => ({
+      ...nodeStatus({
         machine,
         nodeName: config.nodeName,
         ips,
@@ -212,7 +224,9 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
         problems: health.problems(),
         before,
         nowMs: clock.now(),
-      });
+      }),
+      ...(config.node.enableControllerAttachDetach && { volumesInUse: [...volumeParts.inUse()] }),
+    });
     const { nodeName, node } = config;
     reporter = new NodeReporter({
       api: heartbeatApi,
@@ -229,9 +243,18 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
   }
   return {
     name: 'agent',
-    state: new PodStateView({ config: pods, states, reports, runtime, clock, callTimeoutMs }),
+    state: new PodStateView({
+      config: pods,
+      states,
+      reports,
+      runtime,
+      clock,
+      callTimeoutMs,
+      volumesOf: (uid) => volumeStats.of(uid),
+    }),
     async start() {
       if (api === undefined) await range.learn(config.network.podCidr);
+      await volumeParts.start();
       await health.start();
       reporter?.start();
       lease?.start();
@@ -239,12 +262,13 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       relister.start();
       housekeeping.start();
       garbage.start();
+      volumeStats.start();
     },
     async stop() {
       intake.stop();
       stopped.abort();
       probes.stop();
-      const loops = [garbage, housekeeping, relister, workers, health, reporter, lease];
+      const loops = [garbage, volumeStats, housekeeping, relister, workers, health, reporter, lease];
       await Promise.all(loops.map((loop) => loop?.stop()));
       await reports.stop();
     },

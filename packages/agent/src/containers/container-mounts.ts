@@ -6,12 +6,15 @@ import { ContainerConfigError } from '../environment/container-environment.ts';
 import { expand } from '../environment/expand.ts';
 import { uidOf } from '../pods/pod-spec-words.ts';
 import type { AgentPaths } from '../volumes/agent-paths.ts';
+import type { HostFiles } from '../volumes/host/host-files.ts';
 import type { VolumePlaces } from '../volumes/pod-volumes.ts';
 import { resolveSubPath } from '../volumes/sub-path.ts';
 
 export interface MountFacts {
   readonly paths: AgentPaths;
   readonly volumes: VolumePlaces;
+  /** Where the volumes are. */
+  readonly files: HostFiles;
   readonly variables: ReadonlyMap<string, string>;
   readonly attempt: number;
   /** The runtime can show mounts, so that the agent may add its own. */
@@ -38,7 +41,7 @@ export async function containerMounts(pod: Pod, container: Container, facts: Mou
     const propagation = facts.propagation ? propagationOf(wanted.mountPropagation) : undefined;
     mounts.push({
       containerPath: wanted.mountPath,
-      hostPath: within ? await resolveSubPath(place, within) : place,
+      hostPath: within ? await resolveSubPath(place, within, facts.files) : place,
       ...(wanted.readOnly === true ? { readonly: true } : {}),
       ...(propagation === undefined ? {} : { propagation }),
     });

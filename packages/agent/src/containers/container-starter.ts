@@ -18,6 +18,7 @@ import type { ContainerStart } from '../pods/pod-actions.ts';
 import { fullNameOf, uidOf } from '../pods/pod-spec-words.ts';
 import { RestartBackoff } from '../pods/restart-backoff.ts';
 import type { AgentPaths } from '../volumes/agent-paths.ts';
+import type { HostFiles } from '../volumes/host/host-files.ts';
 import type { VolumePlaces } from '../volumes/pod-volumes.ts';
 import { VolumeProblem } from '../volumes/volume-problem.ts';
 import { containerHash } from './container-hash.ts';
@@ -36,6 +37,8 @@ export interface ContainerStarterOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly paths: AgentPaths;
+  /** Where volumes are. */
+  readonly files: HostFiles;
   readonly callTimeoutMs: number;
   readonly security: SecurityFacts;
   readonly resources: ResourceFacts;
@@ -113,7 +116,7 @@ export class ContainerStarter {
     context: StartContext,
     signal: AbortSignal,
   ): Promise<ContainerConfig> {
-    const { runtime, events, paths, security, resources, mountPropagation } = this.#options;
+    const { runtime, events, paths, files, security, resources, mountPropagation } = this.#options;
     const { variables, skipped } = await containerEnvironment(pod, container, context.environment);
     if (skipped.length > 0) {
       const message = `Keys that are no names of environment variables were skipped: ${skipped.join(', ')}`;
@@ -122,6 +125,7 @@ export class ContainerStarter {
     await this.#checkUser(pod, container, image, signal);
     const { mounts, messageFile } = await containerMounts(pod, container, {
       paths,
+      files,
       volumes: context.volumes,
       variables,
       attempt,

@@ -164,6 +164,8 @@ export interface AgentConfig {
   readonly volumePluginDir: string;
   readonly mounterPath: string | undefined;
   readonly checkNodeCapabilities: boolean;
+  /** The agent is in a container: files of volumes and mounts are those of the host's mount namespace. */
+  readonly containerized: boolean;
   readonly seccompRoot: string;
   readonly cpuCfsQuota: boolean;
   readonly events: { readonly qps: number; readonly burst: number };

@@ -2,6 +2,7 @@ import type { ContainerRuntime, ImageService } from '@keelson/container-runtime'
 import type { ApiClient, Clock, Logger, Metrics, Service } from '@keelson/core';
 import type { AgentPeriods } from '../agent-periods.ts';
 import type { Machine } from '../node/machine.ts';
+import type { HostAccess } from '../volumes/host/host-access.ts';
 import type { Mounter } from '../volumes/mounter.ts';
 import type { EventRecorder } from './event-recorder.ts';
 import type { PodConfigReader } from './pod-source.ts';
@@ -25,7 +26,10 @@ export interface AgentDependencies {
   readonly metrics?: Metrics;
   /** Below it are `pods` and `containers`. Default `/var/log`. */
   readonly logRoot?: string;
+  /** Default: as the options say. */
   readonly mounter?: Mounter;
+  /** The machine that volumes are on. Default: this one, or the host of --containerized. */
+  readonly host?: HostAccess;
   readonly periods?: Partial<AgentPeriods>;
   /** What the node says of its agent. */
   readonly version?: string;

@@ -46,12 +46,28 @@ export interface ContainerUsage extends UsageStats {
   readonly startTimeMs: number;
 }
 
+/** Space of one volume of a pod. */
+export interface VolumeUsage {
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly timeMs: number;
+  readonly usedBytes: number;
+  readonly inodesUsed: number;
+  /** Of the file system that the volume is on. */
+  readonly capacityBytes: number;
+  readonly availableBytes: number;
+  readonly inodes: number;
+  readonly inodesFree: number;
+}
+
 export interface PodUsage {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly startTimeMs: number;
   readonly containers: readonly ContainerUsage[];
+  /** Absent when volumes are not measured, or not yet. */
+  readonly volumes?: readonly VolumeUsage[];
 }
 
 /** What the agent's servers read from the life cycle. */

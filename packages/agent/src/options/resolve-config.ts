@@ -151,6 +151,7 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
     volumePluginDir: values['volume-plugin-dir'],
     mounterPath: given(values['experimental-mounter-path']),
     checkNodeCapabilities: values['experimental-check-node-capabilities-before-mount'],
+    containerized: values.containerized,
     seccompRoot: values['seccomp-profile-root'],
     cpuCfsQuota: values['cpu-cfs-quota'],
     events: { qps: values['event-qps'], burst: values['event-burst'] },

@@ -10,6 +10,7 @@ import {
   PodStateError,
   type PodStateReader,
   type PodUsage,
+  type VolumeUsage,
 } from '../contracts/pod-state.ts';
 import type { StatusReports } from '../status/status-reports.ts';
 import { isMirrorPod } from './pod-annotations.ts';
@@ -25,6 +26,8 @@ export interface PodStateViewOptions {
   readonly runtime: ContainerRuntime;
   readonly clock: Clock;
   readonly callTimeoutMs: number;
+  /** Space of the volumes of a pod; undefined = not measured. */
+  readonly volumesOf: (uid: string) => readonly VolumeUsage[] | undefined;
 }
 
 /** Answers questions about the pods of the node from what the agent knows. */
@@ -84,7 +87,7 @@ export class PodStateView implements PodStateReader {
   }
 
   async usage(): Promise<readonly PodUsage[]> {
-    const { runtime, states, callTimeoutMs } = this.#options;
+    const { runtime, states, callTimeoutMs, volumesOf } = this.#options;
     const stats = await runtime.listContainerStats(undefined, { timeoutMs: callTimeoutMs });
     const byPod = new Map<string, ContainerStats[]>();
     for (const one of stats) {
@@ -94,9 +97,10 @@ export class PodStateView implements PodStateReader {
     return states.all().flatMap((state) => {
       const containers = (byPod.get(state.uid) ?? []).map((one) => usageOf(one, state));
       const { namespace, name, uid } = state;
-      return containers.length === 0
-        ? []
-        : [{ namespace, name, uid, startTimeMs: state.sandboxes[0]?.createdAt ?? 0, containers }];
+      if (containers.length === 0) return [];
+      const volumes = volumesOf(uid);
+      const startTimeMs = state.sandboxes[0]?.createdAt ?? 0;
+      return [{ namespace, name, uid, startTimeMs, containers, ...(volumes && { volumes }) }];
     });
   }
 

@@ -66,7 +66,7 @@ function shown(usage: UsageStats, rate: number | undefined) {
   };
 }
 
-/** `/stats/summary`: CPU and memory of the node and of each container. */
+/** `/stats/summary`: CPU and memory of the node and of each container, and the space of volumes. */
 export function statsRoute(state: Pick<PodStateReader, 'usage'>, nodeName: string, clock: Clock): Route {
   const rates = new CpuRates();
   return {
@@ -80,7 +80,7 @@ export function statsRoute(state: Pick<PodStateReader, 'usage'>, nodeName: strin
       const round = rates.round();
       const answer = {
         node: { nodeName, startTime: instant(nowMs - uptime() * 1000), ...shown(node, round.rateOf('', node)) },
-        pods: pods.map(({ namespace, name, uid, startTimeMs, containers }) => ({
+        pods: pods.map(({ namespace, name, uid, startTimeMs, containers, volumes }) => ({
           podRef: { name, namespace, uid },
           startTime: instant(startTimeMs),
           containers: containers.map((usage) => ({
@@ -88,6 +88,7 @@ export function statsRoute(state: Pick<PodStateReader, 'usage'>, nodeName: strin
             startTime: instant(usage.startTimeMs),
             ...shown(usage, round.rateOf(`${uid}/${usage.name}`, usage)),
           })),
+          ...(volumes?.length ? { volume: volumes.map(({ timeMs, ...sizes }) => ({ time: instant(timeMs), ...sizes })) } : {}),
         })),
       };
       round.done();

@@ -22,6 +22,29 @@ export class AgentPaths {
     return join(this.pod(uid), 'volumes', `kubernetes.io~${plugin}`, segment(name));
   }
 
+  /** Volumes of plugins of third parties. */
+  flexVolume(uid: string, driver: string, name: string): string {
+    return join(this.pod(uid), 'volumes', segment(driver.replace('/', '~')), segment(name));
+  }
+
+  /** What plugins of volumes keep about a pod. */
+  podPlugins(uid: string): string {
+    return join(this.pod(uid), 'plugins');
+  }
+
+  /** Where a device that several pods may use is mounted once. */
+  deviceMount(driver: string, name: string): string {
+    return join(
+      this.rootDir,
+      'plugins',
+      'kubernetes.io',
+      'flexvolume',
+      segment(driver.replace('/', '~')),
+      'mounts',
+      segment(name),
+    );
+  }
+
   /** Files that belong to one instance of a container. */
   container(uid: string, name: string, attempt: number): string {
     return join(this.pod(uid), 'containers', segment(name), String(attempt));

@@ -1,48 +1,52 @@
-import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
+import { type HostAccess, localHost } from './host/host-access.ts';
 
-const run = promisify(execFile);
+/** What is to be mounted where, in the words of mount(8). */
+export interface MountRequest {
+  readonly type: string;
+  readonly source: string;
+  /** An existing directory. */
+  readonly target: string;
+  readonly options: readonly string[];
+}
 
 /** Mounts of the machine that volumes need. */
 export interface Mounter {
-  /** A RAM file system at an existing directory; harmless when there is one already. */
-  tmpfs(path: string, sizeBytes: number | undefined): Promise<void>;
+  /** Mounts, unless something is mounted there already. */
+  mount(request: MountRequest): Promise<void>;
+  isMounted(path: string): Promise<boolean>;
   /** Takes away every mount at or below a directory. */
   unmountBelow(path: string): Promise<void>;
 }
 
 /** Mounts by the programs of the system; `mountPath` is used in place of `mount`. */
-export function systemMounter(mountPath = 'mount'): Mounter {
-  const mountsBelow = async (path: string) => {
-    const table = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '');
-    return table
+export function systemMounter(mountPath = 'mount', host: HostAccess = localHost): Mounter {
+  const mountsBelow = async (path: string) =>
+    (await host.mountTable())
       .split('\n')
       .map((line) => unescapeOctal(line.split(' ')[4] ?? ''))
       .filter((point) => point === path || point.startsWith(`${path}/`));
-  };
+  const isMounted = async (path: string) => (await mountsBelow(path)).includes(path);
   return {
-    async tmpfs(path, sizeBytes) {
-      if ((await mountsBelow(path)).includes(path)) return;
-      await run(mountPath, [
-        '-t',
-        'tmpfs',
-        '-o',
-        sizeBytes === undefined ? 'mode=0777' : `mode=0777,size=${sizeBytes}`,
-        'tmpfs',
-        path,
-      ]);
+    async mount({ type, source, target, options }) {
+      if (await isMounted(target)) return;
+      await host.run(mountPath, mountWords({ type, source, target, options }));
     },
+    isMounted,
     async unmountBelow(path) {
       // The innermost first.
-      for (const point of (await mountsBelow(path)).sort((a, b) => b.length - a.length)) await run('umount', [point]);
+      for (const point of (await mountsBelow(path)).sort((a, b) => b.length - a.length)) await host.run('umount', [point]);
     },
   };
 }
 
+function mountWords({ type, source, target, options }: MountRequest): string[] {
+  return [...(type === '' ? [] : ['-t', type]), ...(options.length === 0 ? [] : ['-o', options.join(',')]), source, target];
+}
+
 /** For machines and tests where nothing may be mounted. */
 export const noMounter: Mounter = {
-  tmpfs: () => Promise.reject(new Error('this agent may not mount')),
+  mount: () => Promise.reject(new Error('this agent may not mount')),
+  isMounted: () => Promise.resolve(false),
   unmountBelow: () => Promise.resolve(),
 };
 

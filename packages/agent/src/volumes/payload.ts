@@ -31,9 +31,13 @@ export async function volumePayload(volume: coreV1.Volume, pod: Pod, facts: Envi
   return files;
 }
 
-type Part = Pick<coreV1.VolumeProjection, 'secret' | 'configMap' | 'downwardAPI'>;
-
-async function addPart(files: Files, part: Part, pod: Pod, facts: EnvironmentFacts, mode: number): Promise<void> {
+async function addPart(
+  files: Files,
+  part: coreV1.VolumeProjection,
+  pod: Pod,
+  facts: EnvironmentFacts,
+  mode: number,
+): Promise<void> {
   const namespace = pod.metadata?.namespace ?? '';
   const { configMap, secret, downwardAPI } = part;
   if (configMap) {
@@ -48,7 +52,15 @@ async function addPart(files: Files, part: Part, pod: Pod, facts: EnvironmentFac
     addEntries(files, { subject: `secret "${name}"`, contents, items: secret.items, optional: secret.optional }, mode);
   } else if (downwardAPI) {
     for (const item of downwardAPI.items ?? []) addFact(files, item, pod, facts, mode);
-  } else throw new VolumeProblem('this source of a projected volume is not supported');
+  } else throw new VolumeProblem(unsupportedPart(part));
+}
+
+function unsupportedPart(part: coreV1.VolumeProjection): string {
+  if (part.serviceAccountToken) {
+    return 'serviceAccountToken: tokens of service accounts come from the TokenRequest API, which is not served';
+  }
+  const kind = Object.keys(part)[0] ?? 'nothing';
+  return `${kind} is not supported in projected volumes by this agent`;
 }
 
 function texts(data: Readonly<Record<string, string>> | undefined, encoding: 'utf8' | 'base64'): Map<string, Buffer> {

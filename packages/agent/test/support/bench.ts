@@ -105,6 +105,7 @@ export function testConfig(rootDir: string, changes: Partial<AgentConfig> = {}):
     volumePluginDir: '',
     mounterPath: undefined,
     checkNodeCapabilities: false,
+    containerized: false,
     seccompRoot: '/seccomp',
     cpuCfsQuota: true,
     events: { qps: 0, burst: 10 },

@@ -63,7 +63,12 @@ export const runtimeOptions = [
     shownDefault: 'none',
     ...notYet<string>(),
   }),
-  option('containerized', bool, false, 'Experimental: the agent itself runs in a container.', notYet<boolean>()),
+  option(
+    'containerized',
+    bool,
+    false,
+    'Experimental: the agent itself runs in a container; files of volumes and mounts are reached by nsenter.',
+  ),
   option('experimental-mounter-path', text, '', '[Experimental] Binary that mounts file systems.', {
     shownDefault: 'the default mount',
   }),
@@ -71,16 +76,14 @@ export const runtimeOptions = [
     'experimental-check-node-capabilities-before-mount',
     bool,
     false,
-    '[Experimental] Looks for what a mount needs before trying it.',
-    notYet<boolean>(),
+    '[Experimental] Looks for what a mount needs before trying it; means nothing with --experimental-mounter-path.',
   ),
   option(
     'volume-plugin-dir',
     text,
     `/usr/libexec/kubernetes/${agentName}-plugins/volume/exec/`,
-    'Directory of volume plugins of third parties.',
-    notYet<string>(),
+    'Directory of volume plugins of third parties: executables VENDOR~DRIVER/DRIVER.',
   ),
-  option('volume-stats-agg-period', duration, 60_000, 'How often the disk usage of volumes is measured; 0 is never.', notYet(0)),
+  option('volume-stats-agg-period', duration, 60_000, 'How often the disk usage of volumes is measured; 0 is never.'),
   option('enable-controller-attach-detach', bool, true, 'Leaves attaching and detaching volumes to the controller.'),
 ] as const;

@@ -1,0 +1,65 @@
+import type { ApiClient } from '@keelson/core';
+import { Node } from '@keelson/kinds';
+import type { AgentConfig } from '../contracts/agent-config.ts';
+import type { AgentPaths } from './agent-paths.ts';
+import { FlexVolumes } from './flex/flex-volumes.ts';
+import { enteredHost, type HostAccess, localHost } from './host/host-access.ts';
+import { type Mounter, systemMounter } from './mounter.ts';
+import { checkCapabilities } from './node-capabilities.ts';
+import { PodVolumes } from './pod-volumes.ts';
+
+export interface CreateVolumesOptions {
+  readonly config: AgentConfig;
+  readonly paths: AgentPaths;
+  readonly api: ApiClient | undefined;
+  readonly host: HostAccess | undefined;
+  readonly mounter: Mounter | undefined;
+  /** The volumes that the status of the node names as in use have changed. */
+  readonly onInUse: () => void;
+}
+
+/** The volumes of pods, and what the agent's other parts want of them. */
+export interface Volumes {
+  readonly volumes: PodVolumes;
+  readonly host: HostAccess;
+  /** Before the node is reported. */
+  start(): Promise<void>;
+  /** Names of attached volumes that pods use, for the status of the node. */
+  inUse(): readonly string[];
+}
+
+/** Puts the parts of volumes together as the options say. */
+export function createVolumes(options: CreateVolumesOptions): Volumes {
+  const { config, paths, onInUse } = options;
+  const host = options.host ?? (config.containerized ? enteredHost() : localHost);
+  const mounter = options.mounter ?? systemMounter(config.mounterPath, host);
+  const flex = new FlexVolumes({
+    paths,
+    host,
+    mounter,
+    pluginDirectory: config.volumePluginDir,
+    nodeName: config.nodeName,
+    attachedDevice: attachedDevice(options),
+    onInUse,
+  });
+  // A mounter of somebody else's brings what it needs.
+  const checks = config.checkNodeCapabilities && config.mounterPath === undefined;
+  const volumes = new PodVolumes({
+    paths,
+    host,
+    mounter,
+    flex,
+    ...(checks && { checkCapabilities: (type) => checkCapabilities(type, host.files) }),
+  });
+  return { volumes, host, start: () => flex.start(), inUse: () => flex.inUse() };
+}
+
+/** Without an API server there is no controller that could attach anything. */
+function attachedDevice({ config, api }: CreateVolumesOptions): ((name: string) => Promise<string | undefined>) | undefined {
+  if (!config.node.enableControllerAttachDetach || api === undefined) return undefined;
+  return async (name) => {
+    const { status } = await api.resource(Node).get(config.nodeName);
+    const found = status?.volumesAttached?.find((attached) => attached.name === name);
+    return found && (found.devicePath ?? '');
+  };
+}
