@@ -27,6 +27,8 @@ export function bridgeDocument(
       bridge,
       mtu,
       isGateway: true,
+      // Else no pod could be connected after the node got another range: the bridge still has the first address of the old one.
+      forceAddress: true,
       ipMasq: true,
       hairpinMode: hairpinMode === 'hairpin-veth',
       promiscMode: hairpinMode === 'promiscuous-bridge',

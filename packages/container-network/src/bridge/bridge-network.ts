@@ -1,9 +1,9 @@
-import { Attacher, loopbackType, type PluginHost } from '../cni/attacher.ts';
+import { Attacher, loopbackType, type PluginHost, type Wanted } from '../cni/attacher.ts';
 import { capabilityArgs } from '../cni/capability-args.ts';
 import { networkListOf } from '../cni/network-list.ts';
 import { pluginsReady, unready } from '../cni/readiness.ts';
 import { NetworkError } from '../network-error.ts';
-import type { NetworkPlugin } from '../network-plugin.ts';
+import type { NetworkPlugin, NetworkRequest } from '../network-plugin.ts';
 import { type BridgeConfig, bridgeDocument } from './bridge-document.ts';
 
 export interface BridgeNetworkOptions extends PluginHost, Partial<BridgeConfig> {
@@ -14,6 +14,8 @@ export interface BridgeNetworkOptions extends PluginHost, Partial<BridgeConfig> 
 /** Leaves room for what tunnels put around a packet, below the 1500 bytes of most networks. */
 const defaultMtu = 1460;
 
+const noRange = 'the node has no range of pod addresses yet (--pod-cidr, or spec.podCIDR of the node)';
+
 /**
  * A network without configuration: a bridge on the machine, a pair of interfaces for each sandbox, addresses out of the pod range, masquerading
  * for what leaves the range. The standard CNI plugins do the work.
@@ -23,19 +25,18 @@ export function createBridgeNetwork(options: BridgeNetworkOptions): NetworkPlugi
   const attacher = new Attacher(options);
   const config: BridgeConfig = { bridge, mtu: mtu === 0 ? defaultMtu : mtu, hairpinMode, portMarkBit };
   let { podCidr } = options;
+  const wanted = (request: NetworkRequest): Wanted => {
+    if (podCidr === undefined) throw new NetworkError('Unavailable', noRange);
+    const args = capabilityArgs(request, undefined);
+    return { list: networkListOf(bridgeDocument(config, podCidr, stateDirectory, args)), capabilityArgs: args };
+  };
   return {
     name: 'bridge',
     async status() {
-      if (podCidr === undefined)
-        return unready('the node has no range of pod addresses yet (--pod-cidr, or spec.podCIDR of the node)');
+      if (podCidr === undefined) return unready(noRange);
       return pluginsReady(['bridge', 'host-local', loopbackType], binDirs);
     },
-    async add(request, callOptions) {
-      if (podCidr === undefined) throw new NetworkError('Unavailable', 'the node has no range of pod addresses yet');
-      const args = capabilityArgs(request, undefined);
-      const document = bridgeDocument(config, podCidr, stateDirectory, args);
-      return attacher.add(request, networkListOf(document), args, callOptions);
-    },
+    add: (request, callOptions) => attacher.add(request, async () => wanted(request), callOptions),
     remove: (which, callOptions) => attacher.remove(which, callOptions),
     check: (which, callOptions) => attacher.check(which, callOptions),
     updateConfig(change) {

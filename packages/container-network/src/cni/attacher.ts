@@ -26,6 +26,14 @@ export interface PluginHost {
   readonly logger: Logger;
 }
 
+/** What a sandbox is to be connected to. */
+export interface Wanted {
+  readonly list: NetworkList;
+  readonly capabilityArgs: JsonObject;
+  /** Called with what the plugins have made, before it counts as made. */
+  readonly afterwards?: (result: JsonObject, signal: AbortSignal) => Promise<void>;
+}
+
 type Which = Pick<NetworkRequest, 'sandboxId' | 'netnsPath'>;
 
 const defaultTimeoutMs = 120_000;
@@ -48,18 +56,15 @@ export class Attacher {
     this.#process = new PluginProcess(host.launch);
   }
 
-  add(
-    request: NetworkRequest,
-    list: NetworkList,
-    capabilityArgs: JsonObject,
-    options: CallOptions = {},
-    afterwards: (result: JsonObject, signal: AbortSignal) => Promise<void> = async () => {},
-  ): Promise<NetworkAttachment> {
+  /** `network` is asked when it is the sandbox's turn, so that calls keep their order. */
+  add(request: NetworkRequest, network: () => Promise<Wanted>, options: CallOptions = {}): Promise<NetworkAttachment> {
     const { sandboxId, netnsPath } = request;
     return this.#exclusive('network of a sandbox', sandboxId, options, async (signal) => {
       if ((await this.#files.read(sandboxId)) !== undefined) {
         throw new NetworkError('AlreadyExists', `the sandbox ${sandboxId} has a network already`);
       }
+      const { list, capabilityArgs, afterwards } = await network();
+      signal.throwIfAborted();
       const attachment: Attachment = { sandboxId, netnsPath, ifName, args: argsOf(request), capabilityArgs, list };
       await this.#files.write(attachment);
       try {
@@ -67,7 +72,7 @@ export class Attacher {
         const result = await addNetwork(list, this.#calls(attachment, netnsPath, signal));
         const ips = ipsOf(result);
         if (ips.length === 0) throw new NetworkError('Internal', `the network ${list.name} gave the sandbox no address`);
-        await afterwards(result, signal);
+        await afterwards?.(result, signal);
         signal.throwIfAborted();
         await this.#files.write({ ...attachment, result });
         return { ips };

@@ -1,6 +1,6 @@
 import { NetworkError } from '../network-error.ts';
-import type { NetworkPlugin } from '../network-plugin.ts';
-import { Attacher, loopbackType, type PluginHost } from './attacher.ts';
+import type { NetworkPlugin, NetworkRequest } from '../network-plugin.ts';
+import { Attacher, loopbackType, type PluginHost, type Wanted } from './attacher.ts';
 import { capabilityArgs } from './capability-args.ts';
 import { NetworkFolder } from './network-folder.ts';
 import type { JsonObject, NetworkList } from './network-list.ts';
@@ -23,6 +23,25 @@ export function createCniNetwork(options: CniNetworkOptions): NetworkPlugin {
   const attacher = new Attacher(options);
   const folder = new NetworkFolder(options);
   let { podCidr } = options;
+  const wanted = async (request: NetworkRequest): Promise<Wanted> => {
+    const found = await folder.current();
+    if ('problem' in found) throw new NetworkError('Unavailable', found.problem);
+    const args = capabilityArgs(request, podCidr);
+    const { sandboxId } = request;
+    for (const capability of unheard(found.list, args)) {
+      logger.warn('no plugin of the network takes what the pod asks for', { capability, sandboxId });
+    }
+    return {
+      list: found.list,
+      capabilityArgs: args,
+      async afterwards(result, signal) {
+        if (!hairpin) return;
+        await setHairpin(machineInterfacesOf(result), launch, signal).catch((err) =>
+          logger.warn('hairpin mode was not set', { sandboxId, err }),
+        );
+      },
+    };
+  };
   return {
     name: 'cni',
     async status() {
@@ -30,20 +49,7 @@ export function createCniNetwork(options: CniNetworkOptions): NetworkPlugin {
       if ('problem' in found) return unready(found.problem);
       return pluginsReady([loopbackType], binDirs);
     },
-    async add(request, callOptions) {
-      const found = await folder.current();
-      if ('problem' in found) throw new NetworkError('Unavailable', found.problem);
-      const args = capabilityArgs(request, podCidr);
-      for (const capability of unheard(found.list, args)) {
-        logger.warn('no plugin of the network takes what the pod asks for', { capability, sandboxId: request.sandboxId });
-      }
-      return attacher.add(request, found.list, args, callOptions, async (result, signal) => {
-        if (!hairpin) return;
-        await setHairpin(machineInterfacesOf(result), launch, signal).catch((err) =>
-          logger.warn('hairpin mode was not set', { sandboxId: request.sandboxId, err }),
-        );
-      });
-    },
+    add: (request, callOptions) => attacher.add(request, () => wanted(request), callOptions),
     remove: (which, callOptions) => attacher.remove(which, callOptions),
     check: (which, callOptions) => attacher.check(which, callOptions),
     updateConfig(config) {
