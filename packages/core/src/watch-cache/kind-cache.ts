@@ -1,4 +1,4 @@
-import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import { isStorageError, StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { HistoryWatch, type HistoryWatchOptions } from '../storage/history-watch.ts';
 import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts';
@@ -128,14 +128,22 @@ export class KindCache implements WatchHost {
     else if (change.revision > loaded.floor) this.#apply(loaded, change, touched);
   }
 
-  /** The whole of what is known is void: ends every watch with the error; the next reader loads again. */
+  /**
+   * The whole of what is known is void: ends every watch with the error; the next reader loads again. A watch that has come further than
+   * compaction has lost nothing: it ends in a way that lets it go on where it was.
+   */
   reset(error: StorageError): void {
+    const bound = isStorageError(error, 'Compacted') ? (error.revision ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
+    const unharmed = new Set([...this.#watches].filter((watch) => watch.revision >= bound));
+    const rebuilt = new StorageError(StorageErrorCode.Closed, 'the cache is read anew, watches go on where they were', {
+      cause: error,
+    });
     this.#generation++;
     this.#loaded?.window.discard();
     this.#loaded = undefined;
     this.#early = [];
     this.#bookmark = undefined;
-    for (const watch of [...this.#watches]) watch.fail(error);
+    for (const watch of [...this.#watches]) watch.fail(unharmed.has(watch) ? rebuilt : error);
   }
 
   watchState(prefix: string, predicate: ObjectPredicate, endBookmark: boolean, signal?: AbortSignal): CachedWatch {

@@ -234,6 +234,52 @@ export const cacheCases: readonly ResourceStorageCase[] = [
     },
   },
   {
+    id: 'cache.compacted-feed-behind-own-writes',
+    requires: ['cache', 'denseRevisions'],
+    title:
+      'a stream that compaction overtakes where the cache is ahead of it by own writes is opened anew, and watches notice nothing',
+    async run({ pods, others, store, clock }) {
+      await createPod(pods, 'a', 'x', { text: 'old' });
+      const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
+      const watch = await pods.watch(podPrefix, { predicate: everything, from });
+      store.holdStreams();
+      for (let i = 0; i < 5; i++) await createPod(pods, 'a', `own${i}`);
+      const bound = await store.inner.currentRevision();
+      assert.equal((await eventsUntil(watch, bound)).length, 5);
+      await store.inner.compact(bound);
+      const { list } = store.calls;
+      store.breakStreams(new StorageError(StorageErrorCode.Compacted, 'overtaken', { revision: bound }));
+      store.releaseStreams();
+      await turns(3);
+      const next = await putPod(others, 'a', 'x', { text: 'new' });
+      assert.equal((await withTime(clock, eventsUntil(watch, next.revision))).length, 1);
+      assert.equal(store.calls.list, list, 'nothing was read anew');
+    },
+  },
+  {
+    id: 'cache.compacted-feed-spares-the-unharmed',
+    requires: cache,
+    title: 'when the feed cannot be resumed, a watch that begins at or after what is kept can go on where it was',
+    async run({ pods, others, store, clock }) {
+      await createPod(pods, 'a', 'x', { text: 'old' });
+      const revision = await pods.currentRevision();
+      const harmed = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision } });
+      store.holdStreams();
+      for (let i = 0; i < 5; i++) await putPod(others, 'a', 'x', { text: String(i) });
+      const bound = await store.inner.currentRevision();
+      const start = { start: 'changesAfter', revision: bound } as const;
+      const unharmed = await pods.watch(podPrefix, { predicate: everything, from: start });
+      await store.inner.compact(bound);
+      store.breakStreams(new StorageError(StorageErrorCode.Compacted, 'overtaken', { revision: bound }));
+      assert.equal((await withTime(clock, endOf(harmed))).code, 'Compacted');
+      assert.equal((await withTime(clock, endOf(unharmed))).code, 'Closed');
+      store.releaseStreams();
+      const next = await putPod(others, 'a', 'x', { text: '5' });
+      const again = await withTime(clock, pods.watch(podPrefix, { predicate: everything, from: start }));
+      assert.equal((await withTime(clock, eventsUntil(again, next.revision))).length, 1);
+    },
+  },
+  {
     id: 'cache.epoch',
     requires: cache,
     title: 'when the store was restored, watches end with EpochChanged and everything is read anew',
