@@ -1,6 +1,6 @@
-import type { IndexedHistory } from './indexed-history.ts';
+import type { IndexedHistory, Session } from './indexed-history.ts';
 import type { CallRecord, WatchClosed, WatchOpened } from './records.ts';
-import type { TimeBounds } from './time-bounds.ts';
+import { type Moment, TimeBounds } from './time-bounds.ts';
 import type { Versions } from './versions.ts';
 import type { Findings } from './violation.ts';
 
@@ -13,7 +13,7 @@ export interface Retention {
 /** Writes of the server's own that a history does not know of: room for the number of changes to be greater than recorded. */
 const foreignChanges = 50;
 
-/** A 410 is right only for a revision that is older than what the plane promises to keep. */
+/** A 410 is right only for a revision that is older than what the plane promises to keep, or than what the store was told to keep. */
 export function checkGone(
   history: IndexedHistory,
   versions: Versions,
@@ -21,15 +21,20 @@ export function checkGone(
   retention: Retention,
   findings: Findings,
 ): void {
+  const released = releasedBounds(history);
   const judge = (revision: number, at: number, ...involved: (CallRecord | WatchOpened | WatchClosed)[]): void => {
+    if (revision < released.floor(at)) return;
     const written = versions.get(revision)?.write;
     const young = written !== undefined && at - written.start < retention.minAgeMs;
     const recent = bounds.begunBy(at) - revision + foreignChanges < retention.minChanges;
     if (!young && !recent) return;
     findings.add('I8', `revision ${revision} was said to be gone, but must still be kept`, ...involved);
   };
-  for (const { opened, closed } of history.sessions) {
-    if (closed?.why === 'gone' && 'after' in opened.from) judge(opened.from.after, closed.at, opened, closed);
+  for (const session of history.sessions) {
+    const { opened, closed } = session;
+    if (closed?.why !== 'gone') continue;
+    const position = positionOf(session, history);
+    if (position !== undefined) judge(position, closed.at, opened, closed);
   }
   for (const pages of history.lists) {
     for (const page of pages) {
@@ -40,4 +45,19 @@ export function checkGone(
       if (pinned !== undefined) judge(pinned, page.end, page);
     }
   }
+}
+
+/** Up to where a session had seen everything; undefined before the end of an initial state is told. */
+function positionOf({ opened, steps }: Session, { objects }: IndexedHistory): number | undefined {
+  const last = steps.at(-1);
+  if (last?.t === 'bookmark') return last.revision;
+  const told = 'after' in opened.from || steps.some((step) => step.t === 'bookmark');
+  if (last !== undefined) return told ? objects.get(last.object)?.revision : undefined;
+  return 'after' in opened.from ? opened.from.after : undefined;
+}
+
+/** Its floor is the greatest revision before which the store had been told to let go. */
+function releasedBounds({ releases }: IndexedHistory): TimeBounds {
+  const moments: Moment[] = releases.map(({ at, revision }) => ({ at, revision }));
+  return new TimeBounds(moments, []);
 }

@@ -39,6 +39,8 @@ export interface HistoryCounts {
   readonly sessions: number;
   readonly resumed: number;
   readonly gone: number;
+  /** Times that the store was told to let go of history. */
+  readonly releases: number;
   readonly events: number;
   readonly bookmarks: number;
   readonly versions: number;
@@ -124,7 +126,7 @@ function boundsOf(indexed: IndexedHistory, versions: Versions): TimeBounds {
 }
 
 function countTraffic(indexed: IndexedHistory, versions: Versions, settled: number): HistoryCounts {
-  const { writes, gets, lists, sessions } = indexed;
+  const { writes, gets, lists, sessions, releases } = indexed;
   const replies = (is: string) => writes.filter(({ reply }) => reply.is === is).length;
   const steps = (t: string) => sessions.reduce((sum, session) => sum + session.steps.filter((step) => step.t === t).length, 0);
   return {
@@ -139,6 +141,7 @@ function countTraffic(indexed: IndexedHistory, versions: Versions, settled: numb
     sessions: sessions.length,
     resumed: sessions.filter(({ opened }) => opened.resumed).length,
     gone: sessions.filter(({ closed }) => closed?.why === 'gone').length,
+    releases: releases.length,
     events: steps('event'),
     bookmarks: steps('bookmark'),
     versions: versions.kinds.reduce(

@@ -3,6 +3,7 @@ import {
   type BookmarkSeen,
   type CallRecord,
   type GetOperation,
+  type HistoryReleased,
   isWrite,
   type ListOperation,
   type Mark,
@@ -32,6 +33,8 @@ export interface IndexedHistory {
   readonly lists: readonly (readonly CallOf<ListOperation>[])[];
   readonly sessions: readonly Session[];
   readonly finished: readonly WatchFinished[];
+  /** In the order of time. */
+  readonly releases: readonly HistoryReleased[];
   readonly marks: readonly Mark[];
 }
 
@@ -42,6 +45,7 @@ export function indexHistory(history: History): IndexedHistory {
   const lists = new Map<number, CallOf<ListOperation>[]>();
   const sessions = new Map<number, Session>();
   const finished: WatchFinished[] = [];
+  const releases: HistoryReleased[] = [];
   const marks: Mark[] = [];
   const sessionOf = (number: number): Session => {
     const session = sessions.get(number);
@@ -73,11 +77,14 @@ export function indexHistory(history: History): IndexedHistory {
       case 'finish':
         finished.push(record);
         break;
+      case 'release':
+        releases.push(record);
+        break;
       case 'mark':
         marks.push(record);
         break;
     }
   }
   for (const pages of lists.values()) pages.sort((a, b) => a.op.page - b.op.page);
-  return { objects, writes, gets, lists: [...lists.values()], sessions: [...sessions.values()], finished, marks };
+  return { objects, writes, gets, lists: [...lists.values()], sessions: [...sessions.values()], finished, releases, marks };
 }

@@ -91,6 +91,11 @@ export class HistoryRecorder implements History {
     this.#add({ t: 'finish', watch, at: this.now(), revision });
   }
 
+  /** Call it before the store is told to let go of what is before `revision`. */
+  release(revision: number): void {
+    this.#add({ t: 'release', at: this.now(), revision });
+  }
+
   mark(text: string): void {
     this.#add({ t: 'mark', at: this.now(), text });
   }

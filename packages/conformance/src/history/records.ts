@@ -10,6 +10,7 @@ export type HistoryRecord =
   | BookmarkSeen
   | WatchClosed
   | WatchFinished
+  | HistoryReleased
   | Mark;
 
 /** A state of an object as some client saw it. Each different sighting is written once; other records name it by `id`. */
@@ -184,6 +185,13 @@ export interface WatchClosed {
 export interface WatchFinished {
   readonly t: 'finish';
   readonly watch: string;
+  readonly at: number;
+  readonly revision: number;
+}
+
+/** From this moment on the store may have let go of everything before `revision`: somebody told it to. */
+export interface HistoryReleased {
+  readonly t: 'release';
   readonly at: number;
   readonly revision: number;
 }

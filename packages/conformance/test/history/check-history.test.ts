@@ -104,6 +104,20 @@ test('a history with dropped records is inconclusive', (t) => {
   t.is(checkHistory({ records, truncated: true }, anyTraffic).verdict, 'inconclusive');
 });
 
+test('what the store was told to let go of may be gone, for watches, lists and pages', (t) => {
+  const s = good();
+  s.recorder.release(9);
+  s.time += 1;
+  s.watch({ after: 8 }, { watch: 'late' }).close('gone');
+  s.watch({ state: 'any' }, { watch: 'state' }).close('gone');
+  const list = s.recorder.nextList();
+  const op = { do: 'list', selection: all, at: { at: 'exact', revision: 7 }, list, page: 0 } as const;
+  s.recorder.call({ client: 'c', server: 's', start: s.time, op, reply: { is: 'refused', code: 410, reason: 'Expired' } });
+  const result = checkHistory(s.history(), anyTraffic);
+  t.is(result.verdict, 'ok', describeVerdict(result));
+  t.like(result.counts, { gone: 2, releases: 1 });
+});
+
 test('a revision that nobody promised to keep may be gone', (t) => {
   const s = new Script();
   for (let revision = 2; revision < 200; revision++) s.create(`p${revision}`, revision);

@@ -37,6 +37,8 @@ export class RecordingWatcher {
   readonly selection: Selection;
   /** Everything up to here has been seen; undefined after a session that did not tell. */
   position: number | undefined;
+  /** Since this revision nothing was left out: the watch went on after it without beginning anew. */
+  unbrokenFrom: number | undefined;
   readonly #options: WatcherOptions;
   readonly #kind: WorkloadKind;
   #sending: ClientRequest | undefined;
@@ -61,6 +63,8 @@ export class RecordingWatcher {
     const from: WatchOpened['from'] = plan.from ?? (this.position === undefined ? { state: 'fresh' } : { after: this.position });
     const session = recorder.open({ watch: this.name, server: plan.server, selection: this.selection, from, resumed });
     this.position = 'after' in from ? from.after : undefined;
+    if (!resumed) this.unbrokenFrom = undefined;
+    else this.unbrokenFrom ??= this.position;
     const [why, detail] = await this.#run(session, plan, from);
     recorder.close(session, why, detail);
     return why;

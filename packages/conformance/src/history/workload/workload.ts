@@ -52,12 +52,15 @@ export class Workload {
   readonly #known = new Map<string, SeenObject>();
   readonly #loops: Promise<void>[] = [];
   readonly #watchers: RecordingWatcher[] = [];
+  readonly #witnesses = new Map<string, RecordingWatcher[]>();
+  readonly #witnessed = new Map<string, number>();
   #calls = 0;
   #acknowledged = 0;
   #running = false;
   #watching = false;
   #first = 0;
   #latest = 0;
+  #gone = 0;
   #wanted = Number.POSITIVE_INFINITY;
 
   constructor(options: WorkloadOptions) {
@@ -91,6 +94,24 @@ export class Workload {
   /** Writes that were acknowledged. */
   get acknowledged(): number {
     return this.#acknowledged;
+  }
+
+  /**
+   * Up to here some watch of each kind has seen every change without a gap. History before it is not needed to judge the run; of what
+   * comes after it deletions could otherwise remain unseen.
+   */
+  get witnessed(): number {
+    for (const [kind, watchers] of this.#witnesses) {
+      const known = this.#witnessed.get(kind) ?? this.#first;
+      const unbroken = watchers.filter(({ unbrokenFrom = Number.POSITIVE_INFINITY }) => unbrokenFrom <= known);
+      this.#witnessed.set(kind, Math.max(known, ...unbroken.map(({ position = 0 }) => position)));
+    }
+    return Math.min(...this.#witnessed.values());
+  }
+
+  /** Watches that were told 410. */
+  get gone(): number {
+    return this.#gone;
   }
 
   /** Makes the namespaces and starts all clients. */
@@ -226,6 +247,7 @@ export class Workload {
   #watch(name: string, selection: Selection, witness: boolean): void {
     const watcher = new RecordingWatcher(this.#first, { name, selection, recorder: this.recorder, agent: this.#agent });
     this.#watchers.push(watcher);
+    if (witness) this.#witnesses.set(selection.kind, [...(this.#witnesses.get(selection.kind) ?? []), watcher]);
     this.#watchLoops.push(this.#follow(watcher, witness));
   }
 
@@ -242,7 +264,10 @@ export class Workload {
         const after = this.#first + random.below(Math.max(1, this.#latest - this.#first));
         why = await watcher.session({ ...plan, from: { after } });
       } else why = await watcher.session(plan);
-      if (why === 'gone') watcher.position = undefined;
+      if (why === 'gone') {
+        this.#gone += 1;
+        watcher.position = undefined;
+      }
       if (why !== 'ended') await this.#sleep(2 * retryMs);
     }
   }

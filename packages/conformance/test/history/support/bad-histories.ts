@@ -694,6 +694,46 @@ export const badHistories: readonly BadHistory[] = [
     },
   },
   {
+    title: 'a revision is said to be gone after the store let go of what is before it alone',
+    invariant: 'I8',
+    write(s) {
+      start(s);
+      s.recorder.release(3);
+      s.time += 1;
+      s.watch({ after: 3 }).close('gone');
+    },
+  },
+  {
+    title: 'a revision is said to be gone before the store was told to let go of it',
+    invariant: 'I8',
+    write(s) {
+      start(s);
+      s.watch({ after: 2 }).close('gone');
+      s.time += 1;
+      s.recorder.release(3);
+    },
+  },
+  {
+    title: 'a watch that has seen what is kept ends because older history is gone',
+    invariant: 'I8',
+    write(s) {
+      const { a2, b3, a4 } = start(s);
+      s.recorder.release(3);
+      s.time += 1;
+      s.watch({ after: 0 }).event('ADDED', a2).event('ADDED', b3).event('MODIFIED', a4).close('gone');
+    },
+  },
+  {
+    title: 'a watch whose initial state is told to be complete ends because older history is gone',
+    invariant: 'I8',
+    write(s) {
+      const { b3, a4 } = start(s);
+      s.recorder.release(3);
+      s.time += 1;
+      s.watch({ state: 'fresh' }).event('ADDED', a4).event('ADDED', b3).bookmark(4, true).close('gone');
+    },
+  },
+  {
     title: 'an exact list is said to be gone while it must be kept',
     invariant: 'I8',
     write(s) {
