@@ -1,3 +1,6 @@
+import type { Store } from '@keelson/core';
+import { Etcd3Store } from '@keelson/storage-etcd3';
+import { PostgresStore } from '@keelson/storage-postgres';
 import type { ExecutionContext } from 'ava';
 
 /** A database server of the test's own that several Keelson servers share. */
@@ -8,6 +11,8 @@ export interface FaultDatabase {
   kill(): Promise<void>;
   start(): Promise<void>;
   readonly pid: number;
+  /** A connection of the test's own to what servers with the same parameters use; to be closed. */
+  open(): Promise<Store>;
   /** Ends the connections that the database has with servers, where it can be told to. */
   terminateConnections?(): Promise<void>;
 }
@@ -65,6 +70,11 @@ export async function postgresDatabase(t: ExecutionContext): Promise<FaultDataba
     storage: (parameters, port) => server.url('plane', port) + query(parameters),
     kill: () => server.kill(),
     start: () => server.start(),
+    async open() {
+      const store = new PostgresStore({ url: server.url('plane'), notify: 'off' });
+      await store.ready();
+      return store;
+    },
     async terminateConnections() {
       const others = `application_name = 'keelson' and pid <> pg_backend_pid()`;
       await server.sql('plane', `select pg_terminate_backend(pid) from pg_stat_activity where ${others}`);
@@ -87,5 +97,10 @@ export async function etcdDatabase(t: ExecutionContext): Promise<FaultDatabase |
     storage: (parameters, port = server.port) => `etcd://127.0.0.1:${port}/plane/${query(parameters)}`,
     kill: () => server.kill(),
     start: () => server.run(),
+    async open() {
+      const store = new Etcd3Store({ endpoints: [`http://127.0.0.1:${server.port}`], prefix: '/plane/', compaction: 'never' });
+      await store.ready();
+      return store;
+    },
   };
 }

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { appendFile, mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -34,9 +34,24 @@ export async function directoryFor(t: ExecutionContext): Promise<string> {
   return path;
 }
 
+const begun = new Map<string, number>();
+
 /** A line on stderr now and then, when the runner was told to show how far it is. */
 export function progress(t: ExecutionContext, done: number, all: number, note: () => string): void {
-  if (process.env['KEELSON_FAULT_PROGRESS'] !== undefined) process.stderr.write(`${t.title}: ${done} of ${all}, ${note()}\n`);
+  if (process.env['KEELSON_FAULT_PROGRESS'] === undefined) return;
+  const now = performance.now();
+  const since = begun.get(t.title) ?? now;
+  begun.set(t.title, since);
+  // The first fault is where the clock starts, so it tells nothing yet of how long one takes.
+  const left = done > 1 ? `, about ${Math.ceil(((now - since) / (done - 1)) * (all - done) * 0.001)} s left` : '';
+  process.stderr.write(`${t.title}: ${done} of ${all}${left}, ${note()}\n`);
+}
+
+/** What the runner of full runs puts into its table; see scripts/faults.mjs. */
+async function report(t: ExecutionContext, { verdict, counts }: Verdict, faultCount: number): Promise<void> {
+  const file = process.env['KEELSON_FAULT_REPORT'];
+  if (file !== undefined)
+    await appendFile(file, `${JSON.stringify({ title: t.title, faults: faultCount, verdict, counts, seed })}\n`);
 }
 
 /** One run of a workload under faults. */
@@ -46,7 +61,7 @@ export interface FaultRun {
   /** Waits for so many more acknowledged writes: the service goes on, and there is something to judge on slow machines too. */
   traffic(writes: number): Promise<void>;
   /** Ends the workload and judges the history; fails the test, with the history kept, unless all is well. */
-  judge(options?: CheckOptions): Promise<Verdict>;
+  judge(options: CheckOptions & { readonly faults: number }): Promise<Verdict>;
 }
 
 /** Starts a workload with the seed of the run. */
@@ -55,9 +70,10 @@ export async function startRun(t: ExecutionContext, options: Omit<WorkloadOption
   const workload = new Workload({ ...options, seed });
   t.teardown(() => workload.stop());
   await workload.start();
-  const judge = async (check: CheckOptions = {}): Promise<Verdict> => {
+  const judge = async ({ faults: count, ...check }: CheckOptions & { readonly faults: number }): Promise<Verdict> => {
     await workload.finish();
     const verdict = checkHistory(workload.recorder, check);
+    await report(t, verdict, count);
     t.log(describeVerdict({ ...verdict, violations: [] }));
     if (verdict.verdict !== 'ok') {
       const folder = join(tmpdir(), 'keelson-faults');

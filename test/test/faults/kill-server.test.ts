@@ -2,12 +2,14 @@ import { checkHistory, describeVerdict, Workload } from '@keelson/conformance';
 import test from 'ava';
 import { directoryFor, faults, progress, seed, sleep, startRun, until } from '../../src/faults/fault-run.ts';
 import { FaultServer } from '../../src/faults/fault-server.ts';
+import { shortHistory, shortHistoryArguments } from '../../src/faults/short-history.ts';
 
 const kills = faults(25, 200);
 
 test(`kill -9 of the server at ${kills} random points under load: no write lost, no revision twice, every watch complete`, async (t) => {
   t.timeout(120_000 + kills * 10_000);
-  const server = await FaultServer.start({ data: await directoryFor(t) });
+  const data = await directoryFor(t);
+  const server = await FaultServer.start({ data, args: await shortHistoryArguments(data) });
   t.teardown(() => server.stop());
   const run = await startRun(t, { servers: [server.url], callTimeoutMs: 2000, pauseMs: 6 });
   const { workload, random } = run;
@@ -21,8 +23,8 @@ test(`kill -9 of the server at ${kills} random points under load: no write lost,
     workload.recorder.mark('ready');
     progress(t, kill, kills, () => `revision ${workload.latest}, ${workload.acknowledged} writes acknowledged`);
   }
-  const { counts } = await run.judge({ minWrites: kills * 10, minEvents: kills * 20 });
-  t.log(`ready again after ${Math.round(Math.max(...restarts))} ms at most`);
+  const { counts } = await run.judge({ faults: kills, retention: shortHistory, minWrites: kills * 10, minEvents: kills * 20 });
+  t.log(`ready again after ${Math.round(Math.max(...restarts))} ms at most; ${counts.gone} watches were told 410`);
   t.true(counts.resumed > kills, 'watches were resumed');
   t.true(counts.unknown > 0, 'kills met writes under way');
 });

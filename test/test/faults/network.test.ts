@@ -2,12 +2,14 @@ import { type Direction, FaultProxy } from '@keelson/conformance';
 import test from 'ava';
 import { directoryFor, faults, progress, sleep, startRun } from '../../src/faults/fault-run.ts';
 import { FaultServer } from '../../src/faults/fault-server.ts';
+import { shortHistory, shortHistoryArguments } from '../../src/faults/short-history.ts';
 
 const rounds = faults(20, 200);
 
 test(`${rounds} cuts, black holes, one-way cuts, delays, throttles and resets between clients and server`, async (t) => {
   t.timeout(120_000 + rounds * 5000);
-  const server = await FaultServer.start({ data: await directoryFor(t) });
+  const data = await directoryFor(t);
+  const server = await FaultServer.start({ data, args: await shortHistoryArguments(data) });
   t.teardown(() => server.stop());
   const target = { host: '127.0.0.1', port: server.port };
   const proxies = [await FaultProxy.open({ target, seed: 1 }), await FaultProxy.open({ target, seed: 2 })];
@@ -44,6 +46,6 @@ test(`${rounds} cuts, black holes, one-way cuts, delays, throttles and resets be
     await run.traffic(10 + random.below(20));
     progress(t, round, rounds, () => `${name} ${direction}, revision ${workload.latest}`);
   }
-  const { counts } = await run.judge({ minWrites: rounds * 10, minEvents: rounds * 20 });
+  const { counts } = await run.judge({ faults: rounds, retention: shortHistory, minWrites: rounds * 10, minEvents: rounds * 20 });
   t.true(counts.resumed > 0 && counts.unknown > 0, 'faults met calls under way');
 });

@@ -2,13 +2,15 @@ import { readFile } from 'node:fs/promises';
 import test from 'ava';
 import { directoryFor, faults, progress, sleep, startRun } from '../../src/faults/fault-run.ts';
 import { FaultServer } from '../../src/faults/fault-server.ts';
+import { shortHistory, shortHistoryArguments } from '../../src/faults/short-history.ts';
 import { SlowWatcher } from '../../src/faults/slow-watcher.ts';
 
 const pauses = faults(4, 50);
 
 test.serial(`${pauses} SIGSTOPs of the server: no stale read afterwards, no watch with a hole`, async (t) => {
   t.timeout(120_000 + pauses * 10_000);
-  const server = await FaultServer.start({ data: await directoryFor(t) });
+  const data = await directoryFor(t);
+  const server = await FaultServer.start({ data, args: await shortHistoryArguments(data) });
   t.teardown(() => server.stop());
   const run = await startRun(t, { servers: [server.url], callTimeoutMs: 800 });
   for (let pause = 1; pause <= pauses; pause++) {
@@ -20,7 +22,7 @@ test.serial(`${pauses} SIGSTOPs of the server: no stale read afterwards, no watc
     run.workload.recorder.mark('SIGCONT');
     progress(t, pause, pauses, () => `revision ${run.workload.latest}`);
   }
-  const { counts } = await run.judge({ minWrites: pauses * 30, minEvents: pauses * 60 });
+  const { counts } = await run.judge({ faults: pauses, retention: shortHistory, minWrites: pauses * 30, minEvents: pauses * 60 });
   t.true(counts.unknown > 0, 'calls timed out while the server was stopped');
 });
 
@@ -64,6 +66,6 @@ test.serial(
       `resident ${before.toFixed(0)} MiB before, ${after.toFixed(0)} MiB after; ${queued.toFixed(0)} MiB were due to slow watchers`,
     );
     t.true(after - before < Math.max(200, queued / 2), 'what slow watchers do not read is not kept for them');
-    await run.judge({ minWrites: 100, minEvents: 200 });
+    await run.judge({ faults: slow, minWrites: 100, minEvents: 200 });
   },
 );

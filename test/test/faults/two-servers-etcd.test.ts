@@ -1,9 +1,9 @@
 import test from 'ava';
 import { etcdDatabase } from '../../src/faults/databases.ts';
 import { faults } from '../../src/faults/fault-run.ts';
-import { twoServers } from '../../src/faults/two-servers.ts';
+import { fullCount, twoServers } from '../../src/faults/two-servers.ts';
 
-const count = faults(8, 100);
+const count = faults(8, fullCount(false));
 
 test(`two servers on one etcd under ${count} faults agree with each other and lose nothing`, async (t) => {
   t.timeout(180_000 + count * 20_000);

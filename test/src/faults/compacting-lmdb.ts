@@ -1,0 +1,35 @@
+import { ClockToken, LoggerToken, moduleOf, provide, type StorageAdapter, StoreToken } from '@keelson/core';
+import { LmdbStore, default as lmdb } from '@keelson/storage-lmdb';
+import { shortHistory } from './short-history.ts';
+
+const everyMs = 200;
+
+/** LMDB that lets go of its history every 200 ms: nobody but its own process can tell it to. */
+class CompactingStore extends LmdbStore {
+  #timer: NodeJS.Timeout | undefined;
+
+  override async ready(): Promise<void> {
+    await super.ready();
+    this.#timer = setInterval(() => void this.#compact(), everyMs);
+  }
+
+  override close(): Promise<void> {
+    clearInterval(this.#timer);
+    return super.close();
+  }
+
+  async #compact(): Promise<void> {
+    const bound = (await this.currentRevision()) - shortHistory.minChanges;
+    if (bound > 0) await this.compact(bound);
+  }
+}
+
+const adapter: StorageAdapter<{ readonly path: string }> = {
+  ...lmdb,
+  module: ({ path }) =>
+    moduleOf((bind) => {
+      provide(bind, StoreToken, [ClockToken, LoggerToken], (clock, logger) => new CompactingStore({ path, clock, logger }));
+    }),
+};
+
+export default adapter;
