@@ -40,6 +40,7 @@ function signalOf(socket: Socket): ConnectionSignal {
     const made = new ConnectionSignal();
     connections.set(socket, made);
     socket.once('close', () => made.controller.abort());
+    if (socket.destroyed) made.controller.abort();
     found = made;
   }
   return found;

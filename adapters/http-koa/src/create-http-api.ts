@@ -11,6 +11,7 @@ import { defaultLimits, type HealthCheck, type HttpApiOptions, type HttpLimits }
 import { Pipeline } from './pipeline.ts';
 import { ResourceHandler } from './resource/resource-handler.ts';
 import { Routes } from './resource/route.ts';
+import { TurnBatch } from './turn-batch.ts';
 import { WatchHandler } from './watch/watch-handler.ts';
 
 /** The resource API, ready to be put behind any HTTP server. */
@@ -64,10 +65,11 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
   const handleResource = (exchange: Exchange) => resources.handle(exchange);
   const app = createKoaApplication(pipeline, handleResource, router, logger);
   const koa = app.callback();
+  const resourceRequests = new TurnBatch<Exchange>((exchange) => void pipeline.run(exchange, handleResource));
   return {
     listener: (request, response) => {
       const exchange = pipeline.open(request, response);
-      if (exchange.attributes.isResourceRequest) void pipeline.run(exchange, handleResource);
+      if (exchange.attributes.isResourceRequest) resourceRequests.add(exchange);
       else void koa(request, response);
     },
     app,

@@ -31,6 +31,7 @@ function isBodiless(request: IncomingMessage): boolean {
 export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer> {
   const { request } = exchange;
   if (isBodiless(request)) return Promise.resolve(noBytes);
+  if (request.destroyed) return Promise.reject(new ClientGone());
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
