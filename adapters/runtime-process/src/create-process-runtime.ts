@@ -37,10 +37,10 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
   const { rebooted } = await state.prepare();
   const permissions = await findPermissions(state.root);
   const cgroups = await Cgroups.find(options.cgroups);
-  const sources = options.imageSources ?? [];
   const images = new ImageStore({
-    ...{ folder: state.images, sources, builtin: builtinImages, clock },
-    refusal: (name) => whyNotRunnable(name, permissions, sources),
+    ...{ folder: state.images, sources: options.imageSources ?? [], builtin: builtinImages, clock },
+    ...(options.registries && { registries: options.registries }),
+    refusal: (name) => whyNotRunnable(name, permissions, options),
   });
   await images.load();
 
@@ -96,10 +96,14 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
 }
 
 /** Images need a root of their own, and come from somewhere. */
-function whyNotRunnable(name: string, permissions: Permissions, sources: readonly string[]): string | undefined {
-  if (sources.length === 0) return `the process runtime has no image source, it can run "host" only; "${name}" needs one`;
+function whyNotRunnable(name: string, permissions: Permissions, options: ProcessRuntimeOptions): string | undefined {
+  if (!hasImageSource(options)) return `the process runtime has no image source, it can run "host" only; "${name}" needs one`;
   if (!permissions.chroot) return `the process runtime cannot run "${name}": it may not chroot on this machine`;
   return undefined;
+}
+
+function hasImageSource({ imageSources = [], registries }: ProcessRuntimeOptions): boolean {
+  return imageSources.length > 0 || registries !== undefined;
 }
 
 function capabilitiesOf(permissions: Permissions, cgroups: Cgroups, options: ProcessRuntimeOptions): RuntimeCapabilities {
@@ -133,7 +137,7 @@ function capabilitiesOf(permissions: Permissions, cgroups: Cgroups, options: Pro
     stats: true,
     logs: true,
     pullProgress: true,
-    pull: chroot && (options.imageSources ?? []).length > 0,
+    pull: chroot && hasImageSource(options),
     survivesRestart: true,
   };
 }

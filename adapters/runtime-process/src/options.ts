@@ -1,3 +1,4 @@
+import type { RegistryOptions } from '@keelson/container-images';
 import type { CgroupOptions } from '@keelson/container-monitor';
 import type { Clock, Logger } from '@keelson/core';
 
@@ -8,6 +9,8 @@ export interface ProcessRuntimeOptions {
   readonly nodeIp?: string | (() => string);
   /** OCI layouts (folders) and docker archives (tar files), or folders that hold such; images other than `host` are pulled from them. */
   readonly imageSources?: readonly string[];
+  /** How registries are asked for images that no source has, `{}` for the usual way; absent: they are not asked. */
+  readonly registries?: RegistryOptions;
   /** Absent: no cgroups are touched, and limits have no effect. */
   readonly cgroups?: CgroupOptions;
   readonly clock?: Clock;

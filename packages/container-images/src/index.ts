@@ -1,1 +1,3 @@
+export { RegistryError, type RegistryErrorReason } from './registry/registry-error.ts';
+export type { RegistryOptions } from './registry/registry-options.ts';
 export { type BuiltinImage, ImageStore, type ImageStoreOptions } from './store/image-store.ts';

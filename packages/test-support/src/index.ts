@@ -1,3 +1,4 @@
+export { Containerd, type ContainerdOptions, lackingForContainerd } from './containerd.ts';
 export { findProgram, installPrograms } from './debian-packages.ts';
 export { buildRoot, dockerArchive, ociLayout, tarOf } from './image-builder.ts';
 export { type AddedImage, LoopbackRegistry, type RegistryOptions } from './registry.ts';

@@ -119,7 +119,8 @@ export class LoopbackRegistry implements AsyncDisposable {
   }
 
   #hostOf(position: number): string {
-    return `127.0.0.1:${(this.#servers[position]?.address() as AddressInfo).port}`;
+    const address = this.#servers[position]?.address() as AddressInfo;
+    return `127.0.0.1:${address.port}`;
   }
 
   #keep(name: string, image: RegistryImage): ReturnType<typeof makeImage> {

@@ -1,40 +1,22 @@
+import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { type ImageConfig, normalizeImageReference, RuntimeError } from '@keelson/container-runtime';
+import { normalizeImageReference, RuntimeError } from '@keelson/container-runtime';
+import { checkBytes, parseDigest } from '../images/digest.ts';
+import type { FoundImage } from '../images/found-image.ts';
+import { readImageDocument } from '../images/image-document.ts';
+import {
+  type Descriptor,
+  indexEntries,
+  type Manifest,
+  maxDocumentBytes,
+  parseDocument,
+  readManifest,
+} from '../images/manifest.ts';
+import type { Layer } from '../layers/unpack-layer.ts';
 import { tryTool } from '../machine/run-tool.ts';
-import { checkDigest, digestOfFile } from './digest.ts';
-
-/** An image as a source offers it: checked, and with its layers as tar files, the lowest first. */
-export interface FoundImage {
-  /** Digest of the configuration. */
-  readonly id: string;
-  readonly config: ImageConfig;
-  readonly layers: readonly string[];
-}
-
-interface Descriptor {
-  readonly mediaType?: string;
-  readonly digest: string;
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly platform?: { readonly os?: string; readonly architecture?: string };
-}
-
-interface RawConfig {
-  readonly config?: {
-    readonly User?: string;
-    readonly Env?: readonly string[];
-    readonly Entrypoint?: readonly string[];
-    readonly Cmd?: readonly string[];
-    readonly WorkingDir?: string;
-    readonly StopSignal?: string;
-    readonly Labels?: Readonly<Record<string, string>>;
-    readonly Volumes?: Readonly<Record<string, unknown>>;
-  };
-  readonly rootfs?: { readonly diff_ids?: readonly string[] };
-}
 
 const nameAnnotations = ['io.containerd.image.name', 'org.opencontainers.image.ref.name'];
-const architectures: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386', arm: 'arm', arm64: 'arm64' };
 
 /**
  * Looks for a reference in OCI layouts and docker archives. `scratch` is an empty folder for what must be taken out of archives; the
@@ -47,17 +29,44 @@ export async function findInSources(
 ): Promise<FoundImage | undefined> {
   let number = 0;
   for (const path of await candidates(sources)) {
-    let folder = path;
-    if ((await stat(path)).isFile()) {
-      number += 1;
-      folder = join(scratch, `source-${number}`);
-      await mkdir(folder);
-      if ((await tryTool('tar', ['-xf', path, '-C', folder, '--no-same-owner'])) !== undefined) continue; // no archive
-    }
-    const found = (await fromLayout(folder, reference)) ?? (await fromDockerArchive(folder, reference));
+    number += 1;
+    const source = (await stat(path)).isFile() ? archiveAt(path, join(scratch, `source-${number}`)) : folderAt(path);
+    await source.prepare();
+    const found = (await fromLayout(source, reference)) ?? (await fromDockerArchive(source, reference));
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** A source as a folder, of which everything is there as soon as it is known to have the image. */
+interface Source {
+  readonly folder: string;
+  /** Fills the folder with what says which images there are. */
+  readonly prepare: () => Promise<void>;
+  readonly complete: () => Promise<void>;
+}
+
+const tablesOfContents = ['oci-layout', 'index.json', 'manifest.json'];
+
+function folderAt(folder: string): Source {
+  return { folder, prepare: async () => {}, complete: async () => {} };
+}
+
+/** Archives are taken apart only for an image that they have. */
+function archiveAt(path: string, folder: string): Source {
+  const unpack = (...names: string[]) => tryTool('tar', ['-xf', path, '-C', folder, '--no-same-owner', ...names]);
+  return {
+    folder,
+    prepare: async () => {
+      await mkdir(folder, { recursive: true });
+      // What is missing, or no archive at all, shows when the files are looked for.
+      await unpack(...tablesOfContents.flatMap((name) => [name, `./${name}`]));
+    },
+    complete: async () => {
+      const problem = await unpack();
+      if (problem !== undefined) throw new RuntimeError('PullFailed', `cannot read "${path}": ${problem}`);
+    },
+  };
 }
 
 /** The sources themselves, and what is in those that are folders of sources. */
@@ -76,24 +85,23 @@ async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isFile() ?? false;
 }
 
-async function fromLayout(folder: string, reference: string): Promise<FoundImage | undefined> {
+async function fromLayout({ folder, complete }: Source, reference: string): Promise<FoundImage | undefined> {
   if (!(await isFile(join(folder, 'oci-layout')))) return undefined;
-  const index = await readJson<{ manifests?: readonly Descriptor[] }>(folder, 'index.json');
-  const descriptor = (index.manifests ?? []).find((entry) => names(entry, reference));
+  const index = parseDocument(await readSmall(folder, 'index.json'), 'the index of the layout');
+  const descriptor = (indexEntries(index) ?? []).find((entry) => names(entry, reference));
   if (descriptor === undefined) return undefined;
-  const manifest = await readManifest(folder, descriptor);
-  const bytes = await readBlob(folder, manifest.config.digest);
-  const layers: string[] = [];
-  for (const { digest } of manifest.layers) {
-    const path = await inside(folder, blobPath(digest));
-    await checkDigest(path, digest, false);
-    layers.push(path);
+  await complete();
+  const manifest = await manifestAt(folder, descriptor);
+  const document = readImageDocument(await readBlob(folder, manifest.config.digest), manifest.layers.length);
+  const layers: Layer[] = [];
+  for (const [position, { digest, mediaType }] of manifest.layers.entries()) {
+    layers.push({ path: await inside(folder, blobPath(digest)), diffId: document.diffIds[position] ?? '', mediaType });
   }
-  return { id: manifest.config.digest, config: imageConfig(JSON.parse(bytes.toString('utf8'))), layers };
+  return { id: manifest.config.digest, config: document.config, layers };
 }
 
 /** A name may be a whole reference or, in a layout of one image, only its tag. */
-function names({ annotations = {}, digest }: Descriptor, reference: string): boolean {
+function names({ annotations, digest }: Descriptor, reference: string): boolean {
   if (reference.endsWith(`@${digest}`)) return true;
   return nameAnnotations.some((key) => {
     const name = annotations[key];
@@ -107,75 +115,43 @@ function names({ annotations = {}, digest }: Descriptor, reference: string): boo
   });
 }
 
-interface Manifest {
-  readonly config: Descriptor;
-  readonly layers: readonly Descriptor[];
-}
-
 /** Follows an index of several platforms to this machine's. */
-async function readManifest(folder: string, descriptor: Descriptor): Promise<Manifest> {
-  const document = JSON.parse((await readBlob(folder, descriptor.digest)).toString('utf8')) as Partial<Manifest> & {
-    manifests?: Descriptor[];
-  };
-  if (document.manifests !== undefined) {
-    const architecture = architectures[process.arch] ?? process.arch;
-    const mine = document.manifests.find(({ platform }) => platform?.os === 'linux' && platform.architecture === architecture);
-    if (mine === undefined) throw new RuntimeError('ImageNotFound', `the image has no variant for linux/${architecture}`);
-    return readManifest(folder, mine);
-  }
-  if (document.config === undefined || document.layers === undefined)
-    throw new RuntimeError('PullFailed', 'the manifest has no layers');
-  return { config: document.config, layers: document.layers };
+async function manifestAt(folder: string, descriptor: Descriptor): Promise<Manifest> {
+  const manifest = readManifest(parseDocument(await readBlob(folder, descriptor.digest), 'the manifest'));
+  return 'next' in manifest ? manifestAt(folder, manifest.next) : manifest;
 }
 
-async function fromDockerArchive(folder: string, reference: string): Promise<FoundImage | undefined> {
+async function fromDockerArchive({ folder, complete }: Source, reference: string): Promise<FoundImage | undefined> {
   if (!(await isFile(join(folder, 'manifest.json')))) return undefined;
   type Entry = { Config: string; RepoTags?: readonly string[] | null; Layers: readonly string[] };
-  const entries = await readJson<readonly Entry[]>(folder, 'manifest.json');
+  const entries = JSON.parse((await readSmall(folder, 'manifest.json')).toString('utf8')) as readonly Entry[];
   const entry = entries.find(({ RepoTags }) => (RepoTags ?? []).some((tag) => normalizeImageReference(tag) === reference));
   if (entry === undefined) return undefined;
-  const configPath = await inside(folder, entry.Config);
-  const raw = JSON.parse(await readFile(configPath, 'utf8')) as RawConfig;
-  const layers: string[] = [];
+  await complete();
+  const bytes = await readSmall(folder, entry.Config);
+  const document = readImageDocument(bytes, entry.Layers.length);
+  const layers: Layer[] = [];
   for (const [position, name] of entry.Layers.entries()) {
-    const path = await inside(folder, name);
-    const digest = raw.rootfs?.diff_ids?.[position];
-    if (digest === undefined) throw new RuntimeError('PullFailed', 'the archive has more layers than its configuration names');
-    await checkDigest(path, digest, true);
-    layers.push(path);
+    layers.push({ path: await inside(folder, name), diffId: document.diffIds[position] ?? '' });
   }
-  return { id: await digestOfFile(configPath, false), config: imageConfig(raw), layers };
-}
-
-function imageConfig({ config = {} }: RawConfig): ImageConfig {
-  const { User, Env, Entrypoint, Cmd, WorkingDir, StopSignal, Labels, Volumes } = config;
-  return {
-    ...(User && { user: User }),
-    ...(Env && { env: Env }),
-    ...(Entrypoint && { entrypoint: Entrypoint }),
-    ...(Cmd && { cmd: Cmd }),
-    ...(WorkingDir && { workingDir: WorkingDir }),
-    ...(StopSignal && { stopSignal: StopSignal }),
-    ...(Labels && { labels: Labels }),
-    ...(Volumes && { volumes: Object.keys(Volumes) }),
-  };
+  return { id: `sha256:${createHash('sha256').update(bytes).digest('hex')}`, config: document.config, layers };
 }
 
 function blobPath(digest: string): string {
-  const [, algorithm, hex] = /^(sha256|sha512):([0-9a-f]{64,128})$/.exec(digest) ?? [];
-  if (algorithm === undefined || hex === undefined)
-    throw new RuntimeError('PullFailed', `not a digest: "${digest.slice(0, 100)}"`);
+  const { algorithm, hex } = parseDigest(digest);
   return `blobs/${algorithm}/${hex}`;
 }
 
 async function readBlob(folder: string, digest: string): Promise<Buffer> {
-  const path = await inside(folder, blobPath(digest));
-  await checkDigest(path, digest, false);
-  return readFile(path);
+  const bytes = await readSmall(folder, blobPath(digest));
+  checkBytes(bytes, digest);
+  return bytes;
 }
 
-async function readJson<T>(folder: string, name: string): Promise<T> {
-  return JSON.parse(await readFile(await inside(folder, name), 'utf8')) as T;
+async function readSmall(folder: string, name: string): Promise<Buffer> {
+  const path = await inside(folder, name);
+  if ((await stat(path)).size > maxDocumentBytes) throw new RuntimeError('PullFailed', `the source's "${name}" is too large`);
+  return readFile(path);
 }
 
 /** A source may hold links, but only to itself. */

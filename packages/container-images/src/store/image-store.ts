@@ -1,20 +1,29 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rename, rm, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   type CallOptions,
   type FilesystemUsage,
   type Image,
+  type ImageAuth,
   type ImageService,
+  isRuntimeError,
   normalizeImageReference,
+  type PullProgress,
   type PullRequest,
   RuntimeError,
 } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core';
-import { applyLayer } from '../layers/apply-layer.ts';
-import { type FoundImage, findInSources } from '../sources/image-source.ts';
-import { readIfPresent, writeAtomically } from './atomic-file.ts';
-import { folderSize } from './folder-size.ts';
+import type { FoundImage } from '../images/found-image.ts';
+import { fetchImage } from '../registry/fetch-image.ts';
+import { RegistryClient } from '../registry/registry-client.ts';
+import type { RegistryOptions } from '../registry/registry-options.ts';
+import { findInSources } from '../sources/image-source.ts';
+import { ContentStore } from './content-store.ts';
+import { ImageIndex } from './image-index.ts';
+import { withScratch } from './scratch.ts';
+import { SharedJobs } from './shared-jobs.ts';
+import { Turns } from './turns.ts';
+import { unpackImage } from './unpack-image.ts';
 
 /** An image that is always there, and is never removed. */
 export interface BuiltinImage {
@@ -24,50 +33,61 @@ export interface BuiltinImage {
 }
 
 export interface ImageStoreOptions {
-  /** Folder that is the store's alone; one store at a time uses it. */
+  /** Folder that is the store's alone, created if needed; one store at a time uses it. */
   readonly folder: string;
   readonly clock: Clock;
   /** OCI layouts (folders) and docker archives (tar files), or folders that hold such. */
   readonly sources?: readonly string[];
+  /** Registries are asked for what no source has; absent: they are not. */
+  readonly registries?: RegistryOptions;
   readonly builtin?: readonly BuiltinImage[];
   /** Says why an image that is not built in can be of no use here; undefined when it can. Pulls then fail with `Unsupported`. */
   readonly refusal?: (reference: string) => string | undefined;
+  /** Bytes of one image that are too many, compressed or unpacked; default 64 GiB. */
+  readonly maxImageBytes?: number;
 }
 
-/** What is known of an unpacked image, besides its names. */
-type StoredImage = Omit<Image, 'repoTags'>;
+const defaultMaxImageBytes = 64 * 1024 ** 3;
+const defaultParallelDownloads = 3;
+/** What a failed pull has fetched is there for the next attempt, which comes within five minutes. */
+const leftoverMs = 600_000;
 
-/**
- * Images unpacked into one folder each: `ID/rootfs` with `ID/image.json`, and `names.json` that says which reference is which image.
- */
+/** What pulls share: a signal of theirs, and all who want to hear how it goes on. */
+interface PullContext {
+  readonly signal: AbortSignal;
+  readonly report: (progress: PullProgress) => void;
+}
+
+/** Images from registries, OCI layouts and docker archives, unpacked into one folder each. */
 export class ImageStore implements ImageService {
   readonly #options: ImageStoreOptions;
   readonly #builtin: readonly BuiltinImage[];
-  readonly #images = new Map<string, StoredImage>();
-  #names = new Map<string, string>();
-  /** Pulls and removals one after the other. */
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #index: ImageIndex;
+  readonly #content: ContentStore;
+  readonly #registries: RegistryClient | undefined;
+  readonly #pulls = new SharedJobs<string, PullProgress>();
+  readonly #unpacks = new SharedJobs<void, number>();
+  /** Unpacking and removing of one image exclude each other. */
+  readonly #turns = new Turns();
 
   constructor(options: ImageStoreOptions) {
+    const { folder, registries, clock } = options;
     this.#options = options;
     this.#builtin = options.builtin ?? [];
+    this.#index = new ImageIndex(folder);
+    this.#content = new ContentStore(join(folder, 'blobs'));
+    this.#registries = registries && new RegistryClient(registries, clock);
   }
 
   /** Reads what is there, and clears away what a dead process left half done. */
   async load(): Promise<void> {
-    const { folder } = this.#options;
-    for (const name of await readdir(folder)) {
-      if (name.startsWith('.')) await rm(join(folder, name), { recursive: true, force: true });
-      const text = await readIfPresent(join(folder, name, 'image.json')).catch(() => undefined);
-      if (text !== undefined) this.#images.set(`sha256:${name}`, JSON.parse(text) as StoredImage);
-    }
-    const names = JSON.parse((await readIfPresent(join(folder, 'names.json'))) ?? '{}') as Record<string, string>;
-    this.#names = new Map(Object.entries(names).filter(([, id]) => this.#images.has(id)));
+    await this.#index.load();
+    await this.#content.load(this.#index.blobs);
   }
 
   async listImages(reference?: string): Promise<readonly Image[]> {
     if (reference === undefined) {
-      return [...this.#builtin.map(({ image }) => image), ...[...this.#images.keys()].flatMap((id) => this.find(id) ?? [])];
+      return [...this.#builtin.map(({ image }) => image), ...this.#index.ids.flatMap((id) => this.#index.find(id) ?? [])];
     }
     const image = this.find(reference);
     return image === undefined ? [] : [image];
@@ -79,20 +99,12 @@ export class ImageStore implements ImageService {
 
   /** The image of a reference or id. @throws `InvalidArgument` for a malformed reference */
   find(reference: string): Image | undefined {
-    const builtin = this.#findBuiltin(reference);
-    if (builtin !== undefined) return builtin;
-    const id = this.#images.has(reference) ? reference : this.#names.get(normalizeImageReference(reference));
-    const stored = id === undefined ? undefined : this.#images.get(id);
-    if (stored === undefined) return undefined;
-    return {
-      ...stored,
-      repoTags: [...this.#names].flatMap(([name, image]) => (image === id && !name.includes('@') ? [name] : [])),
-    };
+    return this.#findBuiltin(reference) ?? this.#index.find(reference);
   }
 
   /** Folder with the flattened files of an image of this store; nobody may write there. */
   rootOf({ id }: Image): string {
-    return this.#builtin.find(({ image }) => image.id === id)?.root ?? join(this.#folderOf(id), 'rootfs');
+    return this.#builtin.find(({ image }) => image.id === id)?.root ?? join(this.#index.folderOf(id), 'rootfs');
   }
 
   async pullImage(reference: string, request: PullRequest = {}, options: CallOptions = {}): Promise<string> {
@@ -101,93 +113,117 @@ export class ImageStore implements ImageService {
     const name = normalizeImageReference(reference);
     const refusal = this.#options.refusal?.(name);
     if (refusal !== undefined) throw new RuntimeError('Unsupported', refusal);
-    return this.#inTurn(() => this.#pull(name, request, options));
+    const { auth, onProgress } = request;
+    return this.#pulls.run(JSON.stringify([name, auth]), (signal, report) => this.#pull(name, auth, { signal, report }), {
+      ...(options.signal && { signal: options.signal }),
+      ...(onProgress && { onProgress }),
+    });
   }
 
   async removeImage(reference: string): Promise<void> {
     const image = this.find(reference);
     if (image === undefined || this.#findBuiltin(image.id) !== undefined) return;
-    await this.#inTurn(async () => {
-      this.#images.delete(image.id);
-      for (const [name, id] of this.#names) if (id === image.id) this.#names.delete(name);
-      await this.#writeNames();
-      const trash = join(this.#options.folder, `.${randomBytes(12).toString('hex')}`);
-      await rename(this.#folderOf(image.id), trash);
-      await rm(trash, { recursive: true, force: true });
-    });
+    await this.#turns.run(image.id, () => this.#index.remove(image.id));
+    await this.#content.collect(this.#index.blobs);
   }
 
   async imageFsInfo(): Promise<readonly FilesystemUsage[]> {
     const { folder, clock } = this.#options;
     const { bsize, blocks, bavail } = await statfs(folder);
-    let usedBytes = 0;
-    for (const { sizeBytes } of this.#images.values()) usedBytes += sizeBytes;
-    return [
-      { timestamp: clock.now(), mountpoint: folder, usedBytes, capacityBytes: blocks * bsize, availableBytes: bavail * bsize },
-    ];
+    const usedBytes = this.#index.sizeBytes + this.#content.usedBytes;
+    const capacityBytes = blocks * bsize;
+    return [{ timestamp: clock.now(), mountpoint: folder, usedBytes, capacityBytes, availableBytes: bavail * bsize }];
   }
 
-  async #pull(name: string, request: PullRequest, options: CallOptions): Promise<string> {
-    const { folder, sources = [] } = this.#options;
-    const scratch = join(folder, `.${randomBytes(12).toString('hex')}`);
-    await mkdir(scratch, { mode: 0o700 });
+  async #pull(name: string, auth: ImageAuth | undefined, context: PullContext): Promise<string> {
     try {
-      const found = await findInSources(sources, name, scratch);
-      if (found === undefined) throw new RuntimeError('ImageNotFound', `no image source has "${name}"`);
-      if (!this.#images.has(found.id)) await this.#unpack(found, scratch, request, options.signal);
-      this.#names.set(name, found.id);
-      await this.#writeNames();
-      return found.id;
+      return await withScratch(this.#options.folder, async (scratch) => {
+        const found = await findInSources(this.#options.sources ?? [], name, scratch);
+        if (found !== undefined) return this.#keep(found, [name], [], context);
+        if (this.#registries === undefined) throw new RuntimeError('ImageNotFound', `no image source has "${name}"`);
+        return await this.#pullFrom(this.#registries, name, auth, context);
+      });
     } catch (error) {
-      if (error instanceof RuntimeError) throw error;
-      throw new RuntimeError('PullFailed', `cannot unpack "${name}"`, { cause: error });
-    } finally {
-      await rm(scratch, { recursive: true, force: true });
+      if (isRuntimeError(error)) throw error;
+      if (context.signal.aborted) throw new RuntimeError('Aborted', `the pull of "${name}" was given up`, { cause: error });
+      throw new RuntimeError('PullFailed', `cannot pull "${name}"`, { cause: error });
     }
   }
 
-  async #unpack(found: FoundImage, scratch: string, request: PullRequest, signal: AbortSignal | undefined): Promise<void> {
-    const place = join(scratch, 'image');
-    const root = join(place, 'rootfs');
-    await mkdir(root, { recursive: true });
-    for (const [position, layer] of found.layers.entries()) {
-      signal?.throwIfAborted();
-      await applyLayer(layer, root, join(scratch, `layer-${position}`), signal);
-      request.onProgress?.({ receivedBytes: await folderSize(root) });
-    }
-    const user = found.config.user?.split(':', 1)[0] ?? '';
-    const image: StoredImage = {
-      id: found.id,
-      repoDigests: [],
-      sizeBytes: await folderSize(root),
-      pinned: false,
-      config: found.config,
-      ...(/^\d+$/.test(user) && { uid: Number(user) }),
-      ...(/^\D/.test(user) && { username: user }),
+  #pullFrom(registries: RegistryClient, name: string, auth: ImageAuth | undefined, context: PullContext): Promise<string> {
+    const { registries: { parallelDownloads = defaultParallelDownloads } = {} } = this.#options;
+    return registries.withImage(name, auth, context.signal, async (remote) => {
+      const { config, layers } = remote.manifest;
+      const blobs = [config, ...layers].map(({ digest }) => digest);
+      const lease = this.#content.lease(blobs);
+      let last: PullProgress | undefined;
+      const onProgress = (progress: PullProgress) => {
+        last = progress;
+        context.report(progress);
+      };
+      try {
+        const found = await fetchImage(remote, this.#content, {
+          ...{ signal: context.signal, parallel: parallelDownloads, maxBytes: this.#maxBytes, onProgress },
+        });
+        const names = [name, `${name.replace(/@.*|:[^:/]*$/, '')}@${remote.digest}`];
+        // While it is unpacked, nothing more is received; that something happens is what a watchdog wants to know.
+        const report = (progress: PullProgress) => context.report(last ?? progress);
+        return await this.#keep(found, names, blobs, { ...context, report });
+      } finally {
+        lease.release();
+        this.#collectLater();
+      }
+    });
+  }
+
+  /** Unpacks an image if it is not there, and names it. */
+  async #keep(found: FoundImage, names: readonly string[], blobs: readonly string[], context: PullContext): Promise<string> {
+    const { id } = found;
+    if (!/^sha256:[0-9a-f]{64}$/.test(id)) throw new RuntimeError('PullFailed', `not an id of an image: "${id.slice(0, 150)}"`);
+    let unpacked = 0;
+    const onProgress = (count: number) => {
+      unpacked += count;
+      context.report({ receivedBytes: unpacked });
     };
-    await writeAtomically(place, 'image.json', JSON.stringify(image));
-    await rename(place, this.#folderOf(found.id));
-    this.#images.set(found.id, image);
+    // It may be removed between two steps of this, any number of times.
+    while (!this.#index.has(id)) {
+      await this.#unpacks.run(id, (signal, report) => this.#turns.run(id, () => this.#unpack(found, blobs, signal, report)), {
+        signal: context.signal,
+        onProgress,
+      });
+    }
+    await this.#index.name(id, names);
+    return id;
+  }
+
+  async #unpack(
+    found: FoundImage,
+    blobs: readonly string[],
+    signal: AbortSignal,
+    onBytes: (count: number) => void,
+  ): Promise<void> {
+    if (this.#index.has(found.id)) return;
+    await withScratch(this.#options.folder, async (scratch) => {
+      const place = join(scratch, 'image');
+      const image = await unpackImage(found, place, { scratch, maxBytes: this.#maxBytes, signal, onBytes });
+      await this.#index.put({ ...image, blobs }, place);
+    });
+  }
+
+  get #maxBytes(): number {
+    return this.#options.maxImageBytes ?? defaultMaxImageBytes;
+  }
+
+  #collectLater(): void {
+    const { clock } = this.#options;
+    // A store whose folder is gone has nothing to collect.
+    clock.after(leftoverMs, () => void this.#content.collect(this.#index.blobs).catch(() => {}));
   }
 
   #findBuiltin(reference: string): Image | undefined {
     const found = this.#builtin.find(({ image }) => image.id === reference);
-    if (found !== undefined || this.#images.has(reference)) return found?.image;
+    if (found !== undefined || this.#index.has(reference)) return found?.image;
     const name = normalizeImageReference(reference);
     return this.#builtin.find(({ image }) => image.repoTags.includes(name))?.image;
-  }
-
-  #folderOf(id: string): string {
-    return join(this.#options.folder, id.replace(/^sha256:/, ''));
-  }
-
-  async #writeNames(): Promise<void> {
-    await writeAtomically(this.#options.folder, 'names.json', JSON.stringify(Object.fromEntries(this.#names)));
-  }
-
-  #inTurn<T>(task: () => Promise<T>): Promise<T> {
-    const result = this.#queue.then(task);
-    this.#queue = result.catch(() => {});
-    return result;
   }
 }

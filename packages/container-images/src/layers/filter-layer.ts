@@ -1,0 +1,117 @@
+import { ByteReader } from './byte-reader.ts';
+import { cleanPath, type LayerChanges, noteMark } from './layer-changes.ts';
+import { blockSize, parsePaxRecords, parseTarHeader, type TarHeader } from './tar-header.ts';
+
+/** Longest pax header or long name that is read. */
+const maxMetadataBytes = 1 << 20;
+
+/**
+ * Passes a tar archive on as it is, without the entries that are not files of the layer itself: marks of removal, and hard links to files of the
+ * layers below. These are noted in `changes`. @throws Error for a damaged archive, and for entries that lead out of the root
+ */
+export async function* filterLayer(source: AsyncIterable<Buffer>, changes: LayerChanges): AsyncGenerator<Buffer> {
+  const reader = new ByteReader(source);
+  const present = new Set<string>();
+  let ends = 0;
+  for (;;) {
+    const entry = await readEntry(reader);
+    if (entry === undefined) break;
+    if (entry === 'zeros') {
+      ends += 1;
+      if (ends === 2) break;
+      continue;
+    }
+    ends = 0;
+    const path = cleanPath(entry.name);
+    const dropped = isNoFile(entry, path, present, changes);
+    const padded = Math.ceil(entry.size / blockSize) * blockSize;
+    if (!dropped) yield* entry.blocks;
+    for await (const chunk of reader.chunks(padded)) if (!dropped) yield chunk;
+  }
+  yield Buffer.alloc(2 * blockSize);
+  // Padding of the archive: belongs to its digest, and to nothing else.
+  for await (const _ of reader.rest());
+}
+
+interface Entry extends TarHeader {
+  /** The header with those that belong to it. */
+  readonly blocks: readonly Buffer[];
+}
+
+function isNoFile(entry: Entry, path: string, present: Set<string>, changes: LayerChanges): boolean {
+  if (noteMark(path, changes)) return true;
+  if (entry.type === '1') {
+    const target = cleanPath(entry.linkName);
+    if (!present.has(target)) {
+      changes.links.push({ path, target });
+      return true;
+    }
+  }
+  if (entry.type === '5') changes.folders.add(path);
+  else if (path === '') throw new Error('an entry would replace the root');
+  else changes.folders.delete(path);
+  present.add(path);
+  return false;
+}
+
+/** The next entry with its names put together from the headers before it; `zeros` for a block of them. */
+async function readEntry(reader: ByteReader): Promise<Entry | 'zeros' | undefined> {
+  const blocks: Buffer[] = [];
+  let pax = new Map<string, string>();
+  let longName: string | undefined;
+  let longLink: string | undefined;
+  for (;;) {
+    const block = await reader.exactly(blockSize);
+    if (block === undefined) {
+      if (blocks.length > 0) throw new Error('the archive ends too early');
+      return undefined;
+    }
+    const header = parseTarHeader(block);
+    if (header === undefined) return 'zeros';
+    const { type } = header;
+    if ('xLKg'.includes(type)) {
+      const body = await readMetadata(reader, header.size);
+      // Headers for all entries that follow could change what the entries say of themselves; nothing of them is needed.
+      if (type === 'g') continue;
+      blocks.push(block, ...body.blocks);
+      if (type === 'x') pax = parsePaxRecords(body.bytes);
+      else if (type === 'L') longName = untilZero(body.bytes);
+      else longLink = untilZero(body.bytes);
+      continue;
+    }
+    blocks.push(block);
+    for (let more = header.extended; more; ) {
+      const extension = await reader.exactly(blockSize);
+      if (extension === undefined) throw new Error('the archive ends too early');
+      blocks.push(extension);
+      more = extension[504] !== 0;
+    }
+    const size = pax.get('size');
+    return {
+      ...header,
+      name: pax.get('GNU.sparse.name') ?? pax.get('path') ?? longName ?? header.name,
+      linkName: pax.get('linkpath') ?? longLink ?? header.linkName,
+      size: size === undefined || '123456'.includes(type) ? header.size : checkedSize(size),
+      blocks,
+    };
+  }
+}
+
+async function readMetadata(reader: ByteReader, size: number): Promise<{ bytes: Buffer; blocks: readonly Buffer[] }> {
+  if (size > maxMetadataBytes) throw new Error(`a header of the archive is too long: ${size} bytes`);
+  if (size === 0) return { bytes: Buffer.alloc(0), blocks: [] };
+  const padded = await reader.exactly(Math.ceil(size / blockSize) * blockSize);
+  if (padded === undefined) throw new Error('the archive ends too early');
+  return { bytes: padded.subarray(0, size), blocks: [padded] };
+}
+
+function checkedSize(text: string): number {
+  const size = Number(text);
+  if (!Number.isSafeInteger(size) || size < 0) throw new Error('a pax header has an impossible size');
+  return size;
+}
+
+function untilZero(bytes: Buffer): string {
+  const end = bytes.indexOf(0);
+  return bytes.toString('latin1', 0, end < 0 ? bytes.length : end);
+}

@@ -1,0 +1,130 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, rm } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { isRuntimeError, RuntimeError } from '@keelson/container-runtime';
+import { toolEnvironment } from '../machine/run-tool.ts';
+import { decompressor } from './decompress.ts';
+import { filterLayer } from './filter-layer.ts';
+import { fromText } from './inside-root.ts';
+import { noChanges } from './layer-changes.ts';
+import { mergeLayer } from './merge-layer.ts';
+
+/** A layer as a file: a tar archive, plain or compressed. */
+export interface Layer {
+  readonly path: string;
+  /** Digest of the archive without compression. */
+  readonly diffId: string;
+  readonly mediaType?: string;
+}
+
+export interface UnpackOptions {
+  /** Folder that does not exist yet, on the file system of the root. */
+  readonly scratch: string;
+  /** Unpacked bytes that are too many. */
+  readonly maxBytes: number;
+  readonly signal?: AbortSignal;
+  /** Called for every piece. */
+  readonly onBytes?: (count: number) => void;
+}
+
+/**
+ * Puts a layer on top of `root`. It is unpacked into a folder of its own first, where `tar` keeps it from leading out through links of its
+ * own, and then merged. @throws `PullFailed`, `Unsupported`; the root is of no use then
+ */
+export async function unpackLayer(layer: Layer, root: string, options: UnpackOptions): Promise<void> {
+  const { scratch } = options;
+  await mkdir(scratch, { mode: 0o755 });
+  const changes = noChanges();
+  try {
+    await unpack(layer, changes, options);
+    await mergeLayer(fromText(scratch), fromText(root), changes);
+  } catch (error) {
+    if (isRuntimeError(error)) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    throw new RuntimeError('PullFailed', `cannot unpack a layer: ${message}`, { cause: error });
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function unpack(layer: Layer, changes: ReturnType<typeof noChanges>, options: UnpackOptions): Promise<void> {
+  const [algorithm = '', hex] = layer.diffId.split(':');
+  if (algorithm !== 'sha256' && algorithm !== 'sha512') {
+    throw new RuntimeError('PullFailed', `unknown digest "${layer.diffId.slice(0, 100)}"`);
+  }
+  const hash = createHash(algorithm);
+  let unpacked = 0;
+  const measured = async function* (source: AsyncIterable<Buffer>) {
+    for await (const chunk of source) {
+      unpacked += chunk.length;
+      if (unpacked > options.maxBytes) throw new Error(`it is larger than ${options.maxBytes} bytes`);
+      hash.update(chunk);
+      options.onBytes?.(chunk.length);
+      yield chunk;
+    }
+  };
+  const decompress = decompressor(await firstBytes(layer.path), layer.mediaType);
+  const tar = startTar(options.scratch);
+  const fed = pipeline(
+    createReadStream(layer.path),
+    decompress,
+    measured,
+    (source: AsyncIterable<Buffer>) => filterLayer(source, changes),
+    tar.stdin,
+    options.signal === undefined ? {} : { signal: options.signal },
+  );
+  const problem = await fed.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (problem !== undefined) tar.kill();
+  const complaint = await tar.ended;
+  // When `tar` gave up first, what it said is the reason, and the broken pipe only follows from it.
+  if (problem !== undefined && !(isBrokenPipe(problem) && complaint !== undefined)) throw problem;
+  if (complaint !== undefined) throw new Error(complaint);
+  const actual = hash.digest('hex');
+  if (actual !== hex) throw new Error(`its contents are damaged: they are ${algorithm}:${actual}, not ${layer.diffId}`);
+}
+
+/** `tar` with only root's privileges where this process has them: else files belong to whoever runs it. */
+function startTar(folder: string) {
+  const owner = process.getuid?.() === 0 ? '--same-owner' : '--no-same-owner';
+  const flags = ['-xp', '--numeric-owner', owner, '--xattrs', '--xattrs-include=*', '--delay-directory-restore'];
+  // Folders that only have something in them get their mode from the mask.
+  const args = ['-c', 'umask 022; exec tar "$@"', 'tar', ...flags, '-f', '-', '-C', folder];
+  const child = spawn('sh', args, { env: toolEnvironment, stdio: ['pipe', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-2000);
+  });
+  const ended = once(child, 'close').then(
+    ([code]) => (code === 0 ? undefined : complaintIn(said) || `tar ended with ${String(code)}`),
+    (error: Error) => error.message,
+  );
+  return { stdin: child.stdin, ended, kill: () => child.kill('SIGKILL') };
+}
+
+/** The first thing `tar` says is what is wrong; then come consequences. */
+function complaintIn(said: string): string | undefined {
+  return said
+    .split('\n')
+    .find((line) => line !== '' && !line.includes('Removing leading'))
+    ?.trim();
+}
+
+function isBrokenPipe(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'EPIPE' || error.code === 'ERR_STREAM_PREMATURE_CLOSE');
+}
+
+async function firstBytes(path: string): Promise<Buffer> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}

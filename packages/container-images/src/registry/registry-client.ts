@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import type { ImageAuth } from '@keelson/container-runtime';
+import type { Clock } from '@keelson/core';
+import { checkBytes } from '../images/digest.ts';
+import { type Descriptor, type Manifest, manifestTypes, parseDocument, readManifest } from '../images/manifest.ts';
+import { type DownloadOptions, download } from './download.ts';
+import { repositoryOf } from './endpoints.ts';
+import { Exchange } from './exchange.ts';
+import { RegistryError } from './registry-error.ts';
+import type { RegistryOptions } from './registry-options.ts';
+import { RegistrySession } from './registry-session.ts';
+
+/** An image as a registry describes it, and the way to its blobs. */
+export interface RemoteImage {
+  readonly manifest: Manifest;
+  /** Digest of what the reference names: of the index, if it is one. */
+  readonly digest: string;
+  /** Writes a blob to a file. @throws RegistryError, `PullFailed` */
+  readonly download: (blob: Descriptor, path: string, options: BlobOptions) => Promise<void>;
+}
+
+export type BlobOptions = Pick<DownloadOptions, 'signal' | 'onBytes'>;
+
+const defaultRequestTimeoutMs = 30_000;
+const defaultStallTimeoutMs = 300_000;
+/** An index may name an index, but not for ever. */
+const maxDepth = 3;
+
+/** A client of the OCI distribution protocol that pulls. */
+export class RegistryClient {
+  readonly #options: RegistryOptions;
+  readonly #clock: Clock;
+  readonly #exchange: Exchange;
+
+  constructor(options: RegistryOptions, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+    const { ca, requestTimeoutMs = defaultRequestTimeoutMs } = options;
+    this.#exchange = new Exchange({ clock, timeoutMs: requestTimeoutMs, ...(ca !== undefined && { ca }) });
+  }
+
+  /**
+   * Finds the manifest of a reference for this machine and has it used, at the first of its places where both succeed.
+   * @throws RegistryError (`ImageNotFound` when the registry has no such image), `PullFailed`, `Unsupported`
+   */
+  async withImage<T>(
+    reference: string,
+    auth: ImageAuth | undefined,
+    signal: AbortSignal,
+    use: (image: RemoteImage) => Promise<T>,
+  ): Promise<T> {
+    const { path, version, endpoints } = repositoryOf(reference, this.#options);
+    for (const endpoint of endpoints) {
+      const session = new RegistrySession(this.#exchange, endpoint, path, auth);
+      try {
+        return await use(await this.#findAt(session, version, signal));
+      } catch (error) {
+        // A mirror may lack anything, and be away; what the registry itself says is what counts.
+        if (endpoint.trusted || signal.aborted) throw error;
+      }
+    }
+    throw new RegistryError('unreachable', `there is no place to ask for "${reference}"`);
+  }
+
+  async #findAt(session: RegistrySession, version: string, signal: AbortSignal): Promise<RemoteImage> {
+    let bytes = await session.manifest(version, manifestTypes, signal);
+    if (version.includes(':')) checkBytes(bytes, version);
+    const digest = version.includes(':') ? version : `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+    for (let depth = 0; depth < maxDepth; depth += 1) {
+      const manifest = readManifest(parseDocument(bytes, 'the manifest'));
+      if (!('next' in manifest)) {
+        return { manifest, digest, download: (blob, path, options) => download(session, blob, path, this.#bounds(options)) };
+      }
+      bytes = await session.manifest(manifest.next.digest, manifestTypes, signal);
+      checkBytes(bytes, manifest.next.digest);
+    }
+    throw new RegistryError('invalid', 'the image is an index of indexes of indexes');
+  }
+
+  #bounds(options: BlobOptions): DownloadOptions {
+    return { ...options, clock: this.#clock, stallTimeoutMs: this.#options.stallTimeoutMs ?? defaultStallTimeoutMs };
+  }
+}
