@@ -54,7 +54,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     events: recorder = noEvents,
     metrics = noMetrics,
   } = dependencies;
-  const { logRoot = '/var/log', host: givenHost, mounter, version = 'v0.1.0', random = Math.random } = dependencies;
+  const { logRoot = '/var/log', version = 'v0.1.0', random = Math.random } = dependencies;
   const periods = { ...defaultPeriods, ...dependencies.periods };
   const callTimeoutMs = config.runtimeRequestTimeoutMs;
   const { runtime, images } = withDeadlines(dependencies, { clock, defaultTimeoutMs: callTimeoutMs });
@@ -100,14 +100,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     events,
     callTimeoutMs,
   });
-  const volumeParts = createVolumes({
-    config,
-    paths,
-    api,
-    host: givenHost,
-    mounter,
-    onInUse: () => reporter?.poke(),
-  });
+  const volumeParts = createVolumes({ config, paths, dependencies, onInUse: () => reporter?.poke() });
   const { volumes, host } = volumeParts;
   const volumeStats = new VolumeStats({
     files: host.files,

@@ -3,6 +3,7 @@ import type { ApiClient, Clock, Logger, Metrics, Service } from '@keelson/core';
 import type { AgentPeriods } from '../agent-periods.ts';
 import type { Machine } from '../node/machine.ts';
 import type { HostAccess } from '../volumes/host/host-access.ts';
+import type { RunProgram } from '../volumes/host/run-program.ts';
 import type { Mounter } from '../volumes/mounter.ts';
 import type { EventRecorder } from './event-recorder.ts';
 import type { PodConfigReader } from './pod-source.ts';
@@ -30,6 +31,8 @@ export interface AgentDependencies {
   readonly mounter?: Mounter;
   /** The machine that volumes are on. Default: this one, or the host of --containerized. */
   readonly host?: HostAccess;
+  /** Runs the programs by which volumes are mounted and hosts are reached. Default: it runs them. */
+  readonly runProgram?: RunProgram;
   readonly periods?: Partial<AgentPeriods>;
   /** What the node says of its agent. */
   readonly version?: string;

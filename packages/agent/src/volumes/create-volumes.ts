@@ -1,19 +1,18 @@
-import type { ApiClient } from '@keelson/core';
 import { Node } from '@keelson/kinds';
 import type { AgentConfig } from '../contracts/agent-config.ts';
+import type { AgentDependencies } from '../contracts/agent-dependencies.ts';
 import type { AgentPaths } from './agent-paths.ts';
 import { FlexVolumes } from './flex/flex-volumes.ts';
 import { enteredHost, type HostAccess, localHost } from './host/host-access.ts';
-import { type Mounter, systemMounter } from './mounter.ts';
+import { runProgram } from './host/run-program.ts';
+import { systemMounter } from './mounter.ts';
 import { checkCapabilities } from './node-capabilities.ts';
 import { PodVolumes } from './pod-volumes.ts';
 
 export interface CreateVolumesOptions {
   readonly config: AgentConfig;
   readonly paths: AgentPaths;
-  readonly api: ApiClient | undefined;
-  readonly host: HostAccess | undefined;
-  readonly mounter: Mounter | undefined;
+  readonly dependencies: Pick<AgentDependencies, 'api' | 'host' | 'mounter' | 'runProgram'>;
   /** The volumes that the status of the node names as in use have changed. */
   readonly onInUse: () => void;
 }
@@ -30,9 +29,10 @@ export interface Volumes {
 
 /** Puts the parts of volumes together as the options say. */
 export function createVolumes(options: CreateVolumesOptions): Volumes {
-  const { config, paths, onInUse } = options;
-  const host = options.host ?? (config.containerized ? enteredHost() : localHost);
-  const mounter = options.mounter ?? systemMounter(config.mounterPath, host);
+  const { config, paths, dependencies, onInUse } = options;
+  const run = dependencies.runProgram ?? runProgram;
+  const host = dependencies.host ?? (config.containerized ? enteredHost(run) : { ...localHost, run });
+  const mounter = dependencies.mounter ?? systemMounter(config.mounterPath, host);
   const flex = new FlexVolumes({
     paths,
     host,
@@ -55,7 +55,10 @@ export function createVolumes(options: CreateVolumesOptions): Volumes {
 }
 
 /** Without an API server there is no controller that could attach anything. */
-function attachedDevice({ config, api }: CreateVolumesOptions): ((name: string) => Promise<string | undefined>) | undefined {
+function attachedDevice({
+  config,
+  dependencies: { api },
+}: CreateVolumesOptions): ((name: string) => Promise<string | undefined>) | undefined {
   if (!config.node.enableControllerAttachDetach || api === undefined) return undefined;
   return async (name) => {
     const { status } = await api.resource(Node).get(config.nodeName);

@@ -23,13 +23,7 @@ function sources(folder: string): string[] {
  * Options that have an effect which no test observes through the option. The list may only become shorter: an option that gets a test must leave
  * it, and a new option without a test fails.
  */
-const untested: readonly string[] = [
-  'runtime-request-timeout',
-  'image-pull-progress-deadline',
-  'registry-burst',
-  'experimental-mounter-path',
-  'enable-controller-attach-detach',
-];
+const untested: readonly string[] = ['runtime-request-timeout', 'image-pull-progress-deadline', 'registry-burst'];
 
 test('every option that has an effect has a test that names it', (t) => {
   const text = places

@@ -123,6 +123,8 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+const sizes = { usedBytes: 1, inodesUsed: 2, capacityBytes: 10, availableBytes: 9, inodes: 20, inodesFree: 18 };
+
 test('the main port serves pods, running pods, health, metrics, machine, statistics and options over TLS', async (t) => {
   const { main } = await open(t, ['--feature-gates=PodPriority=true'], {
     usage: async () => [
@@ -132,6 +134,7 @@ test('the main port serves pods, running pods, health, metrics, machine, statist
         uid: 'u1',
         startTimeMs: 0,
         containers: [{ name: 'main', startTimeMs: 0, timeMs: 1000, cpuNanoSeconds: 5, memoryWorkingSetBytes: 7 }],
+        volumes: [{ name: 'tmp', timeMs: 1000, ...sizes }],
       },
     ],
   });
@@ -150,6 +153,7 @@ test('the main port serves pods, running pods, health, metrics, machine, statist
     podRef: { name: 'web-n1', namespace: 'default', uid: 'u1' },
     containers: { 0: { name: 'main', cpu: { usageCoreNanoSeconds: 5 }, memory: { workingSetBytes: 7 } } },
   });
+  t.deepEqual(summary.pods[0].volume, [{ name: 'tmp', time: '1970-01-01T00:00:01.000Z', ...sizes }]);
   t.regex(
     (await ask(`${main}/metrics`)).body,
     /# TYPE keelson_agent_things_total counter\nkeelson_agent_things_total\{kind="a\\"b"\} 2\n/,

@@ -15,6 +15,8 @@ import type { PodChange, PodConfigListener, PodConfigReader } from '../../src/co
 import type { Machine } from '../../src/node/machine.ts';
 import { parseOptions } from '../../src/options/parse-options.ts';
 import { resolveConfig } from '../../src/options/resolve-config.ts';
+import type { HostAccess } from '../../src/volumes/host/host-access.ts';
+import type { RunProgram } from '../../src/volumes/host/run-program.ts';
 import { type Mounter, noMounter } from '../../src/volumes/mounter.ts';
 
 export const machine: Machine = {
@@ -188,18 +190,24 @@ export interface BenchOptions {
   /** Options of the command line, in place of the configuration above; `config` changes what they make. */
   readonly words?: readonly string[];
   readonly images?: readonly string[];
-  readonly mounter?: Mounter;
+  /** Default: nothing may be mounted; `options`: as the options say. */
+  readonly mounter?: Mounter | 'options';
+  readonly host?: HostAccess;
+  readonly runProgram?: RunProgram;
   readonly periods?: Partial<AgentPeriods>;
   readonly random?: () => number;
   readonly api?: ApiClient;
   readonly pull?: ConstructorParameters<typeof FakeWorld>[0] extends infer O ? (O extends { pull?: infer P } ? P : never) : never;
 }
 
-/** Lets everything that can go on without time go on, reading and writing of files among it, until `quiet` turns in a row show no such work. */
+/** Work of the system that goes on without time: reading and writing of files, and programs. */
+const isWork = (name: string) => name.startsWith('FSReq') || name === 'ProcessWrap';
+
+/** Lets everything that can go on without time go on until `quiet` turns in a row show no such work. */
 export async function settle(quiet = 12): Promise<void> {
   for (let calm = 0; calm < quiet; ) {
     await new Promise((resolve) => setImmediate(resolve));
-    calm = process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq')) ? 0 : calm + 1;
+    calm = process.getActiveResourcesInfo().some(isWork) ? 0 : calm + 1;
   }
 }
 
@@ -208,7 +216,7 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
   const rootDir = await mkdtemp(join(tmpdir(), 'keelson-agent-'));
   t.teardown(() => rm(rootDir, { recursive: true, force: true, maxRetries: 5 }));
   const clock = new FakeClock();
-  const { script, pull, images, words, mounter = noMounter, periods = {}, random = () => 0 } = options;
+  const { script, pull, images, words, mounter = noMounter, host, runProgram, periods = {}, random = () => 0 } = options;
   const world = new FakeWorld({ clock, ...(script && { script }), ...(pull && { pull }), ...(images && { images }) });
   const pods = new TestPods();
   const events: Told[] = [];
@@ -228,7 +236,9 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
       clock,
       logger: silentLogger,
       logRoot: join(rootDir, 'log'),
-      mounter,
+      ...(mounter !== 'options' && { mounter }),
+      ...(host && { host }),
+      ...(runProgram && { runProgram }),
       periods,
       random,
     });

@@ -24,7 +24,7 @@ export const localHost: HostAccess = {
 const namespaces = ['/rootfs/proc/1/ns/mnt', '/proc/1/ns/mnt'] as const;
 
 /** The machine as seen from a mount namespace: every look at files and every program goes through `nsenter`. */
-export function enteredHost(namespace: string = hostNamespace(), run: RunProgram = runProgram): HostAccess {
+export function enteredHost(run: RunProgram = runProgram, namespace: string = hostNamespace()): HostAccess {
   const within: RunProgram = (program, words, input) => run('nsenter', [`--mount=${namespace}`, '--', program, ...words], input);
   return {
     files: commandFiles(within),
