@@ -1,1 +1,2 @@
-export {};
+export { createEngineRuntime } from './create-engine-runtime.ts';
+export type { EngineRuntimeOptions } from './options.ts';

@@ -1,0 +1,93 @@
+import { createInterface } from 'node:readline';
+import {
+  type ImageAuth,
+  type ImageReference,
+  parseImageReference,
+  type PullRequest,
+  RuntimeError,
+} from '@keelson/container-runtime';
+import type { EngineHttp } from '../api/engine-http.ts';
+
+/** A line of the stream that a pull answers with. */
+interface PullLine {
+  readonly id?: string;
+  readonly error?: string;
+  readonly errorDetail?: { readonly message?: string } | null;
+  readonly progressDetail?: { readonly current?: number; readonly total?: number } | null;
+}
+
+/** Pulls an image, and resolves when the engine has it. @throws `ImageNotFound`, `PullFailed`, `Unavailable` */
+export async function pull(
+  http: EngineHttp,
+  reference: string,
+  request: PullRequest,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const parsed = parseImageReference(reference);
+  const stream = await http
+    .open('POST', '/images/create', {
+      query: query(parsed),
+      headers: request.auth === undefined ? {} : { 'x-registry-auth': authHeader(request.auth, parsed) },
+      signal,
+    })
+    .catch((error: unknown) => {
+      throw error instanceof RuntimeError && error.code === 'Internal' ? pullError(error.message) : error;
+    });
+  const layers = new Map<string, { readonly current: number; readonly total: number | undefined }>();
+  let failure: string | undefined;
+  try {
+    // An error comes inside of a success: the status was sent before the pull began.
+    for await (const text of createInterface({ input: stream })) {
+      const line = parse(text);
+      failure ??= line.errorDetail?.message ?? line.error;
+      if (line.id === undefined) continue;
+      const { current = layers.get(line.id)?.current ?? 0, total } = line.progressDetail ?? {};
+      layers.set(line.id, { current, total: total ?? layers.get(line.id)?.total });
+      request.onProgress?.(sum([...layers.values()]));
+    }
+  } catch (error) {
+    if (signal?.aborted) throw new RuntimeError('Aborted', 'the caller gave up', { cause: error });
+    throw new RuntimeError('Unavailable', 'the container engine went away during a pull', { cause: error });
+  }
+  if (!stream.complete) throw new RuntimeError('Unavailable', 'the container engine went away during a pull');
+  if (failure !== undefined) throw pullError(failure);
+}
+
+function sum(layers: readonly { readonly current: number; readonly total: number | undefined }[]) {
+  const receivedBytes = layers.reduce((bytes, { current }) => bytes + current, 0);
+  const known = layers.every(({ total }) => total !== undefined && total > 0);
+  return { receivedBytes, ...(known && { totalBytes: layers.reduce((bytes, { total = 0 }) => bytes + total, 0) }) };
+}
+
+function query({ name, tag, digest }: ImageReference): Record<string, string> {
+  return digest === undefined ? { fromImage: name, tag: tag ?? 'latest' } : { fromImage: `${name}@${digest}` };
+}
+
+/** Registries say it in their own words, engines in others. */
+const notThere =
+  /manifest unknown|manifest for .* not found|repository .*(?:not found|does not exist)|name unknown|no such image|404/i;
+
+function pullError(message: string): RuntimeError {
+  return new RuntimeError(notThere.test(message) ? 'ImageNotFound' : 'PullFailed', message);
+}
+
+function authHeader(auth: ImageAuth, { name }: ImageReference): string {
+  const { registryToken, identityToken, username, password, serverAddress } = auth;
+  const credentials =
+    registryToken !== undefined
+      ? { registrytoken: registryToken }
+      : identityToken !== undefined
+        ? { identitytoken: identityToken }
+        : { username, password };
+  const server = serverAddress === undefined || serverAddress === '' ? (name.split('/')[0] ?? '') : serverAddress;
+  return Buffer.from(JSON.stringify({ ...credentials, serveraddress: server })).toString('base64url');
+}
+
+function parse(text: string): PullLine {
+  try {
+    const line: unknown = JSON.parse(text);
+    return typeof line === 'object' && line !== null ? line : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,94 @@
+import { readFile } from 'node:fs/promises';
+import {
+  type ContainerConfig,
+  type Mount,
+  type NamespaceOptions,
+  RuntimeError,
+  type SandboxId,
+} from '@keelson/container-runtime';
+import type { Flavour } from '../api/negotiate.ts';
+import { hostResources } from './resources.ts';
+import { securityOptions } from './security-options.ts';
+
+export interface ContainerBodyInput {
+  readonly flavour: Flavour;
+  readonly config: ContainerConfig;
+  readonly sandboxId: SandboxId;
+  readonly namespaces: NamespaceOptions;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Of the sandbox. */
+  readonly hostname: string | undefined;
+  readonly cgroupParent: string | undefined;
+  /** User that the image names. */
+  readonly imageUser: string | undefined;
+}
+
+/** What to create for a container. @throws `InvalidArgument` for what no process can have */
+export async function containerBody(input: ContainerBodyInput): Promise<object> {
+  const { flavour, config, sandboxId, namespaces, labels, hostname, cgroupParent } = input;
+  const { command, args, workingDir, stdin = false, stdinOnce = false, tty = false, stopSignal, devices = [] } = config;
+  const { capabilities = {}, supplementalGroups = [], privileged = false, readonlyRootfs = false } = config.securityContext ?? {};
+  const user = userOf(config, input.imageUser);
+  const joined = `container:${sandboxId}`;
+  return {
+    Image: config.image,
+    Labels: labels,
+    // Given together: an engine that gets an entry point alone would add the arguments of the image.
+    ...(command !== undefined && command.length > 0 && { Entrypoint: command, Cmd: args ?? [] }),
+    ...((command === undefined || command.length === 0) && args !== undefined && args.length > 0 && { Cmd: args }),
+    ...(workingDir !== undefined && workingDir !== '' && { WorkingDir: workingDir }),
+    ...(stopSignal !== undefined && { StopSignal: stopSignal }),
+    ...(user !== undefined && { User: user }),
+    // Docker takes the host name of who owns the network and refuses another one; Podman would invent one.
+    ...(flavour === 'podman' &&
+      hostname !== undefined &&
+      hostname !== '' &&
+      namespaces.network === 'pod' && { Hostname: hostname }),
+    ...{ Env: environment(config), OpenStdin: stdin, StdinOnce: stdinOnce, Tty: tty },
+    HostConfig: {
+      NetworkMode: joined,
+      IpcMode: namespaces.ipc === 'node' ? 'host' : joined,
+      ...(namespaces.pid === 'node' && { PidMode: 'host' }),
+      ...(namespaces.pid === 'pod' && { PidMode: joined }),
+      ...(cgroupParent !== undefined && { CgroupParent: cgroupParent }),
+      ...{ Privileged: privileged, ReadonlyRootfs: readonlyRootfs },
+      CapAdd: capabilities.add ?? [],
+      CapDrop: capabilities.drop ?? [],
+      GroupAdd: supplementalGroups.map(String),
+      SecurityOpt: await securityOptions(flavour, config.securityContext ?? {}, (path) => readFile(path, 'utf8')),
+      Mounts: (config.mounts ?? []).map(mountBody),
+      Devices: devices.map(({ hostPath, containerPath, permissions }) => ({
+        ...{ PathOnHost: hostPath, PathInContainer: containerPath, CgroupPermissions: permissions },
+      })),
+      RestartPolicy: { Name: '' },
+      LogConfig: flavour === 'docker' ? { Type: 'json-file', Config: { 'max-size': '-1' } } : { Type: 'k8s-file', Config: {} },
+      ...hostResources(config.resources ?? {}),
+    },
+  };
+}
+
+function environment({ env = [] }: ContainerConfig): string[] {
+  const last = new Map<string, string>();
+  for (const { name, value } of env) {
+    if (name === '' || name.includes('=') || name.includes('\0') || value.includes('\0'))
+      throw new RuntimeError('InvalidArgument', `no process can have an environment variable "${name}" of this value`);
+    last.set(name, value);
+  }
+  return [...last].map(([name, value]) => `${name}=${value}`);
+}
+
+function userOf({ securityContext = {} }: ContainerConfig, imageUser: string | undefined): string | undefined {
+  const { runAsUser, runAsUsername, runAsGroup } = securityContext;
+  const user = runAsUser?.toString() ?? runAsUsername;
+  if (runAsGroup === undefined) return user;
+  return `${user ?? (imageUser?.split(':')[0] || '0')}:${runAsGroup}`;
+}
+
+const propagations = { private: 'rprivate', hostToContainer: 'rslave', bidirectional: 'rshared' } as const;
+
+function mountBody({ containerPath, hostPath, readonly = false, propagation = 'private' }: Mount): object {
+  return {
+    ...{ Type: 'bind', Source: hostPath, Target: containerPath, ReadOnly: readonly },
+    BindOptions: { Propagation: propagations[propagation] },
+  };
+}

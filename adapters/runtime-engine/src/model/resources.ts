@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+import type { LinuxResources } from '@keelson/container-runtime';
+
+const lowestScore = -1000;
+const highestScore = 1000;
+/** Bit of CAP_SYS_RESOURCE in the sets of /proc/self/status. */
+const sysResource = 1n << 24n;
+
+/** Limits in the words of the engine's host configuration. */
+export function hostResources(resources: LinuxResources): object {
+  const { cpuShares, cpuQuotaUs, cpuPeriodUs, cpusetCpus, cpusetMems, memoryLimitBytes, oomScoreAdjust, pidsLimit } = resources;
+  return {
+    ...(cpuShares !== undefined && { CpuShares: cpuShares }),
+    ...(cpuQuotaUs !== undefined && { CpuQuota: cpuQuotaUs }),
+    ...(cpuPeriodUs !== undefined && { CpuPeriod: cpuPeriodUs }),
+    ...(cpusetCpus !== undefined && { CpusetCpus: cpusetCpus }),
+    ...(cpusetMems !== undefined && { CpusetMems: cpusetMems }),
+    // Memory and swap together have the limit of the memory: there is no swap for containers.
+    ...(memoryLimitBytes !== undefined && { Memory: memoryLimitBytes, MemorySwap: memoryLimitBytes }),
+    ...(oomScoreAdjust !== undefined && { OomScoreAdj: Math.max(lowestOomScore(), Math.min(highestScore, oomScoreAdjust)) }),
+    // Engines have limits of their own where none is given.
+    PidsLimit: pidsLimit ?? -1,
+  };
+}
+
+/** The same change in the words of Podman's own API, which is that of the OCI specification. */
+export function ociResources(resources: LinuxResources): object {
+  const { cpuShares, cpuQuotaUs, cpuPeriodUs, cpusetCpus, cpusetMems, memoryLimitBytes, pidsLimit } = resources;
+  const cpu = {
+    ...(cpuShares !== undefined && { shares: cpuShares }),
+    ...(cpuQuotaUs !== undefined && { quota: cpuQuotaUs }),
+    ...(cpuPeriodUs !== undefined && { period: cpuPeriodUs }),
+    ...(cpusetCpus !== undefined && { cpus: cpusetCpus }),
+    ...(cpusetMems !== undefined && { mems: cpusetMems }),
+  };
+  return {
+    ...(Object.keys(cpu).length > 0 && { cpu }),
+    ...(memoryLimitBytes !== undefined && { memory: { limit: memoryLimitBytes, swap: memoryLimitBytes } }),
+    ...(pidsLimit !== undefined && { pids: { limit: pidsLimit } }),
+  };
+}
+
+/** Only who has CAP_SYS_RESOURCE may go below the score it was given; runtimes fail where they may not. */
+function lowestOomScore(): number {
+  try {
+    const effective = /^CapEff:\s+([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '0';
+    if ((BigInt(`0x${effective}`) & sysResource) !== 0n) return lowestScore;
+    return Number(readFileSync('/proc/self/oom_score_adj', 'latin1'));
+  } catch {
+    return lowestScore;
+  }
+}

@@ -1,0 +1,230 @@
+import { mkdir } from 'node:fs/promises';
+import { isAbsolute } from 'node:path';
+import { networkRequest } from '@keelson/container-network';
+import {
+  isRuntimeError,
+  matchesSandbox,
+  type NamespaceOptions,
+  type PodSandbox,
+  type PodSandboxConfig,
+  type PodSandboxStatus,
+  RuntimeError,
+  type SandboxFilter,
+  type SandboxId,
+} from '@keelson/container-runtime';
+import type { ContainerDetails, ContainerEntry } from '../api/documents.ts';
+import type { ContainerReader } from '../containers/container-reader.ts';
+import type { EngineContainers } from '../containers/engine-containers.ts';
+import type { EngineImages } from '../images/engine-images.ts';
+import { sandboxName } from '../model/names.ts';
+import { labelFilter, labelsOf, recordOf, type SandboxRecord } from '../model/records.ts';
+import { sandboxBody } from '../model/sandbox-body.ts';
+import { sandboxOf, sandboxState } from '../model/status.ts';
+import { cgroupParentOf, type Surroundings } from '../surroundings.ts';
+import { writeResolvConf } from './resolv-conf.ts';
+
+/** Containers may still be made while a sandbox is being removed. */
+const removalRounds = 4;
+
+export interface FoundSandbox {
+  readonly details: ContainerDetails;
+  readonly record: SandboxRecord;
+}
+
+export interface SandboxParts {
+  readonly around: Surroundings;
+  readonly reader: ContainerReader;
+  readonly containers: EngineContainers;
+  readonly images: EngineImages;
+  readonly nodeIp: () => string;
+}
+
+/** Sandboxes: containers that wait, and own the namespaces of a pod. */
+export class EngineSandboxes {
+  readonly #parts: SandboxParts;
+  /** Not ready yet, and not to be seen. */
+  readonly #making = new Set<SandboxId>();
+  #pulling: Promise<string> | undefined;
+
+  constructor(parts: SandboxParts) {
+    this.#parts = parts;
+  }
+
+  async run(config: PodSandboxConfig, signal?: AbortSignal): Promise<SandboxId> {
+    const { http, tracker } = this.#parts.around;
+    const { logDirectory } = config;
+    if (logDirectory !== undefined) {
+      if (!isAbsolute(logDirectory))
+        throw new RuntimeError('InvalidArgument', `log directory is not absolute: "${logDirectory}"`);
+      await mkdir(logDirectory, { recursive: true, mode: 0o755 });
+    }
+    const id = await this.#create(config, signal);
+    this.#making.add(id);
+    try {
+      await http.json('POST', `/containers/${id}/start`, { signal });
+      await this.#equip(id, config, signal);
+      tracker.sandbox(id, 'running');
+      return id;
+    } catch (error) {
+      await this.#disconnect(id).catch(() => {});
+      await this.#parts.containers.delete(id).catch(() => {});
+      throw error;
+    } finally {
+      this.#making.delete(id);
+    }
+  }
+
+  async stop(id: SandboxId, signal?: AbortSignal): Promise<void> {
+    const { around, reader, containers } = this.#parts;
+    const found = await this.#lookFor(id, signal);
+    if (found === undefined) return;
+    const entries = await reader.entries(id, signal);
+    await Promise.all(entries.map(({ Id }) => containers.stop(Id, { gracePeriodMs: 0 }, signal)));
+    await this.#disconnect(id, signal);
+    await around.http.json('POST', `/containers/${id}/stop`, { query: { t: 0 }, signal }).catch(ignoreGone);
+    around.tracker.sandbox(id, 'ended');
+  }
+
+  async remove(id: SandboxId, signal?: AbortSignal): Promise<void> {
+    const { around, reader, containers } = this.#parts;
+    if ((await this.#lookFor(id, signal)) === undefined) return;
+    await this.stop(id, signal);
+    for (let round = 1; ; round += 1) {
+      const entries = await reader.entries(id, signal);
+      await Promise.all(entries.map(({ Id }) => containers.remove(Id, signal)));
+      try {
+        await containers.delete(id, signal);
+        break;
+      } catch (error) {
+        if (round === removalRounds || !isRuntimeError(error)) throw error;
+        if ((await reader.entries(id, signal)).length === 0) throw error;
+      }
+    }
+    around.records.forget(id);
+    around.tracker.sandbox(id, 'removed');
+  }
+
+  async status(id: SandboxId, signal?: AbortSignal): Promise<PodSandboxStatus> {
+    const { details, record } = await this.find(id, signal);
+    const state = sandboxState(details.State.Status);
+    return {
+      ...sandboxOf(id, state, record),
+      ips: state === 'ready' ? this.#ips(details, record) : [],
+      namespaces: record.namespaces,
+    };
+  }
+
+  async list(filter?: SandboxFilter, signal?: AbortSignal): Promise<PodSandbox[]> {
+    return (await this.entries(signal))
+      .flatMap(({ Id, State, Labels }) => {
+        const record = recordOf(Labels);
+        if (record?.kind !== 'sandbox' || this.#making.has(Id)) return [];
+        const sandbox = sandboxOf(Id, sandboxState(State), record);
+        return matchesSandbox(sandbox, filter) ? [{ sandbox, sequence: record.sequence }] : [];
+      })
+      .sort((a, b) => b.sandbox.createdAt - a.sandbox.createdAt || b.sequence - a.sequence)
+      .map(({ sandbox }) => sandbox);
+  }
+
+  /** As the engine lists them. */
+  async entries(signal?: AbortSignal): Promise<readonly ContainerEntry[]> {
+    const query = { all: true, filters: labelFilter(this.#parts.around.owner, { kind: 'sandbox' }) };
+    const { body } = await this.#parts.around.http.json<readonly ContainerEntry[] | undefined>('GET', '/containers/json', {
+      ...{ query, signal },
+    });
+    return body ?? [];
+  }
+
+  /** @throws `NotFound`, also for what is no sandbox */
+  async find(id: SandboxId, signal?: AbortSignal): Promise<FoundSandbox> {
+    const path = `/containers/${encodeURIComponent(id)}/json`;
+    const { body: details } = await this.#parts.around.http.json<ContainerDetails>('GET', path, { signal });
+    const record = recordOf(details.Config.Labels);
+    if (details.Id !== id || record?.kind !== 'sandbox') throw new RuntimeError('NotFound', `no sandbox "${id}"`);
+    return { details, record };
+  }
+
+  /** One that containers can be made in. @throws `NotFound`, `InvalidState` */
+  async findReady(id: SandboxId, signal?: AbortSignal): Promise<FoundSandbox> {
+    const found = await this.find(id, signal);
+    if (sandboxState(found.details.State.Status) === 'ready') return found;
+    throw new RuntimeError('InvalidState', `sandbox "${id}" is not ready`);
+  }
+
+  async #create(config: PodSandboxConfig, signal: AbortSignal | undefined): Promise<SandboxId> {
+    const { around, images } = this.#parts;
+    const { http, owner, clock, options } = around;
+    const pid = options.sharedPid === true ? 'pod' : 'container';
+    const namespaces: NamespaceOptions = config.securityContext?.namespaces ?? { network: 'pod', pid, ipc: 'pod' };
+    const record: SandboxRecord = {
+      ...{ kind: 'sandbox', createdAt: clock.now(), sequence: around.nextSequence(), config, namespaces },
+    };
+    const body = sandboxBody({
+      ...{ image: options.infraImage, config, namespaces, labels: labelsOf(owner, record) },
+      noNetwork: options.network !== undefined,
+      cgroupParent: cgroupParentOf(around, config.cgroupParent),
+    });
+    const query = { name: sandboxName(owner, config.metadata) };
+    const create = () => http.json<{ Id: string }>('POST', '/containers/create', { query, body, signal });
+    try {
+      return (await create()).body.Id;
+    } catch (error) {
+      if (!isRuntimeError(error, 'ImageNotFound')) throw error;
+      this.#pulling ??= images.pullImage(options.infraImage).finally(() => {
+        this.#pulling = undefined;
+      });
+      await this.#pulling;
+      return (await create()).body.Id;
+    }
+  }
+
+  /** Network and name service of a sandbox that has just been started. */
+  async #equip(id: SandboxId, config: PodSandboxConfig, signal: AbortSignal | undefined): Promise<void> {
+    const { around } = this.#parts;
+    const { network } = around.options;
+    const connects = network !== undefined && config.securityContext?.namespaces?.network !== 'node';
+    if (!connects && config.dns === undefined) return;
+    const { details } = await this.find(id, signal);
+    if (connects) {
+      const request = networkRequest(id, netnsOf(details.State.Pid), config);
+      const { ips } = await network.add(request, signal && { signal });
+      around.records.change(id, { ips });
+    }
+    const { ResolvConfPath = '' } = details;
+    if (config.dns === undefined || ResolvConfPath === '') return;
+    if (!(await writeResolvConf(ResolvConfPath, id, config.dns)))
+      around.logger.warn('the engine gives the sandbox the resolv.conf of the machine, which is left as it is', { sandbox: id });
+  }
+
+  /** Takes the network back, also from a sandbox that is gone. */
+  async #disconnect(id: SandboxId, signal?: AbortSignal): Promise<void> {
+    const { network } = this.#parts.around.options;
+    if (network === undefined) return;
+    const pid = (await this.#lookFor(id, signal))?.details.State.Pid ?? 0;
+    await network.remove({ sandboxId: id, netnsPath: netnsOf(pid) }, signal && { signal });
+  }
+
+  #ips(details: ContainerDetails, { namespaces }: SandboxRecord): readonly string[] {
+    if (namespaces.network === 'node') return [this.#parts.nodeIp()];
+    const { IPAddress, GlobalIPv6Address, Networks } = details.NetworkSettings ?? {};
+    const all = [
+      ...(this.#parts.around.records.get(details.Id).ips ?? []),
+      ...[IPAddress, GlobalIPv6Address],
+      ...Object.values(Networks ?? {}).flatMap((own) => [own.IPAddress, own.GlobalIPv6Address]),
+    ];
+    return [...new Set(all.filter((ip) => ip !== undefined && ip !== ''))] as string[];
+  }
+
+  async #lookFor(id: SandboxId, signal: AbortSignal | undefined): Promise<FoundSandbox | undefined> {
+    return this.find(id, signal).catch(ignoreGone);
+  }
+}
+
+function netnsOf(pid: number): string {
+  return `/proc/${pid}/ns/net`;
+}
+
+function ignoreGone(error: unknown): undefined {
+  if (isRuntimeError(error, 'NotFound') || isRuntimeError(error, 'InvalidState')) return undefined;
+  throw error;
+}

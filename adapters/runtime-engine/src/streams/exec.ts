@@ -1,0 +1,121 @@
+import { PassThrough } from 'node:stream';
+import {
+  type ContainerId,
+  type ExecRequest,
+  type ExecSyncRequest,
+  type ExecSyncResult,
+  type ProcessStreams,
+  RuntimeError,
+} from '@keelson/container-runtime';
+import type { Clock } from '@keelson/core';
+import type { EngineHttp } from '../api/engine-http.ts';
+import { ExecSession } from './exec-session.ts';
+import { splitFrames } from './frames.ts';
+import { into } from './into.ts';
+
+const defaultMaxOutputBytes = 16 * 1024 * 1024;
+
+/** Runs a command and collects its output. @throws `NotFound`, `InvalidState`, `DeadlineExceeded` */
+export async function execCollected(
+  http: EngineHttp,
+  clock: Clock,
+  id: ContainerId,
+  request: ExecSyncRequest,
+  signal: AbortSignal | undefined,
+): Promise<ExecSyncResult> {
+  const { command, execTimeoutMs, maxOutputBytes = defaultMaxOutputBytes } = request;
+  const session = await ExecSession.start(http, clock, id, { ...streams, command }, signal);
+  const outputs = { stdout: new Bounded(maxOutputBytes), stderr: new Bounded(maxOutputBytes) };
+  const read = splitFrames(session.socket, false, (stream, data) => outputs[stream].add(data));
+  const done = session.ended(read).then((exitCode) => ({
+    ...{ exitCode, stdout: outputs.stdout.bytes(), stderr: outputs.stderr.bytes() },
+  }));
+  const giveUp = async (error: RuntimeError): Promise<never> => {
+    await session.kill();
+    session.socket.destroy();
+    throw error;
+  };
+  const limits: Promise<never>[] = [];
+  const cancels: (() => void)[] = [];
+  const limit = (arm: (fire: (error: RuntimeError) => void) => () => void) => {
+    limits.push(
+      new Promise<RuntimeError>((resolve) => {
+        cancels.push(arm(resolve));
+      }).then(giveUp),
+    );
+  };
+  if (execTimeoutMs !== undefined) {
+    const late = new RuntimeError('DeadlineExceeded', `the command did not end within ${execTimeoutMs} ms`);
+    limit((fire) => clock.after(execTimeoutMs, () => fire(late)));
+  }
+  if (signal !== undefined) {
+    limit((fire) => {
+      const onAbort = () => fire(new RuntimeError('Aborted', 'the caller gave up', { cause: signal.reason }));
+      signal.addEventListener('abort', onAbort, { once: true });
+      if (signal.aborted) onAbort();
+      return () => signal.removeEventListener('abort', onAbort);
+    });
+  }
+  try {
+    return await Promise.race([done, ...limits]);
+  } finally {
+    for (const cancel of cancels) cancel();
+  }
+}
+
+const streams = { stdin: false, stdout: true, stderr: true, tty: false };
+
+/** A command with its ends in the caller's hands; letting go of them ends it. */
+export async function execStreams(
+  http: EngineHttp,
+  clock: Clock,
+  id: ContainerId,
+  request: ExecRequest,
+  signal: AbortSignal | undefined,
+): Promise<ProcessStreams> {
+  const session = await ExecSession.start(http, clock, id, request, signal);
+  const { socket } = session;
+  const stdout = request.stdout ? new PassThrough() : undefined;
+  const stderr = request.stderr && !request.tty ? new PassThrough() : undefined;
+  const read = splitFrames(socket, request.tty, (stream, data) => into(stream === 'stdout' ? stdout : stderr, data));
+  const closing = new AbortController();
+  const closed = new Promise<void>((resolve) => closing.signal.addEventListener('abort', () => resolve()));
+  const ended = session.ended(Promise.race([read, closed])).then((exitCode) => {
+    stdout?.end();
+    stderr?.end();
+    return { exitCode };
+  });
+  return {
+    ...(request.stdin && { stdin: socket }),
+    ...(stdout && { stdout }),
+    ...(stderr && { stderr }),
+    ...(request.tty && { resize: ({ width, height }) => void session.resize(width, height).catch(() => {}) }),
+    ended,
+    close: () => {
+      if (closing.signal.aborted) return;
+      closing.abort();
+      void session.kill().finally(() => socket.destroy());
+    },
+  };
+}
+
+/** The first so many bytes. */
+class Bounded {
+  readonly #chunks: Buffer[] = [];
+  #room: number;
+
+  constructor(maxBytes: number) {
+    this.#room = maxBytes;
+  }
+
+  add(data: Buffer): undefined {
+    if (this.#room === 0) return;
+    const kept = data.subarray(0, this.#room);
+    this.#room -= kept.length;
+    this.#chunks.push(Buffer.from(kept));
+  }
+
+  bytes(): Buffer {
+    return Buffer.concat(this.#chunks);
+  }
+}

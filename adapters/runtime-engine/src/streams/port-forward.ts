@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process';
+import { Duplex } from 'node:stream';
+import { RuntimeError } from '@keelson/container-runtime';
+
+/** Runs in the network of the pod: says `+` when it is connected, then hands bytes on in both directions. */
+const relay = `
+const socket = require('node:net').connect({ port: Number(process.argv[1]), host: '127.0.0.1', allowHalfOpen: true });
+socket.once('error', () => process.exit(1));
+socket.once('connect', () => {
+  process.stdout.write('+');
+  process.stdin.pipe(socket);
+  socket.pipe(process.stdout);
+});
+`;
+
+/**
+ * A connection to a port of whoever listens on loopback in the network namespace of a process. A small Node process sits in that namespace for as
+ * long as the connection lives: a namespace is entered by whole processes only. @throws `Unavailable` when nobody listens
+ */
+export function forwardPort(pid: number, port: number, signal: AbortSignal | undefined): Promise<Duplex> {
+  const child = spawn('nsenter', [`--net=/proc/${pid}/ns/net`, '--', process.execPath, '-e', relay, String(port)], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    env: {},
+  });
+  const { stdin, stdout } = child;
+  stdin.on('error', () => {}); // the other side has hung up
+  const end = () => child.kill('SIGKILL');
+  signal?.addEventListener('abort', end, { once: true });
+  return new Promise((resolve, reject) => {
+    const refuse = (cause?: Error) =>
+      reject(new RuntimeError('Unavailable', `cannot connect to port ${port} of the pod`, ...(cause ? [{ cause }] : [])));
+    child.once('error', refuse);
+    child.once('exit', () => refuse());
+    stdout.once('readable', () => {
+      if (stdout.read(1) === null) return;
+      signal?.removeEventListener('abort', end);
+      const duplex = Duplex.from({ readable: stdout, writable: stdin });
+      duplex.once('close', end);
+      resolve(duplex);
+    });
+  });
+}
