@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '@keelson/core';
@@ -18,6 +19,12 @@ const needs = missing.length === 0 ? '' : ` (needs ${missing.join(', ')})`;
 const common = { binDirs, clock: systemClock, logger: silentLogger };
 const bridgeOf = ({ stateDirectory, launch }: Bench, options: Partial<BridgeNetworkOptions> = {}) =>
   createBridgeNetwork({ ...common, stateDirectory, launch, podCidr: '10.77.3.0/24', bridge: 'tbr0', ...options });
+
+/** Three by way of the service, and one that comes after them. */
+const datagrams = `const s = require('dgram').createSocket('udp4');
+  const send = (text, port, host) => new Promise((done) => s.send(text, port, host, () => setTimeout(done, 50)));
+  send('one', 53, '10.99.0.1').then(() => send('two', 53, '10.99.0.1')).then(() => send('three', 53, '10.99.0.1'))
+    .then(() => send('last', 5300, '10.77.3.3')).then(() => s.close())`;
 
 interface Link {
   readonly ifname: string;
@@ -83,6 +90,28 @@ test(`a pod that publishes a port is reached through the node, until it is gone$
   t.is(await bench.node.ask('10.77.3.1', 18_080), 'ECONNREFUSED');
   t.notRegex(await rulesOf(bench), /CNI-DN-/);
 });
+
+const seesFrames = existsSync('/proc/sys/net/bridge/bridge-nf-call-iptables');
+const testFrames = seesFrames ? test : anyTest.skip;
+const needsFrames = seesFrames ? needs : ' (needs br_netfilter)';
+
+testFrames(
+  `a promiscuous bridge delivers what goes by way of a service once, also where packet filters see frames${needsFrames}`,
+  async (t) => {
+    t.timeout(60_000);
+    const bench = await openBench(t);
+    const network = bridgeOf(bench, { hairpinMode: 'promiscuous-bridge' });
+    const [a, b] = [await bench.pod('a'), await bench.pod('b')];
+    await bench.node.run('sh', '-c', 'echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables');
+    await network.add(a.request);
+    await network.add(b.request);
+    const service = ['-d', '10.99.0.1/32', '-p', 'udp', '--dport', '53', '-j', 'DNAT', '--to-destination', '10.77.3.3:5300'];
+    await bench.node.run('iptables', '-t', 'nat', '-A', 'PREROUTING', ...service);
+    const received = await b.receive(5300);
+    await a.run(process.execPath, '-e', datagrams);
+    t.deepEqual(await received('last'), ['one', 'two', 'three', 'last']);
+  },
+);
 
 test(`what a pod sends to the outside comes from the node's address; bandwidth is limited where asked for${needs}`, async (t) => {
   t.timeout(60_000);

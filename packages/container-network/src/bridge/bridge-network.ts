@@ -1,10 +1,13 @@
+import { isIPv4 } from '@keelson/core';
 import { Attacher, loopbackType, type PluginHost, type Wanted } from '../cni/attacher.ts';
 import { capabilityArgs } from '../cni/capability-args.ts';
 import { networkListOf } from '../cni/network-list.ts';
 import { pluginsReady, unready } from '../cni/readiness.ts';
+import { gatewayOf, macOf } from '../cni/result.ts';
 import { NetworkError } from '../network-error.ts';
 import type { NetworkPlugin, NetworkRequest } from '../network-plugin.ts';
 import { type BridgeConfig, bridgeDocument } from './bridge-document.ts';
+import { NoDuplicates } from './no-duplicates.ts';
 
 export interface BridgeNetworkOptions extends PluginHost, Partial<BridgeConfig> {
   /** Addresses of pods; the first one is the bridge's own. Absent: not ready until `updateConfig` tells. */
@@ -21,14 +24,33 @@ const noRange = 'the node has no range of pod addresses yet (--pod-cidr, or spec
  * for what leaves the range. The standard CNI plugins do the work.
  */
 export function createBridgeNetwork(options: BridgeNetworkOptions): NetworkPlugin {
-  const { binDirs, stateDirectory, bridge = 'cbr0', mtu = 0, hairpinMode = 'none', portMarkBit = 13 } = options;
+  const {
+    binDirs,
+    stateDirectory,
+    launch = [],
+    logger,
+    bridge = 'cbr0',
+    mtu = 0,
+    hairpinMode = 'none',
+    portMarkBit = 13,
+  } = options;
   const attacher = new Attacher(options);
   const config: BridgeConfig = { bridge, mtu: mtu === 0 ? defaultMtu : mtu, hairpinMode, portMarkBit };
+  const copies = new NoDuplicates({ bridge, launch, logger });
   let { podCidr } = options;
   const wanted = (request: NetworkRequest): Wanted => {
     if (podCidr === undefined) throw new NetworkError('Unavailable', noRange);
     const args = capabilityArgs(request, undefined);
-    return { list: networkListOf(bridgeDocument(config, podCidr, stateDirectory, args)), capabilityArgs: args };
+    const range = podCidr;
+    return {
+      list: networkListOf(bridgeDocument(config, range, stateDirectory, args)),
+      capabilityArgs: args,
+      async afterwards(result) {
+        if (hairpinMode !== 'promiscuous-bridge') return;
+        const [mac, gateway] = [macOf(result, bridge), gatewayOf(result)];
+        if (mac !== undefined && gateway !== undefined && isIPv4(gateway)) await copies.ensure({ mac, gateway, range });
+      },
+    };
   };
   return {
     name: 'bridge',

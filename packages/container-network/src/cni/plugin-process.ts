@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import type { RuntimeErrorCode } from '@keelson/container-runtime';
 import { NetworkError, type PluginFailure } from '../network-error.ts';
 import { isObject, type JsonObject } from './network-list.ts';
+import { programPath } from './program-path.ts';
 
 type Command = PluginFailure['command'];
 
@@ -18,8 +19,6 @@ export interface PluginCall {
   readonly signal: AbortSignal;
 }
 
-/** Where the programs are that plugins call themselves, such as iptables. */
-const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const maxOutputBytes = 1 << 20;
 
 /** Codes that CNI reserves, by what they mean for the caller; others are the plugin's own. */
@@ -65,7 +64,7 @@ export class PluginProcess {
       signal.throwIfAborted();
       // A group of its own: plugins call other programs, which end with it.
       const child = spawn(program, words, {
-        env: { PATH: path, ...variables, CNI_COMMAND: command },
+        env: { PATH: programPath, ...variables, CNI_COMMAND: command },
         detached: true,
         stdio: 'pipe',
       });

@@ -32,3 +32,16 @@ export function machineInterfacesOf({ interfaces }: JsonObject): string[] {
     .map((entry: JsonObject) => entry['name'])
     .filter((name) => typeof name === 'string');
 }
+
+/** The first gateway that a result names. */
+export function gatewayOf({ ips }: JsonObject): string | undefined {
+  const gateways = Array.isArray(ips) ? ips.map((entry: unknown) => (isObject(entry) ? entry['gateway'] : undefined)) : [];
+  return gateways.find((gateway) => typeof gateway === 'string');
+}
+
+/** Hardware address of an interface on the machine. */
+export function macOf({ interfaces }: JsonObject, name: string): string | undefined {
+  const found = Array.isArray(interfaces) ? interfaces.find((entry) => isObject(entry) && entry['name'] === name) : undefined;
+  const mac: unknown = isObject(found) ? found['mac'] : undefined;
+  return typeof mac === 'string' ? mac : undefined;
+}

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { programPath } from './program-path.ts';
 
 const run = promisify(execFile);
 
@@ -15,5 +16,5 @@ export async function setHairpin(
 ): Promise<void> {
   if (interfaces.length === 0) return;
   const [program = 'sh', ...words] = [...launch, 'sh', '-c', script, 'sh', ...interfaces];
-  await run(program, words, { ...(signal && { signal }) });
+  await run(program, words, { env: { PATH: programPath }, ...(signal && { signal }) });
 }

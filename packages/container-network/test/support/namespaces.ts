@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +28,8 @@ export interface Namespace {
   run(program: string, ...words: readonly string[]): Promise<string>;
   /** Answers each connection with the address it came from, until the test ends. */
   serve(port: number): Promise<void>;
+  /** Receives datagrams; the function resolves with all of them when this one has come. */
+  receive(port: number): Promise<(last: string) => Promise<string[]>>;
   /** What a server answers, or the code of the error. */
   ask(host: string, port: number): Promise<string>;
 }
@@ -44,6 +47,8 @@ export interface Bench {
 
 const server = `require('net').createServer((s) => s.on('error', () => {}).end(s.remoteAddress))
   .listen(Number(process.argv[1]), '0.0.0.0', () => console.log('ready'))`;
+const receiver = `require('dgram').createSocket('udp4').on('message', (m) => console.log(String(m)))
+  .bind(Number(process.argv[1]), () => console.log('ready'))`;
 const client = `const s = require('net').connect({ host: process.argv[1], port: Number(process.argv[2]) });
   s.setTimeout(3000, () => { console.log('timeout'); process.exit(); });
   s.on('data', (d) => { console.log(String(d)); process.exit(); }).on('error', (e) => console.log(e.code))`;
@@ -72,6 +77,23 @@ export async function openBench(t: ExecutionContext): Promise<Bench> {
         await new Promise((resolve, reject) =>
           child.stdout.once('data', resolve).once('end', () => reject(new Error('no server'))),
         );
+      },
+      async receive(port) {
+        const command = words(process.execPath, ['-e', receiver, String(port)]);
+        const child = spawn('nsenter', command, { stdio: ['ignore', 'pipe', 'inherit'] });
+        t.teardown(() => child.kill('SIGKILL'));
+        let text = '';
+        const until = async (line: string) => {
+          while (!text.split('\n').includes(line)) await once(child.stdout, 'data');
+        };
+        child.stdout.on('data', (chunk) => {
+          text += String(chunk);
+        });
+        await until('ready');
+        return async (last) => {
+          await until(last);
+          return text.trim().split('\n').slice(1);
+        };
       },
       ask: async (host, port) =>
         (await run('nsenter', words(process.execPath, ['-e', client, host, String(port)]))).stdout.trim(),
