@@ -36,11 +36,19 @@ export class FlexDrivers {
 
   /** @throws VolumeProblem when there is no such driver, or it cannot be initialised */
   async get(name: string): Promise<FlexDriver> {
+    const driver = await this.find(name);
+    if (driver === undefined)
+      throw new VolumeProblem(`no volume plugin matched: there is no driver ${name} in ${this.#directory}`);
+    return driver;
+  }
+
+  /** Undefined when there is no such driver. @throws VolumeProblem when it cannot be initialised */
+  async find(name: string): Promise<FlexDriver | undefined> {
     const path = this.#pathOf(name);
     const version = await this.#versionOf(path);
     if (version === undefined) {
       this.#known.delete(name);
-      throw new VolumeProblem(`no volume plugin matched: there is no driver ${name} in ${this.#directory}`);
+      return undefined;
     }
     const known = this.#known.get(name);
     if (known?.version === version) return known.driver;
