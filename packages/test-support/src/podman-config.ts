@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Configuration of a Podman that keeps to its folder: storage by copies, runc, cgroups by path, and a bridge without address translation. */
-export async function writePodmanConfig(folder: string, infraImage: string | undefined): Promise<void> {
+export async function writePodmanConfig(folder: string, infraImage: string): Promise<void> {
   for (const name of ['tmp', 'net.d', 'ipam']) await mkdir(join(folder, name), { recursive: true });
   await writeFile(join(folder, 'containers.conf'), containersConf(folder, infraImage));
   await writeFile(join(folder, 'registries.conf'), registriesConf);
@@ -10,7 +10,7 @@ export async function writePodmanConfig(folder: string, infraImage: string | und
 }
 
 /** Limits of open files and processes above those of this process would need a privilege that containers of CI machines lack. */
-const containersConf = (folder: string, infraImage: string | undefined) => `
+const containersConf = (folder: string, infraImage: string) => `
 [containers]
 default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
 [engine]
@@ -19,7 +19,7 @@ cgroup_manager = "cgroupfs"
 events_logger = "file"
 lock_type = "file"
 tmp_dir = "${folder}/tmp"
-${infraImage === undefined ? '' : `infra_image = "${infraImage}"`}
+infra_image = "${infraImage}"
 [network]
 network_backend = "cni"
 network_config_dir = "${folder}/net.d"

@@ -1,36 +1,44 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { removeEmptyCgroups } from './podman-cgroups.ts';
+import { busyboxRoot } from './containerd-images.ts';
+import { installPrograms } from './debian-packages.ts';
+import { dockerArchive, tarOf } from './image-builder.ts';
 import { writePodmanConfig } from './podman-config.ts';
+import { holderScript } from './podman-holder.ts';
 import { PodmanRelay } from './podman-relay.ts';
 
 const run = promisify(execFile);
 const startLimitMs = 30_000;
 
-export interface PodmanOptions {
-  /** Image of sandboxes, for pods that Podman makes itself. */
-  readonly infraImage?: string;
+const programs = ['podman', 'runc', 'conmon', 'busybox', 'ip', 'iptables', '../lib/cni/bridge'];
+const packages = ['podman', 'runc', 'conmon', 'busybox-static', 'iproute2', 'iptables', 'containernetworking-plugins'];
+
+/** Why there can be no {@link Podman} here, after what is missing was installed where that is possible; empty when there can. */
+export function lackingForPodman(): readonly string[] {
+  return process.getuid?.() === 0 ? installPrograms(programs, packages) : ['root'];
 }
 
-/** Makes the namespaces its own: nothing of Podman's mounts, network links and run files is to be seen on the machine. */
-const holderScript = `
-mount -t tmpfs tmpfs /run && mkdir -p /run/lock && mount -t tmpfs tmpfs /dev/shm && ip link set lo up || exit 1
-echo ready $$
-exec cat
-`;
+const pauseCommand = 'trap "exit 0" TERM INT; while :; do sleep 100000 & wait $!; done';
 
 /**
  * Podman's API service on a socket and storage of its own, in a mount and a network namespace of its own, so that it disturbs neither another
- * container engine nor the machine. Processes and cgroups are the machine's. Needs root and `podman`, `runc`, `conmon`, CNI plugins, `iptables`.
+ * container engine nor the machine. Processes and cgroups are the machine's. What is left of it goes when it is disposed of, and also when the
+ * test process dies.
  */
 export class Podman implements AsyncDisposable {
   /** `unix://...` of the Docker-compatible API. */
   readonly endpoint: string;
   readonly folder: string;
+  /** Waits until it is killed. */
+  readonly pauseImage = 'local.test/pause:1';
+  /** Has a shell and the usual tools in `/bin`, and `/suite-file` that says `original`. */
+  readonly busyboxImage = 'local.test/busybox:1';
+  /** Tar file of the only layer of both images, for other images. */
+  readonly layer: string;
   readonly #holder: ChildProcess;
   readonly #holderPid: number;
   readonly #relays: PodmanRelay[] = [];
@@ -38,23 +46,24 @@ export class Podman implements AsyncDisposable {
 
   private constructor(folder: string, holder: ChildProcess, holderPid: number) {
     this.folder = folder;
+    this.layer = join(folder, 'layer.tar');
     this.endpoint = `unix://${join(folder, 'podman.sock')}`;
     this.#holder = holder;
     this.#holderPid = holderPid;
   }
 
-  /** Everything is in the folder, which disposing removes. */
-  static async open(folder: string, options: PodmanOptions = {}): Promise<Podman> {
-    await mkdir(folder, { recursive: true });
-    await writePodmanConfig(folder, options.infraImage);
-    const args = ['--mount', '--net', '--propagation', 'private', 'sh', '-c', holderScript];
-    // It waits for the end of its standard input, so it goes with this process, however that ends.
-    const holder = spawn('unshare', args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  /** Everything is in a folder of its own below `/tmp`, since sockets have short names. */
+  static async open(): Promise<Podman> {
+    const folder = await mkdtemp('/tmp/keelson-pod-');
+    await writePodmanConfig(folder, 'local.test/pause:1');
+    const args = ['--mount', '--net', '--propagation', 'private', 'sh', '-c', holderScript, 'holder', folder];
+    const holder = spawn('unshare', args, { stdio: ['pipe', 'pipe', 'ignore'], detached: true, env: environmentOf(folder) });
     holder.stdin.on('error', () => {});
     const [line] = (await once(holder.stdout, 'data')) as [Buffer];
     const pid = Number(/^ready (\d+)/.exec(line.toString())?.[1]);
     const podman = new Podman(folder, holder, pid);
     try {
+      await podman.#loadImages();
       await podman.start();
       return podman;
     } catch (error) {
@@ -71,7 +80,7 @@ export class Podman implements AsyncDisposable {
   /** Runs `podman` on this storage and gives what it prints. */
   async command(...args: string[]): Promise<string> {
     const [program, ...rest] = this.#commandLine(args);
-    const { stdout } = await run(program, rest, { env: this.#environment, maxBuffer: 64 * 1024 * 1024 });
+    const { stdout } = await run(program, rest, { env: environmentOf(this.folder), maxBuffer: 64 * 1024 * 1024 });
     return stdout;
   }
 
@@ -84,7 +93,7 @@ export class Podman implements AsyncDisposable {
   async start(): Promise<void> {
     if (this.#service !== undefined) return;
     const [program, ...rest] = this.#commandLine(['--log-level=error', 'system', 'service', '--time=0', this.endpoint]);
-    this.#service = spawn(program, rest, { env: this.#environment, stdio: 'ignore' });
+    this.#service = spawn(program, rest, { env: environmentOf(this.folder), stdio: 'ignore' });
     const deadline = performance.now() + startLimitMs;
     while (!(await this.#answers())) {
       if (performance.now() > deadline || this.#service.exitCode !== null) throw new Error('podman does not start');
@@ -125,23 +134,26 @@ export class Podman implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
-    await this.command('rm', '--all', '--force', '--time', '0').catch(() => {});
     for (const relay of this.#relays) await relay[Symbol.asyncDispose]();
     const gone = once(this.#holder, 'exit');
     this.#holder.stdin?.end();
     if (this.#holder.exitCode === null) await gone;
-    await rm(this.folder, { recursive: true, force: true });
-    removeEmptyCgroups('libpod_parent');
   }
 
-  get #environment(): NodeJS.ProcessEnv {
-    return {
-      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-      HOME: this.folder,
-      CONTAINERS_CONF: join(this.folder, 'containers.conf'),
-      CONTAINERS_REGISTRIES_CONF: join(this.folder, 'registries.conf'),
-      TMPDIR: join(this.folder, 'tmp'),
-    };
+  async #loadImages(): Promise<void> {
+    const root = join(this.folder, 'image');
+    busyboxRoot(root);
+    tarOf(root, this.layer);
+    const env = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'];
+    const images = [
+      [this.pauseImage, { Cmd: ['/bin/sh', '-c', pauseCommand], Env: env }],
+      [this.busyboxImage, { Cmd: ['/bin/sh'], Env: env }],
+    ] as const;
+    for (const [position, [reference, config]] of images.entries()) {
+      const archive = join(this.folder, `image-${position}.tar`);
+      dockerArchive(join(this.folder, `archive-${position}`), archive, reference, [this.layer], config);
+      await this.load(archive);
+    }
   }
 
   #commandLine(args: readonly string[]): [string, ...string[]] {
@@ -157,4 +169,14 @@ export class Podman implements AsyncDisposable {
       socket.once('data', (chunk) => resolve(chunk.toString().includes(' 200 ')));
     });
   }
+}
+
+function environmentOf(folder: string): NodeJS.ProcessEnv {
+  return {
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    HOME: folder,
+    CONTAINERS_CONF: join(folder, 'containers.conf'),
+    CONTAINERS_REGISTRIES_CONF: join(folder, 'registries.conf'),
+    TMPDIR: join(folder, 'tmp'),
+  };
 }
