@@ -14,6 +14,9 @@ export interface StoredImage extends Omit<Image, 'repoTags' | 'repoDigests'> {
 const recordName = 'image.json';
 const namesName = 'names.json';
 
+/** A `tar` that its store died on writes for some milliseconds more. */
+const leftover = { recursive: true, force: true, maxRetries: 10, retryDelay: 20 };
+
 /** Which images there are, and which reference is which: `ID/image.json` beside `ID/rootfs`, and `names.json`. */
 export class ImageIndex {
   readonly #folder: string;
@@ -30,10 +33,10 @@ export class ImageIndex {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     for (const name of await readdir(this.#folder)) {
       const path = join(this.#folder, name);
-      if (isScratchName(name) || name.startsWith(`.${namesName}-`)) await rm(path, { recursive: true, force: true });
+      if (isScratchName(name) || name.startsWith(`.${namesName}-`)) await rm(path, leftover);
       if (!/^[0-9a-f]{64}$/.test(name)) continue;
       const image = parse<StoredImage>(await readIfPresent(join(path, recordName)));
-      if (image === undefined) await rm(path, { recursive: true, force: true });
+      if (image === undefined) await rm(path, leftover);
       else this.#images.set(image.id, { ...image, blobs: image.blobs ?? [] });
     }
     const names = parse<Record<string, string>>(await readIfPresent(join(this.#folder, namesName))) ?? {};
