@@ -69,7 +69,7 @@ async function serve(words: readonly string[], context: CommandContext, logger: 
       effective: effectiveOptions(values as AgentOptions, config.gates),
       engine,
       logRoot: context.logRoot ?? (await defaultLogRoot(config.rootDir)),
-      host: systemHost(),
+      hostActions: systemHost(),
       clock,
       logger,
     });

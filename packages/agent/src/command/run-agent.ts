@@ -26,7 +26,7 @@ export interface RunAgentOptions {
   readonly logRoot: string;
   readonly periods?: Partial<AgentPeriods>;
   /** Absent: the agent changes nothing of the machine's own, such as its packet filter. */
-  readonly host?: HostActions;
+  readonly hostActions?: HostActions;
   /** Besides those that come with the agent. */
   readonly cloudProviders?: CloudProviders;
   readonly clock: Clock;
@@ -48,7 +48,7 @@ export interface RunningAgent {
  * @throws UsageError, or the system's error for a port that is taken; nothing is left running then
  */
 export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> {
-  const { effective, engine, logRoot, periods = {}, host, cloudProviders = {}, clock, logger } = options;
+  const { effective, engine, logRoot, periods = {}, hostActions, cloudProviders = {}, clock, logger } = options;
   requirePodNetwork(options.config.network, engine.runtime);
   const { nodeName, node } = options.config;
   const instance = await askCloud({ cloud: node.cloud, nodeName, providers: cloudProviders, logger });
@@ -84,10 +84,10 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
     version: `v${agentVersion}`,
   });
   const chains =
-    host === undefined || !config.network.makeIptablesUtilChains || config.sources.runOnce
+    hostActions === undefined || !config.network.makeIptablesUtilChains || config.sources.runOnce
       ? undefined
       : new UtilityChains({
-          host,
+          host: hostActions,
           config: config.network,
           nodeName,
           periodMs: periods.utilityChains ?? defaultPeriods.utilityChains,

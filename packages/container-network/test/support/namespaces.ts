@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -53,11 +54,9 @@ const client = `const s = require('net').connect({ host: process.argv[1], port: 
   s.setTimeout(3000, () => { console.log('timeout'); process.exit(); });
   s.on('data', (d) => { console.log(String(d)); process.exit(); }).on('error', (e) => console.log(e.code))`;
 
-let count = 0;
-
 export async function openBench(t: ExecutionContext): Promise<Bench> {
-  count += 1;
-  const prefix = `kn${process.pid}-${count}`;
+  // Several test files run at once, in one process or in several.
+  const prefix = `kn${randomBytes(4).toString('hex')}`;
   const stateDirectory = await mkdtemp(join(tmpdir(), 'keelson-net-'));
   t.teardown(() => rm(stateDirectory, { recursive: true, force: true }));
   const namespace = async (name: string): Promise<Namespace> => {
