@@ -11,6 +11,7 @@ import { requirePodNetwork } from '../network/require-pod-network.ts';
 import { UtilityChains } from '../network/utility-chains.ts';
 import { askCloud, type CloudProviders } from '../node/cloud-provider.ts';
 import { readMachine } from '../node/machine.ts';
+import { withNamedAddress } from '../node/named-address.ts';
 import { type AgentServers, openServers } from '../server/agent-servers.ts';
 import { createTextMetrics } from '../server/text-metrics.ts';
 import { createSources } from '../sources/create-sources.ts';
@@ -74,7 +75,7 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
     runtime: engine.runtime,
     images: engine.images,
     pods: sources.config,
-    machine: await readMachine(),
+    machine: await withNamedAddress(await readMachine(), nodeName, clock),
     events,
     clock,
     logger,

@@ -1,4 +1,6 @@
+import { FakeClock } from '@keelson/core';
 import test from 'ava';
+import { withNamedAddress } from '../../src/node/named-address.ts';
 import { NodeAddressError, nodeIps } from '../../src/node/node-addresses.ts';
 import { newNode, reconcilePatch } from '../../src/node/node-object.ts';
 import { nodeAllocatable, nodeCapacity } from '../../src/node/node-resources.ts';
@@ -16,6 +18,20 @@ test('the address of the node is its own, and no loopback or multicast', (t) => 
   for (const ip of ['127.0.0.1', '::1', '224.0.0.1', 'ff02::1', '203.0.113.1', 'word']) {
     t.throws(() => nodeIps(ip, here), { instanceOf: NodeAddressError }, ip);
   }
+});
+
+test('without --node-ip the address of the name comes first, when the machine has it', async (t) => {
+  const addresses = ['192.0.2.1', '2001:db8::1', '192.0.2.2'];
+  const clock = new FakeClock();
+  const firstOf = async (name: string, find?: () => Promise<readonly string[]>) =>
+    nodeIps(undefined, await withNamedAddress({ ...machine, addresses }, name, clock, find))[0];
+  t.is(await firstOf('n', async () => ['127.0.1.1', '192.0.2.2']), '192.0.2.2');
+  t.is(await firstOf('n', async () => ['203.0.113.1']), '192.0.2.1');
+  t.is(await firstOf('192.0.2.2'), '192.0.2.2', 'the name is the address');
+  t.is(await firstOf('n', () => Promise.reject(new Error('ENOTFOUND'))), '192.0.2.1');
+  const silent = firstOf('n', () => new Promise(() => {}));
+  clock.advance(2_000);
+  t.is(await silent, '192.0.2.1');
 });
 
 test('what pods can have is what the machine has less what is set aside, never below nothing', (t) => {
