@@ -48,9 +48,9 @@ export class StartPreparation {
     const { runtime, config, paths, events, callTimeoutMs } = this.#options;
     if (actions.sandbox !== undefined) return { sandboxId: actions.sandbox.id, podIps: actions.sandbox.ips };
     const call = { signal, timeoutMs: callTimeoutMs };
-    const { dns, warnings } = podDns(pod, config.dns, await this.#machineDns());
-    for (const { reason, message } of warnings) events.record(pod, 'Warning', reason, message);
     try {
+      const { dns, warnings } = podDns(pod, config.dns, await this.#machineDns());
+      for (const { reason, message } of warnings) events.record(pod, 'Warning', reason, message);
       const sandboxId = await runtime.runPodSandbox(
         sandboxConfig(pod, actions.sandboxAttempt ?? 0, {
           isolatePids: config.isolatePids,
