@@ -12,6 +12,7 @@ import { noEvents } from './contracts/event-recorder.ts';
 import { CachedObjectReader, noObjects } from './environment/object-reader.ts';
 import { podEvents } from './events/pod-events.ts';
 import { Garbage } from './garbage/garbage.ts';
+import { CloudCredentials } from './images/cloud-credentials.ts';
 import { ImagePuller } from './images/image-puller.ts';
 import { PodRange } from './network/pod-range.ts';
 import { nodeIps } from './node/node-addresses.ts';
@@ -92,8 +93,10 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
   const look = createLook(runtime, clock, stopped.signal);
   const probes = new PodProbes({ look, clock, events, random, onChange: (uid) => workers.poke(uid) });
   const killer = new ContainerKiller({ runtime, clock, logger, events, callTimeoutMs });
+  const cloud = new CloudCredentials(config.images, logger);
   const puller = new ImagePuller({
     images,
+    cloud,
     config: config.images,
     pullProgress: runtime.capabilities.pullProgress,
     clock,
@@ -247,6 +250,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     }),
     async start() {
       if (api === undefined) await range.learn(config.network.podCidr);
+      await cloud.check();
       await volumeParts.start();
       await health.start();
       reporter?.start();

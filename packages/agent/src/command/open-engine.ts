@@ -19,6 +19,7 @@ interface ProcessRuntimePackage {
   createProcessRuntime(options: {
     readonly stateDirectory: string;
     readonly imageSources: readonly string[];
+    readonly registries: object;
     readonly nodeIp?: string;
     readonly clock: Clock;
     readonly logger: Logger;
@@ -33,6 +34,7 @@ async function processEngine({ config, clock, logger }: OpenEngineOptions): Prom
   return createProcessRuntime({
     stateDirectory: join(config.rootDir, 'runtime'),
     imageSources: [join(config.rootDir, 'images')],
+    registries: {},
     ...(config.node.ip === undefined ? {} : { nodeIp: config.node.ip }),
     clock,
     logger: logger.child({ component: 'runtime-process' }),

@@ -75,6 +75,9 @@ export interface ImageConfig {
   readonly gcHighPercent: number;
   readonly gcLowPercent: number;
   readonly minimumTtlMs: number;
+  /** Files with credentials for the registries of clouds. */
+  readonly cloudAConfig?: string | undefined;
+  readonly cloudBKey?: string | undefined;
 }
 
 export interface NetworkConfig {

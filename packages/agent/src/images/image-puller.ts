@@ -6,8 +6,9 @@ import type { PodEvents } from '../events/pod-events.ts';
 import { uidOf } from '../pods/pod-spec-words.ts';
 import { RestartBackoff } from '../pods/restart-backoff.ts';
 import { TokenBucket } from '../token-bucket.ts';
+import type { CloudCredentials } from './cloud-credentials.ts';
 import { ImageProblem } from './image-problem.ts';
-import { withProgressDeadline } from './progress-deadline.ts';
+import { PullStalled, withProgressDeadline } from './progress-deadline.ts';
 import { pullCredentials } from './pull-credentials.ts';
 
 export interface ImagePullerOptions {
@@ -17,15 +18,25 @@ export interface ImagePullerOptions {
   readonly pullProgress: boolean;
   readonly clock: Clock;
   readonly events: PodEvents;
+  /** Credentials of the node itself, which come after those of the pod. */
+  readonly cloud: CloudCredentials;
   /** Deadline of the short calls. */
   readonly callTimeoutMs: number;
+}
+
+/** How long a failure is shown, so that it can be seen, before the pause after it is. */
+const failureShownMs = 2000;
+
+interface PullFailure {
+  readonly atMs: number;
+  readonly message: string;
 }
 
 /** Sees to it that the image of a container is there, by its pull policy (agent.md B.6). */
 export class ImagePuller {
   readonly #options: ImagePullerOptions;
   readonly #backoff = new RestartBackoff();
-  readonly #failures = new Map<string, number>();
+  readonly #failures = new Map<string, PullFailure>();
   readonly #bucket: TokenBucket | undefined;
   #queue: Promise<unknown> = Promise.resolve();
 
@@ -40,12 +51,14 @@ export class ImagePuller {
     const { events } = this.#options;
     const reference = container.image ?? '';
     if (reference.trim() === '' || /[\s\p{Cc}]/u.test(reference)) {
-      throw new ImageProblem(
+      throw this.#notInspected(
+        pod,
+        container,
         'InvalidImageName',
         `Failed to apply default image tag "${reference}": couldn't parse image reference`,
       );
     }
-    const present = await this.#inspect(reference, signal);
+    const present = await this.#inspect(pod, container, reference, signal);
     const policy = container.imagePullPolicy ?? 'IfNotPresent';
     if (present !== undefined && (policy !== 'Always' || present.pinned)) {
       events.record(pod, 'Normal', 'Pulled', `Container image "${reference}" already present on machine`, container.name);
@@ -65,14 +78,21 @@ export class ImagePuller {
     for (const key of this.#failures.keys()) if (key.startsWith(`${uid} `)) this.#failures.delete(key);
   }
 
-  async #inspect(reference: string, signal: AbortSignal): Promise<Image | undefined> {
+  async #inspect(pod: Pod, container: Container, reference: string, signal: AbortSignal): Promise<Image | undefined> {
     const call: CallOptions = { signal, timeoutMs: this.#options.callTimeoutMs };
     try {
       return await this.#options.images.imageStatus(reference, call);
     } catch (error) {
-      if (isRuntimeError(error, 'InvalidArgument')) throw new ImageProblem('InvalidImageName', error.message);
-      throw new ImageProblem('ImageInspectError', `Failed to inspect image "${reference}": ${textOf(error)}`);
+      if (signal.aborted) throw error;
+      if (isRuntimeError(error, 'InvalidArgument')) throw this.#notInspected(pod, container, 'InvalidImageName', error.message);
+      const message = `Failed to inspect image "${reference}": ${textOf(error)}`;
+      throw this.#notInspected(pod, container, 'ImageInspectError', message);
     }
+  }
+
+  #notInspected(pod: Pod, container: Container, reason: ImageProblem['reason'], message: string): ImageProblem {
+    this.#options.events.record(pod, 'Warning', 'InspectFailed', message, container.name);
+    return new ImageProblem(reason, message);
   }
 
   async #pull(
@@ -84,18 +104,15 @@ export class ImagePuller {
   ): Promise<string> {
     const { clock, events } = this.#options;
     const key = `${uidOf(pod)} ${reference}`;
-    const failedMs = this.#failures.get(key);
-    const left = failedMs === undefined ? 0 : this.#backoff.remaining(key, failedMs, clock.monotonic());
-    if (left > 0) {
-      const message = `Back-off pulling image "${reference}"`;
-      events.record(pod, 'Normal', 'BackOff', message, container.name);
-      throw new ImageProblem('ImagePullBackOff', message, left);
-    }
+    this.#holdBack(pod, container, key, reference);
     const begunMs = clock.monotonic();
     try {
       if (this.#bucket?.tryTake() === false) throw new Error('pull QPS exceeded.');
       events.record(pod, 'Normal', 'Pulling', `Pulling image "${reference}"`, container.name);
-      const id = await this.#inTurn(() => this.#pullWithAny(reference, pullCredentials(reference, secrets), signal));
+      const id = await this.#inTurn(async () => {
+        const credentials = [...pullCredentials(reference, secrets), ...(await this.#options.cloud.find(reference))];
+        return this.#pullWithAny(reference, credentials, signal);
+      });
       const seconds = ((clock.monotonic() - begunMs) / 1000).toFixed(1);
       events.record(pod, 'Normal', 'Pulled', `Successfully pulled image "${reference}" in ${seconds}s`, container.name);
       this.#failures.delete(key);
@@ -105,10 +122,24 @@ export class ImagePuller {
       const message = `Failed to pull image "${reference}": ${textOf(error)}`;
       events.record(pod, 'Warning', 'Failed', message, container.name);
       const nowMs = clock.monotonic();
-      this.#failures.set(key, nowMs);
+      this.#failures.set(key, { atMs: nowMs, message });
       this.#backoff.next(key, nowMs);
-      throw new ImageProblem('ErrImagePull', message, this.#backoff.pauseMs(key));
+      throw new ImageProblem('ErrImagePull', message, Math.min(failureShownMs, this.#backoff.pauseMs(key)));
     }
+  }
+
+  /** @throws ImageProblem while the pause after a failure lasts */
+  #holdBack(pod: Pod, container: Container, key: string, reference: string): void {
+    const failure = this.#failures.get(key);
+    if (failure === undefined) return;
+    const nowMs = this.#options.clock.monotonic();
+    const left = this.#backoff.remaining(key, failure.atMs, nowMs);
+    if (left === 0) return;
+    const shown = failureShownMs - (nowMs - failure.atMs);
+    if (shown > 0) throw new ImageProblem('ErrImagePull', failure.message, Math.min(shown, left));
+    const message = `Back-off pulling image "${reference}"`;
+    this.#options.events.record(pod, 'Normal', 'BackOff', message, container.name);
+    throw new ImageProblem('ImagePullBackOff', message, left);
   }
 
   /** Without credentials first comes last: a private image of the same name is what the pod means. */
@@ -122,7 +153,8 @@ export class ImagePuller {
           images.pullImage(reference, { onProgress, ...(auth === undefined ? {} : { auth }) }, { signal: within }),
         );
       } catch (error) {
-        if (signal.aborted) throw error;
+        // A registry that stands still does so for everybody.
+        if (signal.aborted || error instanceof PullStalled) throw error;
         failure ??= error;
       }
     }

@@ -1,8 +1,11 @@
 import type { Clock } from '@keelson/core';
 
+/** A pull was ended because nothing came any more. */
+export class PullStalled extends Error {}
+
 /**
  * Runs a pull and ends it when it has made no progress for `deadlineMs` (0 = however long it takes). The pull calls `onProgress` and
- * listens to the signal it is given.
+ * listens to the signal it is given. @throws PullStalled
  */
 export async function withProgressDeadline<T>(
   clock: Clock,
@@ -22,7 +25,7 @@ export async function withProgressDeadline<T>(
     return await pull(rearm, AbortSignal.any([signal, stalled.signal]));
   } catch (error) {
     if (stalled.signal.aborted && !signal.aborted) {
-      throw new Error(`no progress for ${deadlineMs / 1000} s, the pull was cancelled`, { cause: error });
+      throw new PullStalled(`no progress for ${deadlineMs / 1000} s, the pull was cancelled`, { cause: error });
     }
     throw error;
   } finally {

@@ -1,14 +1,19 @@
 import type { ImageAuth } from '@keelson/container-runtime';
 import type { Secret } from '@keelson/kinds';
 import { isRecord } from '../is-record.ts';
+import { registryMatch } from './registry-match.ts';
 
-/** Credentials in the pull secrets for the registry of a reference, in the order of the secrets; what cannot be read is passed over. */
+/**
+ * Credentials in the pull secrets for the repository of a reference: in the order of the secrets, and in each of them those that name it most
+ * closely first. What cannot be read is passed over.
+ */
 export function pullCredentials(reference: string, secrets: readonly Secret[]): ImageAuth[] {
-  const registry = registryOf(reference);
   return secrets.flatMap((secret) =>
     Object.entries(registriesOf(secret))
-      .filter(([server]) => hostOf(server) === registry)
-      .flatMap(([server, entry]) => authOf(server, entry)),
+      .map(([server, entry]) => ({ server, entry, closeness: registryMatch(server, reference) }))
+      .filter(({ closeness }) => closeness !== undefined)
+      .sort((a, b) => (b.closeness ?? 0) - (a.closeness ?? 0))
+      .flatMap(({ server, entry }) => authOf(server, entry)),
   );
 }
 
@@ -48,16 +53,4 @@ function authOf(server: string, entry: unknown): ImageAuth[] {
       ...(registryToken === undefined ? {} : { registryToken }),
     },
   ];
-}
-
-/** The registry's host: the first part of a reference, if it looks like a host; else the public one. */
-function registryOf(reference: string): string {
-  const [first = '', ...rest] = reference.split('/');
-  const named = rest.length > 0 && (first.includes('.') || first.includes(':') || first === 'localhost');
-  return named ? first : 'docker.io';
-}
-
-function hostOf(server: string): string {
-  const host = server.replace(/^https?:\/\//, '').split('/')[0] ?? '';
-  return host === 'index.docker.io' ? 'docker.io' : host;
 }

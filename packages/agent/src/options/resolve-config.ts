@@ -112,6 +112,8 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
       gcHighPercent: values['image-gc-high-threshold'],
       gcLowPercent: values['image-gc-low-threshold'],
       minimumTtlMs: values['minimum-image-ttl-duration'],
+      cloudAConfig: given(values['cloud-a-container-registry-config']),
+      cloudBKey: given(values['cloud-b-json-key']),
     },
     network: {
       plugin: networkPluginOf(values['network-plugin']),

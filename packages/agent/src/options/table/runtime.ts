@@ -55,13 +55,9 @@ export const runtimeOptions = [
   ),
   option('registry-qps', int32, 5, 'Image pulls per second in the long run; 0 is no limit.'),
   option('registry-burst', int32, 10, 'Pulls that may be made at once after a pause; means nothing when --registry-qps is 0.'),
-  option('cloud-a-container-registry-config', text, '', 'Configuration of the registry of cloud a.', {
-    shownDefault: 'none',
-    ...notYet<string>(),
-  }),
+  option('cloud-a-container-registry-config', text, '', 'Configuration of the registry of cloud a.', { shownDefault: 'none' }),
   option('cloud-b-json-key', text, '', 'Key of a service account for the registry of cloud b, as JSON.', {
     shownDefault: 'none',
-    ...notYet<string>(),
   }),
   option(
     'containerized',
