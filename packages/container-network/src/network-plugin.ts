@@ -42,7 +42,7 @@ export type NetworkStatus =
 export interface NetworkPlugin {
   /** `cni` or `bridge`. */
   readonly name: string;
-  /** Answers at once and never throws: what is wrong is in the answer. */
+  /** Never throws: what is wrong is in the answer. Cheap enough to be asked every few seconds. */
   status(options?: CallOptions): Promise<NetworkStatus>;
   /**
    * Connects the namespace. What a failed attempt has left is taken back before the error is thrown; a sandbox that is connected already is an

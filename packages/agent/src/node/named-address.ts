@@ -29,7 +29,7 @@ export async function withNamedAddress(
 async function inTime(finding: Promise<readonly string[]>, clock: Clock): Promise<readonly string[]> {
   return new Promise((resolve) => {
     const cancel = clock.after(waitMs, () => resolve([]));
-    finding
+    void finding
       // Names that nobody knows are usual for nodes.
       .catch(() => [])
       .then((addresses) => {
