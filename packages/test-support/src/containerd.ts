@@ -88,7 +88,8 @@ export class Containerd implements AsyncDisposable {
   async start(): Promise<void> {
     const log = openSync(join(this.folder, 'log'), 'a');
     const path = [join(this.#program, '..'), process.env['PATH'], '/usr/sbin', '/sbin'].join(':');
-    const daemon = spawn(this.#program, ['--config', join(this.folder, 'config.toml')], {
+    // Containers inherit the signals that this process was started to ignore.
+    const daemon = spawn('env', ['--default-signal', this.#program, '--config', join(this.folder, 'config.toml')], {
       stdio: ['ignore', log, log],
       env: { ...process.env, PATH: path },
     });
