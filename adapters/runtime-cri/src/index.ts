@@ -1,1 +1,2 @@
-export {};
+export { createCriRuntime } from './create-cri-runtime.ts';
+export type { CriRuntimeOptions } from './options.ts';

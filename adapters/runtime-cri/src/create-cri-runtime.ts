@@ -1,0 +1,118 @@
+import {
+  boundedCall,
+  type ContainerEngine,
+  type ContainerId,
+  type ContainerRuntime,
+  type ContainerStatus,
+  isRuntimeError,
+  type RuntimeCondition,
+  withDeadlines,
+} from '@keelson/container-runtime';
+import { type Clock, type Logger, silentLogger, systemClock } from '@keelson/core';
+import { Calls } from './api/calls.ts';
+import { criCapabilities } from './capabilities.ts';
+import { CriConnection } from './connection/cri-connection.ts';
+import { ContainerCalls } from './container-calls.ts';
+import { EventSource } from './event-source.ts';
+import { execSync } from './exec-sync.ts';
+import { ImageCalls } from './image-calls.ts';
+import { inspectMachine } from './machine.ts';
+import type { CriRuntimeOptions } from './options.ts';
+import { pause } from './pause.ts';
+import { SandboxCalls } from './sandbox-calls.ts';
+import { StreamingCalls } from './streaming/streaming-calls.ts';
+
+const defaultProbeTimeoutMs = 2000;
+
+/**
+ * The engine behind a CRI endpoint. The daemon need not be there, now or at any time: calls fail with `Unavailable` while it is away and
+ * work again when it is back. Only whether it tells events is found out now; of a daemon that is away, it is assumed that it does not.
+ *
+ * @throws `InvalidArgument` for an endpoint that is none
+ */
+export async function createCriRuntime(options: CriRuntimeOptions): Promise<ContainerEngine> {
+  const { endpoint, imageEndpoint = endpoint, clock = systemClock, logger = silentLogger } = options;
+  const connection = new CriConnection(endpoint, logger);
+  const imageConnection = imageEndpoint === endpoint ? connection : new CriConnection(imageEndpoint, logger);
+  const source = new EventSource(connection, clock, logger);
+  const events = await tellsEvents(source, clock, logger, options.probeTimeoutMs ?? defaultProbeTimeoutMs);
+  const machine = inspectMachine(connection.endpoint.local, options.nodeIp);
+  const sandboxes = new SandboxCalls(connection, machine, clock);
+  const images = new ImageCalls(imageConnection);
+  const containers = new ContainerCalls(connection, sandboxes, machine, clock);
+
+  const runtime: ContainerRuntime = {
+    name: 'cri',
+    capabilities: criCapabilities({ events }),
+    streaming: new StreamingCalls(connection, (id) => endOf(containers, id, clock)),
+    version: async ({ signal } = {}) => {
+      const { runtimeName = '', runtimeVersion = '', runtimeApiVersion = '' } = await connection.call(Calls.version, {}, signal);
+      return { runtimeName, runtimeVersion, runtimeApiVersion };
+    },
+    status: async ({ signal } = {}) => {
+      const { status } = await connection.call(Calls.status, {}, signal);
+      return { conditions: (['RuntimeReady', 'NetworkReady'] as const).map((type) => conditionOf(type, status?.conditions)) };
+    },
+    updateConfig: async ({ podCidr }, { signal } = {}) => {
+      await connection.call(Calls.updateRuntimeConfig, { runtimeConfig: { networkConfig: { podCidr } } }, signal);
+    },
+    runPodSandbox: (config, { signal } = {}) => sandboxes.run(config, signal),
+    stopPodSandbox: (id, { signal } = {}) => sandboxes.stop(id, signal),
+    removePodSandbox: (id, { signal } = {}) => sandboxes.remove(id, signal),
+    podSandboxStatus: (id, { signal } = {}) => sandboxes.status(id, signal),
+    listPodSandboxes: (filter, { signal } = {}) => sandboxes.list(filter, signal),
+    createContainer: (sandboxId, config, { signal } = {}) => containers.create(sandboxId, config, signal),
+    startContainer: (id, { signal } = {}) => containers.start(id, signal),
+    stopContainer: (id, request, { signal } = {}) => containers.stop(id, request, signal),
+    removeContainer: (id, { signal } = {}) => containers.remove(id, signal),
+    listContainers: (filter, { signal } = {}) => containers.list(filter, signal),
+    containerStatus: (id, { signal } = {}) => containers.status(id, signal),
+    updateContainerResources: (id, resources, { signal } = {}) => containers.updateResources(id, resources, signal),
+    reopenContainerLog: (id, { signal } = {}) => containers.reopenLog(id, signal),
+    execSync: (id, request, { signal } = {}) => execSync(connection, id, request, signal),
+    listContainerStats: (filter, { signal } = {}) => containers.stats(filter, signal),
+    ...(events && { events: ({ signal } = {}) => source.stream(signal) }),
+    [Symbol.asyncDispose]: async () => {
+      source.close();
+      connection.close();
+      if (imageConnection !== connection) imageConnection.close();
+    },
+  };
+  return withDeadlines({ runtime, images }, { clock });
+}
+
+async function tellsEvents(source: EventSource, clock: Clock, logger: Logger, timeoutMs: number): Promise<boolean> {
+  try {
+    return await boundedCall(clock, 'GetContainerEvents', { timeoutMs }, ({ signal }) => source.open(signal));
+  } catch (error) {
+    logger.warn('container runtime does not answer, it is tried again with every call', { err: error });
+    return false;
+  }
+}
+
+type ConditionMessage = {
+  type?: string | undefined;
+  status?: boolean | undefined;
+  reason?: string | undefined;
+  message?: string | undefined;
+};
+
+function conditionOf(type: RuntimeCondition['type'], messages: readonly ConditionMessage[] = []): RuntimeCondition {
+  const found = messages.find((message) => message.type === type);
+  const { reason, message } = found ?? { reason: 'NotReported', message: 'the runtime says nothing about it' };
+  return { type, status: found?.status ?? false, ...(reason && { reason }), ...(message && { message }) };
+}
+
+/** Output ends a moment before the daemon knows that the container has ended. */
+async function endOf(containers: ContainerCalls, id: ContainerId, clock: Clock): Promise<ContainerStatus | undefined> {
+  for (let round = 0; round < 40; round += 1) {
+    try {
+      const status = await containers.status(id);
+      if (status.state === 'exited') return status;
+    } catch (error) {
+      if (isRuntimeError(error, 'NotFound')) return undefined;
+    }
+    await pause(clock, 50);
+  }
+  return undefined;
+}

@@ -1,0 +1,18 @@
+import { RuntimeError } from '@keelson/container-runtime';
+import type { Clock } from '@keelson/core';
+
+/** @throws `Aborted` when the signal fires before the time is over */
+export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      cancel();
+      reject(new RuntimeError('Aborted', 'the caller gave up', { cause: signal?.reason }));
+    };
+    const cancel = clock.after(ms, () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

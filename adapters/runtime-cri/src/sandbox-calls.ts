@@ -1,0 +1,88 @@
+import { mkdir } from 'node:fs/promises';
+import {
+  matchesSandbox,
+  type PodSandbox,
+  type PodSandboxConfig,
+  type PodSandboxStatus,
+  type SandboxFilter,
+  type SandboxId,
+} from '@keelson/container-runtime';
+import type { Clock } from '@keelson/core';
+import { Calls } from './api/calls.ts';
+import { ListPodSandboxRequest, PodSandboxMessage, SandboxStateNumber } from './api/sandbox.ts';
+import type { CriConnection } from './connection/cri-connection.ts';
+import { fromSandbox, fromSandboxStatus } from './convert/from-sandbox.ts';
+import { recallSandbox, type SandboxMessage, toSandboxMessage } from './convert/sandbox-config.ts';
+import { ListCache } from './list-cache.ts';
+import type { Machine } from './machine.ts';
+import { removed, unlessGone } from './removed.ts';
+
+const configsKept = 4096;
+const sandboxStateField = 3;
+
+/** The part of the contract that is about sandboxes. */
+export class SandboxCalls {
+  readonly #connection: CriConnection;
+  readonly #machine: Machine;
+  readonly #clock: Clock;
+  /** By id; CRI wants a sandbox's configuration again with each of its containers. */
+  readonly #configs = new Map<SandboxId, SandboxMessage>();
+  readonly #lists = new ListCache(sandboxStateField, (bytes) => fromSandbox(PodSandboxMessage.decode(bytes)));
+
+  constructor(connection: CriConnection, machine: Machine, clock: Clock) {
+    this.#connection = connection;
+    this.#clock = clock;
+    this.#machine = machine;
+  }
+
+  async run(config: PodSandboxConfig, signal?: AbortSignal): Promise<SandboxId> {
+    if (this.#machine.local && config.logDirectory !== undefined) await mkdir(config.logDirectory, { recursive: true });
+    const message = toSandboxMessage(config, this.#machine.unifiedCgroups);
+    const { podSandboxId = '' } = await this.#connection.call(Calls.runPodSandbox, { config: message }, signal);
+    this.#remember(podSandboxId, message);
+    return podSandboxId;
+  }
+
+  async stop(podSandboxId: SandboxId, signal?: AbortSignal): Promise<void> {
+    await unlessGone(this.#connection.call(Calls.stopPodSandbox, { podSandboxId }, signal));
+  }
+
+  async remove(podSandboxId: SandboxId, signal?: AbortSignal): Promise<void> {
+    // Daemons refuse to remove what runs, or leave its network behind.
+    await this.stop(podSandboxId, signal);
+    await removed(this.#clock, () => this.#connection.call(Calls.removePodSandbox, { podSandboxId }, signal), signal);
+    this.#configs.delete(podSandboxId);
+  }
+
+  async status(podSandboxId: SandboxId, signal?: AbortSignal): Promise<PodSandboxStatus> {
+    const { status = {} } = await this.#connection.call(Calls.podSandboxStatus, { podSandboxId }, signal);
+    return fromSandboxStatus(status, this.#machine.nodeIp);
+  }
+
+  async list(filter: SandboxFilter = {}, signal?: AbortSignal): Promise<readonly PodSandbox[]> {
+    const { id, state, labels } = filter;
+    const all = id === undefined && state === undefined && labels === undefined;
+    const request = ListPodSandboxRequest.encode({
+      filter: all ? undefined : { id, labelSelector: labels, state: state && { state: SandboxStateNumber[state] } },
+    });
+    const items = this.#lists.read(request, await this.#connection.raw('RuntimeService', 'ListPodSandbox', request, signal));
+    // Daemons take the beginning of an id for the id.
+    return all ? items : items.filter((sandbox) => matchesSandbox(sandbox, filter));
+  }
+
+  /** The configuration in CRI's form. @throws `NotFound` */
+  async configOf(podSandboxId: SandboxId, signal?: AbortSignal): Promise<SandboxMessage> {
+    const known = this.#configs.get(podSandboxId);
+    if (known !== undefined) return known;
+    const { status = {} } = await this.#connection.call(Calls.podSandboxStatus, { podSandboxId }, signal);
+    const recalled = recallSandbox(status);
+    this.#remember(podSandboxId, recalled);
+    return recalled;
+  }
+
+  #remember(id: SandboxId, message: SandboxMessage): void {
+    this.#configs.set(id, message);
+    const [oldest] = this.#configs.keys();
+    if (this.#configs.size > configsKept && oldest !== undefined) this.#configs.delete(oldest);
+  }
+}

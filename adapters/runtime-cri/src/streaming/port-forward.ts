@@ -1,0 +1,62 @@
+import { Duplex } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { WebSocket } from 'ws';
+import { openSpdy } from './spdy-connection.ts';
+import { tlsOptions } from './websocket-session.ts';
+
+/** A connection to a port of a pod by SPDY, of which each direction ends by itself. @throws UpgradeRefused, Error */
+export async function forwardBySpdy(url: string, port: number, signal: AbortSignal | undefined): Promise<Duplex> {
+  const connection = await openSpdy(url, 'portforward.k8s.io', signal);
+  const names = { port: String(port), requestid: '0' };
+  const error = connection.open({ streamtype: 'error', ...names });
+  const data = connection.open({ streamtype: 'data', ...names });
+  error.on('error', () => {});
+  error.end();
+  // What comes here is why nobody listens at the port.
+  text(error).then(
+    (message) => message !== '' && data.destroy(new Error(message.trim())),
+    () => {},
+  );
+  data.once('close', () => connection.close());
+  return data;
+}
+
+const Channel = { data: 0, error: 1 } as const;
+
+/** The same by WebSocket, where the end of one direction cannot be told: it is that of the connection. @throws Error */
+export async function forwardByWebSocket(url: string, port: number, signal: AbortSignal | undefined): Promise<Duplex> {
+  const address = new URL(url.replace(/^http/, 'ws'));
+  address.searchParams.set('port', String(port));
+  const socket = new WebSocket(address, ['v4.channel.k8s.io'], { perMessageDeflate: false, ...tlsOptions(url) });
+  const stream = new Duplex({
+    read: () => socket.readyState === WebSocket.OPEN && socket.resume(),
+    write: (chunk: Buffer, _encoding, done) => socket.send(Buffer.concat([Buffer.of(Channel.data), chunk]), done),
+    destroy: (error, done) => {
+      socket.terminate();
+      done(error);
+    },
+  });
+  // Each channel begins with the number of the port.
+  const begun = new Set<number>();
+  socket.on('message', (message: Buffer) => {
+    const channel = message[0] ?? 0;
+    const content = message.subarray(begun.has(channel) ? 1 : 3);
+    begun.add(channel);
+    if (content.length === 0) return;
+    if (channel === Channel.error) stream.destroy(new Error(content.toString().trim()));
+    else if (!stream.push(content)) socket.pause();
+  });
+  socket.on('close', () => stream.push(null));
+  await new Promise<void>((resolve, reject) => {
+    const onAbort = () => socket.terminate();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    socket.on('error', reject);
+    socket.once('close', () => reject(new Error('the streaming server closed the connection')));
+    socket.once('open', () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+  });
+  return stream;
+}

@@ -1,0 +1,135 @@
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { Duplex } from 'node:stream';
+import { controlFrame, dataFrame, type Frame, FrameType, HeaderBlocks, readFrame, uint32 } from './spdy-frames.ts';
+import { tlsOptions } from './websocket-session.ts';
+
+const largestFrame = 32 * 1024;
+
+/** The server speaks, but not this protocol. */
+export class UpgradeRefused extends Error {}
+
+/** Opens a SPDY connection at `url`. @throws UpgradeRefused, Error when the server is not there */
+export function openSpdy(url: string, protocol: string, signal: AbortSignal | undefined): Promise<SpdyConnection> {
+  const headers = { Connection: 'Upgrade', Upgrade: 'SPDY/3.1', 'X-Stream-Protocol-Version': protocol };
+  return new Promise((resolve, reject) => {
+    const options = { method: 'POST', headers, ...tlsOptions(url), ...(signal && { signal }) };
+    const request = url.startsWith('https:') ? httpsRequest(url, options) : httpRequest(url, options);
+    request.once('error', reject);
+    request.once('response', (response) => {
+      response.resume();
+      reject(new UpgradeRefused(`the streaming server answered ${response.statusCode} to the upgrade`));
+    });
+    request.once('upgrade', (_response, socket, head) => resolve(new SpdyConnection(socket, head)));
+    request.end();
+  });
+}
+
+/** The client's end of a connection with several streams. It begins all streams; the server only answers. */
+export class SpdyConnection {
+  readonly #socket: Duplex;
+  readonly #blocks = new HeaderBlocks();
+  readonly #streams = new Map<number, SpdyStream>();
+  #nextId = 1;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(socket: Duplex, head: Buffer) {
+    this.#socket = socket;
+    socket.on('error', () => {});
+    socket.on('close', () => this.#lost());
+    socket.on('end', () => socket.destroy());
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    if (head.length > 0) this.#onData(head);
+  }
+
+  open(headers: Readonly<Record<string, string>>): SpdyStream {
+    const id = this.#nextId;
+    this.#nextId += 2;
+    const stream = new SpdyStream(id, this.#socket);
+    this.#streams.set(id, stream);
+    const noAssociation = uint32(0);
+    const noPriority = Buffer.alloc(2);
+    const content = Buffer.concat([uint32(id), noAssociation, noPriority, this.#blocks.write(headers)]);
+    this.#socket.write(controlFrame(FrameType.synStream, content));
+    return stream;
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #onData(chunk: Buffer): void {
+    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    for (let read = readFrame(bytes); read !== undefined; read = readFrame(bytes)) {
+      bytes = bytes.subarray(read.length);
+      this.#onFrame(read.frame);
+    }
+    this.#rest = bytes;
+  }
+
+  #onFrame(frame: Frame): void {
+    if (frame.kind === 'data') {
+      this.#streams.get(frame.streamId)?.arrived(frame.content, frame.last);
+      return;
+    }
+    if (frame.type === FrameType.ping) this.#socket.write(controlFrame(FrameType.ping, frame.content));
+    else if (frame.type === FrameType.goAway) this.#socket.end();
+    else if (frame.type === FrameType.reset) this.#streams.get(frame.content.readUInt32BE(0))?.arrived(Buffer.alloc(0), true);
+    // Of an answer to a stream only the end of the stream matters; headers are not looked at.
+    else if (frame.last) this.#streams.get(frame.content.readUInt32BE(0) & 0x7fffffff)?.arrived(Buffer.alloc(0), true);
+  }
+
+  #lost(): void {
+    for (const stream of this.#streams.values()) stream.lost();
+  }
+}
+
+/** One stream of a connection; each direction ends by itself. */
+export class SpdyStream extends Duplex {
+  readonly #id: number;
+  readonly #socket: Duplex;
+  #ended = false;
+
+  constructor(id: number, socket: Duplex) {
+    super({ allowHalfOpen: true });
+    this.#id = id;
+    this.#socket = socket;
+  }
+
+  /** Called by the connection. */
+  arrived(content: Buffer, last: boolean): void {
+    if (this.#ended) return;
+    // There are no windows: who does not read holds up the whole connection, as the other end expects.
+    if (content.length > 0 && !this.push(content)) this.#socket.pause();
+    if (last) this.#finish();
+  }
+
+  /** Called by the connection when it is gone. */
+  lost(): void {
+    this.#finish();
+    if (!this.writableEnded) this.destroy();
+  }
+
+  override _read(): void {
+    this.#socket.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    for (let begin = 0; begin < chunk.length; begin += largestFrame) {
+      const part = chunk.subarray(begin, begin + largestFrame);
+      const isLast = begin + largestFrame >= chunk.length;
+      this.#socket.write(dataFrame(this.#id, part, false), isLast ? done : () => {});
+    }
+    if (chunk.length === 0) done();
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#socket.write(dataFrame(this.#id, Buffer.alloc(0), true), done);
+  }
+
+  #finish(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.push(null);
+  }
+}

@@ -1,0 +1,42 @@
+import type { Readable, Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import type { StreamRequest } from '@keelson/container-runtime';
+import { parseSessionEnd, type RemoteSession, type SessionEnd } from './remote-session.ts';
+import { openSpdy } from './spdy-connection.ts';
+
+const protocol = 'v4.channel.k8s.io';
+
+/** Opens the stream at `url`; unlike the older protocols on WebSockets, this one has an end of input. @throws UpgradeRefused, Error */
+export async function openSpdySession(
+  url: string,
+  request: StreamRequest,
+  signal: AbortSignal | undefined,
+): Promise<RemoteSession> {
+  const connection = await openSpdy(url, protocol, signal);
+  // The server begins when it has as many streams as were asked for.
+  const error = connection.open({ streamtype: 'error' });
+  const stdin = request.stdin ? connection.open({ streamtype: 'stdin' }) : undefined;
+  const stdout = request.stdout ? connection.open({ streamtype: 'stdout' }) : undefined;
+  const stderr = request.stderr ? connection.open({ streamtype: 'stderr' }) : undefined;
+  const resize = request.tty ? connection.open({ streamtype: 'resize' }) : undefined;
+  for (const stream of [error, stdin, stdout, stderr, resize]) stream?.on('error', () => {});
+  stdin?.resume();
+  resize?.resume();
+  error.end();
+  stdout?.end();
+  stderr?.end();
+  return {
+    ...(stdin && { stdin: stdin as Writable }),
+    ...(stdout && { stdout: stdout as Readable }),
+    ...(stderr && { stderr: stderr as Readable }),
+    resize: ({ width, height }) => resize?.write(`${JSON.stringify({ Width: width, Height: height })}\n`),
+    end: ending(error),
+    close: () => connection.close(),
+  };
+}
+
+/** Success has a status of its own; no status at all means that the connection was cut. */
+async function ending(error: Readable): Promise<SessionEnd> {
+  const status = await text(error).catch(() => '');
+  return status === '' ? undefined : parseSessionEnd(status);
+}

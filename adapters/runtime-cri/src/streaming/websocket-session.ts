@@ -1,0 +1,111 @@
+import { Readable, Writable } from 'node:stream';
+import type { StreamRequest, TerminalSize } from '@keelson/container-runtime';
+import { WebSocket } from 'ws';
+import { parseSessionEnd, type RemoteSession, type SessionEnd } from './remote-session.ts';
+
+/** First byte of each message. */
+const Channel = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
+export const halfClosingProtocol = 'v5.channel.k8s.io';
+const protocols = [halfClosingProtocol, 'v4.channel.k8s.io'];
+
+export interface OpenedWebSocket {
+  readonly session: RemoteSession;
+  /** The server takes the end of one channel apart from the end of the connection. */
+  readonly halfCloses: boolean;
+}
+
+/** Opens the stream at `url`. @throws Error when the server is not there or takes none of the protocols */
+export async function openWebSocketSession(
+  url: string,
+  request: StreamRequest,
+  signal: AbortSignal | undefined,
+): Promise<OpenedWebSocket> {
+  const socket = new WebSocket(url.replace(/^http/, 'ws'), protocols, { perMessageDeflate: false, ...tlsOptions(url) });
+  // Messages may come together with the answer to the handshake.
+  const session = new WebSocketSession(socket, request);
+  await new Promise<void>((resolve, reject) => {
+    const onAbort = () => socket.terminate();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal?.aborted) onAbort();
+    socket.once('error', reject);
+    socket.once('close', () => reject(new Error('the streaming server closed the connection')));
+    socket.once('open', () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+  });
+  return { session, halfCloses: socket.protocol === halfClosingProtocol };
+}
+
+/** A streaming server on this machine has a certificate that it made for itself. */
+export function tlsOptions(url: string): { readonly rejectUnauthorized?: boolean } {
+  return /^https:\/\/(127\.\d+\.\d+\.\d+|localhost|\[::1\])[:/]/.test(url) ? { rejectUnauthorized: false } : {};
+}
+
+class WebSocketSession implements RemoteSession {
+  readonly stdin?: Writable;
+  readonly stdout?: Readable;
+  readonly stderr?: Readable;
+  readonly end: Promise<SessionEnd>;
+  readonly #socket: WebSocket;
+  #status = '';
+  #told = false;
+
+  constructor(socket: WebSocket, request: StreamRequest) {
+    this.#socket = socket;
+    const read = () => {
+      if (socket.readyState === WebSocket.OPEN) socket.resume();
+    };
+    if (request.stdin) this.stdin = this.#input();
+    if (request.stdout) this.stdout = new Readable({ read });
+    if (request.stderr) this.stderr = new Readable({ read });
+    socket.on('message', (data: Buffer) => this.#onMessage(data));
+    socket.on('error', () => {});
+    this.end = new Promise((resolve) => {
+      socket.on('close', () => {
+        this.stdout?.push(null);
+        this.stderr?.push(null);
+        this.stdin?.destroy();
+        resolve(this.#told ? parseSessionEnd(this.#status) : undefined);
+      });
+    });
+  }
+
+  resize({ width, height }: TerminalSize): void {
+    if (this.#socket.readyState !== WebSocket.OPEN) return;
+    this.#send(Channel.resize, Buffer.from(JSON.stringify({ Width: width, Height: height })));
+  }
+
+  close(): void {
+    this.#socket.terminate();
+  }
+
+  #onMessage(data: Buffer): void {
+    const content = data.subarray(1);
+    const channel = data[0];
+    if (channel === Channel.error) {
+      // The first message of every channel is an empty one that opens it.
+      if (content.length === 0) return;
+      this.#told = true;
+      this.#status += content.toString();
+    } else if (content.length > 0) {
+      const target = channel === Channel.stdout ? this.stdout : channel === Channel.stderr ? this.stderr : undefined;
+      if (target?.push(content) === false) this.#socket.pause();
+    }
+  }
+
+  #input(): Writable {
+    return new Writable({
+      write: (chunk: Buffer, _encoding, done) => this.#send(Channel.stdin, chunk, done),
+      // Without a protocol for it the end of input cannot be told apart from that of the session, which must go on.
+      final: (done) => {
+        if (this.#socket.protocol === halfClosingProtocol) this.#send(Channel.close, Buffer.of(Channel.stdin), done);
+        else done();
+      },
+    });
+  }
+
+  #send(channel: number, content: Buffer, done: (error?: Error | null) => void = () => {}): void {
+    this.#socket.send(Buffer.concat([Buffer.of(channel), content]), done);
+  }
+}

@@ -1,0 +1,103 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
+import type { ContainerEngine, RuntimeCapabilities } from '@keelson/container-runtime';
+import type { Containerd } from '@keelson/test-support';
+import { createCriRuntime } from '../../src/index.ts';
+
+export interface OpenedCri extends OpenedEngine {
+  readonly containerd: Containerd;
+  readonly folder: string;
+}
+
+/** True also when the process is not there any more. */
+async function ignoresTerm(pid = 0): Promise<boolean> {
+  const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '');
+  const mask = /^SigIgn:\s+([0-9a-f]+)$/m.exec(status)?.[1];
+  return mask === undefined || (BigInt(`0x${mask}`) & (1n << 14n)) !== 0n;
+}
+
+/** Removes all that is there, and throws if anything stays. */
+export async function removeAll({ runtime }: ContainerEngine): Promise<void> {
+  const sandboxes = await runtime.listPodSandboxes();
+  await Promise.all(sandboxes.map(({ id }) => runtime.removePodSandbox(id)));
+  const left = [...(await runtime.listPodSandboxes()), ...(await runtime.listContainers())];
+  if (left.length > 0) throw new Error(`something is left: ${left.map(({ id }) => id).join(', ')}`);
+}
+
+/** The suite's scripts leave files in folders of the machine: every container sees them under the same path. */
+function withFolder({ runtime, images }: ContainerEngine, folder: string): ContainerEngine {
+  const shared = { hostPath: folder, containerPath: folder };
+  const createContainer: ContainerEngine['runtime']['createContainer'] = (sandboxId, config, options) =>
+    runtime.createContainer(sandboxId, { ...config, mounts: [shared, ...(config.mounts ?? [])] }, options);
+  return { runtime: { ...runtime, createContainer }, images };
+}
+
+/** Daemons that take turns: each has one case at a time, which finds it empty. */
+export class CriPool {
+  readonly #idle: Containerd[];
+  readonly all: readonly Containerd[];
+
+  constructor(all: readonly Containerd[]) {
+    this.all = all;
+    this.#idle = [...all];
+  }
+
+  async open(): Promise<OpenedCri> {
+    const containerd = this.#idle.pop();
+    if (containerd === undefined) throw new Error('more cases at once than daemons');
+    return this.#opened(containerd, await mkdtemp('/tmp/keelson-cri-'));
+  }
+
+  async reopen({ engine, containerd, folder }: OpenedCri): Promise<OpenedCri> {
+    await engine.runtime[Symbol.asyncDispose]();
+    return this.#opened(containerd, folder);
+  }
+
+  async #opened(containerd: Containerd, folder: string): Promise<OpenedCri> {
+    const engine = withFolder(await createCriRuntime({ endpoint: containerd.endpoint }), folder);
+    const dispose = async () => {
+      try {
+        await removeAll(engine);
+        await engine.runtime[Symbol.asyncDispose]();
+        await rm(folder, { recursive: true, force: true });
+      } finally {
+        this.#idle.push(containerd);
+      }
+    };
+    return { engine, containerd, folder, dispose };
+  }
+}
+
+export function criHarness(
+  pool: CriPool,
+  capabilities: RuntimeCapabilities,
+  images: { readonly pullableImage: string; readonly missingImage: string },
+): RuntimeHarness<OpenedCri> {
+  const image = pool.all[0]?.busyboxImage ?? '';
+  // Busybox's shell becomes the last command of a script, and leaves it with a signal ignored, unless something follows.
+  const shell = (script: string): Program => ({ image, command: ['/bin/sh', '-c', `${script}\nexit`] });
+  return {
+    name: 'cri',
+    capabilities,
+    concurrency: pool.all.length,
+    ...images,
+    open: () => pool.open(),
+    reopen: (opened) => pool.reopen(opened),
+    program: (intent) => {
+      if (intent.kind === 'run') return { image, command: ['sleep', '100000'] };
+      if (intent.kind === 'stubborn') return shell('trap "" TERM; while :; do sleep 100000; done');
+      if (intent.kind === 'cannotStart') return { image, command: ['/no/such/program'] };
+      return shell(`sleep ${(intent.afterMs ?? 0) / 1000}; exit ${intent.code}`);
+    },
+    settled: async ({ engine }, id, intent) => {
+      if (intent.kind !== 'stubborn') return;
+      const { pid } = await engine.runtime.containerStatus(id);
+      while (!(await ignoresTerm(pid))) await new Promise((resolve) => setTimeout(resolve, 5));
+    },
+    shell,
+    printf: (...args) => ({ image, command: ['printf'], args }),
+    scratch: ({ folder }) => mkdtemp(join(folder, 'scratch-')),
+    otherUser: { uid: 65534, gid: 65534 },
+  };
+}
