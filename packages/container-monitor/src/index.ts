@@ -1,5 +1,6 @@
 export { attachStreams } from './container/attach-streams.ts';
-export { type CollectOptions, collectOutput, exitCodeOf } from './container/collect-output.ts';
+export { type CollectedProcess, type CollectOptions, collectOutput, endOf, exitCodeOf } from './container/collect-output.ts';
+export { commandOf, environmentOf, passable } from './container/command-line.ts';
 export { Inventory, type InventoryParts } from './container/inventory.ts';
 export { logPathOf } from './container/log-path.ts';
 export { MonitoredContainer } from './container/monitored-container.ts';
@@ -29,5 +30,5 @@ export { resolveInside } from './root/resolve-inside.ts';
 export { hasCode, readIfPresent, removeIfPresent, writeAtomically } from './state/atomic-file.ts';
 export { isId, newId } from './state/ids.ts';
 export type { ContainerRecord, SandboxRecord } from './state/records.ts';
-export { type ExitRecord, type RunFileKind, RunFiles } from './state/run-files.ts';
+export { type ExitRecord, type RunFileKind, RunFiles, type WrittenExit } from './state/run-files.ts';
 export { StateDirectory } from './state/state-directory.ts';

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
+import type { Readable } from 'node:stream';
 import { type ExecSyncRequest, type ExecSyncResult, RuntimeError } from '@keelson/container-runtime';
 
 const defaultMaxOutputBytes = 16 * 1024 * 1024;
@@ -12,20 +13,33 @@ export function exitCodeOf(code: number | null, signal: NodeJS.Signals | null): 
   return 128 + (signal === null ? 0 : constants.signals[signal]);
 }
 
+/** Exit code of a child of this process, once it has ended. */
+export function endOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.on('error', (error) => reject(new RuntimeError('StartFailed', error.message, { cause: error })));
+    child.on('exit', (code, killedBy) => resolve(exitCodeOf(code, killedBy)));
+  });
+}
+
+export interface CollectedProcess {
+  readonly stdout: Readable | null;
+  readonly stderr: Readable | null;
+  /** Its exit code; what it rejects with is the outcome. */
+  readonly ended: Promise<number>;
+}
+
 export interface CollectOptions {
   readonly signal: AbortSignal | undefined;
   /** Kills what was started, when the time is over or the caller gives up. */
   kill(): void;
-  /** Exit code of the command when the child has exited so. What it throws is the outcome. */
-  exitCode(code: number | null, signal: NodeJS.Signals | null): number | Promise<number>;
 }
 
 /**
- * Waits for the end of a child with piped output, and collects that.
- * @throws `DeadlineExceeded`, `Aborted`, `StartFailed`
+ * Waits for the end of a process and collects its output.
+ * @throws `DeadlineExceeded`, `Aborted`
  */
-export async function collectOutput(
-  child: ChildProcess,
+export function collectOutput(
+  child: CollectedProcess,
   request: ExecSyncRequest,
   options: CollectOptions,
 ): Promise<ExecSyncResult> {
@@ -49,23 +63,23 @@ export async function collectOutput(
       signal?.removeEventListener('abort', onAbort);
     };
     signal?.addEventListener('abort', onAbort, { once: true });
-    if (signal?.aborted) return onAbort();
-    child.on('error', (error) => giveUp(new RuntimeError('StartFailed', error.message, { cause: error })));
-    // Not `close`: something the command left behind may hold the pipes, and it is not what was asked for.
-    child.on('exit', (code, killedBy) => {
-      finish();
-      setImmediate(() => {
-        drained(child)
-          .then(() => options.exitCode(code, killedBy))
-          .then((exitCode) => resolve({ stdout: stdout(), stderr: stderr(), exitCode }))
-          .catch(reject);
+    if (signal?.aborted) onAbort();
+    // The end of the process, not that of its output: something the command left behind may hold the pipes, and it is not what was asked for.
+    child.ended
+      .then(async (exitCode) => {
+        finish();
+        await drained(child);
+        resolve({ stdout: stdout(), stderr: stderr(), exitCode });
+      })
+      .catch((error: unknown) => {
+        finish();
+        reject(error);
       });
-    });
   });
 }
 
 /** Waits for the end of the output, but no longer than a command's leftovers deserve. */
-function drained(child: ChildProcess): Promise<void> {
+function drained(child: CollectedProcess): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);

@@ -5,7 +5,6 @@ import { type ContainerConfig, type PodSandboxConfig, RuntimeError } from '@keel
 import type { Logger } from '@keelson/core';
 import { readIfPresent } from '../state/atomic-file.ts';
 import { isId } from '../state/ids.ts';
-import type { SandboxRecord } from '../state/records.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 import { MonitoredSandbox } from './monitored-sandbox.ts';
 import type { ContainerSurroundings } from './surroundings.ts';
@@ -16,7 +15,7 @@ export interface InventoryParts<S extends MonitoredSandbox<C>, C extends Monitor
   /** How often state is read again although no file event came. */
   readonly relistPeriodMs: number;
   /** What a record that was found stands for. */
-  sandbox(record: SandboxRecord, ready: boolean): S;
+  sandbox(record: S['record'], ready: boolean): S;
   container(record: C['record'], sandbox: S | undefined): C;
 }
 
@@ -41,7 +40,7 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
     const { state } = around;
     for (const name of await readdir(state.sandboxes)) {
       const id = name.replace(/\.json$/, '');
-      const record = isId(id) ? await readRecord<SandboxRecord>(join(state.sandboxes, name)) : undefined;
+      const record = isId(id) ? await readRecord<S['record']>(join(state.sandboxes, name)) : undefined;
       if (record === undefined) continue;
       const sandbox = this.#parts.sandbox(record, !(await MonitoredSandbox.wasStopped(around, id)));
       this.#enterSandbox(sandbox);

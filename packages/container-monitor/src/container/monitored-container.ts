@@ -163,7 +163,7 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
   protected abstract discard(): Promise<void>;
 
   protected async failStart(message: string): Promise<void> {
-    await this.around.runFiles.writeExit(this.id, 128, ExitReason.StartError, message);
+    await this.around.runFiles.writeExit(this.id, { exitCode: 128, reason: ExitReason.StartError, message });
     await this.refresh();
   }
 
@@ -223,7 +223,7 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
       return;
     }
     const message = 'the process ended while nobody watched it';
-    await runFiles.writeExit(this.id, 137, ExitReason.Lost, message);
+    await runFiles.writeExit(this.id, { exitCode: 137, reason: ExitReason.Lost, message });
     this.#refreshAgain = true;
   }
 

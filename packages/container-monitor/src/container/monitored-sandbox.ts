@@ -6,15 +6,18 @@ import type { MonitoredContainer } from './monitored-container.ts';
 import type { ContainerSurroundings } from './surroundings.ts';
 
 /** A pod's environment: two files and the containers that name it. Adapters add what else their pods have. */
-export abstract class MonitoredSandbox<C extends MonitoredContainer = MonitoredContainer> {
-  readonly record: SandboxRecord;
+export abstract class MonitoredSandbox<
+  C extends MonitoredContainer = MonitoredContainer,
+  R extends SandboxRecord = SandboxRecord,
+> {
+  readonly record: R;
   readonly containers = new Set<C>();
   readonly #around: ContainerSurroundings;
   #snapshot: PodSandbox;
   #stopping: Promise<void> | undefined;
   #removed = false;
 
-  constructor(around: ContainerSurroundings, record: SandboxRecord, ready: boolean) {
+  constructor(around: ContainerSurroundings, record: R, ready: boolean) {
     const { id, createdAt, config } = record;
     const { metadata, labels = {}, annotations = {} } = config;
     this.#around = around;
@@ -38,6 +41,16 @@ export abstract class MonitoredSandbox<C extends MonitoredContainer = MonitoredC
     await writeAtomically(join(around.state.sandboxes, `${record.id}.json`), JSON.stringify(record));
   }
 
+  /** Before the record is written, for a sandbox that takes time to make: should that be cut short, it is found as one that is not ready. */
+  static async writeStopped(around: ContainerSurroundings, id: string): Promise<void> {
+    await writeAtomically(join(around.state.sandboxes, `${id}.stopped`), '');
+  }
+
+  /** What {@link writeStopped} said is not so any more. */
+  static async clearStopped(around: ContainerSurroundings, id: string): Promise<void> {
+    await removeIfPresent(join(around.state.sandboxes, `${id}.stopped`));
+  }
+
   static async wasStopped(around: ContainerSurroundings, id: string): Promise<boolean> {
     return (await readIfPresent(join(around.state.sandboxes, `${id}.stopped`))) !== undefined;
   }
@@ -55,7 +68,7 @@ export abstract class MonitoredSandbox<C extends MonitoredContainer = MonitoredC
     if (this.ready) {
       // First of all, so that nobody puts another container into it meanwhile.
       this.#snapshot = { ...this.#snapshot, state: 'notReady' };
-      await writeAtomically(join(this.#around.state.sandboxes, `${this.id}.stopped`), '');
+      await MonitoredSandbox.writeStopped(this.#around, this.id);
       this.#announce('sandboxNotReady');
     }
     await Promise.all([...this.containers].map((container) => container.stop(0)));
@@ -70,7 +83,7 @@ export abstract class MonitoredSandbox<C extends MonitoredContainer = MonitoredC
     await this.discard();
     // The record after everything else, so that what is left is found again; but before the mark, or the sandbox would seem ready.
     await removeIfPresent(join(this.#around.state.sandboxes, `${this.id}.json`));
-    await removeIfPresent(join(this.#around.state.sandboxes, `${this.id}.stopped`));
+    await MonitoredSandbox.clearStopped(this.#around, this.id);
     this.#announce('sandboxRemoved');
   }
 

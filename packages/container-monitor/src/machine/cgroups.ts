@@ -87,6 +87,11 @@ export class Cgroups {
     return folders;
   }
 
+  /** Folders of a group that somebody else makes, given as a path from the root of every hierarchy. */
+  foldersOf(path: string): string[] {
+    return this.#roots().map((root) => join(root, path));
+  }
+
   async update(folders: readonly string[], resources: LinuxResources): Promise<void> {
     for (const folder of folders) {
       const two = this.#unified !== undefined && folder.startsWith(`${this.#unified}/`) && !this.#isVersion1(folder);

@@ -3,7 +3,7 @@ import { readFile, rename, unlink, writeFile } from 'node:fs/promises';
 let counter = 0;
 
 /** Readers see the old contents or the new, never a part. */
-export async function writeAtomically(path: string, contents: string, mode = 0o600): Promise<void> {
+export async function writeAtomically(path: string, contents: string | Uint8Array, mode = 0o600): Promise<void> {
   counter += 1;
   const temporary = `${path}.${process.pid}-${counter}.tmp`;
   await writeFile(temporary, contents, { mode });

@@ -7,10 +7,10 @@ import { readIfPresent, removeIfPresent, writeAtomically } from './atomic-file.t
 /**
  * Kinds of files that a container leaves in the `run` folder while it lives:
  * `monitor` and `pid` hold the line of /proc/PID/stat of monitor and container (process id and start time name a process for good),
- * `failed` why the process could not be started, `exit` the exit code and perhaps more, `logged` that the log is complete.
+ * `failed` why the process could not be started, `ends` what some monitors note of processes that ended, `exit` the exit code and perhaps more, `logged` that the log is complete.
  */
-export type RunFileKind = 'monitor' | 'pid' | 'failed' | 'exit' | 'logged';
-const kinds: readonly RunFileKind[] = ['monitor', 'pid', 'failed', 'exit', 'logged'];
+export type RunFileKind = 'monitor' | 'pid' | 'failed' | 'ends' | 'exit' | 'logged';
+const kinds: readonly RunFileKind[] = ['monitor', 'pid', 'failed', 'ends', 'exit', 'logged'];
 
 /** How a container ended. */
 export interface ExitRecord {
@@ -20,6 +20,9 @@ export interface ExitRecord {
   readonly reason?: string;
   readonly message?: string;
 }
+
+/** An exit without its time is one of now. */
+export type WrittenExit = Omit<ExitRecord, 'finishedAt'> & Partial<Pick<ExitRecord, 'finishedAt'>>;
 
 export class RunFiles {
   readonly #folder: string;
@@ -49,13 +52,13 @@ export class RunFiles {
     const [code = '', rest = ''] = text.split('\n');
     if (!/^\d{1,3}$/.test(code))
       return { exitCode: 137, finishedAt: mtimeMs, reason: ExitReason.Lost, message: 'the exit record is damaged' };
-    const details: { reason?: string; message?: string } = rest === '' ? {} : JSON.parse(rest);
+    const details: Partial<Omit<ExitRecord, 'exitCode'>> = rest === '' ? {} : JSON.parse(rest);
     return { exitCode: Number(code), finishedAt: mtimeMs, ...details };
   }
 
-  /** For ends that the monitor cannot write: the process was never started, or the monitor itself is gone. */
-  async writeExit(id: string, exitCode: number, reason: string, message: string): Promise<void> {
-    await writeAtomically(this.path(id, 'exit'), `${exitCode}\n${JSON.stringify({ reason, message })}\n`);
+  /** For ends of which more is known than the monitor can write: never started, nobody watched, out of memory. */
+  async writeExit(id: string, { exitCode, ...details }: WrittenExit): Promise<void> {
+    await writeAtomically(this.path(id, 'exit'), `${exitCode}\n${JSON.stringify(details)}\n`);
   }
 
   async failure(id: string): Promise<string | undefined> {

@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
+import { findTool, toolPath } from '@keelson/container-monitor';
+import { RuntimeError } from '@keelson/container-runtime';
+import { hybridControllers } from '../machine/machine.ts';
+import { type BinaryVersion, binaryEnvironment } from './oci-binary.ts';
+
+const known = ['runc', 'crun'];
+const versionTimeoutMs = 10_000;
+
+/**
+ * The binary to use and what it says of itself.
+ * @throws `Unsupported`, saying what is missing: there is none, it cannot be executed, it is no OCI runtime, it cannot work with the
+ * cgroups of this machine
+ */
+export async function findBinary(
+  wanted: string | undefined,
+  cgroupMountpoint: string,
+): Promise<{ readonly path: string; readonly version: BinaryVersion }> {
+  const path = wanted === undefined ? known.map(findTool).find((found) => found !== undefined) : locate(wanted);
+  if (path === undefined) throw new RuntimeError('Unsupported', `there is neither of ${known.join(', ')} in ${toolPath}`);
+  const version = await versionOf(path);
+  const hybrid = hybridControllers(cgroupMountpoint);
+  if (version.name === 'crun' && hybrid.length > 0) {
+    throw new RuntimeError(
+      'Unsupported',
+      `crun refuses cgroups of both versions, and this machine has ${hybrid.join(', ')} on version 2 and others on version 1; use runc`,
+    );
+  }
+  return { path, version };
+}
+
+function locate(wanted: string): string {
+  if (!wanted.includes('/')) {
+    const found = findTool(wanted);
+    if (found === undefined) throw new RuntimeError('Unsupported', `there is no "${wanted}" in ${toolPath}`);
+    return found;
+  }
+  try {
+    accessSync(wanted, constants.X_OK);
+  } catch (error) {
+    throw new RuntimeError('Unsupported', `cannot execute the OCI binary "${wanted}"`, { cause: error });
+  }
+  return wanted;
+}
+
+function versionOf(path: string): Promise<BinaryVersion> {
+  return new Promise((resolve, reject) => {
+    execFile(path, ['--version'], { timeout: versionTimeoutMs, env: binaryEnvironment }, (error, stdout) => {
+      const [, name, version] = /^(\S+) version (\S+)$/m.exec(stdout) ?? [];
+      if (error === null && name !== undefined && version !== undefined) resolve({ name, version });
+      else reject(new RuntimeError('Unsupported', `"${path} --version" does not answer like an OCI runtime`, { cause: error }));
+    });
+  });
+}

@@ -1,0 +1,47 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { newId } from '@keelson/container-monitor';
+import { RuntimeError } from '@keelson/container-runtime';
+import { defaultProfile } from '../bundle/seccomp.ts';
+import type { Programs } from '../launch/programs.ts';
+import { runToEnd, writeHolderBundle } from '../sandbox/pid-holder.ts';
+import { lastMessageIn, type OciBinary } from './oci-binary.ts';
+
+/**
+ * Runs a container that ends at once: what works is known by that, not by what the binary says of itself.
+ * @throws `Unsupported` with the binary's reason when no container runs on this machine
+ */
+export async function tryBinary(
+  binary: OciBinary,
+  programs: Programs,
+  scratch: string,
+  cgroupParent: string,
+): Promise<{ readonly seccomp: boolean }> {
+  const filtered = await runs(defaultProfile([]));
+  if (filtered === undefined) return { seccomp: true };
+  const problem = await runs(undefined);
+  if (problem !== undefined)
+    throw new RuntimeError('Unsupported', `${binary.version.name} cannot run containers on this machine: ${problem}`);
+  return { seccomp: false };
+
+  async function runs(seccomp: object | undefined): Promise<string | undefined> {
+    const id = `probe-${newId()}`;
+    const folder = join(scratch, id);
+    const log = join(folder, 'oci.log');
+    try {
+      await mkdir(folder);
+      await writeHolderBundle(folder, programs, {
+        args: ['end'],
+        cgroupsPath: join('/', cgroupParent, id),
+        ...(seccomp && { seccomp }),
+      });
+      await runToEnd(binary.words(log, 'run', '--bundle', folder, id));
+      return undefined;
+    } catch (error) {
+      return (await lastMessageIn(log)) ?? String(error);
+    } finally {
+      await binary.delete(id);
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { type ContainerSecurityContext, RuntimeError } from '@keelson/container-runtime';
+import type { OciCapabilities } from './oci-spec.ts';
+
+/** By number, as in the kernel's headers. */
+const names = [
+  ...['CHOWN', 'DAC_OVERRIDE', 'DAC_READ_SEARCH', 'FOWNER', 'FSETID', 'KILL', 'SETGID', 'SETUID', 'SETPCAP', 'LINUX_IMMUTABLE'],
+  ...['NET_BIND_SERVICE', 'NET_BROADCAST', 'NET_ADMIN', 'NET_RAW', 'IPC_LOCK', 'IPC_OWNER', 'SYS_MODULE', 'SYS_RAWIO'],
+  ...['SYS_CHROOT', 'SYS_PTRACE', 'SYS_PACCT', 'SYS_ADMIN', 'SYS_BOOT', 'SYS_NICE', 'SYS_RESOURCE', 'SYS_TIME', 'SYS_TTY_CONFIG'],
+  ...['MKNOD', 'LEASE', 'AUDIT_WRITE', 'AUDIT_CONTROL', 'SETFCAP', 'MAC_OVERRIDE', 'MAC_ADMIN', 'SYSLOG', 'WAKE_ALARM'],
+  ...['BLOCK_SUSPEND', 'AUDIT_READ', 'PERFMON', 'BPF', 'CHECKPOINT_RESTORE'],
+];
+
+/** What containers have unless told otherwise: enough for a package manager, not for the machine's settings. */
+const defaults = [
+  ...['CHOWN', 'DAC_OVERRIDE', 'FSETID', 'FOWNER', 'MKNOD', 'NET_RAW', 'SETGID', 'SETUID', 'SETFCAP', 'SETPCAP'],
+  ...['NET_BIND_SERVICE', 'SYS_CHROOT', 'KILL', 'AUDIT_WRITE'],
+];
+
+/** Capabilities that this process can hand down: its bounding set. */
+export function ownCapabilities(status: string = readFileSync('/proc/self/status', 'latin1')): string[] {
+  const mask = BigInt(`0x${/^CapBnd:\s+([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`);
+  return names.filter((_, number) => (mask & (1n << BigInt(number))) !== 0n);
+}
+
+/** @throws `InvalidArgument` for a name that is none, `Unsupported` for one that this machine does not give */
+export function capabilitiesOf(context: ContainerSecurityContext, own: readonly string[]): OciCapabilities {
+  const wanted = new Set(context.privileged ? own : defaults);
+  const { add = [], drop = [] } = context.capabilities ?? {};
+  for (const name of drop.map(plain)) {
+    if (name === 'ALL') wanted.clear();
+    else wanted.delete(known(name));
+  }
+  for (const name of add.map(plain)) {
+    if (name === 'ALL') for (const each of own) wanted.add(each);
+    else if (own.includes(known(name))) wanted.add(name);
+    else
+      throw new RuntimeError('Unsupported', `capability ${name} cannot be added: the runtime does not have it on this machine`);
+  }
+  for (const name of drop.map(plain)) wanted.delete(name);
+  const set = [...wanted].filter((name) => own.includes(name)).map((name) => `CAP_${name}`);
+  return { bounding: set, effective: set, permitted: set };
+}
+
+const plain = (name: string) => name.toUpperCase().replace(/^CAP_/, '');
+
+function known(name: string): string {
+  if (!names.includes(name)) throw new RuntimeError('InvalidArgument', `not a capability: "${name}"`);
+  return name;
+}

@@ -1,0 +1,52 @@
+import { RuntimeError } from '@keelson/container-runtime';
+import type { PodPlace } from '../sandbox/pod-place.ts';
+import { allDevices, devicesOf } from './devices.ts';
+import { mountsOf, rootPropagationOf } from './mounts.ts';
+import { namespacesOf } from './namespaces.ts';
+import type { OciSpec } from './oci-spec.ts';
+import { type ProcessInput, processOf } from './process.ts';
+import { maskedPaths, readonlyPaths } from './protected-paths.ts';
+import { resourcesOf } from './resources.ts';
+import { seccompOf } from './seccomp.ts';
+
+/** Version of the specification that the words used here come from. */
+const ociVersion = '1.0.2';
+
+export interface SpecInput extends ProcessInput {
+  readonly pod: PodPlace;
+  readonly cgroupsPath: string;
+  /** The binary can filter system calls. */
+  readonly seccomp: boolean;
+}
+
+/**
+ * The configuration of a container's bundle, with its root at `rootfs` beside it. What this machine cannot do is refused here, not left out.
+ * @throws `InvalidArgument`, `Unsupported`, `StartFailed` (unknown user)
+ */
+export async function makeSpec(input: SpecInput): Promise<OciSpec> {
+  const { config, sandbox, pod, machine } = input;
+  const { securityContext: context = {}, mounts = [], devices = [] } = config;
+  const { privileged = false, readonlyRootfs = false } = context;
+  if (privileged && !sandbox.securityContext?.privileged)
+    throw new RuntimeError('InvalidArgument', 'a privileged container needs a privileged sandbox');
+  const process = await processOf(input);
+  const access = privileged ? await allDevices() : await devicesOf(devices);
+  const seccomp = await seccompOf(context, process.capabilities.bounding, input.seccomp);
+  const rootfsPropagation = rootPropagationOf(mounts);
+  return {
+    ociVersion,
+    process,
+    root: { path: 'rootfs', readonly: readonlyRootfs },
+    mounts: await mountsOf({ mounts, pod, privileged, readonlyRootfs }),
+    linux: {
+      namespaces: namespacesOf(context.namespaces?.pid ?? pod.namespaces.pid, pod, machine.unifiedCgroups),
+      cgroupsPath: input.cgroupsPath,
+      resources: { ...resourcesOf(config.resources ?? {}, machine.swapLimits), devices: access.rules },
+      devices: access.devices,
+      ...(rootfsPropagation && { rootfsPropagation }),
+      maskedPaths: privileged ? [] : maskedPaths,
+      readonlyPaths: privileged ? [] : readonlyPaths,
+      ...(seccomp && { seccomp }),
+    },
+  };
+}

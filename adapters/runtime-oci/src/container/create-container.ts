@@ -1,0 +1,59 @@
+import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ImageStore } from '@keelson/container-images';
+import { logPathOf, prepareContainer, signalNumber, stagingFolder } from '@keelson/container-monitor';
+import { type ContainerConfig, RuntimeError } from '@keelson/container-runtime';
+import { makeSpec } from '../bundle/make-spec.ts';
+import { hasTerminals } from '../launch/launch-words.ts';
+import type { OciSandbox } from '../sandbox/oci-sandbox.ts';
+import { OciContainer } from './oci-container.ts';
+import type { OciRecord } from './oci-record.ts';
+import type { OciSurroundings } from './surroundings.ts';
+
+export interface CreateParts {
+  readonly around: OciSurroundings;
+  readonly images: ImageStore;
+  readonly overlay: boolean;
+  readonly seccomp: boolean;
+}
+
+/** Puts a container's bundle, record and pipes into place. @throws what the contract says of creation */
+export async function createContainer(
+  { around, images, overlay, seccomp }: CreateParts,
+  sandbox: OciSandbox,
+  config: ContainerConfig,
+  id: string,
+): Promise<OciContainer> {
+  const image = images.find(config.image);
+  if (image === undefined) throw new RuntimeError('ImageNotFound', `no image "${config.image}"`);
+  const { tty = false, securityContext: context = {} } = config;
+  if (tty && !hasTerminals()) throw new RuntimeError('Unsupported', 'a terminal needs the programs script, stty and tty');
+  const { config: sandboxConfig } = sandbox.record;
+  const logPath = logPathOf(sandboxConfig.logDirectory, config.logPath);
+  const imageRoot = images.rootOf(image);
+  const cgroup = join(sandbox.cgroup, id);
+  const spec = await makeSpec({
+    ...{ config, sandbox: sandboxConfig, image: image.config, imageRoot, machine: around.machine },
+    ...{ hostname: sandbox.hostname, pod: sandbox.place, cgroupsPath: cgroup, seccomp },
+  });
+  const record: OciRecord = {
+    ...{ id, sandboxId: sandbox.id, createdAt: around.clock.now(), config, imageId: image.id, cgroup },
+    ...(logPath !== undefined && { logPath }),
+    ...(overlay && { lower: imageRoot }),
+    stopSignal: signalNumber(config.stopSignal || image.config.stopSignal || 'SIGTERM'),
+    ownPids: (context.namespaces?.pid ?? sandbox.place.namespaces.pid) === 'container',
+    // Its cgroup must be there when it has ended, or nobody knows of the lack of memory.
+    runFlags: around.binary.version.name === 'runc' ? ['--keep'] : [],
+  };
+  const folder = await stagingFolder(around, id);
+  await makeRoot(folder, imageRoot, overlay);
+  await writeFile(join(folder, 'config.json'), JSON.stringify(spec), { mode: 0o600 });
+  if (tty) await writeFile(join(folder, 'terminal'), '', { mode: 0o600 });
+  await prepareContainer(around, record, folder);
+  return new OciContainer(around, record);
+}
+
+async function makeRoot(folder: string, imageRoot: string, overlay: boolean): Promise<void> {
+  if (overlay) for (const name of ['rootfs', 'upper', 'work']) await mkdir(join(folder, name), { mode: 0o755 });
+  else await cp(imageRoot, join(folder, 'rootfs'), { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+}

@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import {
+  type ExitRecord,
+  isAlive,
+  MonitoredContainer,
+  type ProcessIdentity,
+  readCommandLine,
+  signalProcess,
+  spawnMonitor,
+  tryTool,
+  writeAtomically,
+} from '@keelson/container-monitor';
+import { ExitReason, type LinuxResources } from '@keelson/container-runtime';
+import { lastMessageIn } from '../binary/oci-binary.ts';
+import type { OciSpec } from '../bundle/oci-spec.ts';
+import { resourcesOf } from '../bundle/resources.ts';
+import { launchWords } from '../launch/launch-words.ts';
+import type { OciRecord } from './oci-record.ts';
+import type { OciSurroundings } from './surroundings.ts';
+
+const executeTimeoutMs = 2_000;
+const executePollMs = 2;
+
+/** A container that the OCI binary makes out of a bundle. */
+export class OciContainer extends MonitoredContainer<OciRecord> {
+  readonly #around: OciSurroundings;
+
+  constructor(around: OciSurroundings, record: OciRecord) {
+    super(around, record);
+    this.#around = around;
+  }
+
+  get folder(): string {
+    return this.#around.state.container(this.id);
+  }
+
+  /** Its cgroup in every hierarchy that limits or counts something. */
+  get cgroups(): readonly string[] {
+    return this.#around.cgroups.foldersOf(this.record.cgroup);
+  }
+
+  get #log(): string {
+    return join(this.folder, 'oci.log');
+  }
+
+  protected override async launch(): Promise<void> {
+    const { keeper, programs, binary, state } = this.#around;
+    await keeper.request('keep', this.id);
+    const places = { programs, binary, run: join(state.run, this.id), folder: this.folder, log: this.#log };
+    spawnMonitor(this.#around, this.id, launchWords(places, this.record), (error) => {
+      void this.failStart(`the monitor does not start: ${error.message}`).catch(() => {});
+    });
+  }
+
+  /** The binary lets go of its own first process a little before that executes the container's. */
+  protected override async executed(): Promise<void> {
+    const { clock, binary } = this.#around;
+    const name = basename(binary.path);
+    const deadline = clock.monotonic() + executeTimeoutMs;
+    while (this.state === 'running' && this.identity !== undefined && clock.monotonic() < deadline) {
+      const [program = '', argument] = readCommandLine(this.identity.pid);
+      if (basename(program) !== name || argument !== 'init') return;
+      await this.changed(executePollMs);
+    }
+  }
+
+  protected override signalStop({ pid }: ProcessIdentity): void {
+    signalProcess(pid, this.record.stopSignal);
+  }
+
+  protected override async killAll(): Promise<void> {
+    const { identity } = this;
+    if (identity !== undefined && isAlive(identity)) signalProcess(identity.pid, 'SIGKILL');
+    for (const pid of await this.#around.cgroups.members(this.cgroups)) signalProcess(pid, 'SIGKILL');
+  }
+
+  /** What the first process leaves behind would hold the reaper, and with it the news of the end. */
+  protected override async lookAfter(identity: ProcessIdentity): Promise<void> {
+    if (!this.record.ownPids && !isAlive(identity)) await this.killAll();
+  }
+
+  protected override async settle(exit: ExitRecord): Promise<ExitRecord> {
+    const { runFiles, cgroups, binary } = this.#around;
+    let known = exit;
+    if (exit.reason === undefined && exit.exitCode !== 0 && (await cgroups.ranOutOfMemory(this.cgroups))) {
+      known = { ...exit, reason: ExitReason.OutOfMemory };
+      // The cgroup that tells goes away next.
+      await runFiles.writeExit(this.id, known);
+    }
+    await binary.delete(this.id);
+    return known;
+  }
+
+  protected override async describeFailure(text: string): Promise<string> {
+    return text || (await lastMessageIn(this.#log)) || `${this.#around.binary.version.name} gave no reason`;
+  }
+
+  protected override async applyResources(resources: LinuxResources): Promise<void> {
+    const { binary, machine } = this.#around;
+    const changes = resourcesOf(resources, machine.swapLimits);
+    if (this.state === 'running') {
+      await binary.update(this.id, changes);
+      return;
+    }
+    const path = join(this.folder, 'config.json');
+    const spec = JSON.parse(await readFile(path, 'utf8')) as OciSpec;
+    const merged = resourcesOf({ ...this.resources, ...resources }, machine.swapLimits);
+    const { devices } = spec.linux.resources;
+    await writeAtomically(path, JSON.stringify({ ...spec, linux: { ...spec.linux, resources: { ...merged, devices } } }));
+  }
+
+  protected override async discard(): Promise<void> {
+    await this.#around.binary.delete(this.id);
+    // Only a container whose mounts reach the machine has its root there too, where the state directory is on a shared mount.
+    const root = join(this.folder, 'rootfs');
+    const mounts = await readFile('/proc/self/mountinfo', 'utf8');
+    if (mounts.includes(` ${root} `)) await tryTool('umount', ['--recursive', '--lazy', root]);
+  }
+}

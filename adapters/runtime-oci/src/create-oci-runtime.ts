@@ -1,0 +1,147 @@
+import { join } from 'node:path';
+import { ImageStore } from '@keelson/container-images';
+import { Cgroups, findNodeIp, findTool, Inventory, KeeperClient, RunFiles, StateDirectory } from '@keelson/container-monitor';
+import {
+  type ContainerEngine,
+  EventFeed,
+  isRuntimeError,
+  type RuntimeCapabilities,
+  RuntimeError,
+  withDeadlines,
+} from '@keelson/container-runtime';
+import { silentLogger, systemClock } from '@keelson/core';
+import { findBinary } from './binary/find-binary.ts';
+import { OciBinary } from './binary/oci-binary.ts';
+import { tryBinary } from './binary/try-binary.ts';
+import { OciContainer } from './container/oci-container.ts';
+import type { OciSurroundings } from './container/surroundings.ts';
+import { hasTerminals } from './launch/launch-words.ts';
+import { installPrograms } from './launch/programs.ts';
+import { monitorScript } from './launch/scripts.ts';
+import { type Machine, readMachine } from './machine/machine.ts';
+import { overlayWorks } from './machine/try-overlay.ts';
+import { OciRuntime } from './oci-runtime.ts';
+import type { OciRuntimeOptions } from './options.ts';
+import { OciSandbox } from './sandbox/oci-sandbox.ts';
+
+const neededTools = ['sh', 'mv', 'mkfifo', 'setsid', 'flock', 'mount', 'umount', 'unshare', 'nsenter', 'tar'];
+const defaultRelistPeriodMs = 10_000;
+const defaultMountpoint = '/sys/fs/cgroup';
+const defaultParent = '/keelson';
+
+/**
+ * Opens the state directory and finds everything that is in it: containers that run, that ended meanwhile, that were never started.
+ * Disposing of the runtime leaves containers running. One runtime at a time uses a state directory.
+ * @throws `Unsupported`, with the reason: no Linux, not root, no OCI binary or one that cannot work here, a tool is missing
+ */
+export async function createOciRuntime(options: OciRuntimeOptions): Promise<ContainerEngine> {
+  const {
+    clock = systemClock,
+    logger = silentLogger,
+    relistPeriodMs = defaultRelistPeriodMs,
+    nodeIp = findNodeIp,
+    network,
+  } = options;
+  const { mountpoint: cgroupMountpoint = defaultMountpoint, parent: cgroupParent = defaultParent } = options.cgroups ?? {};
+  refuseMachine();
+  const { path, version } = await findBinary(options.binary, cgroupMountpoint);
+
+  const state = new StateDirectory(options.stateDirectory, monitorScript, ['pods', 'oci', 'programs']);
+  const { rebooted } = await state.prepare();
+  const programs = await installPrograms(join(state.root, 'programs'));
+  const binary = new OciBinary(path, version, join(state.root, 'oci'));
+  const { seccomp } = await tryBinary(binary, programs, join(state.root, 'programs'), cgroupParent);
+  const overlay = await overlayWorks(state.root);
+  const machine = await readMachine(cgroupMountpoint);
+  const cgroups = await Cgroups.find({ mountpoint: cgroupMountpoint, parent: cgroupParent });
+  const sources = options.imageSources ?? [];
+  const images = new ImageStore({ folder: state.images, sources, clock });
+  await images.load();
+
+  const keeper = new KeeperClient(state, () => void keepLogsAgain());
+  const around: OciSurroundings = {
+    ...{ state, runFiles: new RunFiles(state.run), keeper, clock, events: new EventFeed(() => clock.now()) },
+    ...{ binary, programs, machine, cgroups, cgroupMountpoint },
+    later: (container, ms) => {
+      const failed = (error: unknown) => logger.error('cannot read the state of a container', { err: error });
+      clock.after(ms, () => void container.refresh().catch(failed));
+    },
+  };
+  const sandboxes = { around, network, cgroupParent };
+  const inventory = new Inventory<OciSandbox, OciContainer>({
+    ...{ around, logger, relistPeriodMs },
+    sandbox: (record, ready) => new OciSandbox(sandboxes, record, ready),
+    container: (record) => new OciContainer(around, record),
+  });
+  /** Without a keeper, containers that write much would wait for ever. */
+  const keepLogsAgain = async () => {
+    if (![...inventory.containers.values()].some((container) => container.isActive)) return;
+    try {
+      await keeper.ensure();
+    } catch (error) {
+      if (!isRuntimeError(error, 'Unavailable')) throw error;
+      logger.error('the log keeper does not run', { err: error });
+      clock.after(relistPeriodMs, () => void keepLogsAgain());
+    }
+  };
+  await inventory.load(rebooted);
+  await state.confirmBoot();
+  for (const sandbox of inventory.sandboxes.values()) if (sandbox.ready && !(await sandbox.isWhole())) await sandbox.stop();
+  await network?.sweep(new Set(inventory.sandboxes.keys()));
+  await keepLogsAgain();
+
+  const capabilities = capabilitiesOf({ machine, cgroups, seccomp, pull: sources.length > 0, podNetwork: network !== undefined });
+  const address = typeof nodeIp === 'string' ? () => nodeIp : nodeIp;
+  const runtime = new OciRuntime({ around, images, overlay, seccomp, sandboxes, inventory, capabilities, nodeIp: address });
+  return withDeadlines({ runtime, images }, { clock });
+}
+
+function refuseMachine(): void {
+  if (process.platform !== 'linux') throw new RuntimeError('Unsupported', 'the OCI runtime needs Linux');
+  if (process.getuid?.() !== 0) throw new RuntimeError('Unsupported', 'the OCI runtime needs to be root');
+  const missing = neededTools.filter((name) => findTool(name) === undefined);
+  if (missing.length > 0) throw new RuntimeError('Unsupported', `the OCI runtime needs these programs: ${missing.join(', ')}`);
+}
+
+interface Findings {
+  readonly machine: Machine;
+  readonly cgroups: Cgroups;
+  readonly seccomp: boolean;
+  readonly pull: boolean;
+  readonly podNetwork: boolean;
+}
+
+function capabilitiesOf({ machine, cgroups, seccomp, pull, podNetwork }: Findings): RuntimeCapabilities {
+  return {
+    rootFilesystem: 'image',
+    podNetwork,
+    hostNetwork: true,
+    mounts: true,
+    readonlyMounts: true,
+    users: true,
+    memoryLimits: cgroups.has('memory'),
+    cpuLimits: cgroups.has('cpu'),
+    updateResources: true,
+    containerPid: true,
+    sharedPid: true,
+    privileged: true,
+    capabilitySets: true,
+    readonlyRootfs: true,
+    noNewPrivileges: true,
+    seccomp,
+    apparmor: machine.apparmor,
+    sysctls: true,
+    hostPorts: podNetwork,
+    devices: true,
+    tty: hasTerminals(),
+    exec: true,
+    attach: true,
+    portForward: true,
+    events: true,
+    stats: true,
+    logs: true,
+    pullProgress: true,
+    pull,
+    survivesRestart: true,
+  };
+}

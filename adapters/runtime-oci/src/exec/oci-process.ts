@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough, type Readable, type Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { exitCodeOf, newId, signalProcess, tool, tryTool } from '@keelson/container-monitor';
+import { RuntimeError, type TerminalSize } from '@keelson/container-runtime';
+import { binaryEnvironment, lastMessageIn } from '../binary/oci-binary.ts';
+import type { OciContainer } from '../container/oci-container.ts';
+import type { OciSurroundings } from '../container/surroundings.ts';
+import { withTerminal } from '../launch/launch-words.ts';
+import { ReaperRecords } from './reaper-records.ts';
+
+export interface OciProcessRequest {
+  readonly command: readonly string[];
+  readonly stdin: boolean;
+  readonly stdout: boolean;
+  readonly stderr: boolean;
+  readonly tty: boolean;
+}
+
+const terminalPollMs = 10;
+const killed = 137;
+
+/** A command that the binary runs in a container. */
+export interface OciProcess {
+  readonly stdin: Writable | null;
+  readonly stdout: Readable | null;
+  readonly stderr: Readable | null;
+  readonly ended: Promise<number>;
+  /** Kills the command and what belongs to its session. */
+  kill(): void;
+  /** Present with a terminal. */
+  resize?(size: TerminalSize): void;
+}
+
+/** Resolves when the command was executed. @throws `StartFailed`, `InvalidArgument` */
+export async function startProcess(
+  around: OciSurroundings,
+  container: OciContainer,
+  request: OciProcessRequest,
+): Promise<OciProcess> {
+  const [name = ''] = request.command;
+  if (name === '') throw new RuntimeError('StartFailed', 'the command is empty');
+  if (request.command.some((word) => word.includes('\0')))
+    throw new RuntimeError('InvalidArgument', 'a command cannot have NUL in it');
+  const folder = join(container.folder, `exec-${newId()}`);
+  await mkdir(folder, { mode: 0o700 });
+  const files = { folder, pid: join(folder, 'pid'), log: join(folder, 'log'), terminal: join(folder, 'terminal') };
+  const start = request.tty ? startWithTerminal : startDetached;
+  try {
+    const process = await start(around, container.id, request, files);
+    void process.ended.catch(() => {}).finally(() => rm(folder, { recursive: true, force: true }));
+    return process;
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+interface Files {
+  readonly pid: string;
+  readonly log: string;
+  readonly terminal: string;
+}
+
+/**
+ * The command has our pipes themselves, and the reaper says how it ended. With the binary in between, what a command leaves in the background
+ * would hold the binary, and the caller with it.
+ */
+async function startDetached(
+  { binary, programs }: OciSurroundings,
+  id: string,
+  request: OciProcessRequest,
+  files: Files,
+): Promise<OciProcess> {
+  const pipe = (wanted: boolean) => (wanted ? 'pipe' : 'ignore');
+  const words = binary.words(files.log, 'exec', '--detach', '--pid-file', files.pid, id, ...request.command);
+  const child = spawn(programs.reaper, words, {
+    stdio: [pipe(request.stdin), pipe(request.stdout), pipe(request.stderr), 'pipe'],
+    ...{ detached: true, cwd: '/', env: binaryEnvironment },
+  });
+  const failed = new Promise<never>((_resolve, reject) => {
+    child.on('error', (error) => reject(new RuntimeError('StartFailed', error.message, { cause: error })));
+  });
+  failed.catch(() => {});
+  const [stdout, stderr] = [kept(child.stdout), kept(child.stderr)];
+  const records = new ReaperRecords(child.stdio[3] as Readable);
+  // The first to end is the binary, or the command if it was quick; by then its process id is written.
+  await Promise.race([records.any, failed]);
+  const pid = await readPid(files.pid);
+  if (pid === undefined) {
+    for (const stream of child.stdio) stream?.destroy();
+    throw new RuntimeError('StartFailed', (await lastMessageIn(files.log)) ?? 'the command did not start');
+  }
+  return {
+    ...{ stdin: child.stdin, stdout, stderr },
+    // Without a record the reaper was killed, and nobody knows.
+    ended: records.statusOf(pid).then((status) => (status === undefined ? killed : exitCodeOfStatus(status))),
+    kill: () => signalSession(pid),
+  };
+}
+
+/** The binary stays between the command's terminal and one of ours. */
+async function startWithTerminal(
+  { binary }: OciSurroundings,
+  id: string,
+  request: OciProcessRequest,
+  files: Files,
+): Promise<OciProcess> {
+  const words = binary.words(files.log, 'exec', '--tty', '--pid-file', files.pid, id, ...request.command);
+  const [program = '', ...args] = withTerminal(['/bin/sh', '-c', 'tty > "$0"; exec "$@"', files.terminal, ...words]);
+  const pipe = (wanted: boolean) => (wanted ? 'pipe' : 'ignore');
+  const child = spawn(program, args, {
+    // The end of its input would be typed into the terminal; without input it stays open, and silent.
+    stdio: ['pipe', pipe(request.stdout), 'ignore'],
+    ...{ detached: true, cwd: '/', env: { ...binaryEnvironment, SHELL: '/bin/sh' } },
+  });
+  const stdout = kept(child.stdout);
+  const ended = new Promise<number>((resolve) => {
+    child.on('error', () => resolve(126));
+    child.on('exit', (code, signal) => resolve(exitCodeOf(code, signal)));
+  });
+  const pid = await pidOnceKnown(child, files.pid);
+  if (pid === undefined) {
+    throw new RuntimeError('StartFailed', (await lastMessageIn(files.log)) ?? 'the command did not start');
+  }
+  return {
+    ...{ stdin: request.stdin ? child.stdin : null, stdout, stderr: null, ended },
+    kill: () => signalSession(pid),
+    resize: (size) => void resizeTerminal(files.terminal, size),
+  };
+}
+
+/** Node throws the output of a child away that nobody has begun to read when it ends. */
+function kept(output: Readable | null): Readable | null {
+  if (output === null) return null;
+  const copy = output.pipe(new PassThrough());
+  copy.once('close', () => output.destroy());
+  return copy;
+}
+
+async function pidOnceKnown(child: ChildProcess, file: string): Promise<number | undefined> {
+  for (;;) {
+    const over = child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
+    const pid = await readPid(file);
+    if (pid !== undefined || over) return pid;
+    await delay(terminalPollMs);
+  }
+}
+
+/** Sets the size of the terminal whose name is in a file; the binary hands it on. Best effort: the terminal may just have gone. */
+export async function resizeTerminal(file: string, { width, height }: TerminalSize): Promise<void> {
+  const name = (await readFile(file, 'utf8').catch(() => '')).trim();
+  if (!name.startsWith('/dev/')) return;
+  await tryTool(tool('stty'), ['-F', name, 'rows', String(height), 'cols', String(width)]);
+}
+
+async function readPid(file: string): Promise<number | undefined> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return /^\d+$/.test(text.trim()) ? Number(text) : undefined;
+}
+
+/** The binary makes every command the leader of a session. */
+function signalSession(pid: number): void {
+  signalProcess(-pid, 'SIGKILL');
+  signalProcess(pid, 'SIGKILL');
+}
+
+/** Of a status as `wait` gives it: 128 + number for a signal. */
+function exitCodeOfStatus(status: number): number {
+  const signal = status & 0x7f;
+  return signal === 0 ? (status >> 8) & 0xff : 128 + signal;
+}

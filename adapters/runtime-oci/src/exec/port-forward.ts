@@ -1,0 +1,44 @@
+import { spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import { Duplex, type Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { tool, toolPath } from '@keelson/container-monitor';
+import { RuntimeError } from '@keelson/container-runtime';
+
+const helper = fileURLToPath(new URL('./port-forward-helper.js', import.meta.url));
+
+/** A connection to a port of the machine. @throws `Unavailable` when nobody listens */
+export function forwardHere(port: number, host = '127.0.0.1'): Promise<Duplex> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host, allowHalfOpen: true });
+    socket.once('connect', () => resolve(socket));
+    socket.once('error', (error) => reject(unreachable(port, error)));
+  });
+}
+
+/** A connection to a port inside a network namespace, loopback included, by a helper that lives as long. @throws `Unavailable` */
+export async function forwardInside(namespace: string, port: number): Promise<Duplex> {
+  const args = [`--net=${namespace}`, '--', process.execPath, helper, String(port)];
+  const child = spawn(tool('nsenter'), args, {
+    stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
+    ...{ detached: true, cwd: '/', env: { PATH: toolPath } },
+  });
+  const { stdin, stdout } = child;
+  if (stdin === null || stdout === null) throw new RuntimeError('Internal', 'a child has no pipes');
+  const connected = child.stdio[3] as Readable;
+  await new Promise<void>((resolve, reject) => {
+    connected.once('data', () => resolve());
+    connected.once('error', () => {});
+    child.once('error', (error) => reject(unreachable(port, error)));
+    child.once('exit', () => reject(unreachable(port)));
+  });
+  connected.destroy();
+  stdin.on('error', () => {}); // the other side may have closed
+  const stream = Duplex.from({ readable: stdout, writable: stdin });
+  stream.once('close', () => child.kill('SIGKILL'));
+  return stream;
+}
+
+function unreachable(port: number, cause?: unknown): RuntimeError {
+  return new RuntimeError('Unavailable', `cannot connect to port ${port} of the pod`, { cause });
+}

@@ -1,0 +1,38 @@
+import { join } from 'node:path';
+import { attachStreams } from '@keelson/container-monitor';
+import type { ExecRequest, ProcessStreams, StreamRequest } from '@keelson/container-runtime';
+import type { OciContainer } from '../container/oci-container.ts';
+import type { OciSurroundings } from '../container/surroundings.ts';
+import { resizeTerminal, startProcess } from './oci-process.ts';
+
+/** A command in the container with its ends in the caller's hands. @throws `StartFailed`, `InvalidArgument` */
+export async function execStreams(
+  around: OciSurroundings,
+  container: OciContainer,
+  request: ExecRequest,
+): Promise<ProcessStreams> {
+  const { stdin, stdout, stderr, ended, kill, resize } = await startProcess(around, container, request);
+  stdin?.on('error', () => {}); // the command may end before it has read everything
+  return {
+    ...(stdin !== null && { stdin }),
+    ...(stdout !== null && { stdout }),
+    ...(stderr !== null && { stderr }),
+    ...(resize && { resize }),
+    ended: ended.then((exitCode) => ({ exitCode })),
+    close: () => {
+      kill();
+      stdin?.destroy();
+      stdout?.destroy();
+      stderr?.destroy();
+    },
+  };
+}
+
+/** The container's own ends, with the size of its terminal if it has one. */
+export async function attach(around: OciSurroundings, container: OciContainer, request: StreamRequest): Promise<ProcessStreams> {
+  const streams = await attachStreams(container, around, request);
+  if (!container.record.config.tty) return streams;
+  const resize = (size: Parameters<NonNullable<ProcessStreams['resize']>>[0]) =>
+    void resizeTerminal(join(container.folder, 'terminal'), size);
+  return { ...streams, resize };
+}

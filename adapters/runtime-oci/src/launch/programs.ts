@@ -1,0 +1,32 @@
+import { join } from 'node:path';
+import { writeAtomically } from '@keelson/container-monitor';
+import { nativePrograms } from '../native/programs.ts';
+import { detachedScript, mountScript, terminalScript } from './scripts.ts';
+
+const executableMode = 0o500;
+
+/** Helpers of this runtime, in its state directory. */
+export interface Programs {
+  readonly reaper: string;
+  readonly holder: string;
+  readonly mountScript: string;
+  readonly detachedScript: string;
+  readonly terminalScript: string;
+}
+
+/** Writes the helpers anew; those that run keep what they have. @throws `Unsupported` on a processor that there are none for */
+export async function installPrograms(folder: string): Promise<Programs> {
+  const { reaper, holder } = nativePrograms();
+  const place = async (name: string, contents: string | Buffer) => {
+    const path = join(folder, name);
+    await writeAtomically(path, contents, executableMode);
+    return path;
+  };
+  return {
+    reaper: await place('reaper', reaper),
+    holder: await place('holder', holder),
+    mountScript: await place('mount.sh', mountScript),
+    detachedScript: await place('detached.sh', detachedScript),
+    terminalScript: await place('terminal.sh', terminalScript),
+  };
+}

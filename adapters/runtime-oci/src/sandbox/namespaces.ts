@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process';
+import { readFile, statfs } from 'node:fs/promises';
+import { toolPath, tryTool } from '@keelson/container-monitor';
+import { RuntimeError } from '@keelson/container-runtime';
+import type { PodPlace } from './pod-place.ts';
+
+/** Type of the file system that namespaces are files of. */
+const namespaceMagic = 0x6e736673;
+/** What the pod's own shared memory may take, as every engine has it. */
+const sharedMemoryBytes = 64 << 20;
+
+/**
+ * Mounts shared memory, then leaves namespaces mounted at files. Arguments: folder of the shared memory or nothing, then flags of unshare
+ * with the files, `--`, and what is to be done inside.
+ */
+const outsideScript = `shm=$1
+shift
+if [ -n "$shm" ]; then
+  mkdir "$shm" && mount -t tmpfs -o 'nosuid,nodev,noexec,mode=1777,size=${sharedMemoryBytes}' shm "$shm" || exit 1
+fi
+if [ "$1" = -- ]; then exit 0; fi
+for flag; do
+  if [ "$flag" = -- ]; then break; fi
+  : > "\${flag#*=}" || exit 1
+done
+exec unshare --mount "$@"
+`;
+
+/**
+ * Arguments: `net` or nothing, host name or nothing, then sysctls and values. The loopback interface is set up through sysfs, which is
+ * always there; tools that could do it are not.
+ */
+const insideScript = `if [ "$1" = net ]; then mount -t sysfs sysfs /sys && echo 0x9 > /sys/class/net/lo/flags || exit 1; fi
+if [ -n "$2" ]; then printf %s "$2" > /proc/sys/kernel/hostname || exit 1; fi
+shift 2
+while [ $# -gt 0 ]; do
+  printf %s "$2" > "/proc/sys/$1" || exit 1
+  shift 2
+done
+`;
+
+/** Makes the namespaces of a pod, except that of process ids. @throws `Internal`; what was made by then is for {@link removeNamespaces} */
+export async function makeNamespaces(
+  place: PodPlace,
+  hostname: string,
+  sysctls: readonly { readonly path: string; readonly value: string }[],
+): Promise<void> {
+  const { network, ipc, uts, shm } = place;
+  const flags = [
+    ...(network === undefined ? [] : [`--net=${network}`]),
+    ...(ipc === undefined ? [] : [`--ipc=${ipc}`]),
+    ...(uts === undefined ? [] : [`--uts=${uts}`]),
+  ];
+  const settings = sysctls.flatMap(({ path, value }) => [path, value]);
+  const inside = ['/bin/sh', '-c', insideScript, 'sh', network === undefined ? '' : 'net', uts === undefined ? '' : hostname];
+  const args = ['-c', outsideScript, 'sh', ipc === undefined ? '' : shm, ...flags, '--', ...inside, ...settings];
+  await new Promise<void>((resolve, reject) => {
+    execFile('/bin/sh', args, { env: { PATH: toolPath, LC_ALL: 'C' } }, (error, _stdout, stderr) => {
+      if (error === null) resolve();
+      else reject(new RuntimeError('Internal', `cannot make the namespaces of the pod: ${stderr.trim() || error.message}`));
+    });
+  });
+}
+
+/** Whether the pod's namespaces are still where they were left: not after a restart of the machine, or when somebody unmounted them. */
+export async function areNamespacesThere(place: PodPlace): Promise<boolean> {
+  const files = [place.network, place.ipc, place.uts, place.pid].filter((path) => path !== undefined);
+  const types = await Promise.all(
+    files.map((path) =>
+      statfs(path).then(
+        ({ type }) => type,
+        () => 0,
+      ),
+    ),
+  );
+  return types.every((type) => type === namespaceMagic);
+}
+
+/** Lets go of everything that is mounted below the pod's folder; harmless when nothing is. */
+export async function removeNamespaces({ folder }: PodPlace): Promise<void> {
+  const lines = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n');
+  const mounted = lines.map((line) => line.split(' ')[4] ?? '').filter((path) => path.startsWith(`${folder}/`));
+  if (mounted.length === 0) return;
+  const problem = await tryTool('umount', ['--lazy', '--', ...mounted]);
+  if (problem !== undefined) throw new RuntimeError('Internal', `cannot unmount the namespaces of the pod: ${problem}`);
+}

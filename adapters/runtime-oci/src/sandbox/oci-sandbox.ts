@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { mkdir, rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hasCode, MonitoredSandbox, removeIfPresent, type SandboxRecord, writeAtomically } from '@keelson/container-monitor';
+import { type NetworkPlugin, networkRequest } from '@keelson/container-network';
+import type { PodSandboxStatus } from '@keelson/container-runtime';
+import type { OciContainer } from '../container/oci-container.ts';
+import type { OciSurroundings } from '../container/surroundings.ts';
+import { cgroupHierarchies } from '../machine/machine.ts';
+import { areNamespacesThere, makeNamespaces, removeNamespaces } from './namespaces.ts';
+import { isHolderAlive, startHolder, stopHolder } from './pid-holder.ts';
+import { hostnameOf, writePodFiles } from './pod-files.ts';
+import { type PodPlace, podPlace } from './pod-place.ts';
+import { sysctlsOf } from './sysctls.ts';
+
+export interface SandboxParts {
+  readonly around: OciSurroundings;
+  readonly network: NetworkPlugin | undefined;
+  /** Cgroup of pods that name no parent. */
+  readonly cgroupParent: string;
+}
+
+/** What is written when a sandbox is made. */
+export interface OciSandboxRecord extends SandboxRecord {
+  /** Pods could have a network of their own then. */
+  readonly podNetwork: boolean;
+}
+
+/** A pod's namespaces and files, and the containers in it. */
+export class OciSandbox extends MonitoredSandbox<OciContainer, OciSandboxRecord> {
+  readonly place: PodPlace;
+  /** Path in every hierarchy. */
+  readonly cgroup: string;
+  readonly hostname: string;
+  readonly #parts: SandboxParts;
+  #ips: readonly string[];
+
+  constructor(parts: SandboxParts, record: OciSandboxRecord, ready: boolean) {
+    super(parts.around, record, ready);
+    const { id, config } = record;
+    this.#parts = parts;
+    this.place = podPlace(parts.around.state, id, config, record.podNetwork);
+    this.cgroup = join('/', config.cgroupParent ?? parts.cgroupParent, id);
+    this.hostname = hostnameOf(config, this.place);
+    this.#ips = readAddresses(this.#addressFile);
+  }
+
+  status(nodeIp: string): PodSandboxStatus {
+    const ips = this.place.network === undefined ? [nodeIp] : this.#ips;
+    return { ...this.snapshot, ips: this.ready ? ips : [], namespaces: this.place.namespaces };
+  }
+
+  /** Makes what the record promises; after a failure the sandbox is to be removed. */
+  async prepare(): Promise<void> {
+    const { around, network } = this.#parts;
+    const { record, place, hostname } = this;
+    const sysctls = sysctlsOf(record.config, place);
+    await mkdir(place.folder, { mode: 0o755 });
+    await writePodFiles(place, record.config, hostname);
+    await makeNamespaces(place, hostname, sysctls);
+    if (place.pid !== undefined) {
+      const cgroup = join(this.cgroup, 'holder');
+      await startHolder(around.binary, around.programs, this.id, { ...place, pid: place.pid }, cgroup);
+    }
+    if (place.network === undefined || network === undefined) return;
+    const { ips } = await network.add(networkRequest(this.id, place.network, record.config));
+    await writeAtomically(this.#addressFile, JSON.stringify(ips));
+    this.#ips = ips;
+  }
+
+  /** Whether all is there that containers join. */
+  async isWhole(): Promise<boolean> {
+    const { place } = this;
+    if (place.pid !== undefined && !(await isHolderAlive(place))) return false;
+    return areNamespacesThere(place);
+  }
+
+  protected override async release(): Promise<void> {
+    const { around, network } = this.#parts;
+    const { place } = this;
+    await stopHolder(around.binary, this.id, place);
+    if (place.network !== undefined && network !== undefined) {
+      await network.remove({ sandboxId: this.id, netnsPath: place.network });
+      await removeIfPresent(this.#addressFile);
+    }
+    await removeNamespaces(place);
+  }
+
+  protected override async discard(): Promise<void> {
+    await rm(this.place.folder, { recursive: true, force: true });
+    for (const root of await cgroupHierarchies(this.#parts.around.cgroupMountpoint)) {
+      await rmdir(join(root, this.cgroup)).catch((error: unknown) => {
+        // Somebody else put groups of their own there; they are not ours to judge.
+        if (!hasCode(error, 'ENOENT', 'EBUSY', 'ENOTEMPTY')) throw error;
+      });
+    }
+  }
+
+  get #addressFile(): string {
+    return join(this.place.folder, 'addresses.json');
+  }
+}
+
+function readAddresses(path: string): readonly string[] {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as string[];
+  } catch {
+    return []; // not connected yet, or not any more
+  }
+}

@@ -1,0 +1,165 @@
+import { readdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
+import type { ContainerConfig, ContainerEngine, RuntimeCapabilities } from '@keelson/container-runtime';
+import { createOciRuntime, type OciRuntimeOptions } from '../../src/index.ts';
+import { image } from './busybox-image.ts';
+
+export interface OpenedOci extends OpenedEngine {
+  readonly folder: string;
+  readonly options: OciRuntimeOptions;
+}
+
+export const shell = (script: string): Program => ({ image, command: ['/bin/sh', '-c', script] });
+
+/** Processes of the machine that have this text in their command line. */
+export function processesWith(text: string): string[] {
+  return readdirSync('/proc').flatMap((pid) => {
+    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return [];
+    try {
+      const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+      return commandLine.includes(text) ? [`${pid}: ${commandLine.replaceAll('\0', ' ').slice(0, 200)}`] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Whether a process handles or ignores a signal; true also when it is not there any more. */
+function heeds(pid: number | undefined, set: 'SigIgn' | 'SigCgt', signal: number): boolean {
+  try {
+    const mask = new RegExp(`^${set}:\\s+([0-9a-f]+)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
+    return mask === undefined || (BigInt(`0x${mask}`) & (1n << BigInt(signal - 1))) !== 0n;
+  } catch {
+    return true;
+  }
+}
+
+/** Groups below this one, in every hierarchy. */
+export function cgroupsBelow(parent: string): string[] {
+  return readdirSync('/sys/fs/cgroup').flatMap((hierarchy) => {
+    const folder = join('/sys/fs/cgroup', hierarchy, parent);
+    try {
+      return readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+        entry.isDirectory() ? [join(folder, entry.name)] : [],
+      );
+    } catch {
+      return [];
+    }
+  });
+}
+
+function removeCgroup(parent: string): void {
+  for (const hierarchy of ['', ...readdirSync('/sys/fs/cgroup')]) {
+    try {
+      rmdirSync(join('/sys/fs/cgroup', hierarchy, parent));
+    } catch {
+      // Not a hierarchy, or nothing was ever limited there.
+    }
+  }
+}
+
+/** Waits until nothing is left; throws with what is. */
+async function nothingLeft(look: () => readonly string[]): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  for (;;) {
+    const left = look();
+    if (left.length === 0) return;
+    if (performance.now() > deadline) throw new Error(`left on the machine: ${left.join('; ')}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Scripts of the suite write to folders of the machine, so these are mounted at their own paths. */
+function withMounts(engine: ContainerEngine, folder: string): ContainerEngine {
+  const mount = { hostPath: folder, containerPath: folder };
+  const runtime = new Proxy(engine.runtime, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (name === 'createContainer') {
+        return (sandboxId: string, config: ContainerConfig, ...rest: [object?]) =>
+          target.createContainer(sandboxId, killsItself({ ...config, mounts: [...(config.mounts ?? []), mount] }), ...rest);
+      }
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  return { ...engine, runtime };
+}
+
+/** The first process of a process id namespace cannot kill itself; that is the kernel's doing. */
+function killsItself(config: ContainerConfig): ContainerConfig {
+  if (!config.command?.some((word) => /^kill -\w+ \$\$$/.test(word))) return config;
+  const securityContext = { ...config.securityContext, namespaces: { network: 'pod', ipc: 'pod', pid: 'node' } as const };
+  return { ...config, securityContext };
+}
+
+let opened = 0;
+
+export async function openOci(options: Partial<OciRuntimeOptions>, folder?: string, pull = true): Promise<OpenedOci> {
+  const place = folder ?? (await mkdtemp('/tmp/keelson-oci-'));
+  opened += 1;
+  const parent = options.cgroups?.parent ?? `/keelson-oci-test-${process.pid}-${opened}`;
+  const all = { nodeIp: '192.0.2.1', ...options, stateDirectory: join(place, 'state'), cgroups: { parent } };
+  const scratch = join(place, 'scratch');
+  await mkdir(scratch, { recursive: true });
+  const plain = await createOciRuntime(all);
+  if (pull) await plain.images.pullImage(image);
+  const engine = withMounts(plain, scratch);
+  return {
+    engine,
+    folder: place,
+    options: all,
+    dispose: async () => {
+      const { runtime } = engine;
+      for (const { id } of await runtime.listPodSandboxes()) await runtime.removePodSandbox(id);
+      await runtime[Symbol.asyncDispose]();
+      await nothingLeft(() => [
+        ...processesWith(place),
+        ...readFileSync('/proc/self/mounts', 'utf8')
+          .split('\n')
+          .filter((line) => line.includes(place)),
+        ...cgroupsBelow(parent),
+        ...['containers', 'run', 'sandboxes', 'pods', 'oci'].flatMap((name) => readdirSync(join(place, 'state', name))),
+      ]);
+      removeCgroup(parent);
+      await rm(place, { recursive: true, force: true });
+    },
+  };
+}
+
+/** `capabilities` are what this machine lets the runtime do. */
+export function ociHarness(
+  name: string,
+  capabilities: RuntimeCapabilities,
+  options: Partial<OciRuntimeOptions>,
+): RuntimeHarness<OpenedOci> {
+  return {
+    name,
+    capabilities,
+    concurrency: 4,
+    missingImage: 'registry.test/missing:1',
+    pullableImage: image,
+    ...(capabilities.podNetwork ? {} : { sharesHostNetwork: true as const }),
+    open: () => openOci(options),
+    reopen: async ({ engine, folder, options: own }) => {
+      await engine.runtime[Symbol.asyncDispose]();
+      return openOci(own, folder, false);
+    },
+    program: (intent) => {
+      if (intent.kind === 'run') return shell('trap "exit 143" TERM; while :; do sleep 100000 & wait $!; done');
+      if (intent.kind === 'stubborn') return shell('trap "" TERM; while :; do sleep 100000; done');
+      if (intent.kind === 'cannotStart') return { image, command: ['/no/such/program'] };
+      return shell(`sleep ${(intent.afterMs ?? 0) / 1000}; exit ${intent.code}`);
+    },
+    settled: async ({ engine }, id, intent) => {
+      if (intent.kind !== 'stubborn' && intent.kind !== 'run') return;
+      const { pid } = await engine.runtime.containerStatus(id);
+      while (!heeds(pid, intent.kind === 'run' ? 'SigCgt' : 'SigIgn', 15)) await new Promise((resolve) => setTimeout(resolve, 5));
+    },
+    shell,
+    printf: (...args) => ({ image, command: ['printf'], args }),
+    scratch: ({ folder }) => mkdtemp(join(folder, 'scratch', 's-')),
+    otherUser: { uid: 65534, gid: 65534 },
+  };
+}
