@@ -1,3 +1,5 @@
+import { exitToStatus, nodeHeartbeats, podsToRunning } from './agent/fleet-scenarios.ts';
+import { agentMemory, idleAgent, manifestToContainer } from './agent/process-scenarios.ts';
 import type { BenchOptions } from './options.ts';
 import { failedRow, type Row, toRow } from './report/report.ts';
 import { idleWatches, readsBesideLoad } from './scenarios/background.ts';
@@ -23,6 +25,12 @@ export const scenarios: readonly Scenario[] = [
   memoryPerObject,
   testPlaneStart,
   serverStart,
+  nodeHeartbeats,
+  podsToRunning,
+  exitToStatus,
+  manifestToContainer,
+  idleAgent,
+  agentMemory,
 ];
 
 /** What a scenario may take beyond its slices: starting servers, loading objects, warming up. */

@@ -28,9 +28,14 @@ export class Spawned {
     this.port = port;
   }
 
-  /** Starts the process on the subject's core and waits for the line that `ready` matches; its first group is the port. */
-  static start(command: string, args: readonly string[], ready = /^ready (\d+)$/m): Promise<Spawned> {
-    const [program, words] = pinned(cores.subject, command, args);
+  /** Starts the process, on the subject's core unless another is named, and waits for the line that `ready` matches; its first group is the port. */
+  static start(
+    command: string,
+    args: readonly string[],
+    ready = /^ready (\d+)$/m,
+    core: number = cores.subject,
+  ): Promise<Spawned> {
+    const [program, words] = pinned(core, command, args);
     const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] });
     return new Promise((resolve, reject) => {
       let output = '';

@@ -46,8 +46,10 @@ test('kill -9 of the agent: the next one adopts all twenty pods, restarts none, 
   const running = async (agent: AgentProcess) => (await agent.pods()).filter(({ status }) => status?.phase === 'Running');
   await within(first, async () => (await running(first)).length === names.length);
   const pidsOf = () => Promise.all(names.map((name) => pidIn(pidFile(name))));
-  const before = await pidsOf();
-  t.true(before.every((pid) => pid > 0));
+  const before = await within(first, async () => {
+    const pids = await pidsOf();
+    return pids.every((pid) => pid > 0) && pids;
+  });
   await within(first, async () => {
     const bad = (await first.pods()).find(({ metadata }) => metadata?.name === 'image-n1');
     return bad?.status?.containerStatuses?.[0]?.state?.waiting?.reason === 'ErrImageNeverPull';
@@ -100,7 +102,8 @@ test('against keelson serve: pods outlive the agent and the server, and the stat
   for (const name of bound) await pods.create(waitingPod(name, pidFile(name), { nodeName: 'n2' }));
   const phase = async (name: string) => (await pods.get(name)).status?.phase;
   for (const name of bound) await within(first, async () => (await phase(name)) === 'Running');
-  const pids = new Map(await Promise.all(bound.map(async (name) => [name, await pidIn(pidFile(name))] as const)));
+  const pidOf = (name: string) => within(first, async () => (await pidIn(pidFile(name))) || undefined);
+  const pids = new Map(await Promise.all(bound.map(async (name) => [name, await pidOf(name)] as const)));
 
   await first.kill();
   process.kill(pids.get('p1') ?? 0, 'SIGKILL');
