@@ -89,7 +89,8 @@ An unknown option, a value out of range, options that contradict each other, and
 exit code 2 and one sentence that names the option. Other exit codes: 0 ended as told, 1 failed.
 
 Where \`/var/log\` cannot be written, logs of containers stand in \`log\` below --root-dir; the variable \`KEELSON_AGENT_LOG_ROOT\` names another
-place.
+place. An agent of root sets six settings of the kernel below \`/proc/sys\` unless --protect-kernel-defaults is given;
+\`KEELSON_AGENT_SYSCTL_ROOT\` names another directory in its place, such as one that does not exist for an agent that is to change nothing.
 
 ${optionSections.map(chapter).join('\n')}
 ## Feature gates

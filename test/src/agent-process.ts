@@ -72,7 +72,12 @@ export class AgentMachine {
       '--make-iptables-util-chains=false',
       ...this.#words,
     ];
-    const env = cleanEnvironment({ KEELSON_AGENT_RUNTIME: 'process', KEELSON_AGENT_LOG_ROOT: join(this.dir, 'log') });
+    const env = cleanEnvironment({
+      KEELSON_AGENT_RUNTIME: 'process',
+      KEELSON_AGENT_LOG_ROOT: join(this.dir, 'log'),
+      // The settings of this machine's kernel stay as they are.
+      KEELSON_AGENT_SYSCTL_ROOT: '/nonexistent',
+    });
     const child = spawn(process.execPath, [binary, ...words], { env, stdio: ['ignore', 'ignore', 'pipe'] });
     this.#last = toAgent(child, this.#port);
     return this.#last;

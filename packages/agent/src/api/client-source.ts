@@ -10,6 +10,7 @@ import type { ApiClient, Clock, Logger } from '@keelson/core';
 import type { ApiAccessConfig } from '../contracts/agent-config.ts';
 import { agentName } from '../options/paths.ts';
 import { type ClientChoice, switchingClient } from './switching-client.ts';
+import { withChaos } from './with-chaos.ts';
 
 export interface ClientSourceOptions {
   readonly config: ApiAccessConfig;
@@ -17,6 +18,8 @@ export interface ClientSourceOptions {
   readonly heartbeatMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** 0..1, for made-up failures. */
+  readonly random?: () => number;
 }
 
 /** All clients of one agent, each with limits of its own. */
@@ -34,7 +37,8 @@ export interface AgentClients {
 const retryLoadMs = 1000;
 
 /** Makes the clients of what --clusterconfig says; as long as that file cannot be used, every call fails as if no server was there. */
-export function createAgentClients({ config, heartbeatMs, clock, logger }: ClientSourceOptions): AgentClients {
+export function createAgentClients(options: ClientSourceOptions): AgentClients {
+  const { config, heartbeatMs, clock, logger, random = Math.random } = options;
   let loaded: Promise<HttpClientOptions> | undefined;
   let failedMs = Number.NEGATIVE_INFINITY;
   let told = '';
@@ -95,10 +99,14 @@ export function createAgentClients({ config, heartbeatMs, clock, logger }: Clien
     };
   }
 
+  const client = (limits: Partial<HttpClientOptions>): ApiClient => {
+    const chance = config.chaosChance;
+    return switchingClient(chance > 0 ? withChaos(choice(limits), { chance, clock, random }) : choice(limits));
+  };
   return {
-    main: switchingClient(choice(config.qps === 0 ? {} : { qps: config.qps, burst: config.burst })),
-    heartbeat: switchingClient(choice({ timeoutMs: heartbeatMs })),
-    events: switchingClient(choice({})),
+    main: client(config.qps === 0 ? {} : { qps: config.qps, burst: config.burst }),
+    heartbeat: client({ timeoutMs: heartbeatMs }),
+    events: client({}),
     close() {
       closed = true;
       for (const client of made) client.close();

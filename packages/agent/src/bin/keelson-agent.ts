@@ -13,4 +13,5 @@ process.exitCode = await main(process.argv.slice(2), {
   logRoot: process.env['KEELSON_AGENT_LOG_ROOT'],
   runtime: process.env['KEELSON_AGENT_RUNTIME'],
   swapsPath: '/proc/swaps',
+  sysctlRoot: process.env['KEELSON_AGENT_SYSCTL_ROOT'] ?? '/proc/sys',
 });

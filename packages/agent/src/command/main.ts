@@ -3,12 +3,14 @@ import { access, mkdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, systemClock } from '@keelson/core';
+import type { AgentConfig } from '../contracts/agent-config.ts';
 import { systemHost } from '../network/host-actions.ts';
 import { helpText } from '../options/help.ts';
 import type { AgentOptions } from '../options/option-table.ts';
-import { parseOptions } from '../options/parse-options.ts';
+import { type ParsedOptions, parseOptions } from '../options/parse-options.ts';
 import { resolveConfig } from '../options/resolve-config.ts';
 import { UsageError } from '../options/usage-error.ts';
+import { type PreparedProcess, prepareProcess } from '../process/prepare-process.ts';
 import { checkSwap } from './check-swap.ts';
 import { effectiveOptions } from './effective-options.ts';
 import { createLineLogger } from './line-logger.ts';
@@ -29,6 +31,8 @@ export interface CommandContext {
   readonly runtime: string | undefined;
   /** The table of swap spaces. */
   readonly swapsPath: string;
+  /** Directory of the kernel's settings. */
+  readonly sysctlRoot: string;
 }
 
 /** Where log collectors look, for an agent that may write there. */
@@ -59,6 +63,24 @@ async function serve(words: readonly string[], context: CommandContext, logger: 
   if (values['fail-swap-on']) await checkSwap(context.swapsPath);
   await mkdir(config.rootDir, { recursive: true, mode: 0o750 });
   const clock = systemClock;
+  const { sysctlRoot, terminated } = context;
+  const own = await prepareProcess({ config: config.process, sysctlRoot, terminated, clock, logger });
+  if (own === undefined) return 0;
+  try {
+    return await runUntilEnded(parsed, config, own, context, logger);
+  } finally {
+    await own.release();
+  }
+}
+
+async function runUntilEnded(
+  { values }: ParsedOptions,
+  config: AgentConfig,
+  own: PreparedProcess,
+  context: CommandContext,
+  logger: Logger,
+): Promise<number> {
+  const clock = systemClock;
   const choice = runtimeGiven(config.runtime, context.runtime);
   const engine = await openEngine({ config, choice, clock, logger });
   // Holds the process: none of the agent's timers does.
@@ -75,7 +97,7 @@ async function serve(words: readonly string[], context: CommandContext, logger: 
     });
     logger.info('agent started', { node: config.nodeName, standalone: config.api === undefined, ...agent.servers });
     try {
-      const ended = await Promise.race([context.terminated, agent.once ?? context.terminated]);
+      const ended = await Promise.race([context.terminated, own.ended, agent.once ?? context.terminated]);
       if (typeof ended === 'number') logger.info('pods run', { pods: ended });
     } finally {
       await agent.stop();

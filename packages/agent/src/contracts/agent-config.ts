@@ -23,6 +23,21 @@ export interface ApiAccessConfig {
   readonly burst: number;
   /** Full media type, as given. */
   readonly contentType: string;
+  /** Above 0: how likely requests are delayed, and how likely they fail. */
+  readonly chaosChance: number;
+}
+
+/** The process that the agent is. */
+export interface ProcessConfig {
+  /** Locked while the agent runs. */
+  readonly lockFile: string | undefined;
+  readonly exitOnLockContention: boolean;
+  readonly maxOpenFiles: number;
+  readonly oomScoreAdj: number;
+  /** Differing settings of the kernel are an error; otherwise they are set right. */
+  readonly protectKernelDefaults: boolean;
+  /** Errors that nobody caught end the process, instead of being logged. */
+  readonly reallyCrash: boolean;
 }
 
 export interface SourceConfig {
@@ -174,6 +189,5 @@ export interface AgentConfig {
   readonly events: { readonly qps: number; readonly burst: number };
   /** Every gate with its effective value. */
   readonly gates: Readonly<Record<string, boolean>>;
-  /** Loops end the process when they fail, instead of going on. */
-  readonly reallyCrash: boolean;
+  readonly process: ProcessConfig;
 }

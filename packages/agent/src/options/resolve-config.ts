@@ -73,6 +73,7 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
             qps: values['cluster-api-qps'],
             burst: values['cluster-api-burst'],
             contentType: values['cluster-api-content-type'],
+            chaosChance: values['chaos-chance'],
           },
     sources: {
       manifestPath: given(values['pod-manifest-path']),
@@ -158,7 +159,14 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
     cpuCfsQuota: values['cpu-cfs-quota'],
     events: { qps: values['event-qps'], burst: values['event-burst'] },
     gates,
-    reallyCrash: values['really-crash-for-testing'],
+    process: {
+      lockFile: given(values['lock-file']),
+      exitOnLockContention: values['exit-on-lock-contention'],
+      maxOpenFiles: values['max-open-files'],
+      oomScoreAdj: values['oom-score-adj'],
+      protectKernelDefaults: values['protect-kernel-defaults'],
+      reallyCrash: values['really-crash-for-testing'],
+    },
   });
   return {
     config,

@@ -4,7 +4,7 @@ import type { AgentDependencies } from '../contracts/agent-dependencies.ts';
 import type { AgentPaths } from './agent-paths.ts';
 import { FlexVolumes } from './flex/flex-volumes.ts';
 import { enteredHost, type HostAccess, localHost } from './host/host-access.ts';
-import { runProgram } from './host/run-program.ts';
+import { runProgram } from '../run-program.ts';
 import { systemMounter } from './mounter.ts';
 import { checkCapabilities } from './node-capabilities.ts';
 import { PodVolumes } from './pod-volumes.ts';

@@ -7,6 +7,7 @@ import { FakeClock, systemClock } from '@keelson/core';
 import { Node, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { createAgentClients } from '../../src/api/client-source.ts';
+import { wordsConfig } from '../support/bench.ts';
 import { listeningLogger, temporaryDirectory, until } from '../support.ts';
 
 const json = (response: ServerResponse, value: unknown, status = 200) =>
@@ -17,7 +18,7 @@ const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } };
 async function open(
   t: ExecutionContext,
   answer: (request: IncomingMessage, response: ServerResponse) => void,
-  options: { contentType?: string; qps?: number; burst?: number; fake?: boolean; late?: boolean } = {},
+  options: { contentType?: string; qps?: number; burst?: number; fake?: boolean; late?: boolean; words?: readonly string[] } = {},
 ) {
   const seen: { method: string; accept: string; type: string; authorization: string }[] = [];
   const server = createServer((request, response) => {
@@ -41,8 +42,10 @@ async function open(
   if (!options.late) await write();
   const clock = options.fake ? new FakeClock() : systemClock;
   const logger = listeningLogger();
-  const { contentType = 'application/vnd.kubernetes.protobuf', qps = 0, burst = 0 } = options;
-  const clients = createAgentClients({ config: { clusterconfig, qps, burst, contentType }, heartbeatMs: 1000, clock, logger });
+  const { contentType = 'application/vnd.kubernetes.protobuf', qps = 0, burst = 0, words = [] } = options;
+  const { api } = wordsConfig(directory, [`--clusterconfig=${clusterconfig}`, ...words]);
+  const config = { clusterconfig, qps, burst, contentType, chaosChance: api?.chaosChance ?? 0 };
+  const clients = createAgentClients({ config, heartbeatMs: 1000, clock, logger, random: madeUp(1) });
   t.teardown(async () => {
     clients.close();
     server.closeAllConnections();
@@ -50,6 +53,62 @@ async function open(
   });
   return { clients, seen, logger, write, clock };
 }
+
+/** Numbers that look random and come again, by the generator of Lehmer. */
+function madeUp(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+}
+
+test('--chaos-chance: about that part of the requests fails, before the server sees it', async (t) => {
+  const { clients, seen, clock } = await open(t, (_, response) => json(response, node), {
+    words: ['--chaos-chance=0.3'],
+    fake: true,
+  });
+  if (!(clock instanceof FakeClock)) throw new Error('the clock is a fake one');
+  const total = 100;
+  let failed = 0;
+  for (let i = 0; i < total; i += 1) {
+    let settled = false;
+    const settle = () => (settled = true);
+    const request = clients.main.resource(Node).get('n1');
+    request.then(settle, (error: unknown) => {
+      t.true(isConnectionError(error, 'Unreachable'), String(error));
+      failed += 1;
+      settle();
+    });
+    await until(() => {
+      if (!settled) clock.advance(50);
+      return settled;
+    });
+  }
+  t.is(seen.length, total - failed);
+  t.true(failed > total * 0.15 && failed < total * 0.45, `${failed} of ${total} failed`);
+});
+
+test('--chaos-chance=1 makes every request of every client late and fail; without it none is touched', async (t) => {
+  const bad = await open(t, (_, response) => json(response, node), { words: ['--chaos-chance=1'], fake: true });
+  if (!(bad.clock instanceof FakeClock)) throw new Error('the clock is a fake one');
+  for (const client of [bad.clients.main, bad.clients.heartbeat, bad.clients.events]) {
+    let failure: unknown;
+    const request = client.resource(Node).get('n1');
+    const caught = request.catch((error: unknown) => {
+      failure = error;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    t.is(failure, undefined, 'no time has passed');
+    bad.clock.advance(1_000);
+    await caught;
+    t.regex(String(failure), /--chaos-chance/);
+  }
+  t.is(bad.seen.length, 0);
+  const good = await open(t, (_, response) => json(response, node));
+  for (let i = 0; i < 20; i += 1) await good.clients.main.resource(Node).get('n1');
+  t.is(good.seen.length, 20);
+});
 
 test('--cluster-api-content-type: protobuf is asked for and sent, with the credentials of --clusterconfig', async (t) => {
   const { clients, seen } = await open(t, (_, response) => json(response, node));

@@ -155,6 +155,7 @@ test('--clusterconfig is used when given, or when the file of its default exists
     qps: 5,
     burst: 10,
     contentType: 'application/vnd.kubernetes.protobuf',
+    chaosChance: 0,
   });
   t.is(configOf(['--clusterconfig='], { ...bare, fileExists: () => true }).api, undefined);
   const api = configOf([

@@ -16,7 +16,7 @@ import type { Machine } from '../../src/node/machine.ts';
 import { parseOptions } from '../../src/options/parse-options.ts';
 import { resolveConfig } from '../../src/options/resolve-config.ts';
 import type { HostAccess } from '../../src/volumes/host/host-access.ts';
-import type { RunProgram } from '../../src/volumes/host/run-program.ts';
+import type { RunProgram } from '../../src/run-program.ts';
 import { type Mounter, noMounter } from '../../src/volumes/mounter.ts';
 
 export const machine: Machine = {
@@ -112,7 +112,14 @@ export function testConfig(rootDir: string, changes: Partial<AgentConfig> = {}):
     cpuCfsQuota: true,
     events: { qps: 0, burst: 10 },
     gates: {},
-    reallyCrash: false,
+    process: {
+      lockFile: undefined,
+      exitOnLockContention: false,
+      maxOpenFiles: 1_000_000,
+      oomScoreAdj: -999,
+      protectKernelDefaults: false,
+      reallyCrash: false,
+    },
     ...changes,
   };
 }

@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { writeAtomically } from '../../src/volumes/atomic-writer.ts';
 import { provideEmptyDir } from '../../src/volumes/empty-dir.ts';
 import { enteredHost, type HostAccess, localHost } from '../../src/volumes/host/host-access.ts';
-import { runProgram } from '../../src/volumes/host/run-program.ts';
+import { runProgram } from '../../src/run-program.ts';
 import { prepareHostPath } from '../../src/volumes/host-path.ts';
 import { systemMounter } from '../../src/volumes/mounter.ts';
 import { resolveSubPath } from '../../src/volumes/sub-path.ts';

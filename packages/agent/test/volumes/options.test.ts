@@ -4,7 +4,7 @@ import type { coreV1, Pod } from '@keelson/kinds';
 import test from 'ava';
 import { uidOf } from '../../src/pods/pod-spec-words.ts';
 import { localHost } from '../../src/volumes/host/host-access.ts';
-import { type RunProgram, runProgram } from '../../src/volumes/host/run-program.ts';
+import { type RunProgram, runProgram } from '../../src/run-program.ts';
 import type { Mounter, MountRequest } from '../../src/volumes/mounter.ts';
 import { type Bench, startBench, testPod } from '../support/bench.ts';
 import { temporaryDirectory } from '../support.ts';

@@ -91,8 +91,13 @@ export const podOptions = [
   option('host-network-sources', stringSlice, everySource, "Sources whose pods may use the host's network."),
   option('host-pid-sources', stringSlice, everySource, "Sources whose pods may use the host's PID namespace."),
   option('allow-privileged', bool, false, 'Lets containers ask for privileged mode.'),
-  option('protect-kernel-defaults', bool, false, 'Fails when a kernel setting is not what the agent wants.', notYet<boolean>()),
+  option(
+    'protect-kernel-defaults',
+    bool,
+    false,
+    'Fails when one of six settings of the kernel is not what the agent wants; otherwise it sets them.',
+  ),
   option('fail-swap-on', bool, true, 'Refuses to start on a machine with swap.'),
-  option('oom-score-adj', int32, -999, 'Out-of-memory score adjustment of the agent, from -1000 to 1000.', notYet<number>()),
-  option('max-open-files', int, 1_000_000, 'Files that the agent may have open.', notYet<number>()),
+  option('oom-score-adj', int32, -999, 'Out-of-memory score adjustment of the agent, from -1000 to 1000.'),
+  option('max-open-files', int, 1_000_000, 'Files that the agent may have open.'),
 ] as const;

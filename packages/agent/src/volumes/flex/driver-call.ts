@@ -1,5 +1,5 @@
 import { isRecord } from '../../is-record.ts';
-import { ProgramError, type RunProgram } from '../host/run-program.ts';
+import { ProgramError, type RunProgram } from '../../run-program.ts';
 import { VolumeProblem } from '../volume-problem.ts';
 
 /** What a driver of a third party answers, as JSON on its standard output. */

@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { silentLogger, systemClock } from '@keelson/core';
+import test, { type ExecutionContext } from 'ava';
+import { MachineError } from '../../src/command/check-swap.ts';
+import { keepKernelDefaults } from '../../src/process/kernel-defaults.ts';
+import { takeLock } from '../../src/process/lock-file.ts';
+import { setMaxOpenFiles, setOomScoreAdj } from '../../src/process/own-limits.ts';
+import { guardLoops } from '../../src/process/uncaught-errors.ts';
+import { ProgramError, runProgram } from '../../src/run-program.ts';
+import { listeningLogger, temporaryDirectory } from '../support.ts';
+
+const wanted = {
+  'vm/overcommit_memory': '1',
+  'vm/panic_on_oom': '0',
+  'kernel/panic': '10',
+  'kernel/panic_on_oops': '1',
+  'kernel/keys/root_maxkeys': '1000000',
+  'kernel/keys/root_maxbytes': '25000000',
+};
+
+/** A tree of settings as the kernel shows it. */
+async function kernel(t: ExecutionContext, settings: Readonly<Record<string, string>>): Promise<string> {
+  const root = await temporaryDirectory(t);
+  for (const [name, value] of Object.entries(settings)) {
+    await mkdir(join(root, name, '..'), { recursive: true });
+    await writeFile(join(root, name), `${value}\n`);
+  }
+  return root;
+}
+
+test('--protect-kernel-defaults: every setting that differs is named, and none is changed', async (t) => {
+  const root = await kernel(t, { ...wanted, 'vm/overcommit_memory': '0', 'kernel/panic': '1' });
+  await rm(join(root, 'vm/panic_on_oom'));
+  await t.throwsAsync(keepKernelDefaults(root, true, silentLogger), {
+    instanceOf: MachineError,
+    message:
+      '--protect-kernel-defaults: settings of the kernel differ: vm.overcommit_memory is 0, not 1; vm.panic_on_oom is not there, not 0; kernel.panic is 1, not 10',
+  });
+  t.is(await readFile(join(root, 'kernel/panic'), 'utf8'), '1\n');
+  await t.notThrowsAsync(keepKernelDefaults(await kernel(t, wanted), true, silentLogger));
+});
+
+test('without --protect-kernel-defaults what differs is set, and what cannot be set is told', async (t) => {
+  const root = await kernel(t, { ...wanted, 'vm/overcommit_memory': '0' });
+  await rm(join(root, 'kernel/panic'));
+  await rm(join(root, 'kernel/panic_on_oops'));
+  await mkdir(join(root, 'kernel/panic_on_oops'));
+  await writeFile(join(root, 'vm/panic_on_oom'), '1\n');
+  const logger = listeningLogger();
+  await keepKernelDefaults(root, false, logger);
+  t.is(await readFile(join(root, 'vm/overcommit_memory'), 'utf8'), '1');
+  t.is(await readFile(join(root, 'vm/panic_on_oom'), 'utf8'), '0');
+  await t.throwsAsync(readFile(join(root, 'kernel/panic')), { code: 'ENOENT' }, 'a kernel without it gets none');
+  t.deepEqual(logger.lines, [], 'changes are no warnings');
+});
+
+test('a lock file is held until it is released, and somebody who waits is noticed', async (t) => {
+  t.timeout(30_000);
+  const path = join(await temporaryDirectory(t), 'lock');
+  const { signal } = new AbortController();
+  const first = await takeLock({ path, watch: true, clock: systemClock, signal });
+  const other = spawn('flock', ['--exclusive', path, 'echo', 'mine'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  t.teardown(() => other.kill('SIGKILL'));
+  let said = '';
+  other.stdout.on('data', (chunk) => (said += String(chunk)));
+  await first?.wanted;
+  t.is(said, '');
+  await first?.release();
+  await once(other, 'close');
+  t.is(said, 'mine\n');
+  await first?.release();
+});
+
+test('a lock file that is taken away counts as wanted by somebody else', async (t) => {
+  t.timeout(30_000);
+  const path = join(await temporaryDirectory(t), 'lock');
+  const lock = await takeLock({ path, watch: true, clock: systemClock, signal: new AbortController().signal });
+  await rm(path);
+  await lock?.wanted;
+  await lock?.release();
+  t.pass();
+});
+
+test('waiting for a lock can be given up, and a file that cannot be locked is an error', async (t) => {
+  const path = join(await temporaryDirectory(t), 'lock');
+  const held = await takeLock({ path, watch: false, clock: systemClock, signal: new AbortController().signal });
+  const giveUp = new AbortController();
+  const waiting = takeLock({ path, watch: false, clock: systemClock, signal: giveUp.signal });
+  giveUp.abort();
+  t.is(await waiting, undefined);
+  await held?.release();
+  const nowhere = takeLock({ path: join(path, 'x'), watch: false, clock: systemClock, signal: new AbortController().signal });
+  await t.throwsAsync(nowhere, { instanceOf: MachineError, message: /--lock-file: .* cannot be locked: .*/ });
+});
+
+test('limits that the system does not allow are told, and what it allows is used', async (t) => {
+  const directory = await temporaryDirectory(t);
+  await writeFile(join(directory, 'limits'), 'Max open files            1024                 4096                 files     \n');
+  await mkdir(join(directory, 'oom_score_adj'));
+  const calls: string[] = [];
+  const own = {
+    directory,
+    pid: 7,
+    run: async (program: string, words: readonly string[]) => {
+      calls.push([program, ...words].join(' '));
+      if (calls.length === 1) throw new ProgramError('prlimit: Operation not permitted', 1, '');
+      return Buffer.alloc(0);
+    },
+  };
+  const logger = listeningLogger();
+  await setMaxOpenFiles(9999, own, logger);
+  t.deepEqual(calls, ['prlimit --pid 7 --nofile=9999:9999', 'prlimit --pid 7 --nofile=4096:4096']);
+  await setOomScoreAdj(-999, own, logger);
+  t.like(logger.lines[0], { fields: { wanted: 9999, limit: '4096' } });
+  t.like(logger.lines[1], { fields: { wanted: -999 } });
+  t.regex(logger.lines[1]?.message ?? '', /^--oom-score-adj/);
+});
+
+test('errors that nobody caught are logged, with --really-crash-for-testing they are left to the process', (t) => {
+  const outlet = new EventEmitter();
+  const logger = listeningLogger();
+  const unguard = guardLoops(outlet, false, logger);
+  outlet.emit('uncaughtException', new Error('one'));
+  outlet.emit('unhandledRejection', new Error('two'));
+  t.deepEqual(
+    logger.lines.map(({ fields }) => String(fields['err'])),
+    ['Error: one', 'Error: two'],
+  );
+  unguard();
+  guardLoops(outlet, true, logger);
+  t.is(outlet.listenerCount('uncaughtException') + outlet.listenerCount('unhandledRejection'), 0);
+});
+
+test('a program says what it wrote, how it failed, and that there is none', async (t) => {
+  t.is((await runProgram('cat', [], Buffer.from('in'))).toString(), 'in');
+  const failure = await t.throwsAsync(runProgram('sh', ['-c', 'echo out; echo bad >&2; exit 3']), { instanceOf: ProgramError });
+  t.like(failure, { message: 'sh: bad', exitCode: 3, stdout: 'out\n' });
+  await t.throwsAsync(runProgram('sh', ['-c', 'kill -9 $$']), { message: 'sh: signal SIGKILL' });
+  await t.throwsAsync(runProgram('/no/such/program', []), { message: /ENOENT/ });
+});
