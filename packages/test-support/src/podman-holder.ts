@@ -17,6 +17,7 @@ for file in $(grep -lsF "$folder/" /proc/[0-9]*/cmdline); do
   pid=\${file#/proc/} pid=\${pid%/cmdline}
   tr '\\0' ' ' < "$file" | grep -qE '^[^ ]*conmon ' && kill -9 $(cat /proc/$pid/task/*/children) "$pid"
 done
+grep -F " $folder/" /proc/self/mounts | cut -d " " -f 2 | tac | while read -r mount; do umount -l "$mount"; done
 rm -rf "$folder"
 for cgroup in /sys/fs/cgroup/libpod_parent /sys/fs/cgroup/*/libpod_parent; do
   [ ! -d "$cgroup" ] || find "$cgroup" -depth -type d -exec rmdir {} +

@@ -158,7 +158,8 @@ export class Podman implements AsyncDisposable {
 
   #commandLine(args: readonly string[]): [string, ...string[]] {
     const storage = ['--root', join(this.folder, 'root'), '--runroot', join(this.folder, 'runroot'), '--storage-driver', 'vfs'];
-    return [...this.enter, 'podman', ...storage, ...args];
+    // Who runs tests in the background ignores signals, which containers would inherit.
+    return [...this.enter, 'env', '--default-signal', 'podman', ...storage, ...args];
   }
 
   #answers(): Promise<boolean> {

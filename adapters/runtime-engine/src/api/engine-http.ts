@@ -41,7 +41,9 @@ export class EngineHttp {
       throw connectionError(error, `${method} ${path}`, given.signal);
     });
     const text = bytes.toString();
-    return { status: response.statusCode ?? 0, body: (text.trim() === '' ? undefined : JSON.parse(text)) as T };
+    // Some calls answer with nothing, or with a word.
+    const body: unknown = /^\s*[[{]/.test(text) ? JSON.parse(text) : undefined;
+    return { status: response.statusCode ?? 0, body: body as T };
   }
 
   /** An answer whose body is read as it comes. */

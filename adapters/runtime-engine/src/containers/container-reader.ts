@@ -10,9 +10,10 @@ import {
   type SandboxId,
 } from '@keelson/container-runtime';
 import type { ContainerDetails, ContainerEntry } from '../api/documents.ts';
+import { killedForMemory } from '../machine/kernel-log.ts';
+import { killAll, processesOf } from '../machine/processes.ts';
 import { type ContainerRecord, labelFilter, recordOf } from '../model/records.ts';
 import { containerOf, stateOf, statusOf } from '../model/status.ts';
-import { killedForMemory } from '../stats/kernel-log.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 /** Podman that was killed while it cleaned up says `stopped` for ever. */
@@ -99,7 +100,11 @@ export class ContainerReader {
       records.change(id, { startError: { message: State.Error, at: clock.now() } });
     const kept = records.get(id);
     let state = stateOf(State.Status, kept);
-    if (State.Status === 'stopped' && clock.now() - Date.parse(State.FinishedAt) > cleanUpMs) state = 'exited';
+    if (State.Status === 'stopped') {
+      // Podman waits for what the first process has left, which goes on when it is in a process namespace of the pod.
+      killAll(processesOf(id));
+      if (clock.now() - Date.parse(State.FinishedAt) > cleanUpMs) state = 'exited';
+    }
     if (state === 'running' && record.logPath !== undefined && LogPath !== '') logs.follow(id, LogPath, record.logPath);
     if (state !== 'exited' || this.#settled.has(id)) return state;
     this.#settled.add(id);

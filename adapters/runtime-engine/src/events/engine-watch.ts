@@ -58,7 +58,10 @@ function take({ around, reader, waits }: WatchParts, { Action, Actor }: EngineEv
   if (record.kind === 'sandbox') {
     // That it is ready is told by who made it: it takes more than its start.
     if (Action === 'die' && tracker.stageOf(id) === 'running') tracker.sandbox(id, 'ended');
-    if (Action === 'destroy' || Action === 'remove') tracker.sandbox(id, 'removed');
+    if (Action === 'destroy' || Action === 'remove') {
+      if (tracker.stageOf(id) === 'running') tracker.sandbox(id, 'ended');
+      tracker.sandbox(id, 'removed');
+    }
     return;
   }
   const { sandboxId } = record;

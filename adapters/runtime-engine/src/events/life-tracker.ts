@@ -3,6 +3,8 @@ import type { EventFeed, SandboxId } from '@keelson/container-runtime';
 /** How far a container or sandbox has come; it never goes back. */
 export type Stage = 'created' | 'running' | 'ended' | 'removed';
 
+const maxBuried = 2_000;
+
 const order: readonly Stage[] = ['created', 'running', 'ended', 'removed'];
 
 /**
@@ -13,6 +15,7 @@ export class LifeTracker {
   readonly #feed: EventFeed;
   readonly #now: () => number;
   readonly #stages = new Map<string, Stage>();
+  readonly #buried: string[] = [];
 
   constructor(feed: EventFeed, now: () => number) {
     this.#feed = feed;
@@ -49,11 +52,16 @@ export class LifeTracker {
   #advance(id: string, stage: Stage): boolean {
     const before = this.#stages.get(id);
     if (before !== undefined && order.indexOf(stage) <= order.indexOf(before)) return false;
-    if (stage === 'removed') {
-      this.#stages.delete(id);
-      return before !== undefined;
-    }
-    this.#stages.set(id, stage);
-    return true;
+    if (stage === 'removed') this.#bury(id);
+    else this.#stages.set(id, stage);
+    return stage !== 'removed' || before !== undefined;
+  }
+
+  /** Removed ones are remembered for a while: the engine's own events about them may still be on their way. */
+  #bury(id: string): void {
+    this.#stages.set(id, 'removed');
+    this.#buried.push(id);
+    if (this.#buried.length <= maxBuried) return;
+    for (const old of this.#buried.splice(0, maxBuried / 2)) this.#stages.delete(old);
   }
 }

@@ -45,9 +45,11 @@ export class EngineImages implements ImageService {
 
   async pullImage(reference: string, request: PullRequest = {}, { signal }: CallOptions = {}): Promise<string> {
     const name = normalizeImageReference(reference);
-    await pull(this.#http, name, request, signal);
+    const unsized = await pull(this.#http, name, request, signal);
     const image = await this.#inspect(name, signal);
     if (image === undefined) throw new RuntimeError('PullFailed', `image "${name}" was pulled and is not there`);
+    // The last word on how much it was, where the engine was silent.
+    if (unsized) request.onProgress?.({ receivedBytes: image.sizeBytes, totalBytes: image.sizeBytes });
     return image.id;
   }
 

@@ -2,8 +2,8 @@ import { createInterface } from 'node:readline';
 import {
   type ImageAuth,
   type ImageReference,
-  parseImageReference,
   type PullRequest,
+  parseImageReference,
   RuntimeError,
 } from '@keelson/container-runtime';
 import type { EngineHttp } from '../api/engine-http.ts';
@@ -11,18 +11,22 @@ import type { EngineHttp } from '../api/engine-http.ts';
 /** A line of the stream that a pull answers with. */
 interface PullLine {
   readonly id?: string;
+  readonly status?: string;
   readonly error?: string;
   readonly errorDetail?: { readonly message?: string } | null;
   readonly progressDetail?: { readonly current?: number; readonly total?: number } | null;
 }
 
-/** Pulls an image, and resolves when the engine has it. @throws `ImageNotFound`, `PullFailed`, `Unavailable` */
+/**
+ * Pulls an image, and resolves when the engine has it. True when layers arrived whose size the engine never told: Podman tells nothing of what
+ * takes less than a second. @throws `ImageNotFound`, `PullFailed`, `Unavailable`
+ */
 export async function pull(
   http: EngineHttp,
   reference: string,
   request: PullRequest,
   signal: AbortSignal | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const parsed = parseImageReference(reference);
   const stream = await http
     .open('POST', '/images/create', {
@@ -35,6 +39,7 @@ export async function pull(
     });
   const layers = new Map<string, { readonly current: number; readonly total: number | undefined }>();
   let failure: string | undefined;
+  let unsized = false;
   try {
     // An error comes inside of a success: the status was sent before the pull began.
     for await (const text of createInterface({ input: stream })) {
@@ -43,6 +48,7 @@ export async function pull(
       if (line.id === undefined) continue;
       const { current = layers.get(line.id)?.current ?? 0, total } = line.progressDetail ?? {};
       layers.set(line.id, { current, total: total ?? layers.get(line.id)?.total });
+      if (line.status === 'Download complete' && current === 0) unsized = true;
       request.onProgress?.(sum([...layers.values()]));
     }
   } catch (error) {
@@ -51,6 +57,7 @@ export async function pull(
   }
   if (!stream.complete) throw new RuntimeError('Unavailable', 'the container engine went away during a pull');
   if (failure !== undefined) throw pullError(failure);
+  return unsized;
 }
 
 function sum(layers: readonly { readonly current: number; readonly total: number | undefined }[]) {

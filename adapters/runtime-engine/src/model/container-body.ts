@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import {
   type ContainerConfig,
   type Mount,
@@ -30,6 +30,7 @@ export async function containerBody(input: ContainerBodyInput): Promise<object> 
   const { capabilities = {}, supplementalGroups = [], privileged = false, readonlyRootfs = false } = config.securityContext ?? {};
   const user = userOf(config, input.imageUser);
   const joined = `container:${sandboxId}`;
+  for (const { hostPath } of config.mounts ?? []) await needPath(hostPath);
   return {
     Image: config.image,
     Labels: labels,
@@ -65,6 +66,13 @@ export async function containerBody(input: ContainerBodyInput): Promise<object> 
       ...hostResources(config.resources ?? {}),
     },
   };
+}
+
+/** Engines create folders that are missing, which hides mistakes. */
+async function needPath(path: string): Promise<void> {
+  await access(path).catch((cause: unknown) => {
+    throw new RuntimeError('InvalidArgument', `nothing to mount at ${path}`, { cause });
+  });
 }
 
 function environment({ env = [] }: ContainerConfig): string[] {

@@ -44,8 +44,8 @@ const portKey = ({ containerPort, protocol }: PortMapping) => `${containerPort}/
 function portBindings(ports: readonly PortMapping[]): Record<string, { HostIp: string; HostPort: string }[]> {
   const bindings: Record<string, { HostIp: string; HostPort: string }[]> = {};
   for (const port of ports) {
-    const own = (bindings[portKey(port)] ??= []);
-    own.push({ HostIp: port.hostIp ?? '', HostPort: String(port.hostPort) });
+    const binding = { HostIp: port.hostIp ?? '', HostPort: String(port.hostPort) };
+    bindings[portKey(port)] = [...(bindings[portKey(port)] ?? []), binding];
   }
   return bindings;
 }

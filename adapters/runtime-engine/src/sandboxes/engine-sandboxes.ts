@@ -88,7 +88,8 @@ export class EngineSandboxes {
   async remove(id: SandboxId, signal?: AbortSignal): Promise<void> {
     const { around, reader, containers } = this.#parts;
     if ((await this.#lookFor(id, signal)) === undefined) return;
-    await this.stop(id, signal);
+    // Not by way of a stop: the engine ends what it removes, with half the work.
+    await this.#disconnect(id, signal);
     for (let round = 1; ; round += 1) {
       const entries = await reader.entries(id, signal);
       await Promise.all(entries.map(({ Id }) => containers.remove(Id, signal)));
@@ -101,6 +102,7 @@ export class EngineSandboxes {
       }
     }
     around.records.forget(id);
+    if (around.tracker.stageOf(id) === 'running') around.tracker.sandbox(id, 'ended');
     around.tracker.sandbox(id, 'removed');
   }
 

@@ -1,9 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { type ContainerId, RuntimeError } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core';
 import type { ExecDetails } from '../api/documents.ts';
 import type { EngineHttp } from '../api/engine-http.ts';
+import { belongsTo, killAll, withDescendants } from '../machine/processes.ts';
 
 /** Between looks whether a command has ended while its output is still open. */
 const firstLookMs = 200;
@@ -88,14 +88,8 @@ export class ExecSession {
   /** Ends the command and what it started. Engines cannot, so its processes are found on the machine. */
   async kill(): Promise<void> {
     const details = await this.#details();
-    if (details?.Running !== true || details.Pid <= 0 || !isOf(details.Pid, this.#containerId)) return;
-    for (const pid of withDescendants(details.Pid)) {
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // It has ended by itself.
-      }
-    }
+    if (details?.Running !== true || details.Pid <= 0 || !belongsTo(details.Pid, this.#containerId)) return;
+    killAll(withDescendants(details.Pid));
   }
 
   /** Undefined when the engine has forgotten it, or does not answer any more. */
@@ -109,30 +103,4 @@ export class ExecSession {
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => this.#clock.after(ms, resolve));
   }
-}
-
-/** The engine names cgroups after containers, which protects from a process id that was used again. */
-function isOf(pid: number, containerId: ContainerId): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(containerId);
-  } catch {
-    return false;
-  }
-}
-
-function withDescendants(root: number): number[] {
-  const children = new Map<number, number[]>();
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
-      const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
-      children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
-    } catch {
-      // Gone meanwhile.
-    }
-  }
-  const all = [root];
-  for (const pid of all) all.push(...(children.get(pid) ?? []));
-  return all;
 }

@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
+import type { ContainerEngine, RuntimeCapabilities } from '@keelson/container-runtime';
+import type { Podman } from '@keelson/test-support';
+import { createEngineRuntime, type EngineRuntimeOptions } from '../../src/index.ts';
+
+export interface OpenedPodman extends OpenedEngine {
+  readonly podman: Podman;
+  readonly folder: string;
+  readonly options: EngineRuntimeOptions;
+}
+
+/** An engine on this Podman, alone among others by its owner. */
+export async function openEngine(
+  podman: Podman,
+  change: Partial<EngineRuntimeOptions> = {},
+  folder?: string,
+): Promise<OpenedPodman> {
+  const place = folder ?? (await mkdtemp('/tmp/keelson-engine-'));
+  const options: EngineRuntimeOptions = {
+    endpoint: podman.endpoint,
+    infraImage: podman.pauseImage,
+    stateDirectory: join(place, 'state'),
+    owner: randomBytes(6).toString('hex'),
+    ...change,
+  };
+  const engine = await createEngineRuntime(options);
+  const dispose = async () => {
+    await removeAll(engine);
+    await engine.runtime[Symbol.asyncDispose]();
+    await rm(place, { recursive: true, force: true });
+  };
+  return { engine, podman, folder: place, options, dispose };
+}
+
+/** Removes all that is there, and throws if anything stays. */
+async function removeAll({ runtime }: ContainerEngine): Promise<void> {
+  const sandboxes = await runtime.listPodSandboxes();
+  await Promise.all(sandboxes.map(({ id }) => runtime.removePodSandbox(id)));
+  const left = [...(await runtime.listPodSandboxes()), ...(await runtime.listContainers())];
+  if (left.length > 0) throw new Error(`something is left: ${left.map(({ id }) => id).join(', ')}`);
+}
+
+/** Every container sees the folder of its test where the test sees it. */
+function withFolder({ runtime, images }: ContainerEngine, folder: string): ContainerEngine {
+  const mount = { hostPath: folder, containerPath: folder };
+  const createContainer: typeof runtime.createContainer = (sandboxId, config, options) =>
+    runtime.createContainer(sandboxId, { ...config, mounts: [...(config.mounts ?? []), mount] }, options);
+  return {
+    runtime: new Proxy(runtime, {
+      get: (target, key) => (key === 'createContainer' ? createContainer : Reflect.get(target, key)),
+    }),
+    images,
+  };
+}
+
+/** True also when the process is not there any more. */
+async function ignoresTerm(pid = 0): Promise<boolean> {
+  const status = await readFile(`/proc/${pid}/status`, 'latin1').catch(() => '');
+  const mask = /^SigIgn:\s+([0-9a-f]+)$/m.exec(status)?.[1];
+  return mask === undefined || (BigInt(`0x${mask}`) & (1n << 14n)) !== 0n;
+}
+
+/** Podmans take turns: each has one case at a time, since cases for images want the store to themselves. */
+export function engineHarness(
+  pool: readonly Podman[],
+  capabilities: RuntimeCapabilities,
+  extra: Pick<RuntimeHarness, 'pullableImage' | 'missingImage'>,
+): RuntimeHarness<OpenedPodman> {
+  const idle = [...pool];
+  const image = pool[0]?.busyboxImage ?? '';
+  // With something to do afterwards: what busybox's shell executes in its own place inherits that it ignores SIGQUIT.
+  const shell = (script: string): Program => ({ image, command: ['/bin/sh', '-c', `${script}\nexit $?`] });
+  const open = async (podman: Podman, opened?: OpenedPodman): Promise<OpenedPodman> => {
+    // Containers are no first process of their namespace: that one ignores signals which it does not handle.
+    const next = await openEngine(podman, opened?.options ?? { sharedPid: true }, opened?.folder);
+    const dispose = () => next.dispose().finally(() => idle.push(podman));
+    return { ...next, dispose, engine: withFolder(next.engine, next.folder) };
+  };
+  return {
+    name: 'engine',
+    capabilities,
+    concurrency: pool.length,
+    ...extra,
+    open: () => {
+      const podman = idle.pop();
+      if (podman === undefined) throw new Error('more cases at once than engines');
+      return open(podman);
+    },
+    reopen: async (opened) => {
+      await opened.engine.runtime[Symbol.asyncDispose]();
+      return open(opened.podman, opened);
+    },
+    program: (intent) => {
+      if (intent.kind === 'run') return { image, command: ['sleep', '100000'] };
+      if (intent.kind === 'stubborn') return shell('trap "" TERM; while :; do sleep 100000; done');
+      if (intent.kind === 'cannotStart') return { image, command: ['/no/such/program'] };
+      return shell(`sleep ${(intent.afterMs ?? 0) / 1000}; exit ${intent.code}`);
+    },
+    settled: async ({ engine }, id, intent) => {
+      if (intent.kind !== 'stubborn') return;
+      const { pid } = await engine.runtime.containerStatus(id);
+      while (!(await ignoresTerm(pid))) await new Promise((resolve) => setTimeout(resolve, 5));
+    },
+    shell,
+    printf: (...args) => ({ image, command: ['printf'], args }),
+    scratch: ({ folder }) => mkdtemp(join(folder, 'scratch-')),
+    otherUser: { uid: 65534, gid: 65534 },
+  };
+}
