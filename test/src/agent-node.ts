@@ -5,6 +5,7 @@ import {
   type Agent,
   createAgent,
   createSources,
+  type EventRecorder,
   noEvents,
   noMounter,
   parseOptions,
@@ -22,6 +23,8 @@ export interface AgentNodeOptions {
   readonly api?: ApiClient;
   /** Options of the command line. */
   readonly words?: readonly string[];
+  /** Hears of what happens to pods. */
+  readonly events?: EventRecorder;
 }
 
 /** A node agent in this process, with short periods. */
@@ -39,7 +42,7 @@ export async function scratchDirectory(): Promise<{ readonly dir: string; readon
 
 /** Starts an agent with its sources. */
 export async function startAgentNode(options: AgentNodeOptions & { readonly dir: string }): Promise<AgentNode> {
-  const { name, engine, api, words = [], dir } = options;
+  const { name, engine, api, words = [], dir, events } = options;
   const common = [`--hostname-override=${name}`, `--root-dir=${join(dir, 'agent')}`, '--resolv-conf=', '--enable-server=false'];
   const { config } = resolveConfig(parseOptions([...common, '--node-status-update-frequency=1s', ...words]), {
     hostname: () => name,
@@ -51,6 +54,7 @@ export async function startAgentNode(options: AgentNodeOptions & { readonly dir:
   const agent = createAgent(config, {
     ...engine,
     ...(api && { api }),
+    ...(events && { events }),
     pods: sources.config,
     machine,
     clock: systemClock,
