@@ -1,12 +1,16 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { FakeClock, type Logger, silentLogger } from '@keelson/core';
 import test, { type ExecutionContext } from 'ava';
 import { NetworkError, type NetworkPlugin } from '../src/index.ts';
 import { answers, type Bench, type Call, netnsPath, request, scriptedPlugins } from './support/scripted-plugins.ts';
 
+const killed = fileURLToPath(new URL('./support/connect-forever.js', import.meta.url));
 const list = (...types: readonly string[]) => ({ cniVersion: '1.0.0', name: 'pods', plugins: types.map((type) => ({ type })) });
 const shape = (calls: readonly Call[]) => calls.map(({ plugin, command }) => `${plugin} ${command}`);
 const records = async ({ stateDir }: Bench) => readdir(join(stateDir, 'sandboxes')).catch(() => []);
@@ -119,6 +123,37 @@ test('plugins hear when the namespace is gone, and one that does not know the sa
   await network.remove({ sandboxId: 's1', netnsPath: file });
   t.like((await bench.calls()).at(-1), { command: 'DEL', netns: '' });
   t.deepEqual(await records(bench), []);
+  await t.throwsAsync(network.add({ ...request, netnsPath: file }), {
+    code: 'InvalidArgument',
+    message: `${file} is no network namespace`,
+  });
+});
+
+test('a path that leads to another namespace by now is not given to plugins', async (t) => {
+  const bench = await scriptedPlugins(t);
+  await bench.plugin('one', answers('1.0.0'));
+  await bench.network('a.conflist', list('one'));
+  const network = bench.open();
+  await network.add(request);
+  await network.remove({ sandboxId: 's1', netnsPath: '/proc/self/ns/uts' });
+  t.like((await bench.calls()).at(-1), { command: 'DEL', netns: '' });
+});
+
+test('what an agent had begun when it was killed is taken back by the next', async (t) => {
+  t.timeout(30_000);
+  const { bench, begun, pids } = await hanging(t);
+  const { binDir, confDir, stateDir } = bench;
+  const child = spawn(process.execPath, [killed, JSON.stringify({ binDir, confDir, stateDir })], { stdio: 'inherit' });
+  t.teardown(() => child.kill('SIGKILL'));
+  const ended = once(child, 'exit');
+  await begun();
+  child.kill('SIGKILL');
+  await ended;
+  // Plugins outlive their caller.
+  for (const pid of await pids()) if (lives(pid)) process.kill(pid, 'SIGKILL');
+  await bench.open().sweep(new Set());
+  t.deepEqual(shape(await bench.calls()), ['loopback ADD', 'slow ADD', 'slow DEL']);
+  t.deepEqual(await records(bench), []);
 });
 
 test('a sandbox is connected once, and its calls are done one after another', async (t) => {
@@ -178,7 +213,10 @@ async function hanging(
     bench,
     pids: async () => (await readFile(file, 'utf8')).trim().split(' ').map(Number),
     async begun() {
-      while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5));
+      for (const end = performance.now() + 20_000; !existsSync(file); ) {
+        if (performance.now() > end) throw new Error('the plugin was not called');
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
     },
   };
 }

@@ -7,7 +7,7 @@ import { type Attachment, AttachmentFiles } from './attachment-files.ts';
 import { addNetwork, type Calls, checkNetwork, deleteNetwork } from './call-network.ts';
 import { withinDeadline } from './deadline.ts';
 import { KeyedQueue } from './keyed-queue.ts';
-import { liveNetns } from './netns-path.ts';
+import { liveNetns, netnsIdentity } from './netns-path.ts';
 import { type JsonObject, type NetworkList, networkListOf } from './network-list.ts';
 import { PluginProcess } from './plugin-process.ts';
 import { ipsOf } from './result.ts';
@@ -65,7 +65,9 @@ export class Attacher {
       }
       const { list, capabilityArgs, afterwards } = await network();
       signal.throwIfAborted();
-      const attachment: Attachment = { sandboxId, netnsPath, ifName, args: argsOf(request), capabilityArgs, list };
+      const netnsId = await netnsIdentity(netnsPath);
+      if (netnsId === undefined) throw new NetworkError('InvalidArgument', `${netnsPath} is no network namespace`);
+      const attachment: Attachment = { sandboxId, netnsPath, netnsId, ifName, args: argsOf(request), capabilityArgs, list };
       await this.#files.write(attachment);
       try {
         await addNetwork(loopback, { ...this.#calls(attachment, netnsPath, signal), ifName: 'lo' });
@@ -122,7 +124,7 @@ export class Attacher {
   }
 
   async #takeBack(attachment: Attachment, signal: AbortSignal): Promise<void> {
-    const netnsPath = await liveNetns(attachment.netnsPath);
+    const netnsPath = await liveNetns(attachment.netnsPath, attachment.netnsId);
     await deleteNetwork(attachment.list, this.#calls(attachment, netnsPath, signal), attachment.result);
   }
 

@@ -8,6 +8,8 @@ import { isObject, type JsonObject, type NetworkList, networkListOf } from './ne
 export interface Attachment {
   readonly sandboxId: string;
   readonly netnsPath: string;
+  /** Which namespace the path led to. */
+  readonly netnsId?: string;
   readonly ifName: string;
   readonly args: string;
   readonly capabilityArgs: JsonObject;
@@ -81,7 +83,7 @@ function absent<T>(value: T): (error: NodeJS.ErrnoException) => T {
 function parse(text: string, sandboxId: string): Attachment {
   const value: unknown = JSON.parse(text);
   if (!isObject(value) || !isObject(value['list'])) throw new NetworkError('Internal', 'no record of a sandbox network');
-  const { netnsPath, ifName, args, capabilityArgs, result } = value;
+  const { netnsPath, netnsId, ifName, args, capabilityArgs, result } = value;
   return {
     sandboxId,
     netnsPath: typeof netnsPath === 'string' ? netnsPath : '',
@@ -89,6 +91,7 @@ function parse(text: string, sandboxId: string): Attachment {
     args: typeof args === 'string' ? args : '',
     capabilityArgs: isObject(capabilityArgs) ? capabilityArgs : {},
     list: networkListOf(value['list']),
+    ...(typeof netnsId === 'string' && { netnsId }),
     ...(isObject(result) && { result }),
   };
 }
