@@ -34,6 +34,16 @@ test('--image-gc-high-threshold, --image-gc-low-threshold: unused images go, the
   t.false(bench.events.some(({ reason }) => /GC|Disk/.test(reason)));
 });
 
+test('--pod-infra-container-image: the image of sandboxes is never collected, by whichever name it goes', async (t) => {
+  const bench = await startBench(t, {
+    words: ['--image-gc-high-threshold=1', '--image-gc-low-threshold=0', '--pod-infra-container-image=test.local/pause'],
+    images: ['test.local/pause:latest', 'old:1'],
+  });
+  put(bench.world, 'more:1', 20);
+  await bench.pass(11 * minute);
+  t.deepEqual(tags(bench.world), ['test.local/pause:latest']);
+});
+
 test('--minimum-image-ttl-duration: images that came a short time ago stay; what was there at the start is old', async (t) => {
   const bench = await startBench(t, {
     words: ['--image-gc-high-threshold=20', '--image-gc-low-threshold=10', '--minimum-image-ttl-duration=8m'],

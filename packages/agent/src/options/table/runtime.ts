@@ -1,4 +1,4 @@
-import { notYet, option } from '../option.ts';
+import { option } from '../option.ts';
 import { agentName } from '../paths.ts';
 import { bool, duration, int32, text } from '../scalar-types.ts';
 
@@ -50,8 +50,7 @@ export const runtimeOptions = [
     'pod-infra-container-image',
     text,
     'registry.k8s.io/pause:3.10',
-    'Image of the container whose namespaces all containers of a pod share.',
-    notYet<string>(),
+    'Image of the container whose namespaces all containers of a pod share, where the runtime uses one; it is never collected.',
   ),
   option('registry-qps', int32, 5, 'Image pulls per second in the long run; 0 is no limit.'),
   option('registry-burst', int32, 10, 'Pulls that may be made at once after a pause; means nothing when --registry-qps is 0.'),
