@@ -9,6 +9,7 @@ import {
   type ResourceClient,
   type ResourceRegistry,
   servedHead,
+  servedOwnership,
   servedValue,
   storageKindOf,
   systemClock,
@@ -47,9 +48,14 @@ export function createInProcessClient(registry: ResourceRegistry, options: InPro
   return {
     resource: <T extends KubeObject>(kind: KindDefinition<T>) =>
       dynamic<T>({ group: kind.group, version: kind.version, resource: kind.names.plural }),
-    dynamic: (resource, { metadataOnly = false } = {}) => dynamic<KubeObject>(resource, metadataOnly ? servedHead : servedValue),
+    dynamic: (resource, { metadataOnly = false } = {}) => dynamic<KubeObject>(resource, reader(metadataOnly)),
     discover: async () => registry.kinds().map(discovered),
   };
+}
+
+function reader(metadataOnly: boolean | 'ownership') {
+  if (metadataOnly === 'ownership') return servedOwnership;
+  return metadataOnly ? servedHead : servedValue;
 }
 
 function discovered(kind: KindDefinition): DiscoveredResource {

@@ -12,6 +12,11 @@ export interface InformerOptions<T extends KubeObject, K> {
   /** What is kept of each object; give a small projection when only a part is needed. */
   readonly keep: (object: T) => K;
   readonly handlers?: InformerHandlers<K>;
+  /**
+   * Which objects take a place in memory; default: all. The others are nowhere to be found, and handlers hear of one only when it is deleted,
+   * or no longer remembered (`updated`).
+   */
+  readonly remember?: (kept: K) => boolean;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /** Objects per page of a list. Default 500. */
@@ -58,8 +63,8 @@ export class Informer<T extends KubeObject, K = T> {
 
   constructor(options: InformerOptions<T, K>) {
     this.#options = options;
-    const { keep, logger, handlers, client } = options;
-    this.#mirror = new ObjectMirror({ keep, logger, resource: client.resourceName.resource });
+    const { keep, remember, logger, handlers, client } = options;
+    this.#mirror = new ObjectMirror({ keep, ...(remember && { remember }), logger, resource: client.resourceName.resource });
     if (handlers !== undefined) this.#mirror.addHandlers(handlers);
     this.#settled = new Promise((resolve) => {
       this.#settle = resolve;
@@ -188,6 +193,7 @@ export class Informer<T extends KubeObject, K = T> {
     });
     if (signal.aborted) return;
     this.#mirror.keepOnly(listed.keys);
+    if (this.#synced) this.#mirror.relisted();
     this.#resourceVersion = listed.resourceVersion;
     this.#next = 'none';
     this.#synced = true;

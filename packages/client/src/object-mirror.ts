@@ -10,6 +10,8 @@ interface Entry<K> {
 
 export interface ObjectMirrorOptions<T extends KubeObject, K> {
   readonly keep: (object: T) => K;
+  /** Absent: everything is remembered. */
+  readonly remember?: (kept: K) => boolean;
   readonly logger: Logger;
   /** For log lines. */
   readonly resource: string;
@@ -53,16 +55,23 @@ export class ObjectMirror<T extends KubeObject, K> {
     if (before !== undefined && resourceVersion !== undefined) {
       if (before.resourceVersion === resourceVersion && before.uid === uid) return;
     }
-    const kept = this.#options.keep(object);
+    const { keep, remember } = this.#options;
+    const kept = keep(object);
+    if (remember?.(kept) === false) {
+      if (before === undefined) return;
+      this.#entries.delete(key);
+      for (const handlers of this.#handlers) this.#tell(() => handlers.updated?.(kept, before.kept, key), key);
+      return;
+    }
     this.#entries.set(key, { uid, resourceVersion, kept });
     for (const handlers of this.#handlers) {
       this.#tell(() => (before === undefined ? handlers.added?.(kept, key) : handlers.updated?.(kept, before.kept, key)), key);
     }
   }
 
-  /** An object that is gone, with its last state. Handlers are not told of one they never knew. */
+  /** An object that is gone, with its last state. Handlers are not told of one they never knew, unless some are not remembered. */
   remove(key: string, last: T): void {
-    if (this.#entries.delete(key)) this.#tellDeleted(key, this.#options.keep(last));
+    if (this.#entries.delete(key) || this.#options.remember !== undefined) this.#tellDeleted(key, this.#options.keep(last));
   }
 
   /** Everything else is gone; the last state known stands in for the last state. */
@@ -72,6 +81,11 @@ export class ObjectMirror<T extends KubeObject, K> {
       this.#entries.delete(key);
       this.#tellDeleted(key, kept);
     }
+  }
+
+  /** Changes may have been missed; those of remembered objects have been told. */
+  relisted(): void {
+    for (const handlers of this.#handlers) this.#tell(() => handlers.relisted?.(), '');
   }
 
   #tellDeleted(key: string, kept: K): void {

@@ -246,7 +246,7 @@ export { applyMergePatch } from './patch/merge-patch.ts';
 export { isPatchError, PatchError, type PatchErrorKind } from './patch/patch-error.ts';
 export { applyStrategicMergePatch } from './patch/strategic-merge-patch.ts';
 export type { AdmissionOperation, AdmissionPlugin, AdmissionRequest } from './registry/admission.ts';
-export { answerValue, servedHead, servedValue } from './registry/answer-value.ts';
+export { answerValue, servedHead, servedOwnership, servedValue } from './registry/answer-value.ts';
 export { createResourceRegistry, type RegistryOptions } from './registry/create-registry.ts';
 export type { NameGenerator } from './registry/name-generator.ts';
 export { type NamespaceLifecycleOptions, namespaceLifecycle } from './registry/plugins/namespace-lifecycle.ts';

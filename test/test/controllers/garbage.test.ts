@@ -133,3 +133,16 @@ test('a reference to a kind that is not served keeps the object', async (t) => {
   await eventually(() => gone(secrets, 'probe'));
   t.false(await gone(secrets, 'foreign'));
 });
+
+test('an owner that was seen to exist when its first dependent came takes all of them along', async (t) => {
+  const { maps, secrets } = t.context;
+  const owner = await maps.create({ metadata: { name: 'owner' } });
+  const names = Array.from({ length: 20 }, (_, i) => `dependent-${i}`);
+  for (const name of names.slice(0, 10)) await secrets.create(ownedBy(owner, name));
+  await Promise.all([
+    maps.delete('owner'),
+    ...names.slice(10).map((name) => secrets.create(ownedBy(owner, name)).catch(() => undefined)),
+  ]);
+  for (const name of names) await eventually(() => gone(secrets, name));
+  t.pass();
+});

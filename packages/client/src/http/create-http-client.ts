@@ -40,7 +40,12 @@ export function createHttpClient(options: HttpClientOptions): HttpApiClient {
         brand,
       }),
     dynamic: (resource, { metadataOnly = false } = {}) =>
-      new HttpResourceClient<KubeObject>(transport, { resource, metadataOnly, format: jsonFormat, brand }),
+      new HttpResourceClient<KubeObject>(transport, {
+        resource,
+        metadataOnly: metadataOnly !== false,
+        format: jsonFormat,
+        brand,
+      }),
     discover: () => discover(transport),
     close: () => transport.close(),
   };

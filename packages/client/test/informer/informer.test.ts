@@ -254,6 +254,37 @@ test('handlers: added late they learn what is known, taken away they learn nothi
   t.deepEqual(told, ['+n/a@3', '+n/b@11', '-n/a@12', '+n/c@13']);
 });
 
+test('what is not remembered takes no place: it is told when it is deleted or ceases to be remembered, and after a relist', async (t) => {
+  const script = new ScriptedClient();
+  script.answers = [script.list(10, [thing('plain-a', 3), thing('kept-b', 4)]), script.list(30, [thing('kept-b', 4)])];
+  const told: string[] = [];
+  const { informer: running, passing } = informer(t, script, {
+    remember: (object) => object.metadata?.name?.startsWith('kept') === true || object.metadata?.finalizers !== undefined,
+    handlers: {
+      added: (object) => told.push(`+${versionOf(object)}`),
+      updated: (object, before) => told.push(`~${versionOf(before)}>${versionOf(object)}`),
+      deleted: (object) => told.push(`-${versionOf(object)}`),
+      relisted: () => told.push('relisted'),
+    },
+  });
+  await running.start();
+  t.is(running.size, 1);
+  const held = thing('plain-c', 12);
+  const watch = await script.watch(0);
+  watch.send(
+    { type: 'ADDED', object: thing('plain-c', 11) },
+    { type: 'MODIFIED', object: { metadata: { ...held.metadata, finalizers: ['x'] } } },
+    { type: 'MODIFIED', object: thing('plain-c', 13) },
+    { type: 'DELETED', object: thing('plain-a', 14) },
+  );
+  await eventually(() => running.resourceVersion === '14');
+  t.deepEqual(told, ['+n/kept-b@4', '+n/plain-c@12', '~n/plain-c@12>n/plain-c@13', '-n/plain-a@14']);
+  t.is(running.size, 1);
+  watch.fail(failure(410, 'Expired'));
+  await passing(() => told.at(-1) === 'relisted');
+  t.is(told.length, 5);
+});
+
 test('a lister finds by its indexes, which are right when handlers look', async (t) => {
   const script = new ScriptedClient();
   const owned = (name: string, version: number, owner: string, app: string): KubeObject => ({

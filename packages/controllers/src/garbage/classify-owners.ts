@@ -10,6 +10,8 @@ export interface ClassifiedOwners {
   readonly dangling: readonly OwnerReference[];
   /** The owner is going away and waits for its dependents. */
   readonly waiting: readonly OwnerReference[];
+  /** Those of the solid that were seen. */
+  readonly seen: readonly OwnerReference[];
 }
 
 /**
@@ -22,25 +24,18 @@ export async function classifyOwners(
   node: ObjectNode,
   owners: readonly OwnerReference[],
 ): Promise<ClassifiedOwners> {
-  const solid: OwnerReference[] = [];
-  const dangling: OwnerReference[] = [];
-  const waiting: OwnerReference[] = [];
-  for (const owner of owners) {
-    const list = { solid, dangling, waiting }[await judge(client, resources, node, owner)];
-    list.push(owner);
-  }
-  return { solid, dangling, waiting };
+  const found: Record<Judgement, OwnerReference[]> = { seen: [], unknowable: [], dangling: [], waiting: [] };
+  for (const owner of owners) found[await judge(client, resources, node, owner)].push(owner);
+  const { seen, unknowable, dangling, waiting } = found;
+  return { solid: [...seen, ...unknowable], dangling, waiting, seen };
 }
 
-async function judge(
-  client: ApiClient,
-  resources: ResourceMap,
-  node: ObjectNode,
-  owner: OwnerReference,
-): Promise<keyof ClassifiedOwners> {
+type Judgement = 'seen' | 'unknowable' | 'dangling' | 'waiting';
+
+async function judge(client: ApiClient, resources: ResourceMap, node: ObjectNode, owner: OwnerReference): Promise<Judgement> {
   const resource = await resources.find(owner.apiVersion, owner.kind);
-  if (resource === undefined) return 'solid';
-  if (resource.namespaced && node.namespace === undefined) return 'solid';
+  if (resource === undefined) return 'unknowable';
+  if (resource.namespaced && node.namespace === undefined) return 'unknowable';
   const all = client.dynamic(resource, { metadataOnly: true });
   const scoped = resource.namespaced && node.namespace !== undefined ? all.namespace(node.namespace) : all;
   try {
@@ -48,7 +43,7 @@ async function judge(
     if (metadata.uid !== owner.uid) return 'dangling';
     return metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).includes(foregroundFinalizer)
       ? 'waiting'
-      : 'solid';
+      : 'seen';
   } catch (error) {
     if (isStatusError(error, StatusReason.NotFound)) return 'dangling';
     throw error;

@@ -12,7 +12,8 @@ import type { ControllerOptions } from '../controller-options.ts';
 import { distinctResources, isCollectable, ResourceMap, storageId } from '../resource-map.ts';
 import { classifyOwners } from './classify-owners.ts';
 import { listDependents } from './list-dependents.ts';
-import { foregroundFinalizer, nodeOf, ObjectGraph, type ObjectNode, orphanFinalizer } from './object-graph.ts';
+import { foregroundFinalizer, isTied, nodeOf, ObjectGraph, type ObjectNode, orphanFinalizer } from './object-graph.ts';
+import { VerifiedOwners } from './verified-owners.ts';
 
 /** How often the collector looks for kinds that were added or removed. */
 const resyncKindsMs = 5_000;
@@ -26,12 +27,14 @@ interface Followed {
 /**
  * Removes objects whose owners are gone, makes foreground deletions wait for their dependents, and frees dependents of orphaning
  * owners (api-conventions 8.5). It follows the metadata of every kind that can be listed, watched and deleted, and asks the server
- * again before it acts.
+ * again before it acts. Objects that nobody owns and nobody deletes are most of a cluster and take no memory here: whether an owner among
+ * them exists is asked once.
  */
 export class GarbageCollector implements Service {
   readonly name = 'garbage-collector';
   readonly #options: ControllerOptions;
   readonly #graph = new ObjectGraph();
+  readonly #verified = new VerifiedOwners();
   readonly #resources: ResourceMap;
   readonly #followed = new Map<string, Followed>();
   readonly #queue: WorkQueue;
@@ -93,8 +96,9 @@ export class GarbageCollector implements Service {
   #follow(resource: DiscoveredResource): Informer<KubeObject, ObjectNode | undefined> {
     return new Informer({
       ...this.#options,
-      client: this.#options.client.dynamic(resource, { metadataOnly: true }),
+      client: this.#options.client.dynamic(resource, { metadataOnly: 'ownership' }),
       keep: (object) => nodeOf(resource, object),
+      remember: isTied,
       handlers: {
         added: (node) => this.#seen(node),
         updated: (node, before) => {
@@ -102,6 +106,7 @@ export class GarbageCollector implements Service {
           this.#seen(node);
         },
         deleted: (node) => this.#gone(node),
+        relisted: () => this.#doubt(),
       },
     });
   }
@@ -109,7 +114,8 @@ export class GarbageCollector implements Service {
   #seen(node: ObjectNode | undefined): void {
     if (node === undefined) return;
     const before = this.#graph.get(node.uid);
-    this.#graph.put(node);
+    if (isTied(node)) this.#graph.put(node);
+    else this.#graph.remove(node.uid);
     if (!this.#complete) return;
     this.#consider(node);
     // An owner that began to wait for its dependents concerns them now.
@@ -126,13 +132,20 @@ export class GarbageCollector implements Service {
   #gone(node: ObjectNode | undefined): void {
     if (node === undefined) return;
     this.#graph.remove(node.uid);
+    this.#verified.gone(node.uid);
     for (const dependent of this.#graph.dependents(node.uid)) this.#queue.add(dependent.uid);
     for (const owner of node.owners) if (this.#graph.get(owner.uid)?.foreground) this.#queue.add(owner.uid);
   }
 
   #mayBeGone(owner: OwnerReference): boolean {
     const known = this.#graph.get(owner.uid);
-    return known === undefined || known.foreground;
+    return known === undefined ? !this.#verified.has(owner.uid) : known.foreground;
+  }
+
+  /** Owners may have gone unseen. */
+  #doubt(): void {
+    this.#verified.clear();
+    if (this.#complete) for (const node of this.#graph.values()) this.#consider(node);
   }
 
   async #process(uid: string): Promise<undefined> {
@@ -167,11 +180,8 @@ export class GarbageCollector implements Service {
     const current = await client.get(node.name).catch(missingIsUndefined);
     const { metadata } = current ?? {};
     if (metadata?.uid !== node.uid || metadata.deletionTimestamp !== undefined) return;
-    const { solid, dangling, waiting } = await classifyOwners(
-      this.#options.client,
-      this.#resources,
-      node,
-      metadata.ownerReferences ?? [],
+    const { solid, dangling, waiting } = await this.#verified.during(() =>
+      classifyOwners(this.#options.client, this.#resources, node, metadata.ownerReferences ?? []),
     );
     if (dangling.length === 0 && waiting.length === 0) return;
     if (solid.length > 0) {

@@ -37,6 +37,11 @@ export function nodeOf(resource: DiscoveredResource, { metadata = {} }: KubeObje
   };
 }
 
+/** True for what the collector has to know of; {@link ObjectNode}s of other objects are not kept. */
+export function isTied(node: ObjectNode | undefined): boolean {
+  return node !== undefined && (node.deleting || node.owners.length > 0);
+}
+
 /** Who depends on whom, by uid. Owners may be unknown: their dependents are remembered all the same. */
 export class ObjectGraph {
   readonly #nodes = new Map<string, ObjectNode>();

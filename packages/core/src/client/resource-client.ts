@@ -13,9 +13,13 @@ export interface ApiClient {
   resource<T extends KubeObject>(kind: KindDefinition<T>): ResourceClient<T>;
   /**
    * Objects of a resource known only by its name, e.g. from an owner reference. With `metadataOnly`, reads and watches hand out apiVersion,
-   * kind and metadata alone, which spares the rest of the object on the way.
+   * kind and metadata alone, which spares the rest of the object on the way; with `ownership`, metadata may be without fields other than
+   * name, namespace, uid, resourceVersion, ownerReferences, finalizers and deletionTimestamp, which spares reading them in process.
    */
-  dynamic(resource: GroupVersionResource, options?: { readonly metadataOnly?: boolean }): ResourceClient<KubeObject>;
+  dynamic(
+    resource: GroupVersionResource,
+    options?: { readonly metadataOnly?: boolean | 'ownership' },
+  ): ResourceClient<KubeObject>;
   /** What the server serves now, one row per resource and version, preferred versions first. */
   discover(): Promise<readonly DiscoveredResource[]>;
 }

@@ -17,6 +17,12 @@ export function servedHead(kind: KindDefinition, stored: StoredObject): KubeObje
   return { kind: kind.kind, apiVersion: kind.apiVersion, ...(metadata === undefined ? {} : { metadata }) };
 }
 
+/** What tells whose the object is; see {@link StoredObject.ownership}. */
+export function servedOwnership(kind: KindDefinition, stored: StoredObject): KubeObject {
+  if (kind.storage !== undefined) return servedHead(kind, stored);
+  return { ...stored.ownership(), kind: kind.kind, apiVersion: kind.apiVersion };
+}
+
 /** The object (or Status) of an answer; it belongs to the caller. */
 export function answerValue(answer: Answer): KubeObject | Status {
   return 'stored' in answer ? servedValue(answer.kind, answer.stored) : answer.object;

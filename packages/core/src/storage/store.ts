@@ -142,6 +142,12 @@ export interface Store {
   /** Drops history below `upTo`; lower than the current bound is a no-op, above the current revision is refused with `FutureRevision`. */
   compact(upTo: Revision): Promise<void>;
   compactedRevision(): Promise<Revision>;
+  /**
+   * Somebody has seen revisions up to `seen` that the store does not have: it was put back to an older state while nobody looked. Afterwards it
+   * is in another epoch, goes on above `seen`, and what was between is `Compacted`. To be called before anything else uses the store; absent where
+   * the store cannot do it. Fails with `Unavailable` and a sentence for people when it cannot be done this time.
+   */
+  passOver?(seen: Revision): Promise<void>;
   /** Opens the backend; called once, before anything else. */
   ready(): Promise<void>;
   /** Finishes running writes, ends every stream and iterator with `Closed`. Idempotent. */

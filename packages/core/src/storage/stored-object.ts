@@ -3,6 +3,7 @@ import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { KubeObject } from '../meta/types.ts';
 import { ByteBudget, type Droppable } from './byte-budget.ts';
 import { compactAttributes } from './compact-attributes.ts';
+import { plainIdentity } from './plain-identity.ts';
 import type { Representation } from './resource-storage.ts';
 import type { Entry, Key, Revision } from './store.ts';
 import { insertion, isSplicedFrom, metadataOffset, restampResourceVersion, trySplice } from './stored-json.ts';
@@ -107,6 +108,17 @@ export class StoredObject implements Droppable {
     }
     const { kind = '', apiVersion = '', metadata: whole = {} } = this.value();
     return { kind, apiVersion, metadata: whole };
+  }
+
+  /**
+   * As {@link head}, but of metadata only what tells whose the object is: name, namespace, uid, resourceVersion, and with them owner
+   * references, finalizers and deletionTimestamp where there are any. More may be there.
+   */
+  ownership(): KubeObject {
+    const bytes = this.#start === unstamped ? this.#readable() : this.json;
+    const range = metadataRange(bytes);
+    const identity = range && plainIdentity(bytes.toString('latin1', range.start, range.end));
+    return identity === undefined ? this.head() : { metadata: { ...identity, resourceVersion: String(this.revision) } };
   }
 
   /** The object in another form, made once as a rule; forms not used for long are forgotten. */

@@ -31,6 +31,47 @@ test('the resourceVersion goes in, can be changed, and nothing else changes', (t
   );
 });
 
+const identities = fc.record(
+  {
+    name: fc.oneof(fc.stringMatching(/^[a-z]{1,20}$/), fc.string({ unit: 'grapheme' })),
+    generateName: fc.string(),
+    namespace: fc.oneof(fc.stringMatching(/^[a-z]{1,20}$/), fc.string()),
+    uid: fc.oneof(fc.uuid(), fc.string({ unit: 'grapheme' })),
+    deletionTimestamp: fc.constant('2020-01-01T00:00:00Z'),
+    labels: fc.dictionary(fc.constantFrom('uid', 'name', 'namespace', 'x'), fc.string()),
+    annotations: fc.dictionary(fc.constantFrom('uid', 'name', 'y'), fc.oneof(fc.string(), fc.constant('"uid":"z","name":"'))),
+    ownerReferences: fc.constant([{ name: 'o', uid: 'u' }]),
+    finalizers: fc.constant(['f']),
+  },
+  { requiredKeys: ['name', 'uid'] },
+);
+
+test('whose an object is, is found as a parse would find it', (t) => {
+  fc.assert(
+    fc.property(identities, fc.boolean(), (metadata, stamped) => {
+      const value = canonical(metadata);
+      const object = stamped
+        ? new StoredObject('/x', 7, 1, spliceResourceVersion('/x', value, 7))
+        : StoredObject.fromValue('/x', 7, 1, value);
+      const { name, namespace, uid, resourceVersion, ownerReferences, finalizers, deletionTimestamp } =
+        object.ownership().metadata ?? {};
+      const whole = object.value().metadata ?? {};
+      t.deepEqual(
+        { name, namespace, uid, resourceVersion, ownerReferences, finalizers, deletionTimestamp },
+        {
+          name: whole.name,
+          namespace: whole.namespace,
+          uid: whole.uid,
+          resourceVersion: '7',
+          ownerReferences: whole.ownerReferences,
+          finalizers: whole.finalizers,
+          deletionTimestamp: whole.deletionTimestamp,
+        },
+      );
+    }),
+  );
+});
+
 test('an object holds the bytes it was made of and no others', (t) => {
   fc.assert(
     fc.property(documents, documents, fc.integer({ min: 1 }), (a, b, revision) => {
