@@ -38,7 +38,7 @@ interface Link {
 const linksOf = async ({ node }: Bench) => JSON.parse(await node.run('ip', '-j', '-d', 'link', 'show')) as Link[];
 const rulesOf = ({ node }: Bench) => node.run('iptables-save');
 const reserved = async ({ stateDirectory }: Bench) =>
-  (await readdir(join(stateDirectory, 'addresses', 'pods'))).filter((name) => /^\d/.test(name));
+  (await readdir(join(stateDirectory, 'addresses', 'pods'))).filter((name) => /^\d|:/.test(name));
 
 for (const [mode, hairpin, promiscuous] of [
   ['promiscuous-bridge', false, true],
@@ -46,7 +46,7 @@ for (const [mode, hairpin, promiscuous] of [
   ['none', false, false],
 ] as readonly (readonly [HairpinMode, boolean, boolean])[]) {
   test(`a bridge with hairpin mode ${mode} connects pods with each other and with the node${needs}`, async (t) => {
-    t.timeout(60_000);
+    t.timeout(120_000);
     const bench = await openBench(t);
     const network = bridgeOf(bench, { hairpinMode: mode });
     t.deepEqual(await network.status(), { ready: true });
@@ -78,7 +78,7 @@ for (const [mode, hairpin, promiscuous] of [
 }
 
 test(`a pod that publishes a port is reached through the node, until it is gone${needs}`, async (t) => {
-  t.timeout(60_000);
+  t.timeout(120_000);
   const bench = await openBench(t);
   const network = bridgeOf(bench, { portMarkBit: 11 });
   const pod = await bench.pod('a');
@@ -98,7 +98,7 @@ const needsFrames = seesFrames ? needs : ' (needs br_netfilter)';
 testFrames(
   `a promiscuous bridge delivers what goes by way of a service once, also where packet filters see frames${needsFrames}`,
   async (t) => {
-    t.timeout(60_000);
+    t.timeout(120_000);
     const bench = await openBench(t);
     const network = bridgeOf(bench, { hairpinMode: 'promiscuous-bridge' });
     const [a, b] = [await bench.pod('a'), await bench.pod('b')];
@@ -114,7 +114,7 @@ testFrames(
 );
 
 test(`what a pod sends to the outside comes from the node's address; bandwidth is limited where asked for${needs}`, async (t) => {
-  t.timeout(60_000);
+  t.timeout(120_000);
   const bench = await openBench(t);
   const outside = await bench.namespace('out');
   await bench.node.run(
@@ -146,7 +146,7 @@ test(`what a pod sends to the outside comes from the node's address; bandwidth i
 });
 
 test(`addresses are given back when the namespace is gone, and by another agent${needs}`, async (t) => {
-  t.timeout(60_000);
+  t.timeout(120_000);
   const bench = await openBench(t);
   const [a, b] = [await bench.pod('a'), await bench.pod('b')];
   const first = bridgeOf(bench);
@@ -163,7 +163,7 @@ test(`addresses are given back when the namespace is gone, and by another agent$
 });
 
 test(`a range that is used up is an error with the plugin's words, and leaves nothing behind${needs}`, async (t) => {
-  t.timeout(60_000);
+  t.timeout(120_000);
   const bench = await openBench(t);
   // One address for the bridge, one for a pod.
   const network = bridgeOf(bench, { podCidr: '10.77.3.0/30' });
@@ -217,7 +217,7 @@ async function conflist(bench: Bench): Promise<string> {
 
 for (const hairpin of [true, false]) {
   test(`a folder of networks with Debian's plugins: addresses of the node's range, ports, hairpin ${hairpin ? 'on' : 'off'}${needs}`, async (t) => {
-    t.timeout(60_000);
+    t.timeout(120_000);
     const bench = await openBench(t);
     const { stateDirectory, launch } = bench;
     const confDir = await conflist(bench);
@@ -234,5 +234,33 @@ for (const hairpin of [true, false]) {
     await network.remove(pod.request);
     t.is(await bench.node.ask('10.77.9.1', 18_081), 'ECONNREFUSED');
     t.deepEqual(await reserved(bench), []);
+  });
+}
+
+for (const [family, podCidr, gateway, pattern] of [
+  ['IPv4', '10.77.3.0/24', '10.77.3.1', /^10\.77\.3\.\d+$/],
+  ['IPv6', 'fd00:77::/64', 'fd00:77::1', /^fd00:77::[0-9a-f]+$/],
+] as const) {
+  test(`pods that come and go at once, with ${family} addresses, get one each and leave nothing${needs}`, async (t) => {
+    t.timeout(120_000);
+    const bench = await openBench(t);
+    const network = bridgeOf(bench, { podCidr });
+    const pods = await Promise.all([...'abcdefgh'].map((name) => bench.pod(name)));
+    const added = await Promise.all(
+      pods.map(({ request }, index) =>
+        network.add({ ...request, portMappings: [{ protocol: 'TCP', containerPort: 80, hostPort: 19_000 + index }] }),
+      ),
+    );
+    const ips = added.flatMap((attachment) => attachment.ips);
+    t.is(new Set(ips).size, pods.length);
+    for (const ip of ips) t.regex(ip, pattern);
+    const [first] = pods;
+    t.regex(
+      (await first?.run('ip', '-j', family === 'IPv6' ? '-6' : '-4', 'route', 'show', 'default')) ?? '',
+      new RegExp(`"${gateway}"`),
+    );
+    await Promise.all(pods.map(({ request }) => network.remove(request)));
+    t.deepEqual(await reserved(bench), []);
+    for (const save of ['iptables-save', 'ip6tables-save']) t.notRegex(await bench.node.run(save), /CNI-DN-|id: /);
   });
 }

@@ -45,7 +45,7 @@ function agent(t: ExecutionContext, launch: readonly string[], directory: string
 }
 
 test(`keelson-agent as root keeps the chains of --make-iptables-util-chains${needs}`, async (t) => {
-  t.timeout(60_000);
+  t.timeout(120_000);
   const [directory, namespace] = [await temporaryDirectory(t), await networkNamespace(t)];
   const words = ['--make-iptables-util-chains', '--iptables-drop-bit=9', '--iptables-masquerade-bit=8'];
   const running = agent(t, namespace.launch, directory, words);
@@ -61,7 +61,7 @@ test(`keelson-agent as root keeps the chains of --make-iptables-util-chains${nee
 testNobody(
   `keelson-agent without privileges starts, and says once that it cannot keep the chains${readable ? '' : ' (needs a checkout that others can read)'}`,
   async (t) => {
-    t.timeout(60_000);
+    t.timeout(120_000);
     const [directory, namespace] = [await temporaryDirectory(t), await networkNamespace(t)];
     for (const folder of [directory, join(directory, 'root')]) {
       await mkdir(folder, { recursive: true });

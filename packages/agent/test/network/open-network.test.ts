@@ -34,7 +34,7 @@ anyTest('without --network-plugin there is no network but that of the runtime', 
 });
 
 test(`--network-plugin=bridge: addresses of --pod-cidr, --network-plugin-mtu, --hairpin-mode${needs}`, async (t) => {
-  t.timeout(60_000);
+  t.timeout(120_000);
   const words = ['--network-plugin=kubenet', '--cni-bin-dir=/nowhere,/usr/lib/cni', '--pod-cidr=10.66.1.0/24'];
   const { node, pod, network, request, port } = await opened(
     t,
@@ -51,7 +51,7 @@ test(`--network-plugin=bridge: addresses of --pod-cidr, --network-plugin-mtu, --
 });
 
 test(`--network-plugin=bridge by default: MTU 1460 and a promiscuous bridge${needs}`, async (t) => {
-  t.timeout(60_000);
+  t.timeout(120_000);
   const { node, pod, network, request, port } = await opened(
     t,
     '--network-plugin=bridge',
@@ -77,7 +77,7 @@ for (const [mode, hairpin] of [
   ['promiscuous-bridge', true],
 ] as const) {
   test(`--network-plugin=cni: networks of --cni-conf-dir, plugins of --cni-bin-dir, --hairpin-mode=${mode}${needs}`, async (t) => {
-    t.timeout(60_000);
+    t.timeout(120_000);
     const confDir = join(await temporaryDirectory(t), 'net.d');
     await mkdir(confDir);
     const words = ['--network-plugin=cni', '--cni-bin-dir=/usr/lib/cni', `--cni-conf-dir=${confDir}`];

@@ -66,7 +66,7 @@ const saved = async (run: (program: string, ...words: string[]) => Promise<strin
   (await run('iptables', '-t', table, '-S')).split('\n').filter((line) => line.includes('KUBE-'));
 
 test(`chains for marks are there, with the bits of the options, and nothing is doubled${needs}`, async (t) => {
-  t.timeout(60_000);
+  t.timeout(120_000);
   const namespace = await networkNamespace(t);
   await namespace.run('iptables', '-A', 'OUTPUT', '-j', 'ACCEPT');
   const kept = keep(t, systemHost(namespace.launch));
@@ -99,7 +99,7 @@ test(`chains for marks are there, with the bits of the options, and nothing is d
 });
 
 test(`what somebody removes is back within a minute, and what others add stays${needs}`, async (t) => {
-  t.timeout(60_000);
+  t.timeout(120_000);
   const namespace = await networkNamespace(t);
   const kept = keep(t, systemHost(namespace.launch));
   await kept.begin();
@@ -115,7 +115,7 @@ test(`what somebody removes is back within a minute, and what others add stays${
 });
 
 test(`--iptables-drop-bit and --iptables-masquerade-bit: other bits take the place of those of the last agent${needs}`, async (t) => {
-  t.timeout(60_000);
+  t.timeout(120_000);
   const namespace = await networkNamespace(t);
   const first = keep(t, systemHost(namespace.launch));
   await first.begin();
@@ -133,7 +133,7 @@ test(`--iptables-drop-bit and --iptables-masquerade-bit: other bits take the pla
 });
 
 test(`packets that are marked are dropped, others are not${needs}`, async (t) => {
-  t.timeout(60_000);
+  t.timeout(120_000);
   const namespace = await networkNamespace(t);
   const kept = keep(t, systemHost(namespace.launch));
   await kept.begin();
@@ -149,7 +149,7 @@ test(`packets that are marked are dropped, others are not${needs}`, async (t) =>
 });
 
 test(`an agent without the right to change the packet filter says so once${needs}`, async (t) => {
-  t.timeout(60_000);
+  t.timeout(120_000);
   const namespace = await networkNamespace(t);
   const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all'];
   const kept = keep(t, systemHost([...namespace.launch, ...nobody]));

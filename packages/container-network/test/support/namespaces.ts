@@ -51,7 +51,7 @@ const server = `require('net').createServer((s) => s.on('error', () => {}).end(s
 const receiver = `require('dgram').createSocket('udp4').on('message', (m) => console.log(String(m)))
   .bind(Number(process.argv[1]), () => console.log('ready'))`;
 const client = `const s = require('net').connect({ host: process.argv[1], port: Number(process.argv[2]) });
-  s.setTimeout(3000, () => { console.log('timeout'); process.exit(); });
+  s.setTimeout(20_000, () => { console.log('timeout'); process.exit(); });
   s.on('data', (d) => { console.log(String(d)); process.exit(); }).on('error', (e) => console.log(e.code))`;
 
 export async function openBench(t: ExecutionContext): Promise<Bench> {
