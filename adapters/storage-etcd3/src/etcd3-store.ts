@@ -32,6 +32,7 @@ import { LatestRevision } from './latest-revision.ts';
 import { Leases } from './leases.ts';
 import { Cluster } from './net/cluster.ts';
 import { type EndpointsOptions, endpointsOf } from './net/endpoints-of.ts';
+import { useUpRevisions } from './pass-over.ts';
 import { Reader } from './reader.ts';
 import { StoreLineage } from './store-lineage.ts';
 import { Cookie } from './watch/cookie.ts';
@@ -55,6 +56,12 @@ export interface Etcd3StoreOptions extends EndpointsOptions {
 export const defaultPrefix = '/keelson/';
 
 /**
+ * etcd takes requests of 1.5 MiB unless it is told otherwise; what is left is for the key, which a write names up to four times. An object with a
+ * mebibyte of data, which is what clients of a ConfigMap rely on, fits.
+ */
+const maxValueBytes = 1504 * 1024;
+
+/**
  * A {@link Store} in etcd 3.4 or later, for any number of processes. A revision is etcd's own, so there are gaps where others
  * write to the same etcd. Reads are linearizable; a write is one transaction that compares the key's modRevision.
  */
@@ -65,9 +72,11 @@ export class Etcd3Store implements Store {
     multiWriter: true,
     durable: true,
     maxKeyBytes: 1024,
-    maxValueBytes: 1024 * 1024,
+    maxValueBytes,
   };
   readonly #lineage: StoreLineage;
+  readonly #keys: KeySpace;
+  readonly #logger: Logger;
   readonly #cluster: Cluster;
   readonly #bound: HistoryBound;
   readonly #writer: Writer;
@@ -87,6 +96,8 @@ export class Etcd3Store implements Store {
     const logger = (options.logger ?? silentLogger).child({ component: 'storage-etcd3' });
     const metrics = new EtcdMetrics(options.metrics ?? noMetrics);
     const keys = new KeySpace(prefix);
+    this.#keys = keys;
+    this.#logger = logger;
     this.#lineage = new StoreLineage(keys, logger, (error) => this.#startOver(error));
     const cluster = new Cluster({ endpoints: endpointsOf(options), metrics, lineage: this.#lineage });
     this.#cluster = cluster;
@@ -206,6 +217,14 @@ export class Etcd3Store implements Store {
   async compactedRevision(): Promise<Revision> {
     this.#assertOpen();
     return this.#bound.current();
+  }
+
+  async passOver(seen: Revision): Promise<void> {
+    this.#assertOpen();
+    const environment = { cluster: this.#cluster, keys: this.#keys, logger: this.#logger };
+    await useUpRevisions(environment, await this.currentRevision(), seen);
+    await this.#lineage.renew();
+    await this.compact(await this.currentRevision());
   }
 
   close(): Promise<void> {

@@ -57,6 +57,23 @@ export class StoreLineage implements Lineage {
     return { storeId, epoch };
   }
 
+  /** Begins another epoch, if nobody else has done so since the record was read. */
+  async renew(): Promise<void> {
+    const cluster = this.#cluster;
+    const before = this.#record;
+    if (cluster === undefined || before === undefined) throw notOpen();
+    const { identity } = this.#keys;
+    const { kvs } = await cluster.read('/etcdserverpb.KV/Range', encodeRange({ key: identity }), decodeRange);
+    const kv = kvs[0];
+    const found = kv === undefined ? undefined : parseRecord(kv);
+    if (kv !== undefined && found !== undefined && found.epoch === before.epoch) {
+      const value = Buffer.from(JSON.stringify({ ...found, epoch: found.epoch + 1 } satisfies StoreRecord));
+      await cluster.write('/etcdserverpb.KV/Txn', encodePutIf(kv.modRevision, { key: identity, value: [value] }), decodeTxn);
+    }
+    this.#record = undefined;
+    await this.#open(cluster, 0);
+  }
+
   check(header: Header, floor: number): void {
     if (this.#record === undefined) {
       // Being opened, or opened again: whoever relied on what was before has been told.
@@ -83,7 +100,7 @@ export class StoreLineage implements Lineage {
   #reopen(): Promise<void> {
     const floor = this.#seen;
     const cluster = this.#cluster;
-    if (cluster === undefined) return Promise.reject(new StorageError(StorageErrorCode.Unavailable, 'the store is not open yet'));
+    if (cluster === undefined) return Promise.reject(notOpen());
     this.#record = undefined;
     this.#seen = 0;
     this.#reopening ??= this.#open(cluster, floor).finally(() => {
@@ -127,6 +144,10 @@ export class StoreLineage implements Lineage {
     this.#createdAt = createdAt;
     this.#seen = Math.max(this.#seen, revision);
   }
+}
+
+function notOpen(): StorageError {
+  return new StorageError(StorageErrorCode.Unavailable, 'the store is not open yet');
 }
 
 function parseRecord(kv: KeyValue): StoreRecord {

@@ -12,6 +12,9 @@ export type Table = Database<Buffer, Buffer>;
 const format = 1;
 const identityKey = Buffer.from('identity');
 const compactedKey = Buffer.from('compacted');
+const floorKey = Buffer.from('floor');
+/** Revisions left out when history was rewound: room for those that were given out and not noticed. */
+const leap = 1_000_000;
 const emptyRevision = 1;
 const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
 
@@ -23,7 +26,7 @@ export class Environment {
   readonly ttl: Table;
   readonly #root: RootDatabase<Buffer, Buffer>;
   readonly #meta: Table;
-  readonly identity: StoreIdentity;
+  #identity: StoreIdentity;
 
   constructor(path: string) {
     checkDataFile(join(path, 'data.mdb'));
@@ -37,12 +40,16 @@ export class Environment {
       this.hist = table('hist');
       this.log = table('log');
       this.ttl = table('ttl');
-      this.identity = this.#readIdentity() ?? this.#createIdentity();
+      this.#identity = this.#readIdentity() ?? this.#createIdentity();
       syncDirectory(path);
     } catch (error) {
       void this.#root.close();
       throw error;
     }
+  }
+
+  get identity(): StoreIdentity {
+    return this.#identity;
   }
 
   /** Runs `change` as one transaction, which is on disk when the promise resolves. */
@@ -62,10 +69,24 @@ export class Environment {
 
   /** The newest revision on disk. */
   head(): Revision {
+    const bytes = this.#meta.getBinary(floorKey);
+    const floor = bytes === undefined ? emptyRevision : readRevision(bytes);
     for (const { key, value } of this.log.getRange({ reverse: true, limit: 1 })) {
-      return readRevision(key) + commitLength(value) - 1;
+      return Math.max(readRevision(key) + commitLength(value) - 1, floor);
     }
-    return emptyRevision;
+    return floor;
+  }
+
+  /** Goes on far above `seen` in another epoch, with all history compacted. Nothing else may be using the environment. */
+  async leapOver(seen: Revision): Promise<void> {
+    const floor = Math.max(seen, this.head()) + leap;
+    const identity = { ...this.#identity, epoch: this.#identity.epoch + 1 };
+    await this.commit(() => {
+      void this.#meta.put(floorKey, revisionKey(floor));
+      void this.#meta.put(identityKey, Buffer.from(JSON.stringify({ format, ...identity })));
+      this.putCompacted(floor);
+    });
+    this.#identity = identity;
   }
 
   compacted(): Revision {

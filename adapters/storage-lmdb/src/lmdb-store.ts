@@ -188,6 +188,16 @@ export class LmdbStore implements Store {
     return this.#use().compactor.bound;
   }
 
+  async passOver(seen: Revision): Promise<void> {
+    const { env, lock, writer, compactor, sweeper, hub } = this.#use();
+    await sweeper.stop();
+    await writer.drained();
+    await compactor.stop();
+    hub.close();
+    await env.leapOver(seen);
+    this.#opened = this.#begin(env, lock);
+  }
+
   /** Resolves when no write, expiry or removal of old changes is under way: for tests, and before files are copied. */
   async settled(): Promise<void> {
     const { writer, compactor, sweeper } = this.#use();
@@ -202,28 +212,33 @@ export class LmdbStore implements Store {
   }
 
   #open(): Opened {
-    const { path, history } = this.#options;
+    const { path } = this.#options;
     let lock: DirectoryLock | undefined;
     try {
       mkdirSync(path, { recursive: true });
       lock = DirectoryLock.acquire(path);
-      const env = new Environment(path);
-      const recent = new RecentChanges(env.head());
-      const past = new Past(env);
-      const writer = new GroupWriter(env, { committed: (writes) => this.#committed(writes) });
-      const window = { minChanges: history?.minChanges ?? 1000, minAgeMs: history?.minAgeMs ?? 300_000 };
-      const compactor = new Compactor(env, this.#clock, this.#logger, window, () => writer.head);
-      const hub = new WatchHub(changeLog(recent, past, compactor));
-      const sweeper = new ExpirySweeper(env, this.#clock, this.#logger, (key, revision) =>
-        writer.write({ op: 'delete', key, expect: revision }),
-      );
-      return { lock, env, writer, past, recent, hub, compactor, sweeper };
+      return this.#begin(new Environment(path), lock);
     } catch (error) {
       lock?.release();
       if (error instanceof StorageError) throw error;
       const text = error instanceof Error ? error.message : String(error);
       throw new StorageError(StorageErrorCode.Unavailable, `the store in ${path} cannot be opened: ${text}`, { cause: error });
     }
+  }
+
+  /** What works on an environment, from where it is. */
+  #begin(env: Environment, lock: DirectoryLock): Opened {
+    const { history } = this.#options;
+    const recent = new RecentChanges(env.head());
+    const past = new Past(env);
+    const writer = new GroupWriter(env, { committed: (writes) => this.#committed(writes) });
+    const window = { minChanges: history?.minChanges ?? 1000, minAgeMs: history?.minAgeMs ?? 300_000 };
+    const compactor = new Compactor(env, this.#clock, this.#logger, window, () => writer.head);
+    const hub = new WatchHub(changeLog(recent, past, compactor));
+    const sweeper = new ExpirySweeper(env, this.#clock, this.#logger, (key, revision) =>
+      writer.write({ op: 'delete', key, expect: revision }),
+    );
+    return { lock, env, writer, past, recent, hub, compactor, sweeper };
   }
 
   /** Everything that follows from a commit, before its callers hear of it. */

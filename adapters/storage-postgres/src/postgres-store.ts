@@ -200,6 +200,13 @@ export class PostgresStore implements Store {
     return (await this.#position.get()).compacted;
   }
 
+  async passOver(seen: Revision): Promise<void> {
+    this.#assertOpen();
+    this.#state.saw(seen);
+    await this.#state.reenter();
+    await this.#maintenance.extend();
+  }
+
   /** Does now what is otherwise done now and then: removes expired keys, lets go of old history, makes room in the log. */
   async maintain(): Promise<void> {
     this.#assertOpen();

@@ -1,3 +1,4 @@
+import { cp, rm } from 'node:fs/promises';
 import type { Store } from '@keelson/core';
 import { Etcd3Store } from '@keelson/storage-etcd3';
 import { PostgresStore } from '@keelson/storage-postgres';
@@ -11,8 +12,8 @@ export interface FaultDatabase {
   kill(): Promise<void>;
   start(): Promise<void>;
   readonly pid: number;
-  /** A connection of the test's own to what servers with the same parameters use; to be closed. */
-  open(): Promise<Store>;
+  /** A connection of the test's own to what servers without parameters use, or to another store of this name; to be closed. */
+  open(space?: string): Promise<Store>;
   /** Ends the connections that the database has with servers, where it can be told to. */
   terminateConnections?(): Promise<void>;
 }
@@ -43,6 +44,7 @@ interface EtcdServer {
   run(): Promise<void>;
   kill(): Promise<void>;
   remove(): Promise<void>;
+  readonly dataFolder: string;
 }
 
 interface EtcdSupport {
@@ -55,12 +57,21 @@ const query = (parameters: Readonly<Record<string, string>>): string => {
   return text === '' ? '' : `?${text}`;
 };
 
-/** Undefined where there is no PostgreSQL. It syncs its log like one in production. */
-export async function postgresDatabase(t: ExecutionContext): Promise<FaultDatabase | undefined> {
+/** A database that is not tied to one test. */
+export interface OwnDatabase extends FaultDatabase {
+  /** Copies what the database holds. */
+  keepCopy(): Promise<void>;
+  /** Puts the copy in the place of what the database holds now. */
+  putBack(): Promise<void>;
+  /** Ends the server and removes its data. */
+  close(): Promise<void>;
+}
+
+/** Undefined where there is no PostgreSQL. */
+export async function startPostgresDatabase({ durable }: { readonly durable: boolean }): Promise<OwnDatabase | undefined> {
   const { findPostgres, startPostgres } = (await import(support('storage-postgres', 'postgres-server'))) as PostgresSupport;
   if (findPostgres() === undefined) return undefined;
-  const server = await startPostgres({ durable: true });
-  t.teardown(() => server.stop());
+  const server = await startPostgres({ durable });
   await server.createDatabase('plane');
   return {
     port: server.port,
@@ -70,8 +81,9 @@ export async function postgresDatabase(t: ExecutionContext): Promise<FaultDataba
     storage: (parameters, port) => server.url('plane', port) + query(parameters),
     kill: () => server.kill(),
     start: () => server.start(),
-    async open() {
-      const store = new PostgresStore({ url: server.url('plane'), notify: 'off' });
+    async open(space) {
+      const schema = space === undefined ? {} : { schema: space };
+      const store = new PostgresStore({ url: server.url('plane'), notify: 'off', ...schema });
       await store.ready();
       return store;
     },
@@ -79,16 +91,23 @@ export async function postgresDatabase(t: ExecutionContext): Promise<FaultDataba
       const others = `application_name = 'keelson' and pid <> pg_backend_pid()`;
       await server.sql('plane', `select pg_terminate_backend(pid) from pg_stat_activity where ${others}`);
     },
+    async keepCopy() {
+      await server.sql('postgres', 'create database plane_copy template plane');
+    },
+    async putBack() {
+      await server.sql('postgres', 'drop database plane with (force)');
+      await server.sql('postgres', 'alter database plane_copy rename to plane');
+    },
+    close: () => server.stop(),
   };
 }
 
 /** Undefined where there is no etcd. */
-export async function etcdDatabase(t: ExecutionContext): Promise<FaultDatabase | undefined> {
+export async function startEtcdDatabase(): Promise<OwnDatabase | undefined> {
   const { findEtcd, EtcdServer } = (await import(support('storage-etcd3', 'etcd-server'))) as EtcdSupport;
   const binary = findEtcd();
   if (binary === undefined) return undefined;
   const server = await EtcdServer.start(binary);
-  t.teardown(() => server.remove());
   return {
     port: server.port,
     get pid() {
@@ -97,10 +116,38 @@ export async function etcdDatabase(t: ExecutionContext): Promise<FaultDatabase |
     storage: (parameters, port = server.port) => `etcd://127.0.0.1:${port}/plane/${query(parameters)}`,
     kill: () => server.kill(),
     start: () => server.run(),
-    async open() {
-      const store = new Etcd3Store({ endpoints: [`http://127.0.0.1:${server.port}`], prefix: '/plane/', compaction: 'never' });
+    async open(space = 'plane') {
+      const endpoints = [`http://127.0.0.1:${server.port}`];
+      const store = new Etcd3Store({ endpoints, prefix: `/${space}/`, compaction: 'never' });
       await store.ready();
       return store;
     },
+    async keepCopy() {
+      await server.kill();
+      await cp(server.dataFolder, `${server.dataFolder}.copy`, { recursive: true });
+      await server.run();
+    },
+    async putBack() {
+      await server.kill();
+      await rm(server.dataFolder, { recursive: true });
+      await cp(`${server.dataFolder}.copy`, server.dataFolder, { recursive: true });
+      await server.run();
+    },
+    close: () => server.remove(),
   };
+}
+
+function forTest(t: ExecutionContext, database: OwnDatabase | undefined): FaultDatabase | undefined {
+  if (database !== undefined) t.teardown(() => database.close());
+  return database;
+}
+
+/** Undefined where there is no PostgreSQL. It syncs its log like one in production. */
+export async function postgresDatabase(t: ExecutionContext): Promise<FaultDatabase | undefined> {
+  return forTest(t, await startPostgresDatabase({ durable: true }));
+}
+
+/** Undefined where there is no etcd. */
+export async function etcdDatabase(t: ExecutionContext): Promise<FaultDatabase | undefined> {
+  return forTest(t, await startEtcdDatabase());
 }

@@ -1,4 +1,12 @@
-import { type Logger, StorageError, StorageErrorCode, type Store, type StoreIdentity } from '@keelson/core';
+import {
+  type Logger,
+  type Revision,
+  StorageError,
+  StorageErrorCode,
+  type Store,
+  type StoreIdentity,
+  type WatchStream,
+} from '@keelson/core';
 
 /** Told when a store is seen to have lost or rewound history. */
 export type EpochListener = (identity: StoreIdentity, before: StoreIdentity) => void;
@@ -14,6 +22,9 @@ export class GuardedStore implements Store {
   readonly #onEpoch: EpochListener;
   #approved: StoreIdentity | undefined;
   #foreign: StoreIdentity | undefined;
+  #seen: Revision = 0;
+  /** The one that follows the whole store. */
+  #feed: WatchStream | undefined;
 
   constructor(store: Store, logger: Logger, onEpoch: EpochListener) {
     this.#store = store;
@@ -23,6 +34,11 @@ export class GuardedStore implements Store {
 
   get capabilities(): Store['capabilities'] {
     return this.#store.capabilities;
+  }
+
+  /** The newest revision that anybody can have learned of through this store. */
+  get seen(): Revision {
+    return Math.max(this.#seen, this.#feed?.frontier ?? 0);
   }
 
   /** From now on only this store will do. */
@@ -54,11 +70,30 @@ export class GuardedStore implements Store {
 
   ready: Store['ready'] = () => this.#store.ready();
   close: Store['close'] = () => this.#store.close();
-  write: Store['write'] = (op, options) => this.#own ?? this.#store.write(op, options);
+  write: Store['write'] = async (op, options) => {
+    const result = await (this.#own ?? this.#store.write(op, options));
+    this.#saw(result.revision);
+    return result;
+  };
+
   get: Store['get'] = (key, options) => this.#own ?? this.#store.get(key, options);
   count: Store['count'] = (range, options) => this.#own ?? this.#store.count(range, options);
-  currentRevision: Store['currentRevision'] = (options) => this.#own ?? this.#store.currentRevision(options);
-  watch: Store['watch'] = (range, options) => this.#own ?? this.#store.watch(range, options);
+  currentRevision: Store['currentRevision'] = async (options) => {
+    const revision = await (this.#own ?? this.#store.currentRevision(options));
+    this.#saw(revision);
+    return revision;
+  };
+
+  watch: Store['watch'] = async (range, options) => {
+    const stream = await (this.#own ?? this.#store.watch(range, options));
+    // Others begin in the past or follow a part of the store: they are never ahead of it.
+    if (range.start === '/') {
+      this.#saw(this.seen);
+      this.#feed = stream;
+    }
+    return stream;
+  };
+
   compact: Store['compact'] = (upTo) => this.#own ?? this.#store.compact(upTo);
   compactedRevision: Store['compactedRevision'] = () => this.#own ?? this.#store.compactedRevision();
 
@@ -66,6 +101,22 @@ export class GuardedStore implements Store {
     if (this.#foreign !== undefined) throw this.#refusal(this.#foreign);
     return this.#store.list(range, options);
   };
+
+  /** @throws StorageError `Unavailable` when the adapter has no way, or not this time. */
+  async passOver(seen: Revision): Promise<void> {
+    if (this.#store.passOver === undefined) {
+      throw new StorageError(
+        StorageErrorCode.Unavailable,
+        `the store is at revision ${await this.#store.currentRevision()}, but has been at ${seen}: an older copy was put in its place, and its adapter ` +
+          'cannot go on above it; restore the newer one, or stop all clients and start once with --accept-new-store',
+      );
+    }
+    await this.#store.passOver(seen);
+  }
+
+  #saw(revision: Revision): void {
+    if (revision > this.#seen) this.#seen = revision;
+  }
 
   /** Undefined while the store is the approved one. */
   get #own(): Promise<never> | undefined {

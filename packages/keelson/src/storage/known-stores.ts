@@ -1,6 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { StoreIdentity } from '@keelson/core';
+import type { Revision, StoreIdentity } from '@keelson/core';
 import { writePrivateFile } from '../private-file.ts';
 
 /** File in the data directory with the stores that were used, by name and adapter. */
@@ -14,11 +14,12 @@ export class StoreIdentityError extends Error {
   }
 }
 
-/** How a store compares with the record. */
-export type Recognition =
+/** How a store compares with the record. `seen`: it has been at this revision before; 0 = nothing is known. */
+export type Recognition = { readonly seen: Revision } & (
   | { readonly outcome: 'first' | 'same' }
   | { readonly outcome: 'restored'; readonly before: StoreIdentity }
-  | { readonly outcome: 'accepted'; readonly before: StoreIdentity };
+  | { readonly outcome: 'accepted'; readonly before: StoreIdentity }
+);
 
 export interface KnownStoresOptions {
   /** The data directory; made when it does not exist. */
@@ -27,7 +28,10 @@ export interface KnownStoresOptions {
   readonly acceptNew: boolean;
 }
 
-type Records = Record<string, StoreIdentity>;
+/** `revision`: the store has been there at least; absent in records of older versions. */
+type KnownStore = StoreIdentity & { readonly revision?: Revision };
+
+type Records = Record<string, KnownStore>;
 
 /**
  * Remembers which store was behind each name, so that a swapped database or a wrong directory is noticed before anything is written to
@@ -53,17 +57,35 @@ export class KnownStores {
     return turn;
   }
 
+  /** Takes down that a store that was recognized has come to this revision. */
+  note(name: string, adapter: string, revision: Revision): Promise<void> {
+    const turn = this.#turn.then(() => this.#note(`${name}/${adapter}`, revision));
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  async #note(id: string, revision: Revision): Promise<void> {
+    const records = await this.#read();
+    const known = Object.hasOwn(records, id) ? records[id] : undefined;
+    if (known !== undefined) await this.#write({ ...records, [id]: { ...known, revision } });
+  }
+
   async #recognize(name: string, adapter: string, found: StoreIdentity): Promise<Recognition> {
     const records = await this.#read();
     const id = `${name}/${adapter}`;
     const before = Object.hasOwn(records, id) ? records[id] : undefined;
     const same = before?.storeId === found.storeId;
     if (before !== undefined && !same && !this.#acceptNew) throw this.#refusal(name, adapter, before, found);
-    if (!same || before.epoch !== found.epoch)
-      await this.#write({ ...records, [id]: { storeId: found.storeId, epoch: found.epoch } });
-    if (before === undefined) return { outcome: 'first' };
-    if (!same) return { outcome: 'accepted', before };
-    return before.epoch === found.epoch ? { outcome: 'same' } : { outcome: 'restored', before };
+    const { storeId, epoch } = found;
+    // Whoever accepts a new store accepts this one as it is.
+    const seen = same && !this.#acceptNew ? (before.revision ?? 0) : 0;
+    if (!same || before.epoch !== epoch) {
+      await this.#write({ ...records, [id]: { storeId, epoch, ...(seen > 0 ? { revision: seen } : {}) } });
+    }
+    if (before === undefined) return { outcome: 'first', seen };
+    const known = { storeId: before.storeId, epoch: before.epoch };
+    if (!same) return { outcome: 'accepted', before: known, seen };
+    return before.epoch === epoch ? { outcome: 'same', seen } : { outcome: 'restored', before: known, seen };
   }
 
   #refusal(name: string, adapter: string, before: StoreIdentity, found: StoreIdentity): StoreIdentityError {
@@ -95,10 +117,13 @@ export class KnownStores {
 /** Undefined when the text is no record. */
 function recordsOf(text: string): Records | undefined {
   try {
-    const { stores } = JSON.parse(text) as { readonly stores?: Readonly<Record<string, Partial<StoreIdentity> | null>> };
+    const { stores } = JSON.parse(text) as { readonly stores?: Readonly<Record<string, Partial<KnownStore> | null>> };
     if (typeof stores !== 'object' || stores === null) return undefined;
     const sound = Object.values(stores).every(
-      (record) => typeof record?.storeId === 'string' && Number.isSafeInteger(record.epoch),
+      (record) =>
+        typeof record?.storeId === 'string' &&
+        Number.isSafeInteger(record.epoch) &&
+        (record.revision === undefined || Number.isSafeInteger(record.revision)),
     );
     return sound ? (stores as Records) : undefined;
   } catch {

@@ -4,6 +4,7 @@ import {
   type Logger,
   type Metrics,
   type ResourceStorages,
+  type Revision,
   type Service,
   type Store,
   type StoreIdentity,
@@ -29,6 +30,9 @@ export interface PlaneStoreOptions {
   readonly tokens?: { readonly secret?: Uint8Array; readonly lifetimeMs?: number } | undefined;
 }
 
+/** How often the revision that the store has come to is taken down, if it moves. */
+const noteEveryMs = 1000;
+
 /** One store of a plane with everything that is its own: watch cache, identity, continue tokens. Revisions never leave it. */
 export class PlaneStore implements Service {
   readonly name: string;
@@ -38,6 +42,9 @@ export class PlaneStore implements Service {
   readonly #options: PlaneStoreOptions;
   readonly #logger: Logger;
   readonly #store: GuardedStore;
+  #noted = 0;
+  #cancelNote: (() => void) | undefined;
+  #stopping = false;
 
   constructor(options: PlaneStoreOptions) {
     const { name, made, reads, clock, logger, metrics, tokens, configuration } = options;
@@ -58,11 +65,11 @@ export class PlaneStore implements Service {
   async start(): Promise<void> {
     await this.#store.ready();
     try {
-      const identity = await this.#store.identity();
-      await this.#recognize(identity);
+      const identity = await this.#recognized();
       this.#store.approve(identity);
       this.tokens.begin(this.#options.tokens?.secret ?? (await sharedSecret(this.#store)), identity);
       await this.storages.start();
+      this.#noteLater();
     } catch (error) {
       await this.#store.close();
       throw error;
@@ -72,15 +79,29 @@ export class PlaneStore implements Service {
   async stop(): Promise<void> {
     try {
       await this.storages.stop();
+      this.#stopping = true;
+      this.#cancelNote?.();
+      await this.#note();
     } finally {
       await this.#store.close();
     }
   }
 
+  /** The identity, once the store is known to be the right one and not behind what it has been before. */
+  async #recognized(): Promise<StoreIdentity> {
+    const identity = await this.#store.identity();
+    const seen = await this.#recognize(identity);
+    if (seen === 0 || (await this.#store.currentRevision()) >= seen) return identity;
+    await this.#store.passOver(seen);
+    const renewed = await this.#store.identity();
+    await this.#recognize(renewed);
+    return renewed;
+  }
+
   /** A store that does not outlive its process is a new one each time, so there is nothing to compare. */
-  async #recognize(identity: StoreIdentity): Promise<void> {
+  async #recognize(identity: StoreIdentity): Promise<Revision> {
     const { known, made } = this.#options;
-    if (known === undefined || !this.capabilities.durable) return;
+    if (known === undefined || !this.capabilities.durable) return 0;
     const recognition = await known.recognize(this.name, made.adapter, identity);
     if (recognition.outcome === 'accepted')
       this.#logger.warn('a new store was accepted', {
@@ -89,6 +110,27 @@ export class PlaneStore implements Service {
         before: recognition.before.storeId,
       });
     if (recognition.outcome === 'restored') this.#logRestored(identity, recognition.before);
+    return recognition.seen;
+  }
+
+  #noteLater(): void {
+    if (this.#options.known === undefined || !this.capabilities.durable || this.#stopping) return;
+    this.#cancelNote = this.#options.clock.after(noteEveryMs, () => {
+      void this.#note().finally(() => this.#noteLater());
+    });
+  }
+
+  /** Takes down how far the store has come, so that an older copy in its place is noticed at the next start. */
+  async #note(): Promise<void> {
+    const { known, made } = this.#options;
+    const { seen } = this.#store;
+    if (known === undefined || !this.capabilities.durable || seen <= this.#noted) return;
+    try {
+      await known.note(this.name, made.adapter, seen);
+      this.#noted = seen;
+    } catch (err) {
+      this.#logger.warn('the revision of the store was not written down', { component: 'storage', err });
+    }
   }
 
   #onEpoch(identity: StoreIdentity, before: StoreIdentity): void {

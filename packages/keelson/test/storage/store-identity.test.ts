@@ -45,7 +45,7 @@ test('another store under the name is refused in words that tell both and the wa
 test('accepted once, the new store is the known one and the old one is refused', async (t) => {
   const { directory } = t.context;
   await known(directory).recognize('default', 'lmdb', one);
-  t.deepEqual(await known(directory, true).recognize('default', 'lmdb', two), { outcome: 'accepted', before: one });
+  t.deepEqual(await known(directory, true).recognize('default', 'lmdb', two), { outcome: 'accepted', before: one, seen: 0 });
   t.is((await known(directory).recognize('default', 'lmdb', two)).outcome, 'same');
   await t.throwsAsync(known(directory).recognize('default', 'lmdb', one), { instanceOf: StoreIdentityError });
 });
@@ -70,13 +70,36 @@ test('names and adapters are told apart, hostile ones too, and stores looked at 
 test('a new epoch of the same store is told and written down', async (t) => {
   const { directory } = t.context;
   await known(directory).recognize('default', 'lmdb', one);
-  t.deepEqual(await known(directory).recognize('default', 'lmdb', { ...one, epoch: 2 }), { outcome: 'restored', before: one });
+  t.deepEqual(await known(directory).recognize('default', 'lmdb', { ...one, epoch: 2 }), {
+    outcome: 'restored',
+    before: one,
+    seen: 0,
+  });
   t.is((await known(directory).recognize('default', 'lmdb', { ...one, epoch: 2 })).outcome, 'same');
+});
+
+test('how far a store has come is told to the next start, also in another epoch, unless a new store is accepted', async (t) => {
+  const { directory } = t.context;
+  await known(directory).note('default', 'lmdb', 5);
+  t.is((await known(directory).recognize('default', 'lmdb', one)).seen, 0, 'nothing is taken down of a store that is not known');
+  await known(directory).note('default', 'lmdb', 7);
+  t.is((await known(directory).recognize('default', 'lmdb', one)).seen, 7);
+  t.like(await known(directory).recognize('default', 'lmdb', { ...one, epoch: 2 }), { outcome: 'restored', seen: 7 });
+  t.is((await known(directory).recognize('default', 'lmdb', { ...one, epoch: 2 })).seen, 7);
+  t.is((await known(directory, true).recognize('default', 'lmdb', { ...one, epoch: 2 })).seen, 0);
+  t.is((await known(directory, true).recognize('default', 'lmdb', two)).seen, 0);
 });
 
 test('a damaged record is refused rather than overwritten', async (t) => {
   const { directory } = t.context;
-  for (const text of ['', 'x', '{}', '{"stores":{"default/lmdb":{"storeId":1,"epoch":1}}}', '{"stores":{"a":null}}']) {
+  for (const text of [
+    '',
+    'x',
+    '{}',
+    '{"stores":{"default/lmdb":{"storeId":1,"epoch":1}}}',
+    '{"stores":{"a":null}}',
+    '{"stores":{"a":{"storeId":"x","epoch":1,"revision":"7"}}}',
+  ]) {
     await writeFile(join(directory, 'stores.json'), text);
     const error = await t.throwsAsync(known(directory).recognize('default', 'lmdb', one), { instanceOf: StoreIdentityError });
     t.regex(error?.message ?? '', /stores\.json is damaged; remove it/);
@@ -115,6 +138,27 @@ test('a store that is swapped while it is used is refused until the right one is
   await guarded.identity();
   t.is((await guarded.get('/a/b/c')).entry?.value.toString(), 'x');
   t.is((await posed.store.get('/a/b/d')).entry, undefined);
+});
+
+test('a store that cannot go on above what was seen is refused in a sentence that tells the ways out', async (t) => {
+  const guarded = new GuardedStore(new MemoryStore(), silentLogger, () => t.fail());
+  const error = await t.throwsAsync(guarded.passOver(77), { code: 'Unavailable' });
+  t.regex(error?.message ?? '', /at revision 1, but has been at 77: .*restore the newer one, or .*--accept-new-store/);
+});
+
+test('what was seen of a store is the newest of writes, questions and the stream of everything', async (t) => {
+  const store = new MemoryStore();
+  const guarded = new GuardedStore(store, silentLogger, () => t.fail());
+  await store.write({ op: 'put', key: '/a/b/c', value: Buffer.from('x'), expect: 0 });
+  t.is(guarded.seen, 0);
+  t.is(await guarded.currentRevision(), guarded.seen);
+  const own = await guarded.write({ op: 'put', key: '/a/b/d', value: Buffer.from('x'), expect: 0 });
+  t.is(guarded.seen, own.revision);
+  const stream = await guarded.watch({ start: '/', end: '0' }, { after: own.revision });
+  const others = await store.write({ op: 'put', key: '/a/b/e', value: Buffer.from('x'), expect: 0 });
+  await stream[Symbol.asyncIterator]().next();
+  t.is(guarded.seen, others.revision);
+  await stream.close();
 });
 
 test('a new epoch is told once and voids continue tokens', async (t) => {

@@ -1,0 +1,98 @@
+import { cp, readFile, rm } from 'node:fs/promises';
+import test, { type ExecutionContext } from 'ava';
+import { type OwnDatabase, startEtcdDatabase, startPostgresDatabase } from '../../src/faults/databases.ts';
+import { directoryFor, until } from '../../src/faults/fault-run.ts';
+import { startKeelson } from '../../src/keelson-process.ts';
+import { RestoredStore } from '../../src/restored-store.ts';
+
+/** A store of which an older copy can be put in its place. */
+interface Copied {
+  readonly storage: readonly string[];
+  keepCopy(): Promise<void>;
+  putBack(): Promise<void>;
+  /** What a watch at a revision that is in the copy is told. */
+  readonly survivor: 200 | 410;
+}
+
+async function recordOf(data: string): Promise<{ storeId: string; epoch: number; revision?: number } | undefined> {
+  const { stores } = JSON.parse(await readFile(`${data}/stores.json`, 'utf8')) as { stores: Record<string, never> };
+  return Object.values(stores)[0];
+}
+
+async function restored(t: ExecutionContext, data: string, { storage, keepCopy, putBack, survivor }: Copied): Promise<void> {
+  const start = async () => {
+    const server = await startKeelson(data, ['--insecure', ...storage]);
+    t.teardown(() => server.kill());
+    return { server, api: new RestoredStore(server.url) };
+  };
+  const first = await start();
+  const kept = await first.api.create('kept');
+  t.is(await first.server.stop(), 0);
+  t.true(((await recordOf(data))?.revision ?? 0) >= kept, 'the revision is written down at the end');
+  await keepCopy();
+
+  const second = await start();
+  t.is((await second.api.watchStatus(kept)).code, 200, 'what is not restored goes on');
+  let last = 0;
+  for (let i = 0; i < 30; i++) last = await second.api.create(`lost-${i}`);
+  const noted = async () => ((await recordOf(data))?.revision ?? 0) >= last;
+  let done = false;
+  const waiting = (async () => {
+    while (!done) done = await noted();
+  })();
+  t.true(await until(() => done, 15_000), 'the revision is written down while the server runs');
+  await waiting;
+  await second.server.kill();
+  await putBack();
+
+  const third = await start();
+  const next = await third.api.create('next');
+  t.true(next > last, `${next} after ${last}`);
+  t.is((await third.api.watchStatus(last - 10)).code, 410, 'a revision that means something else now is gone');
+  t.is((await third.api.watchStatus(kept)).code, survivor);
+  t.is((await third.api.watchStatus(next)).code, 200);
+  t.deepEqual(await third.api.names(), ['kept', 'next']);
+  t.is((await recordOf(data))?.epoch, 2);
+  t.regex(third.server.output().stderr, /the store was restored or failed over/);
+  t.is(await third.server.stop(), 0);
+
+  const fourth = await start();
+  t.is((await fourth.api.watchStatus(next)).code, 200, 'nothing is passed over twice');
+  t.is((await recordOf(data))?.epoch, 2);
+  t.is(await fourth.server.stop(), 0);
+}
+
+test('lmdb: an older copy put in place of the store while no server runs repeats no revision, and old ones are gone', async (t) => {
+  t.timeout(120_000);
+  const data = await directoryFor(t);
+  const copy = `${await directoryFor(t)}/copy`;
+  await restored(t, data, {
+    survivor: 410,
+    storage: [],
+    keepCopy: () => cp(`${data}/store`, copy, { recursive: true }),
+    async putBack() {
+      await rm(`${data}/store`, { recursive: true });
+      await cp(copy, `${data}/store`, { recursive: true });
+    },
+  });
+});
+
+const databases: Readonly<Record<string, { start(): Promise<OwnDatabase | undefined>; readonly survivor: 200 | 410 }>> = {
+  PostgreSQL: { start: () => startPostgresDatabase({ durable: false }), survivor: 200 },
+  etcd: { start: startEtcdDatabase, survivor: 410 },
+};
+
+for (const [name, { start, survivor }] of Object.entries(databases)) {
+  test(`${name}: an older copy put in place of the store while no server runs repeats no revision, and old ones are gone`, async (t) => {
+    t.timeout(120_000);
+    const database = await start();
+    if (database === undefined) {
+      if (process.env['CI'] !== undefined) t.fail(`no ${name} on this machine`);
+      else t.pass(`not run: no ${name} on this machine`);
+      return;
+    }
+    t.teardown(() => database.close());
+    const { keepCopy, putBack } = database;
+    await restored(t, await directoryFor(t), { storage: ['--storage', database.storage({})], keepCopy, putBack, survivor });
+  });
+}
