@@ -54,15 +54,22 @@ export class Housekeeping {
   }
 
   async #round(): Promise<void> {
-    const { workers, states, seenAllSources, paths, volumes } = this.#options;
+    const { workers, states, seenAllSources, paths } = this.#options;
     if (!seenAllSources() || !states.complete) return;
     for (const { uid } of states.all()) if (workers.get(uid) === undefined) workers.removeOrphan(uid);
     const dirs = await readdir(paths.pods()).catch(() => []);
     const used = new Set([...workers.all(), ...states.all()].map(({ uid }) => basename(paths.pod(uid))));
-    for (const dir of dirs) {
-      if (used.has(dir)) continue;
+    for (const dir of dirs) if (!used.has(dir)) await this.#removeLeftovers(dir);
+  }
+
+  /** What cannot be removed, such as a volume that is busy, hides nothing else that has to go. */
+  async #removeLeftovers(dir: string): Promise<void> {
+    const { paths, volumes, logger } = this.#options;
+    try {
       await removePodLogs(dir, paths);
       await volumes.remove(dir);
+    } catch (err) {
+      logger.warn('what is left of a pod was not removed', { component: 'housekeeping', dir, err });
     }
   }
 }

@@ -83,6 +83,27 @@ test('what is left of a pod that nobody knows is found by its directory: files a
   t.deepEqual(links, ['theirs.log']);
 });
 
+test('a directory that cannot be removed hides no other', async (t) => {
+  const refused: string[] = [];
+  const bench = await startBench(t, {
+    mounter: {
+      mount: async () => {},
+      isMounted: async () => false,
+      unmountBelow: async (path) => {
+        if (!path.endsWith('/busy')) return;
+        refused.push(path);
+        throw new Error('target is busy');
+      },
+    },
+  });
+  const at = (uid: string) => join(bench.rootDir, 'agent/pods', uid);
+  for (const uid of ['busy', 'later']) await mkdir(at(uid), { recursive: true });
+  await bench.pass(5_000);
+  t.true(await isThere(at('busy')));
+  t.false(await isThere(at('later')));
+  t.true(refused.length > 1, 'it is tried again');
+});
+
 test('nothing is taken away before every source has spoken', async (t) => {
   const bench = await startBench(t);
   bench.pods.seen = false;

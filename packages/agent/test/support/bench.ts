@@ -184,8 +184,8 @@ export interface Bench {
   again(): Promise<Agent>;
   /** Lets time pass in small steps until the condition holds. @throws after `limitMs` of the fake clock */
   until(condition: () => unknown, limitMs?: number): Promise<void>;
-  /** Lets so much time pass. */
-  pass(ms: number): Promise<void>;
+  /** Lets so much time pass, in steps of 250 ms, or of what the test says where nothing happens so often. */
+  pass(ms: number, stepMs?: number): Promise<void>;
   status(pod: Pod): NonNullable<Pod['status']>;
   /** Containers in the world by their name, newest first. */
   containers(name?: string): { readonly id: string; readonly state: string; readonly attempt: number }[];
@@ -255,9 +255,9 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
     return agent;
   };
   let agent = await begin();
-  const pass = async (ms: number) => {
-    for (let left = ms; left > 0; left -= 250) {
-      clock.advance(Math.min(250, left));
+  const pass = async (ms: number, stepMs = 250) => {
+    for (let left = ms; left > 0; left -= stepMs) {
+      clock.advance(Math.min(stepMs, left));
       await settle(3);
     }
     await settle();

@@ -9,6 +9,7 @@ import type { Mounter, MountRequest } from '../../src/volumes/mounter.ts';
 import { type Bench, startBench, testPod } from '../support/bench.ts';
 import { temporaryDirectory } from '../support.ts';
 
+const step = 5_000;
 const withVolumes = (name: string, ...volumes: coreV1.Volume[]) => testPod(name, { volumes });
 const share = { name: 'share', nfs: { server: 'files.test', path: '/export/a', readOnly: true } };
 const failure = (bench: Bench, pod: Pod) =>
@@ -146,9 +147,9 @@ test('--volume-stats-agg-period: the usage of volumes is measured at once and th
   const place = join(bench.rootDir, 'agent/pods', uidOf(pod), 'volumes/kubernetes.io~empty-dir/tmp');
   await mkdir(join(place, 'd'));
   await writeFile(join(place, 'd/f'), Buffer.alloc(100_000, 1));
-  await bench.pass(4 * 60_000);
+  await bench.pass(4 * 60_000, step);
   t.deepEqual(await inodes(), ['tmp 1'], 'not looked at again before its time');
-  await bench.pass(60_000);
+  await bench.pass(60_000, step);
   t.deepEqual(await inodes(), ['tmp 3']);
   const [found] = (await usage()) ?? [];
   t.true(found !== undefined && found.usedBytes >= 100_000 && found.usedBytes < 150_000, String(found?.usedBytes));
@@ -163,9 +164,9 @@ test('--volume-stats-agg-period: rounds of many nodes are spread, by half a peri
   bench.pods.put(pod);
   await bench.until(() => bench.status(pod).phase === 'Running');
   const timeOf = async () => (await bench.agent.state.usage())[0]?.volumes?.[0]?.timeMs;
-  await bench.pass(4 * 60_000);
+  await bench.pass(4 * 60_000, step);
   const first = await timeOf();
-  await bench.pass(6 * 60_000);
+  await bench.pass(6 * 60_000, step);
   t.is(((await timeOf()) ?? 0) - (first ?? 0), 6 * 60_000);
 });
 
@@ -174,6 +175,6 @@ test('--volume-stats-agg-period=0: no volume is measured', async (t) => {
   const pod = withVolumes('p', { name: 'tmp', emptyDir: {} });
   bench.pods.put(pod);
   await bench.until(() => bench.status(pod).phase === 'Running');
-  await bench.pass(10 * 60_000);
+  await bench.pass(10 * 60_000, step);
   t.is((await bench.agent.state.usage())[0]?.volumes, undefined);
 });

@@ -51,8 +51,10 @@ export class FlexVolumes {
 
   /** Undoes everything for a pod. @throws VolumeProblem when a driver fails: then nothing may be deleted */
   async remove(uid: string): Promise<void> {
+    const { paths } = this.#options;
     for (const record of await this.#records.all()) {
-      if (record.uid === uid) await this.#inTurn(record.driver, () => this.#removeOne(record));
+      // Who knows only the directory of a pod does not know its UID to the letter.
+      if (paths.pod(record.uid) === paths.pod(uid)) await this.#inTurn(record.driver, () => this.#removeOne(record));
     }
   }
 
