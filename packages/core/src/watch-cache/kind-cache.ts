@@ -210,9 +210,15 @@ export class KindCache implements WatchHost {
       this.#feed.attach(this);
       const index = new OrderedIndex();
       let floor = 0;
-      for await (const chunk of store.list(prefixRange(this.prefix))) {
-        floor = chunk.revision;
-        index.load(chunk.entries.map((entry) => StoredObject.fromEntry(entry)));
+      try {
+        for await (const chunk of store.list(prefixRange(this.prefix))) {
+          floor = chunk.revision;
+          index.load(chunk.entries.map((entry) => StoredObject.fromEntry(entry)));
+        }
+      } catch (error) {
+        // Compaction has overtaken the list; nobody asked for it at that revision.
+        if (isStorageError(error, 'Compacted')) continue;
+        throw error;
       }
       if (generation !== this.#generation) continue;
       const window = new EventWindow(floor, limits, this.#options.windowTotal);

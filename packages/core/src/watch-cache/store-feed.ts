@@ -76,8 +76,7 @@ export class StoreFeed implements KindFeed {
 
   async start(): Promise<void> {
     if (this.#running !== undefined) return;
-    await this.#begin();
-    this.#running = this.#run(await this.#open());
+    this.#running = this.#run(await this.#first());
   }
 
   async stop(): Promise<void> {
@@ -122,6 +121,18 @@ export class StoreFeed implements KindFeed {
     this.#identity = identity;
     this.#frontier = frontier;
     this.#own.clear();
+  }
+
+  /** Where compaction overtakes the first look at the store, another one is taken. */
+  async #first(): Promise<WatchStream> {
+    for (;;) {
+      await this.#begin();
+      try {
+        return await this.#open();
+      } catch (error) {
+        if (!isStorageError(error, 'Compacted')) throw error;
+      }
+    }
   }
 
   async #open(): Promise<WatchStream> {

@@ -280,6 +280,38 @@ export const cacheCases: readonly ResourceStorageCase[] = [
     },
   },
   {
+    id: 'cache.start-overtaken',
+    requires: cache,
+    title: 'storages start also when compaction overtakes their first looks at the store',
+    async run({ narrow, others, store }) {
+      await createPod(others, 'a', 'x', { text: 'there' });
+      let overtakes = 3;
+      store.beforeWatch = () => {
+        overtakes -= 1;
+        if (overtakes >= 0) throw new StorageError(StorageErrorCode.Compacted, 'overtaken', { revision: 1 });
+      };
+      const pods = (await narrow(5)).forKind(podKind);
+      assert.ok(overtakes < 0);
+      assert.equal(textOf(await pods.get(podKey('a', 'x'), latest)), 'there');
+    },
+  },
+  {
+    id: 'cache.load-overtaken',
+    requires: cache,
+    title: 'a kind is read into memory again when compaction overtakes the reading, and no reader hears of it',
+    async run({ narrow, others, store }) {
+      await createPod(others, 'a', 'x', { text: 'there' });
+      const pods = (await narrow(5)).forKind(podKind);
+      let overtakes = 3;
+      store.beforeList = () => {
+        overtakes -= 1;
+        if (overtakes >= 0) throw new StorageError(StorageErrorCode.Compacted, 'overtaken', { revision: 1 });
+      };
+      assert.equal((await pods.list(podPrefix, all)).count, 1);
+      assert.ok(overtakes < 0);
+    },
+  },
+  {
     id: 'cache.epoch',
     requires: cache,
     title: 'when the store was restored, watches end with EpochChanged and everything is read anew',
