@@ -30,8 +30,9 @@ function commandLine() {
   ]);
   return `# Command line
 
-\`keelson serve\` and \`keelson up\` take the same options. The strongest source wins: command line, environment, config file, default. An
-unknown option, variable or key is an error that suggests the right one. Exit codes: 0 ended as told, 1 failed, 2 called wrongly.
+\`keelson serve\` and \`keelson up\` take the same options, but for \`--agent\`, which is for \`up\`. The strongest source wins: command line,
+environment, config file, default. An unknown option, variable or key is an error that suggests the right one. Exit codes: 0 ended as told,
+1 failed, 2 called wrongly.
 
 When the server is ready it writes exactly one line to stdout, \`keelson: serving on URL\`, and a client config to \`DATA/kubeconfig\`. SIGTERM
 ends it: watches end cleanly, running writes finish.
@@ -87,6 +88,10 @@ first occurrence replaces the default. Durations are written like \`300ms\`, \`1
 
 An unknown option, a value out of range, options that contradict each other, and values that are not yet supported end the command with
 exit code 2 and one sentence that names the option. Other exit codes: 0 ended as told, 1 failed.
+
+Without an option that names a runtime, an engine that answers at the default socket of --runtime-a-endpoint runs the containers, else runc where
+the agent is root and it works, else they are processes of the machine; what was taken once is taken again. The variable
+\`KEELSON_AGENT_RUNTIME\` (\`engine\`, \`oci\` or \`process\`) chooses instead. More in [container runtimes](../explanation/container-runtimes.md).
 
 Where \`/var/log\` cannot be written, logs of containers stand in \`log\` below --root-dir; the variable \`KEELSON_AGENT_LOG_ROOT\` names another
 place. An agent of root sets six settings of the kernel below \`/proc/sys\` unless --protect-kernel-defaults is given;

@@ -13,6 +13,8 @@ export interface RuntimeProbes {
 export interface Found {
   readonly name: FoundRuntime;
   readonly reason: string;
+  /** It was taken by an agent before. */
+  readonly again: boolean;
 }
 
 const fileName = 'runtime-in-use';
@@ -30,12 +32,16 @@ async function rememberedIn(rootDir: string): Promise<FoundRuntime | undefined> 
  * again: the pods of the node are there, and an engine that comes up late, or a binary that was installed meanwhile, must not make them run twice.
  */
 export async function findRuntime(rootDir: string, probes: RuntimeProbes): Promise<Found> {
-  const path = join(rootDir, fileName);
   const before = await rememberedIn(rootDir);
-  if (before !== undefined) return { name: before, reason: `it was taken before; remove ${path} to choose anew` };
+  if (before !== undefined) {
+    return { name: before, reason: `it was taken before; remove ${join(rootDir, fileName)} to choose anew`, again: true };
+  }
   const [engine, oci] = await Promise.all([probes.engine(), probes.oci()]);
   const reason = [engine, oci].slice(0, engine.usable ? 1 : 2).map((probe) => probe.reason);
-  const name = engine.usable ? 'engine' : oci.usable ? 'oci' : 'process';
-  await replaceFile(path, `${name}\n`);
-  return { name, reason: reason.join('; ') };
+  return { name: engine.usable ? 'engine' : oci.usable ? 'oci' : 'process', reason: reason.join('; '), again: false };
+}
+
+/** Notes what was taken. */
+export async function rememberRuntime(rootDir: string, name: FoundRuntime): Promise<void> {
+  if ((await rememberedIn(rootDir)) !== name) await replaceFile(join(rootDir, fileName), `${name}\n`);
 }

@@ -1,80 +1,74 @@
-import { join } from 'node:path';
-import type { ContainerEngine } from '@keelson/container-runtime';
-import type { Clock, Logger } from '@keelson/core';
-import type { AgentConfig, RuntimeChoice } from '../contracts/agent-config.ts';
-import { UsageError } from '../options/usage-error.ts';
-import { findRuntime } from './find-runtime.ts';
+import { type ContainerEngine, isRuntimeError } from '@keelson/container-runtime';
+import type { RuntimeChoice } from '../contracts/agent-config.ts';
+import { MachineError } from './check-swap.ts';
+import { findRuntime, rememberRuntime } from './find-runtime.ts';
+import { findBinary, probeEngine, probeOci } from './probe-runtimes.ts';
 import { choiceOf } from './runtime-given.ts';
+import { openCri, openDockerEngine, openOci, openProcess, type RuntimeSurroundings } from './runtime-packages.ts';
 
-export interface OpenEngineOptions {
-  readonly config: AgentConfig;
+export interface OpenEngineOptions extends RuntimeSurroundings {
   /** In place of that of the configuration. */
   readonly choice?: RuntimeChoice;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
-/** The part of a runtime's package that is used here. Packages are loaded by name, when they are chosen. */
-interface ProcessRuntimePackage {
-  createProcessRuntime(options: {
-    readonly stateDirectory: string;
-    readonly imageSources: readonly string[];
-    readonly registries: object;
-    readonly nodeIp?: string;
-    readonly clock: Clock;
-    readonly logger: Logger;
-  }): Promise<ContainerEngine>;
-}
+type Definite = Exclude<RuntimeChoice, { kind: 'default' }>;
 
-const processPackage: string = '@keelson/runtime-process';
-
-/** Without cgroups: the options that place and bound them are not yet supported, so limits have no effect and the node stays untouched. */
-async function processEngine({ config, clock, logger }: OpenEngineOptions): Promise<ContainerEngine> {
-  const { createProcessRuntime } = (await import(processPackage)) as ProcessRuntimePackage;
-  return createProcessRuntime({
-    stateDirectory: join(config.rootDir, 'runtime'),
-    imageSources: [join(config.rootDir, 'images')],
-    registries: {},
-    ...(config.node.ip === undefined ? {} : { nodeIp: config.node.ip }),
-    clock,
-    logger: logger.child({ component: 'runtime-process' }),
-  });
-}
-
-const notHere = { usable: false, reason: 'not supported yet' };
+/** Binaries that are taken without being named. */
+const ociBinaries = ['runc'];
 
 /**
  * Opens the runtime that the options choose (agent.md C.3), and says in one line which it is and why.
  *
- * @throws UsageError for a choice that cannot be kept
+ * @throws MachineError when what was asked for is not there
  */
 export async function openEngine(options: OpenEngineOptions): Promise<ContainerEngine> {
-  const { config, logger } = options;
-  const choice = options.choice ?? config.runtime;
-  if (choice.kind !== 'default') {
-    logger.info('runtime chosen', { runtime: choice.kind, reason: 'it was asked for' });
-    return openChoice(options, choice);
-  }
-  const { name, reason } = await findRuntime(config.rootDir, {
-    engine: async () => notHere,
-    oci: async () => notHere,
-  });
-  logger.info('runtime chosen', { runtime: name, reason });
-  return openChoice(options, choiceOf(name, choice.engineEndpoint));
+  const choice = options.choice ?? options.config.runtime;
+  if (choice.kind === 'default') return openFound(options, choice.engineEndpoint);
+  options.logger.info('runtime chosen', { runtime: choice.kind, reason: 'it was asked for' });
+  return open(options, choice);
 }
 
-async function openChoice(
-  options: OpenEngineOptions,
-  choice: Exclude<RuntimeChoice, { kind: 'default' }>,
-): Promise<ContainerEngine> {
+async function openFound(options: OpenEngineOptions, engineEndpoint: string): Promise<ContainerEngine> {
+  const { config, logger } = options;
+  const found = await findRuntime(config.rootDir, {
+    engine: () => probeEngine(engineEndpoint),
+    oci: () => probeOci(process.getuid?.(), findBinary(ociBinaries)),
+  });
+  let { name, reason } = found;
+  let engine: ContainerEngine;
+  try {
+    engine = await open(options, choiceOf(name, engineEndpoint));
+  } catch (error) {
+    // A binary that answers may still not be able to run anything here. Pods that it ran before are not left alone for that.
+    if (name !== 'oci' || found.again || !(error instanceof MachineError)) throw error;
+    name = 'process';
+    reason = `${reason}, but ${error.message}`;
+    engine = await open(options, choiceOf(name, engineEndpoint));
+  }
+  logger.info('runtime chosen', { runtime: name, reason });
+  await rememberRuntime(config.rootDir, name);
+  return engine;
+}
+
+async function open(options: OpenEngineOptions, choice: Definite): Promise<ContainerEngine> {
+  try {
+    return await openChoice(options, choice);
+  } catch (error) {
+    if (isRuntimeError(error, 'Unsupported'))
+      throw new MachineError(`the runtime ${choice.kind} cannot be used: ${error.message}`);
+    throw error;
+  }
+}
+
+function openChoice(options: OpenEngineOptions, choice: Definite): Promise<ContainerEngine> {
   switch (choice.kind) {
     case 'process':
-      return processEngine(options);
+      return openProcess(options);
     case 'engine':
-      throw new UsageError('--runtime-a-endpoint: engines behind a socket are not yet supported; leave the option out');
+      return openDockerEngine(options, choice);
     case 'cri':
-      throw new UsageError('--container-runtime-endpoint: remote runtimes are not yet supported; leave the option out');
+      return openCri(options, choice);
     case 'oci':
-      throw new UsageError('--container-runtime=runtime-b is not yet supported; leave the option out');
+      return openOci(options, choice);
   }
 }

@@ -15,6 +15,7 @@ import { withNamedAddress } from '../node/named-address.ts';
 import { type AgentServers, openServers } from '../server/agent-servers.ts';
 import { createTextMetrics } from '../server/text-metrics.ts';
 import { createSources } from '../sources/create-sources.ts';
+import type { Mounter } from '../volumes/mounter.ts';
 import { runOnce } from './run-once.ts';
 import { agentVersion } from './version.ts';
 
@@ -28,6 +29,8 @@ export interface RunAgentOptions {
   readonly periods?: Partial<AgentPeriods>;
   /** Absent: the agent changes nothing of the machine's own, such as its packet filter. */
   readonly hostActions?: HostActions;
+  /** Default: the programs of the system. */
+  readonly mounter?: Mounter;
   /** Besides those that come with the agent. */
   readonly cloudProviders?: CloudProviders;
   readonly clock: Clock;
@@ -49,7 +52,7 @@ export interface RunningAgent {
  * @throws UsageError, or the system's error for a port that is taken; nothing is left running then
  */
 export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> {
-  const { effective, engine, logRoot, periods = {}, hostActions, cloudProviders = {}, clock, logger } = options;
+  const { effective, engine, logRoot, mounter, periods = {}, hostActions, cloudProviders = {}, clock, logger } = options;
   requirePodNetwork(options.config.network, engine.runtime);
   const { nodeName, node } = options.config;
   const instance = await askCloud({ cloud: node.cloud, nodeName, providers: cloudProviders, logger });
@@ -81,6 +84,7 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
     logger,
     metrics,
     logRoot,
+    ...(mounter === undefined ? {} : { mounter }),
     periods,
     version: `v${agentVersion}`,
   });

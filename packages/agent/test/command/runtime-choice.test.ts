@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createSocketServer } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { findRuntime, type RuntimeProbes } from '../../src/command/find-runtime.ts';
+import { findRuntime, type RuntimeProbes, rememberRuntime } from '../../src/command/find-runtime.ts';
 import { findBinary, probeEngine, probeOci } from '../../src/command/probe-runtimes.ts';
 import { runtimeGiven } from '../../src/command/runtime-given.ts';
 import type { RuntimeChoice } from '../../src/contracts/agent-config.ts';
@@ -27,16 +27,16 @@ for (const [engine, oci, name, reason] of [
 ] as const) {
   test(`by default ${name} runs containers when an engine ${engine ? 'answers' : 'is not there'} and an OCI binary ${oci ? 'works' : 'does not'}`, async (t) => {
     const root = await temporaryDirectory(t);
-    t.deepEqual(await findRuntime(root, probes(engine, oci)), { name, reason });
+    t.deepEqual(await findRuntime(root, probes(engine, oci)), { name, reason, again: false });
   });
 }
 
 test('what was taken once is taken again, whatever comes up meanwhile, until the note is removed', async (t) => {
   const root = await temporaryDirectory(t);
-  await findRuntime(root, probes(false, false));
+  await rememberRuntime(root, (await findRuntime(root, probes(false, false))).name);
   const later = probes(true, true);
   const again = await findRuntime(root, later);
-  t.is(again.name, 'process');
+  t.like(again, { name: 'process', again: true });
   t.deepEqual(later.asked, [], 'nothing is asked, so the start takes no longer');
   const note = join(root, 'runtime-in-use');
   t.true(again.reason.includes(note));

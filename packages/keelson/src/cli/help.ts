@@ -2,7 +2,7 @@ import { optionTable } from '../config/options.ts';
 
 const usage = `Keelson, a control plane for Node.
 
-  keelson up     [options]   one process: API server on the embedded store, with its controllers
+  keelson up     [options]   one process: API server on the embedded store, with its controllers and one node
   keelson serve  [options]   API server with its controllers, on the storage of your choice
   keelson version
   keelson help

@@ -3,6 +3,7 @@ import { UsageError } from '../config/usage-error.ts';
 import { keelsonVersion } from '../version.ts';
 import { helpText } from './help.ts';
 import { startServer } from './serve.ts';
+import { startNode } from './start-node.ts';
 
 /** Where a command reads and writes; a test gives its own. */
 export interface CommandIo {
@@ -32,9 +33,13 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
     }
     if (command !== 'serve' && command !== 'up')
       throw new UsageError(`unknown command ${JSON.stringify(command)}; use serve, up, version or help`);
-    const server = await startServer(await loadOptions(rest, io.env));
+    const options = await loadOptions(rest, io.env);
+    if (command === 'serve' && options.agent === true) throw new UsageError('--agent is for keelson up; serve runs no node');
+    const server = await startServer(options);
     io.stdout(`keelson: serving on ${server.url}\n`);
+    const node = command === 'up' && options.agent !== false ? startNode(options, server.kubeconfig) : undefined;
     await io.terminated;
+    await node?.then(({ stop }) => stop());
     await server.stop();
     return ExitCode.Ok;
   } catch (error) {

@@ -12,6 +12,8 @@ export interface ServerOptions {
   readonly acceptNewStore: boolean;
   /** Run the built-in controllers in this process; of several servers on one store one does. */
   readonly controllers: boolean;
+  /** Run a node agent beside the server; means something for `keelson up` alone. Undefined: not said. */
+  readonly agent?: boolean;
   readonly listen: ListenAddress;
   /** Plain HTTP without authentication, loopback only. */
   readonly insecure: boolean;
@@ -91,6 +93,13 @@ export const optionTable: readonly OptionRow[] = [
     env: 'KEELSON_CONTROLLERS',
     default: 'true',
     help: 'run namespace deletion and garbage collection here; --controllers=false leaves them to another server',
+  },
+  {
+    key: 'agent',
+    flag: '--agent',
+    env: 'KEELSON_AGENT',
+    default: 'true with up',
+    help: 'keelson up alone: run the pods of one node as processes of this machine; --agent=false leaves the node out',
   },
   {
     key: 'listen',

@@ -67,6 +67,7 @@ export const valueParsers: { readonly [K in keyof ServerOptions]-?: ValueParser<
   reads: parseReads,
   acceptNewStore: flag,
   controllers: flag,
+  agent: flag,
   listen,
   insecure: flag,
   data: (raw, source) => resolve(text(raw, source)),

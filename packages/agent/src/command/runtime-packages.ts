@@ -1,0 +1,123 @@
+import { join } from 'node:path';
+import type { NetworkPlugin } from '@keelson/container-network';
+import type { ContainerEngine } from '@keelson/container-runtime';
+import type { Clock, Logger } from '@keelson/core';
+import type { AgentConfig, RuntimeChoice } from '../contracts/agent-config.ts';
+import { openNetwork } from '../network/open-network.ts';
+
+export interface RuntimeSurroundings {
+  readonly config: AgentConfig;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+type ChoiceOf<K extends RuntimeChoice['kind']> = Extract<RuntimeChoice, { kind: K }>;
+
+/** What all packages take. */
+interface Common {
+  readonly nodeIp?: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The parts of the packages that are used here. Packages are loaded by name, when they are chosen, so that nobody pays for the others. */
+interface Packages {
+  '@keelson/runtime-process': {
+    createProcessRuntime(
+      options: Common & {
+        readonly stateDirectory: string;
+        readonly imageSources: readonly string[];
+        readonly registries: object;
+      },
+    ): Promise<ContainerEngine>;
+  };
+  '@keelson/runtime-oci': {
+    createOciRuntime(
+      options: Common & {
+        readonly binary?: string;
+        readonly stateDirectory: string;
+        readonly imageSources: readonly string[];
+        readonly registries: object;
+        readonly network?: NetworkPlugin;
+      },
+    ): Promise<ContainerEngine>;
+  };
+  '@keelson/runtime-engine': {
+    createEngineRuntime(
+      options: Common & {
+        readonly endpoint: string;
+        readonly infraImage: string;
+        readonly sharedPid: boolean;
+        readonly owner: string;
+        readonly stateDirectory: string;
+        readonly network?: NetworkPlugin;
+      },
+    ): Promise<ContainerEngine>;
+  };
+  '@keelson/runtime-cri': {
+    createCriRuntime(options: Common & { readonly endpoint: string; readonly imageEndpoint: string }): Promise<ContainerEngine>;
+  };
+}
+
+async function load<N extends keyof Packages>(name: N): Promise<Packages[N]> {
+  return (await import(name)) as Packages[N];
+}
+
+function common({ config, clock, logger }: RuntimeSurroundings, kind: RuntimeChoice['kind']): Common {
+  const { ip } = config.node;
+  return { ...(ip === undefined ? {} : { nodeIp: ip }), clock, logger: logger.child({ component: `runtime-${kind}` }) };
+}
+
+function network({ config, clock, logger }: RuntimeSurroundings): { readonly network?: NetworkPlugin } {
+  const plugin = openNetwork(config, { clock, logger });
+  return plugin === undefined ? {} : { network: plugin };
+}
+
+/** Without cgroups: the options that place and bound them are not yet supported, so limits have no effect and the node stays untouched. */
+export async function openProcess(around: RuntimeSurroundings): Promise<ContainerEngine> {
+  const { createProcessRuntime } = await load('@keelson/runtime-process');
+  const { rootDir } = around.config;
+  return createProcessRuntime({
+    stateDirectory: join(rootDir, 'runtime'),
+    imageSources: [join(rootDir, 'images')],
+    registries: {},
+    ...common(around, 'process'),
+  });
+}
+
+export async function openOci(around: RuntimeSurroundings, { path }: ChoiceOf<'oci'>): Promise<ContainerEngine> {
+  const { createOciRuntime } = await load('@keelson/runtime-oci');
+  const { rootDir } = around.config;
+  return createOciRuntime({
+    ...(path === undefined ? {} : { binary: path }),
+    stateDirectory: join(rootDir, 'runtime-oci'),
+    imageSources: [join(rootDir, 'images')],
+    registries: {},
+    ...network(around),
+    ...common(around, 'oci'),
+  });
+}
+
+/** Of several agents at one engine each has its own containers: those of its node's name. */
+export async function openDockerEngine(around: RuntimeSurroundings, { endpoint }: ChoiceOf<'engine'>): Promise<ContainerEngine> {
+  const { createEngineRuntime } = await load('@keelson/runtime-engine');
+  const { rootDir, images, isolatePids, nodeName } = around.config;
+  return createEngineRuntime({
+    endpoint,
+    infraImage: images.infraImage,
+    sharedPid: !isolatePids,
+    owner: nodeName.replace(/[^\w.-]/g, '-'),
+    stateDirectory: join(rootDir, 'runtime-engine'),
+    ...network(around),
+    ...common(around, 'engine'),
+  });
+}
+
+/** The daemon behind the endpoint makes the networks of its pods itself. */
+export async function openCri(
+  around: RuntimeSurroundings,
+  { endpoint, imageEndpoint }: ChoiceOf<'cri'>,
+): Promise<ContainerEngine> {
+  const { createCriRuntime } = await load('@keelson/runtime-cri');
+  return createCriRuntime({ endpoint, imageEndpoint, ...common(around, 'cri') });
+}

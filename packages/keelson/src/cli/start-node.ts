@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { type Logger, systemClock } from '@keelson/core';
+import type { ServerOptions } from '../config/options.ts';
+import { createPinoLogger } from '../observe/pino-logger.ts';
+
+/** The node of `keelson up`. */
+export interface LocalNode {
+  /** Ends the agent; its containers run on. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Runs a node agent in this process, with containers as processes of the machine. Nothing of the machine is changed, and nothing is served: no
+ * ports, mounts, cgroups, packet filters or kernel settings; all files are below the data directory. A machine that cannot run pods, one that is not
+ * Linux for one, gets a warning and no node.
+ *
+ * Loaded on call, because servers without a node should not pay for it.
+ */
+export async function startNode(options: Pick<ServerOptions, 'data' | 'logLevel'>, kubeconfig: string): Promise<LocalNode> {
+  const logger = createPinoLogger(options.logLevel).child({ component: 'node' });
+  try {
+    return await start(join(options.data, 'node'), kubeconfig, logger);
+  } catch (err) {
+    logger.warn('no pods are run here: the node could not be started', { err });
+    return { stop: () => Promise.resolve() };
+  }
+}
+
+async function start(folder: string, kubeconfig: string, logger: Logger): Promise<LocalNode> {
+  const [{ noMounter, parseOptions, resolveConfig, runAgent }, { createProcessRuntime }] = await Promise.all([
+    import('@keelson/agent'),
+    import('@keelson/runtime-process'),
+  ]);
+  const words = [
+    `--clusterconfig=${kubeconfig}`,
+    `--root-dir=${folder}`,
+    `--cert-dir=${join(folder, 'pki')}`,
+    '--enable-server=false',
+    '--read-only-port=0',
+    '--healthz-port=0',
+    '--make-iptables-util-chains=false',
+  ];
+  const { config, warnings } = resolveConfig(parseOptions(words), { hostname, fileExists: existsSync });
+  for (const warning of warnings) logger.warn(warning);
+  const clock = systemClock;
+  const engine = await createProcessRuntime({
+    stateDirectory: join(folder, 'runtime'),
+    imageSources: [join(folder, 'images')],
+    registries: {},
+    clock,
+    logger,
+  });
+  try {
+    const agent = await runAgent({
+      config: { ...config, runtime: { kind: 'process' } },
+      effective: {},
+      engine,
+      logRoot: join(folder, 'log'),
+      mounter: noMounter,
+      clock,
+      logger,
+    });
+    return {
+      async stop() {
+        await agent.stop();
+        await engine.runtime[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    await engine.runtime[Symbol.asyncDispose]();
+    throw error;
+  }
+}
