@@ -1,10 +1,10 @@
 import { Node } from '@keelson/kinds';
 import type { AgentConfig } from '../contracts/agent-config.ts';
 import type { AgentDependencies } from '../contracts/agent-dependencies.ts';
+import { runProgram } from '../run-program.ts';
 import type { AgentPaths } from './agent-paths.ts';
 import { FlexVolumes } from './flex/flex-volumes.ts';
 import { enteredHost, type HostAccess, localHost } from './host/host-access.ts';
-import { runProgram } from '../run-program.ts';
 import { systemMounter } from './mounter.ts';
 import { checkCapabilities } from './node-capabilities.ts';
 import { PodVolumes } from './pod-volumes.ts';

@@ -15,8 +15,8 @@ import type { PodChange, PodConfigListener, PodConfigReader } from '../../src/co
 import type { Machine } from '../../src/node/machine.ts';
 import { parseOptions } from '../../src/options/parse-options.ts';
 import { resolveConfig } from '../../src/options/resolve-config.ts';
-import type { HostAccess } from '../../src/volumes/host/host-access.ts';
 import type { RunProgram } from '../../src/run-program.ts';
+import type { HostAccess } from '../../src/volumes/host/host-access.ts';
 import { type Mounter, noMounter } from '../../src/volumes/mounter.ts';
 
 export const machine: Machine = {

@@ -1,5 +1,5 @@
-import type { FileType, HostFiles } from './host-files.ts';
 import { ProgramError, type RunProgram } from '../../run-program.ts';
+import type { FileType, HostFiles } from './host-files.ts';
 
 const types: Readonly<Record<string, FileType>> = {
   4000: 'directory',

@@ -1,9 +1,9 @@
 import { accessSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { type RunProgram, runProgram } from '../../run-program.ts';
 import { commandFiles } from './command-files.ts';
 import type { HostFiles } from './host-files.ts';
 import { localFiles } from './local-files.ts';
-import { type RunProgram, runProgram } from '../../run-program.ts';
 
 /** The machine on which containers run, as far as volumes have to do with it. */
 export interface HostAccess {
