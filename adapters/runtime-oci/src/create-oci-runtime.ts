@@ -55,7 +55,8 @@ export async function createOciRuntime(options: OciRuntimeOptions): Promise<Cont
   const machine = await readMachine(cgroupMountpoint);
   const cgroups = await Cgroups.find({ mountpoint: cgroupMountpoint, parent: cgroupParent });
   const sources = options.imageSources ?? [];
-  const images = new ImageStore({ folder: state.images, sources, clock });
+  const { registries } = options;
+  const images = new ImageStore({ folder: state.images, sources, clock, ...(registries && { registries }) });
   await images.load();
 
   const keeper = new KeeperClient(state, () => void keepLogsAgain());
@@ -90,7 +91,13 @@ export async function createOciRuntime(options: OciRuntimeOptions): Promise<Cont
   await network?.sweep(new Set(inventory.sandboxes.keys()));
   await keepLogsAgain();
 
-  const capabilities = capabilitiesOf({ machine, cgroups, seccomp, pull: sources.length > 0, podNetwork: network !== undefined });
+  const capabilities = capabilitiesOf({
+    machine,
+    cgroups,
+    seccomp,
+    pull: sources.length > 0 || registries !== undefined,
+    podNetwork: network !== undefined,
+  });
   const address = typeof nodeIp === 'string' ? () => nodeIp : nodeIp;
   const runtime = new OciRuntime({ around, images, overlay, seccomp, sandboxes, inventory, capabilities, nodeIp: address });
   return withDeadlines({ runtime, images }, { clock });

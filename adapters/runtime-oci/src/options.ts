@@ -1,3 +1,4 @@
+import type { RegistryOptions } from '@keelson/container-images';
 import type { CgroupOptions } from '@keelson/container-monitor';
 import type { NetworkPlugin } from '@keelson/container-network';
 import type { Clock, Logger } from '@keelson/core';
@@ -9,6 +10,8 @@ export interface OciRuntimeOptions {
   readonly stateDirectory: string;
   /** OCI layouts (folders) and docker archives (tar files), or folders that hold such; images are pulled from them. */
   readonly imageSources?: readonly string[];
+  /** Registries are asked for what no source has; absent: they are not. */
+  readonly registries?: RegistryOptions;
   /** Address of the node, which pods on the machine's network have; absent: that of the first interface that is not loopback. */
   readonly nodeIp?: string | (() => string);
   /** Gives pods a network of their own; absent: all pods have that of the machine. */

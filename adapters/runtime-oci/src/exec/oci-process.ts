@@ -3,7 +3,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { exitCodeOf, newId, signalProcess, tool, tryTool } from '@keelson/container-monitor';
+import { exitCodeOf, newId, signalProcess, tryTool } from '@keelson/container-monitor';
 import { RuntimeError, type TerminalSize } from '@keelson/container-runtime';
 import { binaryEnvironment, lastMessageIn } from '../binary/oci-binary.ts';
 import type { OciContainer } from '../container/oci-container.ts';
@@ -153,7 +153,7 @@ async function pidOnceKnown(child: ChildProcess, file: string): Promise<number |
 export async function resizeTerminal(file: string, { width, height }: TerminalSize): Promise<void> {
   const name = (await readFile(file, 'utf8').catch(() => '')).trim();
   if (!name.startsWith('/dev/')) return;
-  await tryTool(tool('stty'), ['-F', name, 'rows', String(height), 'cols', String(width)]);
+  await tryTool('stty', ['-F', name, 'rows', String(height), 'cols', String(width)]);
 }
 
 async function readPid(file: string): Promise<number | undefined> {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
 import type { ContainerConfig, ContainerEngine, RuntimeCapabilities } from '@keelson/container-runtime';
 import { createOciRuntime, type OciRuntimeOptions } from '../../src/index.ts';
@@ -94,12 +94,9 @@ function killsItself(config: ContainerConfig): ContainerConfig {
   return { ...config, securityContext };
 }
 
-let opened = 0;
-
 export async function openOci(options: Partial<OciRuntimeOptions>, folder?: string, pull = true): Promise<OpenedOci> {
   const place = folder ?? (await mkdtemp('/tmp/keelson-oci-'));
-  opened += 1;
-  const parent = options.cgroups?.parent ?? `/keelson-oci-test-${process.pid}-${opened}`;
+  const parent = options.cgroups?.parent ?? `/${basename(place)}`;
   const all = { nodeIp: '192.0.2.1', ...options, stateDirectory: join(place, 'state'), cgroups: { parent } };
   const scratch = join(place, 'scratch');
   await mkdir(scratch, { recursive: true });

@@ -1,0 +1,215 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { joinLog, RuntimeCaseContext, readLog } from '@keelson/conformance';
+import anyTest, { type ExecutionContext } from 'ava';
+import { buildImages, missing } from './support/busybox-image.ts';
+import { type OpenedOci, ociHarness, openOci, processesWith } from './support/oci-harness.ts';
+
+const host = fileURLToPath(new URL('./support/crash-host.js', import.meta.url));
+const test = missing.length === 0 ? anyTest.serial : anyTest.skip;
+const images = missing.length === 0 ? buildImages() : undefined;
+anyTest.after.always(() => images?.remove());
+const options = { imageSources: images === undefined ? [] : [images.sources] };
+
+interface Started {
+  readonly folder: string;
+  readonly parent: string;
+  readonly child: ChildProcess;
+  readonly sandboxId: string;
+  readonly ids: readonly string[];
+}
+
+async function startHost(scripts: readonly string[]): Promise<Started> {
+  const folder = await mkdtemp('/tmp/keelson-oci-crash-');
+  const parent = `/${basename(folder)}`;
+  mkdirSync(join(folder, 'scratch'));
+  const words = scripts.map((script) => script.replaceAll('FOLDER', join(folder, 'scratch')));
+  const child = spawn(process.execPath, [host, folder, images?.sources ?? '', parent, ...words], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
+  const [line] = (await once(createInterface({ input: child.stdout! }), 'line')) as [string];
+  return { folder, parent, child, ...(JSON.parse(line) as Pick<Started, 'sandboxId' | 'ids'>) };
+}
+
+/** The whole process group, as a terminal or a service manager would. */
+async function kill(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit');
+  process.kill(-child.pid!, 'SIGKILL');
+  await exited;
+}
+
+const reopen = ({ folder, parent }: Started) => openOci({ ...options, cgroups: { parent }, relistPeriodMs: 200 }, folder, false);
+
+function contextOf(t: ExecutionContext, opened: OpenedOci): RuntimeCaseContext {
+  return new RuntimeCaseContext(ociHarness('oci', opened.engine.runtime.capabilities, options), opened, (message) =>
+    t.log(message),
+  );
+}
+
+const pidsOf = (text: string) => processesWith(text).map((line) => Number.parseInt(line, 10));
+const monitorsOf = ({ folder }: Started) => pidsOf(`${folder}/state/monitor.sh`).sort((a, b) => a - b);
+
+const counting = 'i=0; while :; do i=$((i+1)); echo $i; sleep 0.05; done';
+
+async function countedTo(folder: string, position: number): Promise<number> {
+  const text = joinLog(await readLog(join(folder, 'logs', `${position}.log`)), 'stdout').toString();
+  const lines = text.split('\n').slice(0, -1).map(Number);
+  lines.forEach((value, index) => {
+    if (value !== index + 1) throw new Error(`line ${index + 1} of the log is ${value}`);
+  });
+  return lines.length;
+}
+
+test('twenty containers outlive the death of their runtime: none is lost, none restarts, exits are known', async (t) => {
+  t.timeout(120_000);
+  const endings = Array.from({ length: 5 }, (_, index) => `while [ ! -e FOLDER/flag ]; do sleep 0.05; done; exit ${10 + index}`);
+  const started = await startHost([...Array.from({ length: 15 }, () => counting), ...endings]);
+  const { folder, ids, sandboxId } = started;
+  const before = monitorsOf(started);
+  await kill(started.child);
+  writeFileSync(join(folder, 'scratch', 'flag'), '');
+  const opened = await reopen(started);
+  const context = contextOf(t, opened);
+  try {
+    t.is((await context.runtime.podSandboxStatus(sandboxId)).state, 'ready');
+    t.is((await context.runtime.listContainers()).length, 20);
+    for (const [index] of endings.entries()) t.is((await context.waitFor(ids[15 + index]!, 'exited')).exitCode, 10 + index);
+    for (const id of ids.slice(0, 15)) t.is((await context.runtime.containerStatus(id)).state, 'running');
+    const counts = await Promise.all(Array.from({ length: 15 }, (_, index) => countedTo(folder, index)));
+    await context.until('all go on', async () => {
+      const now = await Promise.all(counts.map((_, index) => countedTo(folder, index)));
+      return now.every((count, index) => count > counts[index]!);
+    });
+    t.is(before.length, 20);
+    const after = monitorsOf(started);
+    t.true(after.length >= 15 && after.every((pid) => before.includes(pid)), 'the monitors are the same processes');
+    // A container that was started by another life of the runtime takes part in everything.
+    t.is(await context.exec(ids[0]!, ['/bin/sh', '-c', 'echo $$ > /dev/null; echo in']), 'in\n');
+    const more = await context.started({ kind: 'exit', code: 0 }, {}, sandboxId);
+    t.is((await context.waitFor(more, 'exited')).exitCode, 0);
+  } finally {
+    await opened.dispose();
+  }
+});
+
+test('a container outlives its monitor and its reaper, and goes on writing; its end is then known, its exit code is not', async (t) => {
+  t.timeout(60_000);
+  const opened = await openOci({ ...options, relistPeriodMs: 200 });
+  const context = contextOf(t, opened);
+  try {
+    const logDirectory = join(opened.folder, 'logs');
+    const id = await context.started(context.script(counting), { logPath: '0.log' }, await context.sandbox({ logDirectory }));
+    const { pid = 0 } = await context.runtime.containerStatus(id);
+    const reaper = Number(/^\d+ \(.*\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1]);
+    const monitor = Number.parseInt(readFileSync(join(opened.folder, 'state/run', `${id}.monitor`), 'latin1'), 10);
+    t.regex(readFileSync(`/proc/${reaper}/cmdline`, 'latin1'), /programs\/reaper/);
+    for (const victim of [monitor, reaper]) process.kill(victim, 'SIGKILL');
+    const then = await countedTo(opened.folder, 0);
+    await context.until('it goes on', async () => (await countedTo(opened.folder, 0)) > then + 3);
+    t.is((await context.runtime.containerStatus(id)).state, 'running');
+    process.kill(pid, 'SIGKILL');
+    const ended = await context.waitFor(id, 'exited');
+    t.deepEqual([ended.reason, ended.exitCode], ['ContainerStatusUnknown', 137]);
+  } finally {
+    await opened.dispose();
+  }
+});
+
+test('a killed log keeper is replaced, and what was written meanwhile is in the log', async (t) => {
+  t.timeout(60_000);
+  const opened = await openOci(options);
+  const context = contextOf(t, opened);
+  try {
+    const logDirectory = join(opened.folder, 'logs');
+    const slow = 'i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo $i; sleep 0.03; done';
+    const id = await context.started(context.script(slow), { logPath: '0.log' }, await context.sandbox({ logDirectory }));
+    await context.until('the first lines', async () => (await countedTo(opened.folder, 0)) > 3);
+    for (let round = 0; round < 2; round += 1) {
+      const [keeper] = pidsOf('log-keeper.js').filter((pid) =>
+        readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(opened.folder),
+      );
+      t.truthy(keeper);
+      process.kill(keeper!, 'SIGKILL');
+      const then = await countedTo(opened.folder, 0);
+      await context.until('the log goes on', async () => (await countedTo(opened.folder, 0)) > then);
+    }
+    t.is((await context.waitFor(id, 'exited')).exitCode, 0);
+    t.is(await countedTo(opened.folder, 0), 100);
+  } finally {
+    await opened.dispose();
+  }
+});
+
+test('after everything was killed, state is whole: ended containers say so, the pod is over, and a new one runs', async (t) => {
+  t.timeout(60_000);
+  const started = await startHost([counting, 'sleep 1000 & wait', 'exit 3']);
+  const { folder, ids, sandboxId } = started;
+  await kill(started.child);
+  const holder = Number(readFileSync(join(folder, 'state/pods', sandboxId, 'holder/pid'), 'utf8'));
+  const firsts = ids.slice(0, 2).map((id) => Number.parseInt(readFileSync(join(folder, 'state/run', `${id}.pid`), 'latin1'), 10));
+  for (const pid of [...pidsOf(folder), holder, ...firsts]) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It ended with another.
+    }
+  }
+  const opened = await reopen(started);
+  const context = contextOf(t, opened);
+  try {
+    t.is((await context.runtime.podSandboxStatus(sandboxId)).state, 'notReady');
+    for (const id of ids.slice(0, 2)) t.is((await context.waitFor(id, 'exited')).exitCode, 137);
+    t.is((await context.waitFor(ids[2]!, 'exited')).exitCode, 3);
+    const next = await context.started({ kind: 'exit', code: 0 });
+    t.is((await context.waitFor(next, 'exited')).exitCode, 0);
+  } finally {
+    await opened.dispose();
+  }
+});
+
+test('after a restart of the machine, sandboxes are not ready and what ran is over', async (t) => {
+  t.timeout(60_000);
+  const started = await startHost([counting]);
+  const { folder, ids, sandboxId } = started;
+  await kill(started.child);
+  const first = Number.parseInt(readFileSync(join(folder, 'state/run', `${ids[0]}.pid`), 'latin1'), 10);
+  for (const pid of [...pidsOf(folder), first]) process.kill(pid, 'SIGKILL');
+  // Mounts do not survive a restart.
+  const mounted = readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '');
+  execFileSync('umount', ['--lazy', ...mounted.filter((path) => path.startsWith(folder))]);
+  writeFileSync(join(folder, 'state', 'boot-id'), 'another-boot');
+  const opened = await reopen(started);
+  const context = contextOf(t, opened);
+  try {
+    t.is((await context.runtime.podSandboxStatus(sandboxId)).state, 'notReady');
+    t.is((await context.waitFor(ids[0]!, 'exited')).reason, 'ContainerStatusUnknown');
+  } finally {
+    await opened.dispose();
+  }
+});
+
+test('a runtime that dies in the middle of making a pod leaves one that can be removed', async (t) => {
+  t.timeout(60_000);
+  const started = await startHost([]);
+  const { folder, sandboxId } = started;
+  await kill(started.child);
+  // As it is while a pod is being made: marked, its folder begun.
+  writeFileSync(join(folder, 'state/sandboxes', `${sandboxId}.stopped`), '');
+  const opened = await reopen(started);
+  try {
+    const { runtime } = opened.engine;
+    t.is((await runtime.podSandboxStatus(sandboxId)).state, 'notReady');
+    await runtime.removePodSandbox(sandboxId);
+    t.deepEqual(await runtime.listPodSandboxes(), []);
+  } finally {
+    await opened.dispose();
+  }
+});
