@@ -161,9 +161,28 @@ test('a storage service that asks for credentials does not get them', async (t) 
   registry.behave({ refuse: ({ storage }) => (storage ? { status: 401 } : undefined) });
   await t.throwsAsync(
     (await openStore(t)).pullImage(`${registry.host}/app:1`, { auth: credentials }),
-    fails('PullFailed', 'x', /denied/),
+    fails('PullFailed', 'x', /does not say what it wants/),
   );
   t.true(registry.requests.every(({ storage, authorization }) => !storage || authorization === undefined));
+});
+
+test('a registry that has moved is followed, with a token of its own and without the credentials of the old one', async (t) => {
+  const next = await openRegistry(t, { auth: { kind: 'token' } });
+  const { id } = next.add('app:1', { layers: small() });
+  const registry = await openRegistry(t, { auth: { kind: 'basic', ...credentials }, moved: `http://${next.host}` });
+  t.is(await (await openStore(t)).pullImage(`${registry.host}/app:1`, { auth: credentials }), id);
+  t.is(next.count(/^\/token/), 1);
+  t.true(next.requests.every(({ authorization = 'Bearer' }) => authorization.startsWith('Bearer')));
+  next.behave({ auth: { kind: 'basic', ...credentials } });
+  await t.throwsAsync(
+    (await openStore(t)).pullImage(`${registry.host}/app:1`, { auth: credentials }),
+    fails('PullFailed', 'x', /wants credentials/),
+  );
+  registry.behave({ moved: `http://${registry.host}` });
+  await t.throwsAsync(
+    (await openStore(t)).pullImage(`${registry.host}/app:1`, { auth: credentials }),
+    fails('PullFailed', 'x', /too often/),
+  );
 });
 
 test('contents of another digest are refused and not kept, and a good answer later is', async (t) => {

@@ -24,4 +24,6 @@ export interface RegistryBehaviour {
   readonly wrongDigest?: boolean | undefined;
   /** Blobs are redirected to another address, as of a storage service. */
   readonly redirect?: boolean | undefined;
+  /** Everything is redirected to the same path of another registry, `http://HOST:PORT`. */
+  readonly moved?: string | undefined;
 }

@@ -140,7 +140,7 @@ export class LoopbackRegistry implements AsyncDisposable {
     const request: RegistryRequest = { method, path, authorization: headers.authorization, storage };
     this.requests.push(request);
     this.#signals.emit('request');
-    const { auth, refuse } = this.#behaviour;
+    const { auth, refuse, moved } = this.#behaviour;
     const refused = refuse?.(request);
     if (refused !== undefined) return fail(response, refused.status, refused.code);
     if (storage) return this.#sendBlob(response, method, path.slice(1));
@@ -150,7 +150,8 @@ export class LoopbackRegistry implements AsyncDisposable {
       response.setHeader('www-authenticate', challenge);
       return fail(response, 401, 'UNAUTHORIZED');
     }
-    return this.#sendNamed(response, method, path);
+    if (moved === undefined) return this.#sendNamed(response, method, path);
+    response.writeHead(307, { location: moved + path }).end();
   }
 
   async #sendNamed(response: ServerResponse, method: string, path: string): Promise<void> {

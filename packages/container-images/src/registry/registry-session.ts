@@ -2,7 +2,7 @@ import type { ImageAuth } from '@keelson/container-runtime';
 import { maxDocumentBytes } from '../images/manifest.ts';
 import { Authorizer } from './authorizer.ts';
 import type { Endpoint } from './endpoints.ts';
-import type { Answer, Exchange } from './exchange.ts';
+import type { Answer, Exchange, ExchangeRequest } from './exchange.ts';
 import { RegistryError } from './registry-error.ts';
 
 const maxRedirects = 5;
@@ -13,75 +13,64 @@ export class RegistrySession {
   readonly #exchange: Exchange;
   readonly #base: URL;
   readonly #repository: string;
-  readonly #authorizer: Authorizer;
+  /** By origin: only that of the registry itself has the image's credentials, whatever it redirects to. */
+  readonly #authorizers: Map<string, Authorizer>;
 
   constructor(exchange: Exchange, endpoint: Endpoint, repository: string, auth: ImageAuth | undefined) {
     this.#exchange = exchange;
     this.#base = new URL(endpoint.base);
     this.#repository = repository;
-    this.#authorizer = new Authorizer(exchange, this.#base, endpoint.trusted ? auth : undefined);
+    const own = new Authorizer(exchange, this.#base, endpoint.trusted ? auth : undefined);
+    this.#authorizers = new Map([[this.#base.origin, own]]);
   }
 
   /** @throws RegistryError */
   async manifest(version: string, accept: string, signal: AbortSignal): Promise<Buffer> {
-    const url = this.#url(`manifests/${version}`);
-    return this.#authorized(url, signal, async (headers) => {
-      const answer = await this.#exchange.fetch({ url, signal, headers: { ...headers, accept } }, maxDocumentBytes);
-      return { answer, value: answer.bytes };
-    });
+    const send = (request: ExchangeRequest) => this.#exchange.fetch(request, maxDocumentBytes);
+    const { bytes } = await this.#get(`manifests/${version}`, { accept }, signal, send);
+    return bytes;
   }
 
   /** The body of a blob, from wherever the registry says it is. @throws RegistryError */
-  async blob(digest: string, signal: AbortSignal): Promise<Answer> {
-    const url = this.#url(`blobs/${digest}`);
-    return this.#authorized(url, signal, async (headers) => {
-      const answer = await this.#follow(url, headers, signal);
-      return { answer, value: answer };
-    });
+  blob(digest: string, signal: AbortSignal): Promise<Answer> {
+    return this.#get(`blobs/${digest}`, {}, signal, (request) => this.#exchange.send(request));
+  }
+
+  async #get<T extends Answer>(rest: string, headers: Headers, signal: AbortSignal, send: Send<T>): Promise<T> {
+    let url = new URL(`${this.#base.href.replace(/\/$/, '')}/v2/${this.#repository}/${rest}`);
+    for (let hops = 0; hops <= maxRedirects; hops += 1) {
+      const answer = await this.#authorized({ url, headers, signal }, send);
+      if (answer.status === 200) return answer;
+      answer.body.destroy();
+      const { location } = answer.headers;
+      if (!redirects.has(answer.status) || location === undefined) throw refusal(url, answer.status);
+      url = redirected(url, location);
+    }
+    throw new RegistryError('invalid', `${this.#base.host} redirects too often`);
   }
 
   /** Sends credentials as soon as they are asked for, and again once when they are not taken any more. */
-  async #authorized<T>(
-    url: URL,
-    signal: AbortSignal,
-    send: (headers: Record<string, string>) => Promise<{ readonly answer: Answer; readonly value: T }>,
-  ): Promise<T> {
-    let asked = 0;
-    for (;;) {
-      const header = this.#authorizer.header;
-      const { answer, value } = await send(header === undefined ? {} : { authorization: header });
-      if (answer.status === 200) return value;
+  async #authorized<T extends Answer>(request: ExchangeRequest, send: Send<T>): Promise<T> {
+    const authorizer = this.#authorizerOf(request.url);
+    for (let asked = 0; ; asked += 1) {
+      const { header } = authorizer;
+      const headers = header === undefined ? request.headers : { ...request.headers, authorization: header };
+      const answer = await send({ ...request, ...(headers && { headers }) });
+      if (answer.status !== 401 || asked === 2) return answer;
       answer.body.destroy();
-      if (answer.status !== 401 || asked === 2) throw refusal(url, answer.status);
-      asked += 1;
-      await this.#authorizer.answer(answer.headers['www-authenticate'], header, signal);
+      await authorizer.answer(answer.headers['www-authenticate'], header, request.signal);
     }
   }
 
-  async #follow(start: URL, headers: Record<string, string>, signal: AbortSignal): Promise<Answer> {
-    let url = start;
-    for (let hops = 0; hops <= maxRedirects; hops += 1) {
-      // Whatever the registry's storage is, the credentials are not for it.
-      const answer = await this.#exchange.send({ url, signal, headers: url.origin === start.origin ? headers : {} });
-      const { location } = answer.headers;
-      if (!redirects.has(answer.status) || location === undefined) {
-        // Elsewhere, a refusal is no challenge to answer with the registry's credentials.
-        if (answer.status === 401 && url.origin !== start.origin) {
-          answer.body.destroy();
-          throw refusal(url, 403);
-        }
-        return answer;
-      }
-      answer.body.destroy();
-      url = redirected(url, location);
-    }
-    throw new RegistryError('invalid', `${start.host} redirects too often`);
-  }
-
-  #url(rest: string): URL {
-    return new URL(`${this.#base.href.replace(/\/$/, '')}/v2/${this.#repository}/${rest}`);
+  #authorizerOf(url: URL): Authorizer {
+    const known = this.#authorizers.get(url.origin) ?? new Authorizer(this.#exchange, url);
+    this.#authorizers.set(url.origin, known);
+    return known;
   }
 }
+
+type Headers = Readonly<Record<string, string>>;
+type Send<T> = (request: ExchangeRequest) => Promise<T>;
 
 function redirected(from: URL, location: string): URL {
   const url = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
