@@ -19,6 +19,7 @@ const parts = {
   overload: { files: ['test/dist/test/faults/overload.test.js'], minutes: 0.5 },
   'two-servers-etcd': { files: ['test/dist/test/faults/two-servers-etcd.test.js'], minutes: 16 },
   'two-servers-postgres': { files: ['test/dist/test/faults/two-servers-postgres.test.js'], minutes: 17 },
+  'etcd-cluster': { files: ['test/dist/test/faults/etcd-cluster.test.js'], minutes: 4 },
   delays: { files: ['adapters/storage-{etcd3,postgres}/dist/test/delays.test.js'], minutes: 4 },
 };
 

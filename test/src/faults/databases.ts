@@ -102,6 +102,12 @@ export async function startPostgresDatabase({ durable }: { readonly durable: boo
   };
 }
 
+/** Path of an etcd; undefined where there is none. */
+export async function findEtcdBinary(): Promise<string | undefined> {
+  const { findEtcd } = (await import(support('storage-etcd3', 'etcd-server'))) as EtcdSupport;
+  return findEtcd();
+}
+
 /** Undefined where there is no etcd. */
 export async function startEtcdDatabase(): Promise<OwnDatabase | undefined> {
   const { findEtcd, EtcdServer } = (await import(support('storage-etcd3', 'etcd-server'))) as EtcdSupport;

@@ -3,6 +3,8 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
+  /** Nothing passes, and nobody is told. */
+  frozen: boolean;
 }
 
 /** A TCP proxy that can cut, swallow and count, to stand between a store and its etcd. */
@@ -46,6 +48,11 @@ export class TcpProxy {
     return count;
   }
 
+  /** Connections that are open let nothing pass any more, and do not end; new ones work. */
+  freezeOpen(): void {
+    for (const pair of this.#pairs) pair.frozen = true;
+  }
+
   async close(): Promise<void> {
     this.cut();
     await new Promise((resolve) => this.#server.close(resolve));
@@ -58,7 +65,7 @@ export class TcpProxy {
     }
     this.connections++;
     const server = connect(this.target, '127.0.0.1');
-    const pair = { client, server };
+    const pair: Pair = { client, server, frozen: false };
     this.#pairs.add(pair);
     let left = this.cutAfterBytes();
     const end = () => {
@@ -72,11 +79,11 @@ export class TcpProxy {
       socket.on('close', end);
     }
     client.on('data', (chunk) => {
-      if (!server.write(chunk)) client.pause();
+      if (!pair.frozen && !server.write(chunk)) client.pause();
     });
     server.on('drain', () => client.resume());
     server.on('data', (chunk) => {
-      if (this.swallowAnswers) return;
+      if (this.swallowAnswers || pair.frozen) return;
       const part = chunk.length > left ? chunk.subarray(0, left) : chunk;
       left -= part.length;
       if (!client.write(part)) server.pause();
