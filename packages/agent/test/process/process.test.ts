@@ -12,6 +12,8 @@ import { guardLoops } from '../../src/process/uncaught-errors.ts';
 import { ProgramError, runProgram } from '../../src/run-program.ts';
 import { listeningLogger, temporaryDirectory } from '../support.ts';
 
+const onLinux = process.platform === 'linux' ? test : test.skip;
+
 const wanted = {
   'vm/overcommit_memory': '1',
   'vm/panic_on_oom': '0',
@@ -57,7 +59,7 @@ test('without --protect-kernel-defaults what differs is set, and what cannot be 
   t.deepEqual(logger.lines, [], 'changes are no warnings');
 });
 
-test('a lock file is held until it is released, and somebody who waits is noticed', async (t) => {
+onLinux('a lock file is held until it is released, and somebody who waits is noticed', async (t) => {
   t.timeout(30_000);
   const path = join(await temporaryDirectory(t), 'lock');
   const { signal } = new AbortController();
@@ -74,7 +76,7 @@ test('a lock file is held until it is released, and somebody who waits is notice
   await first?.release();
 });
 
-test('a lock file that is taken away counts as wanted by somebody else', async (t) => {
+onLinux('a lock file that is taken away counts as wanted by somebody else', async (t) => {
   t.timeout(30_000);
   const path = join(await temporaryDirectory(t), 'lock');
   const lock = await takeLock({ path, watch: true, clock: systemClock, signal: new AbortController().signal });
@@ -84,7 +86,7 @@ test('a lock file that is taken away counts as wanted by somebody else', async (
   t.pass();
 });
 
-test('waiting for a lock can be given up, and a file that cannot be locked is an error', async (t) => {
+onLinux('waiting for a lock can be given up, and a file that cannot be locked is an error', async (t) => {
   const path = join(await temporaryDirectory(t), 'lock');
   const held = await takeLock({ path, watch: false, clock: systemClock, signal: new AbortController().signal });
   const giveUp = new AbortController();

@@ -1,4 +1,4 @@
-import { access, mkdir, readFile, rm } from 'node:fs/promises';
+import { access, mkdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pod } from '@keelson/kinds';
 import test from 'ava';
@@ -7,6 +7,8 @@ import type { MountRequest } from '../../src/volumes/mounter.ts';
 import { startBench, testPod } from '../support/bench.ts';
 import { attachingAnswers, mountingAnswers, shellDriver } from '../support/flex-driver.ts';
 import { temporaryDirectory } from '../support.ts';
+
+const asRoot = process.getuid?.() === 0 || process.env['CI'] ? test : test.skip;
 
 const flexPod = (name: string, extra: object = {}, spec: Partial<Pod['spec']> = {}) =>
   testPod(name, { volumes: [{ name: 'data', flexVolume: { driver: 'acme/shell', ...extra } }], ...spec });
@@ -152,6 +154,33 @@ test('what a driver does not support is done by plain mounts: the device once, a
   await bench.pass(3_000);
   t.deepEqual(unmounts.slice(0, 2), [target, shared]);
 });
+
+asRoot(
+  'fsGroup: files of a plugin’s volume are handed to the group, unless the root is its already and the pod wants no more',
+  async (t) => {
+    const fill = `mkdir -p "$2/deep"; echo x > "$2/deep/f"; chmod 600 "$2/deep/f"`;
+    const answers = (root: string) => ({ ...mountingAnswers, mount: `${fill}; ${root}; echo '{"status":"Success"}'` });
+    const driver = await shellDriver(await temporaryDirectory(t), 'acme/shell', answers(':'));
+    const bench = await startBench(t, { words: [`--volume-plugin-dir=${driver.directory}`] });
+    const groupOf = async (pod: Pod) => {
+      bench.pods.put(pod);
+      await bench.until(() => bench.status(pod).phase === 'Running');
+      const { gid, mode } = await stat(join(bench.rootDir, 'agent/pods', uidOf(pod), 'volumes/acme~shell/data/deep/f'));
+      return [gid, (mode & 0o7777).toString(8)];
+    };
+    const group = { fsGroup: 4321, fsGroupChangePolicy: 'OnRootMismatch' };
+    t.deepEqual(await groupOf(flexPod('always', {}, { securityContext: { fsGroup: 4321 } })), [4321, '660']);
+    t.deepEqual(await groupOf(flexPod('differs', {}, { securityContext: group })), [4321, '660']);
+    t.deepEqual(await groupOf(flexPod('reads', { readOnly: true }, { securityContext: group })), [0, '600']);
+    await driver.install(answers('chgrp 4321 "$2"; chmod 2770 "$2"'));
+    t.deepEqual((await groupOf(flexPod('fits', {}, { securityContext: group })))[1], '600');
+    await driver.install({
+      ...answers(':'),
+      init: `echo '{"status":"Success","capabilities":{"attach":false,"fsGroup":false}}'`,
+    });
+    t.deepEqual(await groupOf(flexPod('cannot', {}, { securityContext: group })), [0, '600']);
+  },
+);
 
 for (const driver of ['../evil', 'a/b/c', '/abs', '..']) {
   test(`a driver named ${driver} is none`, async (t) => {

@@ -20,6 +20,9 @@ export interface FlexMountsOptions {
 
 type Source = coreV1.FlexVolumeSource;
 
+/** What a group needs of a directory: to use it, and to own what is made in it. */
+const groupMode = 0o2770;
+
 /** The steps by which a driver's volume comes into a pod, and out of it again. What a driver does not support is done by plain mounts. */
 export class FlexMounts {
   readonly #options: FlexMountsOptions;
@@ -44,8 +47,17 @@ export class FlexMounts {
       const bind = { type: '', source: this.#deviceMount(record), target: directory };
       await mounter.mount({ ...bind, options: ['bind', ...readOnly(source)] });
     }
-    const gid = pod.spec.securityContext?.fsGroup;
-    if (driver.fsGroup && typeof gid === 'number' && source.readOnly !== true) await host.files.giveToGroup(directory, gid);
+    if (driver.fsGroup && source.readOnly !== true) await this.#giveToGroup(pod, directory);
+  }
+
+  /** A volume of many files is looked at from its root only, where the pod wants that. */
+  async #giveToGroup(pod: Pod, directory: string): Promise<void> {
+    const { files } = this.#options.host;
+    const { fsGroup, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
+    if (typeof fsGroup !== 'number') return;
+    const root = await files.info(directory, 'follow');
+    const fits = root?.gid === fsGroup && (root.mode & groupMode) === groupMode;
+    if (fsGroupChangePolicy !== 'OnRootMismatch' || !fits) await files.giveToGroup(directory, fsGroup);
   }
 
   /** Without a driver, which may have gone since, what it did is undone as far as plain mounts are. @throws VolumeProblem */

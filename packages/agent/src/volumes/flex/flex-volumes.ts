@@ -61,12 +61,12 @@ export class FlexVolumes {
   async #provide(pod: Pod, name: string, source: Source, objects: ObjectReader): Promise<string> {
     const { host, attachedDevice } = this.#options;
     const uid = uidOf(pod);
-    const driver = await this.#drivers.get(source.driver);
     const known = (await this.#records.all()).find((record) => record.uid === uid && record.volume === name);
     if (known !== undefined && (await this.#isDone(known))) {
       await this.#tellInUse();
       return this.#mounts.directoryOf(known);
     }
+    const driver = await this.#drivers.get(source.driver);
     const options = await flexOptions(pod, name, source, objects);
     const sharedName = driver.attaches ? await sharedNameOf(driver, name, options) : name;
     const attachedHere = driver.attaches && attachedDevice === undefined;
