@@ -2,7 +2,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, tr
 import { mkdtemp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { joinLog, RuntimeCaseContext, readLog } from '@keelson/conformance';
-import { buildRoot, dockerArchive, ociLayout, tarOf } from '@keelson/test-support';
+import { buildRoot, dockerArchive, LoopbackRegistry, ociLayout, tarOf } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { type OpenedProcess, openProcess, processHarness } from './support/process-harness.ts';
 
@@ -191,6 +191,26 @@ withChroot('damaged sources are refused, and leave nothing; a good one beside th
   await images.pullImage('good:1');
   const kept = (await readdir(join(engine.folder, 'state/images'))).filter((name) => !['names.json', 'blobs'].includes(name));
   t.is(kept.length, 1);
+});
+
+withChroot('an image of a registry runs, and outlives the runtime that pulled it', async (t) => {
+  t.timeout(60_000);
+  const { layer } = await workshop(t);
+  await using registry = await LoopbackRegistry.open({ auth: { kind: 'token', username: 'u', password: 'p' } });
+  const config = { Env: ['PATH=/bin'], Cmd: ['cat', '/suite-file', '/added'] };
+  const upper = layer((root) => writeFileSync(join(root, 'added'), 'above\n'));
+  const { id } = registry.add('team/app:1', { layers: [layer(buildRoot), upper], config });
+  const reference = `${registry.host}/team/app:1`;
+  const engine = await openProcess({ registries: {} });
+  t.true(engine.engine.runtime.capabilities.pull);
+  await t.throwsAsync(engine.engine.images.pullImage(reference), { code: 'PullFailed' } as object);
+  await engine.engine.images.pullImage(reference, { auth: { username: 'u', password: 'p' } });
+  await engine.engine.runtime[Symbol.asyncDispose]();
+  const again = await openProcess(engine.options, engine.folder);
+  t.teardown(() => again.dispose());
+  const context = contextOf(again);
+  t.is((await context.images.imageStatus(reference))?.id, id);
+  t.is((await context.output({ image: reference })).stdout, 'original\nabove\n');
 });
 
 test('without an image source, other images are refused with the reason', async (t) => {
