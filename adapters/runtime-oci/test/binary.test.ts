@@ -96,7 +96,7 @@ asRoot('the binary of the option is the one that is called, with its own root an
   const container = join(folder, 'state/containers', id);
   t.is(own[0], `run --detach --bundle ${container} --pid-file ${container}/pid ${id}`);
   t.regex(own[1] ?? '', new RegExp(`^exec --detach --pid-file ${container}/exec-\\S+/pid ${id} true --help-me$`));
-  t.is(own[2], `update --resources - ${id}`);
+  t.is(own[2], `update --resources ${container}/update.json ${id}`);
   t.is(own[3], `delete --force ${id}`);
   for (const hierarchy of execFileSync('ls', ['/sys/fs/cgroup'], { encoding: 'utf8' }).trim().split('\n'))
     spawnSync('rmdir', [join('/sys/fs/cgroup', hierarchy, parent)]);

@@ -43,22 +43,20 @@ export class OciBinary {
     if (this.has(id)) await this.#run(['delete', '--force', id]);
   }
 
-  /** @throws `InvalidArgument` with what the binary says */
-  async update(id: string, resources: object): Promise<void> {
-    await this.#run(['update', '--resources', '-', id], JSON.stringify(resources)).catch((error: Error) => {
+  /** `file` holds the new limits. @throws `InvalidArgument` with what the binary says */
+  async update(id: string, file: string): Promise<void> {
+    await this.#run(['update', '--resources', file, id]).catch((error: Error) => {
       throw new RuntimeError('InvalidArgument', error.message, { cause: error });
     });
   }
 
-  #run(args: readonly string[], input = ''): Promise<void> {
+  #run(args: readonly string[]): Promise<void> {
     const [program = '', ...words] = this.words(undefined, ...args);
     return new Promise((resolve, reject) => {
-      const child = execFile(program, words, { env: binaryEnvironment }, (error, _stdout, stderr) => {
+      execFile(program, words, { env: binaryEnvironment }, (error, _stdout, stderr) => {
         if (error === null) resolve();
         else reject(new RuntimeError('Internal', `${this.version.name} ${args[0]}: ${lastMessage(stderr) || error.message}`));
       });
-      child.stdin?.on('error', () => {}); // it may end without reading
-      child.stdin?.end(input);
     });
   }
 }

@@ -100,7 +100,10 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
     const { binary, machine } = this.#around;
     const changes = resourcesOf(resources, machine.swapLimits);
     if (this.state === 'running') {
-      await binary.update(this.id, changes);
+      // A file, because not every binary reads pipes.
+      const file = join(this.folder, 'update.json');
+      await writeAtomically(file, JSON.stringify(changes));
+      await binary.update(this.id, file);
       return;
     }
     const path = join(this.folder, 'config.json');

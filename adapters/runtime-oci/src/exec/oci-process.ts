@@ -86,9 +86,12 @@ async function startDetached(
   failed.catch(() => {});
   const [stdout, stderr] = [kept(child.stdout), kept(child.stderr)];
   const records = new ReaperRecords(child.stdio[3] as Readable);
-  // The first to end is the binary, or the command if it was quick; by then its process id is written.
-  await Promise.race([records.any, failed]);
-  const pid = await readPid(files.pid);
+  // The binary ends when the command runs, unless the command was quicker; by then the process id is written, or never will be.
+  let pid: number | undefined;
+  for (let count = 0; pid === undefined && !records.over; ) {
+    count = await Promise.race([records.moreThan(count), failed]);
+    pid = await readPid(files.pid);
+  }
   if (pid === undefined) {
     for (const stream of child.stdio) stream?.destroy();
     throw new RuntimeError('StartFailed', (await lastMessageIn(files.log)) ?? 'the command did not start');

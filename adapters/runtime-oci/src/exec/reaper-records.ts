@@ -4,8 +4,6 @@ const recordPattern = /^([0-9a-f]{8})([0-9a-f]{8})$/;
 
 /** What a reaper writes about processes that ended. */
 export class ReaperRecords {
-  /** Resolves when there is a record, or never will be. */
-  readonly any: Promise<void>;
   readonly #statuses = new Map<number, number>();
   readonly #waiting = new Set<() => void>();
   #over = false;
@@ -27,7 +25,17 @@ export class ReaperRecords {
       this.#over = true;
       this.#wake();
     });
-    this.any = this.#until(() => this.#statuses.size > 0);
+  }
+
+  /** No more records will come. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** Resolves when there are more records than so many, or never will be; their number. */
+  async moreThan(count: number): Promise<number> {
+    await this.#until(() => this.#statuses.size > count);
+    return this.#statuses.size;
   }
 
   /** How a process ended, once it has; undefined when the reaper is gone before. */

@@ -7,10 +7,12 @@ import { buildRoot, dockerArchive, findProgram, installPrograms, tarOf } from '@
 export const missing = installPrograms(['runc', 'busybox'], ['runc', 'busybox-static']);
 
 export const image = 'registry.test/busybox:1';
+/** Not there before it is pulled. */
+export const pullableImage = 'registry.test/app:1';
 export const userImage = 'registry.test/user:1';
 
 export interface ImageFolder {
-  /** Source of both images. */
+  /** Source of the images. */
   readonly sources: string;
   remove(): void;
 }
@@ -34,6 +36,7 @@ export function buildImages(): ImageFolder {
   mkdirSync(sources);
   tarOf(root, join(folder, 'layer.tar'));
   dockerArchive(join(folder, 'one'), join(sources, 'busybox.tar'), image, [join(folder, 'layer.tar')]);
+  dockerArchive(join(folder, 'three'), join(sources, 'app.tar'), pullableImage, [join(folder, 'layer.tar')], { Env: ['APP=1'] });
   const config = {
     User: 'app',
     Env: ['FROM_IMAGE=yes', 'PATH=/bin'],

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
 import type { ContainerConfig, ContainerEngine, RuntimeCapabilities } from '@keelson/container-runtime';
 import { createOciRuntime, type OciRuntimeOptions } from '../../src/index.ts';
-import { image } from './busybox-image.ts';
+import { image, pullableImage } from './busybox-image.ts';
 
 export interface OpenedOci extends OpenedEngine {
   readonly folder: string;
@@ -136,7 +136,7 @@ export function ociHarness(
     capabilities,
     concurrency: 4,
     missingImage: 'registry.test/missing:1',
-    pullableImage: image,
+    pullableImage,
     ...(capabilities.podNetwork ? {} : { sharesHostNetwork: true as const }),
     open: () => openOci(options),
     reopen: async ({ engine, folder, options: own }) => {
