@@ -64,8 +64,9 @@ export async function createEngineRuntime(options: EngineRuntimeOptions): Promis
       stats: new StatsReader(around, reader),
     });
     await source.start();
-    const known = [...(await sandboxes.entries()), ...(await reader.entries())].map(({ Id }) => Id);
-    records.keepOnly(new Set(known));
+    const [pods, others] = await Promise.all([sandboxes.entries(), reader.entries()]);
+    records.keepOnly(new Set([...pods, ...others].map(({ Id }) => Id)));
+    await options.network?.sweep(new Set(pods.map(({ Id }) => Id)));
     return withDeadlines({ runtime, images }, { clock });
   } catch (error) {
     http.close();

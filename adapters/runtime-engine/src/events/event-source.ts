@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { createInterface } from 'node:readline';
 import type { Clock, Logger } from '@keelson/core';
 import type { EngineEvent } from '../api/documents.ts';
 import type { EngineHttp } from '../api/engine-http.ts';
+import { lines } from '../api/lines.ts';
 
 const firstRetryMs = 100;
 const lastRetryMs = 5_000;
@@ -43,33 +43,54 @@ export class EventSource {
   }
 
   async #run(first: () => void): Promise<void> {
-    const { clock, logger, onConnected, onLost } = this.#options;
+    const { logger, onLost } = this.#options;
     const { signal } = this.#closing;
     let retryMs = firstRetryMs;
+    let connected = false;
     while (!signal.aborted) {
       try {
-        const stream = await this.#open();
-        const reading = this.#read(stream);
-        await onConnected();
-        retryMs = firstRetryMs;
-        first();
-        await reading;
+        await this.#listen(() => {
+          retryMs = firstRetryMs;
+          connected = true;
+          first();
+        });
       } catch (err) {
-        if (!signal.aborted) logger.warn('the events of the container engine are lost', { err });
+        if (!signal.aborted && connected) logger.warn('the events of the container engine are lost', { err });
       }
       first();
       if (signal.aborted) return;
-      onLost();
-      const pause = retryMs;
+      if (connected) onLost();
+      connected = false;
+      await this.#pause(retryMs);
       retryMs = Math.min(retryMs * 2, lastRetryMs);
-      await new Promise<void>((resolve) => {
-        const cancel = clock.after(pause, resolve);
-        signal.addEventListener('abort', () => {
-          cancel();
-          resolve();
-        });
-      });
     }
+  }
+
+  /** Until the stream ends. */
+  async #listen(connected: () => void): Promise<void> {
+    const stream = await this.#open();
+    try {
+      const reading = this.#read(stream);
+      reading.catch(() => {}); // awaited below, if it comes to that
+      await this.#options.onConnected();
+      connected();
+      await reading;
+    } finally {
+      stream.destroy();
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    const { signal } = this.#closing;
+    return new Promise((resolve) => {
+      const go = () => {
+        cancel();
+        signal.removeEventListener('abort', go);
+        resolve();
+      };
+      const cancel = this.#options.clock.after(ms, go);
+      signal.addEventListener('abort', go);
+    });
   }
 
   #open(): Promise<IncomingMessage> {
@@ -79,7 +100,7 @@ export class EventSource {
 
   async #read(stream: IncomingMessage): Promise<void> {
     stream.socket.unref(); // waiting for events keeps no process alive
-    for await (const line of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
+    for await (const line of lines(stream)) {
       const event = parse(line);
       if (event !== undefined) this.#options.onEvent(event);
     }

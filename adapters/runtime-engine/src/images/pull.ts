@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline';
 import {
   type ImageAuth,
   type ImageReference,
@@ -7,6 +6,7 @@ import {
   RuntimeError,
 } from '@keelson/container-runtime';
 import type { EngineHttp } from '../api/engine-http.ts';
+import { lines } from '../api/lines.ts';
 
 /** A line of the stream that a pull answers with. */
 interface PullLine {
@@ -42,7 +42,7 @@ export async function pull(
   let unsized = false;
   try {
     // An error comes inside of a success: the status was sent before the pull began.
-    for await (const text of createInterface({ input: stream })) {
+    for await (const text of lines(stream)) {
       const line = parse(text);
       failure ??= line.errorDetail?.message ?? line.error;
       if (line.id === undefined) continue;
@@ -87,7 +87,9 @@ function authHeader(auth: ImageAuth, { name }: ImageReference): string {
         ? { identitytoken: identityToken }
         : { username, password };
   const server = serverAddress === undefined || serverAddress === '' ? (name.split('/')[0] ?? '') : serverAddress;
-  return Buffer.from(JSON.stringify({ ...credentials, serveraddress: server })).toString('base64url');
+  // Base64 for URLs, but with its padding, which engines insist on.
+  const text = Buffer.from(JSON.stringify({ ...credentials, serveraddress: server })).toString('base64');
+  return text.replaceAll('+', '-').replaceAll('/', '_');
 }
 
 function parse(text: string): PullLine {

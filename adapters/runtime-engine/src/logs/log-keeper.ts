@@ -9,6 +9,7 @@ export class LogKeeper {
   readonly #records: StateRecords;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  #closed = false;
 
   constructor(records: StateRecords, clock: Clock, logger: Logger) {
     this.#records = records;
@@ -21,13 +22,9 @@ export class LogKeeper {
     return this.#records.get(id).log?.complete === true;
   }
 
-  isFollowed(id: ContainerId): boolean {
-    return this.#followers.has(id);
-  }
-
   /** Begins, or goes on from where an earlier process got to. */
   follow(id: ContainerId, source: string, target: string): void {
-    if (this.#followers.has(id) || this.isComplete(id)) return;
+    if (this.#closed || this.#followers.has(id) || this.isComplete(id)) return;
     try {
       this.#followers.set(
         id,
@@ -65,7 +62,9 @@ export class LogKeeper {
     this.#records.forget(id);
   }
 
+  /** Another process may go on from now on, so nothing is followed any more. */
   close(): void {
+    this.#closed = true;
     for (const follower of this.#followers.values()) follower.close();
     this.#followers.clear();
   }

@@ -1,0 +1,35 @@
+import { lackingForPodman, Podman } from '@keelson/test-support';
+import test, { type ExecutionContext, type ImplementationFn } from 'ava';
+import type { EngineRuntimeOptions } from '../../src/index.ts';
+import { type OpenedPodman, openEngine } from './engine-harness.ts';
+
+const lacking = lackingForPodman();
+/** One for all tests of a file. */
+export const podman = lacking.length === 0 ? await Podman.open() : undefined;
+
+export type EngineTest = (t: ExecutionContext, opened: OpenedPodman) => Promise<void>;
+
+/** A test with an engine of its own on the file's Podman; skipped where there can be none. */
+export function engineTest(title: string, run: EngineTest, change: Partial<EngineRuntimeOptions> = {}): void {
+  if (podman === undefined) {
+    test.skip(`${title} [not run, there is no ${lacking.join(', ')}]`, () => {});
+    return;
+  }
+  const implementation: ImplementationFn<[]> = async (t) => {
+    t.timeout(100_000);
+    const opened = await openEngine(podman, change);
+    // Clocks of runtimes do not hold a process, and somebody does wait here.
+    const hold = setInterval(() => {}, 1000);
+    t.teardown(async () => {
+      await opened.dispose();
+      clearInterval(hold);
+    });
+    await run(t, opened);
+  };
+  test.serial(title, implementation);
+}
+
+/** To be called when all tests of a file are declared. */
+export function closePodmanAfterwards(): void {
+  test.after.always(() => podman?.[Symbol.asyncDispose]());
+}
