@@ -9,6 +9,7 @@ import {
   normalizeImageReference,
   type PullRequest,
   RuntimeError,
+  type RuntimeErrorCode,
   toRuntimeError,
 } from '@keelson/container-runtime';
 import { Calls } from './api/calls.ts';
@@ -113,9 +114,12 @@ function toAuth({ registryToken, identityToken, username, password, serverAddres
   return { username, password, serverAddress };
 }
 
-/** What the daemon says of a pull is about the image or the registry, unless it did not answer at all. */
+/** Codes that are about the daemon or the request; every other one is about the registry or the image. */
+const notOfTheImage = new Set<RuntimeErrorCode>(['Aborted', 'Unavailable', 'Unsupported', 'InvalidArgument']);
+
 function whyNotPulled(error: RuntimeError): RuntimeError {
-  if (error.code === 'NotFound') return withCode(error, 'ImageNotFound');
-  const ofTheDaemon = error.code === 'Internal' || (error.code === 'DeadlineExceeded' && isGrpcError(error.cause));
-  return ofTheDaemon ? withCode(error, 'PullFailed') : error;
+  if (error.code === 'NotFound' || error.code === 'ImageNotFound') return withCode(error, 'ImageNotFound');
+  // A deadline of the daemon's own is one it set for the registry.
+  const ours = notOfTheImage.has(error.code) || (error.code === 'DeadlineExceeded' && !isGrpcError(error.cause));
+  return ours ? error : withCode(error, 'PullFailed');
 }

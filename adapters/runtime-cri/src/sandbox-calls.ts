@@ -4,6 +4,7 @@ import {
   type PodSandbox,
   type PodSandboxConfig,
   type PodSandboxStatus,
+  RuntimeError,
   type SandboxFilter,
   type SandboxId,
 } from '@keelson/container-runtime';
@@ -11,13 +12,12 @@ import type { Clock } from '@keelson/core';
 import { Calls } from './api/calls.ts';
 import { ListPodSandboxRequest, PodSandboxMessage, SandboxStateNumber } from './api/sandbox.ts';
 import type { CriConnection } from './connection/cri-connection.ts';
-import { fromSandbox, fromSandboxStatus } from './convert/from-sandbox.ts';
+import { fromSandbox, fromSandboxStatus, sandboxState } from './convert/from-sandbox.ts';
 import { recallSandbox, type SandboxMessage, toSandboxMessage } from './convert/sandbox-config.ts';
 import { ListCache } from './list-cache.ts';
 import type { Machine } from './machine.ts';
 import { removed, unlessGone } from './removed.ts';
 
-const configsKept = 4096;
 const sandboxStateField = 3;
 
 /** The part of the contract that is about sandboxes. */
@@ -25,8 +25,6 @@ export class SandboxCalls {
   readonly #connection: CriConnection;
   readonly #machine: Machine;
   readonly #clock: Clock;
-  /** By id; CRI wants a sandbox's configuration again with each of its containers. */
-  readonly #configs = new Map<SandboxId, SandboxMessage>();
   readonly #lists = new ListCache(sandboxStateField, (bytes) => fromSandbox(PodSandboxMessage.decode(bytes)));
 
   constructor(connection: CriConnection, machine: Machine, clock: Clock) {
@@ -39,7 +37,6 @@ export class SandboxCalls {
     if (this.#machine.local && config.logDirectory !== undefined) await mkdir(config.logDirectory, { recursive: true });
     const message = toSandboxMessage(config, this.#machine.unifiedCgroups);
     const { podSandboxId = '' } = await this.#connection.call(Calls.runPodSandbox, { config: message }, signal);
-    this.#remember(podSandboxId, message);
     return podSandboxId;
   }
 
@@ -51,7 +48,6 @@ export class SandboxCalls {
     // Daemons refuse to remove what runs, or leave its network behind.
     await this.stop(podSandboxId, signal);
     await removed(this.#clock, () => this.#connection.call(Calls.removePodSandbox, { podSandboxId }, signal), signal);
-    this.#configs.delete(podSandboxId);
   }
 
   async status(podSandboxId: SandboxId, signal?: AbortSignal): Promise<PodSandboxStatus> {
@@ -70,19 +66,10 @@ export class SandboxCalls {
     return all ? items : items.filter((sandbox) => matchesSandbox(sandbox, filter));
   }
 
-  /** The configuration in CRI's form. @throws `NotFound` */
+  /** The configuration in CRI's form, of which the sandbox itself keeps a note. @throws `NotFound`, `InvalidState` unless ready */
   async configOf(podSandboxId: SandboxId, signal?: AbortSignal): Promise<SandboxMessage> {
-    const known = this.#configs.get(podSandboxId);
-    if (known !== undefined) return known;
     const { status = {} } = await this.#connection.call(Calls.podSandboxStatus, { podSandboxId }, signal);
-    const recalled = recallSandbox(status);
-    this.#remember(podSandboxId, recalled);
-    return recalled;
-  }
-
-  #remember(id: SandboxId, message: SandboxMessage): void {
-    this.#configs.set(id, message);
-    const [oldest] = this.#configs.keys();
-    if (this.#configs.size > configsKept && oldest !== undefined) this.#configs.delete(oldest);
+    if (sandboxState(status.state) !== 'ready') throw new RuntimeError('InvalidState', `sandbox ${podSandboxId} is not ready`);
+    return recallSandbox(status);
   }
 }

@@ -101,7 +101,8 @@ export class CriConnection {
         this.#logger.debug('runtime speaks CRI', { version });
         return version;
       } catch (error) {
-        if (!isUnknownService(error)) throw error;
+        // Every service has this method: one that lacks it is another service.
+        if (!isGrpcError(error) || error.code !== status.UNIMPLEMENTED) throw error;
         refusal = error;
       }
     }

@@ -12,7 +12,9 @@ export function isGrpcError(error: unknown): error is GrpcError {
 
 /** Daemons answer with UNKNOWN what they have a code for; these are the texts of containerd and CRI-O by which it is told apart. */
 const texts: readonly (readonly [RegExp, RuntimeErrorCode])[] = [
+  [/server is not initialized yet|transport is closing|connection error/, 'Unavailable'],
   [/is reserved for|is already reserved|name .* is in use/, 'AlreadyExists'],
+  [/is not a shared( or slave)? mount|seccomp is not (supported|enabled)|apparmor is not supported/i, 'Unsupported'],
   [/unable to find user|no users found|unable to find group|no groups found/, 'StartFailed'],
   [/image .*: not found|failed to resolve image|image not known|no such image/, 'ImageNotFound'],
   [/is in CONTAINER_\w+ state|is not running|not in created state|is already in \w+ state/, 'InvalidState'],

@@ -12,8 +12,8 @@ export async function forwardBySpdy(url: string, port: number, signal: AbortSign
   const data = connection.open({ streamtype: 'data', ...names });
   error.on('error', () => {});
   error.end();
-  // What comes here is why nobody listens at the port.
-  text(error).then(
+  // What comes there is why nobody answers at the port.
+  data.endsAfter = text(error).then(
     (message) => message !== '' && data.destroy(new Error(message.trim())),
     () => {},
   );
@@ -29,7 +29,7 @@ export async function forwardByWebSocket(url: string, port: number, signal: Abor
   address.searchParams.set('port', String(port));
   const socket = new WebSocket(address, ['v4.channel.k8s.io'], { perMessageDeflate: false, ...tlsOptions(url) });
   const stream = new Duplex({
-    read: () => socket.readyState === WebSocket.OPEN && socket.resume(),
+    read: () => socket.resume(),
     write: (chunk: Buffer, _encoding, done) => socket.send(Buffer.concat([Buffer.of(Channel.data), chunk]), done),
     destroy: (error, done) => {
       socket.terminate();

@@ -1,3 +1,4 @@
+import type { Readable, Writable } from 'node:stream';
 import { type ProcessStreams, RuntimeError, type StreamRequest } from '@keelson/container-runtime';
 import type { RemoteSession, SessionEnd } from './remote-session.ts';
 
@@ -31,12 +32,15 @@ export function toProcessStreams(
     for (const stream of [stdin, stdout, stderr]) stream?.destroy();
     session.close();
   };
-  const present = [stdin, stdout, stderr].filter((stream) => stream !== undefined);
-  for (const stream of present) {
+  // To destroy all of them before their ends is to let go.
+  const unfinished = new Set([stdin, stdout, stderr].filter((stream) => stream !== undefined));
+  let cutShort = unfinished.size > 0;
+  for (const stream of unfinished) {
     stream.on('error', () => {});
-    // To destroy all of them is to let go.
     stream.once('close', () => {
-      if (present.every(({ destroyed }) => destroyed)) session.close();
+      unfinished.delete(stream);
+      cutShort &&= isCutShort(stream, stream === stdin);
+      if (unfinished.size === 0 && cutShort) close();
     });
   }
   return {
@@ -47,4 +51,8 @@ export function toProcessStreams(
     ended,
     close,
   };
+}
+
+function isCutShort(stream: Readable | Writable, isInput: boolean): boolean {
+  return isInput ? !(stream as Writable).writableFinished : !(stream as Readable).readableEnded;
 }

@@ -89,6 +89,8 @@ export class SpdyStream extends Duplex {
   readonly #id: number;
   readonly #socket: Duplex;
   #ended = false;
+  /** What has to be known before the end of what the server sends is told. */
+  endsAfter: Promise<unknown> | undefined;
 
   constructor(id: number, socket: Duplex) {
     super({ allowHalfOpen: true });
@@ -98,16 +100,19 @@ export class SpdyStream extends Duplex {
 
   /** Called by the connection. */
   arrived(content: Buffer, last: boolean): void {
-    if (this.#ended) return;
-    // There are no windows: who does not read holds up the whole connection, as the other end expects.
-    if (content.length > 0 && !this.push(content)) this.#socket.pause();
+    if (this.#ended || this.destroyed) return;
+    // There are no windows: who does not read holds up the whole connection, as the other end expects. At the end of a stream nobody
+    // asks for more of it, and other streams go on.
+    const full = content.length > 0 && !this.push(content);
     if (last) this.#finish();
+    else if (full) this.#socket.pause();
   }
 
   /** Called by the connection when it is gone. */
   lost(): void {
+    // What came before is still read.
+    this.once('end', () => this.destroy());
     this.#finish();
-    if (!this.writableEnded) this.destroy();
   }
 
   override _read(): void {
@@ -127,9 +132,16 @@ export class SpdyStream extends Duplex {
     this.#socket.write(dataFrame(this.#id, Buffer.alloc(0), true), done);
   }
 
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#socket.resume();
+    done(error);
+  }
+
   #finish(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.push(null);
+    if (this.endsAfter === undefined) this.push(null);
+    else this.endsAfter.then(() => this.push(null));
+    this.#socket.resume();
   }
 }

@@ -79,7 +79,9 @@ export class StreamingCalls implements Required<RuntimeStreaming> {
       return session;
     };
     const bySpdy = (address: string) => openSpdySession(address, request, signal);
-    return this.#upgraded(url, request.stdin && !this.#webSocketHalfCloses ? bySpdy : undefined, byWebSocket, signal);
+    // Over the older WebSockets containerd closes a terminal whose input nobody asked for.
+    const needsSpdy = (request.stdin || request.tty) && !this.#webSocketHalfCloses;
+    return this.#upgraded(url, needsSpdy ? bySpdy : undefined, byWebSocket, signal);
   }
 
   async #upgraded<T>(

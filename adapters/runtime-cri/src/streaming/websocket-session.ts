@@ -53,12 +53,15 @@ class WebSocketSession implements RemoteSession {
 
   constructor(socket: WebSocket, request: StreamRequest) {
     this.#socket = socket;
-    const read = () => {
-      if (socket.readyState === WebSocket.OPEN) socket.resume();
-    };
+    // Also when the end has come already: it is behind what waits to be read.
+    const read = () => socket.resume();
     if (request.stdin) this.stdin = this.#input();
-    if (request.stdout) this.stdout = new Readable({ read });
-    if (request.stderr) this.stderr = new Readable({ read });
+    const destroy = (error: Error | null, done: (error?: Error | null) => void) => {
+      read();
+      done(error);
+    };
+    if (request.stdout) this.stdout = new Readable({ read, destroy });
+    if (request.stderr) this.stderr = new Readable({ read, destroy });
     socket.on('message', (data: Buffer) => this.#onMessage(data));
     socket.on('error', () => {});
     this.end = new Promise((resolve) => {
@@ -90,7 +93,7 @@ class WebSocketSession implements RemoteSession {
       this.#status += content.toString();
     } else if (content.length > 0) {
       const target = channel === Channel.stdout ? this.stdout : channel === Channel.stderr ? this.stderr : undefined;
-      if (target?.push(content) === false) this.#socket.pause();
+      if (target?.destroyed === false && !target.push(content)) this.#socket.pause();
     }
   }
 

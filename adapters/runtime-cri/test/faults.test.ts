@@ -1,0 +1,131 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isRuntimeError, type RuntimeErrorCode } from '@keelson/container-runtime';
+import ava from 'ava';
+import { createCriRuntime } from '../src/index.ts';
+import { SharedContainerd, testsOn } from './support/shared-containerd.ts';
+import { V1alpha2Front } from './support/v1alpha2-front.ts';
+
+const test = testsOn(await SharedContainerd.open());
+
+async function codeOf(call: Promise<unknown>): Promise<RuntimeErrorCode | undefined> {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error !== undefined && !isRuntimeError(error)) throw error;
+  return error?.code;
+}
+
+/** Repeats a call until it is answered. */
+async function answered<T>(call: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + 15_000;
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isRuntimeError(error, 'Unavailable') || performance.now() > deadline) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+ava('an endpoint that is none is refused at once', async (t) => {
+  for (const endpoint of ['', 'containerd.sock', 'http://127.0.0.1:1', 'tcp://127.0.0.1']) {
+    await t.throwsAsync(createCriRuntime({ endpoint }), { code: 'InvalidArgument' }, endpoint);
+  }
+});
+
+test('a daemon that comes later is used by the engine that was made before', async (t, { containerd }) => {
+  await containerd.stop();
+  const { runtime, images } = await createCriRuntime({ endpoint: containerd.endpoint });
+  t.false(runtime.capabilities.events);
+  t.is(await codeOf(runtime.listPodSandboxes()), 'Unavailable');
+  t.is(await codeOf(images.listImages()), 'Unavailable');
+  t.is(await codeOf(runtime.runPodSandbox({ metadata: { name: 'x', namespace: 'y', uid: 'z', attempt: 0 } })), 'Unavailable');
+  await containerd.start();
+  t.true((await answered(() => images.listImages())).length > 0);
+  t.is((await runtime.version()).runtimeName, 'containerd');
+  await runtime[Symbol.asyncDispose]();
+  t.is(await codeOf(runtime.version()), 'Unavailable', 'a closed engine answers no call');
+});
+
+for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+  test(`containers run on while the daemon is away after ${signal}, and what happens meanwhile is known afterwards`, async (t, shared) => {
+    const { containerd, engine } = shared;
+    const { runtime } = engine;
+    const running = await shared.started('sleep 1000');
+    const folder = await mkdtemp('/tmp/keelson-cri-end-');
+    t.teardown(() => rm(folder, { recursive: true }));
+    const mounts = [{ hostPath: folder, containerPath: '/shared' }];
+    const ending = await shared.started('while [ ! -e /shared/end ]; do sleep 0.05; done; exit 23', { mounts });
+    const { pid } = await runtime.containerStatus(running);
+    await containerd.stop(signal);
+    await writeFile(join(folder, 'end'), '');
+    t.is(await codeOf(runtime.containerStatus(running)), 'Unavailable');
+    t.is(await codeOf(runtime.stopContainer(running, { gracePeriodMs: 0 })), 'Unavailable');
+    await containerd.start();
+    const status = await answered(() => runtime.containerStatus(running));
+    t.is(status.state, 'running');
+    t.is(status.pid, pid);
+    t.is((await shared.ended(ending)).exitCode, 23);
+    t.is(await shared.output(running, 'echo answers'), 'answers\n');
+    await runtime.stopContainer(running, { gracePeriodMs: 5000 });
+    t.is((await runtime.containerStatus(running)).exitCode, 143);
+  });
+}
+
+test('calls to a daemon that hangs end by their deadline and signal, and it is used again when it goes on', async (t, shared) => {
+  const { containerd, engine } = shared;
+  const { runtime, images } = engine;
+  const id = await shared.started('sleep 1000');
+  process.kill(containerd.pid, 'SIGSTOP');
+  try {
+    const options = { timeoutMs: 200 };
+    const late = [
+      runtime.listContainers({}, options),
+      runtime.containerStatus(id, options),
+      runtime.execSync(id, { command: ['true'] }, options),
+      runtime.streaming.exec?.(id, { command: ['true'], stdin: true, stdout: true, stderr: false, tty: false }, options),
+      images.imageFsInfo(options),
+    ];
+    for (const call of late) t.is(await codeOf(Promise.resolve(call)), 'DeadlineExceeded');
+    const controller = new AbortController();
+    const abandoned = codeOf(runtime.status({ signal: controller.signal }));
+    controller.abort();
+    t.is(await abandoned, 'Aborted');
+    const other = await shared.another({ probeTimeoutMs: 100 });
+    t.is(await codeOf(other.runtime.version({ timeoutMs: 100 })), 'DeadlineExceeded');
+    await other.runtime[Symbol.asyncDispose]();
+  } finally {
+    process.kill(containerd.pid, 'SIGCONT');
+  }
+  t.is((await runtime.containerStatus(id, { timeoutMs: 10_000 })).state, 'running');
+});
+
+test('streams end when the daemon goes away', async (t, shared) => {
+  const { containerd, engine } = shared;
+  const id = await shared.started('sleep 1000');
+  const request = { command: ['cat'], stdin: true, stdout: true, stderr: false, tty: false };
+  const streams = await engine.runtime.streaming.exec?.(id, request);
+  streams?.stdout?.resume();
+  await containerd.stop('SIGKILL');
+  await t.throwsAsync(async () => streams?.ended, { code: 'Unavailable' });
+  streams?.close();
+  await containerd.start();
+  await answered(() => engine.runtime.listContainers());
+});
+
+test('a daemon that speaks only the older version of the protocol is spoken to in it', async (t, { containerd }) => {
+  const front = await V1alpha2Front.open(containerd.socket, `${containerd.folder}/old.sock`);
+  t.teardown(() => front.close());
+  const { runtime, images } = await createCriRuntime({ endpoint: front.endpoint });
+  t.teardown(() => runtime[Symbol.asyncDispose]());
+  const sandboxId = await runtime.runPodSandbox({ metadata: { name: 'old', namespace: 'old', uid: 'old', attempt: 0 } });
+  const status = await runtime.podSandboxStatus(sandboxId);
+  t.deepEqual([status.state, status.metadata.name], ['ready', 'old']);
+  t.is((await images.imageStatus(containerd.busyboxImage))?.repoTags[0], containerd.busyboxImage);
+  await runtime.removePodSandbox(sandboxId);
+  t.true(front.calls.every((path) => path.startsWith('/runtime.v1alpha2.')));
+  t.true(front.calls.length > 4);
+});

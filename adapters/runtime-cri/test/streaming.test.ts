@@ -1,0 +1,98 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { SharedContainerd, testsOn } from './support/shared-containerd.ts';
+
+const test = testsOn(await SharedContainerd.open());
+const sh = (script: string) => ['/bin/sh', '-c', script];
+const read = (stream: Readable | undefined) => text(stream ?? Readable.from([]));
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+test('a command without input has its output and exit code over a WebSocket', async (t, shared) => {
+  const id = await shared.started('sleep 1000');
+  const request = { command: sh('echo out; echo err >&2; exit 3'), stdin: false, stdout: true, stderr: true, tty: false };
+  const streams = await shared.engine.runtime.streaming.exec?.(id, request);
+  t.is(streams?.stdin, undefined);
+  t.deepEqual(await Promise.all([read(streams?.stdout), read(streams?.stderr)]), ['out\n', 'err\n']);
+  t.deepEqual(await streams?.ended, { exitCode: 3 });
+});
+
+test('a command that is not there ends with the code that a shell would give', async (t, shared) => {
+  const id = await shared.started('sleep 1000');
+  const streams = await shared.engine.runtime.streaming.exec?.(id, {
+    ...{ command: ['/no/such/command'], stdin: false, stdout: true, stderr: false, tty: false },
+  });
+  streams?.stdout?.resume();
+  t.deepEqual(await streams?.ended, { exitCode: 127 });
+});
+
+test('streams of a container that does not run are refused', async (t, shared) => {
+  const { streaming } = shared.engine.runtime;
+  const id = await shared.started('exit 0');
+  await shared.ended(id);
+  const request = { stdin: false, stdout: true, stderr: false, tty: false };
+  await t.throwsAsync(async () => streaming.exec?.(id, { command: ['true'], ...request }), { code: 'InvalidState' });
+  await t.throwsAsync(async () => streaming.attach?.('no-such-container', request), { code: 'NotFound' });
+});
+
+for (const stdin of [true, false]) {
+  test(`a terminal ${stdin ? 'with' : 'without'} input follows the size it is given`, async (t, shared) => {
+    const id = await shared.started('sleep 1000');
+    const script = 'while [ "$(stty size 2>/dev/null)" != "40 120" ]; do sleep 0.02; done; echo seen';
+    const request = { command: sh(script), stdin, stdout: true, stderr: false, tty: true };
+    const streams = await shared.engine.runtime.streaming.exec?.(id, request);
+    streams?.resize?.({ width: 120, height: 40 });
+    t.is((await read(streams?.stdout)).replaceAll('\r', ''), 'seen\n');
+    t.deepEqual(await streams?.ended, { exitCode: 0 });
+  });
+}
+
+test('megabytes go in and out as they were, however slowly they are read', async (t, shared) => {
+  const id = await shared.started('sleep 1000');
+  const content = randomBytes(5_000_000);
+  const request = { command: ['cat'], stdin: true, stdout: true, stderr: true, tty: false };
+  const streams = await shared.engine.runtime.streaming.exec?.(id, request);
+  streams?.stdin?.end(content);
+  const chunks: Buffer[] = [];
+  for await (const chunk of streams?.stdout ?? []) {
+    chunks.push(chunk as Buffer);
+    if (chunks.length % 16 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  t.is(sha256(Buffer.concat(chunks)), sha256(content));
+  t.deepEqual(await streams?.ended, { exitCode: 0 });
+  // The same by WebSocket.
+  const file = { command: sh('head -c 3000000 /dev/zero'), stdin: false, stdout: true, stderr: false, tty: false };
+  const output = await shared.engine.runtime.streaming.exec?.(id, file);
+  let length = 0;
+  for await (const chunk of output?.stdout ?? []) length += (chunk as Buffer).length;
+  t.is(length, 3_000_000);
+});
+
+test('a connection to a port of a pod reaches who listens there', async (t, shared) => {
+  const { streaming } = shared.engine.runtime;
+  const sandboxId = await shared.sandbox();
+  const id = await shared.started(
+    `nc -l -p 8080 -e sh -c 'read -r line; echo "got $line"; head -c 1000000 /dev/zero'`,
+    {},
+    sandboxId,
+  );
+  t.is(await shared.output(id, 'while ! grep -q ":1F90 " /proc/net/tcp /proc/net/tcp6; do sleep 0.02; done; echo up'), 'up\n');
+  const connection = await streaming.portForward?.(sandboxId, 8080);
+  connection?.write('hello\n');
+  const answer = await read(connection);
+  t.is(answer.slice(0, 10), 'got hello\n');
+  t.is(answer.length, 1_000_010);
+  await shared.ended(id);
+  const nobody = await streaming.portForward?.(sandboxId, 8081);
+  await t.throwsAsync(read(nobody), { message: /refused/ });
+  await t.throwsAsync(async () => streaming.portForward?.('no-such-sandbox', 80), { code: 'NotFound' });
+});
+
+test('letting go of an attached stream says so, and leaves the container alone', async (t, shared) => {
+  const { runtime } = shared.engine;
+  const id = await shared.started('sleep 1000');
+  const streams = await runtime.streaming.attach?.(id, { stdin: false, stdout: true, stderr: true, tty: false });
+  streams?.close();
+  t.not((await streams?.ended)?.exitCode, 0);
+  t.is((await runtime.containerStatus(id)).state, 'running');
+});

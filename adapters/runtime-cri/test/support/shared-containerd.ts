@@ -1,0 +1,90 @@
+import type { ContainerEngine, ContainerId, ContainerStatus, SandboxId } from '@keelson/container-runtime';
+import { Containerd, lackingForContainerd } from '@keelson/test-support';
+import ava, { type ExecutionContext } from 'ava';
+import { type CriRuntimeOptions, createCriRuntime } from '../../src/index.ts';
+import { removeAll } from './cri-harness.ts';
+
+/** The one containerd of a test file, and pods on it. */
+export class SharedContainerd {
+  readonly containerd: Containerd;
+  readonly engine: ContainerEngine;
+  /** Clocks and idle connections do not hold a process, and somebody does wait here. */
+  readonly #hold = setInterval(() => {}, 1000);
+  #names = 0;
+
+  private constructor(containerd: Containerd, engine: ContainerEngine) {
+    this.containerd = containerd;
+    this.engine = engine;
+  }
+
+  /** Undefined where there can be none; the file's tests are skipped then. */
+  static async open(): Promise<SharedContainerd | undefined> {
+    if (lackingForContainerd().length > 0) return undefined;
+    const containerd = await Containerd.start();
+    return new SharedContainerd(containerd, await createCriRuntime({ endpoint: containerd.endpoint }));
+  }
+
+  another(options: Partial<CriRuntimeOptions> = {}): Promise<ContainerEngine> {
+    return createCriRuntime({ endpoint: this.containerd.endpoint, ...options });
+  }
+
+  sandbox(config: Partial<Parameters<ContainerEngine['runtime']['runPodSandbox']>[0]> = {}): Promise<SandboxId> {
+    this.#names += 1;
+    const metadata = { name: `pod-${this.#names}`, namespace: 'test', uid: `uid-${this.#names}`, attempt: 0 };
+    return this.engine.runtime.runPodSandbox({ metadata, ...config });
+  }
+
+  /** A running container of a shell script. */
+  async started(
+    script: string,
+    config: Partial<Parameters<ContainerEngine['runtime']['createContainer']>[1]> = {},
+    sandboxId?: SandboxId,
+  ): Promise<ContainerId> {
+    const { runtime } = this.engine;
+    this.#names += 1;
+    const id = await runtime.createContainer(sandboxId ?? (await this.sandbox()), {
+      metadata: { name: `container-${this.#names}`, attempt: 0 },
+      image: this.containerd.busyboxImage,
+      command: ['/bin/sh', '-c', script],
+      ...config,
+    });
+    await runtime.startContainer(id);
+    return id;
+  }
+
+  /** What a shell script in a container prints. */
+  async output(id: ContainerId, script: string): Promise<string> {
+    const { stdout } = await this.engine.runtime.execSync(id, { command: ['/bin/sh', '-c', script] });
+    return Buffer.from(stdout).toString();
+  }
+
+  /** The status of a container once it has ended. */
+  async ended(id: ContainerId): Promise<ContainerStatus> {
+    const deadline = performance.now() + 15_000;
+    for (;;) {
+      const status = await this.engine.runtime.containerStatus(id);
+      if (status.state === 'exited') return status;
+      if (performance.now() > deadline) throw new Error(`the container is ${status.state}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await removeAll(this.engine);
+    } finally {
+      clearInterval(this.#hold);
+      await this.engine.runtime[Symbol.asyncDispose]();
+      await this.containerd[Symbol.asyncDispose]();
+    }
+  }
+}
+
+/** A test that needs containerd: skipped, and said to be, without it. They run one after the other. */
+export function testsOn(shared: SharedContainerd | undefined) {
+  if (shared !== undefined) ava.after.always(() => shared[Symbol.asyncDispose]());
+  return (title: string, body: (t: ExecutionContext, shared: SharedContainerd) => Promise<void>): void => {
+    if (shared === undefined) ava.skip(`${title} [not run, there is no containerd]`, () => {});
+    else ava.serial(title, (t) => body(t, shared));
+  };
+}
