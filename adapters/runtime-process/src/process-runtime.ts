@@ -1,7 +1,7 @@
-import { cp, mkdir, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { release } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import type { ImageStore } from '@keelson/container-images';
+import { copyRoot, type ImageStore } from '@keelson/container-images';
 import {
   attachStreams,
   type Inventory,
@@ -246,7 +246,7 @@ export class ProcessRuntime implements ContainerRuntime {
     const { around, permissions } = this.#parts;
     const path = join(around.state.container(id), 'rootfs');
     if (!permissions.overlay) {
-      await cp(imageRoot, join(folder, 'rootfs'), { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+      await copyRoot(imageRoot, join(folder, 'rootfs'));
       return { path };
     }
     for (const name of ['rootfs', 'upper', 'work']) await mkdir(join(folder, name), { mode: 0o755 });

@@ -1,4 +1,15 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { mkdtemp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { joinLog, RuntimeCaseContext, readLog } from '@keelson/conformance';
@@ -211,6 +222,26 @@ withChroot('an image of a registry runs, and outlives the runtime that pulled it
   const context = contextOf(again);
   t.is((await context.images.imageStatus(reference))?.id, id);
   t.is((await context.output({ image: reference })).stdout, 'original\nabove\n');
+});
+
+withChroot('where overlays are not possible, a container has a copy of its image with the owners of its files', async (t) => {
+  t.timeout(60_000);
+  const { folder, sources, layer } = await workshop(t);
+  const base = layer((root) => {
+    buildRoot(root);
+    writeFileSync(join(root, 'owned'), 'x');
+    chownSync(join(root, 'owned'), 4242, 4343);
+  });
+  execFileSync('tar', ['--numeric-owner', '-cf', base, '-C', base.replace(/\.tar$/, ''), '.']);
+  dockerArchive(join(folder, 'scratch'), join(sources, 'app.tar'), 'app:1', [base], { Env: ['PATH=/bin'] });
+  // Options of overlay mounts are separated by commas.
+  const place = join(folder, 'a,b');
+  mkdirSync(place);
+  const engine = await openProcess({ imageSources: [sources] }, place);
+  t.teardown(() => engine.dispose());
+  await engine.engine.images.pullImage('app:1');
+  const { stdout } = await contextOf(engine).output({ image: 'app:1', command: ['ls', '-ln', '/owned'] });
+  t.regex(stdout, /^-rw-r--r-- 1 4242 4343 /);
 });
 
 test('without an image source, other images are refused with the reason', async (t) => {

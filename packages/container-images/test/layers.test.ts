@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { copyRoot } from '../src/index.ts';
 import type { TarEntry } from './support/tar-bytes.ts';
 import { tarBytes } from './support/tar-bytes.ts';
 import { layerOf, openRegistry, openStore, rootOf } from './support/workshop.ts';
@@ -169,6 +170,29 @@ function mayMakeDevices(): boolean {
   t.deepEqual([node.isCharacterDevice(), node.rdev, node.mode & 0o777], [true, 0x103, 0o666]);
   t.true(lstatSync(join(root, 'dev/pipe')).isFIFO());
   t.false(existsSync(join(root, 'dev/loop')));
+});
+
+asRoot('a copy has owners, modes, links, pipes and names like the image itself', async (t) => {
+  const root = await rootOf(t, [
+    file('su', 'x', { uid: 5, gid: 6, mode: 0o4755 }),
+    hardLink('again', 'su'),
+    symlink('out', '/etc/passwd'),
+    { name: 'pipe', type: '6', mode: 0o600 },
+    file('caf\xe9'),
+    folder('closed/', { uid: 7, mode: 0o700 }),
+  ]);
+  const target = `${mkdtempSync('/tmp/keelson-copy-')}/root`;
+  t.teardown(() => rmSync(join(target, '..'), { recursive: true, force: true }));
+  await copyRoot(root, target);
+  const facts = (folder: string) =>
+    readdirSync(Buffer.from(folder), { encoding: 'latin1' }).map((name) => {
+      const entry = lstatSync(Buffer.from(`${folder}/${name}`, 'latin1'));
+      return [name, entry.mode, entry.uid, entry.gid, entry.nlink, entry.mtimeMs];
+    });
+  t.deepEqual(facts(target).sort(), facts(root).sort());
+  t.is(readlinkSync(join(target, 'out')), '/etc/passwd');
+  t.is(statSync(join(target, 'su')).ino, statSync(join(target, 'again')).ino);
+  await t.throwsAsync(copyRoot(join(root, 'none'), `${target}2`), { code: 'Internal' });
 });
 
 asRoot('extended attributes are kept', async (t) => {

@@ -1,6 +1,6 @@
-import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ImageStore } from '@keelson/container-images';
+import { copyRoot, type ImageStore } from '@keelson/container-images';
 import { logPathOf, prepareContainer, signalNumber, stagingFolder } from '@keelson/container-monitor';
 import { type ContainerConfig, RuntimeError } from '@keelson/container-runtime';
 import { makeSpec } from '../bundle/make-spec.ts';
@@ -55,5 +55,5 @@ export async function createContainer(
 
 async function makeRoot(folder: string, imageRoot: string, overlay: boolean): Promise<void> {
   if (overlay) for (const name of ['rootfs', 'upper', 'work']) await mkdir(join(folder, name), { mode: 0o755 });
-  else await cp(imageRoot, join(folder, 'rootfs'), { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+  else await copyRoot(imageRoot, join(folder, 'rootfs'));
 }
