@@ -55,6 +55,7 @@ export class MemoryStore implements Store {
     oneChangePerRevision: true,
     multiWriter: false,
     durable: false,
+    sharedValues: true,
     maxKeyBytes: 1024,
     maxValueBytes: 3 * 1024 * 1024,
   };

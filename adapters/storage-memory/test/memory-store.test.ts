@@ -64,3 +64,13 @@ test('a write costs about the same in a store of two hundred thousand keys as in
   t.true(large < small * 20 + 5000, `${small} ns, then ${large} ns`);
   await store.close();
 });
+
+test('values are shared: what is handed out is what was handed in', async (t) => {
+  const store = new MemoryStore();
+  t.true(store.capabilities.sharedValues);
+  const value = Buffer.from('v');
+  await store.write({ op: 'put', key: '/k', value, expect: 0 });
+  t.is((await store.get('/k')).entry?.value, value);
+  for await (const { entries } of store.list({ start: '/', end: '0' })) t.is(entries[0]?.value, value);
+  await store.close();
+});

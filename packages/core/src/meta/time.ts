@@ -63,9 +63,17 @@ export function formatMicroInstant(instant: Instant): MicroTime {
   return `${new Date(instant.seconds * 1000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`;
 }
 
-/** Whole-second UTC text of a date: `2006-01-02T15:04:05Z`. */
+let lastSecond = Number.NaN;
+let lastSecondText: Time = '';
+
+/** Whole-second UTC text of a date: `2006-01-02T15:04:05Z`. Every object that is written in one second asks for the same. */
 export function formatTime(date: Date): Time {
-  return `${date.toISOString().slice(0, 19)}Z`;
+  const second = Math.floor(date.getTime() / 1000);
+  if (second !== lastSecond) {
+    lastSecondText = `${date.toISOString().slice(0, 19)}Z`;
+    lastSecond = second;
+  }
+  return lastSecondText;
 }
 
 /** UTC text of a date with six fractional digits. */

@@ -23,7 +23,8 @@ export interface UpdateRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-const objectOf = (entry: Entry | undefined) => (entry === undefined ? undefined : StoredObject.fromEntry(entry));
+const objectOf = (store: Store, entry: Entry | undefined) =>
+  entry === undefined ? undefined : StoredObject.fromEntry(entry, store.capabilities.sharedValues);
 
 /** Creates the key; fails with `AlreadyExists`. */
 export async function createStored(
@@ -106,7 +107,7 @@ class UpdateAttempt {
   }
 
   async read(): Promise<StoredObject | undefined> {
-    return objectOf((await this.#store.get(this.#key, this.#options)).entry);
+    return objectOf(this.#store, (await this.#store.get(this.#key, this.#options)).entry);
   }
 
   /** The new object, or the entry that was in the way. */
@@ -124,7 +125,13 @@ class UpdateAttempt {
     if (!result.ok) return result;
     const known = this.#observer?.known(key, result.revision);
     if (known !== undefined) return known;
-    const object = StoredObject.fromValue(key, result.revision, result.createRevision, json);
+    const object = StoredObject.fromValue(
+      key,
+      result.revision,
+      result.createRevision,
+      json,
+      this.#store.capabilities.sharedValues,
+    );
     this.#observer?.written(object);
     return object;
   }
@@ -134,7 +141,7 @@ class UpdateAttempt {
     current: StoredObject | undefined,
   ): Promise<UpdateOutcome | Lost> {
     const object = await this.put(decision.json, current?.revision ?? 0, decision.ttlMs);
-    if (!(object instanceof StoredObject)) return { lost: objectOf(object.current) };
+    if (!(object instanceof StoredObject)) return { lost: objectOf(this.#store, object.current) };
     return { outcome: current === undefined ? 'created' : 'updated', object };
   }
 
@@ -143,11 +150,11 @@ class UpdateAttempt {
     let last = current;
     if (decision.json !== undefined && !current.holds(decision.json)) {
       const object = await this.put(decision.json, current.revision, undefined);
-      if (!(object instanceof StoredObject)) return { lost: objectOf(object.current) };
+      if (!(object instanceof StoredObject)) return { lost: objectOf(this.#store, object.current) };
       last = object;
     }
     const result = await this.#store.write({ op: 'delete', key: this.#key, expect: last.revision }, this.#options);
-    if (!result.ok) return { lost: objectOf(result.current) };
+    if (!result.ok) return { lost: objectOf(this.#store, result.current) };
     this.#observer?.deleted(this.#key, result.revision);
     return { outcome: 'deleted', object: last.restamped(result.revision) };
   }

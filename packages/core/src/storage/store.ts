@@ -97,6 +97,11 @@ export interface StoreCapabilities {
   readonly multiWriter: boolean;
   /** Survives the end of the process. */
   readonly durable: boolean;
+  /**
+   * Values are in this process's memory for as long as the store has them, and are handed over and out without a copy: who keeps one
+   * keeps no bytes of his own. Absent: they are not.
+   */
+  readonly sharedValues?: boolean;
   readonly maxKeyBytes: number;
   readonly maxValueBytes: number;
 }

@@ -11,11 +11,13 @@ import { insertion, isSplicedFrom, metadataOffset, restampResourceVersion, trySp
 /** All derived forms of all objects together; they are made again when they are needed again. */
 const derivedForms = new ByteBudget(32 * 1024 * 1024);
 
-/** Stands for a beginning: the bytes are as they were stored. */
+/** These stand for a beginning: the bytes are as they were stored, and those that are shared belong to the store and stay so. */
 const unstamped = -1;
+const sharedUnstamped = -2;
 
-/** What few objects have: forms other than the stored one, and what selectors look at. */
+/** What few objects have: forms other than the stored one, the JSON of one that is shared, and what selectors look at. */
 class Derived {
+  json: Buffer | undefined;
   forms: Map<string, Buffer> | undefined;
   extract: ((object: KubeObject) => SelectableAttributes) | undefined;
   attributes: SelectableAttributes | undefined;
@@ -28,7 +30,8 @@ class Derived {
  *
  * The bytes may lie in a bigger buffer with those of other objects, and may move; so `json` is a view made on demand. Of an object
  * that has just been written they are those that were stored, and the resourceVersion is put in whenever they are copied: such
- * an object is usually copied twice, to its answer and to its place in the cache, and a copy of its own would be garbage at once.
+ * an object is usually copied twice, to its answer and to its place in the cache, and a copy of its own would be garbage at once. Where the
+ * store has its values in this process's memory, the bytes are the store's for good.
  */
 export class StoredObject implements Droppable {
   readonly key: Key;
@@ -36,7 +39,7 @@ export class StoredObject implements Droppable {
   readonly createRevision: Revision;
   /** Undefined for an object whose stored bytes cannot be understood. */
   #bytes: Buffer | undefined;
-  /** {@link unstamped} when the bytes lack the resourceVersion; `#end - #start` is the length of the JSON with it all the same. */
+  /** {@link unstamped} or {@link sharedUnstamped} when the bytes lack the resourceVersion; `#end - #start` is the length of the JSON with it all the same. */
   #start = 0;
   #end: number;
   #derived: Derived | undefined = undefined;
@@ -51,25 +54,33 @@ export class StoredObject implements Droppable {
 
   /**
    * From bytes that have just been stored (without resourceVersion) and that nobody changes any more; fails with `Corrupt` when they have
-   * no metadata.
+   * no metadata. `shared`: they are the store's own.
    */
-  static fromValue(key: Key, revision: Revision, createRevision: Revision, value: Buffer): StoredObject {
+  static fromValue(key: Key, revision: Revision, createRevision: Revision, value: Buffer, shared = false): StoredObject {
     const at = metadataOffset(value);
     if (at === -1) throw new StorageError(StorageErrorCode.Corrupt, `stored object ${key} has no metadata`, { key, revision });
     const object = new StoredObject(key, revision, createRevision, value);
-    object.#start = unstamped;
-    object.#end = unstamped + value.length + insertion(value, at, revision).length;
+    object.#start = shared ? sharedUnstamped : unstamped;
+    object.#end = object.#start + value.length + insertion(value, at, revision).length;
     return object;
   }
 
-  /** From a store's entry; never fails, but the object may be {@link corrupt}. */
-  static fromEntry(entry: Entry): StoredObject {
-    return new StoredObject(entry.key, entry.modRevision, entry.createRevision, trySplice(entry.value, entry.modRevision));
+  /** From a store's entry, whose value may be {@link StoreCapabilities.sharedValues}; never fails, but the object may be {@link corrupt}. */
+  static fromEntry({ key, modRevision, createRevision, value }: Entry, shared = false): StoredObject {
+    if (shared && Buffer.isBuffer(value) && metadataOffset(value) !== -1) {
+      return StoredObject.fromValue(key, modRevision, createRevision, value, true);
+    }
+    return new StoredObject(key, modRevision, createRevision, trySplice(value, modRevision));
   }
 
   /** True when the stored bytes are no object; every look at them fails with `Corrupt`. */
   get corrupt(): boolean {
     return this.#bytes === undefined;
+  }
+
+  /** True when the bytes are the store's. They do not move. */
+  get shared(): boolean {
+    return this.#start === sharedUnstamped;
   }
 
   /** @throws StorageError `Corrupt` when the stored bytes are no object. */
@@ -80,6 +91,7 @@ export class StoredObject implements Droppable {
 
   /** Wire JSON with metadata.resourceVersion. */
   get json(): Buffer {
+    if (this.#start === sharedUnstamped) return this.#sharedJson();
     if (this.#start === unstamped) this.moved(this.#copy(), 0);
     const bytes = this.#readable();
     return this.#end - this.#start === bytes.length ? bytes : bytes.subarray(this.#start, this.#end);
@@ -93,13 +105,13 @@ export class StoredObject implements Droppable {
   /** A new parse of the JSON; the caller owns the result. */
   value<T extends KubeObject = KubeObject>(): T {
     const bytes = this.#readable();
-    if (this.#start === unstamped) return this.#parse(this.#stamped(bytes, bytes.length)) as T;
+    if (this.#start < 0) return this.#parse(this.#stamped(bytes, bytes.length)) as T;
     return this.#parse(bytes.toString('utf8', this.#start, this.#end)) as T;
   }
 
   /** As {@link value}, of kind, apiVersion and metadata alone: the rest, most of the bytes as a rule, is not looked at. */
   head(): KubeObject {
-    const isUnstamped = this.#start === unstamped;
+    const isUnstamped = this.#start < 0;
     const bytes = isUnstamped ? this.#readable() : this.json;
     const metadata = metadataRange(bytes);
     if (metadata !== undefined) {
@@ -115,7 +127,7 @@ export class StoredObject implements Droppable {
    * references, finalizers and deletionTimestamp where there are any. More may be there.
    */
   ownership(): KubeObject {
-    const bytes = this.#start === unstamped ? this.#readable() : this.json;
+    const bytes = this.#start < 0 ? this.#readable() : this.json;
     const range = metadataRange(bytes);
     const identity = range && plainIdentity(bytes.toString('latin1', range.start, range.end));
     return identity === undefined ? this.head() : { metadata: { ...identity, resourceVersion: String(this.revision) } };
@@ -155,13 +167,13 @@ export class StoredObject implements Droppable {
   /** True when storing `value` (canonical JSON without resourceVersion) would change nothing. */
   holds(value: Buffer): boolean {
     if (this.#bytes === undefined) return false;
-    return this.#start === unstamped ? this.#bytes.equals(value) : isSplicedFrom(this.json, this.revision, value);
+    return this.#start < 0 ? this.#bytes.equals(value) : isSplicedFrom(this.json, this.revision, value);
   }
 
   /** Copies the JSON to `target` and answers where it ends. */
   copyTo(target: Buffer, at: number): number {
     const bytes = this.#readable();
-    if (this.#start !== unstamped) {
+    if (this.#start >= 0) {
       bytes.copy(target, at, this.#start, this.#end);
     } else {
       const offset = metadataOffset(bytes);
@@ -182,13 +194,27 @@ export class StoredObject implements Droppable {
   /** @internal Leaves a buffer shared with other objects, so that this object does not keep theirs in memory. */
   detach(): void {
     const bytes = this.#bytes;
-    if (bytes === undefined || this.#start === unstamped || bytes.length === this.byteLength) return;
+    if (bytes === undefined || this.#start < 0 || bytes.length === this.byteLength) return;
     this.moved(this.#copy(), 0);
   }
 
   /** @internal Forgets derived forms. */
   drop(): void {
-    if (this.#derived !== undefined) this.#derived.forms = undefined;
+    if (this.#derived === undefined) return;
+    this.#derived.forms = undefined;
+    this.#derived.json = undefined;
+  }
+
+  /** The JSON of an object whose bytes are the store's, kept like other derived forms. */
+  #sharedJson(): Buffer {
+    let json = this.#derived?.json;
+    if (json === undefined) {
+      json = this.#copy();
+      this.#derived ??= new Derived();
+      this.#derived.json = json;
+      derivedForms.add(this, json.length);
+    }
+    return json;
   }
 
   /** A buffer of its own, from no shared pool: it moves into a block soon and would leave the slab to whoever lives longer. */

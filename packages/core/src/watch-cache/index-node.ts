@@ -1,3 +1,4 @@
+import { ByteBudget, type Droppable } from '../storage/byte-budget.ts';
 import { orderedForm } from '../storage/key-order.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 
@@ -9,12 +10,15 @@ export const largestBlock = 1024 * 1024;
 
 const comma = 0x2c;
 
+/** Blocks of objects whose bytes are a store's are a second copy, kept only to save work. */
+const sharedBlocks = new ByteBudget(64 * 1024 * 1024);
+
 /** Whoever may change a node in place: the index whose current owner token the node carries. */
 export type Owner = object;
 
 export type IndexNode = Leaf | Inner;
 
-export class Leaf {
+export class Leaf implements Droppable {
   readonly owner: Owner;
   readonly items: StoredObject[];
   /** `,json,json,...` of all items, if built since the last change. */
@@ -43,25 +47,34 @@ export class Leaf {
     if (length > largestBlock) return undefined;
     const block = Buffer.allocUnsafeSlow(length);
     let end = 0;
+    let shared = false;
     for (const item of this.items) {
       block[end] = comma;
       const start = end + 1;
       end = item.copyTo(block, start);
-      if (!this.retired) item.moved(block, start);
+      if (item.shared) shared = true;
+      else if (!this.retired) item.moved(block, start);
     }
     if (!this.retired) {
       this.block = block;
       this.scattered = 0;
+      if (shared) sharedBlocks.add(this, length);
     }
     return block;
   }
 
+  /** Lets go of the block, where no item's bytes lie in it alone. */
+  drop(): void {
+    if (this.items.every((item) => item.shared)) this.block = undefined;
+  }
+
   /**
-   * To be called after every change. When half of the items lie scattered, all are laid together again: this frees the
+   * To be called after every change, with the object that came, if one did. Bytes that are a store's stay where they are. When half of the items lie scattered, all are laid together again: this frees the
    * rest of the old block and the slabs in which small buffers come, at a constant cost per change.
    */
-  changed(): void {
+  changed(object?: StoredObject): void {
     this.block = undefined;
+    if (object?.shared) return;
     this.scattered++;
     if (this.scattered > 16 && this.scattered * 2 > this.items.length) this.layOut();
   }
@@ -69,7 +82,7 @@ export class Leaf {
   /** Lays all items together, if they can be. */
   layOut(): void {
     this.scattered = 0;
-    if (!this.items.some((item) => item.corrupt)) this.blockBytes();
+    if (!this.items.some((item) => item.corrupt || item.shared)) this.blockBytes();
   }
 }
 

@@ -213,7 +213,7 @@ export class KindCache implements WatchHost {
       try {
         for await (const chunk of store.list(prefixRange(this.prefix))) {
           floor = chunk.revision;
-          index.load(chunk.entries.map((entry) => StoredObject.fromEntry(entry)));
+          index.load(chunk.entries.map((entry) => StoredObject.fromEntry(entry, store.capabilities.sharedValues)));
         }
       } catch (error) {
         // Compaction has overtaken the list; nobody asked for it at that revision.

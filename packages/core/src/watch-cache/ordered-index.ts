@@ -99,7 +99,7 @@ export class OrderedIndex {
       items.splice(at, 0, object);
       if (items.length > leafCapacity) this.#splitLeaf(leaf, at === items.length - 1);
     }
-    if (this.#live && !this.#bulk) leaf.changed();
+    if (this.#live && !this.#bulk) leaf.changed(object);
     return leaf;
   }
 

@@ -205,10 +205,11 @@ export class StoreFeed implements KindFeed {
 
   #accept(batch: WatchBatch): void {
     const changes: Incoming[] = [];
+    const shared = this.#store.capabilities.sharedValues;
     for (const { revision, key, entry } of batch.changes) {
       if (revision <= this.#frontier || this.#cacheOf(key) === undefined) continue;
       const own = this.#own.size > 0 ? this.#own.get(revision) : undefined;
-      changes.push({ revision, key, object: entry === undefined ? undefined : (own ?? StoredObject.fromEntry(entry)) });
+      changes.push({ revision, key, object: entry === undefined ? undefined : (own ?? StoredObject.fromEntry(entry, shared)) });
     }
     if (batch.frontier > this.#frontier) this.#route(changes, batch.frontier);
   }
