@@ -253,9 +253,9 @@ test('refusals of a registry name the status; a part that is missing is not a mi
 test('a registry that does not answer, stops within a layer, or is not there is given up', async (t) => {
   const registry = await openRegistry(t, { stallAfter: 0 });
   registry.add('app:1', { layers: [layerOf([fileOf('a', 9000)])] });
-  const options = { registries: { requestTimeoutMs: 300, stallTimeoutMs: 300 } };
-  const store = await openStore(t, options);
-  await t.throwsAsync(store.pullImage(`${registry.host}/app:1`), fails('PullFailed', 'x', /no byte of sha256/));
+  const impatient = await openStore(t, { registries: { stallTimeoutMs: 300 } });
+  await t.throwsAsync(impatient.pullImage(`${registry.host}/app:1`), fails('PullFailed', 'x', /no byte of sha256/));
+  const store = await openStore(t, { registries: { requestTimeoutMs: 300 } });
   const mute = createServer().listen(0, '127.0.0.1');
   t.teardown(() => mute.close());
   await once(mute, 'listening');
@@ -264,7 +264,7 @@ test('a registry that does not answer, stops within a layer, or is not there is 
   const gone = await LoopbackRegistry.open();
   await gone[Symbol.asyncDispose]();
   const error = await t.throwsAsync<RegistryError>(
-    store.pullImage(`${gone.host}/app:1`),
+    impatient.pullImage(`${gone.host}/app:1`),
     fails('PullFailed', 'x', /cannot reach/),
   );
   t.like(error?.cause, { code: 'ECONNREFUSED' });
