@@ -1,5 +1,3 @@
-import { mkdir, rm, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
 import {
   type ContainerConfig,
   type ContainerRuntime,
@@ -21,12 +19,14 @@ import type { AgentPaths } from '../volumes/agent-paths.ts';
 import type { HostFiles } from '../volumes/host/host-files.ts';
 import type { VolumePlaces } from '../volumes/pod-volumes.ts';
 import { VolumeProblem } from '../volumes/volume-problem.ts';
+import { checkUser } from './check-user.ts';
 import { containerHash } from './container-hash.ts';
 import { containerMounts } from './container-mounts.ts';
 import { runHook } from './hook-runner.ts';
+import { linkLog } from './log-links.ts';
 import { linuxResources, type ResourceFacts } from './resources.ts';
 import { containerAnnotations, containerLabels } from './runtime-labels.ts';
-import { containerSecurity, mustNotBeRoot, type SecurityFacts, userOf } from './security.ts';
+import { containerSecurity, type SecurityFacts } from './security.ts';
 import { StartProblem } from './start-problem.ts';
 
 export interface ContainerStarterOptions {
@@ -116,13 +116,13 @@ export class ContainerStarter {
     context: StartContext,
     signal: AbortSignal,
   ): Promise<ContainerConfig> {
-    const { runtime, events, paths, files, security, resources, mountPropagation } = this.#options;
+    const { runtime, images, events, paths, files, security, resources, mountPropagation, callTimeoutMs } = this.#options;
     const { variables, skipped } = await containerEnvironment(pod, container, context.environment);
     if (skipped.length > 0) {
       const message = `Keys that are no names of environment variables were skipped: ${skipped.join(', ')}`;
       events.record(pod, 'Warning', 'InvalidEnvironmentVariableNames', message, container.name);
     }
-    await this.#checkUser(pod, container, image, signal);
+    await checkUser(pod, container, () => images.imageStatus(image, { signal, timeoutMs: callTimeoutMs }));
     const { mounts, messageFile } = await containerMounts(pod, container, {
       paths,
       files,
@@ -155,20 +155,6 @@ export class ContainerStarter {
     };
   }
 
-  async #checkUser(pod: Pod, container: Container, image: string, signal: AbortSignal): Promise<void> {
-    if (!mustNotBeRoot(pod, container)) return;
-    const user = userOf(pod, container);
-    if (user === 0) throw new ContainerConfigError("container's runAsUser breaks non-root policy");
-    if (user !== undefined) return;
-    const found = await this.#options.images.imageStatus(image, { signal, timeoutMs: this.#options.callTimeoutMs });
-    if (found?.uid !== undefined && found.uid !== 0) return;
-    throw new ContainerConfigError(
-      found?.username
-        ? `container has runAsNonRoot and image has non-numeric user (${found.username}), cannot verify user is non-root`
-        : 'container has runAsNonRoot and image will run as root',
-    );
-  }
-
   async #run(pod: Pod, container: Container, config: ContainerConfig, context: StartContext, signal: AbortSignal): Promise<void> {
     const { runtime, events, callTimeoutMs } = this.#options;
     const call = { signal, timeoutMs: callTimeoutMs };
@@ -187,7 +173,7 @@ export class ContainerStarter {
       throw this.#problem(pod, container, 'RunContainerError', error);
     }
     events.record(pod, 'Normal', 'Started', `Started container ${container.name}`, container.name);
-    await this.#linkLog(pod, container, id, config);
+    await linkLog(pod, container, id, config.logPath ?? '', this.#options);
     await this.#postStart(pod, container, id, context.podIps[0], signal);
   }
 
@@ -204,23 +190,6 @@ export class ContainerStarter {
       const gracePeriodMs = (pod.spec.terminationGracePeriodSeconds ?? 2) * 1000;
       await runtime.stopContainer(id, { gracePeriodMs }, { signal, timeoutMs: gracePeriodMs + callTimeoutMs });
       throw new StartProblem('PostStartHookError', message);
-    }
-  }
-
-  /** A name for people and log collectors; its absence hurts nobody else. */
-  async #linkLog(pod: Pod, container: Container, id: string, config: ContainerConfig): Promise<void> {
-    const { paths, logger } = this.#options;
-    const { name = '', namespace = '' } = pod.metadata ?? {};
-    const link = join(paths.containerLogs(), `${name}_${namespace}_${container.name}-${id}.log`);
-    const target = join(paths.podLogs(uidOf(pod)), config.logPath ?? '');
-    try {
-      await symlink(target, link).catch(async (error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') await mkdir(paths.containerLogs(), { recursive: true });
-        else await rm(link, { force: true });
-        await symlink(target, link);
-      });
-    } catch (err) {
-      logger.debug('log link was not made', { component: 'agent', link, err });
     }
   }
 

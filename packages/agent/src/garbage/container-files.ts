@@ -1,6 +1,6 @@
-import { readdir, readlink, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import type { CallOptions, ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
+import { removeLogLinks } from '../containers/log-links.ts';
 import type { AgentPaths } from '../volumes/agent-paths.ts';
 
 /** Takes a container out of the runtime, and what the agent kept for it: its log, the link to it, its termination message. */
@@ -16,22 +16,12 @@ export async function removeContainer(
   // Logs of runtimes that keep them elsewhere are theirs.
   if (logPath === undefined || !logPath.startsWith(`${paths.podLogs(uid)}/`)) return;
   await rm(logPath, { force: true });
-  await removeLinks(paths, (target) => target === logPath);
+  await removeLogLinks(paths, (target) => target === logPath);
 }
 
 /** Takes away the logs of a pod, with the links to them. */
 export async function removePodLogs(uid: string, paths: AgentPaths): Promise<void> {
   const directory = paths.podLogs(uid);
   await rm(directory, { recursive: true, force: true });
-  await removeLinks(paths, (target) => target.startsWith(`${directory}/`));
-}
-
-/** The directory of links is shared with other agents of the machine: a link belongs to whoever has the log that it names. */
-async function removeLinks(paths: AgentPaths, isOurs: (target: string) => boolean): Promise<void> {
-  const directory = paths.containerLogs();
-  for (const name of await readdir(directory).catch(() => [])) {
-    const link = join(directory, name);
-    const target = await readlink(link).catch(() => undefined);
-    if (target !== undefined && isOurs(target)) await rm(link, { force: true });
-  }
+  await removeLogLinks(paths, (target) => target.startsWith(`${directory}/`));
 }
