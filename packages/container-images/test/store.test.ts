@@ -33,6 +33,18 @@ test('progress is told for every piece, up to the size of the image', async (t) 
   );
 });
 
+test('while an image is unpacked, and while its files are put in their place, something is heard', async (t) => {
+  const registry = await openRegistry(t);
+  const files = Array.from({ length: 500 }, (_, position) => ({ name: `dir/f${position}`, content: '' }));
+  registry.add('app:1', { layers: [layerOf([{ name: 'dir/', type: '5' }]), layerOf(files)] });
+  let heard = 0;
+  const onProgress = ({ receivedBytes, totalBytes }: PullProgress) => {
+    if (receivedBytes === totalBytes) heard += 1;
+  };
+  await (await openStore(t)).pullImage(`${registry.host}/app:1`, { onProgress });
+  t.true(heard > 500, `${heard}`);
+});
+
 test('layers are fetched at the same time, as many as the options say', async (t) => {
   const registry = await openRegistry(t, { stallAfter: 100 });
   registry.add('app:1', { layers: ['a', 'b', 'c', 'd', 'e'].map(big) });

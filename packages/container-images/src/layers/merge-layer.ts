@@ -3,10 +3,10 @@ import { insideRoot, onDisk } from './inside-root.ts';
 import type { LayerChanges } from './layer-changes.ts';
 
 /**
- * Puts an unpacked layer on top of `root`; `layer` is used up. Nothing outside of the two is touched, wherever links in them lead.
- * @throws Error when a hard link has no target
+ * Puts an unpacked layer on top of `root`; `layer` is used up. Nothing outside of the two is touched, wherever links in them lead. `onStep` is
+ * called for every entry that is put in its place, and may end it by throwing. @throws Error when a hard link has no target
  */
-export async function mergeLayer(layer: string, root: string, changes: LayerChanges): Promise<void> {
+export async function mergeLayer(layer: string, root: string, changes: LayerChanges, onStep = () => {}): Promise<void> {
   for (const entry of changes.links) await addLink(layer, root, entry.path, entry.target);
   const hidden = changes.folders;
   for (const path of changes.opaque) {
@@ -19,7 +19,7 @@ export async function mergeLayer(layer: string, root: string, changes: LayerChan
     const place = await insideRoot(root, folder, { hidden });
     if (place !== undefined) await remove(`${place}/${base}`);
   }
-  await mergeFolder(layer, root, '', { root, folders: changes.folders });
+  await mergeFolder(layer, root, '', { root, folders: changes.folders, onStep });
 }
 
 /** The link is put into the layer, so that it takes its place together with the rest. */
@@ -42,12 +42,14 @@ async function addLink(layer: string, root: string, path: string, target: string
 interface Below {
   readonly root: string;
   readonly folders: ReadonlySet<string>;
+  readonly onStep: () => void;
 }
 
 /** `path` is that of the folder in the layer. */
 async function mergeFolder(source: string, target: string, path: string, below: Below): Promise<void> {
   const entry = await lstat(onDisk(source));
   for (const name of await namesIn(source)) {
+    below.onStep();
     const child = path === '' ? name : `${path}/${name}`;
     await place(`${source}/${name}`, `${target}/${name}`, child, below);
   }

@@ -26,7 +26,7 @@ export interface UnpackOptions {
   /** Unpacked bytes that are too many. */
   readonly maxBytes: number;
   readonly signal?: AbortSignal;
-  /** Called for every piece. */
+  /** Called for every piece, and with 0 for every entry that is put in its place afterwards. */
   readonly onBytes?: (count: number) => void;
 }
 
@@ -40,7 +40,10 @@ export async function unpackLayer(layer: Layer, root: string, options: UnpackOpt
   const changes = noChanges();
   try {
     await unpack(layer, changes, options);
-    await mergeLayer(fromText(scratch), fromText(root), changes);
+    await mergeLayer(fromText(scratch), fromText(root), changes, () => {
+      options.signal?.throwIfAborted();
+      options.onBytes?.(0);
+    });
   } catch (error) {
     if (isRuntimeError(error)) throw error;
     const message = error instanceof Error ? error.message : String(error);
