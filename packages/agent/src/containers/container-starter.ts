@@ -23,6 +23,7 @@ import { checkUser } from './check-user.ts';
 import { containerHash } from './container-hash.ts';
 import { containerMounts } from './container-mounts.ts';
 import { runHook } from './hook-runner.ts';
+import { lingeringSignal } from './lingering-signal.ts';
 import { linkLog } from './log-links.ts';
 import { linuxResources, type ResourceFacts } from './resources.ts';
 import { containerAnnotations, containerLabels } from './runtime-labels.ts';
@@ -55,6 +56,12 @@ export interface StartContext {
   readonly environment: EnvironmentFacts;
   readonly hosts: string;
 }
+
+/**
+ * A pod that is to end while a container starts: the start is finished first, since only a container that is known to run gets its hook and its
+ * grace. A start that takes longer is given up.
+ */
+const startLingerMs = 2_000;
 
 /** Starts one container after another, as pods need them; what stands in the way becomes a {@link StartProblem}. */
 export class ContainerStarter {
@@ -156,7 +163,7 @@ export class ContainerStarter {
   }
 
   async #run(pod: Pod, container: Container, config: ContainerConfig, context: StartContext, signal: AbortSignal): Promise<void> {
-    const { runtime, events, callTimeoutMs } = this.#options;
+    const { runtime, events, clock, callTimeoutMs } = this.#options;
     const call = { signal, timeoutMs: callTimeoutMs };
     let id: string;
     try {
@@ -166,11 +173,14 @@ export class ContainerStarter {
       throw this.#problem(pod, container, 'CreateContainerError', error);
     }
     events.record(pod, 'Normal', 'Created', `Created container ${container.name}`, container.name);
+    const starting = lingeringSignal(signal, clock, startLingerMs);
     try {
-      await runtime.startContainer(id, call);
+      await runtime.startContainer(id, { ...call, signal: starting.signal });
     } catch (error) {
       if (signal.aborted) throw error;
       throw this.#problem(pod, container, 'RunContainerError', error);
+    } finally {
+      starting.release();
     }
     events.record(pod, 'Normal', 'Started', `Started container ${container.name}`, container.name);
     await linkLog(pod, container, id, config.logPath ?? '', this.#options);

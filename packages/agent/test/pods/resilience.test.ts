@@ -42,6 +42,19 @@ test('a wish to end a pod is heard while a start hangs', async (t) => {
   t.is(bench.containers().length, 0);
 });
 
+test('a pod that is to end while its container starts gets its grace all the same', async (t) => {
+  const bench = await startBench(t, { script: () => ({ startDelayMs: 1000, stopAfterMs: 3000 }) });
+  const pod = testPod('early');
+  bench.pods.put(pod);
+  await bench.until(() => bench.world.calls.get('startContainer') === 1);
+  bench.pods.remove(pod);
+  await bench.pass(2000);
+  t.is(bench.world.calls.get('stopContainer'), 1);
+  t.is(bench.containers('main')[0]?.state, 'running', 'it is being stopped, not killed');
+  await bench.until(() => bench.world.sandboxes.size === 0, 20_000);
+  t.is(bench.containers().length, 0);
+});
+
 test('bad pods beside a good one hurt themselves alone', async (t) => {
   const bench = await startBench(t, {
     pull: (reference) => (reference.includes('bad') ? { error: { code: 'PullFailed', message: 'no route' } } : {}),
