@@ -20,17 +20,17 @@ import { Calls } from './api/calls.ts';
 import { ContainerMessage, ContainerStateNumber, ListContainersRequest } from './api/container.ts';
 import type { CriConnection } from './connection/cri-connection.ts';
 import { withCode } from './connection/cri-errors.ts';
-import { noteOf, toContainerMessage } from './convert/container-config.ts';
+import { toContainerMessage } from './convert/container-config.ts';
 import { fromContainer, fromContainerStatus } from './convert/from-container.ts';
 import { fromStats } from './convert/from-stats.ts';
 import { toResources } from './convert/resources.ts';
 import { namespacesOf, type SandboxMessage } from './convert/sandbox-config.ts';
 import { ListCache } from './list-cache.ts';
 import type { Machine } from './machine.ts';
+import { sendOwnStopSignal } from './own-stop-signal.ts';
 import { pause } from './pause.ts';
 import { removed, unlessGone } from './removed.ts';
 import type { SandboxCalls } from './sandbox-calls.ts';
-import { sendSignal } from './send-signal.ts';
 
 const containerStateField = 6;
 const lookAgainMs = 50;
@@ -77,7 +77,7 @@ export class ContainerCalls {
   async stop(containerId: ContainerId, { gracePeriodMs }: StopRequest, signal?: AbortSignal): Promise<void> {
     // CRI counts seconds; who asks for less gets no less.
     const timeout = Math.ceil(gracePeriodMs / 1000);
-    const signalled = timeout > 0 && (await this.#signalOfItsOwn(containerId, gracePeriodMs, signal));
+    const signalled = timeout > 0 && this.#machine.local && (await this.#signalOfItsOwn(containerId, gracePeriodMs, signal));
     await unlessGone(this.#connection.call(Calls.stopContainer, { containerId, timeout: signalled ? 0 : timeout }, signal));
   }
 
@@ -133,6 +133,18 @@ export class ContainerCalls {
     });
   }
 
+  /** Sends the signal of the configuration, if there is one; true when it was sent and the grace period is over or the container ended. */
+  async #signalOfItsOwn(containerId: ContainerId, gracePeriodMs: number, signal?: AbortSignal): Promise<boolean> {
+    if (!(await sendOwnStopSignal(this.#connection, containerId, signal))) return false;
+    const begin = this.#clock.monotonic();
+    while (this.#clock.monotonic() - begin < gracePeriodMs) {
+      await pause(this.#clock, Math.min(lookAgainMs, gracePeriodMs), signal);
+      const [container] = await this.list({ id: containerId }, signal);
+      if (container?.state !== 'running') break;
+    }
+    return true;
+  }
+
   /** Why a call to a container that must run was refused: `InvalidState` when it does not run. */
   async #ofRunning(containerId: ContainerId, call: Promise<unknown>, signal?: AbortSignal): Promise<void> {
     try {
@@ -155,28 +167,6 @@ export class ContainerCalls {
     if (state === 'notReady') return withCode(error, 'InvalidState');
     const { image } = await this.#connection.call(Calls.imageStatus, { image: { image: config.image } }, signal);
     return image === undefined ? withCode(error, 'ImageNotFound') : withCode(error, 'Internal');
-  }
-
-  /**
-   * CRI has no stop signal but that of the image. Where the daemon is on this machine the one of the configuration is sent from here;
-   * true when it was, and the grace period is over or the container has ended.
-   */
-  async #signalOfItsOwn(containerId: ContainerId, gracePeriodMs: number, signal?: AbortSignal): Promise<boolean> {
-    if (!this.#machine.local) return false;
-    const reply = await this.#connection
-      .call(Calls.containerStatus, { containerId, verbose: true }, signal)
-      .catch(() => undefined);
-    const { stopSignal } = noteOf(reply?.status?.annotations);
-    if (stopSignal === undefined || reply?.status === undefined) return false;
-    const { pid } = fromContainerStatus(reply.status, reply.info);
-    if (pid === undefined || !(await sendSignal(pid, containerId, stopSignal))) return false;
-    const begin = this.#clock.monotonic();
-    while (this.#clock.monotonic() - begin < gracePeriodMs) {
-      await pause(this.#clock, Math.min(lookAgainMs, gracePeriodMs), signal);
-      const [container] = await this.list({ id: containerId }, signal);
-      if (container?.state !== 'running') break;
-    }
-    return true;
   }
 }
 

@@ -10,7 +10,7 @@ export function isGrpcError(error: unknown): error is GrpcError {
   return typeof (error as GrpcError | undefined)?.code === 'number' && typeof (error as GrpcError).details === 'string';
 }
 
-/** Daemons answer with UNKNOWN what they have a code for; these are the texts of containerd and CRI-O by which it is told apart. */
+/** Daemons answer with UNKNOWN what they have a code for; these are texts by which it is told apart, those of containerd above all. */
 const texts: readonly (readonly [RegExp, RuntimeErrorCode])[] = [
   [/server is not initialized yet|transport is closing|connection error/, 'Unavailable'],
   [/is reserved for|is already reserved|name .* is in use/, 'AlreadyExists'],

@@ -83,9 +83,3 @@ function fromMount(message: Fields<typeof MountMessage>): Mount {
     ...(message.selinuxRelabel && { selinuxRelabel: true }),
   };
 }
-
-/** Parts of the verbose status of a container that others than the status itself need. */
-export function pidOf(info: TextMap | undefined): number | undefined {
-  const pid = recordOf(info?.['info'])['pid'];
-  return typeof pid === 'number' && pid > 0 ? pid : undefined;
-}

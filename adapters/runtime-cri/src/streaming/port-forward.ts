@@ -10,7 +10,7 @@ export async function forwardBySpdy(url: string, port: number, signal: AbortSign
   const names = { port: String(port), requestid: '0' };
   const error = connection.open({ streamtype: 'error', ...names });
   const data = connection.open({ streamtype: 'data', ...names });
-  error.on('error', () => {});
+  for (const stream of [error, data]) stream.on('error', () => {});
   error.end();
   // What comes there is why nobody answers at the port.
   data.endsAfter = text(error).then(
@@ -36,6 +36,8 @@ export async function forwardByWebSocket(url: string, port: number, signal: Abor
       done(error);
     },
   });
+  // It may fail before anybody has had a chance to listen; whoever reads it is told.
+  stream.on('error', () => {});
   // Each channel begins with the number of the port.
   const begun = new Set<number>();
   socket.on('message', (message: Buffer) => {

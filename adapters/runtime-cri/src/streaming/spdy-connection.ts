@@ -141,7 +141,7 @@ export class SpdyStream extends Duplex {
     if (this.#ended) return;
     this.#ended = true;
     if (this.endsAfter === undefined) this.push(null);
-    else this.endsAfter.then(() => this.push(null));
+    else void this.endsAfter.then(() => this.push(null));
     this.#socket.resume();
   }
 }
