@@ -116,6 +116,7 @@ export class EngineRuntime implements ContainerRuntime {
   async createContainer(sandboxId: SandboxId, config: ContainerConfig, { signal }: CallOptions = {}): Promise<ContainerId> {
     const { sandboxes, containers, images } = this.#parts;
     const { record } = await sandboxes.findReady(sandboxId, signal);
+    this.#needProfiles(config);
     const { runAsGroup, runAsUser, runAsUsername } = config.securityContext ?? {};
     const imageDecides = runAsGroup !== undefined && runAsUser === undefined && runAsUsername === undefined;
     const image = imageDecides ? await images.imageStatus(config.image, signal && { signal }) : undefined;
@@ -174,5 +175,13 @@ export class EngineRuntime implements ContainerRuntime {
   async #needRunning(id: ContainerId, signal: AbortSignal | undefined): Promise<void> {
     const { state } = await this.#parts.reader.find(id, signal);
     if (state !== 'running') throw new RuntimeError('InvalidState', `container "${id}" is ${state}, not running`);
+  }
+
+  /** A profile that would not be enforced is no profile. */
+  #needProfiles({ securityContext = {} }: ContainerConfig): void {
+    for (const kind of ['seccomp', 'apparmor'] as const) {
+      if (securityContext[kind]?.type === 'localhost' && !this.capabilities[kind])
+        throw new RuntimeError('Unsupported', `the container engine has no ${kind} on this machine`);
+    }
   }
 }

@@ -100,3 +100,19 @@ test('a source that appears late and grows is followed', async (t) => {
   follower.close();
   t.is(readFileSync(target, 'utf8'), readFileSync(source, 'utf8'));
 });
+
+test('an engine that begins a new file loses no line while somebody follows', (t) => {
+  const { source, target, saved, follow } = copying(t);
+  writeFileSync(source, entry('one'));
+  const follower = follow();
+  follower.reopen();
+  appendFileSync(source, entry('two'));
+  renameSync(source, `${source}.1`);
+  writeFileSync(source, entry('three'));
+  follower.reopen();
+  follower.close();
+  const next = follow(saved.at(-1));
+  appendFileSync(source, entry('four'));
+  next.finish();
+  t.is(readFileSync(target, 'utf8'), ['one', 'two', 'three', 'four'].map((text) => entry(text)).join(''));
+});

@@ -1,7 +1,7 @@
-import { closeSync, type FSWatcher, openSync, readSync, watch } from 'node:fs';
+import { closeSync, type FSWatcher, fstatSync, openSync, readSync, statSync, watch } from 'node:fs';
 import type { Clock } from '@keelson/core';
 import type { LogPosition } from '../state/state-records.ts';
-import { convertLines } from './convert-lines.ts';
+import { type Converted, convertLines } from './convert-lines.ts';
 import { LogTarget } from './log-target.ts';
 
 /** Read at once; other work comes in between. Longer than any line of an engine. */
@@ -30,6 +30,8 @@ export class LogFollower {
   readonly #target: LogTarget;
   readonly #buffer = Buffer.allocUnsafe(chunkBytes);
   #source: number | undefined;
+  /** Number of the source, by which a file that took its place is told. */
+  #sourceInode: number | undefined;
   #watcher: FSWatcher | undefined;
   #offset: number;
   #cancelSave: (() => void) | undefined;
@@ -39,6 +41,7 @@ export class LogFollower {
   constructor(options: FollowerOptions) {
     this.#options = options;
     this.#offset = options.from?.offset ?? 0;
+    this.#sourceInode = options.from?.source;
     this.#target = new LogTarget(options.target, options.from);
     this.#save();
     this.#look();
@@ -65,12 +68,10 @@ export class LogFollower {
   }
 
   #letGo(): void {
-    this.#watcher?.close();
+    this.#dropSource();
     this.#cancelLook();
     this.#cancelSave?.();
     clearImmediate(this.#turn);
-    if (this.#source !== undefined) closeSync(this.#source);
-    this.#source = undefined;
     this.#target.close();
   }
 
@@ -96,19 +97,31 @@ export class LogFollower {
   #copySome(): boolean {
     this.#source ??= this.#openSource();
     if (this.#source === undefined) return false;
-    const length = readSync(this.#source, this.#buffer, 0, chunkBytes, this.#offset);
-    const { consumed, output } = convertLines(this.#buffer.subarray(0, length));
-    if (consumed === 0) return false;
-    this.#target.write(output);
-    this.#offset += consumed;
+    let chunk = this.#read(this.#source);
+    if (chunk.consumed === 0) {
+      if (!this.#isReplaced()) return false;
+      // Something may have come between the two looks.
+      chunk = this.#read(this.#source);
+      if (chunk.consumed === 0) this.#dropSource();
+    }
+    this.#target.write(chunk.output);
+    this.#offset += chunk.consumed;
     this.#cancelSave ??= this.#options.clock.after(saveAfterMs, () => this.#save());
-    return length === chunkBytes;
+    return true;
+  }
+
+  #read(source: number): Converted {
+    const length = readSync(source, this.#buffer, 0, chunkBytes, this.#offset);
+    return convertLines(this.#buffer.subarray(0, length));
   }
 
   #openSource(): number | undefined {
     const { source } = this.#options;
     try {
       const file = openSync(source, 'r');
+      const { ino, size } = fstatSync(file);
+      if (size < this.#offset || (this.#sourceInode !== undefined && ino !== this.#sourceInode)) this.#offset = 0;
+      this.#sourceInode = ino;
       this.#watcher = watch(source, { persistent: false }, this.#look);
       this.#watcher.on('error', () => {}); // the timer goes on
       return file;
@@ -119,10 +132,29 @@ export class LogFollower {
     }
   }
 
+  /** An engine that was told to bound its logs begins a new file when the one read so far is full. */
+  #isReplaced(): boolean {
+    const now = statSync(this.#options.source, { throwIfNoEntry: false });
+    return now !== undefined && (now.ino !== this.#sourceInode || now.size < this.#offset);
+  }
+
+  #dropSource(): void {
+    this.#watcher?.close();
+    if (this.#source !== undefined) closeSync(this.#source);
+    this.#source = undefined;
+  }
+
   #save(complete = false): void {
     this.#cancelSave?.();
     this.#cancelSave = undefined;
-    this.#guard(() => this.#options.save({ offset: this.#offset, ...this.#target.place, ...(complete && { complete }) }));
+    const source = this.#sourceInode;
+    const position = {
+      offset: this.#offset,
+      ...this.#target.place,
+      ...(source !== undefined && { source }),
+      ...(complete && { complete }),
+    };
+    this.#guard(() => this.#options.save(position));
   }
 
   #guard(work: () => void): void {

@@ -38,12 +38,15 @@ export class LogTarget {
     return { inode: this.#inode, size: this.#size };
   }
 
+  /** All of it or, on a disk that is full, nothing. */
   write(bytes: Buffer): void {
-    for (let rest = bytes; rest.length > 0; ) {
-      const written = writeSync(this.#file, rest);
-      this.#size += written;
-      rest = rest.subarray(written);
+    try {
+      for (let rest = bytes; rest.length > 0; ) rest = rest.subarray(writeSync(this.#file, rest));
+    } catch (error) {
+      ftruncateSync(this.#file, this.#size);
+      throw error;
     }
+    this.#size += bytes.length;
   }
 
   /** The file at the path, anew. @throws what the file system says; the old file stays in use then. */

@@ -62,7 +62,7 @@ export async function containerBody(input: ContainerBodyInput): Promise<object> 
         ...{ PathOnHost: hostPath, PathInContainer: containerPath, CgroupPermissions: permissions },
       })),
       RestartPolicy: { Name: '' },
-      LogConfig: flavour === 'docker' ? { Type: 'json-file', Config: { 'max-size': '-1' } } : { Type: 'k8s-file', Config: {} },
+      LogConfig: logConfigs[flavour],
       ...hostResources(config.resources ?? {}),
     },
   };
@@ -91,6 +91,12 @@ function userOf({ securityContext = {} }: ContainerConfig, imageUser: string | u
   if (runAsGroup === undefined) return user;
   return `${user ?? (imageUser?.split(':')[0] || '0')}:${runAsGroup}`;
 }
+
+/** Files that are read from here, and that the engine must not rotate, whatever its defaults are: only the log directory is rotated. */
+const logConfigs = {
+  docker: { Type: 'json-file', Config: { 'max-size': '1p' } },
+  podman: { Type: 'k8s-file', Config: {} },
+} as const;
 
 const propagations = { private: 'rprivate', hostToContainer: 'rslave', bidirectional: 'rshared' } as const;
 

@@ -6,6 +6,8 @@ import type { LinuxResources } from '@keelson/container-runtime';
 export interface LogPosition {
   /** Bytes of the engine's log that are in the target. */
   readonly offset: number;
+  /** The engine's file, by its number; absent until there was one. */
+  readonly source?: number;
   /** The file they are in, by its number: its name may be another now. */
   readonly inode: number;
   /** Its size at that time: what is behind it was written later, and is written again. */

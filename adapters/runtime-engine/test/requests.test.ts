@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ContainerConfig } from '@keelson/container-runtime';
+import test from 'ava';
+import { apiError } from '../src/api/api-error.ts';
+import { compareVersions, type Flavour } from '../src/api/negotiate.ts';
+import { containerBody } from '../src/model/container-body.ts';
+import { containerName, sandboxName } from '../src/model/names.ts';
+
+const namespaces = { network: 'pod', pid: 'container', ipc: 'pod' } as const;
+
+interface Body {
+  readonly Hostname?: string;
+  readonly Entrypoint?: readonly string[];
+  readonly Cmd?: readonly string[];
+  readonly HostConfig: { readonly SecurityOpt: readonly string[]; readonly LogConfig: { readonly Type: string } };
+}
+
+function bodyOf(flavour: Flavour, config: Partial<ContainerConfig>): Promise<Body> {
+  const whole = { metadata: { name: 'app', attempt: 0 }, image: 'app', ...config };
+  const input = { flavour, config: whole, sandboxId: 'pod', namespaces, labels: {}, hostname: 'web-0', cgroupParent: undefined };
+  return containerBody({ ...input, imageUser: undefined }) as Promise<Body>;
+}
+
+test('Docker gets the text of a seccomp profile and no host name, Podman the path and the name', async (t) => {
+  const folder = mkdtempSync('/tmp/keelson-requests-');
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'profile.json');
+  writeFileSync(path, '{"defaultAction":"SCMP_ACT_ALLOW"}');
+  const config = { securityContext: { seccomp: { type: 'localhost', localhostRef: path }, noNewPrivileges: true } } as const;
+  const [docker, podman] = await Promise.all([bodyOf('docker', config), bodyOf('podman', config)]);
+  t.deepEqual(docker.HostConfig.SecurityOpt, ['no-new-privileges', 'seccomp={"defaultAction":"SCMP_ACT_ALLOW"}']);
+  t.deepEqual(podman.HostConfig.SecurityOpt, ['no-new-privileges', `seccomp=${path}`]);
+  t.deepEqual([docker.Hostname, podman.Hostname], [undefined, 'web-0']);
+  t.deepEqual([docker.HostConfig.LogConfig.Type, podman.HostConfig.LogConfig.Type], ['json-file', 'k8s-file']);
+});
+
+test('a command takes the place of the arguments of the image too, arguments alone do not take that of its entry point', async (t) => {
+  t.like(await bodyOf('docker', { command: ['a', 'b'] }), { Entrypoint: ['a', 'b'], Cmd: [] });
+  t.like(await bodyOf('docker', { command: ['a'], args: ['c'] }), { Entrypoint: ['a'], Cmd: ['c'] });
+  t.like(await bodyOf('docker', { args: ['c'] }), { Entrypoint: undefined, Cmd: ['c'] });
+  t.like(await bodyOf('docker', {}), { Entrypoint: undefined, Cmd: undefined });
+});
+
+test('refusals of both engines have the same codes', (t) => {
+  const code = (status: number, body: object) => apiError(status, 'call', JSON.stringify(body)).code;
+  t.is(code(404, { message: 'No such container: x' }), 'NotFound');
+  t.is(code(404, { message: 'No such image: x:1' }), 'ImageNotFound');
+  t.is(code(404, { cause: 'image not known', message: 'no such image: x' }), 'ImageNotFound');
+  t.is(code(409, { message: 'Conflict. The container name "/x" is already in use by container "y"' }), 'AlreadyExists');
+  t.is(code(500, { cause: 'that name is already in use', message: 'container create: …' }), 'AlreadyExists');
+  t.is(code(409, { message: 'container x is not running' }), 'InvalidState');
+  t.is(code(500, { cause: 'container state improper', message: '…' }), 'InvalidState');
+  t.is(code(400, { message: 'bad parameter' }), 'InvalidArgument');
+  t.is(apiError(500, 'call', 'no JSON').message, 'call: no JSON');
+});
+
+test('names are what engines take, differ with the identity, and are the same for the same', (t) => {
+  const pod = { name: '../../x', namespace: '-rf', uid: '$(id)', attempt: 0 };
+  const name = sandboxName('me', pod);
+  t.regex(name, /^[a-zA-Z0-9][a-zA-Z0-9_.-]+$/);
+  t.is(sandboxName('me', { ...pod }), name);
+  const others = [
+    sandboxName('you', pod),
+    sandboxName('me', { ...pod, attempt: 1 }),
+    sandboxName('me', { ...pod, uid: 'other' }),
+  ];
+  t.is(new Set([name, ...others]).size, 4);
+  const long = { name: 'n'.repeat(300), attempt: 0 };
+  t.true(containerName(pod, 'a', long).length < 200);
+  t.not(containerName(pod, 'a', long), containerName(pod, 'b', long));
+});
+
+test('versions are compared by their numbers', (t) => {
+  t.true(compareVersions('1.41', '1.5') > 0);
+  t.true(compareVersions('4.3.1', '4.3') > 0);
+  t.is(compareVersions('1.40', '1.40.0'), 0);
+});
