@@ -50,7 +50,10 @@ export async function createOciRuntime(options: OciRuntimeOptions): Promise<Cont
   const { rebooted } = await state.prepare();
   const programs = await installPrograms(join(state.root, 'programs'));
   const binary = new OciBinary(path, version, join(state.root, 'oci'));
-  const { seccomp } = await tryBinary(binary, programs, join(state.root, 'programs'), cgroupParent);
+  const { seccomp } = await tryBinary(binary, programs, join(state.root, 'programs'), {
+    mountpoint: cgroupMountpoint,
+    parent: cgroupParent,
+  });
   const overlay = await overlayWorks(state.root);
   const machine = await readMachine(cgroupMountpoint);
   const cgroups = await Cgroups.find({ mountpoint: cgroupMountpoint, parent: cgroupParent });

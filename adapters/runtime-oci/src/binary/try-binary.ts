@@ -4,6 +4,7 @@ import { newId } from '@keelson/container-monitor';
 import { RuntimeError } from '@keelson/container-runtime';
 import { defaultProfile } from '../bundle/seccomp.ts';
 import type { Programs } from '../launch/programs.ts';
+import { removeCgroup } from '../machine/cgroup-folders.ts';
 import { runToEnd, writeHolderBundle } from '../sandbox/pid-holder.ts';
 import { lastMessageIn, type OciBinary } from './oci-binary.ts';
 
@@ -15,7 +16,7 @@ export async function tryBinary(
   binary: OciBinary,
   programs: Programs,
   scratch: string,
-  cgroupParent: string,
+  cgroups: { readonly mountpoint: string; readonly parent: string },
 ): Promise<{ readonly seccomp: boolean }> {
   const filtered = await runs(defaultProfile([]));
   if (filtered === undefined) return { seccomp: true };
@@ -28,11 +29,12 @@ export async function tryBinary(
     const id = `probe-${newId()}`;
     const folder = join(scratch, id);
     const log = join(folder, 'oci.log');
+    const cgroupsPath = join('/', cgroups.parent, id);
     try {
       await mkdir(folder);
       await writeHolderBundle(folder, programs, {
         args: ['end'],
-        cgroupsPath: join('/', cgroupParent, id),
+        cgroupsPath,
         ...(seccomp && { seccomp }),
       });
       await runToEnd(binary.words(log, 'run', '--bundle', folder, id));
@@ -41,6 +43,8 @@ export async function tryBinary(
       return (await lastMessageIn(log)) ?? String(error);
     } finally {
       await binary.delete(id);
+      // A binary that failed in the middle leaves its group.
+      await removeCgroup(cgroups.mountpoint, cgroupsPath);
       await rm(folder, { recursive: true, force: true });
     }
   }

@@ -16,6 +16,7 @@ import { lastMessageIn } from '../binary/oci-binary.ts';
 import type { OciSpec } from '../bundle/oci-spec.ts';
 import { resourcesOf } from '../bundle/resources.ts';
 import { launchWords } from '../launch/launch-words.ts';
+import { podsFolder } from '../sandbox/pod-place.ts';
 import type { OciRecord } from './oci-record.ts';
 import type { OciSurroundings } from './surroundings.ts';
 
@@ -47,7 +48,14 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
   protected override async launch(): Promise<void> {
     const { keeper, programs, binary, state } = this.#around;
     await keeper.request('keep', this.id);
-    const places = { programs, binary, run: join(state.run, this.id), folder: this.folder, log: this.#log };
+    const places = {
+      programs,
+      binary,
+      run: join(state.run, this.id),
+      folder: this.folder,
+      log: this.#log,
+      pods: podsFolder(state),
+    };
     spawnMonitor(this.#around, this.id, launchWords(places, this.record), (error) => {
       void this.failStart(`the monitor does not start: ${error.message}`).catch(() => {});
     });

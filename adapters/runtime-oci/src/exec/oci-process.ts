@@ -50,7 +50,9 @@ export async function startProcess(
   const start = request.tty ? startWithTerminal : startDetached;
   try {
     const process = await start(around, container.id, request, files);
-    void process.ended.catch(() => {}).finally(() => rm(folder, { recursive: true, force: true }));
+    // What stays goes with the container.
+    const tidy = () => void rm(folder, { recursive: true, force: true }).catch(() => {});
+    process.ended.then(tidy, tidy);
     return process;
   } catch (error) {
     await rm(folder, { recursive: true, force: true });

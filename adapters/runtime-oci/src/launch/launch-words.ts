@@ -27,24 +27,40 @@ export interface LaunchPlaces {
   readonly run: string;
   readonly folder: string;
   readonly log: string;
+  /** Folder of all pods. */
+  readonly pods: string;
 }
 
 /** The command that the monitor of a container runs. */
-export function launchWords({ programs, binary, run, folder, log }: LaunchPlaces, record: OciRecord): string[] {
+export function launchWords({ programs, binary, run, folder, log, pods }: LaunchPlaces, record: OciRecord): string[] {
   const { id, config, lower = '' } = record;
-  const pidFile = join(folder, 'pid');
-  const common = ['--bundle', folder, '--pid-file', pidFile];
-  const inner = config.tty
-    ? withTerminal([
-        '/bin/sh',
-        programs.terminalScript,
-        run,
-        folder,
-        ...binary.words(log, 'run', ...record.runFlags, ...common, id),
-      ])
-    : [programs.reaper, '/bin/sh', programs.detachedScript, run, folder, ...binary.words(log, 'run', '--detach', ...common, id)];
+  const common = ['--bundle', folder, '--pid-file', join(folder, 'pid')];
   // Mounts that are to reach the machine must come past here.
   const shared = (config.mounts ?? []).some(({ propagation }) => propagation === 'bidirectional');
   const propagation = `--propagation=${shared ? 'unchanged' : 'slave'}`;
-  return [tool('unshare'), '--mount', propagation, '--', '/bin/sh', programs.mountScript, run, folder, lower, ...inner];
+  const mounting = [
+    tool('unshare'),
+    '--mount',
+    propagation,
+    '--',
+    '/bin/sh',
+    programs.mountScript,
+    run,
+    folder,
+    lower,
+    '/bin/sh',
+  ];
+  if (config.tty) {
+    const words = binary.words(log, 'run', ...record.runFlags, ...common, id);
+    return withTerminal([...mounting, programs.terminalScript, run, folder, pods, ...words]);
+  }
+  // The reaper stays outside: what lives in the namespace of the mounts holds all that was mounted then, pods that are long gone included.
+  return [
+    programs.reaper,
+    ...mounting,
+    programs.detachedScript,
+    run,
+    folder,
+    ...binary.words(log, 'run', '--detach', ...common, id),
+  ];
 }

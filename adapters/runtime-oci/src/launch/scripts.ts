@@ -63,16 +63,24 @@ read -r stat < "/proc/$pid/stat" || stat="$pid (ended) X 0 0 0 0 0 0 0 0 0 0 0 0
 echo "$stat" > "$run.pid"
 `;
 
-/** Like the former, for a container with a terminal: the binary stays, between the container's terminal and ours. */
-export const terminalScript = `run=$1 folder=$2
-shift 2
+/**
+ * Like the former, for a container with a terminal: the binary stays, between the container's terminal and ours. Its mount namespace lets go of
+ * what is mounted for pods, which would otherwise stay when they are gone. Arguments: as before, and before the command the folder of all pods.
+ */
+export const terminalScript = `run=$1 folder=$2 pods=$3
+shift 3
 tty > "$folder/terminal"
 started() {
   read -r pid < "$folder/pid" || [ -n "$pid" ] || return 1
   read -r stat < "/proc/$pid/stat" || stat="$pid (ended) X 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
   echo "$stat" > "$run.pid"
 }
-( while ! started; do sleep 0.02; done ) 2>/dev/null &
+forget() {
+  while read -r device path rest; do
+    case $path in "$pods"/*) umount -l "$path" ;; esac
+  done < /proc/self/mounts
+}
+( while ! started; do sleep 0.02; done; forget ) 2>/dev/null &
 "$@"
 code=$?
 kill $! 2>/dev/null

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { access, readdir } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ownCapabilities } from '../bundle/capabilities.ts';
 
@@ -38,19 +38,6 @@ export async function readMachine(cgroupMountpoint: string): Promise<Machine> {
     swapLimits: unifiedCgroups || (await exists(join(cgroupMountpoint, 'memory/memory.memsw.limit_in_bytes'))),
     unifiedCgroups,
   };
-}
-
-/** Folders at which the hierarchies of cgroups begin. */
-export async function cgroupHierarchies(mountpoint: string): Promise<string[]> {
-  if (
-    await access(join(mountpoint, 'cgroup.controllers')).then(
-      () => true,
-      () => false,
-    )
-  )
-    return [mountpoint];
-  const entries = await readdir(mountpoint, { withFileTypes: true }).catch(() => []);
-  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(mountpoint, name));
 }
 
 /** Controllers of a version 2 hierarchy beside ones of version 1; some binaries refuse to work then. */

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { mkdir, rm, rmdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasCode, MonitoredSandbox, removeIfPresent, type SandboxRecord, writeAtomically } from '@keelson/container-monitor';
+import { MonitoredSandbox, removeIfPresent, type SandboxRecord, writeAtomically } from '@keelson/container-monitor';
 import { type NetworkPlugin, networkRequest } from '@keelson/container-network';
 import type { PodSandboxStatus } from '@keelson/container-runtime';
 import type { OciContainer } from '../container/oci-container.ts';
 import type { OciSurroundings } from '../container/surroundings.ts';
-import { cgroupHierarchies } from '../machine/machine.ts';
+import { removeCgroup } from '../machine/cgroup-folders.ts';
 import { areNamespacesThere, makeNamespaces, removeNamespaces } from './namespaces.ts';
 import { isHolderAlive, startHolder, stopHolder } from './pid-holder.ts';
 import { hostnameOf, writePodFiles } from './pod-files.ts';
@@ -88,12 +88,7 @@ export class OciSandbox extends MonitoredSandbox<OciContainer, OciSandboxRecord>
 
   protected override async discard(): Promise<void> {
     await rm(this.place.folder, { recursive: true, force: true });
-    for (const root of await cgroupHierarchies(this.#parts.around.cgroupMountpoint)) {
-      await rmdir(join(root, this.cgroup)).catch((error: unknown) => {
-        // Somebody else put groups of their own there; they are not ours to judge.
-        if (!hasCode(error, 'ENOENT', 'EBUSY', 'ENOTEMPTY')) throw error;
-      });
-    }
+    await removeCgroup(this.#parts.around.cgroupMountpoint, this.cgroup);
   }
 
   get #addressFile(): string {

@@ -19,13 +19,14 @@ export interface PodPlace {
   readonly hosts: string;
 }
 
-export function podFolder(state: StateDirectory, id: string): string {
-  return join(state.root, 'pods', id);
+/** Has a folder for every pod. */
+export function podsFolder(state: StateDirectory): string {
+  return join(state.root, 'pods');
 }
 
 /** `podNetwork`: pods can have a network of their own; else all have that of the machine, whatever was asked for. */
 export function podPlace(state: StateDirectory, id: string, config: PodSandboxConfig, podNetwork: boolean): PodPlace {
-  const folder = podFolder(state, id);
+  const folder = join(podsFolder(state), id);
   const wanted = config.securityContext?.namespaces ?? { network: 'pod', pid: 'container', ipc: 'pod' };
   const namespaces: NamespaceOptions = { ...wanted, network: podNetwork ? wanted.network : 'node' };
   const own = namespaces.network === 'pod';
