@@ -60,7 +60,8 @@ function checkFromState(session: Session, state: 'any' | 'fresh', context: Conte
   const { opened, steps } = session;
   const { logs, bounds, versions, objects } = context;
   const floor = state === 'fresh' ? bounds.floor(opened.at) : 0;
-  const ceiling = bounds.ceiling(steps.at(-1)?.at ?? opened.at);
+  // A session that showed nothing can have had the state of any moment until its end.
+  const ceiling = bounds.ceiling(steps.at(-1)?.at ?? session.closed?.at ?? opened.at);
   let problem: Problem = {
     invariant: 'I6',
     text: `the first events of a watch are no state that was current from revision ${floor} on`,

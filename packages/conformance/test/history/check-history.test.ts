@@ -104,6 +104,16 @@ test('a history with dropped records is inconclusive', (t) => {
   t.is(checkHistory({ records, truncated: true }, anyTraffic).verdict, 'inconclusive');
 });
 
+test('a fresh watch that shows nothing may have had the state of any moment until its end', (t) => {
+  const s = new Script();
+  s.create('a', 2);
+  const quiet = s.watch({ state: 'fresh' }, { watch: 'quiet' });
+  s.remove('a', 3);
+  quiet.close('ended');
+  const result = checkHistory(s.history(), anyTraffic);
+  t.is(result.verdict, 'ok', describeVerdict(result));
+});
+
 test('what the store was told to let go of may be gone, for watches, lists and pages', (t) => {
   const s = good();
   s.recorder.release(9);
