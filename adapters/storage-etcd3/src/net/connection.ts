@@ -34,9 +34,9 @@ const renewMs = 5000;
 const channelOptions = {
   'grpc.max_receive_message_length': maxMessageBytes,
   'grpc.max_send_message_length': maxMessageBytes,
-  // A peer that has vanished is noticed within 20 s; etcd allows a ping every 5 s.
-  'grpc.keepalive_time_ms': 10_000,
-  'grpc.keepalive_timeout_ms': 10_000,
+  // A peer that has vanished is noticed within 10 s; etcd allows a ping every 5 s.
+  'grpc.keepalive_time_ms': 6000,
+  'grpc.keepalive_timeout_ms': 4000,
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1000,
   // Otherwise all channels to a member would share one connection.
