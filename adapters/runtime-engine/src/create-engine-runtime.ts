@@ -8,9 +8,9 @@ import {
   withDeadlines,
 } from '@keelson/container-runtime';
 import { silentLogger, systemClock } from '@keelson/core';
-import type { EngineInfo } from './api/documents.ts';
 import { EngineHttp } from './api/engine-http.ts';
-import { compareVersions, type Negotiated, negotiate } from './api/negotiate.ts';
+import { EngineLink, type KnownEngine } from './api/engine-link.ts';
+import { compareVersions } from './api/negotiate.ts';
 import { ContainerReader } from './containers/container-reader.ts';
 import { ContainerStreams } from './containers/container-streams.ts';
 import { ContainerWaits } from './containers/container-waits.ts';
@@ -29,23 +29,23 @@ import type { Surroundings } from './surroundings.ts';
 const defaultStateDirectory = '/var/lib/keelson/runtime-engine';
 
 /**
- * Speaks with the engine at the endpoint, and finds what earlier runtimes of the same owner have made there. The engine must answer now; later it
- * may go away and come back. Disposing of the runtime leaves containers running.
- * @throws `Unavailable` when nobody answers, `Unsupported` for engines that are too old, `InvalidArgument`
+ * Speaks with the engine at the endpoint, and finds what earlier runtimes of the same owner have made there. The engine may
+ * come up later, go away and come back: calls are `Unavailable` meanwhile. One that is not there yet is taken to be able to do everything. Disposing of the runtime leaves containers running.
+ * @throws `Unsupported` for engines that are too old and for what is no engine, `InvalidArgument`
  */
 export async function createEngineRuntime(options: EngineRuntimeOptions): Promise<ContainerEngine> {
   const { clock = systemClock, logger = silentLogger, owner = 'default' } = options;
   if (!/^[\w.-]+$/.test(owner)) throw new RuntimeError('InvalidArgument', `not a name of an owner: "${owner}"`);
   const http = new EngineHttp(socketPathOf(options.endpoint));
   try {
-    const engine = await negotiate(http);
-    const { body: info } = await http.json<EngineInfo>('GET', '/info');
+    const link = new EngineLink(http);
+    const engine = await link.askIfThere();
+    if (engine === undefined) logger.warn('no container engine answers yet', { endpoint: options.endpoint });
     const feed = new EventFeed(() => clock.now());
     const records = new StateRecords(options.stateDirectory ?? join(defaultStateDirectory, owner));
     let sequence = 0;
     const around: Surroundings = {
-      ...{ http, engine, options, owner, clock, logger, records, feed },
-      systemdCgroups: info.CgroupDriver === 'systemd',
+      ...{ http, link, options, owner, clock, logger, records, feed },
       logs: new LogKeeper(records, clock, logger),
       tracker: new LifeTracker(feed, () => clock.now()),
       nextSequence: () => ++sequence,
@@ -59,14 +59,11 @@ export async function createEngineRuntime(options: EngineRuntimeOptions): Promis
     const source = watchEngine({ around, reader, waits, sandboxes });
     const runtime = new EngineRuntime({
       ...{ around, reader, containers, images, sandboxes, source },
-      capabilities: capabilitiesOf(engine, info),
+      capabilities: capabilitiesOf(engine),
       streams: new ContainerStreams(around, reader, waits, sandboxes),
       stats: new StatsReader(around, reader),
     });
     await source.start();
-    const [pods, others] = await Promise.all([sandboxes.entries(), reader.entries()]);
-    records.keepOnly(new Set([...pods, ...others].map(({ Id }) => Id)));
-    await options.network?.sweep(new Set(pods.map(({ Id }) => Id)));
     return withDeadlines({ runtime, images }, { clock });
   } catch (error) {
     http.close();
@@ -88,15 +85,14 @@ function findNodeIp(): string {
 /** Podman has had a call that changes limits of a running container since this version. */
 const podmanUpdate = '4.3';
 
-function capabilitiesOf({ flavour, version }: Negotiated, info: EngineInfo): RuntimeCapabilities {
-  const security = info.SecurityOptions ?? [];
-  const root = process.getuid?.() === 0;
+function capabilitiesOf(engine: KnownEngine | undefined): RuntimeCapabilities {
+  const { MemoryLimit = true, CpuCfsQuota = true, SecurityOptions } = engine?.info ?? {};
+  const secures = (kind: string) => engine === undefined || (SecurityOptions ?? []).some((option) => option.includes(kind));
   return {
     rootFilesystem: 'image',
     ...{ podNetwork: true, hostNetwork: true, mounts: true, readonlyMounts: true, users: true },
-    memoryLimits: info.MemoryLimit === true,
-    cpuLimits: info.CpuCfsQuota === true,
-    updateResources: flavour === 'docker' || compareVersions(version, podmanUpdate) >= 0,
+    ...{ memoryLimits: MemoryLimit, cpuLimits: CpuCfsQuota },
+    updateResources: engine?.flavour !== 'podman' || compareVersions(engine.version, podmanUpdate) >= 0,
     ...{
       containerPid: true,
       sharedPid: true,
@@ -105,11 +101,10 @@ function capabilitiesOf({ flavour, version }: Negotiated, info: EngineInfo): Run
       readonlyRootfs: true,
       noNewPrivileges: true,
     },
-    seccomp: security.some((option) => option.includes('seccomp')),
-    apparmor: security.some((option) => option.includes('apparmor')),
+    ...{ seccomp: secures('seccomp'), apparmor: secures('apparmor') },
     ...{ sysctls: true, hostPorts: true, devices: true, tty: true, exec: true, attach: true },
     // Only root enters the network namespaces of others.
-    portForward: root,
+    portForward: process.getuid?.() === 0,
     ...{ events: true, stats: true, logs: true, pullProgress: true, pull: true, survivesRestart: true },
   };
 }

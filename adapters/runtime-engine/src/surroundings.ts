@@ -1,7 +1,7 @@
 import type { EventFeed } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import type { EngineHttp } from './api/engine-http.ts';
-import type { Negotiated } from './api/negotiate.ts';
+import type { EngineLink } from './api/engine-link.ts';
 import type { LifeTracker } from './events/life-tracker.ts';
 import type { LogKeeper } from './logs/log-keeper.ts';
 import type { EngineRuntimeOptions } from './options.ts';
@@ -10,11 +10,9 @@ import type { StateRecords } from './state/state-records.ts';
 /** What everything here works with. */
 export interface Surroundings {
   readonly http: EngineHttp;
-  readonly engine: Negotiated;
+  readonly link: EngineLink;
   readonly options: EngineRuntimeOptions;
   readonly owner: string;
-  /** The engine wants names of systemd slices in place of paths of cgroups. */
-  readonly systemdCgroups: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly records: StateRecords;
@@ -25,8 +23,8 @@ export interface Surroundings {
   nextSequence(): number;
 }
 
-/** The parent of a pod's containers in the words of the engine. */
+/** The parent of a pod's containers in the words of the engine, which may want the name of a systemd slice in place of a path. */
 export function cgroupParentOf(around: Surroundings, path: string | undefined): string | undefined {
-  if (path === undefined || !around.systemdCgroups) return path;
+  if (path === undefined || around.link.known.info.CgroupDriver !== 'systemd') return path;
   return path.slice(path.lastIndexOf('/') + 1);
 }

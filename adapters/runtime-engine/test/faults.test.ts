@@ -49,6 +49,21 @@ engineTest(
   },
 );
 
+engineTest('a runtime may be there before its engine', async (t, opened) => {
+  await opened.podman.stop();
+  const early = await openEngine(opened.podman);
+  const { runtime } = early.engine;
+  await t.throwsAsync(runtime.listPodSandboxes(), { code: 'Unavailable' });
+  await t.throwsAsync(sandbox(early), { code: 'Unavailable' });
+  const seen: string[] = [];
+  const listening = listen(runtime.events?.(), seen);
+  await opened.podman.start();
+  await until(async () => seen.filter((type) => type === 'resync').length >= 2);
+  t.is((await runtime.podSandboxStatus(await sandbox(early))).state, 'ready');
+  await early.dispose();
+  t.is(await listening, 'end');
+});
+
 engineTest('a container that ends while the engine is away is found with its exit code and its whole log', async (t, opened) => {
   const logDirectory = join(opened.folder, 'logs');
   const id = await started(opened, await sandbox(opened, { logDirectory }), 'sleep 1; echo last words; exit 9', {

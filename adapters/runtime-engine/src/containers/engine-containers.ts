@@ -43,7 +43,7 @@ export class EngineContainers {
     imageUser: string | undefined,
     signal?: AbortSignal,
   ): Promise<ContainerId> {
-    const { http, engine, owner, clock, tracker } = this.#around;
+    const { http, link, owner, clock, tracker } = this.#around;
     const { metadata, image, labels, annotations, mounts, resources, stdin, stdinOnce, tty, stopSignal } = config;
     const logPath = logPathOf(sandbox.config.logDirectory, config.logPath);
     const record: ContainerRecord = {
@@ -52,7 +52,7 @@ export class EngineContainers {
       ...(logPath !== undefined && { logPath }),
     };
     const body = await containerBody({
-      ...{ flavour: engine.flavour, config, sandboxId, imageUser, labels: labelsOf(owner, record) },
+      ...{ flavour: link.known.flavour, config, sandboxId, imageUser, labels: labelsOf(owner, record) },
       namespaces: config.securityContext?.namespaces ?? sandbox.namespaces,
       hostname: sandbox.config.hostname,
       cgroupParent: cgroupParentOf(this.#around, sandbox.config.cgroupParent),
@@ -142,10 +142,10 @@ export class EngineContainers {
   async update(id: ContainerId, resources: LinuxResources, signal?: AbortSignal): Promise<void> {
     const { state } = await this.#reader.find(id, signal);
     if (state !== 'created' && state !== 'running') throw new RuntimeError('InvalidState', `container "${id}" is ${state}`);
-    const { http, engine, records } = this.#around;
+    const { http, link, records } = this.#around;
     const { oomScoreAdjust: _, ...changed } = resources;
     if (Object.keys(changed).length === 0) return;
-    if (engine.flavour === 'podman') {
+    if (link.known.flavour === 'podman') {
       await http.json('POST', `/libpod/containers/${id}/update`, { body: ociResources(changed), signal });
     } else {
       const { PidsLimit, ...rest } = hostResources(changed) as { PidsLimit?: number };

@@ -1,5 +1,4 @@
 import type { EngineEvent } from '../api/documents.ts';
-import { negotiate } from '../api/negotiate.ts';
 import type { ContainerReader } from '../containers/container-reader.ts';
 import type { ContainerWaits } from '../containers/container-waits.ts';
 import { labelFilter, recordOf } from '../model/records.ts';
@@ -22,21 +21,28 @@ export interface WatchParts {
 /** Listens to the engine and takes care of what is there when the connection is made: logs of running containers are copied on. */
 export function watchEngine(parts: WatchParts): EventSource {
   const { around } = parts;
+  let first = true;
   return new EventSource({
     ...{ http: around.http, clock: around.clock, logger: around.logger, filters: labelFilter(around.owner) },
     onEvent: (event) => take(parts, event),
     onConnected: async () => {
-      await negotiate(around.http);
-      await adopt(parts);
+      await around.link.ask();
+      await adopt(parts, first);
+      first = false;
       around.feed.resync();
     },
     onLost: () => around.feed.fail('the container engine does not answer'),
   });
 }
 
-async function adopt({ around, reader, sandboxes }: WatchParts): Promise<void> {
+async function adopt({ around, reader, sandboxes }: WatchParts, first: boolean): Promise<void> {
   const { tracker, records } = around;
   const [pods, containers] = await Promise.all([sandboxes.entries(), reader.entries()]);
+  if (first) {
+    // What went while no runtime ran.
+    records.keepOnly(new Set([...pods, ...containers].map(({ Id }) => Id)));
+    await around.options.network?.sweep(new Set(pods.map(({ Id }) => Id)));
+  }
   for (const { Id, State } of pods) tracker.begin(Id, sandboxState(State) === 'ready' ? 'running' : 'ended');
   const stages: Readonly<Record<string, Stage>> = { created: 'created', running: 'running', exited: 'ended' };
   for (const { Id, State } of containers) tracker.begin(Id, stages[stateOf(State, records.get(Id))] ?? 'created');
