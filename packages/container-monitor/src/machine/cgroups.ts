@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LinuxResources } from '@keelson/container-runtime';
 import { hasCode } from '../state/atomic-file.ts';
+import { newId } from '../state/ids.ts';
 import { signalProcess } from './proc.ts';
 
 export interface CgroupOptions {
@@ -233,7 +234,8 @@ async function exists(path: string): Promise<boolean> {
 
 /** Asks by making a group, since the permission bits of these file systems do not tell. */
 async function isWritable(root: string): Promise<boolean> {
-  const probe = join(root, `keelson-probe-${process.pid}`);
+  // A name of its own: several runtimes may look at once.
+  const probe = join(root, `keelson-probe-${newId()}`);
   try {
     await access(root, constants.X_OK);
     await mkdir(probe);
