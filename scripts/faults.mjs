@@ -13,14 +13,14 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** Test files and about how many minutes they take at scale 1 on two cores. */
 const parts = {
-  'kill-server': { files: ['test/dist/test/faults/kill-server.test.js'], minutes: 6 },
+  'kill-server': { files: ['test/dist/test/faults/kill-server.test.js'], minutes: 7 },
   network: { files: ['test/dist/test/faults/network.test.js'], minutes: 3 },
   stalls: { files: ['test/dist/test/faults/stalls.test.js'], minutes: 3 },
   overload: { files: ['test/dist/test/faults/overload.test.js'], minutes: 0.5 },
-  'two-servers-etcd': { files: ['test/dist/test/faults/two-servers-etcd.test.js'], minutes: 16 },
-  'two-servers-postgres': { files: ['test/dist/test/faults/two-servers-postgres.test.js'], minutes: 17 },
+  'two-servers-etcd': { files: ['test/dist/test/faults/two-servers-etcd.test.js'], minutes: 20 },
+  'two-servers-postgres': { files: ['test/dist/test/faults/two-servers-postgres.test.js'], minutes: 22 },
   'etcd-cluster': { files: ['test/dist/test/faults/etcd-cluster.test.js'], minutes: 4 },
-  delays: { files: ['adapters/storage-{etcd3,postgres}/dist/test/delays.test.js'], minutes: 4 },
+  delays: { files: ['adapters/storage-{etcd3,postgres}/dist/test/delays.test.js'], minutes: 9 },
 };
 
 const say = (text) => process.stderr.write(`${text}\n`);

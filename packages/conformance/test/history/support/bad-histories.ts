@@ -664,6 +664,17 @@ export const badHistories: readonly BadHistory[] = [
     },
   },
   {
+    title: 'a fresh watch that runs its time shows nothing where there always was something',
+    invariant: 'I6',
+    write(s) {
+      start(s);
+      s.time += 50;
+      const quiet = s.watch({ state: 'fresh' });
+      s.time += 50;
+      quiet.close('ended');
+    },
+  },
+  {
     title: 'the initial events of a fresh watch are stale',
     invariant: 'I6',
     write(s) {
