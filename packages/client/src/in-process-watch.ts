@@ -95,7 +95,7 @@ export class InProcessWatch<T extends KubeObject> implements AsyncIterator<Clien
     else this.#watch = watch;
   }
 
-  /** Takes what is there, or waits until something is. */
+  /** Takes what is there, or waits until something is; then lets the turn of the event loop end, to take what else comes in it. */
   async #fill(): Promise<void> {
     const watch = this.#watch;
     if (watch === undefined) return;
@@ -104,7 +104,7 @@ export class InProcessWatch<T extends KubeObject> implements AsyncIterator<Clien
     if (this.#events.length > 0) return;
     await new Promise<void>((resolve) => {
       this.#wake = resolve;
-      watch.onReadable(resolve);
+      watch.onReadable(() => setImmediate(resolve));
     });
   }
 

@@ -159,20 +159,25 @@ export class GarbageCollector implements Service {
   /** Frees every dependent, then lets the owner go. */
   async #orphanDependents(node: ObjectNode): Promise<void> {
     const owner = new Set([node.uid]);
-    const followed = [...this.#followed.values()].map(({ resource }) => resource);
-    for (const dependent of await listDependents(this.#options.client, followed, node)) {
+    for (const dependent of await this.#listDependents(node)) {
       await this.#patch(dependent, (current) => withoutOwners(current, owner));
     }
     await this.#removeFinalizer(node, orphanFinalizer);
   }
 
-  /** Lets the owner go when no dependent blocks it any more; otherwise sees to it that they go. */
+  /** Lets the owner go when no dependent blocks it any more; otherwise sees to it that they go, and is called again when they have gone. */
   async #finishForeground(node: ObjectNode): Promise<void> {
-    const blocking = this.#graph
-      .dependents(node.uid)
-      .filter((dependent) => dependent.owners.some((owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true));
-    if (blocking.length === 0) await this.#removeFinalizer(node, foregroundFinalizer);
-    else for (const dependent of blocking) if (!dependent.deleting) this.#queue.add(dependent.uid);
+    const blocks = ({ owners }: ObjectNode) =>
+      owners.some((owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true);
+    const blocking = this.#graph.dependents(node.uid).filter(blocks);
+    for (const dependent of blocking) if (!dependent.deleting) this.#queue.add(dependent.uid);
+    if (blocking.length > 0 || (await this.#listDependents(node)).some(blocks)) return;
+    await this.#removeFinalizer(node, foregroundFinalizer);
+  }
+
+  #listDependents(node: ObjectNode): Promise<ObjectNode[]> {
+    const followed = [...this.#followed.values()].map(({ resource }) => resource);
+    return listDependents(this.#options.client, followed, node);
   }
 
   async #judge(node: ObjectNode): Promise<void> {

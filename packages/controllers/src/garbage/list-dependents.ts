@@ -4,8 +4,8 @@ import { nodeOf, type ObjectNode } from './object-graph.ts';
 const pageSize = 500;
 
 /**
- * Asks the server for all dependents of an owner. The collector's own copy will not do for orphaning: the kinds are followed one by one,
- * so an owner's deletion may be seen before a dependent that is older, and that dependent would be taken for garbage.
+ * Asks the server for all dependents of an owner. The collector's own copy will not do where an owner is let go: the kinds are followed one
+ * by one, so an owner's deletion may be seen before a dependent that is older, which would be taken for garbage or not be waited for.
  */
 export async function listDependents(
   client: ApiClient,
@@ -15,7 +15,7 @@ export async function listDependents(
   const found: ObjectNode[] = [];
   for (const resource of resources) {
     if (owner.namespace !== undefined && !resource.namespaced) continue;
-    const all = client.dynamic(resource, { metadataOnly: true });
+    const all = client.dynamic(resource, { metadataOnly: 'ownership' });
     const scoped = owner.namespace === undefined ? all : all.namespace(owner.namespace);
     let token: string | undefined;
     do {

@@ -64,8 +64,9 @@ export class DecodeContext {
   #depth = 0;
   readonly errors: FieldError[] = [];
   readonly unknownFields: string[] = [];
-  /** Scratch stack of message decoders: the fields present, in input order. */
+  /** Scratch stack of message decoders: the fields present, in input order. What lies at `top` and beyond is left over. */
   readonly slots: Slot[] = [];
+  top = 0;
 
   /** Goes down into a message, list or map that stands under `key`. */
   enter(key: string | number, isMap: boolean): void {

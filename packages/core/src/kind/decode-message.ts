@@ -1,8 +1,8 @@
 import type { DecodeContext, NodeDecoder, Slot } from './decode-context.ts';
 
-/** Sorts the topmost slots of the scratch stack into canonical order. There are never more than the message has fields. */
-function sortFrom(slots: Slot[], base: number): void {
-  for (let end = base + 1; end < slots.length; end += 1) {
+/** Sorts the slots from `base` to `top` into canonical order. There are never more than the message has fields. */
+function sortFrom(slots: Slot[], base: number, top: number): void {
+  for (let end = base + 1; end < top; end += 1) {
     const slot = slots[end];
     if (!slot) return;
     let at = end - 1;
@@ -34,9 +34,10 @@ function collect(
     if (value === null || value === undefined || (value === '' && slot.emptyIsAbsent)) continue;
     if (slot.index < last) sorted = false;
     last = slot.index;
-    slots.push(slot);
+    slots[context.top] = slot;
+    context.top += 1;
   }
-  if (!sorted) sortFrom(slots, base);
+  if (!sorted) sortFrom(slots, base, context.top);
 }
 
 function fill(out: Record<string, unknown>, slot: Slot, context: DecodeContext): void {
@@ -55,10 +56,10 @@ export function messageDecoder(fields: readonly Slot[]): NodeDecoder {
     if (typeof input !== 'object' || input === null || Array.isArray(input)) throw context.typeError(key, 'object', input);
     const source = input as Readonly<Record<string, unknown>>;
     const { slots } = context;
-    const base = slots.length;
+    const base = context.top;
     context.enter(key, false);
     collect(source, byName, context, base);
-    const end = slots.length;
+    const end = context.top;
     const out: Record<string, unknown> = {};
     let next = 0;
     for (let at = base; at < end; at += 1) {
@@ -75,7 +76,7 @@ export function messageDecoder(fields: readonly Slot[]): NodeDecoder {
       fill(out, absent, context);
       next += 1;
     }
-    slots.length = base;
+    context.top = base;
     context.leave();
     return out;
   };

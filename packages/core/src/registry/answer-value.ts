@@ -20,7 +20,8 @@ export function servedHead(kind: KindDefinition, stored: StoredObject): KubeObje
 /** What tells whose the object is; see {@link StoredObject.ownership}. */
 export function servedOwnership(kind: KindDefinition, stored: StoredObject): KubeObject {
   if (kind.storage !== undefined) return servedHead(kind, stored);
-  return { ...stored.ownership(), kind: kind.kind, apiVersion: kind.apiVersion };
+  const { metadata = {} } = stored.ownership();
+  return { kind: kind.kind, apiVersion: kind.apiVersion, metadata };
 }
 
 /** The object (or Status) of an answer; it belongs to the caller. */

@@ -77,10 +77,8 @@ export function translateError(error: unknown, operation: FailedOperation): Stat
 }
 
 /** Runs an operation so that it fails with {@link StatusError} only. */
-export async function translating<T>(operation: FailedOperation, run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
+export function translating<T>(operation: FailedOperation, run: () => Promise<T>): Promise<T> {
+  return run().catch((error: unknown) => {
     throw translateError(error, operation);
-  }
+  });
 }

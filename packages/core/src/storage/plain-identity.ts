@@ -1,9 +1,4 @@
-/** Who an object is. */
-export interface PlainIdentity {
-  readonly name: string;
-  readonly namespace?: string;
-  readonly uid: string;
-}
+import type { ObjectMeta } from '../meta/types.ts';
 
 /** What makes an object part of somebody's deletion. */
 const tying = ['"ownerReferences":', '"finalizers":', '"deletionTimestamp":'];
@@ -19,7 +14,7 @@ const plain = /^[ -[\]-~]*$/;
  * In canonical metadata the first `"name":`, `"namespace":` and `"uid":` are the object's own, since everything that could have keys
  * of the same name comes later; and inside a string their quotes would be escaped.
  */
-export function plainIdentity(metadata: string): PlainIdentity | undefined {
+export function plainIdentity(metadata: string): ObjectMeta | undefined {
   for (const field of tying) if (metadata.includes(field)) return undefined;
   const open = openFieldsStart(metadata);
   const name = textOf(metadata, '"name":"', open);

@@ -130,7 +130,9 @@ export class StoredObject implements Droppable {
     const bytes = this.#start < 0 ? this.#readable() : this.json;
     const range = metadataRange(bytes);
     const identity = range && plainIdentity(bytes.toString('latin1', range.start, range.end));
-    return identity === undefined ? this.head() : { metadata: { ...identity, resourceVersion: String(this.revision) } };
+    if (identity === undefined) return this.head();
+    identity.resourceVersion = String(this.revision);
+    return { metadata: identity };
   }
 
   /** The object in another form, made once as a rule; forms not used for long are forgotten. */
