@@ -1,4 +1,3 @@
-import type { ContainerRuntime, RuntimeVersion } from '@keelson/container-runtime';
 import { withDeadlines } from '@keelson/container-runtime';
 import { noMetrics } from '@keelson/core';
 import type { coreV1, Pod } from '@keelson/kinds';
@@ -15,6 +14,7 @@ import { Garbage } from './garbage/garbage.ts';
 import { CloudCredentials } from './images/cloud-credentials.ts';
 import { ImagePuller } from './images/image-puller.ts';
 import { PodRange } from './network/pod-range.ts';
+import { KnownVersion } from './node/known-version.ts';
 import { nodeIps } from './node/node-addresses.ts';
 import { NodeLease } from './node/node-lease.ts';
 import { NodeReporter, readImages } from './node/node-reporter.ts';
@@ -204,6 +204,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     containerPeriodMs: periods.containerGarbage,
   });
   const range = new PodRange({ runtime, callTimeoutMs, logger });
+  const runtimeVersion = new KnownVersion(runtime, clock, callTimeoutMs);
   let lease: NodeLease | undefined;
   if (heartbeatApi !== undefined) {
     const status = async (before: readonly coreV1.NodeCondition[]) => ({
@@ -213,7 +214,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
         ips,
         capacity,
         allocatable,
-        version: await versionOf(runtime, callTimeoutMs),
+        version: await runtimeVersion.get(),
         agentVersion: version,
         images: await readImages(images, callTimeoutMs),
         port: config.server.enabled ? config.server.port : 0,
@@ -270,8 +271,4 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       await reports.stop();
     },
   };
-}
-
-async function versionOf(runtime: ContainerRuntime, timeoutMs: number): Promise<RuntimeVersion | undefined> {
-  return runtime.version({ timeoutMs }).catch(() => undefined);
 }
