@@ -25,6 +25,6 @@ if (lacking.length > 0) {
       };
       return { engine, image: podman.busyboxImage, close };
     },
-    { atOnce: 4 },
+    { atOnce: 3 },
   );
 }
