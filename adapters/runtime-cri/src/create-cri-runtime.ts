@@ -36,6 +36,8 @@ export async function createCriRuntime(options: CriRuntimeOptions): Promise<Cont
   const imageConnection = imageEndpoint === endpoint ? connection : new CriConnection(imageEndpoint, logger);
   const source = new EventSource(connection, clock, logger);
   const events = await tellsEvents(source, clock, logger, options.probeTimeoutMs ?? defaultProbeTimeoutMs);
+  // Nobody will ask for them, should they come after all.
+  if (!events) source.close();
   const machine = inspectMachine(connection.endpoint.local, options.nodeIp);
   const sandboxes = new SandboxCalls(connection, machine, clock);
   const images = new ImageCalls(imageConnection);

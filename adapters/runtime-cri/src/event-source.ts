@@ -68,6 +68,7 @@ export class EventSource {
       this.#lose(stream);
     });
     this.#upstream = stream;
+    if (this.#closed) stream.cancel();
     for (let count = 0; count < laterCalls && lost === undefined; count += 1)
       await this.#connection.call(Calls.version, {}, signal);
     if (lost === undefined) return true;

@@ -6,7 +6,12 @@ import { createCriRuntime } from '../src/index.ts';
 import { SharedContainerd, testsOn } from './support/shared-containerd.ts';
 import { V1alpha2Front } from './support/v1alpha2-front.ts';
 
-const test = testsOn(await SharedContainerd.open());
+const opened = await SharedContainerd.open();
+const test = testsOn(opened);
+const skipFor = (reason: string) => (title: string, _body: Parameters<typeof test>[1]) =>
+  ava.skip(`${title} [not run, ${reason}]`, () => {});
+const withEvents = opened?.engine.runtime.capabilities.events ? test : skipFor('there is no events');
+const withOldProtocol = opened?.isOld === false ? skipFor('there is no v1alpha2') : test;
 
 async function codeOf(call: Promise<unknown>): Promise<RuntimeErrorCode | undefined> {
   const error = await call.then(
@@ -68,7 +73,8 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     const status = await answered(() => runtime.containerStatus(running));
     t.is(status.state, 'running');
     t.is(status.pid, pid);
-    t.is((await shared.ended(ending)).exitCode, 23);
+    const { exitCode, reason } = await shared.ended(ending);
+    t.deepEqual([exitCode, reason], shared.isOld ? [23, 'Error'] : [137, 'ContainerStatusUnknown']);
     t.is(await shared.output(running, 'echo answers'), 'answers\n');
     await runtime.stopContainer(running, { gracePeriodMs: 5000 });
     t.is((await runtime.containerStatus(running)).exitCode, 143);
@@ -116,7 +122,32 @@ test('streams end when the daemon goes away', async (t, shared) => {
   await answered(() => engine.runtime.listContainers());
 });
 
-test('a daemon that speaks only the older version of the protocol is spoken to in it', async (t, { containerd }) => {
+withEvents('streams of events end with the daemon, and those opened later tell what happens from then on', async (t, shared) => {
+  const { containerd, engine } = shared;
+  const { runtime } = engine;
+  const told = async (types: string[], until: string) => {
+    for await (const { type } of runtime.events?.() ?? []) {
+      if (type !== 'resync') types.push(type);
+      if (type === until) return;
+    }
+  };
+  const before: string[] = [];
+  const first = t.throwsAsync(told(before, 'sandboxRemoved'), { code: 'Unavailable' });
+  const sandboxId = await shared.sandbox();
+  await containerd.stop('SIGKILL');
+  await first;
+  t.deepEqual(before, ['sandboxReady']);
+  await t.throwsAsync(told([], 'sandboxRemoved'), { code: 'Unavailable' });
+  await containerd.start();
+  await answered(() => runtime.listPodSandboxes());
+  const after: string[] = [];
+  const second = told(after, 'sandboxRemoved');
+  await runtime.removePodSandbox(sandboxId);
+  await second;
+  t.deepEqual(after, ['sandboxNotReady', 'sandboxRemoved']);
+});
+
+withOldProtocol('a daemon that speaks only the older version of the protocol is spoken to in it', async (t, { containerd }) => {
   const front = await V1alpha2Front.open(containerd.socket, `${containerd.folder}/old.sock`);
   t.teardown(() => front.close());
   const { runtime, images } = await createCriRuntime({ endpoint: front.endpoint });

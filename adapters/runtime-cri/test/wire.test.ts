@@ -6,6 +6,7 @@ import { ContainerStatsMessage } from '../src/api/stats.ts';
 import { PortForwardRequestMessage } from '../src/api/streaming.ts';
 import { translateCriError } from '../src/connection/cri-errors.ts';
 import { parseEndpoint } from '../src/connection/endpoint.ts';
+import { fromContainerStatus } from '../src/convert/from-container.ts';
 import { ListCache } from '../src/list-cache.ts';
 import { parseSessionEnd } from '../src/streaming/remote-session.ts';
 import { HeaderBlocks, readFrame } from '../src/streaming/spdy-frames.ts';
@@ -91,6 +92,16 @@ test('items of a list that have not changed are the same objects, in whatever or
   t.is(cache.read(request, Items.encode({ items: [item('2', 1, {})] })).length, 1);
   cache.read(request, Items.encode({ items: [item('1', 1, { a: 'b', c: 'd' })] }));
   t.is(decoded, 4, 'what was gone from the list of everything is forgotten');
+});
+
+test('a container whose end nobody saw is told apart from one that ended', (t) => {
+  const ended = (exitCode: number, reason: string) => {
+    const status = fromContainerStatus({ id: 'c', state: 2, exitCode, reason, finishedAt: 5 }, { info: '{"sandboxID":"s"}' });
+    return [status.exitCode, status.reason, status.signal, status.sandboxId];
+  };
+  t.deepEqual(ended(255, 'Unknown'), [137, 'ContainerStatusUnknown', undefined, 's']);
+  t.deepEqual(ended(255, 'Error'), [255, 'Error', undefined, 's']);
+  t.deepEqual(ended(137, 'OOMKilled'), [137, 'OOMKilled', 'SIGKILL', 's']);
 });
 
 test('a filter that asks for nothing in particular is the list of everything', (t) => {

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import type { Container, ContainerState, ContainerStatus, Mount } from '@keelson/container-runtime';
+import { type Container, type ContainerState, type ContainerStatus, ExitReason, type Mount } from '@keelson/container-runtime';
 import {
   type ContainerMessage,
   ContainerStateNumber,
@@ -18,7 +18,10 @@ const stateNames = new Map<number, ContainerState>(
 );
 const signalNames = new Map<number, string>(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 
-export function containerState(state: number | undefined): ContainerState {
+/** Of a container whose end nobody saw. */
+const lostExitCode = 137;
+
+function containerState(state: number | undefined): ContainerState {
   return stateNames.get(state ?? 0) ?? 'unknown';
 }
 
@@ -46,7 +49,9 @@ export function fromContainerStatus(
   const own = recordOf(info?.['info']);
   const { state } = container;
   const exited = state === 'exited';
-  const exitCode = message.exitCode ?? 0;
+  // So containerd speaks of a container that ended while it did not look.
+  const lost = exited && message.reason === 'Unknown';
+  const exitCode = lost ? lostExitCode : (message.exitCode ?? 0);
   const pid = own['pid'];
   const sandboxId = own['sandboxID'];
   const startError = exited && message.reason === 'StartError';
@@ -54,8 +59,8 @@ export function fromContainerStatus(
     ...container,
     sandboxId: typeof sandboxId === 'string' ? sandboxId : undefined,
     ...(message.startedAt && !startError && { startedAt: message.startedAt }),
-    ...(exited && { finishedAt: message.finishedAt ?? 0, exitCode, ...signalOf(exitCode) }),
-    ...(message.reason && { reason: message.reason }),
+    ...(exited && { finishedAt: message.finishedAt ?? 0, exitCode, ...(!lost && signalOf(exitCode)) }),
+    ...(message.reason && { reason: lost ? ExitReason.Lost : message.reason }),
     ...(message.message && { message: message.message }),
     mounts: (message.mounts ?? []).map(fromMount),
     ...(message.logPath && { logPath: message.logPath }),

@@ -8,11 +8,14 @@ import { removeAll } from './cri-harness.ts';
 export class SharedContainerd {
   readonly containerd: Containerd;
   readonly engine: ContainerEngine;
+  /** containerd 1 speaks `v1alpha2` as well, and knows how containers ended while it was away; containerd 2 does neither. */
+  readonly isOld: boolean;
   /** Clocks and idle connections do not hold a process, and somebody does wait here. */
   readonly #hold = setInterval(() => {}, 1000);
   #names = 0;
 
-  private constructor(containerd: Containerd, engine: ContainerEngine) {
+  private constructor(containerd: Containerd, engine: ContainerEngine, version: string) {
+    this.isOld = version.startsWith('1.');
     this.containerd = containerd;
     this.engine = engine;
   }
@@ -21,7 +24,8 @@ export class SharedContainerd {
   static async open(): Promise<SharedContainerd | undefined> {
     if (lackingForContainerd().length > 0) return undefined;
     const containerd = await Containerd.start();
-    return new SharedContainerd(containerd, await createCriRuntime({ endpoint: containerd.endpoint }));
+    const engine = await createCriRuntime({ endpoint: containerd.endpoint });
+    return new SharedContainerd(containerd, engine, (await engine.runtime.version()).runtimeVersion);
   }
 
   another(options: Partial<CriRuntimeOptions> = {}): Promise<ContainerEngine> {
