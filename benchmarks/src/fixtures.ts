@@ -36,6 +36,58 @@ export function podManifest(name: string, namespace: string, shard = '0'): Recor
   };
 }
 
+/**
+ * The same pod as a controller creates it, from a template whose defaults the server filled in when it was stored: 1.3 KB, nearly all that
+ * the server keeps and answers, so that a floor which parses and stringifies what it gets moves the same bytes.
+ */
+export function templatedPod(name: string, namespace: string): Record<string, unknown> {
+  const id = randomUUID();
+  return {
+    kind: 'Pod',
+    apiVersion: 'v1',
+    metadata: {
+      name,
+      namespace,
+      labels: { app: 'bench', 'pod-template-hash': random(5), shard: '0', tier: 'backend' },
+      annotations: { 'example.com/checksum': random(16) },
+    },
+    spec: {
+      volumes: [{ name: 'config', configMap: { name: 'app-config', defaultMode: 420 } }],
+      containers: [
+        {
+          name: 'main',
+          image: `registry.example.com/team/app:${random(6)}`,
+          command: ['/bin/app', '--listen=:8080', `--id=${id}`],
+          ports: [{ name: 'http', containerPort: 8080, protocol: 'TCP' }],
+          env: [
+            { name: 'POD_NAME', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.name' } } },
+            { name: 'TOKEN', value: random(16) },
+          ],
+          resources: { limits: { memory: '256Mi' }, requests: { cpu: '100m', memory: '128Mi' } },
+          volumeMounts: [{ name: 'config', readOnly: true, mountPath: '/etc/app' }],
+          readinessProbe: {
+            httpGet: { path: '/ready', port: 'http', scheme: 'HTTP' },
+            timeoutSeconds: 1,
+            periodSeconds: 10,
+            successThreshold: 1,
+            failureThreshold: 3,
+          },
+          terminationMessagePath: '/dev/termination-log',
+          terminationMessagePolicy: 'File',
+          imagePullPolicy: 'IfNotPresent',
+        },
+      ],
+      restartPolicy: 'Always',
+      terminationGracePeriodSeconds: 30,
+      dnsPolicy: 'ClusterFirst',
+      nodeName: `node-${random(2)}`,
+      securityContext: {},
+      schedulerName: 'default-scheduler',
+      enableServiceLinks: true,
+    },
+  };
+}
+
 /** Length of a body on the wire, where every `{n}` has been replaced by a number. */
 function wireLength(body: string): number {
   return Buffer.byteLength(body) + (body.split('{n}').length - 1) * (numberDigits - '{n}'.length);

@@ -26,7 +26,10 @@ async function cost(stage: Stage, server: Spawned, job: RequestJob): Promise<Cos
   };
 }
 
-/** Alternating slices of the same load on two servers; the first pair warms up and is not counted. */
+/** A server runs so long before it is measured: its code has been compiled by then, and its heap has found its size. */
+const warmUpMs = 2_500;
+
+/** Alternating slices of the same load on two servers; the first ones warm up and are not counted. */
 export async function requestRounds(
   stage: Stage,
   floor: readonly [Spawned, RequestJob],
@@ -36,10 +39,11 @@ export async function requestRounds(
   const unit = by === 'cpu' ? 'cpuMicros' : 'wallMicros';
   const rounds: Round[] = [];
   const costs: Cost[] = [];
-  for (let round = 0; round <= stage.rounds; round += 1) {
+  const warmUps = Math.ceil(warmUpMs / stage.sliceMs);
+  for (let round = 1 - warmUps; round <= stage.rounds; round += 1) {
     const below = await cost(stage, ...floor);
     const measured = await cost(stage, ...subject);
-    if (round === 0) continue;
+    if (round <= 0) continue;
     rounds.push({ floor: below[unit], subject: measured[unit] });
     costs.push(measured);
     stage.progress(`round ${round} of ${stage.rounds}`);
