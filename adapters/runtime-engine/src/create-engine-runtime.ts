@@ -22,6 +22,7 @@ import { EngineImages } from './images/engine-images.ts';
 import { LogKeeper } from './logs/log-keeper.ts';
 import type { EngineRuntimeOptions } from './options.ts';
 import { EngineSandboxes } from './sandboxes/engine-sandboxes.ts';
+import { SandboxNetwork } from './sandboxes/sandbox-network.ts';
 import { StateRecords } from './state/state-records.ts';
 import { StatsReader } from './stats/container-stats.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -55,7 +56,13 @@ export async function createEngineRuntime(options: EngineRuntimeOptions): Promis
     const containers = new EngineContainers(around, reader, waits);
     const images = new EngineImages(http, clock, options.infraImage);
     const { nodeIp = findNodeIp() } = options;
-    const sandboxes = new EngineSandboxes({ around, reader, containers, images, nodeIp: () => nodeIp });
+    const sandboxes = new EngineSandboxes({
+      around,
+      reader,
+      containers,
+      images,
+      network: new SandboxNetwork(around, () => nodeIp),
+    });
     const source = watchEngine({ around, reader, waits, sandboxes });
     const runtime = new EngineRuntime({
       ...{ around, reader, containers, images, sandboxes, source },

@@ -19,8 +19,10 @@ export class EngineLink {
   /** Asks anew: after an interruption it may be another version. @throws `Unavailable`, `Unsupported` */
   async ask(): Promise<KnownEngine> {
     const negotiated = await negotiate(this.#http);
-    const { body: info } = await this.#http.json<EngineInfo>('GET', '/info');
-    this.#known = { ...negotiated, info };
+    const { flavour, version, info } = this.#known ?? {};
+    const same = info !== undefined && flavour === negotiated.flavour && version === negotiated.version;
+    // Podman runs half a dozen programs to answer this one.
+    this.#known = { ...negotiated, info: same ? info : (await this.#http.json<EngineInfo>('GET', '/info')).body };
     return this.#known;
   }
 

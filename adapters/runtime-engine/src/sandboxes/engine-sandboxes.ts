@@ -1,6 +1,5 @@
 import { mkdir } from 'node:fs/promises';
 import { isAbsolute } from 'node:path';
-import { networkRequest } from '@keelson/container-network';
 import {
   isRuntimeError,
   matchesSandbox,
@@ -21,7 +20,7 @@ import { labelFilter, labelsOf, recordOf, type SandboxRecord } from '../model/re
 import { sandboxBody } from '../model/sandbox-body.ts';
 import { sandboxOf, sandboxState } from '../model/status.ts';
 import { cgroupParentOf, type Surroundings } from '../surroundings.ts';
-import { writeResolvConf } from './resolv-conf.ts';
+import type { SandboxNetwork } from './sandbox-network.ts';
 
 /** Containers may still be made while a sandbox is being removed. */
 const removalRounds = 4;
@@ -36,7 +35,7 @@ export interface SandboxParts {
   readonly reader: ContainerReader;
   readonly containers: EngineContainers;
   readonly images: EngineImages;
-  readonly nodeIp: () => string;
+  readonly network: SandboxNetwork;
 }
 
 /** Sandboxes: containers that wait, and own the namespaces of a pod. */
@@ -51,7 +50,8 @@ export class EngineSandboxes {
   }
 
   async run(config: PodSandboxConfig, signal?: AbortSignal): Promise<SandboxId> {
-    const { http, tracker } = this.#parts.around;
+    const { around, network } = this.#parts;
+    const { http, tracker } = around;
     const { logDirectory } = config;
     if (logDirectory !== undefined) {
       if (!isAbsolute(logDirectory))
@@ -62,11 +62,11 @@ export class EngineSandboxes {
     this.#making.add(id);
     try {
       await http.json('POST', `/containers/${id}/start`, { signal });
-      await this.#equip(id, config, signal);
+      await network.connect((await this.find(id, signal)).details, config, signal);
       tracker.sandbox(id, 'running');
       return id;
     } catch (error) {
-      await this.#disconnect(id).catch(() => {});
+      await network.disconnect(id, 0).catch(() => {});
       await this.#parts.containers.delete(id).catch(() => {});
       throw error;
     } finally {
@@ -75,21 +75,22 @@ export class EngineSandboxes {
   }
 
   async stop(id: SandboxId, signal?: AbortSignal): Promise<void> {
-    const { around, reader, containers } = this.#parts;
+    const { around, reader, containers, network } = this.#parts;
     const found = await this.#lookFor(id, signal);
     if (found === undefined) return;
     const entries = await reader.entries(id, signal);
     await Promise.all(entries.map(({ Id }) => containers.stop(Id, { gracePeriodMs: 0 }, signal)));
-    await this.#disconnect(id, signal);
+    await network.disconnect(id, found.details.State.Pid, signal);
     await around.http.json('POST', `/containers/${id}/stop`, { query: { t: 0 }, signal }).catch(ignoreGone);
     around.tracker.sandbox(id, 'ended');
   }
 
   async remove(id: SandboxId, signal?: AbortSignal): Promise<void> {
-    const { around, reader, containers } = this.#parts;
-    if ((await this.#lookFor(id, signal)) === undefined) return;
+    const { around, reader, containers, network } = this.#parts;
+    const found = await this.#lookFor(id, signal);
+    if (found === undefined) return;
     // Not by way of a stop: the engine ends what it removes, with half the work.
-    await this.#disconnect(id, signal);
+    await network.disconnect(id, found.details.State.Pid, signal);
     for (let round = 1; ; round += 1) {
       const entries = await reader.entries(id, signal);
       await Promise.all(entries.map(({ Id }) => containers.remove(Id, signal)));
@@ -111,7 +112,7 @@ export class EngineSandboxes {
     const state = sandboxState(details.State.Status);
     return {
       ...sandboxOf(id, state, record),
-      ips: state === 'ready' ? this.#ips(details, record) : [],
+      ips: state === 'ready' ? this.#parts.network.ipsOf(details, record) : [],
       namespaces: record.namespaces,
     };
   }
@@ -180,50 +181,9 @@ export class EngineSandboxes {
     }
   }
 
-  /** Network and name service of a sandbox that has just been started. */
-  async #equip(id: SandboxId, config: PodSandboxConfig, signal: AbortSignal | undefined): Promise<void> {
-    const { around } = this.#parts;
-    const { network } = around.options;
-    const connects = network !== undefined && config.securityContext?.namespaces?.network !== 'node';
-    if (!connects && config.dns === undefined) return;
-    const { details } = await this.find(id, signal);
-    if (connects) {
-      const request = networkRequest(id, netnsOf(details.State.Pid), config);
-      const { ips } = await network.add(request, signal && { signal });
-      around.records.change(id, { ips });
-    }
-    const { ResolvConfPath = '' } = details;
-    if (config.dns === undefined || ResolvConfPath === '') return;
-    if (!(await writeResolvConf(ResolvConfPath, id, config.dns)))
-      around.logger.warn('the engine gives the sandbox the resolv.conf of the machine, which is left as it is', { sandbox: id });
-  }
-
-  /** Takes the network back, also from a sandbox that is gone. */
-  async #disconnect(id: SandboxId, signal?: AbortSignal): Promise<void> {
-    const { network } = this.#parts.around.options;
-    if (network === undefined) return;
-    const pid = (await this.#lookFor(id, signal))?.details.State.Pid ?? 0;
-    await network.remove({ sandboxId: id, netnsPath: netnsOf(pid) }, signal && { signal });
-  }
-
-  #ips(details: ContainerDetails, { namespaces }: SandboxRecord): readonly string[] {
-    if (namespaces.network === 'node') return [this.#parts.nodeIp()];
-    const { IPAddress, GlobalIPv6Address, Networks } = details.NetworkSettings ?? {};
-    const all = [
-      ...(this.#parts.around.records.get(details.Id).ips ?? []),
-      ...[IPAddress, GlobalIPv6Address],
-      ...Object.values(Networks ?? {}).flatMap((own) => [own.IPAddress, own.GlobalIPv6Address]),
-    ];
-    return [...new Set(all.filter((ip) => ip !== undefined && ip !== ''))] as string[];
-  }
-
   async #lookFor(id: SandboxId, signal: AbortSignal | undefined): Promise<FoundSandbox | undefined> {
     return this.find(id, signal).catch(ignoreGone);
   }
-}
-
-function netnsOf(pid: number): string {
-  return `/proc/${pid}/ns/net`;
 }
 
 function ignoreGone(error: unknown): undefined {
