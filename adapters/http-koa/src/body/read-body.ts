@@ -24,14 +24,22 @@ function isBodiless(request: IncomingMessage): boolean {
   );
 }
 
+/** A body that has arrived as a whole already, as small ones have when their request's turn comes; undefined when there may be more. */
+function arrivedBody(request: IncomingMessage, limitBytes: number): Buffer | undefined {
+  if (!request.complete || request.readableLength === 0 || request.readableLength > limitBytes) return undefined;
+  return (request.read() as Buffer | null) ?? undefined;
+}
+
 /**
  * The whole body. 413 when it is longer than `limitBytes`, whether its length was announced or not; a body that goes far beyond the
  * limit is not read to its end and closes the connection.
  */
-export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer> {
+export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer> | Buffer {
   const { request } = exchange;
-  if (isBodiless(request)) return Promise.resolve(noBytes);
+  if (isBodiless(request)) return noBytes;
   if (request.destroyed) return Promise.reject(new ClientGone());
+  const arrived = arrivedBody(request, limitBytes);
+  if (arrived !== undefined) return arrived;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
