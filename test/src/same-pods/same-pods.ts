@@ -208,7 +208,7 @@ async function outcomeOf(stage: Stage, { metadata }: Pod, withLog: boolean): Pro
 }
 
 async function logOf({ node }: Stage, pod: string): Promise<string> {
-  const lines: string[] = [];
+  const parts: Buffer[] = [];
   const request = {
     follow: false,
     previous: false,
@@ -218,8 +218,9 @@ async function logOf({ node }: Stage, pod: string): Promise<string> {
     limitBytes: undefined,
   };
   const signal = AbortSignal.timeout(waitMs);
-  for await (const line of await node.agent.state.logs({ namespace: 'default', pod, container: 'main', ...request, signal })) {
-    lines.push(line.toString());
+  for await (const part of await node.agent.state.logs({ namespace: 'default', pod, container: 'main', ...request, signal })) {
+    parts.push(part);
   }
-  return lines.map((line) => `${line.replace(/\n$/, '')}|`).join('');
+  // Runtimes may break a line that comes in pieces where they like.
+  return Buffer.concat(parts).toString().trimEnd().replaceAll('\n', '|');
 }
