@@ -251,11 +251,11 @@ test('what is no engine, or too old a one, is refused', async (t) => {
   t.teardown(() => rm(folder, { recursive: true }));
   const options = { endpoint: `unix://${folder}/s`, infraImage: 'pause', stateDirectory: join(folder, 'state') };
   await t.throwsAsync(createEngineRuntime({ ...options, endpoint: 'tcp://127.0.0.1:1' }), { code: 'InvalidArgument' });
-  let answer = '{"ApiVersion":"1.24","Version":"1.12"}';
-  const server = createServer((_request, response) => response.end(answer)).listen(`${folder}/s`);
+  let headers: Record<string, string> = { 'api-version': '1.24' };
+  const server = createServer((_request, response) => response.writeHead(200, headers).end('OK')).listen(`${folder}/s`);
   t.teardown(() => server.close());
   await t.throwsAsync(createEngineRuntime(options), { code: 'Unsupported', message: /1\.24/ });
-  answer = 'hello';
+  headers = {};
   t.true(isRuntimeError(await t.throwsAsync(createEngineRuntime(options)), 'Unsupported'));
 });
 

@@ -1,12 +1,5 @@
 /** The parts of the engine's answers that are used. Lists and maps may be null. */
 
-export interface EngineVersion {
-  readonly Version: string;
-  readonly ApiVersion: string;
-  readonly MinAPIVersion?: string;
-  readonly Components?: readonly { readonly Name: string; readonly Version?: string }[] | null;
-}
-
 export interface EngineInfo {
   readonly DockerRootDir: string;
   readonly CgroupDriver?: string;

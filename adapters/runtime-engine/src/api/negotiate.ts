@@ -1,10 +1,9 @@
 import { RuntimeError } from '@keelson/container-runtime';
-import type { EngineVersion } from './documents.ts';
 import type { EngineHttp } from './engine-http.ts';
 
 /** The versions of the API that this adapter speaks. */
 const oldest = '1.40';
-const newest = '1.43';
+const newest = '1.51';
 
 /** Podman understands the same requests and answers some of them in its own way. */
 export type Flavour = 'docker' | 'podman';
@@ -19,20 +18,19 @@ export interface Negotiated {
 
 /** Finds out who listens, and makes the client speak the newest version that both know. @throws `Unavailable`, `Unsupported` */
 export async function negotiate(http: EngineHttp, signal?: AbortSignal): Promise<Negotiated> {
-  const { body } = await http.json<EngineVersion | undefined>('GET', '/version', { signal });
-  if (typeof body?.ApiVersion !== 'string')
-    throw new RuntimeError('Unsupported', 'who listens at the socket is no container engine');
-  const apiVersion = compareVersions(body.ApiVersion, newest) < 0 ? body.ApiVersion : newest;
-  if (compareVersions(apiVersion, oldest) < 0 || compareVersions(apiVersion, body.MinAPIVersion ?? oldest) < 0) {
-    const range = `${body.MinAPIVersion ?? '?'} to ${body.ApiVersion}`;
-    throw new RuntimeError(
-      'Unsupported',
-      `the container engine speaks versions ${range} of its API, needed is ${oldest} to ${newest}`,
-    );
+  // Not /version, for which Podman runs half a dozen programs.
+  const answer = await http.open('GET', '/_ping', { signal });
+  answer.resume();
+  const { 'api-version': offered, 'libpod-api-version': podman, server = '' } = answer.headers;
+  if (typeof offered !== 'string') throw new RuntimeError('Unsupported', 'who listens at the socket is no container engine');
+  const apiVersion = compareVersions(offered, newest) < 0 ? offered : newest;
+  if (compareVersions(apiVersion, oldest) < 0) {
+    const needed = `needed is ${oldest} or newer`;
+    throw new RuntimeError('Unsupported', `the container engine speaks version ${offered} of its API, ${needed}`);
   }
   http.version = apiVersion;
-  const podman = body.Components?.some(({ Name }) => Name === 'Podman Engine') === true;
-  return { flavour: podman ? 'podman' : 'docker', version: body.Version, apiVersion };
+  if (typeof podman === 'string') return { flavour: 'podman', version: podman, apiVersion };
+  return { flavour: 'docker', version: /^Docker\/(\S+)/.exec(String(server))?.[1] ?? 'unknown', apiVersion };
 }
 
 /** Negative when `a` is older. */
