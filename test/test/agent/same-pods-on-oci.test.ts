@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, rmdirSync, symlinkSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { createOciRuntime } from '@keelson/runtime-oci';
 import { buildRoot, dockerArchive, findProgram, installPrograms, tarOf } from '@keelson/test-support';
 import test from 'ava';
@@ -8,6 +8,15 @@ import { samePods } from '../../src/same-pods/same-pods.ts';
 
 const lacking = process.getuid?.() === 0 ? installPrograms(['runc', 'busybox'], ['runc', 'busybox-static']) : ['root'];
 const image = 'registry.test/busybox:1';
+const cgroupRoot = '/sys/fs/cgroup';
+
+/** What the binary made above the cgroups of pods. Fails when one of those is left. */
+function removeCgroups(parent: string): void {
+  for (const hierarchy of ['', ...readdirSync(cgroupRoot)]) {
+    const folder = join(cgroupRoot, hierarchy, parent);
+    if (existsSync(folder)) rmdirSync(folder);
+  }
+}
 
 /** An image of this machine's shell and a static busybox. */
 function buildImage(folder: string, sources: string): void {
@@ -32,12 +41,17 @@ if (lacking.length > 0) {
   samePods('oci', async (folder) => {
     const sources = join(folder, 'sources');
     buildImage(join(folder, 'image'), sources);
+    const parent = `/${basename(folder)}`;
     const engine = await createOciRuntime({
       stateDirectory: join(folder, 'runtime'),
       imageSources: [sources],
       nodeIp: '192.0.2.1',
-      cgroups: { parent: '/keelson-same-pods' },
+      cgroups: { parent },
     });
-    return { engine, image, close: () => engine.runtime[Symbol.asyncDispose]() };
+    const close = async () => {
+      await engine.runtime[Symbol.asyncDispose]();
+      removeCgroups(parent);
+    };
+    return { engine, image, close };
   });
 }
