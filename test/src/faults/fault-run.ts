@@ -11,8 +11,11 @@ import {
   Workload,
   type WorkloadOptions,
 } from '@keelson/conformance';
-import type { ExecutionContext } from 'ava';
+import { type ExecutionContext, registerCompletionHandler } from 'ava';
 import { removeDirectory, temporaryDirectory } from '../keelson-process.ts';
+
+// What was cut off on purpose may leave a socket that never hears of its end; the tests of a file are over when they have been judged.
+registerCompletionHandler(() => process.exit());
 
 /** KEELSON_SEED, or a new one for each process. */
 export const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
