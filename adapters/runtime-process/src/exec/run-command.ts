@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { collectOutput, exitCodeOf, signalProcess, toolPath } from '@keelson/container-monitor';
+import { collectOutput, endOf, signalProcess, toolPath } from '@keelson/container-monitor';
 import { type ExecSyncRequest, type ExecSyncResult, RuntimeError } from '@keelson/container-runtime';
 import { findProgram } from '../launch/find-program.ts';
 import { searchPathOf } from '../launch/make-plan.ts';
@@ -37,5 +37,5 @@ export async function runCommand(
 ): Promise<ExecSyncResult> {
   const child = await spawnInside(plan, containerPid, request.command, ['ignore', 'pipe', 'pipe']);
   const kill = () => child.pid !== undefined && signalProcess(-child.pid, 'SIGKILL');
-  return collectOutput(child, request, { signal, kill, exitCode: exitCodeOf });
+  return collectOutput({ stdout: child.stdout, stderr: child.stderr, ended: endOf(child) }, request, { signal, kill });
 }

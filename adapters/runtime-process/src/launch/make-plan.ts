@@ -1,7 +1,16 @@
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { posix } from 'node:path';
-import { type Account, findAccount, resolveInside, signalNumber, toolPath } from '@keelson/container-monitor';
+import {
+  type Account,
+  commandOf,
+  environmentOf,
+  findAccount,
+  passable,
+  resolveInside,
+  signalNumber,
+  toolPath,
+} from '@keelson/container-monitor';
 import {
   type ContainerConfig,
   type ImageConfig,
@@ -38,17 +47,13 @@ export async function makePlan(input: PlanInput): Promise<LaunchPlan> {
   refuse(config, permissions);
   const user = await userOf(input);
   const mounts = await mountsOf(config.mounts ?? [], imageRoot, permissions);
-  const env = new Map<string, string>([
+  const env = environmentOf(config, image, [
     ['PATH', defaultPath],
     ['HOSTNAME', sandbox.hostname ?? hostname()],
     ['HOME', user?.home ?? process.env['HOME'] ?? '/'],
   ]);
-  for (const entry of image.env ?? []) env.set(entry.split('=', 1)[0] ?? '', entry.slice(entry.indexOf('=') + 1));
-  for (const { name, value } of config.env ?? [])
-    env.set(checked(name, /[=\0]/, 'environment name'), checked(value, /\0/, `value of ${name}`));
   env.set(containerMarker, input.id);
   const command = commandOf(config, image);
-  for (const word of command) checked(word, /\0/, 'command');
   const workingDir = config.workingDir || image.workingDir || '/';
   if (!workingDir.startsWith('/'))
     throw new RuntimeError('InvalidArgument', `working directory is not absolute: "${workingDir}"`);
@@ -67,21 +72,6 @@ export async function makePlan(input: PlanInput): Promise<LaunchPlan> {
     ...(oomScoreAdjust !== undefined && { oomScoreAdjust }),
     stopSignal: String(signalNumber(config.stopSignal || image.stopSignal || 'SIGTERM')),
   };
-}
-
-function checked(text: string, forbidden: RegExp, what: string): string {
-  if (forbidden.test(text) || (what === 'environment name' && text === '')) {
-    throw new RuntimeError('InvalidArgument', `${what} cannot be passed to a process: ${JSON.stringify(text.slice(0, 64))}`);
-  }
-  return text;
-}
-
-function commandOf(config: ContainerConfig, image: ImageConfig): string[] {
-  const { command = [], args = [] } = config;
-  const words =
-    command.length > 0 ? [...command, ...args] : [...(image.entrypoint ?? []), ...(args.length > 0 ? args : (image.cmd ?? []))];
-  if (words.length === 0) throw new RuntimeError('InvalidArgument', 'neither the container nor its image names a command');
-  return words;
 }
 
 function refuse(config: ContainerConfig, permissions: Permissions): void {
@@ -126,8 +116,8 @@ async function mountsOf(mounts: readonly Mount[], imageRoot: string, permissions
     if (!hostPath.startsWith('/') || !containerPath.startsWith('/')) {
       throw new RuntimeError('InvalidArgument', `mount paths must be absolute: "${hostPath}" at "${containerPath}"`);
     }
-    checked(hostPath, /\0/, 'mount path');
-    checked(containerPath, /\0/, 'mount path');
+    passable(hostPath, /\0/, 'mount path');
+    passable(containerPath, /\0/, 'mount path');
     const source = await stat(hostPath).catch(() => undefined);
     if (source === undefined) throw new RuntimeError('InvalidArgument', `mount source does not exist: "${hostPath}"`);
     if (propagation === 'bidirectional')
