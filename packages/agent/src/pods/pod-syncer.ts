@@ -121,6 +121,9 @@ export class PodSyncer {
       failedProbe: (status) => probes.failed(status),
       started: (status) => probes.started(status),
     });
+    const idle = isIdle(actions) && forgettable(pod, state).length === 0 && state.sandboxes.length <= 1;
+    // What volumes show may have changed, even when there is nothing else to do.
+    if (idle && !pod.spec.volumes?.length) return undefined;
     let places: VolumePlaces;
     try {
       places = await volumes.provide(pod, this.#preparation.environment(pod, state));
@@ -129,7 +132,7 @@ export class PodSyncer {
       events.record(pod, 'Warning', 'FailedMount', `MountVolume failed: ${error.message}`);
       return problemRetryMs;
     }
-    if (isIdle(actions) && forgettable(pod, state).length === 0 && state.sandboxes.length <= 1) return undefined;
+    if (idle) return undefined;
     let known = false;
     try {
       const againMs = await states.whileInHand(uidOf(pod), () => this.#carryOut(pod, state, actions, memory, places, signal));
