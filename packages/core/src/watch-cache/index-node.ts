@@ -68,8 +68,13 @@ export class Leaf implements Droppable {
     if (this.items.every((item) => item.shared)) this.block = undefined;
   }
 
+  /** To be called when an object came that was not there: its bytes wait where they are until the leaf is full. */
+  grown(): void {
+    this.block = undefined;
+  }
+
   /**
-   * To be called after every change, with the object that came, if one did. Bytes that are a store's stay where they are. When half of the items lie scattered, all are laid together again: this frees the
+   * To be called after every other change, with the object that came, if one did. Bytes that are a store's stay where they are. When half of the items lie scattered, all are laid together again: this frees the
    * rest of the old block and the slabs in which small buffers come, at a constant cost per change.
    */
   changed(object?: StoredObject): void {

@@ -95,11 +95,12 @@ export class OrderedIndex {
     if (found?.key === object.key) {
       this.#previous = found;
       items[at] = object;
-    } else {
-      items.splice(at, 0, object);
-      if (items.length > leafCapacity) this.#splitLeaf(leaf, at === items.length - 1);
+      if (this.#live && !this.#bulk) leaf.changed(object);
+      return leaf;
     }
-    if (this.#live && !this.#bulk) leaf.changed(object);
+    items.splice(at, 0, object);
+    leaf.grown();
+    if (items.length > leafCapacity) this.#splitLeaf(leaf, at === items.length - 1);
     return leaf;
   }
 
@@ -122,7 +123,7 @@ export class OrderedIndex {
   /** Growth at the end (loading in key order, ascending names) leaves full leaves behind; elsewhere halves. */
   #splitLeaf(leaf: Leaf, atEnd: boolean): void {
     const right = leaf.items.splice(atEnd ? leaf.items.length - 1 : leaf.items.length >>> 1);
-    if (this.#bulk) leaf.layOut();
+    if (this.#live) leaf.layOut();
     this.#sibling = { node: new Leaf(this.#owner, right, !this.#live), bound: orderedForm((right[0] as StoredObject).key) };
   }
 
