@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAgent, createSources, noEvents, noMounter, parseOptions, readMachine, resolveConfig } from '@keelson/agent';
 import { type ApiClient, silentLogger, systemClock } from '@keelson/core';
@@ -14,9 +12,8 @@ export interface FakeFleet {
 /** Nodes that begin at once would beat at once for ever; they begin spread over this time. */
 const spreadMs = 10_000;
 
-/** Starts so many agents, `node-0` and on, with their files in a scratch directory. */
-export async function startFakeFleet(api: ApiClient, nodes: number, podsPerNode: number): Promise<FakeFleet> {
-  const folder = await mkdtemp(join(tmpdir(), 'keelson-fleet-'));
+/** Starts so many agents, `node-0` and on, with their files in a folder that the caller puts away. */
+export async function startFakeFleet(api: ApiClient, nodes: number, podsPerNode: number, folder: string): Promise<FakeFleet> {
   const machine = await readMachine();
   const common = { clock: systemClock, logger: silentLogger };
   const one = async (index: number) => {
@@ -59,7 +56,6 @@ export async function startFakeFleet(api: ApiClient, nodes: number, podsPerNode:
     worlds: started.map(({ world }) => world),
     async stop() {
       await Promise.all(started.map(({ stop }) => stop()));
-      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
 }

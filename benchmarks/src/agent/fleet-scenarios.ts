@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { httpRequest } from '../fixtures.ts';
@@ -20,8 +23,8 @@ class Fleet {
     this.process = process;
   }
 
-  static async start(server: Spawned, nodes: number, podsPerNode: number): Promise<Fleet> {
-    const words = [fleetProgram, `http://127.0.0.1:${server.port}`, String(nodes), String(podsPerNode)];
+  static async start(server: Spawned, nodes: number, podsPerNode: number, folder: string): Promise<Fleet> {
+    const words = [fleetProgram, `http://127.0.0.1:${server.port}`, String(nodes), String(podsPerNode), folder];
     return new Fleet(await Spawned.start(process.execPath, words, undefined, cores.load));
   }
 
@@ -48,13 +51,16 @@ async function withFleet<T>(
   measure: (fleet: Fleet, server: Spawned) => Promise<T>,
 ): Promise<T> {
   const server = await stage.start([]);
-  const fleet = await Fleet.start(server, nodes, podsPerNode);
+  const folder = await mkdtemp(join(tmpdir(), 'keelson-fleet-'));
+  let fleet: Fleet | undefined;
   try {
+    fleet = await Fleet.start(server, nodes, podsPerNode, folder);
     await fleet.until('nodes', nodes, stage.progress);
     return await measure(fleet, server);
   } finally {
-    await fleet.process.stop();
+    await fleet?.process.stop();
     await server.stop();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

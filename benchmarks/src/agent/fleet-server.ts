@@ -6,11 +6,11 @@ import { percentile } from '../measure/statistics.ts';
 import { type FakeFleet, startFakeFleet } from './fake-fleet.ts';
 
 /**
- * Fake nodes in a process of their own: `fleet-server URL NODES PODS_PER_NODE`. Answers on the port it names: `GET /` counts the nodes, once they
+ * Fake nodes in a process of their own: `fleet-server URL NODES PODS_PER_NODE FOLDER`. Answers on the port it names: `GET /` counts the nodes, once they
  * have all begun, and the pods that run as the API tells it; `GET /exits?count=N` ends containers one after the other and tells the
  * milliseconds until each is in the status at the API.
  */
-const [url = '', nodes = '1', podsPerNode = '110'] = process.argv.slice(2);
+const [url = '', nodes = '1', podsPerNode = '110', folder = ''] = process.argv.slice(2);
 const client = createHttpClient({ server: url, maxConnections: 128 });
 /** Another connection, as any observer has, so that what is measured waits for nothing of the agents. */
 const observer = createHttpClient({ server: url });
@@ -104,7 +104,7 @@ process.once('SIGTERM', () => {
 });
 try {
   await informer.start();
-  fleet = await startFakeFleet(client, Number(nodes), Number(podsPerNode));
+  fleet = await startFakeFleet(client, Number(nodes), Number(podsPerNode), folder);
 } catch (error) {
   failure = (error as Error).message;
 }
