@@ -12,6 +12,18 @@ import type { ResourceBinding } from './resource-binding.ts';
 import type { Answer, Body, Target, WriteParameters } from './resource-service.ts';
 import { warningOnce } from './warning-once.ts';
 
+/** An object that is ready to be stored. */
+interface NewObject {
+  readonly key: string;
+  readonly name: string;
+  /** The server has made the name up. */
+  readonly generated: boolean;
+  readonly json: Buffer;
+  readonly ttlMs: number | undefined;
+  /** The object itself, for the answer to a dry run. */
+  readonly shown: AnyObject | undefined;
+}
+
 /** POST of a collection; api-conventions 5. */
 export class CreateOperation {
   readonly #binding: ResourceBinding;
@@ -24,44 +36,55 @@ export class CreateOperation {
     const binding = this.#binding;
     const context = warningOnce(caller);
     binding.requireVerb('create');
-    const namespace = requiredNamespace(binding.kind, target);
-    const parsed = parseBody(binding.bodyType, body, parameters.fieldValidation !== 'Ignore');
-    settleType(binding.bodyType, parsed.value);
     for (let attempt = 1; ; attempt++) {
-      const decoded = decodeObject(binding.bodyType, parsed.value);
-      if (attempt === 1) {
-        checkFields(
-          parameters.fieldValidation,
-          { unknownFields: decoded.unknownFields, duplicateFields: parsed.duplicateFields },
-          context,
-        );
-      }
-      settleNamespace(namespace, decoded.object);
-      const generated = !decoded.object.metadata?.name;
-      const object = await prepareNewObject(binding, context, decoded, parameters.dryRun);
+      const made = await this.#make(context, target, body, parameters);
       context.signal?.throwIfAborted();
-      const name = object.metadata?.name ?? '';
       try {
-        return await this.#store(context, objectKey(binding.kind, namespace, name), object, parameters.dryRun);
+        return await this.#store(context, made);
       } catch (error) {
         if (!isStorageError(error, StorageErrorCode.AlreadyExists)) throw error;
-        if (!generated) throw await this.#taken(objectKey(binding.kind, namespace, name), name);
-        if (attempt === nameAttempts) throw statusErrors.generateNameCollision(binding.resource, name);
+        if (!made.generated) throw await this.#taken(made.key, made.name);
+        if (attempt === nameAttempts) throw statusErrors.generateNameCollision(binding.resource, made.name);
       }
     }
   }
 
-  async #store(context: RequestContext, key: string, object: AnyObject, dryRun: boolean): Promise<Answer> {
+  /** Each attempt at a name begins with the body, so that nothing but bytes is held while the store writes. */
+  async #make(context: RequestContext, target: Target, body: Body, parameters: WriteParameters): Promise<NewObject> {
+    const binding = this.#binding;
+    const { kind, bodyType } = binding;
+    const namespace = requiredNamespace(kind, target);
+    const parsed = parseBody(bodyType, body, parameters.fieldValidation !== 'Ignore');
+    settleType(bodyType, parsed.value);
+    const decoded = decodeObject(bodyType, parsed.value);
+    checkFields(
+      parameters.fieldValidation,
+      { unknownFields: decoded.unknownFields, duplicateFields: parsed.duplicateFields },
+      context,
+    );
+    settleNamespace(namespace, decoded.object);
+    const generated = !decoded.object.metadata?.name;
+    const object = await prepareNewObject(binding, context, decoded, parameters.dryRun);
+    const name = object.metadata?.name ?? '';
+    return {
+      key: objectKey(kind, namespace, name),
+      name,
+      generated,
+      json: binding.encode(object),
+      ttlMs: kind.strategy.ttlMs?.(object),
+      shown: parameters.dryRun ? object : undefined,
+    };
+  }
+
+  async #store(context: RequestContext, { key, json, ttlMs, shown }: NewObject): Promise<Answer> {
     const { kind, storage } = this.#binding;
-    const json = this.#binding.encode(object);
     const signal = context.signal ? { signal: context.signal } : {};
-    if (dryRun) {
+    if (shown !== undefined) {
       if (await storage.get(key, { at: 'latest' }, signal)) {
         throw new StorageError(StorageErrorCode.AlreadyExists, `key ${key} exists`, { key });
       }
-      return { object, code: 201 };
+      return { object: shown, code: 201 };
     }
-    const ttlMs = kind.strategy.ttlMs?.(object);
     const stored = await storage.create(key, json, { ...(ttlMs === undefined ? {} : { ttlMs }), ...signal });
     return { stored, kind, code: 201 };
   }
