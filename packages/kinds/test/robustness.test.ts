@@ -17,6 +17,13 @@ function objectOf(kind: KindDefinition, seed: number) {
   return { ...value, apiVersion: kind.apiVersion, kind: kind.kind, metadata: value.metadata ?? {} };
 }
 
+/** A port of a backend has a name or a number: validation refuses both, and the older form has place for one. */
+function withOnePortEach<T extends object>(object: T): T {
+  return JSON.parse(JSON.stringify(object), (key, value: { readonly name?: unknown; readonly number?: unknown }) =>
+    key === 'port' && value?.name !== undefined && value.number !== undefined ? { number: value.number } : value,
+  ) as T;
+}
+
 test('what is wrong in too many places is answered briefly, and soon', (t) => {
   const labels = Object.fromEntries(Array.from({ length: 200_000 }, (_, i) => [`no label ${i}`, '']));
   const tolerations = Array.from({ length: 20_000 }, (_, i) => ({ key: `k${i}`, operator: 'Exists' }));
@@ -96,9 +103,10 @@ for (const kind of builtinKinds) {
           const object = objectOf(kind, seed);
           if (!object) return;
           strategy.default?.(object);
-          const stored = storage.toStorage(object);
+          const sound = withOnePortEach(object);
+          const stored = storage.toStorage(sound);
           t.deepEqual(decoderOf(storage.kind.schema)(stored).unknownFields, []);
-          t.deepEqual(storage.fromStorage(stored), object);
+          t.deepEqual(storage.fromStorage(stored), sound);
         }),
         { numRuns: rounds },
       );
