@@ -70,8 +70,9 @@ onLinux('a lock file is held until it is released, and somebody who waits is not
   other.stdout.on('data', (chunk) => (said += String(chunk)));
   await first?.wanted;
   t.is(said, '');
+  const ended = once(other, 'close');
   await first?.release();
-  await once(other, 'close');
+  await ended;
   t.is(said, 'mine\n');
   await first?.release();
 });
