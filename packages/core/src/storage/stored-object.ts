@@ -15,6 +15,9 @@ const derivedForms = new ByteBudget(32 * 1024 * 1024);
 const unstamped = -1;
 const sharedUnstamped = -2;
 
+/** A view that keeps more than this many times its bytes in memory, such as one of a network buffer, is copied. */
+const keptAlong = 8;
+
 /** What few objects have: forms other than the stored one, the JSON of one that is shared, and what selectors look at. */
 class Derived {
   json: Buffer | undefined;
@@ -67,8 +70,9 @@ export class StoredObject implements Droppable {
 
   /** From a store's entry, whose value may be {@link StoreCapabilities.sharedValues}; never fails, but the object may be {@link corrupt}. */
   static fromEntry({ key, modRevision, createRevision, value }: Entry, shared = false): StoredObject {
-    if (shared && Buffer.isBuffer(value) && metadataOffset(value) !== -1) {
-      return StoredObject.fromValue(key, modRevision, createRevision, value, true);
+    const light = shared || value.byteLength * keptAlong >= value.buffer.byteLength;
+    if (light && Buffer.isBuffer(value) && metadataOffset(value) !== -1) {
+      return StoredObject.fromValue(key, modRevision, createRevision, value, shared);
     }
     return new StoredObject(key, modRevision, createRevision, trySplice(value, modRevision));
   }
