@@ -17,7 +17,7 @@ export async function resolveSubPath(root: string, subPath: string, files: HostF
     if (part === '' || part === '.') continue;
     const next = join(place, part);
     if ((await files.info(next, 'show')) === undefined) {
-      await files.makeDirectory(next, 0o750).catch((error: Error) => {
+      await makeLike(place, next, files).catch((error: Error) => {
         throw new VolumeProblem(`subPath "${subPath}": ${error.message}`);
       });
     }
@@ -29,4 +29,11 @@ export async function resolveSubPath(root: string, subPath: string, files: HostF
       throw new VolumeProblem(`subPath "${subPath}" leads out of the volume`);
   }
   return place;
+}
+
+/** Whoever may use the directory above may use the new one: its group comes from there as well, where that is handed on. */
+async function makeLike(above: string, directory: string, files: HostFiles): Promise<void> {
+  const { mode = 0o750 } = (await files.info(above, 'show')) ?? {};
+  await files.makeDirectory(directory, 0o750);
+  await files.changeMode(directory, mode & 0o7777);
 }
