@@ -6,6 +6,7 @@ import {
   createAgent,
   createSources,
   type EventRecorder,
+  type Mounter,
   noEvents,
   noMounter,
   parseOptions,
@@ -25,6 +26,8 @@ export interface AgentNodeOptions {
   readonly words?: readonly string[];
   /** Hears of what happens to pods. */
   readonly events?: EventRecorder;
+  /** Default: nothing may be mounted. */
+  readonly mounter?: Mounter;
 }
 
 /** A node agent in this process, with short periods. */
@@ -42,7 +45,7 @@ export async function scratchDirectory(): Promise<{ readonly dir: string; readon
 
 /** Starts an agent with its sources. */
 export async function startAgentNode(options: AgentNodeOptions & { readonly dir: string }): Promise<AgentNode> {
-  const { name, engine, api, words = [], dir, events } = options;
+  const { name, engine, api, words = [], dir, events, mounter = noMounter } = options;
   const common = [`--hostname-override=${name}`, `--root-dir=${join(dir, 'agent')}`, '--resolv-conf=', '--enable-server=false'];
   const { config } = resolveConfig(parseOptions([...common, '--node-status-update-frequency=1s', ...words]), {
     hostname: () => name,
@@ -60,7 +63,7 @@ export async function startAgentNode(options: AgentNodeOptions & { readonly dir:
     clock: systemClock,
     logger,
     logRoot: join(dir, 'log'),
-    mounter: noMounter,
+    mounter,
     periods: { relist: 200, housekeeping: 200, runtimeStatus: 500, objectTtl: 200 },
   });
   await agent.start();

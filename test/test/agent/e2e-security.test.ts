@@ -1,0 +1,209 @@
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import type { coreV1, Pod } from '@keelson/kinds';
+import { createOciRuntime } from '@keelson/runtime-oci';
+import test from 'ava';
+import { sharedStage, shell, stay, waitMs } from '../../src/agent-scenarios/stage.ts';
+
+const cgroupRoot = '/sys/fs/cgroup';
+
+/** What the binary made above the cgroups of pods. Fails when one of those is left. */
+function removeCgroups(parent: string): void {
+  for (const hierarchy of ['', ...readdirSync(cgroupRoot)]) {
+    const folder = join(cgroupRoot, hierarchy, parent);
+    if (existsSync(folder)) rmdirSync(folder);
+  }
+}
+
+const entryImage = 'registry.test/entry:1';
+
+const stage = sharedStage('pods in containers of an OCI binary', {
+  programs: ['runc'],
+  packages: ['runc'],
+  words: ['--allow-privileged'],
+  images: [
+    { reference: entryImage, config: { Entrypoint: ['/bin/echo', 'entry'], Cmd: ['word', 'of', 'image'], Env: ['PATH=/bin'] } },
+  ],
+  async open(folder, sources) {
+    const parent = `/${basename(folder)}`;
+    const engine = await createOciRuntime({
+      stateDirectory: join(folder, 'runtime'),
+      imageSources: [sources],
+      nodeIp: '192.0.2.1',
+      cgroups: { parent },
+    });
+    const close = async () => {
+      await engine.runtime[Symbol.asyncDispose]();
+      removeCgroups(parent);
+    };
+    return { engine, close };
+  },
+});
+
+type Spec = Partial<Pod['spec']>;
+
+/** What a pod prints that ends by itself. */
+interface Printed {
+  readonly title: string;
+  readonly spec: Spec;
+  readonly prints: string;
+}
+
+const alone = (script: string, more: Partial<coreV1.Container> = {}, spec: Spec = {}): Spec => ({
+  ...spec,
+  containers: [shell(script, more)],
+});
+const secured = (script: string, securityContext: coreV1.SecurityContext, spec: Spec = {}) =>
+  alone(script, { securityContext }, spec);
+const image = (more: Partial<coreV1.Container>): Spec => ({
+  containers: [{ name: 'main', image: entryImage, imagePullPolicy: 'IfNotPresent', ...more }],
+});
+const effective = "grep CapEff /proc/self/status | tr -d '\\t'";
+const noNewPrivileges = "grep NoNewPrivs /proc/self/status | tr -d '\\t'";
+const privilege = 'mount -t tmpfs none /tmp 2>/dev/null && echo mounted || echo refused';
+
+const printed: readonly Printed[] = [
+  { title: 'command: neither is given, those of the image count', spec: image({}), prints: 'entry word of image\n' },
+  { title: 'command: arguments take the place of those of the image', spec: image({ args: ['a', 'b'] }), prints: 'entry a b\n' },
+  {
+    title: 'command: a command takes the place of that of the image, with its arguments',
+    spec: image({ command: ['/bin/echo', 'own'] }),
+    prints: 'own\n',
+  },
+  {
+    title: 'command: both take the place of those of the image',
+    spec: image({ command: ['/bin/echo', 'own'], args: ['c'] }),
+    prints: 'own c\n',
+  },
+  { title: 'security: user 0', spec: secured('id -u', { runAsUser: 0 }), prints: '0\n' },
+  {
+    title: 'security: another user and group, with groups beside',
+    spec: secured(
+      'id -u; id -g; id -G',
+      { runAsUser: 65_534, runAsGroup: 1234 },
+      { securityContext: { supplementalGroups: [4343] } },
+    ),
+    prints: '65534\n1234\n1234 4343\n',
+  },
+  {
+    title: 'security: a root file system that is only read',
+    spec: secured('(echo x > /new) 2>/dev/null && echo written || echo refused', { readOnlyRootFilesystem: true }),
+    prints: 'refused\n',
+  },
+  {
+    title: 'security: a root file system that is written',
+    spec: secured('(echo x > /new) 2>/dev/null && echo written || echo refused', { readOnlyRootFilesystem: false }),
+    prints: 'written\n',
+  },
+  {
+    title: 'security: no privileges beyond the own ones, if so wanted',
+    spec: secured(noNewPrivileges, { allowPrivilegeEscalation: false, runAsUser: 1000 }),
+    prints: 'NoNewPrivs:1\n',
+  },
+  {
+    title: 'security: privileges may grow when nothing is said',
+    spec: secured(noNewPrivileges, { runAsUser: 1000 }),
+    prints: 'NoNewPrivs:0\n',
+  },
+  {
+    title: 'security: capabilities are added and dropped',
+    spec: secured(effective, { capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE', 'CHOWN'] } }),
+    prints: 'CapEff:0000000000000401\n',
+  },
+  {
+    title: 'security: the process ids of the machine, if so wanted',
+    spec: alone('test -d /proc/$PID && echo seen || echo hidden', {}, { hostPID: true }),
+    prints: 'seen\n',
+  },
+  {
+    title: 'security: process ids of its own, otherwise',
+    spec: alone('test -d /proc/$PID && echo seen || echo hidden; echo $$$$'),
+    prints: 'hidden\n1\n',
+  },
+  { title: 'privileged: may mount', spec: secured(privilege, { privileged: true }), prints: 'mounted\n' },
+  { title: 'privileged: an ordinary container may not', spec: alone(privilege), prints: 'refused\n' },
+  {
+    title: 'sysctl: one that is safe is set in the pod',
+    spec: alone(
+      'cat /proc/sys/kernel/shm_rmid_forced',
+      {},
+      {
+        securityContext: { sysctls: [{ name: 'kernel.shm_rmid_forced', value: '1' }] },
+      },
+    ),
+    prints: '1\n',
+  },
+];
+
+if (stage !== undefined) {
+  for (const [index, { title, spec, prints }] of printed.entries()) {
+    test(title, async (t) => {
+      t.timeout(2 * waitMs);
+      const here = await stage();
+      const name = `prints-${index}`;
+      // Which process of the machine is looked for.
+      const env = [{ name: 'PID', value: String(process.pid) }];
+      const containers = spec.containers?.map((container) => ({ ...container, env }));
+      await here.create(name, { restartPolicy: 'Never', hostNetwork: true, ...spec, ...(containers && { containers }) });
+      await here.reaches(name, 'Succeeded');
+      t.is(await here.log(name), prints);
+    });
+  }
+
+  for (const [shareProcessNamespace, expected] of [
+    [true, 'seen\n'],
+    [false, 'hidden\n'],
+    [undefined, 'hidden\n'],
+  ] as const) {
+    const word = shareProcessNamespace === undefined ? 'nothing is said' : String(shareProcessNamespace);
+    test(`security: containers see each other's processes or not, shareProcessNamespace: ${word}`, async (t) => {
+      t.timeout(2 * waitMs);
+      const here = await stage();
+      const name = `pids-${shareProcessNamespace ?? 'default'}`;
+      await here.create(name, {
+        hostNetwork: true,
+        ...(shareProcessNamespace !== undefined && { shareProcessNamespace }),
+        containers: [shell(stay), shell(`: the-neighbour; ${stay}`, { name: 'neighbour' })],
+      });
+      await here.reaches(name, 'Running');
+      const script = 'cat /proc/[0-9]*/cmdline | tr "\\0" "\\n" | grep -q "^: the-neigh" && echo seen || echo hidden';
+      t.is(await here.inside(name, script), expected);
+    });
+  }
+
+  test('security: memory and queues of the machine are seen with hostIPC, and not without', async (t) => {
+    t.timeout(2 * waitMs);
+    const here = await stage();
+    for (const hostIPC of [true, false]) {
+      const name = `ipc-${hostIPC}`;
+      await here.create(name, { hostNetwork: true, hostIPC, containers: [shell(stay)] });
+      await here.reaches(name, 'Running');
+      const own = readlinkSync('/proc/self/ns/ipc');
+      t.is((await here.inside(name, 'readlink /proc/self/ns/ipc')).trim() === own, hostIPC);
+    }
+  });
+
+  test('hosts file: written by the agent, or the own one of a container, or with the lines of the machine', async (t) => {
+    t.timeout(2 * waitMs);
+    const here = await stage();
+    const own = { name: 'own', mountPath: '/etc/hosts', subPath: 'hosts' };
+    await here.create('hosts', {
+      hostAliases: [{ ip: '192.0.2.9', hostnames: ['far'] }],
+      volumes: [{ name: 'own', emptyDir: {} }],
+      initContainers: [shell('echo mine > /own/hosts', { name: 'a', volumeMounts: [{ name: 'own', mountPath: '/own' }] })],
+      containers: [shell(stay), shell(stay, { name: 'other', volumeMounts: [own] })],
+    });
+    await here.create('hosts-of-machine', { hostNetwork: true, containers: [shell(stay)] });
+    await here.reaches('hosts', 'Running');
+    await here.reaches('hosts-of-machine', 'Running');
+    const managed = await here.inside('hosts', 'cat /etc/hosts');
+    t.regex(managed, /^# Written by the node agent\.\n/);
+    t.regex(managed, /\n192\.0\.2\.1\thosts\n/);
+    t.regex(managed, /\n192\.0\.2\.9\tfar\n/);
+    t.is(await here.inside('hosts', 'cat /etc/hosts', 'other'), 'mine\n');
+    const machine = readFileSync('/etc/hosts', 'utf8').trim().split('\n').at(-1) ?? '';
+    const copied = await here.inside('hosts-of-machine', 'cat /etc/hosts');
+    t.true(copied.includes(machine));
+    t.notRegex(copied, /\thosts-of-machine\n/);
+  });
+}
