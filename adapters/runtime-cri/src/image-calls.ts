@@ -103,9 +103,15 @@ export class ImageCalls implements ImageService {
   }
 }
 
-/** A reference with its tag; an id, which is no reference, stays. */
+/** A reference with its tag; an id stays, and so does what is no reference: a daemon may have ids of another form. */
 function nameOf(reference: string): string {
-  return /^(sha256:)?[0-9a-f]{64}$/.test(reference) ? reference : normalizeImageReference(reference);
+  if (/^(sha256:)?[0-9a-f]{64}$/.test(reference)) return reference;
+  try {
+    return normalizeImageReference(reference);
+  } catch (error) {
+    if (isRuntimeError(error, 'InvalidArgument')) return reference;
+    throw error;
+  }
 }
 
 function toAuth({ registryToken, identityToken, username, password, serverAddress }: ImageAuth) {

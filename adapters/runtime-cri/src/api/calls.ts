@@ -7,6 +7,8 @@ import {
   CreateContainerRequest,
   ExecSyncRequestMessage,
   ExecSyncResponse,
+  ListContainersRequest,
+  ListContainersResponse,
   StopContainerRequest,
   UpdateContainerResourcesRequest,
 } from './container.ts';
@@ -14,12 +16,19 @@ import {
   ImageFsInfoResponse,
   ImageRequest,
   ImageStatusResponse,
+  ListImagesRequest,
   ListImagesResponse,
   PullImageRequest,
   PullImageResponse,
 } from './image.ts';
-import { PodSandboxStatusResponse, RunPodSandboxRequest, SandboxIdMessage } from './sandbox.ts';
-import { ListContainerStatsRequest, ListContainerStatsResponse } from './stats.ts';
+import {
+  ListPodSandboxRequest,
+  ListPodSandboxResponse,
+  PodSandboxStatusResponse,
+  RunPodSandboxRequest,
+  SandboxIdMessage,
+} from './sandbox.ts';
+import { ContainerStatsResponse, ListContainerStatsRequest, ListContainerStatsResponse } from './stats.ts';
 import { AttachRequestMessage, ExecRequestMessage, PortForwardRequestMessage, StreamUrlResponse } from './streaming.ts';
 
 export type CriService = 'RuntimeService' | 'ImageService';
@@ -44,10 +53,12 @@ export const Calls = {
   stopPodSandbox: call('RuntimeService', 'StopPodSandbox', SandboxIdMessage, Nothing),
   removePodSandbox: call('RuntimeService', 'RemovePodSandbox', SandboxIdMessage, Nothing),
   podSandboxStatus: call('RuntimeService', 'PodSandboxStatus', SandboxIdMessage, PodSandboxStatusResponse),
+  listPodSandbox: call('RuntimeService', 'ListPodSandbox', ListPodSandboxRequest, ListPodSandboxResponse),
   createContainer: call('RuntimeService', 'CreateContainer', CreateContainerRequest, ContainerIdMessage),
   startContainer: call('RuntimeService', 'StartContainer', ContainerIdMessage, Nothing),
   stopContainer: call('RuntimeService', 'StopContainer', StopContainerRequest, Nothing),
   removeContainer: call('RuntimeService', 'RemoveContainer', ContainerIdMessage, Nothing),
+  listContainers: call('RuntimeService', 'ListContainers', ListContainersRequest, ListContainersResponse),
   containerStatus: call('RuntimeService', 'ContainerStatus', ContainerStatusRequest, ContainerStatusResponse),
   updateContainerResources: call('RuntimeService', 'UpdateContainerResources', UpdateContainerResourcesRequest, Nothing),
   reopenContainerLog: call('RuntimeService', 'ReopenContainerLog', ContainerIdMessage, Nothing),
@@ -55,8 +66,9 @@ export const Calls = {
   exec: call('RuntimeService', 'Exec', ExecRequestMessage, StreamUrlResponse),
   attach: call('RuntimeService', 'Attach', AttachRequestMessage, StreamUrlResponse),
   portForward: call('RuntimeService', 'PortForward', PortForwardRequestMessage, StreamUrlResponse),
+  containerStats: call('RuntimeService', 'ContainerStats', ContainerIdMessage, ContainerStatsResponse),
   listContainerStats: call('RuntimeService', 'ListContainerStats', ListContainerStatsRequest, ListContainerStatsResponse),
-  listImages: call('ImageService', 'ListImages', Nothing, ListImagesResponse),
+  listImages: call('ImageService', 'ListImages', ListImagesRequest, ListImagesResponse),
   imageStatus: call('ImageService', 'ImageStatus', ImageRequest, ImageStatusResponse),
   pullImage: call('ImageService', 'PullImage', PullImageRequest, PullImageResponse),
   removeImage: call('ImageService', 'RemoveImage', ImageRequest, Nothing),

@@ -97,6 +97,8 @@ export const ContainerMessage = message({
   imageId: at(10, text),
 });
 
+export const ListContainersResponse = message({ containers: at(1, list(ContainerMessage)) });
+
 export const ContainerStatusRequest = message({ containerId: at(1, text), verbose: at(2, flag) });
 export const ContainerStatusMessage = message({
   id: at(1, text),

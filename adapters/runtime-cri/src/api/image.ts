@@ -13,6 +13,7 @@ export const ImageMessage = message({
   pinned: at(8, flag),
 });
 
+export const ListImagesRequest = message({ filter: at(1, message({ image: at(1, ImageSpec) })) });
 export const ListImagesResponse = message({ images: at(1, list(ImageMessage)) });
 
 /** Of every request that names an image and nothing else; `verbose` is for the status. */
@@ -26,6 +27,8 @@ export const PullImageRequest = message({
     message({
       username: at(1, text),
       password: at(2, text),
+      /** User and password in one, as configuration files of clients have them: base64 of `user:password`. */
+      auth: at(3, text),
       serverAddress: at(4, text),
       identityToken: at(5, text),
       registryToken: at(6, text),

@@ -71,3 +71,4 @@ export const PodSandboxMessage = message({
   labels: at(5, textMap),
   annotations: at(6, textMap),
 });
+export const ListPodSandboxResponse = message({ items: at(1, list(PodSandboxMessage)) });

@@ -27,6 +27,7 @@ export const ContainerStatsMessage = message({
   ),
   writableLayer: at(4, FilesystemUsageMessage),
 });
+export const ContainerStatsResponse = message({ stats: at(1, ContainerStatsMessage) });
 export const ListContainerStatsResponse = message({ stats: at(1, list(ContainerStatsMessage)) });
 
 export const ContainerEventResponse = message({

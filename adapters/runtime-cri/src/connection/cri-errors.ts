@@ -1,10 +1,14 @@
-import { status } from '@grpc/grpc-js';
-import { isRuntimeError, RuntimeError, type RuntimeErrorCode } from '@keelson/container-runtime';
+import { Metadata, status } from '@grpc/grpc-js';
+import { isRuntimeError, RuntimeError, RuntimeErrorCode } from '@keelson/container-runtime';
 
 interface GrpcError {
   readonly code: number;
   readonly details: string;
+  readonly metadata?: unknown;
 }
+
+/** Under this name the service of this package tells the code of the contract, of which gRPC has no equal. */
+export const codeKey = 'keelson-error-code';
 
 export function isGrpcError(error: unknown): error is GrpcError {
   return typeof (error as GrpcError | undefined)?.code === 'number' && typeof (error as GrpcError).details === 'string';
@@ -44,7 +48,10 @@ export function translateCriError(error: unknown): RuntimeError {
   return new RuntimeError(codeOf(error), error.details, { cause: error });
 }
 
-function codeOf({ code, details }: GrpcError): RuntimeErrorCode {
+function codeOf({ code, details, metadata }: GrpcError): RuntimeErrorCode {
+  const [exact] = metadata instanceof Metadata ? metadata.get(codeKey) : [];
+  const known = Object.values(RuntimeErrorCode).find((name) => name === exact);
+  if (known !== undefined) return known;
   const plain = codes.get(code);
   if (plain !== undefined) return plain;
   return texts.find(([pattern]) => pattern.test(details))?.[1] ?? 'Internal';

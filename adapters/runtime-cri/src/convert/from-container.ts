@@ -21,7 +21,8 @@ const signalNames = new Map<number, string>(Object.entries(constants.signals).ma
 /** Of a container whose end nobody saw. */
 const lostExitCode = 137;
 
-function containerState(state: number | undefined): ContainerState {
+/** A state by its number; the protocol has one for a state that nobody knows. */
+export function containerState(state: number | undefined): ContainerState {
   return stateNames.get(state ?? 0) ?? 'unknown';
 }
 
@@ -49,8 +50,8 @@ export function fromContainerStatus(
   const own = recordOf(info?.['info']);
   const { state } = container;
   const exited = state === 'exited';
-  // So containerd speaks of a container that ended while it did not look.
-  const lost = exited && message.reason === 'Unknown';
+  // So containerd speaks of a container that ended while it did not look; the contract has a word of its own.
+  const lost = exited && (message.reason === 'Unknown' || message.reason === ExitReason.Lost);
   const exitCode = lost ? lostExitCode : (message.exitCode ?? 0);
   const pid = own['pid'];
   const sandboxId = own['sandboxID'];

@@ -31,7 +31,13 @@ export function fromResources(message: ResourcesMessage): LinuxResources {
     cpusetMems: message.cpusetMems,
     memoryLimitBytes: message.memoryLimitInBytes,
     oomScoreAdjust: message.oomScoreAdj,
+    pidsLimit: pidsLimitOf(message.unified?.['pids.max']),
   });
+}
+
+function pidsLimitOf(file: string | undefined): number | undefined {
+  if (file === 'max') return -1;
+  return file !== undefined && /^\d+$/.test(file) ? Number(file) : undefined;
 }
 
 /** Resources as an OCI runtime was told to set them: what daemons show that do not tell them in CRI's own words. */

@@ -29,7 +29,7 @@ export const counter: FieldKind<bigint> = {
 
 /** Epoch nanoseconds on the wire, epoch milliseconds in here. */
 export const time: FieldKind<number> = {
-  write: (writer, field, value) => value !== 0 && writer.number(field, BigInt(value) * 1_000_000n),
+  write: (writer, field, value) => value !== 0 && writer.number(field, BigInt(Math.round(value)) * 1_000_000n),
   read: (reader) => Number(BigInt.asIntN(64, reader.bigint()) / 1_000_000n),
 };
 

@@ -1,0 +1,54 @@
+import { type ContainerSecurityContext, RuntimeError, type SecurityProfile } from '@keelson/container-runtime';
+import type { SecurityProfileMessage } from '../../api/common.ts';
+import type { LinuxContainerSecurityContext } from '../../api/container.ts';
+import { fromNamespaces } from '../../convert/security.ts';
+import type { Fields } from '../../wire/message.ts';
+
+const profileTypes = ['runtimeDefault', 'unconfined', 'localhost'] as const;
+
+/** Which paths are hidden is the engine's to say, so what a caller lists of them is not looked at. */
+export function fromSecurityContext(message: Fields<typeof LinuxContainerSecurityContext>): ContainerSecurityContext {
+  const { capabilities, namespaceOptions, runAsUser, runAsUsername, runAsGroup, supplementalGroups, selinuxOptions } = message;
+  const seccomp = profileOf(message.seccomp, message.seccompProfilePath);
+  const apparmor = profileOf(message.apparmor, message.apparmorProfile);
+  const { addCapabilities = [], dropCapabilities = [] } = capabilities ?? {};
+  return {
+    ...(message.privileged && { privileged: true }),
+    ...(runAsUser && { runAsUser: runAsUser.value ?? 0 }),
+    ...(runAsUsername && { runAsUsername }),
+    ...(runAsGroup && { runAsGroup: runAsGroup.value ?? 0 }),
+    ...(supplementalGroups && { supplementalGroups }),
+    ...(message.readonlyRootfs && { readonlyRootfs: true }),
+    ...(message.noNewPrivs && { noNewPrivileges: true }),
+    ...(capabilities && { capabilities: { add: addCapabilities, drop: dropCapabilities } }),
+    ...(namespaceOptions && { namespaces: fromNamespaces(namespaceOptions) }),
+    ...(seccomp && { seccomp }),
+    ...(apparmor && { apparmor }),
+    ...(selinuxOptions && { selinux: present(selinuxOptions) }),
+  };
+}
+
+/** A profile in the protocol's words, else in those it had before. */
+function profileOf(
+  message: Fields<typeof SecurityProfileMessage> | undefined,
+  path: string | undefined,
+): SecurityProfile | undefined {
+  if (message !== undefined) {
+    const type = profileTypes[message.profileType ?? 0];
+    if (type === undefined)
+      throw new RuntimeError('InvalidArgument', `unknown type of a security profile: ${message.profileType}`);
+    return { type, ...(message.localhostRef && { localhostRef: message.localhostRef }) };
+  }
+  if (path === undefined || path === '') return undefined;
+  if (path === 'unconfined') return { type: 'unconfined' };
+  if (path === 'runtime/default' || path === 'docker/default') return { type: 'runtimeDefault' };
+  const localhostRef = /^localhost\/(.+)$/.exec(path)?.[1];
+  if (localhostRef === undefined) throw new RuntimeError('InvalidArgument', `unknown security profile: "${path}"`);
+  return { type: 'localhost', localhostRef };
+}
+
+type Selinux = NonNullable<ContainerSecurityContext['selinux']>;
+
+function present(fields: { readonly [K in keyof Selinux]: Selinux[K] | undefined }): Selinux {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== ''));
+}

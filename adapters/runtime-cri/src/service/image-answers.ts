@@ -1,0 +1,41 @@
+import { type ImageService, RuntimeError } from '@keelson/container-runtime';
+import { Calls } from '../api/calls.ts';
+import { type Answer, answer } from './answer.ts';
+import { fromAuth, imageInfo, toImage } from './convert/to-image.ts';
+import { toFilesystem } from './convert/to-stats.ts';
+
+interface NamesImage {
+  readonly image?: { readonly image?: string | undefined } | undefined;
+}
+
+function named({ image }: NamesImage): string {
+  if (!image?.image) throw new RuntimeError('InvalidArgument', 'an image must be named');
+  return image.image;
+}
+
+/** The calls about images. */
+export function imageAnswers(images: ImageService): readonly Answer[] {
+  return [
+    answer(Calls.listImages, async ({ filter }, signal) => {
+      const reference = filter?.image?.image || undefined;
+      return { images: (await images.listImages(reference, { signal })).map(toImage) };
+    }),
+    answer(Calls.imageStatus, async (request, signal) => {
+      const image = await images.imageStatus(named(request), { signal });
+      // That it is not there is an answer, too.
+      if (image === undefined) return {};
+      return { image: toImage(image), ...(request.verbose && { info: imageInfo(image) }) };
+    }),
+    answer(Calls.pullImage, async (request, signal) => {
+      const auth = request.auth && fromAuth(request.auth);
+      return { imageRef: await images.pullImage(named(request), auth === undefined ? {} : { auth }, { signal }) };
+    }),
+    answer(Calls.removeImage, async (request, signal) => {
+      await images.removeImage(named(request), { signal });
+      return {};
+    }),
+    answer(Calls.imageFsInfo, async (_, signal) => ({
+      imageFilesystems: (await images.imageFsInfo({ signal })).map(toFilesystem),
+    })),
+  ];
+}

@@ -1,0 +1,16 @@
+import { registerRuntimeConformance, type TestFunction } from '@keelson/conformance';
+import test from 'ava';
+import { fakeServiceHarness, processServiceHarness } from './support/service-harness.ts';
+
+/** The fake's images are on a file system that no machine has; the client asks the machine for its size. */
+const withoutFilesystem: TestFunction = Object.assign(
+  (...[title, body]: Parameters<TestFunction>) => {
+    if (title.includes('image.file-system')) test.skip(`${title} [not run, the fake has no files]`, body);
+    else test(title, body);
+  },
+  { skip: test.skip },
+);
+
+const [fake, processes] = await Promise.all([fakeServiceHarness(), processServiceHarness()]);
+registerRuntimeConformance(withoutFilesystem, fake);
+registerRuntimeConformance(test, processes);

@@ -1,0 +1,182 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { lstat, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
+import { isRuntimeError, RuntimeError } from '@keelson/container-runtime';
+import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
+import test, { type ExecutionContext } from 'ava';
+import { type CriCall, Calls } from '../src/api/calls.ts';
+import { serveCri } from '../src/index.ts';
+import { fromAuth } from '../src/service/convert/to-image.ts';
+import { refusalOf } from '../src/service/grpc-status.ts';
+
+const image = 'registry.test/base:1';
+
+async function folderOf(t: ExecutionContext): Promise<string> {
+  const folder = await mkdtemp('/tmp/keelson-cri-socket-');
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A service of a fake engine, and a plain gRPC client of it: what a tool from outside sees. */
+async function serve(t: ExecutionContext) {
+  const world = new FakeWorld({ images: [image] });
+  const engine = createFakeRuntime(world);
+  const socketPath = join(await folderOf(t), 'cri.sock');
+  const service = await serveCri({ engine, socketPath });
+  const client = new Client(`unix://${socketPath}`, credentials.createInsecure());
+  t.teardown(async () => {
+    client.close();
+    await service[Symbol.asyncDispose]();
+    await engine.runtime[Symbol.asyncDispose]();
+  });
+  const ask = <Q, R>({ service: name, name: method, request, response }: CriCall<Q, R>, message: Q): Promise<R> =>
+    new Promise((resolve, reject) => {
+      client.makeUnaryRequest(
+        `/runtime.v1.${name}/${method}`,
+        (value: Q) => request.encode(value),
+        (bytes) => response.decode(bytes),
+        message,
+        (error, value) => (error === null ? resolve(value ?? response.decode(Buffer.alloc(0))) : reject(error)),
+      );
+    });
+  return { world, engine, ask, client };
+}
+
+const metadata = { name: 'web', namespace: 'default', uid: 'u1', attempt: 0 };
+
+test('a pod is run, seen and removed by messages alone, and the beginning of an id is enough', async (t) => {
+  const { engine, ask } = await serve(t);
+  const { podSandboxId = '' } = await ask(Calls.runPodSandbox, { config: { metadata, labels: { app: 'web' } } });
+  const config = { metadata: { name: 'main', attempt: 0 }, image: { image } };
+  const { containerId = '' } = await ask(Calls.createContainer, { podSandboxId, config });
+  const short = containerId.slice(0, -1);
+  await ask(Calls.startContainer, { containerId: short });
+  const { status: container } = await ask(Calls.containerStatus, { containerId: short, verbose: false });
+  t.like(container, { id: containerId, state: 1, image: { image } });
+  const { containers = [] } = await ask(Calls.listContainers, { filter: { podSandboxId, id: short } });
+  t.deepEqual(
+    containers.map(({ id }) => id),
+    [containerId],
+  );
+  const { stats } = await ask(Calls.containerStats, { containerId });
+  t.is(stats?.attributes?.id, containerId);
+  const { items = [] } = await ask(Calls.listPodSandbox, { filter: { labelSelector: { app: 'web' }, state: { state: 0 } } });
+  t.deepEqual(
+    items.map(({ id }) => id),
+    [podSandboxId],
+  );
+  await ask(Calls.removePodSandbox, { podSandboxId });
+  t.deepEqual(await engine.runtime.listContainers(), []);
+});
+
+test('a short id that fits two containers is refused', async (t) => {
+  const { ask } = await serve(t);
+  const { podSandboxId = '' } = await ask(Calls.runPodSandbox, { config: { metadata } });
+  const ids: string[] = [];
+  for (const name of ['a', 'b']) {
+    const config = { metadata: { name, attempt: 0 }, image: { image } };
+    ids.push((await ask(Calls.createContainer, { podSandboxId, config })).containerId ?? '');
+  }
+  const [one = '', other = ''] = ids;
+  let common = 0;
+  while (one[common] === other[common]) common += 1;
+  t.true(common > 0, 'ids of the fake begin alike');
+  const error = await t.throwsAsync<ServiceError>(ask(Calls.startContainer, { containerId: one.slice(0, common) }));
+  t.is(error.code, status.INVALID_ARGUMENT);
+});
+
+test('refusals have the codes of gRPC: what is not there, what cannot be, and streams, which the service does not have', async (t) => {
+  const { ask, client } = await serve(t);
+  const codeOf = async (asked: Promise<unknown>) => (await t.throwsAsync<ServiceError>(asked)).code;
+  t.is(await codeOf(ask(Calls.containerStatus, { containerId: 'none' })), status.NOT_FOUND);
+  t.is(await codeOf(ask(Calls.runPodSandbox, { config: {} })), status.INVALID_ARGUMENT);
+  t.is(await codeOf(ask(Calls.runPodSandbox, { config: { metadata }, runtimeHandler: 'other' })), status.INVALID_ARGUMENT);
+  await ask(Calls.runPodSandbox, { config: { metadata } });
+  t.is(await codeOf(ask(Calls.runPodSandbox, { config: { metadata } })), status.ALREADY_EXISTS);
+  const streams = await t.throwsAsync<ServiceError>(ask(Calls.exec, { containerId: 'none', cmd: ['ls'] }));
+  t.is(streams.code, status.UNIMPLEMENTED);
+  t.regex(streams.details, /Exec: this service has no streams; use ExecSync/);
+  const garbage = new Promise((resolve, reject) => {
+    const send = (bytes: Buffer) => bytes;
+    client.makeUnaryRequest('/runtime.v1.RuntimeService/RunPodSandbox', send, send, Buffer.from([10, 200]), (error, value) =>
+      error === null ? resolve(value) : reject(error),
+    );
+  });
+  t.is(await codeOf(garbage), status.INVALID_ARGUMENT);
+});
+
+test('every code of the contract has one of gRPC and travels along itself', (t) => {
+  const { code, details, metadata: trailer } = refusalOf(new RuntimeError('StartFailed', 'no such program'));
+  t.deepEqual([code, details, trailer.get('keelson-error-code')], [status.UNKNOWN, 'no such program', ['StartFailed']]);
+  t.is(refusalOf(new Error('x')).code, status.INTERNAL);
+  t.is(refusalOf(new RuntimeError('InvalidState', 'x')).code, status.FAILED_PRECONDITION);
+});
+
+test('credentials of a pull come in parts or in one, and none are none', (t) => {
+  const auth = Buffer.from('me:secret:too').toString('base64');
+  t.deepEqual(fromAuth({ auth, serverAddress: 'r.test' }), { username: 'me', password: 'secret:too', serverAddress: 'r.test' });
+  t.deepEqual(fromAuth({ username: 'me', password: 'x', registryToken: 't' }), {
+    username: 'me',
+    password: 'x',
+    registryToken: 't',
+  });
+  t.is(fromAuth({ serverAddress: 'r.test' }), undefined);
+});
+
+test('an image is pulled, listed, and removed', async (t) => {
+  const { ask } = await serve(t);
+  const { imageRef } = await ask(Calls.pullImage, { image: { image: 'registry.test/app:1' } });
+  t.truthy(imageRef);
+  const { images = [] } = await ask(Calls.listImages, { filter: { image: { image: 'registry.test/app:1' } } });
+  t.deepEqual(
+    images.map(({ id }) => id),
+    [imageRef],
+  );
+  await ask(Calls.removeImage, { image: { image: 'registry.test/app:1' } });
+  t.deepEqual(await ask(Calls.imageStatus, { image: { image: 'registry.test/app:1' } }), {});
+  const { imageFilesystems = [] } = await ask(Calls.imageFsInfo, {});
+  t.true(imageFilesystems.length > 0);
+});
+
+test('the socket is its owner’s alone and goes with the service, and nothing else is left in its folder', async (t) => {
+  const folder = join(await folderOf(t), 'made', 'for', 'it');
+  const socketPath = join(folder, 'cri.sock');
+  const engine = createFakeRuntime(new FakeWorld());
+  const service = await serveCri({ engine, socketPath });
+  t.is((await lstat(socketPath)).mode & 0o777, 0o600);
+  t.deepEqual(await readdir(folder), ['cri.sock']);
+  await Promise.all([service[Symbol.asyncDispose](), service[Symbol.asyncDispose]()]);
+  t.deepEqual(await readdir(folder), []);
+});
+
+test('a socket of a dead process is replaced', async (t) => {
+  const socketPath = join(await folderOf(t), 'cri.sock');
+  const script = `require('node:net').createServer().listen(${JSON.stringify(socketPath)}, () => console.log('listening'))`;
+  const other = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(() => other.kill('SIGKILL'));
+  await once(other.stdout, 'data');
+  other.kill('SIGKILL');
+  await once(other, 'close');
+  t.true((await lstat(socketPath)).isSocket());
+  const service = await serveCri({ engine: createFakeRuntime(new FakeWorld()), socketPath });
+  await service[Symbol.asyncDispose]();
+});
+
+test('a socket at which somebody listens, and a file that is no socket, are left alone', async (t) => {
+  const folder = await folderOf(t);
+  const socketPath = join(folder, 'cri.sock');
+  const other = createServer((socket) => socket.destroy());
+  await new Promise<void>((resolve) => other.listen(socketPath, resolve));
+  const engine = createFakeRuntime(new FakeWorld());
+  const taken = await t.throwsAsync(serveCri({ engine, socketPath }));
+  t.true(isRuntimeError(taken, 'AlreadyExists'));
+  t.regex(taken?.message ?? '', /somebody listens/);
+  t.true(other.listening && (await lstat(socketPath)).isSocket());
+  await new Promise((resolve) => other.close(resolve));
+  await writeFile(socketPath, 'words');
+  await t.throwsAsync(serveCri({ engine, socketPath }), { message: /is no socket/ });
+  t.deepEqual(await readdir(folder), ['cri.sock']);
+});
