@@ -17,7 +17,7 @@ export async function resolveSubPath(root: string, subPath: string, files: HostF
     if (part === '' || part === '.') continue;
     const next = join(place, part);
     if ((await files.info(next, 'show')) === undefined) {
-      await makeLike(place, next, files).catch((error: Error) => {
+      await makeLike(place, part, files).catch((error: Error) => {
         throw new VolumeProblem(`subPath "${subPath}": ${error.message}`);
       });
     }
@@ -32,8 +32,7 @@ export async function resolveSubPath(root: string, subPath: string, files: HostF
 }
 
 /** Whoever may use the directory above may use the new one: its group comes from there as well, where that is handed on. */
-async function makeLike(above: string, directory: string, files: HostFiles): Promise<void> {
+async function makeLike(above: string, name: string, files: HostFiles): Promise<void> {
   const { mode = 0o750 } = (await files.info(above, 'show')) ?? {};
-  await files.makeDirectory(directory, 0o750);
-  await files.changeMode(directory, mode & 0o7777);
+  await files.makeWithin(above, name, mode);
 }

@@ -108,6 +108,20 @@ for (const [name, open, run] of places) {
     if (host !== localHost) t.deepEqual(await readdir(dir), [], 'nothing of it is seen from here');
   });
 
+  asRoot(`files ${name}: a directory within another is made with its mode, and by no link elsewhere`, async (t) => {
+    const { host, dir } = await open(t);
+    const { files } = host;
+    await files.makeDirectory(join(dir, 'v/real'), 0o755);
+    await files.makeDirectory(join(dir, 'outside'), 0o755);
+    await files.makeLink(join(dir, 'outside'), join(dir, 'v/link'));
+    await files.makeWithin(join(dir, 'v/real'), 'new', 0o2777);
+    t.is((await files.info(join(dir, 'v/real/new'), 'show'))?.mode, 0o2777);
+    await files.makeWithin(join(dir, 'v/real'), 'new', 0o700);
+    t.is((await files.info(join(dir, 'v/real/new'), 'show'))?.mode, 0o2777, 'what is there stays as it is');
+    await t.throwsAsync(files.makeWithin(join(dir, 'v/link'), 'new', 0o777));
+    t.deepEqual(await files.list(join(dir, 'outside')), []);
+  });
+
   asRoot(`files ${name}: a group gets everything below, with directories that pass it on`, async (t) => {
     const { host, dir } = await open(t);
     const { files } = host;

@@ -47,6 +47,10 @@ export function commandFiles(run: RunProgram): HostFiles {
       const made = await shell('[ -d "$1" ] || { mkdir -p -m "$2" -- "$1" && echo made; }', [path, octal(mode)]);
       return text(made) === 'made';
     },
+    async makeWithin(directory, name, mode) {
+      const script = 'cd -P -- "$1" && [ "$(pwd -P)" = "$1" ] && { [ -d "./$2" ] || mkdir -m "$3" "./$2"; }';
+      await shell(script, [directory, name, octal(mode)]);
+    },
     async makeFile(path, mode) {
       await shell('[ -e "$1" ] || { : > "$1" && chmod "$2" "$1"; }', [path, octal(mode)]);
     },

@@ -32,6 +32,11 @@ export interface HostFiles {
   write(path: string, content: Buffer, mode: number): Promise<void>;
   /** With what is missing above it. Returns whether it was made now. */
   makeDirectory(path: string, mode: number): Promise<boolean>;
+  /**
+   * A directory in an existing one, unless there is one, with exactly these permission bits. Whoever else writes there cannot lead this
+   * elsewhere by links.
+   */
+  makeWithin(directory: string, name: string, mode: number): Promise<void>;
   /** An empty file, unless there is one. */
   makeFile(path: string, mode: number): Promise<void>;
   changeMode(path: string, mode: number): Promise<void>;

@@ -1,4 +1,4 @@
-import type { Stats } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import {
   chmod,
   chown,
@@ -36,6 +36,7 @@ export const localFiles: HostFiles = {
     await chmod(path, mode);
   },
   makeDirectory: async (path, mode) => (await mkdir(path, { recursive: true, mode })) !== undefined,
+  makeWithin,
   async makeFile(path, mode) {
     await (await open(path, 'a', mode)).close();
   },
@@ -70,6 +71,29 @@ export const localFiles: HostFiles = {
     return { capacityBytes: blocks * bsize, availableBytes: bavail * bsize, inodes: files, inodesFree: ffree };
   },
 };
+
+async function makeWithin(directory: string, name: string, mode: number): Promise<void> {
+  const unlessThere = (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+    return 'there';
+  };
+  if (process.platform !== 'linux') {
+    await mkdir(join(directory, name), mode).catch(unlessThere);
+    return;
+  }
+  const kind = constants.O_DIRECTORY | constants.O_NOFOLLOW;
+  const above = await open(directory, kind);
+  try {
+    // An open directory stays itself, whatever becomes of its name.
+    const held = `/proc/self/fd/${above.fd}`;
+    if ((await realpath(held)) !== directory) throw new Error(`${directory} is reached by a link`);
+    if ((await mkdir(join(held, name), 0o750).catch(unlessThere)) === 'there') return;
+    const made = await open(join(held, name), kind);
+    await made.chmod(mode).finally(() => made.close());
+  } finally {
+    await above.close();
+  }
+}
 
 async function giveToGroup(path: string, gid: number): Promise<void> {
   const found = await lstat(path);
