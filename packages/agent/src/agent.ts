@@ -89,7 +89,8 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     batchMs: periods.statusBatch,
     mirrorOf: (fullName) => intake.mirrorOf(fullName),
   });
-  const intake = new PodIntake({ config: pods, states, reports, maxPods, workers: () => workers });
+  const offer = { maxPods, allowedUnsafeSysctls: config.allowedUnsafeSysctls };
+  const intake = new PodIntake({ config: pods, states, reports, offer, workers: () => workers });
   const look = createLook(runtime, clock, stopped.signal);
   const probes = new PodProbes({ look, clock, events, random, onChange: (uid) => workers.poke(uid) });
   const killer = new ContainerKiller({ runtime, clock, logger, events, callTimeoutMs });

@@ -173,6 +173,8 @@ export interface AgentConfig {
   readonly dns: DnsConfig;
   readonly node: NodeConfig;
   readonly limits: PodLimits;
+  /** Names, or prefixes that end in `*`, of what pods may set beside what is safe. */
+  readonly allowedUnsafeSysctls: readonly string[];
   readonly clusterReserved: ResourceAmounts;
   readonly systemReserved: ResourceAmounts;
   /** Longest time between two looks at a pod. */

@@ -147,6 +147,7 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
       podsPerCore: values['pods-per-core'],
       allowPrivileged: values['allow-privileged'],
     },
+    allowedUnsafeSysctls: values['experimental-allowed-unsafe-sysctls'],
     clusterReserved: amounts(values['cluster-reserved']),
     systemReserved: amounts(values['system-reserved']),
     syncMs: values['sync-frequency'],

@@ -3,6 +3,7 @@ import type { AgentConfig, AllowedSources } from '../contracts/agent-config.ts';
 import type { PodVerdict } from '../status/pod-status.ts';
 import { sourceWordOf } from './pod-annotations.ts';
 import { allContainersOf } from './pod-spec-words.ts';
+import { forbiddenSysctl } from './sysctl-admission.ts';
 
 /** Refused for now: another configuration of the agent would take it (agent.md B.2). */
 export function softRefusal(pod: Pod, config: Pick<AgentConfig, 'sources' | 'limits'>): PodVerdict | undefined {
@@ -18,8 +19,16 @@ export function softRefusal(pod: Pod, config: Pick<AgentConfig, 'sources' | 'lim
   return message === undefined ? undefined : { phase: 'Pending', reason: 'Forbidden', message };
 }
 
+/** What the node has for pods. */
+export interface NodeOffer {
+  readonly maxPods: number;
+  readonly allowedUnsafeSysctls: readonly string[];
+}
+
 /** Refused for good. */
-export function hardRefusal(pod: Pod, others: number, maxPods: number): PodVerdict | undefined {
+export function hardRefusal(pod: Pod, others: number, { maxPods, allowedUnsafeSysctls }: NodeOffer): PodVerdict | undefined {
+  const forbidden = forbiddenSysctl(pod, allowedUnsafeSysctls);
+  if (forbidden !== undefined) return { phase: 'Failed', reason: 'SysctlForbidden', message: forbidden };
   if (others >= maxPods) {
     const message = `Node didn't have enough capacity: pods, requested: 1, used: ${others}, capacity: ${maxPods}`;
     return { phase: 'Failed', reason: 'OutOfpods', message };

@@ -1,7 +1,7 @@
 import type { Pod } from '@keelson/kinds';
 import type { PodChange, PodConfigReader } from '../contracts/pod-source.ts';
 import type { StatusReports } from '../status/status-reports.ts';
-import { hardRefusal } from './admission.ts';
+import { hardRefusal, type NodeOffer } from './admission.ts';
 import { isMirrorPod } from './pod-annotations.ts';
 import { newMemory, type PodMemory } from './pod-memory.ts';
 import { fullNameOf, isFinalPhase, uidOf } from './pod-spec-words.ts';
@@ -13,7 +13,7 @@ export interface PodIntakeOptions {
   readonly states: PodStates;
   readonly workers: () => PodWorkers;
   readonly reports: StatusReports;
-  readonly maxPods: number;
+  readonly offer: NodeOffer;
 }
 
 /** Takes the pods of the sources, admits them, and hands them to their workers. */
@@ -45,17 +45,17 @@ export class PodIntake {
 
   /** The beginning of a pod: what was said about it before, and whether the node takes it. */
   remember(pod: Pod): PodMemory {
-    const { maxPods, states } = this.#options;
+    const { offer, states } = this.#options;
     const memory = newMemory(pod.status ?? this.#mirrors.get(fullNameOf(pod))?.status ?? {});
     if (isKnown(pod) || states.get(uidOf(pod)) !== undefined) return memory;
-    memory.verdict = hardRefusal(pod, this.#placesTaken(), maxPods);
+    memory.verdict = hardRefusal(pod, this.#placesTaken(), offer);
     return memory;
   }
 
   /** While all pods together are fewer than the node takes, nobody needs to be counted. */
   #placesTaken(): number {
     const workers = this.#options.workers();
-    if (workers.size < this.#options.maxPods) return workers.size;
+    if (workers.size < this.#options.offer.maxPods) return workers.size;
     let taken = 0;
     for (const { pod, memory } of workers.all()) {
       if (pod && !isFinalPhase(memory.status.phase) && memory.verdict?.phase !== 'Failed') taken += 1;

@@ -6,7 +6,7 @@ import { newNode, reconcilePatch } from '../../src/node/node-object.ts';
 import { nodeAllocatable, nodeCapacity } from '../../src/node/node-resources.ts';
 import { nodeConditions } from '../../src/node/node-status.ts';
 import { hardRefusal, podCapacity, softRefusal } from '../../src/pods/admission.ts';
-import { machine, testConfig, testPod } from '../support/bench.ts';
+import { machine, testConfig, testPod, wordsConfig } from '../support/bench.ts';
 
 const config = testConfig('/x');
 
@@ -77,6 +77,33 @@ test('sources that may not use the node’s namespaces are refused for now; othe
   );
   t.is(softRefusal(testPod('a', { hostPID: true }), { sources, limits })?.message, 'pod may not use host PID');
   t.is(softRefusal(testPod('a', { hostIPC: true }), { sources, limits }), undefined);
-  t.is(hardRefusal(testPod('a'), 1, 2), undefined);
-  t.is(hardRefusal(testPod('a'), 2, 2)?.reason, 'OutOfpods');
+  const offer = { maxPods: 2, allowedUnsafeSysctls: [] };
+  t.is(hardRefusal(testPod('a'), 1, offer), undefined);
+  t.is(hardRefusal(testPod('a'), 2, offer)?.reason, 'OutOfpods');
 });
+
+for (const [names, words, spec, message] of [
+  [['kernel.shm_rmid_forced', 'net.ipv4.tcp_syncookies'], [], {}, undefined],
+  [['net/ipv4/ip_local_port_range'], [], {}, undefined],
+  [['kernel.msgmax'], [], {}, 'sysctl "kernel.msgmax" is not allowed on this node'],
+  [['net.ipv4.tcp_syncookies', 'net.core.somaxconn'], [], {}, 'sysctl "net.core.somaxconn" is not allowed on this node'],
+  [['kernel.msgmax', 'net.core.somaxconn'], ['kernel.msg*', 'net.core.somaxconn'], {}, undefined],
+  [['kernel.shm_rmid_forced'], [], { hostIPC: true }, 'sysctl "kernel.shm_rmid_forced" is not allowed with host IPC'],
+  [['net.core.somaxconn'], ['net.*'], { hostNetwork: true }, 'sysctl "net.core.somaxconn" is not allowed with host network'],
+  [['net.core.somaxconn'], ['net.*'], { hostIPC: true }, undefined],
+] as const) {
+  const given =
+    words.length === 0
+      ? 'without --experimental-allowed-unsafe-sysctls'
+      : `--experimental-allowed-unsafe-sysctls=${words.join(',')}`;
+  test(`${given}: ${names.join(' and ')} ${message ?? 'may be set'}`, (t) => {
+    const { allowedUnsafeSysctls } = wordsConfig(
+      '/x',
+      words.length === 0 ? [] : [`--experimental-allowed-unsafe-sysctls=${words.join(',')}`],
+    );
+    const pod = testPod('a', { ...spec, securityContext: { sysctls: names.map((name) => ({ name, value: '1' })) } });
+    const verdict = hardRefusal(pod, 0, { maxPods: 1, allowedUnsafeSysctls });
+    t.is(verdict?.message, message);
+    t.is(verdict?.reason, message && 'SysctlForbidden');
+  });
+}

@@ -100,6 +100,7 @@ export function testConfig(rootDir: string, changes: Partial<AgentConfig> = {}):
       cloud: { provider: '', configPath: undefined },
     },
     limits: { maxPods: 110, podsPerCore: 0, allowPrivileged: false },
+    allowedUnsafeSysctls: [],
     clusterReserved: {},
     systemReserved: {},
     syncMs: 60_000,

@@ -82,10 +82,7 @@ export const podOptions = [
     stringSlice,
     [] as Words,
     'Unsafe sysctls that pods may set, or patterns that end in *.',
-    {
-      ...none,
-      ...notYet<Words>(),
-    },
+    none,
   ),
   option('host-ipc-sources', stringSlice, everySource, "Sources whose pods may use the host's IPC namespace."),
   option('host-network-sources', stringSlice, everySource, "Sources whose pods may use the host's network."),
