@@ -7,7 +7,7 @@ import { Client, credentials, type ServiceError, status } from '@grpc/grpc-js';
 import { isRuntimeError, RuntimeError } from '@keelson/container-runtime';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import test, { type ExecutionContext } from 'ava';
-import { type CriCall, Calls } from '../src/api/calls.ts';
+import { Calls, type CriCall } from '../src/api/calls.ts';
 import { serveCri } from '../src/index.ts';
 import { fromAuth } from '../src/service/convert/to-image.ts';
 import { refusalOf } from '../src/service/grpc-status.ts';
