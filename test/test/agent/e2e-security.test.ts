@@ -20,7 +20,7 @@ const entryImage = 'registry.test/entry:1';
 const stage = sharedStage('pods in containers of an OCI binary', {
   programs: ['runc'],
   packages: ['runc'],
-  words: ['--allow-privileged'],
+  words: ['--allow-privileged', '--experimental-allowed-unsafe-sysctls=kernel.msg*'],
   images: [
     { reference: entryImage, config: { Entrypoint: ['/bin/echo', 'entry'], Cmd: ['word', 'of', 'image'], Env: ['PATH=/bin'] } },
   ],
@@ -133,6 +133,11 @@ const printed: readonly Printed[] = [
     ),
     prints: '1\n',
   },
+  {
+    title: 'sysctl: one that is not safe is set when the node allows it',
+    spec: alone('cat /proc/sys/kernel/msgmax', {}, { securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '10081' }] } }),
+    prints: '10081\n',
+  },
 ];
 
 if (stage !== undefined) {
@@ -170,6 +175,25 @@ if (stage !== undefined) {
       t.is(await here.inside(name, script), expected);
     });
   }
+
+  test('sysctl: one that is not safe, nor allowed, has its pod refused, and nothing is started', async (t) => {
+    t.timeout(2 * waitMs);
+    const here = await stage();
+    const sysctls = [{ name: 'kernel.shmmax', value: '10082' }];
+    await here.create('unsafe', { securityContext: { sysctls }, containers: [shell(stay)] });
+    const { status } = await here.reaches('unsafe', 'Failed');
+    t.is(status?.reason, 'SysctlForbidden');
+    t.true((status?.containerStatuses ?? []).every(({ containerID }) => !containerID));
+  });
+
+  test('sysctl: names that are none are refused by the API', async (t) => {
+    t.timeout(2 * waitMs);
+    const here = await stage();
+    for (const name of ['foo-', 'kernel.shmmax ', 'Kernel.SHM', '']) {
+      const refused = here.create('invalid', { securityContext: { sysctls: [{ name, value: '1' }] }, containers: [shell(stay)] });
+      await t.throwsAsync(refused, { message: /sysctls\[0\]\.name/ }, name);
+    }
+  });
 
   test('security: memory and queues of the machine are seen with hostIPC, and not without', async (t) => {
     t.timeout(2 * waitMs);
