@@ -97,6 +97,9 @@ Where \`/var/log\` cannot be written, logs of containers stand in \`log\` below 
 place. An agent of root sets six settings of the kernel below \`/proc/sys\` unless --protect-kernel-defaults is given;
 \`KEELSON_AGENT_SYSCTL_ROOT\` names another directory in its place, such as one that does not exist for an agent that is to change nothing.
 
+With runtime-a and no --container-runtime-endpoint, the runtime is served as CRI at the default of that option, for tools such as crictl;
+\`KEELSON_AGENT_CRI_SOCKET\` names another path, and empty it means nowhere.
+
 ${optionSections.map(chapter).join('\n')}
 ## Feature gates
 

@@ -17,6 +17,7 @@ import { createLineLogger } from './line-logger.ts';
 import { openEngine } from './open-engine.ts';
 import { runAgent } from './run-agent.ts';
 import { runtimeGiven } from './runtime-given.ts';
+import { criSocketOf, serveEngine } from './serve-engine.ts';
 import { versionText } from './version.ts';
 
 /** What the command gets from its process. */
@@ -29,6 +30,8 @@ export interface CommandContext {
   readonly logRoot: string | undefined;
   /** `engine`, `oci` or `process`: the runtime of the options' default, in place of what is found on the machine. */
   readonly runtime: string | undefined;
+  /** Where the runtime is served as CRI, in place of the options' default; empty: nowhere. */
+  readonly criSocket: string | undefined;
   /** The table of swap spaces. */
   readonly swapsPath: string;
   /** Directory of the kernel's settings. */
@@ -82,6 +85,7 @@ async function runUntilEnded(
 ): Promise<number> {
   const clock = systemClock;
   const choice = runtimeGiven(config.runtime, context.runtime);
+  const socketPath = criSocketOf(config, context);
   const engine = await openEngine({ config, choice, clock, logger });
   // Holds the process: none of the agent's timers does.
   const holding = setInterval(() => {}, 2 ** 30);
@@ -96,10 +100,12 @@ async function runUntilEnded(
       logger,
     });
     logger.info('agent started', { node: config.nodeName, standalone: config.api === undefined, ...agent.servers });
+    const service = await serveEngine({ engine, socketPath, logger });
     try {
       const ended = await Promise.race([context.terminated, own.ended, agent.once ?? context.terminated]);
       if (typeof ended === 'number') logger.info('pods run', { pods: ended });
     } finally {
+      await service?.[Symbol.asyncDispose]();
       await agent.stop();
     }
     return 0;

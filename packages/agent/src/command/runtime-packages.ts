@@ -20,6 +20,13 @@ interface Common {
   readonly logger: Logger;
 }
 
+/** An engine, and the unix socket at which it is served. */
+export interface ServeOptions {
+  readonly engine: ContainerEngine;
+  readonly socketPath: string;
+  readonly logger: Logger;
+}
+
 /** The parts of the packages that are used here. Packages are loaded by name, when they are chosen, so that nobody pays for the others. */
 interface Packages {
   '@keelson/runtime-process': {
@@ -56,6 +63,7 @@ interface Packages {
   };
   '@keelson/runtime-cri': {
     createCriRuntime(options: Common & { readonly endpoint: string; readonly imageEndpoint: string }): Promise<ContainerEngine>;
+    serveCri(options: ServeOptions): Promise<AsyncDisposable>;
   };
 }
 
@@ -120,4 +128,10 @@ export async function openCri(
 ): Promise<ContainerEngine> {
   const { createCriRuntime } = await load('@keelson/runtime-cri');
   return createCriRuntime({ endpoint, imageEndpoint, ...common(around, 'cri') });
+}
+
+/** Serves an engine as CRI. */
+export async function serveRuntime(options: ServeOptions): Promise<AsyncDisposable> {
+  const { serveCri } = await load('@keelson/runtime-cri');
+  return serveCri(options);
 }

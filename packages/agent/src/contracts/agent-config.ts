@@ -5,10 +5,13 @@ export type AllowedSources = readonly ('file' | 'http' | 'api' | '*')[];
 
 /** How containers are run, as the options ask for it (agent.md C.3). */
 export type RuntimeChoice =
-  /** An engine that answers at the default socket; else the bundled runtime: `oci` where it can run, else `process`. */
+  /**
+   * An engine that answers at the default socket; else the bundled runtime: `oci` where it can run, else `process`. What was taken is served
+   * as CRI at `shimEndpoint`.
+   */
   | { readonly kind: 'default'; readonly engineEndpoint: string; readonly shimEndpoint: string }
-  /** The Docker Engine API at a unix socket. */
-  | { readonly kind: 'engine'; readonly endpoint: string }
+  /** The Docker Engine API at a unix socket; served at `shimEndpoint` likewise. */
+  | { readonly kind: 'engine'; readonly endpoint: string; readonly shimEndpoint?: string }
   | { readonly kind: 'cri'; readonly endpoint: string; readonly imageEndpoint: string }
   /** An OCI binary; `path` undefined = the first in PATH. */
   | { readonly kind: 'oci'; readonly path: string | undefined; readonly supervisorEndpoint: string | undefined }

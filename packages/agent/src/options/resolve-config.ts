@@ -30,7 +30,7 @@ function runtimeChoice(values: AgentOptions, isGiven: (name: keyof AgentOptions)
   if (isGiven('container-runtime-endpoint')) {
     return { kind: 'cri', endpoint, imageEndpoint: given(values['image-service-endpoint']) ?? endpoint };
   }
-  if (isGiven('runtime-a-endpoint')) return { kind: 'engine', endpoint: values['runtime-a-endpoint'] };
+  if (isGiven('runtime-a-endpoint')) return { kind: 'engine', endpoint: values['runtime-a-endpoint'], shimEndpoint: endpoint };
   return { kind: 'default', engineEndpoint: values['runtime-a-endpoint'], shimEndpoint: endpoint };
 }
 

@@ -168,7 +168,11 @@ test('--clusterconfig is used when given, or when the file of its default exists
 });
 
 test('runtime options choose the adapter of agent.md C.3', (t) => {
-  t.deepEqual(configOf(['--runtime-a-endpoint=unix:///e.sock']).runtime, { kind: 'engine', endpoint: 'unix:///e.sock' });
+  t.deepEqual(configOf(['--runtime-a-endpoint=unix:///e.sock']).runtime, {
+    kind: 'engine',
+    endpoint: 'unix:///e.sock',
+    shimEndpoint: 'unix:///var/run/keelson-agent/runtime.sock',
+  });
   t.deepEqual(configOf(['--container-runtime-endpoint=unix:///c.sock']).runtime, {
     kind: 'cri',
     endpoint: 'unix:///c.sock',

@@ -16,7 +16,7 @@ export const runtimeOptions = [
     'container-runtime-endpoint',
     text,
     defaultRuntimeEndpoint,
-    '[Experimental] Unix socket of a remote runtime (CRI); used when given, with runtime-a.',
+    '[Experimental] Unix socket of a remote runtime (CRI), with runtime-a; not given, the runtime of this machine is served there.',
   ),
   option('image-service-endpoint', text, '', '[Experimental] Unix socket of a remote image service.', {
     shownDefault: 'that of --container-runtime-endpoint',
