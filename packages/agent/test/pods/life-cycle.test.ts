@@ -148,6 +148,22 @@ test('a container of another specification is replaced at once; its neighbour ru
   t.is(bench.containers('other').length, 1);
 });
 
+test('another image ends the pause of a container that crashes', async (t) => {
+  let mended = false;
+  const bench = await startBench(t, { script: () => (mended ? behaviours.runForever : behaviours.crashLoop(0, 1)) });
+  const pod = testPod('crash');
+  bench.pods.put(pod);
+  const newest = () => bench.containers('main')[0];
+  await bench.until(() => newest()?.attempt === 3 && newest()?.state === 'exited', 100_000);
+  await bench.until(() => bench.status(pod).containerStatuses?.[0]?.state?.waiting?.reason === 'CrashLoopBackOff');
+  mended = true;
+  const from = bench.clock.monotonic();
+  bench.pods.put({ ...pod, spec: { ...pod.spec, containers: [{ name: 'main', image: 'app:2' }] } });
+  await bench.until(() => newest()?.state === 'running', 60_000);
+  const seconds = (bench.clock.monotonic() - from) / 1000;
+  t.true(seconds < 20, `40 s of the pause were left, it took ${seconds}`);
+});
+
 test('the active deadline ends a pod as failed', async (t) => {
   const bench = await startBench(t);
   const pod = testPod('slow', { activeDeadlineSeconds: 20 });

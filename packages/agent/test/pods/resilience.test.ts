@@ -151,6 +151,25 @@ test('a liveness probe that fails three times replaces the container; readiness 
   t.true(bench.events.some(({ reason, message }) => reason === 'Unhealthy' && message === 'Liveness probe failed: said so'));
 });
 
+test('a container whose liveness fails again and again is restarted each time, and the count grows by one', async (t) => {
+  const bench = await startBench(t, {
+    script: () => ({ exec: () => ({ exitCode: 1, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) }) }),
+  });
+  const livenessProbe = { exec: { command: ['dead'] }, periodSeconds: 1, failureThreshold: 1 };
+  const pod = testPod('again', {
+    terminationGracePeriodSeconds: 0,
+    containers: [{ name: 'main', image: 'app:1', livenessProbe }],
+  });
+  bench.pods.put(pod);
+  const counts: number[] = [];
+  await bench.until(() => {
+    const count = bench.status(pod).containerStatuses?.[0]?.restartCount ?? 0;
+    if (counts.at(-1) !== count) counts.push(count);
+    return count === 5;
+  }, 400_000);
+  t.deepEqual(counts, [0, 1, 2, 3, 4, 5]);
+});
+
 test('other probes wait for the startup probe, and its failure replaces the container', async (t) => {
   let up = false;
   const asked: string[] = [];
