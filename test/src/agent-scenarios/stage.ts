@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Mounter, systemMounter } from '@keelson/agent';
+import { systemMounter } from '@keelson/agent';
 import type { ContainerEngine } from '@keelson/container-runtime';
 import { Pod } from '@keelson/kinds';
 import { installPrograms } from '@keelson/test-support';
@@ -8,6 +8,7 @@ import { eventually, startTestPlane, type TestPlane } from '@keelson/testing';
 import test from 'ava';
 import { type AgentNode, scratchDirectory, startAgentNode } from '../agent-node.ts';
 import { type BusyboxImage, buildBusyboxImages } from '../busybox-image.ts';
+import type { OpenedEngine } from '../real-engines.ts';
 
 /** Long, because a failure is the only thing that waits so long. */
 export const waitMs = 60_000;
@@ -39,7 +40,7 @@ export interface StageOptions {
   /** Programs and Debian packages that the runtime needs beside busybox. */
   readonly programs?: readonly string[];
   readonly packages?: readonly string[];
-  open(folder: string, sources: string): Promise<{ readonly engine: ContainerEngine; close(): PromiseLike<unknown> }>;
+  open(folder: string, sources: string): Promise<OpenedEngine>;
 }
 
 /**
@@ -86,7 +87,7 @@ async function openStage(options: StageOptions, onClose: (step: () => PromiseLik
     words: ['--sync-frequency=300ms', ...(options.words ?? [])],
     dir,
     // What is mounted is below the folder of this test, and goes with its pods.
-    mounter: systemMounter() satisfies Mounter,
+    mounter: systemMounter(),
     events: { record: ({ name }, _type, reason, message) => void events.push({ pod: name, reason, message }) },
   });
   onClose(() => node.stop());

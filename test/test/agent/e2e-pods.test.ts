@@ -1,24 +1,16 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { quantityMilliValue, quantityValue } from '@keelson/core';
 import { ConfigMap, type coreV1, Node, Pod, Secret, Service } from '@keelson/kinds';
-import { createProcessRuntime } from '@keelson/runtime-process';
 import { eventually } from '@keelson/testing';
 import test, { type ExecutionContext } from 'ava';
 import { environmentCases } from '../../src/agent-scenarios/environment-cases.ts';
 import { nodeName, type Stage, sharedStage, shell, stay, waitMs } from '../../src/agent-scenarios/stage.ts';
 import { base64, configMaps, secrets } from '../../src/agent-scenarios/volume-cases.ts';
+import { openProcessEngine } from '../../src/real-engines.ts';
 
 const stage = sharedStage('pods on processes', {
-  async open(folder, sources) {
-    const engine = await createProcessRuntime({
-      stateDirectory: join(folder, 'runtime'),
-      imageSources: [sources],
-      nodeIp: '192.0.2.1',
-    });
-    return { engine, close: () => engine.runtime[Symbol.asyncDispose]() };
-  },
+  open: openProcessEngine,
 });
 
 let opening: Promise<Stage> | undefined;

@@ -1,19 +1,10 @@
-import { existsSync, readdirSync, readFileSync, readlinkSync, rmdirSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import type { coreV1, Pod } from '@keelson/kinds';
-import { createOciRuntime } from '@keelson/runtime-oci';
+import { eventually } from '@keelson/testing';
 import test from 'ava';
 import { sharedStage, shell, stay, waitMs } from '../../src/agent-scenarios/stage.ts';
-
-const cgroupRoot = '/sys/fs/cgroup';
-
-/** What the binary made above the cgroups of pods. Fails when one of those is left. */
-function removeCgroups(parent: string): void {
-  for (const hierarchy of ['', ...readdirSync(cgroupRoot)]) {
-    const folder = join(cgroupRoot, hierarchy, parent);
-    if (existsSync(folder)) rmdirSync(folder);
-  }
-}
+import { openOciEngine } from '../../src/real-engines.ts';
 
 const entryImage = 'registry.test/entry:1';
 
@@ -24,20 +15,7 @@ const stage = sharedStage('pods in containers of an OCI binary', {
   images: [
     { reference: entryImage, config: { Entrypoint: ['/bin/echo', 'entry'], Cmd: ['word', 'of', 'image'], Env: ['PATH=/bin'] } },
   ],
-  async open(folder, sources) {
-    const parent = `/${basename(folder)}`;
-    const engine = await createOciRuntime({
-      stateDirectory: join(folder, 'runtime'),
-      imageSources: [sources],
-      nodeIp: '192.0.2.1',
-      cgroups: { parent },
-    });
-    const close = async () => {
-      await engine.runtime[Symbol.asyncDispose]();
-      removeCgroups(parent);
-    };
-    return { engine, close };
-  },
+  open: openOciEngine,
 });
 
 type Spec = Partial<Pod['spec']>;
@@ -205,6 +183,26 @@ if (stage !== undefined) {
       const own = readlinkSync('/proc/self/ns/ipc');
       t.is((await here.inside(name, 'readlink /proc/self/ns/ipc')).trim() === own, hostIPC);
     }
+  });
+
+  test('figures of a running container are within what it does', async (t) => {
+    t.timeout(2 * waitMs);
+    const here = await stage();
+    const since = Date.now();
+    const script = `word=$(head -c 8000000 /dev/zero | tr '\\0' x); : > /tmp/held; ${stay}`;
+    await here.create('measured', { hostNetwork: true, containers: [shell(script)] });
+    await here.reaches('measured', 'Running');
+    await eventually(async () => (await here.inside('measured', 'ls /tmp')).includes('held'), waitMs);
+    const found = await eventually(async () => {
+      const pod = (await here.node.agent.state.usage()).find(({ name }) => name === 'measured');
+      const main = pod?.containers.find(({ name }) => name === 'main');
+      return main !== undefined && main.memoryWorkingSetBytes > 8_000_000 ? main : undefined;
+    }, waitMs);
+    t.true(found.memoryWorkingSetBytes < 256 << 20, `${found.memoryWorkingSetBytes} bytes`);
+    const mostNanoSeconds = (Date.now() - since) * 1_000_000 * availableParallelism();
+    t.true(found.cpuNanoSeconds > 0 && found.cpuNanoSeconds <= mostNanoSeconds, `${found.cpuNanoSeconds} ns`);
+    t.true(Math.abs(found.timeMs - Date.now()) < waitMs);
+    t.true(found.startTimeMs >= since - 1000 && found.startTimeMs <= found.timeMs);
   });
 
   test('hosts file: written by the agent, or the own one of a container, or with the lines of the machine', async (t) => {

@@ -2,7 +2,6 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { quantityMilliValue, quantityValue } from '@keelson/core';
 import { ConfigMap, type coreV1, Namespace, Node, Pod, Secret } from '@keelson/kinds';
-import { createProcessRuntime } from '@keelson/runtime-process';
 import { eventually } from '@keelson/testing';
 import test, { type ExecutionContext } from 'ava';
 import { nodeName, type Stage, sharedStage, shell, stay, waitMs } from '../../src/agent-scenarios/stage.ts';
@@ -22,16 +21,10 @@ import {
   sourceCases,
   userId,
 } from '../../src/agent-scenarios/volume-cases.ts';
+import { openProcessEngine } from '../../src/real-engines.ts';
 
 const stage = sharedStage('volumes in containers', {
-  async open(folder, sources) {
-    const engine = await createProcessRuntime({
-      stateDirectory: join(folder, 'runtime'),
-      imageSources: [sources],
-      nodeIp: '192.0.2.1',
-    });
-    return { engine, close: () => engine.runtime[Symbol.asyncDispose]() };
-  },
+  open: openProcessEngine,
 });
 
 /** A test with a volume that a pod of its identity has mounted. */
