@@ -11,7 +11,7 @@ import { effectiveOptions } from '../../src/command/effective-options.ts';
 import { createLineLogger } from '../../src/command/line-logger.ts';
 import { runOnce } from '../../src/command/run-once.ts';
 import { parseOptions } from '../../src/options/parse-options.ts';
-import { temporaryDirectory, until } from '../support.ts';
+import { temporaryDirectory } from '../support.ts';
 
 const binary = fileURLToPath(new URL('../../src/bin/keelson-agent.js', import.meta.url));
 

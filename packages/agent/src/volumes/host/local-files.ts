@@ -89,7 +89,11 @@ async function makeWithin(directory: string, name: string, mode: number): Promis
     if ((await realpath(held)) !== directory) throw new Error(`${directory} is reached by a link`);
     if ((await mkdir(join(held, name), 0o750).catch(unlessThere)) === 'there') return;
     const made = await open(join(held, name), kind);
-    await made.chmod(mode).finally(() => made.close());
+    try {
+      await made.chmod(mode);
+    } finally {
+      await made.close();
+    }
   } finally {
     await above.close();
   }
