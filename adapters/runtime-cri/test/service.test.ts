@@ -88,7 +88,7 @@ test('a short id that fits two containers is refused', async (t) => {
   t.is(error.code, status.INVALID_ARGUMENT);
 });
 
-test('refusals have the codes of gRPC: what is not there, what cannot be, and streams, which the service does not have', async (t) => {
+test('refusals have the codes of gRPC: what is not there, what cannot be, and streams of an engine that has none', async (t) => {
   const { ask, client } = await serve(t);
   const codeOf = async (asked: Promise<unknown>) => (await t.throwsAsync<ServiceError>(asked)).code;
   t.is(await codeOf(ask(Calls.containerStatus, { containerId: 'none' })), status.NOT_FOUND);
@@ -98,7 +98,7 @@ test('refusals have the codes of gRPC: what is not there, what cannot be, and st
   t.is(await codeOf(ask(Calls.runPodSandbox, { config: { metadata } })), status.ALREADY_EXISTS);
   const streams = await t.throwsAsync<ServiceError>(ask(Calls.exec, { containerId: 'none', cmd: ['ls'] }));
   t.is(streams.code, status.UNIMPLEMENTED);
-  t.regex(streams.details, /Exec: this service has no streams; use ExecSync/);
+  t.regex(streams.details, /the runtime fake has no exec/);
   const garbage = new Promise((resolve, reject) => {
     const send = (bytes: Buffer) => bytes;
     client.makeUnaryRequest('/runtime.v1.RuntimeService/RunPodSandbox', send, send, Buffer.from([10, 200]), (error, value) =>

@@ -1,11 +1,11 @@
-import { type ContainerRuntime, RuntimeError } from '@keelson/container-runtime';
+import type { ContainerRuntime } from '@keelson/container-runtime';
 import { Calls } from '../api/calls.ts';
 import { type Answer, answer } from './answer.ts';
 
 /** Version of the protocol that clients give and get in the call of that name; it has always been this. */
 const protocolVersion = '0.1.0';
 
-/** The calls about the runtime as a whole, and those that the service refuses. */
+/** The calls about the runtime as a whole. */
 export function runtimeAnswers(runtime: ContainerRuntime): readonly Answer[] {
   return [
     answer(Calls.version, async (_, signal) => {
@@ -18,15 +18,5 @@ export function runtimeAnswers(runtime: ContainerRuntime): readonly Answer[] {
       await runtime.updateConfig?.(podCidr ? { podCidr } : {}, { signal });
       return {};
     }),
-    ...[Calls.exec, Calls.attach, Calls.portForward].map((call) => refused(call)),
   ];
-}
-
-/** Streams are had from the servers of the agent, which ask who is there. */
-function refused({ service, name }: Pick<Answer, 'service' | 'name'>): Answer {
-  const reply = async () => {
-    const way = name === 'Exec' ? 'ExecSync (crictl exec --sync), or ' : '';
-    throw new RuntimeError('Unsupported', `${name}: this service has no streams; use ${way}the agent's own ${name}`);
-  };
-  return { service, name, reply };
 }

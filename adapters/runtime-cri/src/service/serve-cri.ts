@@ -9,6 +9,8 @@ import { imageAnswers } from './image-answers.ts';
 import { runtimeAnswers } from './runtime-answers.ts';
 import { sandboxAnswers } from './sandbox-answers.ts';
 import { takeSocketPlace } from './socket-place.ts';
+import { streamAnswers } from './stream-answers.ts';
+import { StreamServer } from './streams/stream-server.ts';
 
 export interface CriServiceOptions {
   /** What the calls are about; it stays the caller's. */
@@ -40,7 +42,14 @@ export async function serveCri({ engine, socketPath, logger = silentLogger }: Cr
   const place = await takeSocketPlace(socketPath);
   const server = new Server({ 'grpc.max_receive_message_length': maxRequestBytes });
   const { runtime, images } = engine;
-  const answers = [...runtimeAnswers(runtime), ...sandboxAnswers(runtime), ...containerAnswers(runtime), ...imageAnswers(images)];
+  const streams = new StreamServer();
+  const answers = [
+    ...runtimeAnswers(runtime),
+    ...sandboxAnswers(runtime),
+    ...containerAnswers(runtime),
+    ...imageAnswers(images),
+    ...streamAnswers(runtime, streams),
+  ];
   const ending = new AbortController();
   for (const one of answers) {
     const handle = (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => reply(one, call, done, logger);
@@ -53,6 +62,7 @@ export async function serveCri({ engine, socketPath, logger = silentLogger }: Cr
     closing ??= (async () => {
       ending.abort();
       await place.release();
+      await streams.close();
       await shutDown(server);
     })();
     return closing;

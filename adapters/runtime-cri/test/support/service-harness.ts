@@ -17,18 +17,20 @@ export interface OpenedService extends OpenedEngine {
 /** The client promises what daemons can do; what this service's engine cannot, it cannot either. */
 function narrowed(engine: ContainerEngine, behind: ContainerRuntime): ContainerEngine {
   const { updateContainerResources, ...rest } = engine.runtime;
+  const { exec, attach, portForward } = engine.runtime.streaming;
   const capabilities = {
     ...behind.capabilities,
-    // The protocol has no progress, and the service no streams.
+    // The protocol has none.
     pullProgress: false,
-    exec: false,
-    attach: false,
-    portForward: false,
   };
   const runtime: ContainerRuntime = {
     ...rest,
     capabilities,
-    streaming: {},
+    streaming: {
+      ...(capabilities.exec && exec && { exec: exec.bind(engine.runtime.streaming) }),
+      ...(capabilities.attach && attach && { attach: attach.bind(engine.runtime.streaming) }),
+      ...(capabilities.portForward && portForward && { portForward: portForward.bind(engine.runtime.streaming) }),
+    },
     ...(capabilities.updateResources && updateContainerResources && { updateContainerResources }),
   };
   return { runtime, images: engine.images };

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { RuntimeError } from '@keelson/container-runtime';
+import { type Clock, systemClock } from '@keelson/core';
+import { type WebSocket, WebSocketServer } from 'ws';
+
+/** What is done with the connection of somebody who came with a token. */
+export interface StreamOffer {
+  /** `exec`, `attach` or `portforward`: part of the address, for those who read logs. */
+  readonly kind: string;
+  /** Protocols of WebSockets that can carry it, the best first. */
+  readonly protocols: readonly string[];
+  serve(socket: WebSocket, query: URLSearchParams): void;
+}
+
+/** Whoever has a token may use it once within this time. */
+const tokenLifeMs = 60_000;
+/** More would be somebody who asks and never comes. */
+const maxTokens = 1000;
+
+const notFound = 'HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
+const noProtocol = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
+
+/**
+ * Gives out addresses of streams, each good for one use within a minute, at a port of the loopback that the system chooses. The address is
+ * the secret: it has a token of 128 random bits. It listens from the first address on, and speaks WebSockets only.
+ */
+export class StreamServer {
+  readonly #clock: Clock;
+  readonly #offers = new Map<string, StreamOffer>();
+  readonly #sockets = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    handleProtocols: (_, request) => this.#chosen.get(request) ?? false,
+  });
+  readonly #chosen = new WeakMap<IncomingMessage, string>();
+  #listening: Promise<Server> | undefined;
+  #closed = false;
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
+
+  /** The address at which the stream is to be had. @throws `Unavailable` */
+  async offer(offer: StreamOffer): Promise<string> {
+    if (this.#closed) throw new RuntimeError('Unavailable', 'the service ends');
+    if (this.#offers.size >= maxTokens) throw new RuntimeError('Unavailable', 'too many streams were asked for and not used');
+    this.#listening ??= this.#listen();
+    const { port } = (await this.#listening).address() as AddressInfo;
+    const token = randomBytes(16).toString('base64url');
+    this.#offers.set(token, offer);
+    this.#clock.after(tokenLifeMs, () => this.#offers.delete(token));
+    return `http://127.0.0.1:${port}/cri/${offer.kind}/${token}`;
+  }
+
+  /** Ends all streams. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#offers.clear();
+    for (const socket of this.#sockets.clients) socket.terminate();
+    const server = await this.#listening;
+    if (server === undefined) return;
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+
+  #listen(): Promise<Server> {
+    const server = createServer((request, response) => {
+      const offer = this.#take(request);
+      response.writeHead(offer === undefined ? 404 : 400).end(offer && 'streams are carried by WebSockets here\n');
+    });
+    server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
+    return new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(0, '127.0.0.1', () => resolve(server));
+    });
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => {});
+    const offer = this.#take(request);
+    const wanted = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((word) => word.trim());
+    const protocol = offer?.protocols.find((known) => wanted.includes(known));
+    if (offer === undefined || protocol === undefined) {
+      socket.end(offer === undefined ? notFound : noProtocol);
+      return;
+    }
+    this.#chosen.set(request, protocol);
+    const { searchParams } = new URL(request.url ?? '', 'http://127.0.0.1');
+    this.#sockets.handleUpgrade(request, socket, head, (opened) => offer.serve(opened, searchParams));
+  }
+
+  /** A token is used up by whatever is done with it. */
+  #take({ url = '' }: IncomingMessage): StreamOffer | undefined {
+    const [, kind, token = ''] = /^\/cri\/([a-z]+)\/([\w-]+)(?:\?|$)/.exec(url) ?? [];
+    const offer = this.#offers.get(token);
+    if (offer === undefined || offer.kind !== kind) return undefined;
+    this.#offers.delete(token);
+    return offer;
+  }
+}
