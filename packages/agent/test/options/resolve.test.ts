@@ -103,6 +103,15 @@ test(
   ['--container-runtime=runtime-b', '--runtime-b-api-endpoint=localhost'],
   /--runtime-b-api-endpoint must be HOST:PORT/,
 );
+for (const endpoint of ['0.0.0.0:15441', '192.0.2.1:15441', '[::]:15441', 'example.test:15441', '127.evil.test:15441']) {
+  test(refuses, ['--container-runtime=runtime-b', `--runtime-b-api-endpoint=${endpoint}`], /must be a loopback address/);
+}
+test('--runtime-b-api-endpoint may be any loopback address', (t) => {
+  for (const endpoint of ['localhost:1', '127.0.0.2:15441', '[::1]:15441'])
+    t.like(configOf(['--container-runtime=runtime-b', `--runtime-b-api-endpoint=${endpoint}`]).runtime, {
+      supervisorEndpoint: endpoint,
+    });
+});
 test(refuses, ['--image-service-endpoint=unix:///i'], /--image-service-endpoint needs --container-runtime-endpoint/);
 test(refuses, ['--pod-infra-container-image='], /--pod-infra-container-image must name an image/);
 test(refuses, ['--cluster-dns=dns.example'], /--cluster-dns must be IP addresses/);

@@ -18,10 +18,14 @@ function unixSocket(
   };
 }
 
+/** Nobody is asked who he is there, so it must not be reached from other machines. */
 function* supervisor({ values }: Parameters<Check>[0]): Iterable<string> {
   const value = values['runtime-b-api-endpoint'];
-  const port = Number(/^(?:\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,5})$/.exec(value)?.[1]);
+  const [, host = '', digits] = /^(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,5})$/.exec(value) ?? [];
+  const port = Number(digits);
   if (!(port >= 1 && port <= 65_535)) yield `--runtime-b-api-endpoint must be HOST:PORT, not ${JSON.stringify(value)}`;
+  else if (values['container-runtime'] === 'runtime-b' && !/^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host))
+    yield `--runtime-b-api-endpoint must be a loopback address such as localhost:15441, not ${JSON.stringify(value)}`;
 }
 
 function* image({ values }: Parameters<Check>[0]): Iterable<string> {
