@@ -82,14 +82,14 @@ export const nodeHeartbeats: Scenario = {
   goal: { form: 'times', mark: 1 },
   everyAdapter: false,
   run: (stage) =>
-    withFleet(stage, fleetNodes, 110, async (fleet, server): Promise<Measurement> => {
+    withFleet(stage, Math.min(fleetNodes, Math.ceil(stage.objects / 10)), 110, async (fleet, server): Promise<Measurement> => {
       const rounds = [];
       const beats = [];
       const fleetShares = [];
       for (let round = 0; round <= Math.min(stage.rounds, 3); round += 1) {
         const before = [server.cpu(), fleet.process.cpu(), await revision(server)] as const;
         const at = performance.now();
-        await sleep(beatPeriodMs);
+        await sleep(Math.min(beatPeriodMs, stage.sliceMs * 15));
         const seconds = (performance.now() - at) / 1000;
         const share = (server.cpu() - before[0]) / seconds;
         stage.progress(`round ${round}`);
@@ -115,8 +115,11 @@ export const nodeHeartbeats: Scenario = {
 
 const fakePods = 10_000;
 const podNodes = 100;
-const batch = 1000;
 const exitSamples = 300;
+/** Fewer in a short run. */
+const podsOf = (stage: Stage): number => Math.min(fakePods, stage.objects);
+const nodesOf = (stage: Stage): number => Math.min(podNodes, Math.ceil(stage.objects / 100));
+
 const podsPath = '/api/v1/namespaces/default/pods';
 
 const boundPod = (node: number): string =>
@@ -129,13 +132,15 @@ const boundPod = (node: number): string =>
 
 /** Creates all pods at once, and waits until the API says that they run. */
 async function runPods(stage: Stage, fleet: Fleet, server: Spawned): Promise<number> {
-  const requests = Array.from({ length: podNodes }, (_, node) => httpRequest('POST', podsPath, boundPod(node)));
+  const wanted = podsOf(stage);
+  const batch = Math.ceil(wanted / 10);
+  const requests = Array.from({ length: nodesOf(stage) }, (_, node) => httpRequest('POST', podsPath, boundPod(node)));
   const at = performance.now();
-  for (let made = 0; made < fakePods; made += batch) {
-    await stage.load.requests({ port: server.port, connections: 32, count: batch, requests });
-    stage.progress(`${made + batch} of ${fakePods} pods created`);
+  for (let made = 0; made < wanted; made += batch) {
+    await stage.load.requests({ port: server.port, connections: 32, count: Math.min(batch, wanted - made), requests });
+    stage.progress(`${Math.min(made + batch, wanted)} of ${wanted} pods created`);
   }
-  await fleet.until('running', fakePods, stage.progress);
+  await fleet.until('running', wanted, stage.progress);
   return (performance.now() - at) / 1000;
 }
 
@@ -145,23 +150,28 @@ export const podsToRunning: Scenario = {
   goal: { form: 'times', mark: 0.2 },
   everyAdapter: false,
   run: (stage) =>
-    withFleet(stage, podNodes, fakePods / podNodes + 10, async (fleet, server): Promise<Measurement> => {
-      const before = [server.cpu(), fleet.process.cpu()] as const;
-      const seconds = await runPods(stage, fleet, server);
-      const serverSeconds = server.cpu() - before[0];
-      const agentSeconds = fleet.process.cpu() - before[1];
-      return {
-        unit: 'CPU s',
-        rounds: [{ floor: 60, subject: Math.max(serverSeconds, agentSeconds) }],
-        leastRounds: 1,
-        notes: {
-          'server CPU s': serverSeconds,
-          'agents CPU s': agentSeconds,
-          'wall s': seconds,
-          'agents MB': fleet.process.memory() / megabyte,
-        },
-      };
-    }),
+    withFleet(
+      stage,
+      nodesOf(stage),
+      Math.ceil(podsOf(stage) / nodesOf(stage)) + 10,
+      async (fleet, server): Promise<Measurement> => {
+        const before = [server.cpu(), fleet.process.cpu()] as const;
+        const seconds = await runPods(stage, fleet, server);
+        const serverSeconds = server.cpu() - before[0];
+        const agentSeconds = fleet.process.cpu() - before[1];
+        return {
+          unit: 'CPU s',
+          rounds: [{ floor: 60, subject: Math.max(serverSeconds, agentSeconds) }],
+          leastRounds: 1,
+          notes: {
+            'server CPU s': serverSeconds,
+            'agents CPU s': agentSeconds,
+            'wall s': seconds,
+            'agents MB': fleet.process.memory() / megabyte,
+          },
+        };
+      },
+    ),
 };
 
 export const exitToStatus: Scenario = {
@@ -170,16 +180,21 @@ export const exitToStatus: Scenario = {
   goal: { form: 'times', mark: 0.1 },
   everyAdapter: false,
   run: (stage) =>
-    withFleet(stage, podNodes, fakePods / podNodes + 10, async (fleet, server): Promise<Measurement> => {
-      await runPods(stage, fleet, server);
-      const rounds = [];
-      let p50 = 0;
-      for (let round = 0; round < Math.min(stage.rounds, 3); round += 1) {
-        const times = await fleet.ask<{ p50: number; p99: number }>(`/exits?count=${exitSamples}`);
-        rounds.push({ floor: 1000, subject: times.p99 });
-        p50 = times.p50;
-        stage.progress(`round ${round + 1}`);
-      }
-      return { unit: 'ms', rounds, leastRounds: 1, notes: { 'p50 ms': p50 } };
-    }),
+    withFleet(
+      stage,
+      nodesOf(stage),
+      Math.ceil(podsOf(stage) / nodesOf(stage)) + 10,
+      async (fleet, server): Promise<Measurement> => {
+        await runPods(stage, fleet, server);
+        const rounds = [];
+        let p50 = 0;
+        for (let round = 0; round < Math.min(stage.rounds, 3); round += 1) {
+          const times = await fleet.ask<{ p50: number; p99: number }>(`/exits?count=${Math.min(exitSamples, podsOf(stage))}`);
+          rounds.push({ floor: 1000, subject: times.p99 });
+          p50 = times.p50;
+          stage.progress(`round ${round + 1}`);
+        }
+        return { unit: 'ms', rounds, leastRounds: 1, notes: { 'p50 ms': p50 } };
+      },
+    ),
 };

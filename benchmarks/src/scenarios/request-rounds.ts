@@ -26,8 +26,8 @@ async function cost(stage: Stage, server: Spawned, job: RequestJob): Promise<Cos
   };
 }
 
-/** A server runs so long before it is measured: its code has been compiled by then, and its heap has found its size. */
-const warmUpMs = 2_500;
+/** Slices before those that count, nearly three seconds of the usual ones: code has been compiled by then, heaps have found their size. */
+const warmUps = 4;
 
 /** Alternating slices of the same load on two servers; the first ones warm up and are not counted. */
 export async function requestRounds(
@@ -39,7 +39,6 @@ export async function requestRounds(
   const unit = by === 'cpu' ? 'cpuMicros' : 'wallMicros';
   const rounds: Round[] = [];
   const costs: Cost[] = [];
-  const warmUps = Math.ceil(warmUpMs / stage.sliceMs);
   for (let round = 1 - warmUps; round <= stage.rounds; round += 1) {
     const below = await cost(stage, ...floor);
     const measured = await cost(stage, ...subject);
