@@ -72,6 +72,13 @@ test('a pod is run, seen and removed by messages alone, and the beginning of an 
   t.deepEqual(await engine.runtime.listContainers(), []);
 });
 
+test('namespaces of which nothing is said are the pod’s, as the protocol has it', async (t) => {
+  const { engine, ask } = await serve(t);
+  const { podSandboxId = '' } = await ask(Calls.runPodSandbox, { config: { metadata } });
+  const { namespaces } = await engine.runtime.podSandboxStatus(podSandboxId);
+  t.deepEqual(namespaces, { network: 'pod', pid: 'pod', ipc: 'pod' });
+});
+
 test('a short id that fits two containers is refused', async (t) => {
   const { ask } = await serve(t);
   const { podSandboxId = '' } = await ask(Calls.runPodSandbox, { config: { metadata } });

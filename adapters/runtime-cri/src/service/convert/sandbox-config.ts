@@ -29,7 +29,7 @@ export function fromSandboxMessage(message: SandboxMessage): PodSandboxConfig {
     ...(annotations && { annotations }),
     ...(linux.cgroupParent && { cgroupParent: linux.cgroupParent }),
     ...(linux.sysctls && { sysctls: linux.sysctls }),
-    ...(linux.securityContext && { securityContext: securityOf(linux.securityContext) }),
+    securityContext: securityOf(linux.securityContext ?? {}),
     ...(linux.resources && { resources: fromResources(linux.resources) }),
   };
 }
@@ -59,10 +59,11 @@ function portOf(port: NonNullable<SandboxMessage['portMappings']>[number]): Port
 
 type SecurityMessage = NonNullable<NonNullable<SandboxMessage['linux']>['securityContext']>;
 
+/** What is not said of namespaces is the pod's, so says the protocol; the contract leaves it to the engine. */
 function securityOf(message: SecurityMessage): SandboxSecurityContext {
   const { namespaceOptions, runAsUser, runAsGroup, supplementalGroups, privileged, readonlyRootfs } = message;
   return {
-    ...(namespaceOptions && { namespaces: fromNamespaces(namespaceOptions) }),
+    namespaces: fromNamespaces(namespaceOptions ?? {}),
     ...(runAsUser && { runAsUser: runAsUser.value ?? 0 }),
     ...(runAsGroup && { runAsGroup: runAsGroup.value ?? 0 }),
     ...(supplementalGroups && { supplementalGroups }),
