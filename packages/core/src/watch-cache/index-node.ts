@@ -1,6 +1,6 @@
-import { ByteBudget, type Droppable } from '../storage/byte-budget.ts';
 import { orderedForm } from '../storage/key-order.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
+import { type BlockHolder, SharedBlocks } from './shared-blocks.ts';
 
 /** Objects of one leaf: about 190 KiB of blocks at 1.5 KiB an object, where copying a leaf still costs only a kibibyte. */
 export const leafCapacity = 128;
@@ -10,21 +10,23 @@ export const largestBlock = 1024 * 1024;
 
 const comma = 0x2c;
 
-/** Blocks of objects whose bytes are a store's are a second copy, kept only to save work. */
-const sharedBlocks = new ByteBudget(64 * 1024 * 1024);
+/** Of leaves with objects whose bytes are a store's. */
+const sharedBlocks = new SharedBlocks(64 * 1024 * 1024);
 
 /** Whoever may change a node in place: the index whose current owner token the node carries. */
 export type Owner = object;
 
 export type IndexNode = Leaf | Inner;
 
-export class Leaf implements Droppable {
+export class Leaf implements BlockHolder {
   readonly owner: Owner;
   readonly items: StoredObject[];
   /** `,json,json,...` of all items, if built since the last change. */
   block: Buffer | undefined = undefined;
   /** Not (or no longer) part of the live index, only of snapshots: builds nothing that stays, moves no bytes. */
   retired: boolean;
+  /** The block is a second copy of bytes that are a store's. */
+  #shared = false;
   /** Items changed since they were last laid into one block. */
   scattered = 0;
 
@@ -41,7 +43,10 @@ export class Leaf implements Droppable {
 
   /** The leaf's block, built when needed; undefined when it would be too big. A retired leaf keeps none. */
   blockBytes(): Buffer | undefined {
-    if (this.block !== undefined) return this.block;
+    if (this.block !== undefined) {
+      if (this.#shared) sharedBlocks.touch(this, this.block.length);
+      return this.block;
+    }
     let length = 0;
     for (const item of this.items) length += item.readable().byteLength + 1;
     if (length > largestBlock) return undefined;
@@ -58,7 +63,8 @@ export class Leaf implements Droppable {
     if (!this.retired) {
       this.block = block;
       this.scattered = 0;
-      if (shared) sharedBlocks.add(this, length);
+      this.#shared = shared;
+      if (shared) sharedBlocks.touch(this, length);
     }
     return block;
   }
@@ -70,7 +76,20 @@ export class Leaf implements Droppable {
 
   /** To be called when an object came that was not there: its bytes wait where they are until the leaf is full. */
   grown(): void {
+    this.#outdate();
+  }
+
+  /** The leaf leaves the live index. */
+  retire(): void {
+    this.retired = true;
+    this.#outdate();
+  }
+
+  /** The block is not what the items are any more, or nobody is to keep it. */
+  #outdate(): void {
     this.block = undefined;
+    if (this.#shared) sharedBlocks.forget(this);
+    this.#shared = false;
   }
 
   /**
@@ -78,7 +97,7 @@ export class Leaf implements Droppable {
    * rest of the old block and the slabs in which small buffers come, at a constant cost per change.
    */
   changed(object?: StoredObject): void {
-    this.block = undefined;
+    this.#outdate();
     if (object?.shared) return;
     this.scattered++;
     if (this.scattered > 16 && this.scattered * 2 > this.items.length) this.layOut();

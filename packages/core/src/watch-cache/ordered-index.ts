@@ -183,9 +183,7 @@ export class OrderedIndex {
   }
 
   #retire(leaf: Leaf): void {
-    if (!this.#live) return;
-    leaf.retired = true;
-    leaf.block = undefined;
+    if (this.#live) leaf.retire();
   }
 
   #ownInner(inner: Inner): Inner {
