@@ -2,8 +2,8 @@ import type { ContainerRuntime, ImageService } from '@keelson/container-runtime'
 import type { ApiClient, Clock, Logger, Metrics, Service } from '@keelson/core';
 import type { AgentPeriods } from '../agent-periods.ts';
 import type { Machine } from '../node/machine.ts';
-import type { HostAccess } from '../volumes/host/host-access.ts';
 import type { RunProgram } from '../run-program.ts';
+import type { HostAccess } from '../volumes/host/host-access.ts';
 import type { Mounter } from '../volumes/mounter.ts';
 import type { EventRecorder } from './event-recorder.ts';
 import type { PodConfigReader } from './pod-source.ts';
