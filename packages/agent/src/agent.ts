@@ -268,7 +268,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       stopped.abort();
       probes.stop();
       const loops = [garbage, volumeStats, housekeeping, relister, workers, health, reporter, lease];
-      await Promise.all(loops.map((loop) => loop?.stop()));
+      await Promise.all(loops.map(async (loop) => loop?.stop()));
       await reports.stop();
     },
   };
