@@ -1,11 +1,5 @@
 /**
- * More would gain nothing in the caches, and keep the clients waiting for each other: the answers of some are on their way, and the writes of
- * some on their way to the disk, while the next ones run.
- */
-const mostAtOnce = 32;
-
-/**
- * Runs what arrives in one turn of the event loop together, at the turn's end, in the order of arrival, at most so many at once.
+ * Runs what arrives in one turn of the event loop together, at the turn's end, in the order of arrival.
  *
  * Left to itself Node reads one request, runs it to its answer, writes that, and turns to the next connection; the kernel's network code and
  * ours drive each other out of the processor's caches each time. Together all requests are read, then all run, in step, then all answers
@@ -16,8 +10,8 @@ export class TurnBatch<T> {
   readonly #run: (item: T) => void;
   #waiting: T[] = [];
   readonly #flush = (): void => {
-    const items = this.#waiting.splice(0, mostAtOnce);
-    if (this.#waiting.length > 0) setImmediate(this.#flush);
+    const items = this.#waiting;
+    this.#waiting = [];
     for (const item of items) this.#run(item);
   };
 
