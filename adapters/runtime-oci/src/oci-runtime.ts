@@ -198,7 +198,11 @@ export class OciRuntime implements ContainerRuntime {
     const container = await this.#running(id);
     const { command } = request;
     const process = await startProcess(this.#parts.around, container, {
-      ...{ command, stdin: false, stdout: true, stderr: true, tty: false },
+      command,
+      stdin: false,
+      stdout: true,
+      stderr: true,
+      tty: false,
     });
     return collectOutput(process, request, { signal: options.signal, kill: process.kill });
   }

@@ -93,8 +93,9 @@ export class Leaf implements BlockHolder {
   }
 
   /**
-   * To be called after every other change, with the object that came, if one did. Bytes that are a store's stay where they are. When half of the items lie scattered, all are laid together again: this frees the
-   * rest of the old block and the slabs in which small buffers come, at a constant cost per change.
+   * To be called after every other change, with the object that came, if one did. Bytes that are a store's stay where they are. When half
+   * of the items lie scattered, all are laid together again: this frees the rest of the old block and the slabs in which small buffers
+   * come, at a constant cost per change.
    */
   changed(object?: StoredObject): void {
     this.#outdate();
