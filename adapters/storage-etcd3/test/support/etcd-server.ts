@@ -1,8 +1,9 @@
-import { type ChildProcess, type ExecFileSyncOptions, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
+import { findProgram, installPrograms } from '@keelson/test-support';
 
 /** Path of an etcd to test with; undefined when there is none and none can be installed. */
 export function findEtcd(): string | undefined {
@@ -11,43 +12,8 @@ export function findEtcd(): string | undefined {
     if (!existsSync(given)) throw new Error(`KEELSON_TEST_ETCD: there is no ${given}`);
     return given;
   }
-  const found = onPath('etcd') ?? installed();
-  if (found === undefined && process.env['CI']) throw new Error('no etcd: install etcd-server or set KEELSON_TEST_ETCD');
-  return found;
-}
-
-function onPath(name: string): string | undefined {
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
-}
-
-/** Debian's package, as root. Its service is not wanted: the policy below keeps it from being started. */
-function installed(): string | undefined {
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return undefined;
-  const policy = '/usr/sbin/policy-rc.d';
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
-  const options = { env, stdio: 'ignore', timeout: 110_000 } as const;
-  const ours = !existsSync(policy);
-  // Of test files that install at the same time one gets apt's lock; the others find etcd when that one is done.
-  const turn = new Int32Array(new SharedArrayBuffer(4));
-  for (let attempt = 0; attempt < 12 && onPath('etcd') === undefined; attempt += 1) {
-    if (attempt > 0) Atomics.wait(turn, 0, 0, 5_000);
-    install(policy, ours, options);
-  }
-  return onPath('etcd');
-}
-
-function install(policy: string, ours: boolean, options: ExecFileSyncOptions): void {
-  try {
-    const wait = ['-o', 'DPkg::Lock::Timeout=90'];
-    if (ours) execFileSync('sh', ['-c', `printf '#!/bin/sh\\nexit 101\\n' > ${policy} && chmod 755 ${policy}`], options);
-    execFileSync('apt-get', ['update', '-qq'], options);
-    execFileSync('apt-get', ['install', '-y', '-qq', ...wait, 'etcd-server'], options);
-  } catch {
-    // Told by the tests that are skipped.
-  } finally {
-    if (ours) rmSync(policy, { force: true });
-  }
+  installPrograms(['etcd'], ['etcd-server']);
+  return findProgram('etcd');
 }
 
 /** Ports that nobody listens on; released right before they are used. */
