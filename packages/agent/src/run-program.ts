@@ -23,15 +23,21 @@ const maxText = 2_000;
 /** Runs programs of this machine; one that takes longer than two minutes is killed. */
 export const runProgram: RunProgram = (program, words, input) =>
   new Promise((resolve, reject) => {
-    const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'pipe'], timeout: timeoutMs, killSignal: 'SIGKILL' });
+    const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'pipe'] });
+    // Not spawn's own timeout: that one goes on when there is no such program, and holds this process for its length.
+    const deadline = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
     const stdout: Buffer[] = [];
     let stderr = '';
     child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
     child.stderr.on('data', (chunk: Buffer) => {
       if (stderr.length < maxText) stderr += String(chunk);
     });
-    child.once('error', (error) => reject(new ProgramError(`${program}: ${error.message}`, undefined, '')));
+    child.once('error', (error) => {
+      clearTimeout(deadline);
+      reject(new ProgramError(`${program}: ${error.message}`, undefined, ''));
+    });
     child.once('close', (code, signal) => {
+      clearTimeout(deadline);
       const output = Buffer.concat(stdout);
       if (code === 0) return resolve(output);
       const how = signal === null ? `exit code ${code}` : `signal ${signal}`;

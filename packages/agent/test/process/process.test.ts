@@ -144,3 +144,10 @@ test('a program says what it wrote, how it failed, and that there is none', asyn
   await t.throwsAsync(runProgram('sh', ['-c', 'kill -9 $$']), { message: 'sh: signal SIGKILL' });
   await t.throwsAsync(runProgram('/no/such/program', []), { message: /ENOENT/ });
 });
+
+test.serial('a program that is not there leaves nothing behind that holds this process', async (t) => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  const before = timers();
+  await t.throwsAsync(runProgram('/no/such/program', []));
+  t.is(timers(), before);
+});
