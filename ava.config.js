@@ -1,6 +1,7 @@
 export default {
   files: ['{packages,adapters,examples}/*/dist/test/**/*.test.js', 'test/dist/**/*.test.js', 'benchmarks/dist/test/**/*.test.js'],
   timeout: '120s',
+  require: ['./scripts/ends-by-itself.mjs'],
   verbose: false,
   // Agents that tests start as commands leave the settings of this machine's kernel alone.
   environmentVariables: { KEELSON_AGENT_SYSCTL_ROOT: '/nonexistent' },

@@ -8,14 +8,23 @@ const ava = spawn(process.execPath, [`${root}node_modules/ava/entrypoints/cli.mj
   stdio: ['ignore', 'pipe', 'inherit'],
 });
 
+/** Longest silence of the runner: well above the time limit of any test. */
+const silenceMs = 10 * 60_000;
+const watchdog = setTimeout(() => {
+  process.stdout.write(`\nno test ended within ${silenceMs / 60_000} minutes: the run is given up\n`);
+  ava.kill('SIGKILL');
+}, silenceMs);
+
 const output = [];
 ava.stdout.on('data', (chunk) => {
+  watchdog.refresh();
   process.stdout.write(chunk);
   output.push(chunk);
 });
 
 const count = (pattern) => Number([...Buffer.concat(output).toString('utf8').matchAll(pattern)].at(-1)?.[1] ?? 0);
 
+ava.on('exit', () => clearTimeout(watchdog));
 ava.on('close', (code) => {
   const passed = count(/^ {2}(\d+) tests? passed$/gm);
   const failed =
