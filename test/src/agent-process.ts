@@ -1,23 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Pod } from '@keelson/kinds';
+import { freePort } from '@keelson/test-support';
 import { eventually } from '@keelson/testing';
 import { cleanEnvironment } from './keelson-process.ts';
 
 const binary = fileURLToPath(new URL('../../../packages/agent/dist/src/bin/keelson-agent.js', import.meta.url));
 const endMs = 30_000;
-
-/** A port that nobody listens on now. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 /** A `keelson-agent` in a process of its own. */
 export interface AgentProcess {

@@ -1,26 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Etcd3Store } from '@keelson/storage-etcd3';
+import { freePorts } from '@keelson/test-support';
 import { until } from './fault-run.ts';
 
 /** Ends a member whose test process has died in whatever way: its input ends then. */
 const guard = 'read word; if [ "$word" != done ]; then kill -9 "$0"; fi';
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
 
 interface Status {
   readonly leader?: string;

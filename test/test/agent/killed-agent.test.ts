@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { createHttpClient, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
 import { systemClock } from '@keelson/core';
 import { Node, Pod } from '@keelson/kinds';
+import { freePort } from '@keelson/test-support';
 import { eventually } from '@keelson/testing';
 import test, { type ExecutionContext } from 'ava';
-import { AgentMachine, type AgentProcess, freePort, waitingPod } from '../../src/agent-process.ts';
+import { AgentMachine, type AgentProcess, waitingPod } from '../../src/agent-process.ts';
 import { startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
 
 const waitMs = 60_000;

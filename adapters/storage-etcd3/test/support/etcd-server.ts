@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findProgram, installPrograms } from '@keelson/test-support';
+import { findProgram, freePorts, installPrograms } from '@keelson/test-support';
 
 /** Path of an etcd to test with; undefined when there is none and none can be installed. */
 export function findEtcd(): string | undefined {
@@ -14,20 +13,6 @@ export function findEtcd(): string | undefined {
   }
   installPrograms(['etcd'], ['etcd-server']);
   return findProgram('etcd');
-}
-
-/** Ports that nobody listens on; released right before they are used. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 /** Ends a server whose test process has died in whatever way: its input ends then. Says "done" to let it go. */

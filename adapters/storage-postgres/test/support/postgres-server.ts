@@ -13,9 +13,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { freePort } from '@keelson/test-support';
 import pg from 'pg';
 
 export interface ServerOptions {
@@ -88,15 +88,6 @@ function unprivileged(): { uid: number; gid: number } | undefined {
     }
   }
   return { uid: 65_534, gid: 65_534 };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 const fast = { fsync: 'off', full_page_writes: 'off' };

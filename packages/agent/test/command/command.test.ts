@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FakeClock } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
+import { freePort } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { checkSwap } from '../../src/command/check-swap.ts';
 import { effectiveOptions } from '../../src/command/effective-options.ts';
@@ -59,14 +59,6 @@ function isAlive(pid: number): boolean {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
     throw error;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 test('--version prints one line, =raw everything, and both end with 0', async (t) => {

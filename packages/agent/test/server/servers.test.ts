@@ -6,6 +6,7 @@ import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 import { FakeClock } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
+import { freePort } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { noEvents } from '../../src/contracts/event-recorder.ts';
 import { type LogRequest, PodStateError, type PodStateReader } from '../../src/contracts/pod-state.ts';
@@ -111,16 +112,6 @@ async function open(t: ExecutionContext, words: readonly string[] = [], state: P
     readOnly: `http://127.0.0.1:${servers.readOnlyPort}`,
     healthz: `http://127.0.0.1:${servers.healthzPort}`,
   };
-}
-
-/** A free port, so that options which mean "closed" by 0 can be given another. */
-async function freePort(): Promise<number> {
-  const { createServer } = await import('node:net');
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 const sizes = { usedBytes: 1, inodesUsed: 2, capacityBytes: 10, availableBytes: 9, inodes: 20, inodesFree: 18 };

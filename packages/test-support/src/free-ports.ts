@@ -1,0 +1,20 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+
+/**
+ * Different ports of loopback that nobody listens on now, for programs that cannot choose one themselves. Somebody may take one before it is
+ * used.
+ */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return ports;
+}
+
+/** One of {@link freePorts}. */
+export async function freePort(): Promise<number> {
+  const [port = 0] = await freePorts(1);
+  return port;
+}
