@@ -5,7 +5,9 @@ import {
   type ContainerRuntime,
   type ContainerStatus,
   isRuntimeError,
+  type RuntimeCapabilities,
   type RuntimeCondition,
+  type RuntimeStreaming,
   withDeadlines,
 } from '@keelson/container-runtime';
 import { type Clock, type Logger, silentLogger, systemClock } from '@keelson/core';
@@ -13,6 +15,7 @@ import { Calls } from './api/calls.ts';
 import { criCapabilities } from './capabilities.ts';
 import { CriConnection } from './connection/cri-connection.ts';
 import { ContainerCalls } from './container-calls.ts';
+import { type EngineInfo, parseEngineInfo } from './engine-info.ts';
 import { EventSource } from './event-source.ts';
 import { execSync } from './exec-sync.ts';
 import { ImageCalls } from './image-calls.ts';
@@ -26,27 +29,28 @@ const defaultProbeTimeoutMs = 2000;
 
 /**
  * The engine behind a CRI endpoint. The daemon need not be there, now or at any time: calls fail with `Unavailable` while it is away and
- * work again when it is back. Only whether it tells events is found out now; of a daemon that is away, it is assumed that it does not.
+ * work again when it is back. Only what it can do is found out now: whether it tells events, and of a service of this package all that its
+ * engine can do. Of a daemon that is away it is assumed that it tells no events.
  *
  * @throws `InvalidArgument` for an endpoint that is none
  */
 export async function createCriRuntime(options: CriRuntimeOptions): Promise<ContainerEngine> {
   const { endpoint, imageEndpoint = endpoint, clock = systemClock, logger = silentLogger } = options;
-  const connection = new CriConnection(endpoint, logger);
-  const imageConnection = imageEndpoint === endpoint ? connection : new CriConnection(imageEndpoint, logger);
+  const connection = new CriConnection(endpoint, logger, options.tls);
+  const imageConnection = imageEndpoint === endpoint ? connection : new CriConnection(imageEndpoint, logger, options.tls);
   const source = new EventSource(connection, clock, logger);
-  const events = await tellsEvents(source, clock, logger, options.probeTimeoutMs ?? defaultProbeTimeoutMs);
+  const { name, capabilities } = await inquire(connection, source, clock, logger, options.probeTimeoutMs);
   // Nobody will ask for them, should they come after all.
-  if (!events) source.close();
+  if (!capabilities.events) source.close();
   const machine = inspectMachine(connection.endpoint.local, options.nodeIp);
   const sandboxes = new SandboxCalls(connection, machine, clock);
   const images = new ImageCalls(imageConnection);
   const containers = new ContainerCalls(connection, sandboxes, machine, clock);
 
   const runtime: ContainerRuntime = {
-    name: 'cri',
-    capabilities: criCapabilities({ events }),
-    streaming: new StreamingCalls(connection, (id) => endOf(containers, id, clock)),
+    name,
+    capabilities,
+    streaming: streamingOf(new StreamingCalls(connection, (id) => endOf(containers, id, clock)), capabilities),
     version: async ({ signal } = {}) => {
       const { runtimeName = '', runtimeVersion = '', runtimeApiVersion = '' } = await connection.call(Calls.version, {}, signal);
       return { runtimeName, runtimeVersion, runtimeApiVersion };
@@ -69,11 +73,13 @@ export async function createCriRuntime(options: CriRuntimeOptions): Promise<Cont
     removeContainer: (id, { signal } = {}) => containers.remove(id, signal),
     listContainers: (filter, { signal } = {}) => containers.list(filter, signal),
     containerStatus: (id, { signal } = {}) => containers.status(id, signal),
-    updateContainerResources: (id, resources, { signal } = {}) => containers.updateResources(id, resources, signal),
+    ...(capabilities.updateResources && {
+      updateContainerResources: (id, resources, { signal } = {}) => containers.updateResources(id, resources, signal),
+    }),
     reopenContainerLog: (id, { signal } = {}) => containers.reopenLog(id, signal),
     execSync: (id, request, { signal } = {}) => execSync(connection, id, request, signal),
     listContainerStats: (filter, { signal } = {}) => containers.stats(filter, signal),
-    ...(events && { events: ({ signal } = {}) => source.stream(signal) }),
+    ...(capabilities.events && { events: ({ signal } = {}) => source.stream(signal) }),
     [Symbol.asyncDispose]: async () => {
       source.close();
       connection.close();
@@ -83,13 +89,35 @@ export async function createCriRuntime(options: CriRuntimeOptions): Promise<Cont
   return withDeadlines({ runtime, images }, { clock });
 }
 
-async function tellsEvents(source: EventSource, clock: Clock, logger: Logger, timeoutMs: number): Promise<boolean> {
+/** What the daemon can do. Those of CRI tell whether they tell events, and services of this package what their engine is. */
+async function inquire(
+  connection: CriConnection,
+  source: EventSource,
+  clock: Clock,
+  logger: Logger,
+  timeoutMs = defaultProbeTimeoutMs,
+): Promise<EngineInfo> {
+  let events = false;
+  let told: EngineInfo | undefined;
   try {
-    return await boundedCall(clock, 'GetContainerEvents', { timeoutMs }, ({ signal }) => source.open(signal));
+    await boundedCall(clock, 'GetContainerEvents', { timeoutMs }, async ({ signal }) => {
+      events = await source.open(signal);
+      told = parseEngineInfo((await connection.call(Calls.status, { verbose: true }, signal)).info);
+    });
   } catch (error) {
     logger.warn('container runtime does not answer, it is tried again with every call', { err: error });
-    return false;
   }
+  if (told === undefined) return { name: 'cri', capabilities: criCapabilities({ events }) };
+  return { name: told.name, capabilities: { ...told.capabilities, events: events && told.capabilities.events } };
+}
+
+/** Only what can be asked for is there. */
+function streamingOf(calls: StreamingCalls, { exec, attach, portForward }: RuntimeCapabilities): RuntimeStreaming {
+  return {
+    ...(exec && { exec: calls.exec.bind(calls) }),
+    ...(attach && { attach: calls.attach.bind(calls) }),
+    ...(portForward && { portForward: calls.portForward.bind(calls) }),
+  };
 }
 
 type ConditionMessage = {

@@ -12,7 +12,7 @@ import { UpgradeRefused } from '../src/streaming/spdy-connection.ts';
 import { openWebSocketSession } from '../src/streaming/websocket-session.ts';
 
 function streamServer(t: ExecutionContext, clock = new FakeClock()) {
-  const server = new StreamServer(clock);
+  const server = new StreamServer({ clock });
   t.teardown(() => server.close());
   return { server, clock };
 }

@@ -1,5 +1,5 @@
 import type { Message } from '../wire/message.ts';
-import { Nothing, StatusResponse, UpdateRuntimeConfigRequest, VersionRequest, VersionResponse } from './common.ts';
+import { Nothing, StatusRequest, StatusResponse, UpdateRuntimeConfigRequest, VersionRequest, VersionResponse } from './common.ts';
 import {
   ContainerIdMessage,
   ContainerStatusRequest,
@@ -47,7 +47,7 @@ function call<Q, R>(service: CriService, name: string, request: Message<Q>, resp
 
 export const Calls = {
   version: call('RuntimeService', 'Version', VersionRequest, VersionResponse),
-  status: call('RuntimeService', 'Status', Nothing, StatusResponse),
+  status: call('RuntimeService', 'Status', StatusRequest, StatusResponse),
   updateRuntimeConfig: call('RuntimeService', 'UpdateRuntimeConfig', UpdateRuntimeConfigRequest, Nothing),
   runPodSandbox: call('RuntimeService', 'RunPodSandbox', RunPodSandboxRequest, SandboxIdMessage),
   stopPodSandbox: call('RuntimeService', 'StopPodSandbox', SandboxIdMessage, Nothing),

@@ -49,7 +49,11 @@ export const RuntimeConditionMessage = message({
   reason: at(3, text),
   message: at(4, text),
 });
-export const StatusResponse = message({ status: at(1, message({ conditions: at(1, list(RuntimeConditionMessage)) })) });
+export const StatusRequest = message({ verbose: at(1, flag) });
+export const StatusResponse = message({
+  status: at(1, message({ conditions: at(1, list(RuntimeConditionMessage)) })),
+  info: at(2, textMap),
+});
 
 export const UpdateRuntimeConfigRequest = message({
   runtimeConfig: at(1, message({ networkConfig: at(1, message({ podCidr: at(1, text) })) })),

@@ -1,9 +1,10 @@
-import { Client, type ClientReadableStream, credentials, status } from '@grpc/grpc-js';
+import { Client, type ClientReadableStream, status } from '@grpc/grpc-js';
 import { RuntimeError } from '@keelson/container-runtime';
 import type { Logger } from '@keelson/core';
 import { Calls, type CriCall, type CriService } from '../api/calls.ts';
 import { isGrpcError, translateCriError } from './cri-errors.ts';
 import { type Endpoint, parseEndpoint } from './endpoint.ts';
+import { channelCredentials, type PinnedTls } from './pinned-tls.ts';
 
 /** Versions of the protocol, the preferred one first. Their messages are the same as far as they are used here. */
 const versions = ['v1', 'v1alpha2'] as const;
@@ -22,6 +23,9 @@ const channelOptions = {
   'grpc.enable_retries': 0,
 };
 
+/** Names are not compared, and an address is none that TLS may send. */
+const tlsOptions = { 'grpc.ssl_target_name_override': 'localhost' };
+
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 /**
@@ -30,15 +34,18 @@ const asIs = (bytes: Buffer): Buffer => bytes;
  */
 export class CriConnection {
   readonly endpoint: Endpoint;
+  /** Absent: the connection is plain. */
+  readonly tls: PinnedTls | undefined;
   readonly #client: Client;
   readonly #logger: Logger;
   #version: Promise<ApiVersion> | undefined;
   #closed = false;
 
-  constructor(endpoint: string, logger: Logger) {
+  constructor(endpoint: string, logger: Logger, tls?: PinnedTls) {
     this.endpoint = parseEndpoint(endpoint);
+    this.tls = tls;
     this.#logger = logger.child({ endpoint });
-    this.#client = new Client(this.endpoint.target, credentials.createInsecure(), channelOptions);
+    this.#client = new Client(this.endpoint.target, channelCredentials(tls), { ...channelOptions, ...(tls && tlsOptions) });
   }
 
   /** One call with its messages decoded. @throws a `RuntimeError` */

@@ -1,5 +1,6 @@
 import type { ContainerRuntime } from '@keelson/container-runtime';
 import { Calls } from '../api/calls.ts';
+import { engineKey, formatEngineInfo } from '../engine-info.ts';
 import { type Answer, answer } from './answer.ts';
 
 /** Version of the protocol that clients give and get in the call of that name; it has always been this. */
@@ -12,7 +13,10 @@ export function runtimeAnswers(runtime: ContainerRuntime): readonly Answer[] {
       const { runtimeName, runtimeVersion } = await runtime.version({ signal });
       return { version: protocolVersion, runtimeName, runtimeVersion, runtimeApiVersion: 'v1' };
     }),
-    answer(Calls.status, async (_, signal) => ({ status: await runtime.status({ signal }) })),
+    answer(Calls.status, async ({ verbose }, signal) => ({
+      status: await runtime.status({ signal }),
+      ...(verbose && { info: { [engineKey]: formatEngineInfo(runtime) } }),
+    })),
     answer(Calls.updateRuntimeConfig, async ({ runtimeConfig }, signal) => {
       const podCidr = runtimeConfig?.networkConfig?.podCidr;
       await runtime.updateConfig?.(podCidr ? { podCidr } : {}, { signal });

@@ -1,12 +1,18 @@
 import { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { WebSocket } from 'ws';
+import type { PinnedTls } from '../connection/pinned-tls.ts';
 import { openSpdy } from './spdy-connection.ts';
-import { tlsOptions } from './websocket-session.ts';
+import { streamTls } from './stream-tls.ts';
 
 /** A connection to a port of a pod by SPDY, of which each direction ends by itself. @throws UpgradeRefused, Error */
-export async function forwardBySpdy(url: string, port: number, signal: AbortSignal | undefined): Promise<Duplex> {
-  const connection = await openSpdy(url, 'portforward.k8s.io', signal);
+export async function forwardBySpdy(
+  url: string,
+  port: number,
+  signal: AbortSignal | undefined,
+  tls?: PinnedTls,
+): Promise<Duplex> {
+  const connection = await openSpdy(url, 'portforward.k8s.io', signal, tls);
   const names = { port: String(port), requestid: '0' };
   const error = connection.open({ streamtype: 'error', ...names });
   const data = connection.open({ streamtype: 'data', ...names });
@@ -24,10 +30,15 @@ export async function forwardBySpdy(url: string, port: number, signal: AbortSign
 const Channel = { data: 0, error: 1 } as const;
 
 /** The same by WebSocket, where the end of one direction cannot be told: it is that of the connection. @throws Error */
-export async function forwardByWebSocket(url: string, port: number, signal: AbortSignal | undefined): Promise<Duplex> {
+export async function forwardByWebSocket(
+  url: string,
+  port: number,
+  signal: AbortSignal | undefined,
+  tls?: PinnedTls,
+): Promise<Duplex> {
   const address = new URL(url.replace(/^http/, 'ws'));
   address.searchParams.set('port', String(port));
-  const socket = new WebSocket(address, ['v4.channel.k8s.io'], { perMessageDeflate: false, ...tlsOptions(url) });
+  const socket = new WebSocket(address, ['v4.channel.k8s.io'], { perMessageDeflate: false, ...streamTls(url, tls) });
   const stream = new Duplex({
     read: () => socket.resume(),
     write: (chunk: Buffer, _encoding, done) => socket.send(Buffer.concat([Buffer.of(Channel.data), chunk]), done),

@@ -1,8 +1,9 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { Duplex } from 'node:stream';
+import type { PinnedTls } from '../connection/pinned-tls.ts';
 import { controlFrame, dataFrame, type Frame, FrameType, HeaderBlocks, readFrame, uint32 } from './spdy-frames.ts';
-import { tlsOptions } from './websocket-session.ts';
+import { streamTls } from './stream-tls.ts';
 
 const largestFrame = 32 * 1024;
 
@@ -10,10 +11,15 @@ const largestFrame = 32 * 1024;
 export class UpgradeRefused extends Error {}
 
 /** Opens a SPDY connection at `url`. @throws UpgradeRefused, Error when the server is not there */
-export function openSpdy(url: string, protocol: string, signal: AbortSignal | undefined): Promise<SpdyConnection> {
+export function openSpdy(
+  url: string,
+  protocol: string,
+  signal: AbortSignal | undefined,
+  tls?: PinnedTls,
+): Promise<SpdyConnection> {
   const headers = { Connection: 'Upgrade', Upgrade: 'SPDY/3.1', 'X-Stream-Protocol-Version': protocol };
   return new Promise((resolve, reject) => {
-    const options = { method: 'POST', headers, ...tlsOptions(url), ...(signal && { signal }) };
+    const options = { method: 'POST', headers, ...streamTls(url, tls), ...(signal && { signal }) };
     const request = url.startsWith('https:') ? httpsRequest(url, options) : httpRequest(url, options);
     request.once('error', reject);
     request.once('response', (response) => {

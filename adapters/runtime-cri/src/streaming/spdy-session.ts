@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { StreamRequest } from '@keelson/container-runtime';
+import type { PinnedTls } from '../connection/pinned-tls.ts';
 import { parseSessionEnd, type RemoteSession, type SessionEnd } from './remote-session.ts';
 import { openSpdy } from './spdy-connection.ts';
 
@@ -11,8 +12,9 @@ export async function openSpdySession(
   url: string,
   request: StreamRequest,
   signal: AbortSignal | undefined,
+  tls?: PinnedTls,
 ): Promise<RemoteSession> {
-  const connection = await openSpdy(url, protocol, signal);
+  const connection = await openSpdy(url, protocol, signal, tls);
   // The server begins when it has as many streams as were asked for.
   const error = connection.open({ streamtype: 'error' });
   const stdin = request.stdin ? connection.open({ streamtype: 'stdin' }) : undefined;

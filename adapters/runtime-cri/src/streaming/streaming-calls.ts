@@ -62,8 +62,8 @@ export class StreamingCalls implements Required<RuntimeStreaming> {
     const url = async () => (await this.#connection.call(Calls.portForward, { podSandboxId: id, port: [port] }, signal)).url;
     return this.#upgraded(
       url,
-      (address) => forwardBySpdy(address, port, signal),
-      (address) => forwardByWebSocket(address, port, signal),
+      (address) => forwardBySpdy(address, port, signal, this.#connection.tls),
+      (address) => forwardByWebSocket(address, port, signal, this.#connection.tls),
       signal,
     );
   }
@@ -74,11 +74,11 @@ export class StreamingCalls implements Required<RuntimeStreaming> {
     signal: AbortSignal | undefined,
   ): Promise<RemoteSession> {
     const byWebSocket = async (address: string) => {
-      const { session, halfCloses } = await openWebSocketSession(address, request, signal);
+      const { session, halfCloses } = await openWebSocketSession(address, request, signal, this.#connection.tls);
       this.#webSocketHalfCloses = halfCloses;
       return session;
     };
-    const bySpdy = (address: string) => openSpdySession(address, request, signal);
+    const bySpdy = (address: string) => openSpdySession(address, request, signal, this.#connection.tls);
     // Over the older WebSockets containerd closes a terminal whose input nobody asked for.
     const needsSpdy = (request.stdin || request.tty) && !this.#webSocketHalfCloses;
     return this.#upgraded(url, needsSpdy ? bySpdy : undefined, byWebSocket, signal);

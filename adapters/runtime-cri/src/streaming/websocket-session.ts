@@ -1,7 +1,9 @@
 import { Readable, Writable } from 'node:stream';
 import type { StreamRequest, TerminalSize } from '@keelson/container-runtime';
 import { WebSocket } from 'ws';
+import type { PinnedTls } from '../connection/pinned-tls.ts';
 import { parseSessionEnd, type RemoteSession, type SessionEnd } from './remote-session.ts';
+import { streamTls } from './stream-tls.ts';
 
 /** First byte of each message. */
 const Channel = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
@@ -19,8 +21,9 @@ export async function openWebSocketSession(
   url: string,
   request: StreamRequest,
   signal: AbortSignal | undefined,
+  tls?: PinnedTls,
 ): Promise<OpenedWebSocket> {
-  const socket = new WebSocket(url.replace(/^http/, 'ws'), protocols, { perMessageDeflate: false, ...tlsOptions(url) });
+  const socket = new WebSocket(url.replace(/^http/, 'ws'), protocols, { perMessageDeflate: false, ...streamTls(url, tls) });
   // Messages may come together with the answer to the handshake.
   const session = new WebSocketSession(socket, request);
   await new Promise<void>((resolve, reject) => {
@@ -35,11 +38,6 @@ export async function openWebSocketSession(
     });
   });
   return { session, halfCloses: socket.protocol === halfClosingProtocol };
-}
-
-/** A streaming server on this machine has a certificate that it made for itself. */
-export function tlsOptions(url: string): { readonly rejectUnauthorized?: boolean } {
-  return /^https:\/\/(127\.\d+\.\d+\.\d+|localhost|\[::1\])[:/]/.test(url) ? { rejectUnauthorized: false } : {};
 }
 
 class WebSocketSession implements RemoteSession {

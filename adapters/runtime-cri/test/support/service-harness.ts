@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
-import type { ContainerEngine, ContainerRuntime } from '@keelson/container-runtime';
+import type { ContainerEngine } from '@keelson/container-runtime';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import { createProcessRuntime } from '@keelson/runtime-process';
-import { createCriRuntime, serveCri } from '../../src/index.ts';
+import { type CriRuntimeOptions, createCriRuntime, type PinnedTls, serveCri, serveCriAtPort } from '../../src/index.ts';
 import { removeAll } from './cri-harness.ts';
 
 /** An engine that is reached through the service and the client of this package. */
@@ -14,35 +14,31 @@ export interface OpenedService extends OpenedEngine {
   readonly behind: ContainerEngine;
 }
 
-/** The client promises what daemons can do; what this service's engine cannot, it cannot either. */
-function narrowed(engine: ContainerEngine, behind: ContainerRuntime): ContainerEngine {
-  const { updateContainerResources, ...rest } = engine.runtime;
-  const { exec, attach, portForward } = engine.runtime.streaming;
-  const capabilities = {
-    ...behind.capabilities,
-    // The protocol has none.
-    pullProgress: false,
+/** How an engine is served in a folder, and what a client needs to know of it. */
+export type Serve = (
+  folder: string,
+  behind: ContainerEngine,
+) => Promise<AsyncDisposable & { readonly client: CriRuntimeOptions }>;
+
+export const atSocket: Serve = async (folder, engine) => {
+  const service = await serveCri({ engine, socketPath: join(folder, 'service.sock') });
+  return { client: { endpoint: service.socketPath }, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
+};
+
+/** Both ends have the same pair. */
+export function atPort(tls: PinnedTls): Serve {
+  return async (_, engine) => {
+    const service = await serveCriAtPort({ engine, host: '127.0.0.1', port: 0, tls });
+    return { client: { endpoint: service.endpoint, tls }, [Symbol.asyncDispose]: () => service[Symbol.asyncDispose]() };
   };
-  const runtime: ContainerRuntime = {
-    ...rest,
-    capabilities,
-    streaming: {
-      ...(capabilities.exec && exec && { exec: exec.bind(engine.runtime.streaming) }),
-      ...(capabilities.attach && attach && { attach: attach.bind(engine.runtime.streaming) }),
-      ...(capabilities.portForward && portForward && { portForward: portForward.bind(engine.runtime.streaming) }),
-    },
-    ...(capabilities.updateResources && updateContainerResources && { updateContainerResources }),
-  };
-  return { runtime, images: engine.images };
 }
 
 /** Serves an engine in a folder and connects a client to it. */
-export async function throughService(folder: string, behind: ContainerEngine): Promise<OpenedService> {
-  const service = await serveCri({ engine: behind, socketPath: join(folder, 'service.sock') });
-  const client = await createCriRuntime({ endpoint: service.socketPath, nodeIp: '192.0.2.1' });
-  const engine = narrowed(client, behind.runtime);
+export async function throughService(folder: string, behind: ContainerEngine, serve = atSocket): Promise<OpenedService> {
+  const service = await serve(folder, behind);
+  const engine = await createCriRuntime({ ...service.client, nodeIp: '192.0.2.1' });
   const close = async () => {
-    await client.runtime[Symbol.asyncDispose]();
+    await engine.runtime[Symbol.asyncDispose]();
     await service[Symbol.asyncDispose]();
     await behind.runtime[Symbol.asyncDispose]();
   };
@@ -80,8 +76,8 @@ function newWorld(): FakeWorld {
   });
 }
 
-async function openFake(folder: string, world: FakeWorld): Promise<OpenedFake> {
-  return { ...(await throughService(folder, createFakeRuntime(world))), world };
+async function openFake(folder: string, world: FakeWorld, serve: Serve): Promise<OpenedFake> {
+  return { ...(await throughService(folder, createFakeRuntime(world), serve)), world };
 }
 
 async function capabilitiesOf(open: () => Promise<OpenedService>) {
@@ -91,17 +87,20 @@ async function capabilitiesOf(open: () => Promise<OpenedService>) {
   return capabilities;
 }
 
-export async function fakeServiceHarness(): Promise<RuntimeHarness<OpenedFake>> {
-  const open = async () => openFake(await newFolder(), newWorld());
+export async function fakeServiceHarness(
+  name = 'cri service of the fake',
+  serve = atSocket,
+): Promise<RuntimeHarness<OpenedFake>> {
+  const open = async () => openFake(await newFolder(), newWorld(), serve);
   return {
-    name: 'cri service of the fake',
+    name,
     capabilities: await capabilitiesOf(open),
     missingImage,
     pullableImage,
     open,
     reopen: async ({ engine, folder, world }) => {
       await engine.runtime[Symbol.asyncDispose]();
-      return openFake(folder, world);
+      return openFake(folder, world, serve);
     },
     program: (intent) => {
       const words = intent.kind === 'exit' ? ['exit', String(intent.code), String(intent.afterMs ?? 0)] : [intent.kind];
@@ -113,8 +112,9 @@ export async function fakeServiceHarness(): Promise<RuntimeHarness<OpenedFake>> 
 
 const shell = (script: string): Program => ({ image: 'host', command: ['/bin/sh', '-c', script] });
 
-async function openProcess(folder: string): Promise<OpenedService> {
-  return throughService(folder, await createProcessRuntime({ stateDirectory: join(folder, 'state'), nodeIp: '192.0.2.1' }));
+async function openProcess(folder: string, serve: Serve): Promise<OpenedService> {
+  const behind = await createProcessRuntime({ stateDirectory: join(folder, 'state'), nodeIp: '192.0.2.1' });
+  return throughService(folder, behind, serve);
 }
 
 /** True also when the process is not there any more. */
@@ -127,11 +127,14 @@ function ignoresTerm(pid = 0): boolean {
   }
 }
 
-export async function processServiceHarness(): Promise<RuntimeHarness<OpenedService>> {
-  const open = async () => openProcess(await newFolder());
+export async function processServiceHarness(
+  name = 'cri service of processes',
+  serve = atSocket,
+): Promise<RuntimeHarness<OpenedService>> {
+  const open = async () => openProcess(await newFolder(), serve);
   const capabilities = await capabilitiesOf(open);
   return {
-    name: 'cri service of processes',
+    name,
     capabilities,
     concurrency: 4,
     missingImage,
@@ -140,7 +143,7 @@ export async function processServiceHarness(): Promise<RuntimeHarness<OpenedServ
     open,
     reopen: async ({ engine, folder }) => {
       await engine.runtime[Symbol.asyncDispose]();
-      return openProcess(folder);
+      return openProcess(folder, serve);
     },
     program: (intent) => {
       if (intent.kind === 'run') return { image: 'host', command: ['sleep', '100000'] };

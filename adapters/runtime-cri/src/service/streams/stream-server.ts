@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { RuntimeError } from '@keelson/container-runtime';
 import { type Clock, systemClock } from '@keelson/core';
@@ -23,12 +23,23 @@ const maxTokens = 1000;
 const notFound = 'HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
 const noProtocol = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
 
+export interface StreamServerOptions {
+  readonly clock?: Clock;
+  /** Where connections come in that are handed over by {@link StreamServer.connected}. Absent: it listens itself. */
+  readonly origin?: () => string;
+}
+
 /**
- * Gives out addresses of streams, each good for one use within a minute, at a port of the loopback that the system chooses. The address is
- * the secret: it has a token of 128 random bits. It listens from the first address on, and speaks WebSockets only.
+ * Gives out addresses of streams, each good for one use within a minute. The address is the secret: it has a token of 128 random bits. It
+ * speaks WebSockets only. On its own it listens at a port of the loopback that the system chooses, from the first address on.
  */
 export class StreamServer {
   readonly #clock: Clock;
+  readonly #origin: (() => string) | undefined;
+  readonly #server = createServer((request, response) => {
+    const offer = this.#take(request);
+    response.writeHead(offer === undefined ? 404 : 400).end(offer && 'streams are carried by WebSockets here\n');
+  });
   readonly #offers = new Map<string, StreamOffer>();
   readonly #sockets = new WebSocketServer({
     noServer: true,
@@ -39,20 +50,26 @@ export class StreamServer {
   #listening: Promise<Server> | undefined;
   #closed = false;
 
-  constructor(clock: Clock = systemClock) {
+  constructor({ clock = systemClock, origin }: StreamServerOptions = {}) {
     this.#clock = clock;
+    this.#origin = origin;
+    this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
+  }
+
+  /** Takes a connection that came in elsewhere. */
+  connected(socket: Socket): void {
+    this.#server.emit('connection', socket);
   }
 
   /** The address at which the stream is to be had. @throws `Unavailable` */
   async offer(offer: StreamOffer): Promise<string> {
     if (this.#closed) throw new RuntimeError('Unavailable', 'the service ends');
     if (this.#offers.size >= maxTokens) throw new RuntimeError('Unavailable', 'too many streams were asked for and not used');
-    this.#listening ??= this.#listen();
-    const { port } = (await this.#listening).address() as AddressInfo;
+    const origin = await this.#place();
     const token = randomBytes(16).toString('base64url');
     this.#offers.set(token, offer);
     this.#clock.after(tokenLifeMs, () => this.#offers.delete(token));
-    return `http://127.0.0.1:${port}/cri/${offer.kind}/${token}`;
+    return `${origin}/cri/${offer.kind}/${token}`;
   }
 
   /** Ends all streams. */
@@ -66,12 +83,15 @@ export class StreamServer {
     await new Promise((resolve) => server.close(resolve));
   }
 
+  async #place(): Promise<string> {
+    if (this.#origin !== undefined) return this.#origin();
+    this.#listening ??= this.#listen();
+    const { port } = (await this.#listening).address() as AddressInfo;
+    return `http://127.0.0.1:${port}`;
+  }
+
   #listen(): Promise<Server> {
-    const server = createServer((request, response) => {
-      const offer = this.#take(request);
-      response.writeHead(offer === undefined ? 404 : 400).end(offer && 'streams are carried by WebSockets here\n');
-    });
-    server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head));
+    const server = this.#server;
     return new Promise((resolve, reject) => {
       server.once('error', reject);
       server.listen(0, '127.0.0.1', () => resolve(server));

@@ -1,0 +1,24 @@
+import { registerRuntimeConformance, type TestFunction } from '@keelson/conformance';
+import test from 'ava';
+import { lackingForPairs, newPair } from './support/pair.ts';
+import { atPort, processServiceHarness } from './support/service-harness.ts';
+
+/** What the port has to do with: streams, events, and calls that are given up. The rest is as at a socket. */
+const ofConnections = / (?:exec\.(?:streams|closing|many)|attach\.|pod\.port|observe\.|call\.|adopt\.streams)/;
+
+/** The others would be told twice. */
+const someOf: TestFunction = Object.assign(
+  (...[title, body]: Parameters<TestFunction>) => {
+    if (ofConnections.test(title)) test(title, body);
+  },
+  { skip: () => {} },
+);
+
+if (lackingForPairs.length > 0) {
+  test.skip(`the CRI service at a port with TLS [not run, there is no ${lackingForPairs.join(', ')}]`, () => {});
+} else {
+  registerRuntimeConformance(
+    someOf,
+    await processServiceHarness('cri service of processes at a port with TLS', atPort(newPair())),
+  );
+}

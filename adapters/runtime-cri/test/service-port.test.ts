@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
+import { request } from 'node:https';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { connect as connectTls, createServer, type TLSSocket } from 'node:tls';
+import { isRuntimeError } from '@keelson/container-runtime';
+import { FakeClock } from '@keelson/core';
+import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
+import test, { type ExecutionContext } from 'ava';
+import { createCriRuntime, type PinnedTls, serveCriAtPort } from '../src/index.ts';
+import { Refusals } from '../src/service/door/refusals.ts';
+import { lackingForPairs, newPair } from './support/pair.ts';
+
+const over = lackingForPairs.length > 0 ? test.skip : test;
+
+function recordingLogger() {
+  const lines: { readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
+  const line = (message: string, fields: Readonly<Record<string, unknown>> = {}) => void lines.push({ message, fields });
+  const logger = { debug: () => {}, info: line, warn: line, error: line, child: () => logger };
+  return { lines, logger };
+}
+
+async function serve(t: ExecutionContext) {
+  const tls = newPair();
+  const engine = createFakeRuntime(new FakeWorld({ images: ['registry.test/base:1'] }));
+  const { lines, logger } = recordingLogger();
+  const service = await serveCriAtPort({ engine, host: '127.0.0.1', port: 0, tls, logger });
+  t.teardown(async () => {
+    await service[Symbol.asyncDispose]();
+    await engine.runtime[Symbol.asyncDispose]();
+  });
+  const port = Number(new URL(service.endpoint.replace('tcp:', 'http:')).port);
+  return { tls, engine, service, port, lines };
+}
+
+async function clientOf(t: ExecutionContext, endpoint: string, tls?: PinnedTls, probeTimeoutMs = 10_000) {
+  const client = await createCriRuntime({ endpoint, probeTimeoutMs, ...(tls && { tls }) });
+  t.teardown(() => client.runtime[Symbol.asyncDispose]());
+  return client.runtime;
+}
+
+over('whoever has the key is served, and sees what the engine behind can do', async (t) => {
+  const { tls, engine, service } = await serve(t);
+  const runtime = await clientOf(t, service.endpoint, tls);
+  t.is(runtime.name, engine.runtime.name);
+  t.deepEqual(runtime.capabilities, { ...engine.runtime.capabilities, pullProgress: false });
+  t.deepEqual(await runtime.listPodSandboxes(), []);
+});
+
+over('a client without a certificate, or with another one, hears in a sentence why, in calls and in streams', async (t) => {
+  const { tls, port, lines } = await serve(t);
+  const other = newPair();
+  for (const [own, shown] of [
+    [{}, 'no certificate'],
+    [{ key: other.key, cert: other.certificate }, 'another certificate'],
+  ] as const) {
+    const sentence = `this service answers only whoever has the key it was started with: the client showed ${shown}`;
+    const session = connectHttp2(`https://127.0.0.1:${port}`, { ...own, ca: tls.peer, checkServerIdentity: () => undefined });
+    const call = session.request({ ':method': 'POST', ':path': '/runtime.v1.RuntimeService/ListContainers' });
+    const [headers] = await once(call, 'response');
+    t.is(headers['grpc-status'], '16');
+    t.is(headers['grpc-message'], sentence);
+    session.destroy();
+    const answer = await new Promise<string>((resolve, reject) => {
+      const asked = request(`https://127.0.0.1:${port}/cri/exec/x`, { ...own, rejectUnauthorized: false, agent: false });
+      asked.once('response', (response) => resolve(text(response)));
+      asked.once('error', reject);
+      asked.end();
+    });
+    t.is(answer, `${sentence}\n`);
+  }
+  t.is(lines.length, 1, 'a stranger does not fill the log');
+  t.regex(String(lines[0]?.fields['reason']), /no certificate/);
+});
+
+over('the certificate without its key does not help, nor do plain text and older TLS', async (t) => {
+  const { tls, service, port, lines } = await serve(t);
+  const { key } = newPair();
+  t.throws(() => connectTls({ port, host: '127.0.0.1', key, cert: tls.certificate }), { message: /key values mismatch/ });
+  const ended = (socket: ReturnType<typeof connect>) =>
+    new Promise<string>((resolve) => {
+      socket.on('error', () => {});
+      text(socket).then(resolve, () => resolve(''));
+    });
+  const plain = connect(port, '127.0.0.1', () => plain.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'));
+  t.notRegex(await ended(plain), /HTTP/);
+  t.regex(String(lines[0]?.fields['reason']), /did not speak TLS/);
+  const old = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, maxVersion: 'TLSv1.2' });
+  t.is(await ended(old), '');
+  const runtime = await clientOf(t, service.endpoint, undefined, 200);
+  t.true(isRuntimeError(await t.throwsAsync(runtime.listContainers()), 'Unavailable'));
+});
+
+over('the client refuses whoever shows another certificate, and tells it nothing', async (t) => {
+  const tls = newPair();
+  const heard: Buffer[] = [];
+  const other = newPair();
+  const impostor = createServer({ key: other.key, cert: other.certificate, ALPNProtocols: ['h2'] }, (socket: TLSSocket) => {
+    socket.on('data', (data) => heard.push(data));
+    socket.on('error', () => {});
+  });
+  await new Promise<void>((resolve) => impostor.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => impostor.close());
+  const address = impostor.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const runtime = await clientOf(t, `tcp://127.0.0.1:${port}`, tls, 200);
+  const refused = await t.throwsAsync(runtime.listContainers());
+  t.true(isRuntimeError(refused, 'Unavailable'), String(refused));
+  t.regex(String(refused?.message), /certificate/);
+  t.deepEqual(heard, []);
+});
+
+over('a port that is taken is not shared', async (t) => {
+  const { tls, engine, port } = await serve(t);
+  const error = await t.throwsAsync(serveCriAtPort({ engine, host: '127.0.0.1', port, tls }));
+  t.true(isRuntimeError(error, 'AlreadyExists'));
+  t.is(error?.message, `somebody listens at 127.0.0.1:${port} already`);
+});
+
+over('connections of strangers end by themselves, and so many at once are listened to', async (t) => {
+  const { port } = await serve(t);
+  const sockets = Array.from({ length: 20 }, () =>
+    connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] }),
+  );
+  await Promise.all(
+    sockets.map(
+      (socket) =>
+        new Promise<void>((resolve) => {
+          socket.on('error', () => {});
+          socket.once('close', () => resolve());
+          socket.resume();
+        }),
+    ),
+  );
+  t.pass();
+});
+
+test('refusals are logged once a minute, with how many there were', (t) => {
+  const clock = new FakeClock();
+  const { lines, logger } = recordingLogger();
+  const refusals = new Refusals(logger, clock);
+  for (let count = 0; count < 5; count += 1) refusals.add(`r${count}`);
+  t.deepEqual(lines, [{ message: 'connection refused', fields: { reason: 'r0' } }]);
+  clock.advance(60_000);
+  refusals.add('r5');
+  t.deepEqual(lines[1]?.fields, { reason: 'r5', othersSinceLastLine: 4 });
+});
