@@ -1,4 +1,5 @@
 import { Agent } from 'node:http';
+import { gunzipSync } from 'node:zlib';
 import { FakeClock } from '@keelson/core';
 import test from 'ava';
 import { serveReal } from './support/real-plane.ts';
@@ -276,4 +277,48 @@ test('the index lists paths; OpenAPI is an index of documents that may be cached
   t.is((await call(port, 'GET', '/openapi/v3/apis/none/v1')).status, 404);
   const zipped = await call(port, 'GET', url, { headers: { 'accept-encoding': 'gzip' } });
   t.is(zipped.headers['content-encoding'], 'gzip');
+});
+
+test('a long list is the same for everybody: read at once by many, compressed, slowly, again, and beside readers that go away', async (t) => {
+  const plane = await serveReal(t);
+
+  for (let from = 0; from < 2500; from += 100) {
+    await Promise.all(
+      Array.from({ length: 100 }, (_, i) => {
+        const body = JSON.stringify({ metadata: { name: `n${from + i}` }, data: { value: `${i}-`.repeat(7 * i) } });
+        return call(plane.port, 'POST', all, { body });
+      }),
+    );
+  }
+  const page = await call(plane.port, 'GET', `${all}?limit=1900`);
+  const whole = [
+    ...page.json.items,
+    ...(await call(plane.port, 'GET', `${all}?limit=1900&continue=${page.json.metadata.continue}`)).json.items,
+  ];
+  t.is(whole.length, 2500);
+  for (let round = 0; round < 4; round += 1) {
+    const gone = new AbortController();
+    const leaving = Array.from({ length: 4 }, async () => {
+      const reply = await fetch(`http://127.0.0.1:${plane.port}${all}`, { signal: gone.signal });
+      await reply.body?.getReader().read();
+      gone.abort();
+    }).map((reader) => reader.catch(() => {}));
+    const encodings = ['identity', 'gzip', 'identity', 'gzip', 'identity', 'identity'];
+    const replies = await Promise.all(
+      encodings.map((encoding) => call(plane.port, 'GET', all, { headers: { 'accept-encoding': encoding } })),
+    );
+    await Promise.all(leaving);
+    for (const [i, reply] of replies.entries()) {
+      t.is(reply.headers['content-encoding'], encodings[i] === 'gzip' ? 'gzip' : undefined);
+      const body = encodings[i] === 'gzip' ? JSON.parse(gunzipSync(reply.body).toString()) : reply.json;
+      t.deepEqual(body.items, whole);
+    }
+    // What changes is read from its new bytes, and the leaf it is in is as new to lists as the first time.
+    const changed = whole[round * 700];
+    await call(plane.port, 'PATCH', `${all}/${changed.metadata.name}`, {
+      body: JSON.stringify({ data: { value: `round ${round}` } }),
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
+    whole[round * 700] = (await call(plane.port, 'GET', `${all}/${changed.metadata.name}`)).json;
+  }
 });

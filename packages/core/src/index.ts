@@ -289,6 +289,7 @@ export { createDirectStorages, type DirectStoragesOptions } from './storage/dire
 export { encodeEvents } from './storage/event-batch.ts';
 export { checkKey, compareKeys, maxKeyBytes, OrderedRange, orderedForm } from './storage/key-order.ts';
 export type { ChangeLog } from './storage/log-watch-stream.ts';
+export { type PieceSource, pieceBytes } from './storage/pieces.ts';
 export type {
   EventRepresentation,
   ListPosition,

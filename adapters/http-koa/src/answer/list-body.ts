@@ -1,10 +1,11 @@
-import { Readable } from 'node:stream';
+import type { TransformOptions } from 'node:stream';
 import { pipeline as pipe } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
+import { createGzip, type ZlibOptions } from 'node:zlib';
 import type { Clock, ListBody } from '@keelson/core';
 import { ClientGone } from '../body/read-body.ts';
 import type { Exchange } from '../exchange.ts';
 import type { HttpLimits } from '../options.ts';
+import { PiecePool } from './piece-pool.ts';
 import { acceptsGzip, answerHeaders, sendBytes, sendHead, sendWhole } from './send.ts';
 
 /** Bodies up to this size are sent as one buffer. */
@@ -17,6 +18,12 @@ const sharedGroupBytes = 1024 * 1024;
 const sliceMs = 2;
 /** Items made between two looks at the clock. */
 const stride = 32;
+
+/** The high water mark makes every piece wait until the one before is compressed. */
+const gzipOptions: ZlibOptions & TransformOptions = { level: 1, chunkSize: 64 * 1024, writableHighWaterMark: 1 };
+
+/** Buffers for lists whose bytes are made for one answer; up to 4 MiB of free ones are kept. */
+export const listPieces = new PiecePool(64);
 
 export interface ListSendOptions {
   readonly clock: Clock;
@@ -82,7 +89,7 @@ async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, optio
     let open = true;
     for (const piece of group) {
       exchange.sentBytes += piece.length;
-      open = response.write(piece);
+      open = listPieces.owns(piece) ? response.write(piece, givenBack(piece)) : response.write(piece);
     }
     response.uncork();
     if (!open) await drained(exchange);
@@ -90,19 +97,32 @@ async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, optio
   response.end();
 }
 
-async function* flattened(source: AsyncIterable<Buffer[]>): AsyncGenerator<Buffer> {
-  for await (const group of source) yield* group;
+/** What to do when the connection has taken a piece. One that could not be written is not used again: who knows who still reads it. */
+function givenBack(piece: Buffer): (error?: Error | null) => void {
+  return (error) => {
+    if (!error) listPieces.giveBack(piece);
+  };
+}
+
+/** The pieces for a reader that asks for the next one when it is through with the one before. */
+async function* oneByOne(source: AsyncIterable<Buffer[]>): AsyncGenerator<Buffer> {
+  for await (const group of source) {
+    for (const piece of group) {
+      yield piece;
+      listPieces.giveBack(piece);
+    }
+  }
 }
 
 /** Through zlib's own thread, with backpressure on both sides. */
 async function streamGzip(exchange: Exchange, source: AsyncIterable<Buffer[]>, options: ListSendOptions): Promise<void> {
-  const gzip = createGzip({ level: 1, chunkSize: 64 * 1024 });
+  const gzip = createGzip(gzipOptions);
   gzip.on('data', (piece: Buffer) => {
     exchange.sentBytes += piece.length;
     exchange.deadlineAt = options.clock.monotonic() + options.limits.requestTimeoutMs;
   });
   try {
-    await pipe(Readable.from(flattened(source), { objectMode: false }), gzip, exchange.response);
+    await pipe(oneByOne(source), gzip, exchange.response);
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE' ? new ClientGone() : error;
   }
@@ -154,7 +174,9 @@ export async function sendList(exchange: Exchange, contentType: string, body: Li
     const first = await all.next();
     const second = first.done ? first : await all.next();
     if (!first.done && second.done) {
-      return sendWhole(exchange, 200, contentType, Buffer.concat(first.value), options.limits.gzipBytes);
+      const whole = Buffer.concat(first.value);
+      for (const piece of first.value) listPieces.giveBack(piece);
+      return sendWhole(exchange, 200, contentType, whole, options.limits.gzipBytes);
     }
     large = true;
     source = resumed(first, second, all);

@@ -1,5 +1,5 @@
 import type { Answer, Brand, Clock, ExportParameters, RequestAttributes, Target, WireForm } from '@keelson/core';
-import { sendList } from '../answer/list-body.ts';
+import { listPieces, sendList } from '../answer/list-body.ts';
 import { sendNotFound, sendWhole } from '../answer/send.ts';
 import { patchType } from '../body/content-type.ts';
 import type { Exchange } from '../exchange.ts';
@@ -88,7 +88,7 @@ export class ResourceHandler {
       exchange.deadlineAt = Math.min(exchange.deadlineAt, this.#options.clock.monotonic() + timeoutSeconds * 1000);
     }
     const answer = await route.service.list(exchange, target, selectParametersOf(query));
-    await sendList(exchange, form.contentType, form.list(answer), this.#options);
+    await sendList(exchange, form.contentType, form.list(answer, listPieces), this.#options);
   }
 
   async #create(exchange: Exchange, route: Route, target: Target): Promise<void> {

@@ -143,6 +143,7 @@ export function listOf(kind: KindDefinition, objects: readonly StoredObject[], r
     revision,
     count: objects.length,
     objects: () => objects,
+    ready: true,
     *chunks(representation, separator) {
       const comma = Buffer.from(separator);
       let first = true;

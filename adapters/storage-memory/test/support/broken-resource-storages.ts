@@ -46,6 +46,7 @@ const onList =
         revision: list.revision,
         count: list.count,
         objects: () => list.objects(),
+        ready: list.ready,
         chunks: (form, separator) => list.chunks(form, separator),
         ...(list.next ? { next: list.next } : {}),
         ...(list.remaining === undefined ? {} : { remaining: list.remaining }),

@@ -1,5 +1,6 @@
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
+import type { PieceSource } from '../storage/pieces.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { JsonShape } from './json-shape.ts';
 import { jsonWatchForm } from './json-watch-form.ts';
@@ -38,13 +39,13 @@ export class JsonForm implements WireForm {
     return Buffer.from(`${JSON.stringify(documentOf(this.#shape, object))}\n`);
   }
 
-  list(page: ListPage): ListBody {
+  list(page: ListPage, pieces?: PieceSource): ListBody {
     const { representation, list } = this.#shape;
     return {
       head: Buffer.from(listHead(list, listMetadata(page))),
-      items: representation === undefined ? textPieces(this.#separated(page)) : page.list.chunks(representation, ','),
+      items: representation === undefined ? textPieces(this.#separated(page)) : page.list.chunks(representation, ',', pieces),
       tail: listTail,
-      ready: representation?.stored === true,
+      ready: representation?.stored === true && page.list.ready,
     };
   }
 

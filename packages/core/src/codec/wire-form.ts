@@ -1,5 +1,6 @@
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
+import type { PieceSource } from '../storage/pieces.ts';
 import type { EventRepresentation } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { ListPage } from './list-envelope.ts';
@@ -24,10 +25,10 @@ export interface FormRequest {
 /** A list body in parts: `head`, the items with their separators, `tail`. */
 export interface ListBody {
   readonly head: Buffer;
-  /** Shared buffers, not to be changed; made while they are taken. */
+  /** Made while they are taken. Those that are of the source given to {@link WireForm.list} are the taker's, all others are not to be changed. */
   readonly items: Iterable<Buffer>;
   readonly tail: Buffer;
-  /** True when taking the items is cheap because the bytes exist already. */
+  /** True when all items may be taken at once: their bytes are there already, or few. */
   readonly ready: boolean;
 }
 
@@ -56,7 +57,7 @@ export interface WireForm {
   stored(object: StoredObject): Buffer;
   /** Body of an answer that is not stored: dry runs, exports, subresource bodies. A Status is written as it is in any form. */
   value(object: KubeObject | Status): Buffer;
-  list(page: ListPage): ListBody;
+  list(page: ListPage, pieces?: PieceSource): ListBody;
   /** Undefined: there are no streams of this form. */
   watch(): WatchForm | undefined;
 }

@@ -1,9 +1,12 @@
+import { freshPieces, type PieceSource, pieceBytes } from './pieces.ts';
 import type { ListPosition, Representation, StoredList } from './resource-storage.ts';
 import type { Revision } from './store.ts';
 import type { StoredObject } from './stored-object.ts';
 
-const pieceBytes = 64 * 1024;
 const comma = 0x2c;
+const separator = Buffer.of(comma);
+/** Lists of up to so many objects are put together whole. */
+const fewObjects = 1000;
 
 /** A page whose objects are at hand one by one. */
 export class ObjectList implements StoredList {
@@ -27,8 +30,12 @@ export class ObjectList implements StoredList {
     return this.#objects;
   }
 
-  chunks(representation: Representation, _separator: ','): Iterable<Buffer> {
-    return joinObjects(this.#objects, representation);
+  get ready(): boolean {
+    return this.count <= fewObjects;
+  }
+
+  chunks(representation: Representation, _separator: ',', pieces?: PieceSource): Iterable<Buffer> {
+    return joinObjects(this.#objects, representation, pieces);
   }
 }
 
@@ -36,28 +43,30 @@ export class ObjectList implements StoredList {
 export function* joinObjects(
   objects: Iterable<StoredObject>,
   representation: Representation,
+  pieces: PieceSource = freshPieces,
 ): Generator<Buffer, void, undefined> {
-  let piece = Buffer.allocUnsafeSlow(pieceBytes);
+  let piece: Buffer | undefined;
   let end = 0;
   let first = true;
   for (const object of objects) {
     const bytes = representation.stored ? undefined : object.encoded(representation);
     const length = bytes?.length ?? object.byteLength;
-    if (end + length + 1 > pieceBytes && end > 0) {
+    if (piece !== undefined && end + 1 + length > pieceBytes) {
       yield piece.subarray(0, end);
-      piece = Buffer.allocUnsafeSlow(pieceBytes);
-      end = 0;
+      piece = undefined;
     }
-    if (!first) piece[end++] = comma;
-    first = false;
-    if (length + 1 > pieceBytes) {
-      if (end > 0) yield piece.subarray(0, end);
+    if (1 + length > pieceBytes) {
+      if (!first) yield separator;
       yield bytes ?? object.json;
-      piece = Buffer.allocUnsafeSlow(pieceBytes);
-      end = 0;
     } else {
+      if (piece === undefined) {
+        piece = pieces.take();
+        end = 0;
+      }
+      if (!first) piece[end++] = comma;
       end = bytes === undefined ? object.copyTo(piece, end) : end + bytes.copy(piece, end);
     }
+    first = false;
   }
-  if (end > 0) yield piece.subarray(0, end);
+  if (piece !== undefined) yield piece.subarray(0, end);
 }

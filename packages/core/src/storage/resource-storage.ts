@@ -1,4 +1,5 @@
 import type { KubeObject } from '../meta/types.ts';
+import type { PieceSource } from './pieces.ts';
 import type { Key, Revision } from './store.ts';
 import type { StoredObject } from './stored-object.ts';
 
@@ -104,11 +105,13 @@ export interface StoredList {
   readonly remaining?: number;
   readonly count: number;
   objects(): Iterable<StoredObject>;
+  /** True when all chunks of the stored form may be taken at once: their bytes are there already, or few. */
+  readonly ready: boolean;
   /**
-   * The page's objects encoded and joined with `separator` in pieces of any size; shared buffers, not to be
-   * changed. No object is parsed when the representation is the stored one.
+   * The page's objects encoded and joined with `separator` in pieces of any size. Buffers of `pieces` are the caller's to use again, all
+   * others are shared and not to be changed. No object is parsed when the representation is the stored one.
    */
-  chunks(representation: Representation, separator: ','): Iterable<Buffer>;
+  chunks(representation: Representation, separator: ',', pieces?: PieceSource): Iterable<Buffer>;
 }
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';

@@ -25,7 +25,7 @@ export class Leaf implements BlockHolder {
   block: Buffer | undefined = undefined;
   /** Not (or no longer) part of the live index, only of snapshots: builds nothing that stays, moves no bytes. */
   retired: boolean;
-  /** The block is a second copy of bytes that are a store's. */
+  /** The block is a second copy of bytes that are a store's, or will be one when the leaf is listed again soon. */
   #shared = false;
   /** Items changed since they were last laid into one block. */
   scattered = 0;
@@ -39,6 +39,18 @@ export class Leaf implements BlockHolder {
 
   get size(): number {
     return this.items.length;
+  }
+
+  /** Whether a block is there, or is worth making: a copy of what a store has in memory anyway is, when the leaf was listed just before. */
+  get blockWorth(): boolean {
+    return this.block !== undefined || sharedBlocks.knows(this) || !this.items.some((item) => item.shared);
+  }
+
+  /** To be called by a list that does without a block: the next one soon after gets one. */
+  listed(): void {
+    if (this.retired) return;
+    this.#shared = true;
+    sharedBlocks.touch(this, 0);
   }
 
   /** The leaf's block, built when needed; undefined when it would be too big. A retired leaf keeps none. */

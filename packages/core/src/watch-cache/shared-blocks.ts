@@ -26,7 +26,12 @@ export class SharedBlocks {
     return this.#bytes;
   }
 
-  /** A holder has made its copy, or uses it again. */
+  /** Whether the holder has a copy, or wanted one lately. */
+  knows(holder: BlockHolder): boolean {
+    return this.#used.has(holder) || this.#idle.has(holder);
+  }
+
+  /** A holder has made its copy, or uses it again; no bytes: it would have liked one. */
   touch(holder: BlockHolder, bytes: number): void {
     this.forget(holder);
     this.#used.set(holder, bytes);

@@ -1,10 +1,13 @@
 import { joinObjects } from '../storage/object-list.ts';
+import type { PieceSource } from '../storage/pieces.ts';
 import type { ListPosition, Representation, StoredList } from '../storage/resource-storage.ts';
 import type { Revision } from '../storage/store.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { IndexSnapshot, LeafSlice } from './index-snapshot.ts';
 
 const comma = Buffer.from(',');
+/** In lists of up to so many objects every leaf has its block; in longer ones only leaves for which it is worth its memory. */
+const fewObjects = 2000;
 
 /** A page that is a stretch of a snapshot. Making it costs nothing; its bytes are those of the index's leaves. */
 export class SnapshotList implements StoredList {
@@ -36,19 +39,26 @@ export class SnapshotList implements StoredList {
     return this.#snapshot.items(this.#from, this.#to);
   }
 
-  *chunks(representation: Representation, _separator: ','): Generator<Buffer, void, undefined> {
+  get ready(): boolean {
+    if (this.count <= fewObjects) return true;
+    for (const { leaf } of this.#snapshot.slices(this.#from, this.#to)) if (!leaf.blockWorth) return false;
+    return true;
+  }
+
+  *chunks(representation: Representation, _separator: ',', pieces?: PieceSource): Generator<Buffer, void, undefined> {
     if (!representation.stored) {
-      yield* joinObjects(this.objects(), representation);
+      yield* joinObjects(this.objects(), representation, pieces);
       return;
     }
+    const every = this.count <= fewObjects;
     let first = true;
     for (const slice of this.#snapshot.slices(this.#from, this.#to)) {
-      const bytes = sliceBytes(slice);
+      const bytes = sliceBytes(slice, every);
       if (bytes !== undefined) {
         yield first ? bytes.subarray(1) : bytes;
       } else {
         if (!first) yield comma;
-        yield* joinObjects(slice.leaf.items.slice(slice.from, slice.to), representation);
+        yield* joinObjects(slice.leaf.items.slice(slice.from, slice.to), representation, pieces);
       }
       first = false;
     }
@@ -56,9 +66,13 @@ export class SnapshotList implements StoredList {
 }
 
 /** The part of the leaf's block that belongs to the slice, with a leading comma. */
-function sliceBytes({ leaf, from, to }: LeafSlice): Buffer | undefined {
+function sliceBytes({ leaf, from, to }: LeafSlice, every: boolean): Buffer | undefined {
   // A few objects of a leaf whose block is gone are not worth building one.
   if (leaf.block === undefined && to - from < leaf.items.length / 4) return undefined;
+  if (!every && !leaf.blockWorth) {
+    leaf.listed();
+    return undefined;
+  }
   const block = leaf.blockBytes();
   if (block === undefined || to - from === leaf.items.length) return block;
   const start = lengthOf(leaf.items, 0, from);

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { compareKeys, type Representation, StoredObject } from '../../src/index.ts';
+import { compareKeys, pieceBytes, type Representation, StoredObject } from '../../src/index.ts';
 import type { IndexSnapshot } from '../../src/watch-cache/index-snapshot.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
 import { SnapshotList } from '../../src/watch-cache/snapshot-list.ts';
@@ -159,6 +159,39 @@ test("objects whose bytes are a store's keep them, listed and changed, and read 
     item.drop();
     t.deepEqual(body, item.json);
   }
+});
+
+test("a long list copies a store's bytes into buffers of the caller, and keeps copies only when it comes again soon", (t) => {
+  const index = new OrderedIndex();
+  for (let i = 0; i < 3000; i++) {
+    index.set(StoredObject.fromValue(key(i), i + 1, 1, Buffer.from(`{"metadata":{"name":"n${i}"}}`), true));
+  }
+  const lent: Buffer[] = [];
+  const pieces = {
+    take() {
+      lent.push(Buffer.alloc(pieceBytes));
+      return lent.at(-1) as Buffer;
+    },
+  };
+  const page = () => new SnapshotList(index.snapshot(), 1, 0, index.size, 0);
+  t.false(page().ready);
+  const first = [...page().chunks(stored, ',', pieces)];
+  const filled = first.map(({ buffer }) => buffer).filter((buffer) => lent.some((own) => own.buffer === buffer));
+  t.true(lent.length > 0);
+  t.deepEqual(
+    filled,
+    lent.map(({ buffer }) => buffer),
+    'no buffer is in two pieces',
+  );
+  t.true(page().ready);
+  lent.length = 0;
+  const second = [...page().chunks(stored, ',', pieces)];
+  t.is(lent.length, 0);
+  t.true(Buffer.concat(second).equals(Buffer.concat(first)));
+  t.is([...page().chunks(stored, ',')][1], second[1]);
+  index.set(StoredObject.fromValue(key(0), 9000, 1, Buffer.from('{"metadata":{"name":"n0"}}'), true));
+  t.false(page().ready);
+  t.true(new SnapshotList(index.snapshot(), 1, 0, 100, 0).ready, 'a short list is ready');
 });
 
 test('an unchanged leaf hands out the same bytes again', (t) => {

@@ -1,5 +1,6 @@
 import type { Status } from '../../meta/status.ts';
 import type { KubeObject } from '../../meta/types.ts';
+import type { PieceSource } from '../../storage/pieces.ts';
 import type { EventRepresentation } from '../../storage/resource-storage.ts';
 import type { StoredObject } from '../../storage/stored-object.ts';
 import type { ListPage } from '../list-envelope.ts';
@@ -35,8 +36,8 @@ export class ProtobufForm implements WireForm {
     return documentBytes(this.#shape.document(object));
   }
 
-  list(page: ListPage): ListBody {
-    return protobufList(this.#shape, page);
+  list(page: ListPage, pieces?: PieceSource): ListBody {
+    return protobufList(this.#shape, page, pieces);
   }
 
   watch(): WatchForm {

@@ -1,4 +1,5 @@
 import { listMetaSchema } from '../../kind/object-meta-schema.ts';
+import { freshPieces, type PieceSource, pieceBytes } from '../../storage/pieces.ts';
 import { type ListPage, listMetadata } from '../list-envelope.ts';
 import type { ListBody } from '../wire-form.ts';
 import { envelopeTail, rawTag } from './envelope.ts';
@@ -6,7 +7,6 @@ import { protobufEncoderOf } from './protobuf-codec.ts';
 import type { ProtobufShape } from './protobuf-shape.ts';
 import { putVarint, tagOf, varintLength, WireType } from './wire.ts';
 
-const pieceBytes = 64 * 1024;
 /** Objects encoded between two chances for others to run. */
 const stride = 32;
 const nothing = Buffer.alloc(0);
@@ -15,11 +15,11 @@ const nothing = Buffer.alloc(0);
  * The body of a list. Its length stands near its beginning, so every item has to be there before the first byte of them goes out; while
  * they are encoded, empty pieces let the transport give way to others.
  */
-export function protobufList(shape: ProtobufShape, page: ListPage): ListBody {
-  return { head: shape.list.head, items: pieces(shape, page), tail: envelopeTail, ready: false };
+export function protobufList(shape: ProtobufShape, page: ListPage, source: PieceSource = freshPieces): ListBody {
+  return { head: shape.list.head, items: pieces(shape, page, source), tail: envelopeTail, ready: false };
 }
 
-function* pieces(shape: ProtobufShape, page: ListPage): Generator<Buffer, void, undefined> {
+function* pieces(shape: ProtobufShape, page: ListPage, source: PieceSource): Generator<Buffer, void, undefined> {
   const items: Buffer[] = [];
   let size = 0;
   for (const object of page.list.objects()) {
@@ -29,7 +29,7 @@ function* pieces(shape: ProtobufShape, page: ListPage): Generator<Buffer, void, 
     if (items.length % stride === 0) yield nothing;
   }
   yield listStart(shape, page, size);
-  yield* joined(items, tagOf(shape.list.items, WireType.delimited));
+  yield* joined(items, tagOf(shape.list.items, WireType.delimited), source);
 }
 
 /** Tag and length of the list's message, and its metadata. The order of fields in a message is free. */
@@ -46,13 +46,13 @@ function listStart(shape: ProtobufShape, page: ListPage, itemBytes: number): Buf
 }
 
 /** Joins items to pieces of about 64 KiB, each under the list's own tag; big ones are handed on without being copied. */
-function* joined(items: readonly Buffer[], tag: number): Generator<Buffer, void, undefined> {
-  let piece = Buffer.allocUnsafeSlow(pieceBytes);
+function* joined(items: readonly Buffer[], tag: number, source: PieceSource): Generator<Buffer, void, undefined> {
+  let piece = source.take();
   let end = 0;
   for (const item of items) {
     if (end + item.length > pieceBytes && end > 0) {
       yield piece.subarray(0, end);
-      piece = Buffer.allocUnsafeSlow(pieceBytes);
+      piece = source.take();
       end = 0;
     }
     if (item.length > pieceBytes) {
