@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import type { StoredObject } from '@keelson/core';
+import type { StoredList, StoredObject } from '@keelson/core';
 import test from 'ava';
 import { configMap, FakeRegistry, listOf, stored } from './support/fake-registry.ts';
 import { call, eventually, open, serve } from './support/serve.ts';
 
 const all = '/api/v1/namespaces/default/configmaps';
+const empty = '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"100"},"items":[]}\n';
 
 function registryWith(objects: readonly StoredObject[], revision = 100, token = ''): FakeRegistry {
   const registry = new FakeRegistry();
@@ -19,11 +20,8 @@ function many(count: number, size = 1000): StoredObject[] {
 }
 
 test('an empty list has items, and a list its revision and token', async (t) => {
-  const empty = await serve(t, { registry: registryWith([]) });
-  t.is(
-    (await call(empty.port, 'GET', all)).text,
-    '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"100"},"items":[]}\n',
-  );
+  const served = await serve(t, { registry: registryWith([]) });
+  t.is((await call(served.port, 'GET', all)).text, empty);
   const page = await serve(t, { registry: registryWith(many(2), 7, 'tok') });
   const reply = await call(page.port, 'GET', all);
   t.is(reply.json.metadata.continue, 'tok');
@@ -97,6 +95,46 @@ test('a slow reader of a big list gets all of it, and the server holds little mo
   t.true(size > 40_000_000);
   t.is(taken, 40);
 });
+
+for (const encoding of ['identity', 'gzip']) {
+  test(`buffers of sent pieces serve other lists, never one that a slow reader still waits for (${encoding})`, async (t) => {
+    const pieces = new Set<ArrayBufferLike>();
+    let taken = 0;
+    const registry = new FakeRegistry();
+    registry.service(configMap).on.list = async (_context: unknown, _target: unknown, { limit }: { limit?: number }) => {
+      const letter = limit === 1 ? 'a' : 'b';
+      const answer = listOf(configMap, []);
+      const list: StoredList = {
+        ...answer.list,
+        ready: false,
+        *chunks(_representation, _separator, source) {
+          for (let i = 0; i < 500; i += 1) {
+            const piece = source?.take().fill(letter) ?? Buffer.alloc(0);
+            pieces.add(piece.buffer);
+            taken += 1;
+            yield piece;
+          }
+        },
+      };
+      return { ...answer, list };
+    };
+    const { port } = await serve(t, { registry });
+    const letters = async (response: AsyncIterable<unknown>) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of response) chunks.push(chunk as Buffer);
+      const bytes = encoding === 'gzip' ? gunzipSync(Buffer.concat(chunks)) : Buffer.concat(chunks);
+      return [bytes.length, bytes.includes('aaaa'), bytes.includes('bbbb')];
+    };
+    const headers = { 'accept-encoding': encoding };
+    const slow = await open(port, 'GET', `${all}?limit=1`, { headers });
+    slow.pause();
+    const whole = 500 * 65_536 + empty.length;
+    t.deepEqual(await letters(await open(port, 'GET', `${all}?limit=2`, { headers })), [whole, false, true]);
+    t.deepEqual(await letters(slow), [whole, true, false]);
+    t.is(taken, 1000);
+    t.true(pieces.size < 300, `${pieces.size} buffers for 1000 pieces`);
+  });
+}
 
 test('a reader that goes away in the middle of a list stops its work', async (t) => {
   const registry = registryWith(many(40, 1_000_000));

@@ -279,13 +279,13 @@ test('the index lists paths; OpenAPI is an index of documents that may be cached
   t.is(zipped.headers['content-encoding'], 'gzip');
 });
 
-test('a long list is the same for everybody: read at once by many, compressed, slowly, again, and beside readers that go away', async (t) => {
+test('a long list is the same for everybody: read at once by many, compressed, again, and beside readers that go away', async (t) => {
   const plane = await serveReal(t);
 
   for (let from = 0; from < 2500; from += 100) {
     await Promise.all(
       Array.from({ length: 100 }, (_, i) => {
-        const body = JSON.stringify({ metadata: { name: `n${from + i}` }, data: { value: `${i}-`.repeat(7 * i) } });
+        const body = JSON.stringify({ metadata: { name: `n${from + i}` }, data: { value: `${i}-`.repeat(2 * i) } });
         return call(plane.port, 'POST', all, { body });
       }),
     );
@@ -296,7 +296,7 @@ test('a long list is the same for everybody: read at once by many, compressed, s
     ...(await call(plane.port, 'GET', `${all}?limit=1900&continue=${page.json.metadata.continue}`)).json.items,
   ];
   t.is(whole.length, 2500);
-  for (let round = 0; round < 4; round += 1) {
+  for (let round = 0; round < 2; round += 1) {
     const gone = new AbortController();
     const leaving = Array.from({ length: 4 }, async () => {
       const reply = await fetch(`http://127.0.0.1:${plane.port}${all}`, { signal: gone.signal });
@@ -308,10 +308,11 @@ test('a long list is the same for everybody: read at once by many, compressed, s
       encodings.map((encoding) => call(plane.port, 'GET', all, { headers: { 'accept-encoding': encoding } })),
     );
     await Promise.all(leaving);
-    for (const [i, reply] of replies.entries()) {
-      t.is(reply.headers['content-encoding'], encodings[i] === 'gzip' ? 'gzip' : undefined);
-      const body = encodings[i] === 'gzip' ? JSON.parse(gunzipSync(reply.body).toString()) : reply.json;
-      t.deepEqual(body.items, whole);
+    const bodies = replies.map((reply, i) => (encodings[i] === 'gzip' ? gunzipSync(reply.body) : reply.body));
+    t.deepEqual(JSON.parse(String(bodies[0])).items, whole);
+    for (const [i, body] of bodies.entries()) {
+      t.is(replies[i]?.headers['content-encoding'], encodings[i] === 'gzip' ? 'gzip' : undefined);
+      t.true(body.equals(bodies[0] as Buffer));
     }
     // What changes is read from its new bytes, and the leaf it is in is as new to lists as the first time.
     const changed = whole[round * 700];
