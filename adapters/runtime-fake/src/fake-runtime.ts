@@ -30,9 +30,15 @@ import { FakeImages } from './fake-images.ts';
 import { FakeSandbox } from './fake-sandbox.ts';
 import type { FakeWorld } from './fake-world.ts';
 
+export interface FakeRuntimeOptions {
+  /** Whether calls heed signal and time-out by themselves. False: for an agent, which sees to that for any runtime. Default true. */
+  readonly deadlines?: boolean;
+}
+
 /** A runtime on a world. Any number may look at the same one, as successive agents look at the same machine. */
-export function createFakeRuntime(world: FakeWorld): ContainerEngine {
-  return withDeadlines({ runtime: new FakeRuntime(world), images: new FakeImages(world) }, { clock: world.clock });
+export function createFakeRuntime(world: FakeWorld, { deadlines = true }: FakeRuntimeOptions = {}): ContainerEngine {
+  const engine: ContainerEngine = { runtime: new FakeRuntime(world), images: new FakeImages(world) };
+  return deadlines ? withDeadlines(engine, { clock: world.clock }) : engine;
 }
 
 class FakeRuntime implements ContainerRuntime {

@@ -30,7 +30,7 @@ export async function startFakeFleet(api: ApiClient, nodes: number, podsPerNode:
     const world = new FakeWorld({ images: ['app:1'], podIp: (pod) => `10.${index >> 8}.${index & 255}.${pod & 255}` });
     const sources = createSources({ config, client: api, events: noEvents, ...common });
     const agent = createAgent(config, {
-      ...createFakeRuntime(world),
+      ...createFakeRuntime(world, { deadlines: false }),
       ...common,
       api,
       pods: sources.config,

@@ -2,6 +2,27 @@ import type { Clock } from '@keelson/core';
 import type { CallOptions } from './call-options.ts';
 import { RuntimeError } from './runtime-error.ts';
 
+/** What a callee gets. Most calls of most runtimes end before anybody could give up, and never look at the signal: it is made when asked for. */
+function innerOptions(): { readonly options: CallOptions; abort(failure: RuntimeError): void } {
+  let controller: AbortController | undefined;
+  let failure: RuntimeError | undefined;
+  return {
+    options: {
+      get signal() {
+        if (controller === undefined) {
+          controller = new AbortController();
+          if (failure !== undefined) controller.abort(failure);
+        }
+        return controller.signal;
+      },
+    },
+    abort(reason) {
+      failure = reason;
+      controller?.abort(reason);
+    },
+  };
+}
+
 /**
  * Runs `run` no longer than `options` allow. `run` gets a signal that fires when the caller gave up or the time is over; the result is
  * not awaited any more then, so a callee that ignores the signal still cannot hold the caller.
@@ -17,7 +38,7 @@ export function boundedCall<T>(
   if (signal === undefined && timeoutMs === undefined) return run(options);
   if (signal?.aborted)
     return Promise.reject(new RuntimeError('Aborted', `${call}: the caller gave up`, { cause: signal.reason }));
-  const controller = new AbortController();
+  const inner = innerOptions();
   return new Promise<T>((resolve, reject) => {
     let cancelTimer = () => {};
     const settle = () => {
@@ -27,7 +48,7 @@ export function boundedCall<T>(
     const giveUp = (error: RuntimeError) => {
       settle();
       reject(error);
-      controller.abort(error);
+      inner.abort(error);
     };
     const onAbort = () => giveUp(new RuntimeError('Aborted', `${call}: the caller gave up`, { cause: signal?.reason }));
     signal?.addEventListener('abort', onAbort, { once: true });
@@ -35,7 +56,7 @@ export function boundedCall<T>(
       const late = () => giveUp(new RuntimeError('DeadlineExceeded', `${call}: no answer within ${timeoutMs} ms`));
       cancelTimer = clock.after(timeoutMs, late);
     }
-    run({ signal: controller.signal }).then(
+    run(inner.options).then(
       (value) => {
         settle();
         resolve(value);

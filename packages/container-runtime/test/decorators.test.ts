@@ -2,6 +2,7 @@ import { FakeClock } from '@keelson/core';
 import test from 'ava';
 import {
   boundedCall,
+  type CallOptions,
   type ContainerEngine,
   decorateEngine,
   EventFeed,
@@ -71,6 +72,31 @@ test('the signal of a caller ends the call, before and on the way', async (t) =>
   };
   await t.throwsAsync(boundedCall(clock, 'status', { signal: controller.signal }, run), { code: 'Aborted' } as object);
   t.false(ran);
+});
+
+test('whoever asks for the signal of a call late, or hands it on through more decorators, has the same one', async (t) => {
+  const clock = new FakeClock();
+  const caller = new AbortController();
+  let given: CallOptions = {};
+  let copied: CallOptions = {};
+  const call = boundedCall(clock, 'status', { signal: caller.signal }, (outer) => {
+    given = outer;
+    copied = { ...outer };
+    return boundedCall(clock, 'status', copied, () => new Promise(() => {}));
+  });
+  t.false(copied.signal?.aborted);
+  caller.abort();
+  await t.throwsAsync(call, { code: 'Aborted' } as object);
+  t.true(copied.signal?.aborted);
+  t.is(given.signal, copied.signal);
+  let late: CallOptions = {};
+  const unheeded = boundedCall(clock, 'status', { timeoutMs: 1000 }, (options) => {
+    late = options;
+    return new Promise(() => {});
+  });
+  clock.advance(1000);
+  await t.throwsAsync(unheeded, { code: 'DeadlineExceeded' } as object);
+  t.true(late.signal?.aborted);
 });
 
 test('decorating leaves absent what is absent', (t) => {
