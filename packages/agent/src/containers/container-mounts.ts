@@ -1,4 +1,4 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Mount } from '@keelson/container-runtime';
 import type { Container, Pod } from '@keelson/kinds';
@@ -59,8 +59,14 @@ export async function containerMounts(pod: Pod, container: Container, facts: Mou
 
 async function writeHosts(pod: Pod, { paths, hosts }: MountFacts): Promise<string> {
   const file = paths.hostsFile(uidOf(pod));
-  await mkdir(paths.pod(uidOf(pod)), { recursive: true, mode: 0o750 });
-  await writeFile(file, hosts, { mode: 0o644 });
+  try {
+    await writeFile(file, hosts, { mode: 0o644 });
+  } catch (error) {
+    // Where volumes are somebody else's files, nobody has made the directory yet.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    await mkdir(paths.pod(uidOf(pod)), { recursive: true, mode: 0o750 });
+    await writeFile(file, hosts, { mode: 0o644 });
+  }
   return file;
 }
 
@@ -75,9 +81,13 @@ async function messageFileOf(
   const dir = paths.container(uidOf(pod), container.name, attempt);
   await mkdir(dir, { recursive: true, mode: 0o750 });
   const file = join(dir, 'termination-log');
-  await writeFile(file, '');
-  // The container may run as anybody.
-  await chmod(file, 0o666);
+  const handle = await open(file, 'w');
+  try {
+    // The container may run as anybody.
+    await handle.chmod(0o666);
+  } finally {
+    await handle.close();
+  }
   return file;
 }
 

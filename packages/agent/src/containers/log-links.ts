@@ -1,5 +1,5 @@
 import { mkdir, readdir, readlink, rm, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Logger } from '@keelson/core';
 import type { Container, Pod } from '@keelson/kinds';
 import { uidOf } from '../pods/pod-spec-words.ts';
@@ -20,12 +20,22 @@ export async function linkLog(
 ): Promise<void> {
   const { name = '', namespace = '' } = pod.metadata ?? {};
   const link = join(paths.containerLogs(), `${name}_${namespace}_${container.name}-${id}.log`);
+  const target = join(paths.podLogs(uidOf(pod)), logPath);
   try {
-    await mkdir(paths.containerLogs(), { recursive: true });
-    await rm(link, { force: true });
-    await symlink(join(paths.podLogs(uidOf(pod)), logPath), link);
+    await makeLink(target, link);
   } catch (err) {
     logger.debug('log link was not made', { component: 'agent', link, err });
+  }
+}
+
+/** Mostly the directory is there and the link is not. */
+async function makeLink(target: string, link: string): Promise<void> {
+  try {
+    await symlink(target, link);
+  } catch {
+    await mkdir(dirname(link), { recursive: true });
+    await rm(link, { force: true });
+    await symlink(target, link);
   }
 }
 
