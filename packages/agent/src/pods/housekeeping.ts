@@ -1,5 +1,4 @@
 import { readdir } from 'node:fs/promises';
-import { basename } from 'node:path';
 import { pause } from '@keelson/client';
 import type { Clock, Logger } from '@keelson/core';
 import { removePodLogs } from '../garbage/container-files.ts';
@@ -56,10 +55,17 @@ export class Housekeeping {
   async #round(): Promise<void> {
     const { workers, states, seenAllSources, paths } = this.#options;
     if (!seenAllSources() || !states.complete) return;
-    for (const { uid } of states.all()) if (workers.get(uid) === undefined) workers.removeOrphan(uid);
-    const dirs = await readdir(paths.pods()).catch(() => []);
-    const used = new Set([...workers.all(), ...states.all()].map(({ uid }) => basename(paths.pod(uid))));
-    for (const dir of dirs) if (!used.has(dir)) await this.#removeLeftovers(dir);
+    for (const uid of states.uids()) if (workers.get(uid) === undefined) workers.removeOrphan(uid);
+    const unknown = (await readdir(paths.pods()).catch(() => [])).filter((dir) => !this.#isUsed(dir));
+    if (unknown.length === 0) return;
+    // UIDs that cannot be names of directories have others there.
+    const used = new Set([...workers.uids(), ...states.uids()].map((uid) => paths.podDirectory(uid)));
+    for (const dir of unknown) if (!used.has(dir)) await this.#removeLeftovers(dir);
+  }
+
+  #isUsed(uid: string): boolean {
+    const { workers, states } = this.#options;
+    return workers.get(uid) !== undefined || states.get(uid) !== undefined;
   }
 
   /** What cannot be removed, such as a volume that is busy, hides nothing else that has to go. */

@@ -65,6 +65,10 @@ export class PodStates {
     return this.#pods.get(uid)?.state;
   }
 
+  uids(): Iterable<string> {
+    return this.#pods.keys();
+  }
+
   all(): PodRuntimeState[] {
     return [...this.#pods.values()].map(({ state }) => state);
   }
@@ -79,8 +83,10 @@ export class PodStates {
       runtime.listContainers(undefined, call),
     ]);
     const seen = byPod(sandboxes, containers);
-    for (const uid of [...this.#pods.keys()]) if (!seen.has(uid)) this.#gone(uid, look);
-    await inParallel(seen, atOnce, ([uid, one]) => this.#learn(uid, one, look, signal));
+    for (const uid of this.#pods.keys()) if (!seen.has(uid)) this.#gone(uid, look);
+    // Of most pods there is nothing to ask, so that many of them take no time.
+    const changed = [...seen].filter(([uid, one]) => !this.#isSame(uid, outlineOf(one), look));
+    await inParallel(changed, atOnce, ([uid, one]) => this.#learn(uid, one, look, signal));
     this.#lastMs = clock.monotonic();
   }
 
@@ -184,16 +190,21 @@ export class PodStates {
     if (this.#pods.delete(uid)) this.#options.onChange(uid);
   }
 
+  /** True when a look shows nothing that is not known, by it or by a later one. */
+  #isSame(uid: string, outline: string, look: number): boolean {
+    const known = this.#pods.get(uid);
+    if (known === undefined) return false;
+    if (known.look > look) return true;
+    if (known.outline !== outline) return false;
+    known.look = look;
+    return true;
+  }
+
   /** A look that began earlier never takes the place of a later one. */
   async #learn(uid: string, seen: Seen, look: number, signal: AbortSignal, boxes?: readonly PodSandboxStatus[]): Promise<void> {
     const outline = outlineOf(seen);
-    const known = this.#pods.get(uid);
-    if (known !== undefined && known.look > look) return;
-    if (known?.outline === outline) {
-      known.look = look;
-      return;
-    }
-    const state = await this.#details(seen, known?.state, signal, boxes);
+    if (this.#isSame(uid, outline, look)) return;
+    const state = await this.#details(seen, this.get(uid), signal, boxes);
     if (state === undefined) return;
     const now = this.#pods.get(uid);
     if (now !== undefined && now.look > look) return;

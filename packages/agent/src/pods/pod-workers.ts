@@ -34,6 +34,10 @@ export class PodWorkers {
     return this.#workers.values();
   }
 
+  uids(): Iterable<string> {
+    return this.#workers.keys();
+  }
+
   get size(): number {
     return this.#workers.size;
   }

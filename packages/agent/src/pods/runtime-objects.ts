@@ -28,7 +28,10 @@ export function byPod(sandboxes: readonly PodSandbox[], containers: readonly Con
 
 /** Ids and states of everything, to see at a glance whether something changed. */
 export function outlineOf({ sandboxes, containers }: Seen): string {
-  return [...sandboxes, ...containers].map(({ id, state }) => `${id}:${state}`).join(' ');
+  let outline = '';
+  for (const { id, state } of sandboxes) outline += `${id}:${state} `;
+  for (const { id, state } of containers) outline += `${id}:${state} `;
+  return outline;
 }
 
 /** The sandboxes that exist, and those that containers say they are in. */

@@ -15,7 +15,12 @@ export class AgentPaths {
   }
 
   pod(uid: string): string {
-    return join(this.pods(), segment(uid));
+    return join(this.pods(), this.podDirectory(uid));
+  }
+
+  /** Name of a pod's directory among those of the others. */
+  podDirectory(uid: string): string {
+    return segment(uid);
   }
 
   volume(uid: string, plugin: string, name: string): string {
