@@ -43,6 +43,8 @@ export class MirrorPods {
   #leave: (() => void) | undefined;
   #running: Promise<void> | undefined;
   #again = false;
+  /** Every source had spoken by the first look at everything. */
+  #begun = false;
   #nodeExists = false;
   #cancelRetry: (() => void) | undefined;
 
@@ -52,7 +54,10 @@ export class MirrorPods {
   }
 
   start(): void {
-    this.#leave = this.#options.config.subscribe(() => this.#reconcile());
+    this.#leave = this.#options.config.subscribe((_, changes) => {
+      // Most changes are of pods that have nothing to do with copies.
+      if (!this.#begun || changes.some(({ pod }) => isStaticPod(pod) || isMirrorPod(pod))) this.#reconcile();
+    });
     this.#reconcile();
   }
 
@@ -66,6 +71,7 @@ export class MirrorPods {
   #reconcile(): void {
     // Until every source has spoken, a copy without a pod proves nothing.
     if (this.#abort.signal.aborted || !this.#options.config.seenAllSources()) return;
+    this.#begun = true;
     this.#again = true;
     this.#cancelRetry?.();
     this.#cancelRetry = undefined;
