@@ -9,6 +9,12 @@ export type PodSourceName = 'file' | 'http' | 'submit' | 'api';
  */
 export type PodSink = (pods: readonly Pod[]) => void;
 
+/**
+ * Takes what changed since a complete set was delivered: pods as they are now, and the UIDs of those that are gone. For sources that hear of each
+ * change, so that one of them costs the same however many pods there are.
+ */
+export type PodChangesSink = (pods: readonly Pod[], gone: readonly string[]) => void;
+
 /** One origin of pods. Constructed with its sink. */
 export interface PodSource {
   readonly name: PodSourceName;

@@ -1,14 +1,16 @@
 import { Informer } from '@keelson/client';
 import type { ApiClient, Clock, Logger } from '@keelson/core';
 import { Pod } from '@keelson/kinds';
-import type { PodSink, PodSource } from '../contracts/pod-source.ts';
+import type { PodChangesSink, PodSink, PodSource } from '../contracts/pod-source.ts';
 import { PodAnnotation } from '../pods/pod-annotations.ts';
+import { uidOf } from '../pods/pod-spec-words.ts';
 import type { Checkpoints } from './checkpoints.ts';
 
 export interface ApiSourceOptions {
   readonly client: ApiClient;
   readonly nodeName: string;
   readonly sink: PodSink;
+  readonly changes: PodChangesSink;
   /** Takes pods that were remembered; they do not count as an answer of the server. */
   readonly restore: (pods: readonly Pod[]) => void;
   readonly checkpoints: Checkpoints | undefined;
@@ -27,18 +29,25 @@ export class ApiSource implements PodSource {
   readonly name = 'api';
   readonly #options: ApiSourceOptions;
   readonly #informer: Informer<Pod>;
+  /** Since something was told last, by UID; undefined = gone. */
+  readonly #changed = new Map<string, Pod | undefined>();
   #due: NodeJS.Immediate | undefined;
+  /** A complete set was told: from then on changes are. */
+  #told = false;
   #stopped = false;
 
   constructor(options: ApiSourceOptions) {
     this.#options = options;
     const { client, nodeName, clock, logger } = options;
-    const changed = () => this.#schedule();
     this.#informer = new Informer({
       client: client.resource(Pod),
       fieldSelector: `spec.nodeName=${nodeName}`,
       keep: marked,
-      handlers: { added: changed, updated: changed, deleted: changed },
+      handlers: {
+        added: (pod) => this.#note(pod, undefined),
+        updated: (pod, before) => this.#note(pod, before),
+        deleted: (pod) => this.#note(undefined, pod),
+      },
       clock,
       logger,
     });
@@ -64,14 +73,28 @@ export class ApiSource implements PodSource {
     await this.#options.checkpoints?.settled();
   }
 
+  /** Another pod may have taken the name of one. */
+  #note(pod: Pod | undefined, before: Pod | undefined): void {
+    if (before !== undefined) this.#changed.set(uidOf(before), undefined);
+    if (pod !== undefined) this.#changed.set(uidOf(pod), pod);
+    this.#schedule();
+  }
+
   /** Changes that come together are told together. */
   #schedule(): void {
     this.#due ??= setImmediate(() => {
       this.#due = undefined;
       if (this.#stopped || !this.#informer.synced) return;
-      const pods = [...this.#informer.values()];
-      this.#options.sink(pods);
-      void this.#options.checkpoints?.save(pods);
+      const { sink, changes, checkpoints } = this.#options;
+      const changed = [...this.#changed];
+      this.#changed.clear();
+      if (this.#told) {
+        const there = changed.map(([, pod]) => pod).filter((pod) => pod !== undefined);
+        const gone = changed.filter(([, pod]) => pod === undefined).map(([uid]) => uid);
+        changes(there, gone);
+      } else sink([...this.#informer.values()]);
+      this.#told = true;
+      void checkpoints?.save([...this.#informer.values()]);
     });
   }
 }

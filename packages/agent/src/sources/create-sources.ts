@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { ApiClient, Clock, Logger } from '@keelson/core';
+import type { Pod } from '@keelson/kinds';
 import type { AgentConfig } from '../contracts/agent-config.ts';
 import type { EventRecorder } from '../contracts/event-recorder.ts';
 import type { PodSource, PodSourceName } from '../contracts/pod-source.ts';
@@ -63,7 +64,8 @@ export function createSources({ config: agent, client, events, clock, logger }: 
     const options = common('api');
     const { checkpointPath } = wanted;
     const checkpoints = checkpointPath === undefined ? undefined : new Checkpoints(checkpointPath, options.logger);
-    all.push(new ApiSource({ ...options, client, checkpoints, restore: (pods) => config.restore('api', pods) }));
+    const [changes, restore] = [config.changesSink('api'), (pods: readonly Pod[]) => config.restore('api', pods)];
+    all.push(new ApiSource({ ...options, client, changes, checkpoints, restore }));
     mirrors = new MirrorPods({ client, nodeName, config, clock, logger: logger.child({ component: 'mirror-pods' }) });
   }
   return {

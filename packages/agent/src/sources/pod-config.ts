@@ -1,6 +1,13 @@
 import type { Clock, Logger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
-import type { PodChange, PodConfigListener, PodConfigReader, PodSink, PodSourceName } from '../contracts/pod-source.ts';
+import type {
+  PodChange,
+  PodChangesSink,
+  PodConfigListener,
+  PodConfigReader,
+  PodSink,
+  PodSourceName,
+} from '../contracts/pod-source.ts';
 import { changeOf } from './pod-difference.ts';
 
 export interface PodConfigOptions {
@@ -19,7 +26,7 @@ const seenAnnotation = 'kubernetes.io/config.seen';
  */
 export class PodConfig implements PodConfigReader {
   readonly #options: PodConfigOptions;
-  readonly #sets: Map<PodSourceName, ReadonlyMap<string, Pod>>;
+  readonly #sets: Map<PodSourceName, Map<string, Pod>>;
   readonly #seen = new Set<PodSourceName>();
   readonly #listeners = new Set<PodConfigListener>();
 
@@ -35,6 +42,11 @@ export class PodConfig implements PodConfigReader {
       this.#seen.add(source);
       this.#take(source, pods, first);
     };
+  }
+
+  /** Where a source delivers what changed since it delivered a complete set. */
+  changesSink(source: PodSourceName): PodChangesSink {
+    return (pods, gone) => this.#takeChanges(source, pods, gone);
   }
 
   /** Pods that a source had before the agent was restarted, until the source speaks for itself; it does not count as seen by that. */
@@ -56,22 +68,46 @@ export class PodConfig implements PodConfigReader {
   }
 
   #take(source: PodSourceName, pods: readonly Pod[], always: boolean): void {
-    const before = this.#sets.get(source);
-    if (before === undefined) throw new Error(`the source ${source} was not announced`);
+    const before = this.#setOf(source);
     const now = new Map<string, Pod>();
+    const changes = this.#compare(source, pods, before, now);
+    const removed: PodChange[] = [];
+    for (const [uid, pod] of before) if (!now.has(uid)) removed.push({ op: 'remove', pod, source });
+    this.#sets.set(source, now);
+    this.#tell(source, removed, changes, always);
+  }
+
+  #takeChanges(source: PodSourceName, pods: readonly Pod[], gone: readonly string[]): void {
+    const set = this.#setOf(source);
+    const removed: PodChange[] = [];
+    for (const uid of gone) {
+      const pod = set.get(uid);
+      if (pod !== undefined) removed.push({ op: 'remove', pod, source });
+      set.delete(uid);
+    }
+    this.#tell(source, removed, this.#compare(source, pods, set, set), false);
+  }
+
+  #setOf(source: PodSourceName): Map<string, Pod> {
+    const set = this.#sets.get(source);
+    if (set === undefined) throw new Error(`the source ${source} was not announced`);
+    return set;
+  }
+
+  /** Puts pods into `now`, and says what is new about them since `before`. */
+  #compare(source: PodSourceName, pods: readonly Pod[], before: ReadonlyMap<string, Pod>, now: Map<string, Pod>): PodChange[] {
     const changes: PodChange[] = [];
     for (const pod of pods) {
       const uid = pod.metadata?.uid ?? '';
       const old = before.get(uid);
       const op = changeOf(old, pod);
       if (old !== pod) this.#stamp(pod, old);
+      // The worker goes on with the pod that it has: one specification in memory is enough.
+      if (old !== undefined && op !== 'update') pod.spec = old.spec;
       now.set(uid, pod);
       if (op !== undefined) changes.push({ op, pod, source });
     }
-    // Ends first: a pod that takes another's place finds its ports and names free.
-    const removed = [...before].filter(([uid]) => !now.has(uid)).map(([, pod]): PodChange => ({ op: 'remove', pod, source }));
-    this.#sets.set(source, now);
-    if (always || changes.length + removed.length > 0) this.#tell(source, [...removed, ...changes]);
+    return changes;
   }
 
   #stamp(pod: Pod, old: Pod | undefined): void {
@@ -80,7 +116,10 @@ export class PodConfig implements PodConfigReader {
     pod.metadata = { ...meta, annotations: { ...meta.annotations, [seenAnnotation]: seen } };
   }
 
-  #tell(source: PodSourceName, changes: readonly PodChange[]): void {
+  #tell(source: PodSourceName, removed: readonly PodChange[], changed: readonly PodChange[], always: boolean): void {
+    if (!always && removed.length + changed.length === 0) return;
+    // Ends first: a pod that takes another's place finds its ports and names free.
+    const changes = [...removed, ...changed];
     for (const listener of this.#listeners) {
       try {
         listener(source, changes);

@@ -85,6 +85,35 @@ test('a pod keeps the time at which it was first seen', (t) => {
   t.is(seen(), '2026-01-01T00:00:00.000Z');
 });
 
+test('changes since a set was delivered are told like sets: what goes first, then what is new or different, and nothing for the rest', (t) => {
+  const { config, heard } = open('api');
+  const changes = config.changesSink('api');
+  config.sink('api')([pod('a'), pod('b'), pod('c')]);
+  changes([pod('b', { image: 'other' }), pod('d'), pod('c', { resourceVersion: '2' })], ['a', 'never-known']);
+  changes([pod('c', { resourceVersion: '3' })], []);
+  changes([pod('c', { resourceVersion: '4' }, { phase: 'Failed' })], []);
+  t.deepEqual(heard, ['api: add a, add b, add c', 'api: remove a, update b, add d', 'api: reconcile c']);
+  t.deepEqual(
+    config.pods().map(({ metadata }) => `${metadata?.uid} ${metadata?.resourceVersion}`),
+    ['b 1', 'c 4', 'd 1'],
+  );
+});
+
+test('annotations, labels and fields that appear or go are wishes, as far as the agent did not add them itself', (t) => {
+  const { config, heard } = open('api');
+  const changes = config.changesSink('api');
+  const is = (metadata: object) => changes([pod('a', metadata as never)], []);
+  config.sink('api')([pod('a')]);
+  is({ annotations: {} });
+  is({ annotations: { note: '1' } });
+  is({ annotations: { note: '1', 'kubernetes.io/config.seen': 'later' } });
+  is({ annotations: { note: '2' } });
+  is({ labels: { app: 'web' } });
+  is({});
+  is({ managedFields: [{ manager: 'x' }], generation: 3 });
+  t.is(heard.slice(1).join(), Array(4).fill('api: update a').join());
+});
+
 test('a listener that fails or leaves does not keep others from hearing', (t) => {
   const config = new PodConfig({ sources: ['file'], clock: new FakeClock(), logger: silentLogger });
   const heard: number[] = [];
