@@ -98,6 +98,7 @@ export class Relister {
       this.#wake.abort();
       return;
     }
+    if (this.#options.states.shows(event)) return;
     const heard = this.#heard.get(event.sandboxId) ?? new Map<string, RuntimeEvent>();
     heard.set(`${event.type} ${'containerId' in event ? event.containerId : ''}`, event);
     this.#heard.set(event.sandboxId, heard);

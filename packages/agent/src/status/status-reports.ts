@@ -11,6 +11,8 @@ interface Report {
   status: PodStatus;
   /** The object at the API, as far as it was seen. */
   known: PodStatus | undefined;
+  /** That object was found to say what the agent says. */
+  agreed: boolean;
   /** Everything of the pod is put away: the API may forget it once the last status has arrived. */
   ended: boolean;
 }
@@ -29,6 +31,9 @@ export interface StatusReportsOptions {
 const writers = 10;
 const firstRetryMs = 200;
 const maxRetryMs = 10_000;
+/** Most pods have begun to run before this is over, and that is told alone. */
+const beginningMs = 100;
+const beginnings: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
 
 /** Keeps the latest status of each pod and carries it to the API server: only what changed, one write per pod at a time. */
 export class StatusReports {
@@ -46,7 +51,7 @@ export class StatusReports {
 
   start(): void {
     this.#cancel = this.#options.clock.after(this.#options.batchMs, () => {
-      for (const [uid, { status, known, ended }] of this.#reports) if (ended || !sameValue(status, known)) this.#enqueue(uid);
+      for (const [uid, { agreed, ended }] of this.#reports) if (ended || !agreed) this.#enqueue(uid);
       this.start();
     });
   }
@@ -64,13 +69,15 @@ export class StatusReports {
   set(pod: Pod, status: PodStatus): void {
     const uid = uidOf(pod);
     const report = this.#reports.get(uid);
-    if (report === undefined) this.#reports.set(uid, { pod, status, known: undefined, ended: false });
+    if (report === undefined) this.#reports.set(uid, { pod, status, known: undefined, agreed: false, ended: false });
     else {
       report.pod = pod;
       if (sameValue(report.status, status)) return;
       report.status = status;
+      report.agreed = false;
     }
-    this.#enqueue(uid);
+    if (isBeginning(status)) this.#enqueueSoon(uid);
+    else this.#enqueue(uid);
   }
 
   /** The object at the API was seen; when it says something else than the agent, it is set right. */
@@ -78,12 +85,13 @@ export class StatusReports {
     const report = this.#reports.get(uid);
     if (report === undefined) return;
     report.known = status;
-    if (statusPatch(status ?? {}, report.status) !== undefined) this.#enqueue(uid);
+    report.agreed = statusPatch(status ?? {}, report.status) === undefined;
+    if (!report.agreed) this.#enqueue(uid);
   }
 
   /** All of the pod is put away: its object may go, after its last status. */
   ended(pod: Pod): void {
-    const report = this.#reports.get(uidOf(pod)) ?? { pod, status: {}, known: undefined, ended: true };
+    const report = this.#reports.get(uidOf(pod)) ?? { pod, status: {}, known: undefined, agreed: true, ended: true };
     report.ended = true;
     this.#reports.set(uidOf(pod), report);
     this.#enqueue(uidOf(pod));
@@ -95,6 +103,10 @@ export class StatusReports {
 
   #enqueue(uid: string): void {
     if (this.#options.api !== undefined) this.#queue.add(uid);
+  }
+
+  #enqueueSoon(uid: string): void {
+    if (this.#options.api !== undefined) this.#queue.addAfter(uid, beginningMs);
   }
 
   async #send(uid: string, signal: AbortSignal): Promise<void> {
@@ -113,6 +125,7 @@ export class StatusReports {
         const answer = await client.patchSubresource(name, 'status', 'strategic', body, { signal });
         report.known = (answer as Pod).status;
       }
+      report.agreed = patch === undefined || statusPatch(report.known ?? {}, report.status) === undefined;
       if (report.ended && !isStatic) {
         await client.delete(name, { gracePeriodSeconds: 0, preconditions: { uid: targetUid ?? uid }, signal });
         this.#reports.delete(uid);
@@ -122,8 +135,17 @@ export class StatusReports {
       if (!isGone(error)) throw error;
       if (report.ended) this.#reports.delete(uid);
       report.known = report.status;
+      report.agreed = true;
     }
   }
+}
+
+/** Nothing but that somebody has begun. */
+function isBeginning({ phase, reason, containerStatuses = [], initContainerStatuses = [] }: PodStatus): boolean {
+  if (phase !== 'Pending' || reason !== undefined) return false;
+  return [...initContainerStatuses, ...containerStatuses].every(
+    ({ state, lastState }) => beginnings.has(state?.waiting?.reason ?? '') && lastState?.terminated === undefined,
+  );
 }
 
 function isGone(error: unknown): boolean {

@@ -139,6 +139,43 @@ test('pods run on while the API is away, and their latest status arrives when it
   t.is(bench.status(pod).phase, 'Running');
 });
 
+/** An API that takes what is said about pods, and tells the phases in order. */
+function takingApi(pod: Pod): { readonly api: ApiClient; readonly phases: (string | undefined)[] } {
+  const phases: (string | undefined)[] = [];
+  let status: Pod['status'] = {};
+  const client = {
+    namespace: () => client,
+    get: async (name: string) => ({ metadata: { name } }),
+    create: async (value: unknown) => value,
+    update: async (value: unknown) => value,
+    patch: async () => ({}),
+    list: async () => ({ items: [] }),
+    patchSubresource: async (name: string, _: string, __: string, body: { status: Pod['status'] }) => {
+      if (name !== pod.metadata?.name) return {};
+      status = { ...status, ...body.status };
+      phases.push(status?.phase);
+      return { ...pod, status };
+    },
+  };
+  return { api: { resource: () => client } as unknown as ApiClient, phases };
+}
+
+test('a pod that runs at once is told once; one whose start takes its time is told to be on the way', async (t) => {
+  const quick = testPod('quick', {}, { 'kubernetes.io/config.source': 'api' });
+  const first = takingApi(quick);
+  const bench = await startBench(t, { api: first.api });
+  bench.pods.put(quick);
+  await bench.until(() => first.phases.length > 0);
+  await bench.pass(1000);
+  t.deepEqual(first.phases, ['Running']);
+  const slow = testPod('slow', {}, { 'kubernetes.io/config.source': 'api' });
+  const second = takingApi(slow);
+  const other = await startBench(t, { api: second.api, script: () => ({ startDelayMs: 5000 }) });
+  other.pods.put(slow);
+  await other.until(() => second.phases.length > 1, 30_000);
+  t.deepEqual(second.phases, ['Pending', 'Running']);
+});
+
 test('a pod of the machine starts although the API server never answered', async (t) => {
   const refuse = () => Promise.reject(new Error('connection refused'));
   const client = { namespace: () => client, get: refuse, create: refuse, list: refuse, patchSubresource: refuse };
