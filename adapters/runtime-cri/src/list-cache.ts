@@ -1,4 +1,4 @@
-import { WireReader } from './wire/wire-reader.ts';
+import { WireReader } from '@keelson/protobuf-wire';
 
 interface Known<T> {
   readonly state: number;

@@ -7,7 +7,7 @@ import type { Cluster } from '../src/net/cluster.ts';
 import type { WatchTraits } from '../src/server-version.ts';
 import { ProgressSeeker, type ProgressSource } from '../src/watch/progress-seeker.ts';
 import { UpstreamWatch } from '../src/watch/upstream-watch.ts';
-import { MessageReader } from '../src/wire/message-reader.ts';
+import { WireReader } from '@keelson/protobuf-wire';
 import type { WatchEvent, WatchFrame } from '../src/wire/watch-response.ts';
 import { until } from './support/following.ts';
 
@@ -45,7 +45,7 @@ class FakeCall extends EventEmitter {
 
   /** Where the watch was asked to start. */
   get start(): number {
-    const reader = new MessageReader(this.requests[0] as Buffer);
+    const reader = new WireReader(this.requests[0] as Buffer);
     reader.next();
     return reader.within((create) => {
       for (let field = create.next(); field !== 0; field = create.next()) {
@@ -58,7 +58,7 @@ class FakeCall extends EventEmitter {
 
   /** Progress requests so far. */
   get asked(): number {
-    return this.requests.filter((request) => new MessageReader(request).next() === 3).length;
+    return this.requests.filter((request) => new WireReader(request).next() === 3).length;
   }
 }
 

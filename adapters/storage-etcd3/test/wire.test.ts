@@ -5,8 +5,7 @@ import { NotSentError, translateEtcdError, verdictOf } from '../src/etcd-errors.
 import { entryOf, expiryStamp, KeySpace } from '../src/key-space.ts';
 import { LatestRevision } from '../src/latest-revision.ts';
 import { watchTraits } from '../src/server-version.ts';
-import { MessageReader } from '../src/wire/message-reader.ts';
-import { MessageWriter } from '../src/wire/message-writer.ts';
+import { WireReader, WireWriter } from '@keelson/protobuf-wire';
 import { decodeRange } from '../src/wire/responses.ts';
 import { decodeWatchFrame } from '../src/wire/watch-response.ts';
 
@@ -27,13 +26,13 @@ test('numbers of any size, texts and nested messages are read as they were writt
   ];
   for (const number of numbers) {
     const text = Buffer.alloc(number % 300, 'é');
-    const message = new MessageWriter()
+    const message = new WireWriter()
       .integer(1, number)
       .integer(15, 2n ** 64n - 1n)
       .bytes(16, Buffer.from('skipped'))
-      .message(2, new MessageWriter().bytes(2000, text.subarray(0, 3), text.subarray(3)).flag(3, true))
+      .message(2, new WireWriter().bytes(2000, text.subarray(0, 3), text.subarray(3)).flag(3, true))
       .finish();
-    const reader = new MessageReader(message);
+    const reader = new WireReader(message);
     t.is(reader.next(), 1);
     t.is(reader.integer(), number);
     t.is(reader.next(), 15);
@@ -50,8 +49,8 @@ test('numbers of any size, texts and nested messages are read as they were writt
   }
 });
 
-function keyValue(key: string, value: Uint8Array, revision: number, lease = 0n): MessageWriter {
-  return new MessageWriter()
+function keyValue(key: string, value: Uint8Array, revision: number, lease = 0n): WireWriter {
+  return new WireWriter()
     .bytes(1, Buffer.from(key))
     .integer(2, revision - 1)
     .integer(3, revision)
@@ -61,8 +60,8 @@ function keyValue(key: string, value: Uint8Array, revision: number, lease = 0n):
 }
 
 test('an answer cut at any byte is refused or lacks what was cut, and nothing is read beyond it', (t) => {
-  const header = new MessageWriter().integer(1, 2n ** 63n + 5n).integer(3, 99);
-  const whole = new MessageWriter()
+  const header = new WireWriter().integer(1, 2n ** 63n + 5n).integer(3, 99);
+  const whole = new WireWriter()
     .message(1, header)
     .message(2, keyValue('/p/a', Buffer.from('value'), 50))
     .message(2, keyValue('/p/b', Buffer.alloc(0), 51, 2n ** 62n))
@@ -80,11 +79,11 @@ test('an answer cut at any byte is refused or lacks what was cut, and nothing is
       t.true(error instanceof RangeError, String(error));
     }
   }
-  const event = new MessageWriter()
+  const event = new WireWriter()
     .integer(1, 1)
     .message(2, keyValue('/p/a', Buffer.alloc(0), 9))
     .message(3, keyValue('/p/a', Buffer.from('x'), 8));
-  const frame = decodeWatchFrame(new MessageWriter().message(1, header).integer(2, -1).flag(7, true).message(11, event).finish());
+  const frame = decodeWatchFrame(new WireWriter().message(1, header).integer(2, -1).flag(7, true).message(11, event).finish());
   t.like(frame, { toStream: true, fragment: true, created: false });
   t.like(frame.events[0], { deleted: true });
   t.is(frame.events[0]?.prev?.value.toString(), 'x');

@@ -11,25 +11,25 @@ export const bytes: FieldKind<Uint8Array> = {
 };
 
 export const flag: FieldKind<boolean> = {
-  write: (writer, field, value) => value && writer.number(field, 1),
+  write: (writer, field, value) => writer.flag(field, value),
   read: (reader) => reader.integer() !== 0,
 };
 
 /** Integers of any width and sign, and enumerations; exact up to 2^53. */
 export const integer: FieldKind<number> = {
-  write: (writer, field, value) => value !== 0 && writer.number(field, value),
+  write: (writer, field, value) => writer.integer(field, value),
   read: (reader) => reader.integer(),
 };
 
 /** Counters that may need all 64 bits. */
 export const counter: FieldKind<bigint> = {
-  write: (writer, field, value) => value !== 0n && writer.number(field, value),
+  write: (writer, field, value) => writer.integer(field, value),
   read: (reader) => reader.bigint(),
 };
 
 /** Epoch nanoseconds on the wire, epoch milliseconds in here. */
 export const time: FieldKind<number> = {
-  write: (writer, field, value) => value !== 0 && writer.number(field, BigInt(Math.round(value)) * 1_000_000n),
+  write: (writer, field, value) => writer.integer(field, BigInt(Math.round(value)) * 1_000_000n),
   read: (reader) => Number(BigInt.asIntN(64, reader.bigint()) / 1_000_000n),
 };
 

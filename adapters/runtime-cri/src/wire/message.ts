@@ -1,5 +1,4 @@
-import { WireReader } from './wire-reader.ts';
-import { WireWriter } from './wire-writer.ts';
+import { WireReader, WireWriter } from '@keelson/protobuf-wire';
 
 /** How the values of one kind of field are written and read. */
 export interface FieldKind<T> {

@@ -1,4 +1,4 @@
-import { MessageWriter } from './message-writer.ts';
+import { WireWriter } from '@keelson/protobuf-wire';
 
 /** Keys here are etcd's: prefix included. Field numbers: etcd's `rpc.proto`. */
 export interface RangeRequest {
@@ -11,8 +11,8 @@ export interface RangeRequest {
   readonly countOnly?: boolean;
 }
 
-function range(request: RangeRequest): MessageWriter {
-  const writer = new MessageWriter().bytes(1, request.key);
+function range(request: RangeRequest): WireWriter {
+  const writer = new WireWriter().bytes(1, request.key);
   if (request.end !== undefined) writer.bytes(2, request.end);
   return writer
     .integer(3, request.limit ?? 0)
@@ -29,13 +29,13 @@ const compareMod = 2;
 const compareVersion = 0;
 
 /** Holds when the key's modRevision (0: it does not exist) is the given one. */
-function modRevisionIs(key: Uint8Array, revision: number): MessageWriter {
-  return new MessageWriter().integer(2, compareMod).bytes(3, key).integer(6, revision);
+function modRevisionIs(key: Uint8Array, revision: number): WireWriter {
+  return new WireWriter().integer(2, compareMod).bytes(3, key).integer(6, revision);
 }
 
 /** Holds when the key was put this many times since it was created. */
-function versionIs(key: Uint8Array, version: number): MessageWriter {
-  return new MessageWriter().integer(2, compareVersion).bytes(3, key).integer(4, version);
+function versionIs(key: Uint8Array, version: number): WireWriter {
+  return new WireWriter().integer(2, compareVersion).bytes(3, key).integer(4, version);
 }
 
 /** The parts of the value are joined. */
@@ -45,26 +45,26 @@ interface Put {
   readonly lease?: bigint | undefined;
 }
 
-function put({ key, value, lease }: Put): MessageWriter {
-  return new MessageWriter().message(
+function put({ key, value, lease }: Put): WireWriter {
+  return new WireWriter().message(
     2,
-    new MessageWriter()
+    new WireWriter()
       .bytes(1, key)
       .bytes(2, ...value)
       .integer(3, lease ?? 0),
   );
 }
 
-function remove(key: Uint8Array): MessageWriter {
-  return new MessageWriter().message(3, new MessageWriter().bytes(1, key));
+function remove(key: Uint8Array): WireWriter {
+  return new WireWriter().message(3, new WireWriter().bytes(1, key));
 }
 
-function look(key: Uint8Array, keysOnly: boolean): MessageWriter {
-  return new MessageWriter().message(1, range({ key, keysOnly }));
+function look(key: Uint8Array, keysOnly: boolean): WireWriter {
+  return new WireWriter().message(1, range({ key, keysOnly }));
 }
 
-function txn(compare: MessageWriter | undefined, then: readonly MessageWriter[], otherwise: readonly MessageWriter[]): Buffer {
-  const writer = new MessageWriter();
+function txn(compare: WireWriter | undefined, then: readonly WireWriter[], otherwise: readonly WireWriter[]): Buffer {
+  const writer = new WireWriter();
   if (compare !== undefined) writer.message(1, compare);
   for (const op of then) writer.message(2, op);
   for (const op of otherwise) writer.message(3, op);
@@ -93,11 +93,11 @@ export function encodePutIfVersion(version: number, key: Uint8Array, value: Uint
 }
 
 export function encodeCompaction(revision: number): Buffer {
-  return new MessageWriter().integer(1, revision).finish();
+  return new WireWriter().integer(1, revision).finish();
 }
 
 export function encodeLeaseGrant(ttlSeconds: number): Buffer {
-  return new MessageWriter().integer(1, ttlSeconds).finish();
+  return new WireWriter().integer(1, ttlSeconds).finish();
 }
 
 export interface WatchCreate {
@@ -110,10 +110,10 @@ export interface WatchCreate {
 
 /** Fragments allowed, and progress told by the server when it is configured to. */
 export function encodeWatchCreate({ key, end, start, prevKv }: WatchCreate): Buffer {
-  const create = new MessageWriter().bytes(1, key).bytes(2, end).integer(3, start).flag(4, true).flag(6, prevKv).flag(8, true);
-  return new MessageWriter().message(1, create).finish();
+  const create = new WireWriter().bytes(1, key).bytes(2, end).integer(3, start).flag(4, true).flag(6, prevKv).flag(8, true);
+  return new WireWriter().message(1, create).finish();
 }
 
 export function encodeProgressRequest(): Buffer {
-  return new MessageWriter().message(3, new MessageWriter()).finish();
+  return new WireWriter().message(3, new WireWriter()).finish();
 }

@@ -1,4 +1,4 @@
-import { MessageReader } from './message-reader.ts';
+import { WireReader } from '@keelson/protobuf-wire';
 
 /** What every answer begins with. */
 export interface Header {
@@ -48,7 +48,7 @@ function clusterIdText(id: bigint): string {
   return lastText;
 }
 
-export function readHeader(reader: MessageReader): Header {
+export function readHeader(reader: WireReader): Header {
   let clusterId = '0';
   let revision = 0;
   for (let field = reader.next(); field !== 0; field = reader.next()) {
@@ -59,7 +59,7 @@ export function readHeader(reader: MessageReader): Header {
   return { clusterId, revision };
 }
 
-export function readKeyValue(reader: MessageReader): KeyValue {
+export function readKeyValue(reader: WireReader): KeyValue {
   let key: Buffer = empty;
   let createRevision = 0;
   let modRevision = 0;
@@ -78,7 +78,7 @@ export function readKeyValue(reader: MessageReader): KeyValue {
   return { key, createRevision, modRevision, version, value, leased };
 }
 
-function readRange(reader: MessageReader): RangeAnswer {
+function readRange(reader: WireReader): RangeAnswer {
   let header = noHeader;
   const kvs: KeyValue[] = [];
   let more = false;
@@ -94,11 +94,11 @@ function readRange(reader: MessageReader): RangeAnswer {
 }
 
 export function decodeRange(buffer: Buffer): RangeAnswer {
-  return readRange(new MessageReader(buffer));
+  return readRange(new WireReader(buffer));
 }
 
 /** The first entry that a range within the transaction has found. */
-function readOperation(reader: MessageReader): KeyValue | undefined {
+function readOperation(reader: WireReader): KeyValue | undefined {
   let kv: KeyValue | undefined;
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) kv = reader.within(readRange).kvs[0];
@@ -108,7 +108,7 @@ function readOperation(reader: MessageReader): KeyValue | undefined {
 }
 
 export function decodeTxn(buffer: Buffer): TxnAnswer {
-  const reader = new MessageReader(buffer);
+  const reader = new WireReader(buffer);
   let header = noHeader;
   let succeeded = false;
   let kv: KeyValue | undefined;
@@ -123,7 +123,7 @@ export function decodeTxn(buffer: Buffer): TxnAnswer {
 
 /** For answers of which only the header matters. */
 export function decodeHeader(buffer: Buffer): { readonly header: Header } {
-  const reader = new MessageReader(buffer);
+  const reader = new WireReader(buffer);
   let header = noHeader;
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) header = reader.within(readHeader);
@@ -133,7 +133,7 @@ export function decodeHeader(buffer: Buffer): { readonly header: Header } {
 }
 
 export function decodeLease(buffer: Buffer): { readonly header: Header; readonly id: bigint; readonly ttlSeconds: number } {
-  const reader = new MessageReader(buffer);
+  const reader = new WireReader(buffer);
   let header = noHeader;
   let id = 0n;
   let ttlSeconds = 0;
@@ -147,7 +147,7 @@ export function decodeLease(buffer: Buffer): { readonly header: Header; readonly
 }
 
 export function decodeStatus(buffer: Buffer): { readonly header: Header; readonly version: string } {
-  const reader = new MessageReader(buffer);
+  const reader = new WireReader(buffer);
   let header = noHeader;
   let version = '';
   for (let field = reader.next(); field !== 0; field = reader.next()) {

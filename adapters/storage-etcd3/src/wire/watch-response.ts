@@ -1,4 +1,4 @@
-import { MessageReader } from './message-reader.ts';
+import { WireReader } from '@keelson/protobuf-wire';
 import { type Header, type KeyValue, readHeader, readKeyValue } from './responses.ts';
 
 export interface WatchEvent {
@@ -36,7 +36,7 @@ const noKey: KeyValue = {
 /** -1 as etcd writes it. */
 const noWatch = 2n ** 64n - 1n;
 
-function readEvent(reader: MessageReader): WatchEvent {
+function readEvent(reader: WireReader): WatchEvent {
   let deleted = false;
   let kv = noKey;
   let prev: KeyValue | undefined;
@@ -50,7 +50,7 @@ function readEvent(reader: MessageReader): WatchEvent {
 }
 
 export function decodeWatchFrame(buffer: Buffer): WatchFrame {
-  const reader = new MessageReader(buffer);
+  const reader = new WireReader(buffer);
   let header = noHeader;
   let toStream = false;
   let created = false;

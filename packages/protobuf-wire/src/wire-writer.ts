@@ -2,13 +2,9 @@
  * A protobuf message under construction: pieces that are joined once, so a value of a megabyte nested three messages deep is
  * copied one time.
  */
-export class MessageWriter {
+export class WireWriter {
   readonly #pieces: Uint8Array[] = [];
   #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
 
   /** Writes nothing for zero, as proto3 wants. */
   integer(field: number, value: number | bigint): this {
@@ -20,6 +16,11 @@ export class MessageWriter {
     return value ? this.integer(field, 1) : this;
   }
 
+  /** Numbers without tags, one after the other. */
+  packed(field: number, values: readonly number[]): this {
+    return this.bytes(field, ...values.map(varint));
+  }
+
   /** The parts follow one another as one value. */
   bytes(field: number, ...parts: readonly Uint8Array[]): this {
     let length = 0;
@@ -29,7 +30,7 @@ export class MessageWriter {
     return this;
   }
 
-  message(field: number, inner: MessageWriter): this {
+  message(field: number, inner: WireWriter): this {
     this.#push(varint((field << 3) | 2)).#push(varint(inner.#length));
     for (const piece of inner.#pieces) this.#push(piece);
     return this;

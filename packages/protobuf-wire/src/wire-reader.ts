@@ -1,3 +1,4 @@
+/** Bytes of a number that a double adds up exactly. */
 const exactBytes = 7;
 
 /** Walks the fields of a protobuf message in a buffer. Bytes are views of the buffer, nothing is copied. */
@@ -31,13 +32,16 @@ export class WireReader {
     return this.#wireType === 2;
   }
 
-  /** A signed number; exact up to 2^53. */
+  /** A signed number; exact up to 2^53. What may be beyond (identifiers) is for {@link bigint}. */
   integer(): number {
     const begin = this.#at;
-    let value = 0;
-    let factor = 1;
-    for (let count = 0; count < exactBytes; count += 1) {
-      const byte = this.#byte();
+    let byte = this.#byte();
+    // Tags, lengths and flags are most of what is read.
+    if (byte < 128) return byte;
+    let value = byte & 127;
+    let factor = 128;
+    for (let count = 1; count < exactBytes; count += 1) {
+      byte = this.#byte();
       value += (byte & 127) * factor;
       if (byte < 128) return value;
       factor *= 128;
