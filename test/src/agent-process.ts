@@ -13,6 +13,8 @@ const endMs = 30_000;
 /** A `keelson-agent` in a process of its own. */
 export interface AgentProcess {
   readonly pid: number;
+  /** Resolves to the exit code when it has ended, by itself or not. */
+  readonly exited: Promise<number | null>;
   /** What it wrote to stderr so far. */
   stderr(): string;
   /** Pods as its read-only port shows them; empty while it does not answer. */
@@ -23,32 +25,35 @@ export interface AgentProcess {
   kill(): Promise<void>;
 }
 
-/** A machine whose agents come and go; its containers are processes. */
+/** A machine whose agents come and go; its containers are processes, unless it is told otherwise. */
 export class AgentMachine {
   readonly dir: string;
   readonly nodeName: string;
   readonly #words: readonly string[];
   readonly #port: number;
+  readonly #runtime: string;
   #last: AgentProcess | undefined;
 
-  private constructor(dir: string, nodeName: string, words: readonly string[], port: number) {
+  private constructor(dir: string, nodeName: string, words: readonly string[], port: number, runtime: string) {
     this.dir = dir;
     this.nodeName = nodeName;
     this.#words = words;
     this.#port = port;
+    this.#runtime = runtime;
   }
 
-  /** `dir` must be empty; words are further options. */
-  static async create(dir: string, nodeName: string, words: readonly string[] = []): Promise<AgentMachine> {
+  /** `dir` must be empty; words are further options, `runtime` is empty where these name one. */
+  static async create(dir: string, nodeName: string, words: readonly string[] = [], runtime = 'process'): Promise<AgentMachine> {
     await mkdir(join(dir, 'manifests'));
-    return new AgentMachine(dir, nodeName, words, await freePort());
+    return new AgentMachine(dir, nodeName, words, await freePort(), runtime);
   }
 
   get manifests(): string {
     return join(this.dir, 'manifests');
   }
 
-  start(): AgentProcess {
+  /** `further` are in place of those that all agents of the machine have. */
+  start(further = this.#words, runtime = this.#runtime): AgentProcess {
     const words = [
       `--pod-manifest-path=${this.manifests}`,
       '--file-check-frequency=1s',
@@ -61,10 +66,10 @@ export class AgentMachine {
       `--hostname-override=${this.nodeName}`,
       '--fail-swap-on=false',
       '--make-iptables-util-chains=false',
-      ...this.#words,
+      ...further,
     ];
     const env = cleanEnvironment({
-      KEELSON_AGENT_RUNTIME: 'process',
+      KEELSON_AGENT_RUNTIME: runtime,
       KEELSON_AGENT_LOG_ROOT: join(this.dir, 'log'),
       // The settings of this machine's kernel stay as they are.
       KEELSON_AGENT_SYSCTL_ROOT: '/nonexistent',
@@ -83,8 +88,10 @@ export class AgentMachine {
   /** Ends all static pods and then the agent; whatever watches over containers goes with their files. */
   async clear(): Promise<void> {
     for (const name of await readdir(this.manifests)) await rm(join(this.manifests, name), { recursive: true });
-    const containers = join(this.dir, 'root', 'runtime', 'containers');
-    await eventually(async () => (await readdir(containers).catch(() => [])).length === 0, endMs);
+    for (const runtime of ['runtime', 'runtime-oci']) {
+      const containers = join(this.dir, 'root', runtime, 'containers');
+      await eventually(async () => (await readdir(containers).catch(() => [])).length === 0, endMs);
+    }
     await this.#last?.stop();
     await rm(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }
@@ -98,6 +105,7 @@ function toAgent(child: ChildProcess, port: number): AgentProcess {
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
   return {
     pid: child.pid ?? 0,
+    exited,
     stderr: () => stderr,
     async pods() {
       const answer = await fetch(`http://127.0.0.1:${port}/pods`).catch(() => undefined);

@@ -2,6 +2,7 @@ import { constants, existsSync } from 'node:fs';
 import { access, mkdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import type { ContainerEngine } from '@keelson/container-runtime';
 import { type Logger, systemClock } from '@keelson/core';
 import type { AgentConfig } from '../contracts/agent-config.ts';
 import { systemHost } from '../network/host-actions.ts';
@@ -86,10 +87,11 @@ async function runUntilEnded(
   const clock = systemClock;
   const choice = runtimeGiven(config.runtime, context.runtime);
   const socketPath = criSocketOf(config, context);
-  const engine = await openEngine({ config, choice, clock, logger });
   // Holds the process: none of the agent's timers does.
   const holding = setInterval(() => {}, 2 ** 30);
+  let engine: ContainerEngine | undefined;
   try {
+    engine = await openEngine({ config, choice, clock, logger });
     const agent = await runAgent({
       config,
       effective: effectiveOptions(values as AgentOptions, config.gates),
@@ -110,8 +112,8 @@ async function runUntilEnded(
     }
     return 0;
   } finally {
+    await engine?.runtime[Symbol.asyncDispose]();
     clearInterval(holding);
-    await engine.runtime[Symbol.asyncDispose]();
   }
 }
 

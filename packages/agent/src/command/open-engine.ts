@@ -1,5 +1,8 @@
 import { type ContainerEngine, isRuntimeError } from '@keelson/container-runtime';
 import type { RuntimeChoice } from '../contracts/agent-config.ts';
+import { retireSupervisor } from '../supervisor/end-supervisor.ts';
+import { openSupervised } from '../supervisor/open-supervised.ts';
+import type { Supervised } from '../supervisor/supervisor-options.ts';
 import { MachineError } from './check-swap.ts';
 import { findRuntime, rememberRuntime } from './find-runtime.ts';
 import { findBinary, probeEngine, probeOci } from './probe-runtimes.ts';
@@ -22,9 +25,12 @@ const ociBinaries = ['runc'];
  * @throws MachineError when what was asked for is not there
  */
 export async function openEngine(options: OpenEngineOptions): Promise<ContainerEngine> {
-  const choice = options.choice ?? options.config.runtime;
+  const { config, clock, logger } = options;
+  const choice = options.choice ?? config.runtime;
+  // Two engines on the same containers must not be.
+  if (!isSupervised(choice)) await retireSupervisor(config.rootDir, clock, logger);
   if (choice.kind === 'default') return openFound(options, choice.engineEndpoint);
-  options.logger.info('runtime chosen', { runtime: choice.kind, reason: 'it was asked for' });
+  logger.info('runtime chosen', { runtime: choice.kind, reason: 'it was asked for' });
   return open(options, choice);
 }
 
@@ -60,6 +66,10 @@ async function open(options: OpenEngineOptions, choice: Definite): Promise<Conta
   }
 }
 
+function isSupervised(choice: RuntimeChoice): choice is Supervised {
+  return choice.kind === 'oci' && choice.supervisorEndpoint !== undefined;
+}
+
 function openChoice(options: OpenEngineOptions, choice: Definite): Promise<ContainerEngine> {
   switch (choice.kind) {
     case 'process':
@@ -69,6 +79,6 @@ function openChoice(options: OpenEngineOptions, choice: Definite): Promise<Conta
     case 'cri':
       return openCri(options, choice);
     case 'oci':
-      return openOci(options, choice);
+      return isSupervised(choice) ? openSupervised(options, choice) : openOci(options, choice);
   }
 }

@@ -20,6 +20,29 @@ interface Common {
   readonly logger: Logger;
 }
 
+/** Part of the configuration is enough for the OCI engine: its supervisor has no more. */
+export interface OciSurroundings {
+  readonly config: Pick<AgentConfig, 'rootDir' | 'api' | 'network'> & { readonly node: Pick<AgentConfig['node'], 'ip'> };
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What both ends of a connection show and must see, all of it PEM. */
+export interface PinnedTls {
+  readonly key: string;
+  readonly certificate: string;
+  readonly peer: string;
+}
+
+/** An engine, and the TCP port at which it is served. */
+export interface ServeAtPortOptions {
+  readonly engine: ContainerEngine;
+  readonly host: string;
+  readonly port: number;
+  readonly tls: PinnedTls;
+  readonly logger: Logger;
+}
+
 /** An engine, and the unix socket at which it is served. */
 export interface ServeOptions {
   readonly engine: ContainerEngine;
@@ -62,8 +85,16 @@ interface Packages {
     ): Promise<ContainerEngine>;
   };
   '@keelson/runtime-cri': {
-    createCriRuntime(options: Common & { readonly endpoint: string; readonly imageEndpoint: string }): Promise<ContainerEngine>;
+    createCriRuntime(
+      options: Common & {
+        readonly endpoint: string;
+        readonly imageEndpoint?: string;
+        readonly tls?: PinnedTls;
+        readonly probeTimeoutMs?: number;
+      },
+    ): Promise<ContainerEngine>;
     serveCri(options: ServeOptions): Promise<AsyncDisposable>;
+    serveCriAtPort(options: ServeAtPortOptions): Promise<AsyncDisposable>;
   };
 }
 
@@ -71,12 +102,12 @@ async function load<N extends keyof Packages>(name: N): Promise<Packages[N]> {
   return (await import(name)) as Packages[N];
 }
 
-function common({ config, clock, logger }: RuntimeSurroundings, kind: RuntimeChoice['kind']): Common {
+function common({ config, clock, logger }: OciSurroundings, kind: RuntimeChoice['kind']): Common {
   const { ip } = config.node;
   return { ...(ip === undefined ? {} : { nodeIp: ip }), clock, logger: logger.child({ component: `runtime-${kind}` }) };
 }
 
-function network({ config, clock, logger }: RuntimeSurroundings): { readonly network?: NetworkPlugin } {
+function network({ config, clock, logger }: OciSurroundings): { readonly network?: NetworkPlugin } {
   const plugin = openNetwork(config, { clock, logger });
   return plugin === undefined ? {} : { network: plugin };
 }
@@ -93,7 +124,7 @@ export async function openProcess(around: RuntimeSurroundings): Promise<Containe
   });
 }
 
-export async function openOci(around: RuntimeSurroundings, { path }: ChoiceOf<'oci'>): Promise<ContainerEngine> {
+export async function openOci(around: OciSurroundings, { path }: Pick<ChoiceOf<'oci'>, 'path'>): Promise<ContainerEngine> {
   const { createOciRuntime } = await load('@keelson/runtime-oci');
   const { rootDir } = around.config;
   return createOciRuntime({
@@ -130,7 +161,25 @@ export async function openCri(
   return createCriRuntime({ endpoint, imageEndpoint, ...common(around, 'cri') });
 }
 
-/** Serves an engine as CRI. */
+/** A supervisor that was just started may be busy. */
+const supervisorTimeoutMs = 15_000;
+
+/** The engine that another process serves at a port, with TLS. */
+export async function openServed(
+  around: OciSurroundings,
+  { endpoint, tls }: { readonly endpoint: string; readonly tls: PinnedTls },
+): Promise<ContainerEngine> {
+  const { createCriRuntime } = await load('@keelson/runtime-cri');
+  return createCriRuntime({ endpoint, tls, probeTimeoutMs: supervisorTimeoutMs, ...common(around, 'oci') });
+}
+
+/** Serves an engine as CRI at a port, with TLS. */
+export async function serveAtPort(options: ServeAtPortOptions): Promise<AsyncDisposable> {
+  const { serveCriAtPort } = await load('@keelson/runtime-cri');
+  return serveCriAtPort(options);
+}
+
+/** Serves an engine as CRI at a unix socket. */
 export async function serveRuntime(options: ServeOptions): Promise<AsyncDisposable> {
   const { serveCri } = await load('@keelson/runtime-cri');
   return serveCri(options);

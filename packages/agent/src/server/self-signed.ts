@@ -16,15 +16,24 @@ export interface ServingPair {
   readonly key: string;
 }
 
-/** Makes a certificate for these names and addresses that vouches for itself, good for a year. */
-export async function selfSigned(names: readonly string[], nowMs: number): Promise<ServingPair> {
+export interface Validity {
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+/** A year from now on. */
+function aYear(nowMs: number): Validity {
+  return { notBefore: new Date(nowMs - backdateMs), notAfter: new Date(nowMs + lifeMs) };
+}
+
+/** Makes a certificate for these names and addresses that vouches for itself, by default good for a year. */
+export async function selfSigned(names: readonly string[], nowMs: number, validity = aYear(nowMs)): Promise<ServingPair> {
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     name: [{ CN: [names[0] ?? 'node'] }],
     keys,
     signingAlgorithm: algorithm,
-    notBefore: new Date(nowMs - backdateMs),
-    notAfter: new Date(nowMs + lifeMs),
+    ...validity,
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
