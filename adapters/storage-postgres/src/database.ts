@@ -1,6 +1,7 @@
 import { type Clock, type Logger, StorageError, StorageErrorCode, throwIfAborted } from '@keelson/core';
 import pg from 'pg';
 import { inspectConnection } from './inspect-connection.ts';
+import { discard, OpenConnections } from './open-connections.ts';
 import type { Settings } from './settings.ts';
 import { type Statement, type Statements, statementsOf } from './statements.ts';
 import { closedError, isConnectionLost, translateError } from './translate-error.ts';
@@ -28,6 +29,7 @@ export class Database {
   readonly #settings: Settings;
   readonly #clock: Clock;
   readonly #logger: Logger;
+  readonly #connections = new OpenConnections();
   readonly #readers: pg.Pool;
   readonly #system: pg.Pool;
   /** What ends the reads under way. */
@@ -83,7 +85,7 @@ export class Database {
   /** A connection of one's own, looked over; `direct` leads past a pooler. */
   async connect(direct = false): Promise<pg.Client> {
     if (this.#closed) throw closedError();
-    const client = new pg.Client(direct ? this.#settings.direct : this.#settings.connection);
+    const client = new this.#connections.Client(direct ? this.#settings.direct : this.#settings.connection);
     // Without a listener an error between two statements would end the process; the next statement tells as well.
     client.on('error', () => {});
     try {
@@ -108,18 +110,19 @@ export class Database {
       .then((result) => result.rows as readonly Row[]);
   }
 
-  /** Fails the reads under way with `Closed` and ends the connections. */
+  /** Fails the reads under way with `Closed` and ends all connections, those of {@link connect} included. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     for (const close of [...this.#underWay]) close();
-    await Promise.all([this.#readers.end(), this.#system.end()]);
+    await this.#connections.ended(Promise.all([this.#readers.end(), this.#system.end()]), this.#clock);
   }
 
   #pool(max: number): pg.Pool {
     const inspect = (client: pg.ClientBase) => inspectConnection(client, this.#settings);
     const pool = new pg.Pool({
       ...this.#settings.connection,
+      Client: this.#connections.Client,
       max,
       idleTimeoutMillis: 60_000,
       // The driver waits for the promise, though its types do not say so.
@@ -180,11 +183,4 @@ export class Database {
         .catch((error: unknown) => settle(() => reject(error)));
     });
   }
-}
-
-/** Breaks a connection off; ending it politely would wait for a peer that may be gone. */
-export function discard(client: pg.ClientBase): void {
-  // The stream is not part of the driver's public types.
-  const { connection } = client as unknown as { readonly connection: { readonly stream: { destroy(): void } } };
-  connection.stream.destroy();
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock, Revision } from '@keelson/core';
 import type { Client } from 'pg';
-import { type Database, discard } from './database.ts';
+import type { Database } from './database.ts';
 import type { StoreMetrics } from './metrics.ts';
+import { discard } from './open-connections.ts';
 import { nextPause } from './retrying.ts';
 import type { Settings } from './settings.ts';
 

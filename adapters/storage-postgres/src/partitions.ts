@@ -1,5 +1,6 @@
 import type { Revision } from '@keelson/core';
-import { type Database, discard } from './database.ts';
+import type { Database } from './database.ts';
+import { discard } from './open-connections.ts';
 import type { Settings } from './settings.ts';
 
 const lockTimeoutMs = 1000;

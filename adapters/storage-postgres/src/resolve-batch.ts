@@ -1,5 +1,6 @@
 import type { Key } from '@keelson/core';
-import { type Database, discard } from './database.ts';
+import type { Database } from './database.ts';
+import { discard } from './open-connections.ts';
 import { retrying } from './retrying.ts';
 import { revisionOf } from './rows.ts';
 import type { Settings } from './settings.ts';

@@ -1,6 +1,7 @@
 import { StorageError, StorageErrorCode } from '@keelson/core';
 import type { Client } from 'pg';
-import { type Database, discard, type Row } from './database.ts';
+import type { Database, Row } from './database.ts';
+import { discard } from './open-connections.ts';
 import { retrying } from './retrying.ts';
 import type { Settings } from './settings.ts';
 import { SqlState } from './sql-state.ts';

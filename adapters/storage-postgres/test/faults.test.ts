@@ -127,6 +127,23 @@ if (at !== undefined) {
     await watcher.close();
   });
 
+  test.serial('a store closes while the network is silent, and leaves no connection behind', async (t) => {
+    const proxy = await proxied(t);
+    const schema = newSchema();
+    const store = new PostgresStore({ url: at.server.url('keelson', proxy.port), schema, readers: 3, notify: 'off' });
+    await store.ready();
+    // Connections are made, and nobody answers what is asked over them.
+    proxy.onData = (data, direction) => (direction === 'toServer' && !data.includes('application_name') ? undefined : data);
+    // More reads than connections: some are asked over new ones, which wait to be looked over.
+    const reads = Array.from({ length: 6 }, (_, i) => t.throwsAsync(store.get(`/${i}`), { message: /closed/ }));
+    await waitFor('new connections', () => proxy.connections >= 4);
+    const before = performance.now();
+    await store.close();
+    await Promise.all(reads);
+    t.true(performance.now() - before < 5000);
+    await waitFor('all connections to be gone', () => proxy.connections === 0);
+  });
+
   test.serial('a write whose answer is lost is found in the log and acknowledged', async (t) => {
     const proxy = await proxied(t);
     const schema = newSchema();
