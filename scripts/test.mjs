@@ -9,10 +9,13 @@ const ava = spawn(process.execPath, [`${root}node_modules/ava/entrypoints/cli.mj
 });
 
 /** Longest silence of the runner: well above the time limit of any test. */
-const silenceMs = 10 * 60_000;
+const silenceMs = 6 * 60_000;
+/** How long the runner may take to name what it was waiting for. */
+const lastWordsMs = 30_000;
 const watchdog = setTimeout(() => {
   process.stdout.write(`\nno test ended within ${silenceMs / 60_000} minutes: the run is given up\n`);
-  ava.kill('SIGKILL');
+  ava.kill('SIGINT');
+  setTimeout(() => ava.kill('SIGKILL'), lastWordsMs).unref();
 }, silenceMs);
 
 const output = [];
