@@ -15,6 +15,7 @@ import {
   type PodSandbox,
   type PodSandboxConfig,
   type PodSandboxStatus,
+  type RuntimeCapabilities,
   RuntimeError,
   type RuntimeEvent,
   type RuntimeStatus,
@@ -33,23 +34,29 @@ import type { FakeWorld } from './fake-world.ts';
 export interface FakeRuntimeOptions {
   /** Whether calls heed signal and time-out by themselves. False: for an agent, which sees to that for any runtime. Default true. */
   readonly deadlines?: boolean;
+  /** Claims that containers write logs; whoever claims it writes them in their place. Default false. */
+  readonly logs?: boolean;
 }
 
 /** A runtime on a world. Any number may look at the same one, as successive agents look at the same machine. */
-export function createFakeRuntime(world: FakeWorld, { deadlines = true }: FakeRuntimeOptions = {}): ContainerEngine {
-  const engine: ContainerEngine = { runtime: new FakeRuntime(world), images: new FakeImages(world) };
+export function createFakeRuntime(
+  world: FakeWorld,
+  { deadlines = true, logs = false }: FakeRuntimeOptions = {},
+): ContainerEngine {
+  const engine: ContainerEngine = { runtime: new FakeRuntime(world, logs), images: new FakeImages(world) };
   return deadlines ? withDeadlines(engine, { clock: world.clock }) : engine;
 }
 
 class FakeRuntime implements ContainerRuntime {
   readonly name = 'fake';
-  readonly capabilities = fakeCapabilities;
+  readonly capabilities: RuntimeCapabilities;
   readonly streaming = {};
   readonly #world: FakeWorld;
   readonly #closed = new AbortController();
 
-  constructor(world: FakeWorld) {
+  constructor(world: FakeWorld, logs: boolean) {
     this.#world = world;
+    this.capabilities = { ...fakeCapabilities, logs };
   }
 
   async version(): Promise<RuntimeVersion> {

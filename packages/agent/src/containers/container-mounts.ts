@@ -1,5 +1,4 @@
 import { mkdir, open, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Mount } from '@keelson/container-runtime';
 import type { Container, Pod } from '@keelson/kinds';
 import { ContainerConfigError } from '../environment/container-environment.ts';
@@ -78,9 +77,8 @@ async function messageFileOf(
 ): Promise<string | undefined> {
   const path = container.terminationMessagePath;
   if (!path || taken.has(path)) return undefined;
-  const dir = paths.container(uidOf(pod), container.name, attempt);
-  await mkdir(dir, { recursive: true, mode: 0o750 });
-  const file = join(dir, 'termination-log');
+  await mkdir(paths.containers(uidOf(pod)), { recursive: true, mode: 0o750 });
+  const file = paths.messageFile(uidOf(pod), container.name, attempt);
   const handle = await open(file, 'w');
   try {
     // The container may run as anybody.

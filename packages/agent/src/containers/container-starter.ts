@@ -183,7 +183,7 @@ export class ContainerStarter {
       starting.release();
     }
     events.record(pod, 'Normal', 'Started', `Started container ${container.name}`, container.name);
-    await linkLog(pod, container, id, config.logPath ?? '', this.#options);
+    if (runtime.capabilities.logs) await linkLog(pod, container, id, config.logPath ?? '', this.#options);
     await this.#postStart(pod, container, id, context.podIps[0], signal);
   }
 

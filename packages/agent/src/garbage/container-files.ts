@@ -12,7 +12,7 @@ export async function removeContainer(
   call: CallOptions,
 ): Promise<void> {
   await runtime.removeContainer(id, call);
-  await rm(paths.container(uid, metadata.name, metadata.attempt), { recursive: true, force: true });
+  await rm(paths.messageFile(uid, metadata.name, metadata.attempt), { force: true });
   // Logs of runtimes that keep them elsewhere are theirs.
   if (logPath === undefined || !logPath.startsWith(`${paths.podLogs(uid)}/`)) return;
   await rm(logPath, { force: true });

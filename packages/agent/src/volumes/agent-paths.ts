@@ -50,9 +50,14 @@ export class AgentPaths {
     );
   }
 
-  /** Files that belong to one instance of a container. */
-  container(uid: string, name: string, attempt: number): string {
-    return join(this.pod(uid), 'containers', segment(name), String(attempt));
+  /** What the agent keeps of the containers of a pod. */
+  containers(uid: string): string {
+    return join(this.pod(uid), 'containers');
+  }
+
+  /** Last words of one instance of a container. Names of containers have no underscores. */
+  messageFile(uid: string, name: string, attempt: number): string {
+    return join(this.containers(uid), `${segment(name)}_${attempt}.termination-log`);
   }
 
   hostsFile(uid: string): string {

@@ -13,7 +13,7 @@ const isThere = (path: string) =>
   );
 
 test('of a container that crashes again and again the newest instance and one that ended are kept, with their logs alone', async (t) => {
-  const bench = await startBench(t, { script: () => behaviours.crashLoop() });
+  const bench = await startBench(t, { script: () => behaviours.crashLoop(), logs: true });
   const main = { name: 'main', image: 'app:1', imagePullPolicy: 'IfNotPresent', terminationMessagePath: '/dev/termination-log' };
   const pod = testPod('crash', { containers: [main] });
   const logs = join(bench.rootDir, 'log/pods', uidOf(pod));
@@ -32,8 +32,8 @@ test('of a container that crashes again and again the newest instance and one th
     'crash_default_main-.log',
     'crash_default_main-.log',
   ]);
-  const files = await readdir(join(bench.rootDir, 'agent/pods', uidOf(pod), 'containers/main'));
-  t.deepEqual(files.sort(), ['3', '4'], 'termination messages');
+  const files = await readdir(join(bench.rootDir, 'agent/pods', uidOf(pod), 'containers'));
+  t.deepEqual(files.sort(), ['main_3.termination-log', 'main_4.termination-log']);
 });
 
 test('pods that rest keep one ended container and one sandbox; the rest goes within a minute', async (t) => {

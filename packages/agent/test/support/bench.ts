@@ -198,6 +198,8 @@ export interface BenchOptions {
   /** Options of the command line, in place of the configuration above; `config` changes what they make. */
   readonly words?: readonly string[];
   readonly images?: readonly string[];
+  /** Containers have logs, which the test writes. */
+  readonly logs?: boolean;
   /** Default: nothing may be mounted; `options`: as the options say. */
   readonly mounter?: Mounter | 'options';
   readonly host?: HostAccess;
@@ -224,7 +226,18 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
   const rootDir = await mkdtemp(join(tmpdir(), 'keelson-agent-'));
   t.teardown(() => rm(rootDir, { recursive: true, force: true, maxRetries: 5 }));
   const clock = new FakeClock();
-  const { script, pull, images, words, mounter = noMounter, host, runProgram, periods = {}, random = () => 0 } = options;
+  const {
+    script,
+    pull,
+    images,
+    words,
+    mounter = noMounter,
+    host,
+    runProgram,
+    periods = {},
+    random = () => 0,
+    logs = false,
+  } = options;
   const world = new FakeWorld({ clock, ...(script && { script }), ...(pull && { pull }), ...(images && { images }) });
   const pods = new TestPods();
   const events: Told[] = [];
@@ -236,7 +249,7 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
     words === undefined ? testConfig(agentDir, options.config) : { ...wordsConfig(agentDir, words), ...options.config };
   const begin = async (): Promise<Agent> => {
     const agent = createAgent(config, {
-      ...createFakeRuntime(world),
+      ...createFakeRuntime(world, { logs }),
       ...(options.api && { api: options.api }),
       pods,
       machine,
