@@ -41,6 +41,7 @@ export class Watchers {
     const writers = Array.from({ length: job.burst }, () => new Connection(job.port));
     this.#latencies = [];
     let number = job.firstNumber;
+    const rest = stayAwake();
     try {
       for (let event = 0; event < job.events; event += job.burst) {
         const delivered = this.#expect(job.bytes * job.burst);
@@ -50,6 +51,7 @@ export class Watchers {
         await delivered;
       }
     } finally {
+      rest();
       for (const writer of writers) writer.close();
     }
     const latencies = this.#latencies;
@@ -108,4 +110,19 @@ export class Watchers {
       if (this.#missing === 0) resolve();
     });
   }
+}
+
+/**
+ * Looks for bytes all the time until the returned function is called. A reader that sleeps in between is woken at the expense of whoever
+ * writes, and the longer a server takes from one write to the next, the more often: the floor would have most of its readers awake.
+ */
+function stayAwake(): () => void {
+  let awake = true;
+  const again = () => {
+    if (awake) setImmediate(again);
+  };
+  again();
+  return () => {
+    awake = false;
+  };
 }
