@@ -44,7 +44,7 @@ export async function createCriRuntime(options: CriRuntimeOptions): Promise<Cont
   if (!capabilities.events) source.close();
   const machine = inspectMachine(connection.endpoint.local, options.nodeIp);
   const sandboxes = new SandboxCalls(connection, machine, clock);
-  const images = new ImageCalls(imageConnection);
+  const images = new ImageCalls(imageConnection, capabilities.pullProgress);
   const containers = new ContainerCalls(connection, sandboxes, machine, clock);
 
   const runtime: ContainerRuntime = {

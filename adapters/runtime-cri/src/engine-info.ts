@@ -17,13 +17,13 @@ export function formatEngineInfo({ name, capabilities }: EngineInfo): string {
   return JSON.stringify({ name, capabilities });
 }
 
-/** What CRI has no words for is left out, whatever the engine can do. Undefined for daemons that say nothing of it. */
+/** Undefined for daemons that say nothing of it. */
 export function parseEngineInfo(info: Readonly<Record<string, string>> | undefined): EngineInfo | undefined {
   const { name, capabilities } = recordOf(info?.[engineKey]);
   if (typeof name !== 'string' || !isRecord(capabilities)) return undefined;
   const entries = Object.entries(criCapabilities({ events: true })).map(([key, byProtocol]) => {
     const said = capabilities[key];
-    if (typeof byProtocol === 'boolean') return [key, byProtocol && said === true];
+    if (typeof byProtocol === 'boolean') return [key, said === true];
     return [key, rootFilesystems.includes(said) ? said : byProtocol];
   });
   return { name, capabilities: Object.fromEntries(entries) as RuntimeCapabilities };

@@ -17,17 +17,21 @@ import type { CriConnection } from './connection/cri-connection.ts';
 import { isGrpcError, withCode } from './connection/cri-errors.ts';
 import { fromImage, imageConfigOf } from './convert/from-image.ts';
 import { fromFilesystem } from './convert/from-stats.ts';
+import { pullTold } from './pull-told.ts';
 
 const configsKept = 1024;
 
 /** The images of a daemon. */
 export class ImageCalls implements ImageService {
   readonly #connection: CriConnection;
+  readonly #tellsProgress: boolean;
   /** By id, under which a configuration never changes; lists do not carry it. */
   readonly #configs = new Map<string, ImageConfig>();
 
-  constructor(connection: CriConnection) {
+  /** `tellsProgress`: the daemon is a service of this package. */
+  constructor(connection: CriConnection, tellsProgress = false) {
     this.#connection = connection;
+    this.#tellsProgress = tellsProgress;
   }
 
   async listImages(reference?: string, { signal }: { readonly signal?: AbortSignal } = {}): Promise<readonly Image[]> {
@@ -56,9 +60,13 @@ export class ImageCalls implements ImageService {
     { signal }: { readonly signal?: AbortSignal } = {},
   ): Promise<string> {
     const image = normalizeImageReference(reference);
-    const auth = request.auth && toAuth(request.auth);
+    const message = { image: { image }, auth: request.auth && toAuth(request.auth) };
+    const { onProgress } = request;
     try {
-      const { imageRef = '' } = await this.#connection.call(Calls.pullImage, { image: { image }, auth }, signal);
+      const { imageRef = '' } =
+        this.#tellsProgress && onProgress !== undefined
+          ? await pullTold(this.#connection, message, onProgress, signal)
+          : await this.#connection.call(Calls.pullImage, message, signal);
       // Some daemons answer with a name by digest.
       return (await this.#status(imageRef, signal))?.id ?? imageRef;
     } catch (error) {

@@ -4,9 +4,9 @@ import { request } from 'node:https';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls, createServer, type TLSSocket } from 'node:tls';
-import { isRuntimeError } from '@keelson/container-runtime';
+import { isRuntimeError, type PullProgress } from '@keelson/container-runtime';
 import { FakeClock } from '@keelson/core';
-import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
+import { createFakeRuntime, type FakePull, FakeWorld } from '@keelson/runtime-fake';
 import test, { type ExecutionContext } from 'ava';
 import { createCriRuntime, type PinnedTls, serveCriAtPort } from '../src/index.ts';
 import { Refusals } from '../src/service/door/refusals.ts';
@@ -23,7 +23,17 @@ function recordingLogger() {
 
 async function serve(t: ExecutionContext) {
   const tls = newPair();
-  const engine = createFakeRuntime(new FakeWorld({ images: ['registry.test/base:1'] }));
+  let begun = () => {};
+  const slow = new Promise<void>((resolve) => {
+    begun = resolve;
+  });
+  const pull = (reference: string): FakePull => {
+    if (reference.endsWith('/missing:1')) return { error: { code: 'ImageNotFound', message: 'there is none' } };
+    if (!reference.endsWith('/slow:1')) return { sizeBytes: 1000 };
+    begun();
+    return { delayMs: 5000 };
+  };
+  const engine = createFakeRuntime(new FakeWorld({ images: ['registry.test/base:1'], pull }));
   const { lines, logger } = recordingLogger();
   const service = await serveCriAtPort({ engine, host: '127.0.0.1', port: 0, tls, logger });
   t.teardown(async () => {
@@ -31,7 +41,7 @@ async function serve(t: ExecutionContext) {
     await engine.runtime[Symbol.asyncDispose]();
   });
   const port = Number(new URL(service.endpoint.replace('tcp:', 'http:')).port);
-  return { tls, engine, service, port, lines };
+  return { tls, engine, service, port, lines, slow };
 }
 
 async function clientOf(t: ExecutionContext, endpoint: string, tls?: PinnedTls, probeTimeoutMs = 10_000) {
@@ -44,7 +54,7 @@ over('whoever has the key is served, and sees what the engine behind can do', as
   const { tls, engine, service } = await serve(t);
   const runtime = await clientOf(t, service.endpoint, tls);
   t.is(runtime.name, engine.runtime.name);
-  t.deepEqual(runtime.capabilities, { ...engine.runtime.capabilities, pullProgress: false });
+  t.deepEqual(runtime.capabilities, engine.runtime.capabilities);
   t.deepEqual(await runtime.listPodSandboxes(), []);
 });
 
@@ -109,6 +119,26 @@ over('the client refuses whoever shows another certificate, and tells it nothing
   t.true(isRuntimeError(refused, 'Unavailable'), String(refused));
   t.regex(String(refused?.message), /certificate/);
   t.deepEqual(heard, []);
+});
+
+over('a pull tells how far it is, keeps the code of its failure, and ends when nobody wants it any more', async (t) => {
+  const { tls, service, slow } = await serve(t);
+  const { images, runtime } = await createCriRuntime({ endpoint: service.endpoint, tls });
+  t.teardown(() => runtime[Symbol.asyncDispose]());
+  const steps: PullProgress[] = [];
+  const onProgress = (step: PullProgress) => void steps.push(step);
+  const id = await images.pullImage('registry.test/app:1', { onProgress });
+  t.is((await images.imageStatus('registry.test/app:1'))?.id, id);
+  t.deepEqual(steps, [{ receivedBytes: 1000, totalBytes: 1000 }]);
+  const missing = await t.throwsAsync(images.pullImage('registry.test/missing:1', { onProgress }));
+  t.true(isRuntimeError(missing, 'ImageNotFound'), String(missing));
+  const unwanted = new AbortController();
+  const pull = images.pullImage('registry.test/slow:1', { onProgress }, { signal: unwanted.signal });
+  await slow;
+  unwanted.abort();
+  t.true(isRuntimeError(await t.throwsAsync(pull), 'Aborted'));
+  const never = images.pullImage('registry.test/slow:1', { onProgress }, { signal: AbortSignal.abort() });
+  t.true(isRuntimeError(await t.throwsAsync(never), 'Aborted'));
 });
 
 over('a port that is taken is not shared', async (t) => {

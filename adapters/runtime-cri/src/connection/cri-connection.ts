@@ -66,8 +66,12 @@ export class CriConnection {
 
   /** A stream of messages from the daemon; the caller listens to its events. */
   async stream(service: CriService, name: string, request: Buffer): Promise<ClientReadableStream<Buffer>> {
-    const version = await this.#apiVersion();
-    return this.#client.makeServerStreamRequest(`/runtime.${version}.${service}/${name}`, asIs, asIs, request);
+    return this.streamAt(`/runtime.${await this.#apiVersion()}.${service}/${name}`, request);
+  }
+
+  /** The same for a call that is none of CRI's. */
+  streamAt(path: string, request: Buffer): ClientReadableStream<Buffer> {
+    return this.#client.makeServerStreamRequest(path, asIs, asIs, request);
   }
 
   close(): void {

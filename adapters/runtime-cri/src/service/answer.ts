@@ -1,5 +1,6 @@
 import { RuntimeError } from '@keelson/container-runtime';
 import type { CriCall, CriService } from '../api/calls.ts';
+import type { Message } from '../wire/message.ts';
 
 /** What the service does when one call of CRI comes in. */
 export interface Answer {
@@ -12,15 +13,17 @@ export interface Answer {
 /** Answers a call by a function of its messages. */
 export function answer<Q, R>(call: CriCall<Q, R>, work: (request: Q, signal: AbortSignal) => Promise<R>): Answer {
   const { service, name } = call;
-  const reply = async (request: Buffer, signal: AbortSignal) => call.response.encode(await work(decoded(call, request), signal));
+  const reply = async (bytes: Buffer, signal: AbortSignal) =>
+    call.response.encode(await work(decodeRequest(name, call.request, bytes), signal));
   return { service, name, reply };
 }
 
-function decoded<Q, R>(call: CriCall<Q, R>, bytes: Buffer): Q {
+/** @throws `InvalidArgument` for bytes that are no such message */
+export function decodeRequest<Q>(name: string, message: Message<Q>, bytes: Buffer): Q {
   try {
-    return call.request.decode(bytes);
+    return message.decode(bytes);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new RuntimeError('InvalidArgument', `${call.name}: the request cannot be read: ${why}`, { cause });
+    throw new RuntimeError('InvalidArgument', `${name}: the request cannot be read: ${why}`, { cause });
   }
 }

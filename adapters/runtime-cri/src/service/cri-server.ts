@@ -1,11 +1,13 @@
 import { Server, type ServerUnaryCall, type ServerWritableStream, type sendUnaryData } from '@grpc/grpc-js';
 import { type ContainerEngine, RuntimeError } from '@keelson/container-runtime';
 import type { Logger } from '@keelson/core';
+import { pullWithProgress } from '../api/image.ts';
 import type { Answer } from './answer.ts';
 import { containerAnswers } from './container-answers.ts';
 import { eventMessages } from './event-messages.ts';
 import { refusalOf } from './grpc-status.ts';
 import { imageAnswers } from './image-answers.ts';
+import { pullSteps } from './pull-steps.ts';
 import { runtimeAnswers } from './runtime-answers.ts';
 import { sandboxAnswers } from './sandbox-answers.ts';
 import { streamAnswers } from './stream-answers.ts';
@@ -21,8 +23,8 @@ const asIs = (bytes: Buffer): Buffer => bytes;
 /** The calls of CRI, wherever they come from. */
 export interface CriServer {
   readonly grpc: Server;
-  /** Ends what goes on for ever: streams of events. */
-  endEvents(): void;
+  /** Ends what goes on for long: events, and pulls whose progress is told. */
+  endStreams(): void;
   /** Ends the rest, with some time for calls under way. */
   shutDown(): Promise<void>;
 }
@@ -51,9 +53,13 @@ export function createCriServer({
     grpc.register(`/runtime.v1.${one.service}/${one.name}`, handle, asIs, asIs, 'unary');
   }
   const ending = new AbortController();
-  const tell = (call: ServerWritableStream<Buffer, Buffer>) => void tellEvents(engine, call, ending.signal);
-  grpc.register('/runtime.v1.RuntimeService/GetContainerEvents', tell, asIs, asIs, 'serverStream');
-  return { grpc, endEvents: () => ending.abort(), shutDown: () => shutDown(grpc) };
+  const stream = (path: string, messages: Messages) => {
+    const tell = (call: ServerWritableStream<Buffer, Buffer>) => void tellAll(call, messages, ending.signal);
+    grpc.register(path, tell, asIs, asIs, 'serverStream');
+  };
+  stream('/runtime.v1.RuntimeService/GetContainerEvents', (_, signal) => eventMessages(runtime, signal));
+  stream(pullWithProgress, (request, signal) => pullSteps(images, request, signal));
+  return { grpc, endStreams: () => ending.abort(), shutDown: () => shutDown(grpc) };
 }
 
 function reply(one: Answer, call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>, logger: Logger): void {
@@ -69,16 +75,15 @@ function reply(one: Answer, call: ServerUnaryCall<Buffer, Buffer>, done: sendUna
   );
 }
 
-/** Ends when the caller goes, the service ends, or the engine has no more to tell. */
-async function tellEvents(
-  { runtime }: ContainerEngine,
-  call: ServerWritableStream<Buffer, Buffer>,
-  ending: AbortSignal,
-): Promise<void> {
+/** What is told to one caller. */
+type Messages = (request: Buffer, signal: AbortSignal) => AsyncIterable<Buffer>;
+
+/** Ends when the caller goes, the service ends, or there is no more to tell. */
+async function tellAll(call: ServerWritableStream<Buffer, Buffer>, messages: Messages, ending: AbortSignal): Promise<void> {
   const gone = new AbortController();
   call.once('cancelled', () => gone.abort());
   try {
-    for await (const bytes of eventMessages(runtime, AbortSignal.any([gone.signal, ending]))) {
+    for await (const bytes of messages(call.request, AbortSignal.any([gone.signal, ending]))) {
       if (!call.write(bytes)) await drained(call, gone.signal);
     }
     call.end();

@@ -1,5 +1,7 @@
-import { type ImageService, RuntimeError } from '@keelson/container-runtime';
+import { type ImageService, type PullRequest, RuntimeError } from '@keelson/container-runtime';
 import { Calls } from '../api/calls.ts';
+import type { PullImageRequest } from '../api/image.ts';
+import type { Fields } from '../wire/message.ts';
 import { type Answer, answer } from './answer.ts';
 import { fromAuth, imageInfo, toImage } from './convert/to-image.ts';
 import { toFilesystem } from './convert/to-stats.ts';
@@ -11,6 +13,12 @@ interface NamesImage {
 function named({ image }: NamesImage): string {
   if (!image?.image) throw new RuntimeError('InvalidArgument', 'an image must be named');
   return image.image;
+}
+
+/** What a request to pull asks for. @throws `InvalidArgument` */
+export function pullOf(request: Fields<typeof PullImageRequest>): [reference: string, request: Pick<PullRequest, 'auth'>] {
+  const auth = request.auth && fromAuth(request.auth);
+  return [named(request), auth === undefined ? {} : { auth }];
 }
 
 /** The calls about images. */
@@ -26,10 +34,7 @@ export function imageAnswers(images: ImageService): readonly Answer[] {
       if (image === undefined) return {};
       return { image: toImage(image), ...(request.verbose && { info: imageInfo(image) }) };
     }),
-    answer(Calls.pullImage, async (request, signal) => {
-      const auth = request.auth && fromAuth(request.auth);
-      return { imageRef: await images.pullImage(named(request), auth === undefined ? {} : { auth }, { signal }) };
-    }),
+    answer(Calls.pullImage, async (request, signal) => ({ imageRef: await images.pullImage(...pullOf(request), { signal }) })),
     answer(Calls.removeImage, async (request, signal) => {
       await images.removeImage(named(request), { signal });
       return {};

@@ -44,7 +44,7 @@ export async function serveCriAtPort(options: CriPortOptions): Promise<CriPortHa
   let closing: Promise<void> | undefined;
   const close = () => {
     closing ??= (async () => {
-      server.endEvents();
+      server.endStreams();
       await streams.close();
       await server.shutDown();
       await door.close();

@@ -31,7 +31,7 @@ export async function serveCri({ engine, socketPath, logger = silentLogger }: Cr
   let closing: Promise<void> | undefined;
   const close = () => {
     closing ??= (async () => {
-      server.endEvents();
+      server.endStreams();
       await place.release();
       await streams.close();
       await server.shutDown();

@@ -1,0 +1,38 @@
+import { type PullProgress, RuntimeError } from '@keelson/container-runtime';
+import { PullImageRequest, PullImageStep, pullWithProgress } from './api/image.ts';
+import type { CriConnection } from './connection/cri-connection.ts';
+import { translateCriError } from './connection/cri-errors.ts';
+import type { Fields } from './wire/message.ts';
+
+/** A pull from a service of this package, which tells how far it is. @throws a `RuntimeError` */
+export async function pullTold(
+  connection: CriConnection,
+  request: Fields<typeof PullImageRequest>,
+  onProgress: (progress: PullProgress) => void,
+  signal?: AbortSignal,
+): Promise<{ readonly imageRef: string }> {
+  const stream = connection.streamAt(pullWithProgress, PullImageRequest.encode(request));
+  const cancel = () => stream.cancel();
+  let imageRef: string | undefined;
+  stream.on('data', (bytes: Buffer) => {
+    const { imageRef: reference, receivedBytes = 0n, totalBytes } = PullImageStep.decode(bytes);
+    if (reference !== undefined) imageRef = reference;
+    else onProgress({ receivedBytes: Number(receivedBytes), ...(totalBytes !== undefined && { totalBytes: Number(totalBytes) }) });
+  });
+  const ended = new Promise<void>((resolve, reject) => {
+    stream.once('end', resolve);
+    stream.on('error', reject);
+  });
+  signal?.addEventListener('abort', cancel, { once: true });
+  if (signal?.aborted) cancel();
+  try {
+    await ended;
+  } catch (error) {
+    if (signal?.aborted) throw new RuntimeError('Aborted', 'PullImage: the caller gave up', { cause: signal.reason });
+    throw translateCriError(error);
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+  }
+  if (imageRef === undefined) throw new RuntimeError('Unavailable', 'PullImage: the service says nothing of what came of it');
+  return { imageRef };
+}
