@@ -124,6 +124,7 @@ real(
     );
     const second = here.start();
     await isReady(second, 0);
+    t.regex(second.stderr(), /supervisor runs already/);
     t.notRegex(second.stderr(), /supervisor started/);
     t.is(await supervisorPid(here), supervisor);
     t.is(await pidOfSleep(seconds), sleep);

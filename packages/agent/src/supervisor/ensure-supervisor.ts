@@ -39,9 +39,12 @@ export async function ensureSupervisor(ensure: EnsureOptions): Promise<TLSSocket
   const running = await findRunning(supervisorPlace(rootDir));
   if (running !== undefined) {
     const why = isDeepStrictEqual(running.options, JSON.parse(JSON.stringify(options)))
-      ? await answerOf(running, probe, clock, options)
+      ? await answerOf(running, probe, clock)
       : 'its options have changed';
-    if (typeof why !== 'string') return why;
+    if (typeof why !== 'string') {
+      logger.info('supervisor runs already', { pid: running.pid, endpoint: endpointText(options) });
+      return why;
+    }
     logger.info('supervisor is replaced', { pid: running.pid, reason: why });
     await endSupervisor(running, clock, logger);
   }
@@ -54,12 +57,7 @@ export async function ensureSupervisor(ensure: EnsureOptions): Promise<TLSSocket
 }
 
 /** The connection to a supervisor that runs, else why it is of no use. */
-async function answerOf(
-  running: RunningSupervisor,
-  probe: () => Promise<Listener>,
-  clock: Clock,
-  options: SupervisorOptions,
-): Promise<TLSSocket | string> {
+async function answerOf(running: RunningSupervisor, probe: () => Promise<Listener>, clock: Clock): Promise<TLSSocket | string> {
   let listener = await probe();
   const isDecided = async () => {
     if (listener.kind !== 'nobody' || !(await isAlive(running))) return true;
@@ -69,7 +67,7 @@ async function answerOf(
   await waitUntil(isDecided, listenMs, clock);
   if (listener.kind === 'own') return listener.socket;
   if (listener.kind === 'silent') return 'it does not answer';
-  refuseOthers(listener, options);
+  if (listener.kind !== 'nobody') return 'it does not have the key of now';
   return (await isAlive(running)) ? 'it does not listen' : 'it has ended';
 }
 

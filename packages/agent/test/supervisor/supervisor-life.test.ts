@@ -7,6 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { parseOptions } from '../../src/options/parse-options.ts';
 import { resolveConfig } from '../../src/options/resolve-config.ts';
 import { endSupervisor, retireSupervisor } from '../../src/supervisor/end-supervisor.ts';
+import { ensureSupervisor } from '../../src/supervisor/ensure-supervisor.ts';
 import { identityOf, isAlive } from '../../src/supervisor/process-identity.ts';
 import { findRunning, removeRecord, writeRecord } from '../../src/supervisor/running-record.ts';
 import { SupervisorLink } from '../../src/supervisor/supervisor-link.ts';
@@ -75,6 +76,18 @@ test('options that ask for no supervisor end the one that is there', async (t) =
   const { identity, child } = await someProcess(t);
   await writeRecord(place, identity, { ...optionsOf(), rootDir });
   await retireSupervisor(rootDir, systemClock, silentLogger);
+  t.is(child.signalCode, 'SIGTERM');
+});
+
+test('a supervisor that does not have the key of now is ended, and what then still listens is refused', async (t) => {
+  const rootDir = await temporaryDirectory(t);
+  const pair = await pairOf(rootDir);
+  const { identity, child } = await someProcess(t);
+  const port = await tlsPort(t, await pairOf(await temporaryDirectory(t)));
+  const options = { ...optionsOf(), rootDir, port };
+  await writeRecord(supervisorPlace(rootDir), identity, options);
+  const ensuring = ensureSupervisor({ options, pair, clock: systemClock, logger: silentLogger });
+  await t.throwsAsync(ensuring, { message: /is held by the supervisor of another agent/ });
   t.is(child.signalCode, 'SIGTERM');
 });
 

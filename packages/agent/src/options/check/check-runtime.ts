@@ -18,7 +18,7 @@ function unixSocket(
   };
 }
 
-/** Nobody is asked who he is there, so it must not be reached from other machines. */
+/** Whoever has its key may do anything there: other machines have no business with it. */
 function* supervisor({ values }: Parameters<Check>[0]): Iterable<string> {
   const value = values['runtime-b-api-endpoint'];
   const [, host = '', digits] = /^(\[[0-9a-fA-F:]+\]|[^:\s]+):(\d{1,5})$/.exec(value) ?? [];
