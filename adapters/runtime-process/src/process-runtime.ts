@@ -1,42 +1,30 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { release } from 'node:os';
-import { isAbsolute, join } from 'node:path';
+import { join } from 'node:path';
 import { copyRoot, type ImageStore } from '@keelson/container-images';
 import {
   attachStreams,
-  type Inventory,
   logPathOf,
-  newestFirst,
-  newId,
+  MonitoredRuntime,
+  type MonitoredRuntimeParts,
   prepareContainer,
+  type SandboxRecord,
   stagingFolder,
 } from '@keelson/container-monitor';
 import {
   type CallOptions,
-  type Container,
   type ContainerConfig,
   type ContainerFilter,
   type ContainerId,
-  type ContainerRuntime,
   type ContainerStats,
-  type ContainerStatus,
   type ExecSyncRequest,
   type ExecSyncResult,
-  type LinuxResources,
-  matchesContainer,
-  matchesSandbox,
-  type PodSandbox,
   type PodSandboxConfig,
-  type PodSandboxStatus,
-  type RuntimeCapabilities,
   RuntimeError,
-  type RuntimeEvent,
   type RuntimeStatus,
   type RuntimeStreaming,
   type RuntimeVersion,
-  type SandboxFilter,
   type SandboxId,
-  type StopRequest,
 } from '@keelson/container-runtime';
 import { ProcessContainer } from './container/process-container.ts';
 import { ProcessSandbox } from './container/process-sandbox.ts';
@@ -48,37 +36,33 @@ import { hostImage } from './host-image.ts';
 import { makePlan } from './launch/make-plan.ts';
 import type { Permissions } from './machine/permissions.ts';
 
-export interface ProcessRuntimeParts {
+export interface ProcessRuntimeParts extends MonitoredRuntimeParts<ProcessSandbox, ProcessContainer> {
   readonly around: ProcessSurroundings;
-  readonly inventory: Inventory<ProcessSandbox, ProcessContainer>;
   readonly images: ImageStore;
   readonly permissions: Permissions;
-  readonly capabilities: RuntimeCapabilities;
-  readonly nodeIp: () => string;
 }
 
 /** Containers as processes of the machine; see the README for what that means. */
-export class ProcessRuntime implements ContainerRuntime {
+export class ProcessRuntime extends MonitoredRuntime<ProcessSandbox, ProcessContainer> {
   readonly name = 'process';
-  readonly capabilities: RuntimeCapabilities;
   readonly streaming: RuntimeStreaming;
   readonly #parts: ProcessRuntimeParts;
 
   constructor(parts: ProcessRuntimeParts) {
+    super(parts);
     this.#parts = parts;
-    this.capabilities = parts.capabilities;
     this.streaming = {
       exec: async (id, request) => {
-        const { container, pid } = await this.#running(id);
+        const { container, pid } = await this.running(id);
         return execStreams(container, pid, request);
       },
       attach: async (id, request) => {
-        const { container } = await this.#running(id);
+        const { container } = await this.running(id);
         if (request.tty) throw new RuntimeError('Unsupported', 'the process runtime has no terminals');
         return attachStreams(container, parts.around, request);
       },
       portForward: async (id, port) => {
-        if (!this.#sandbox(id).ready) throw new RuntimeError('InvalidState', `sandbox "${id}" is not ready`);
+        this.readySandbox(id);
         return forwardPort(port);
       },
     };
@@ -97,122 +81,30 @@ export class ProcessRuntime implements ContainerRuntime {
     };
   }
 
-  async runPodSandbox(config: PodSandboxConfig): Promise<SandboxId> {
-    const { around, inventory } = this.#parts;
-    const { logDirectory, sysctls = {} } = config;
-    if (Object.keys(sysctls).length > 0)
+  override async runPodSandbox(config: PodSandboxConfig): Promise<SandboxId> {
+    if (Object.keys(config.sysctls ?? {}).length > 0)
       throw new RuntimeError('Unsupported', 'the process runtime cannot set kernel parameters of a pod');
-    if (logDirectory !== undefined && !isAbsolute(logDirectory)) {
-      throw new RuntimeError('InvalidArgument', `log directory is not absolute: "${logDirectory}"`);
-    }
-    const identity = inventory.claimSandbox(config);
-    try {
-      if (logDirectory !== undefined) await mkdir(logDirectory, { recursive: true, mode: 0o755 });
-      const record = { id: newId(), createdAt: around.clock.now(), config };
-      await ProcessSandbox.write(around, record);
-      inventory.addSandbox(new ProcessSandbox(around, record, true));
-      around.events.publish({ type: 'sandboxReady', sandboxId: record.id, at: record.createdAt });
-      return record.id;
-    } catch (error) {
-      inventory.release(identity);
-      throw error;
-    }
-  }
-
-  async stopPodSandbox(id: SandboxId): Promise<void> {
-    await this.#parts.inventory.sandboxes.get(id)?.stop();
-  }
-
-  async removePodSandbox(id: SandboxId): Promise<void> {
-    const { inventory } = this.#parts;
-    const sandbox = inventory.sandboxes.get(id);
-    if (sandbox === undefined) return;
-    await sandbox.remove();
-    inventory.forgetSandbox(sandbox);
-  }
-
-  async podSandboxStatus(id: SandboxId): Promise<PodSandboxStatus> {
-    return this.#sandbox(id).status(this.#parts.nodeIp());
-  }
-
-  async listPodSandboxes(filter?: SandboxFilter): Promise<readonly PodSandbox[]> {
-    const sandboxes = [...this.#parts.inventory.sandboxes.values()].map((sandbox) => sandbox.snapshot);
-    return newestFirst(sandboxes.filter((sandbox) => matchesSandbox(sandbox, filter)));
-  }
-
-  async createContainer(sandboxId: SandboxId, config: ContainerConfig): Promise<ContainerId> {
-    const { inventory } = this.#parts;
-    const sandbox = this.#sandbox(sandboxId);
-    if (!sandbox.ready) throw new RuntimeError('InvalidState', `sandbox "${sandboxId}" is not ready`);
-    const identity = inventory.claimContainer(sandboxId, config);
-    const id = newId();
-    try {
-      await this.#create(sandbox, config, id);
-      return id;
-    } catch (error) {
-      inventory.release(identity);
-      await rm(join(this.#parts.around.state.containers, `.new-${id}`), { recursive: true, force: true });
-      throw error;
-    }
-  }
-
-  async startContainer(id: ContainerId): Promise<void> {
-    await this.#container(id).start();
-  }
-
-  async stopContainer(id: ContainerId, request: StopRequest): Promise<void> {
-    await this.#parts.inventory.containers.get(id)?.stop(request.gracePeriodMs);
-  }
-
-  async removeContainer(id: ContainerId): Promise<void> {
-    const { inventory } = this.#parts;
-    const container = inventory.containers.get(id);
-    if (container === undefined) return;
-    await container.remove();
-    inventory.forgetContainer(container);
-  }
-
-  async listContainers(filter?: ContainerFilter): Promise<readonly Container[]> {
-    return newestFirst(this.#matching(filter).map((container) => container.snapshot));
-  }
-
-  async containerStatus(id: ContainerId): Promise<ContainerStatus> {
-    return this.#container(id).status();
-  }
-
-  async updateContainerResources(id: ContainerId, resources: LinuxResources): Promise<void> {
-    await this.#container(id).update(resources);
-  }
-
-  async reopenContainerLog(id: ContainerId): Promise<void> {
-    await this.#running(id);
-    await this.#parts.around.keeper.request('reopen', id);
+    return super.runPodSandbox(config);
   }
 
   async execSync(id: ContainerId, request: ExecSyncRequest, options: CallOptions = {}): Promise<ExecSyncResult> {
-    const { container, pid } = await this.#running(id);
+    const { container, pid } = await this.running(id);
     return runCommand(container.record.plan, pid, request, options.signal);
   }
 
   async listContainerStats(filter?: ContainerFilter): Promise<readonly ContainerStats[]> {
     const { around } = this.#parts;
-    return readStats(this.#matching(filter), around.cgroups, around.clock);
+    return readStats(this.matching(filter), around.cgroups, around.clock);
   }
 
-  events(options: { readonly signal?: AbortSignal } = {}): AsyncIterable<RuntimeEvent> {
-    return this.#parts.around.events.stream(options.signal);
+  protected async makeSandbox(record: SandboxRecord): Promise<ProcessSandbox> {
+    const { around } = this.#parts;
+    await ProcessSandbox.write(around, record);
+    return new ProcessSandbox(around, record, true);
   }
 
-  /** Lets go of everything; containers run on. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    const { around, inventory } = this.#parts;
-    inventory.close();
-    around.events.close();
-    await around.keeper.close();
-  }
-
-  async #create(sandbox: ProcessSandbox, config: ContainerConfig, id: ContainerId): Promise<void> {
-    const { around, inventory, images, permissions } = this.#parts;
+  protected async makeContainer(sandbox: ProcessSandbox, config: ContainerConfig, id: ContainerId): Promise<ProcessContainer> {
+    const { around, images, permissions } = this.#parts;
     const image = images.find(config.image);
     if (image === undefined) throw new RuntimeError('ImageNotFound', `no image "${config.image}"`);
     const logPath = logPathOf(sandbox.record.config.logDirectory, config.logPath);
@@ -228,13 +120,7 @@ export class ProcessRuntime implements ContainerRuntime {
         ...(logPath !== undefined && { logPath }),
       };
       await prepareContainer(around, record, folder);
-      const container = new ProcessContainer(around, record);
-      if (!sandbox.ready) {
-        await container.remove();
-        throw new RuntimeError('InvalidState', `sandbox "${sandbox.id}" was stopped meanwhile`);
-      }
-      inventory.addContainer(sandbox, container);
-      around.events.publish({ type: 'containerCreated', containerId: id, sandboxId: sandbox.id, at: record.createdAt });
+      return new ProcessContainer(around, record);
     } catch (error) {
       await around.cgroups.remove(cgroups);
       throw error;
@@ -251,34 +137,5 @@ export class ProcessRuntime implements ContainerRuntime {
     }
     for (const name of ['rootfs', 'upper', 'work']) await mkdir(join(folder, name), { mode: 0o755 });
     return { path, overlayLower: imageRoot };
-  }
-
-  #matching(filter: ContainerFilter = {}): ProcessContainer[] {
-    const { containers, sandboxes } = this.#parts.inventory;
-    let candidates: Iterable<ProcessContainer> = containers.values();
-    if (filter.id !== undefined) candidates = [containers.get(filter.id)].filter((container) => container !== undefined);
-    else if (filter.sandboxId !== undefined) candidates = sandboxes.get(filter.sandboxId)?.containers ?? [];
-    return [...candidates].filter((container) => matchesContainer(container.snapshot, filter));
-  }
-
-  #sandbox(id: SandboxId): ProcessSandbox {
-    const sandbox = this.#parts.inventory.sandboxes.get(id);
-    if (sandbox === undefined) throw new RuntimeError('NotFound', `no sandbox "${id}"`);
-    return sandbox;
-  }
-
-  #container(id: ContainerId): ProcessContainer {
-    const container = this.#parts.inventory.containers.get(id);
-    if (container === undefined) throw new RuntimeError('NotFound', `no container "${id}"`);
-    return container;
-  }
-
-  async #running(id: ContainerId): Promise<{ container: ProcessContainer; pid: number }> {
-    const container = this.#container(id);
-    await container.refresh();
-    const { identity, state } = container;
-    if (state !== 'running' || identity === undefined)
-      throw new RuntimeError('InvalidState', `container "${id}" is ${state}, not running`);
-    return { container, pid: identity.pid };
   }
 }

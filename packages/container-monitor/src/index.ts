@@ -4,8 +4,8 @@ export { commandOf, environmentOf, passable } from './container/command-line.ts'
 export { Inventory, type InventoryParts } from './container/inventory.ts';
 export { logPathOf } from './container/log-path.ts';
 export { MonitoredContainer } from './container/monitored-container.ts';
+export { MonitoredRuntime, type MonitoredRuntimeParts } from './container/monitored-runtime.ts';
 export { MonitoredSandbox } from './container/monitored-sandbox.ts';
-export { newestFirst } from './container/newest-first.ts';
 export { prepareContainer, spawnMonitor, stagingFolder } from './container/prepare-container.ts';
 export type { ContainerSurroundings } from './container/surroundings.ts';
 export { KeeperClient } from './logs/keeper-client.ts';

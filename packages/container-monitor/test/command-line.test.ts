@@ -1,5 +1,6 @@
 import test from 'ava';
-import { commandOf, environmentOf, exitCodeOf, logPathOf, newestFirst, signalName, signalNumber } from '../src/index.ts';
+import { newestFirst } from '../src/container/newest-first.ts';
+import { commandOf, environmentOf, exitCodeOf, logPathOf, signalName, signalNumber } from '../src/index.ts';
 
 const metadata = { name: 'c', attempt: 0 };
 const config = { metadata, image: 'x' };

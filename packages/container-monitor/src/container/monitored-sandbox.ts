@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { PodSandbox } from '@keelson/container-runtime';
+import type { PodSandbox, PodSandboxStatus } from '@keelson/container-runtime';
 import { readIfPresent, removeIfPresent, writeAtomically } from '../state/atomic-file.ts';
 import type { SandboxRecord } from '../state/records.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
@@ -86,6 +86,9 @@ export abstract class MonitoredSandbox<
     await MonitoredSandbox.clearStopped(this.#around, this.id);
     this.#announce('sandboxRemoved');
   }
+
+  /** `nodeIp` is the address of pods that use the machine's network. */
+  abstract status(nodeIp: string): PodSandboxStatus;
 
   /** Gives back what only a running pod needs; called with no container running, perhaps more than once. */
   protected async release(): Promise<void> {}

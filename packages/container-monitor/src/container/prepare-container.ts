@@ -7,9 +7,14 @@ import { toolPath } from '../machine/tools.ts';
 import type { ContainerRecord } from '../state/records.ts';
 import type { ContainerSurroundings } from './surroundings.ts';
 
-/** Empty folder in which a container is prepared before it is put into place in one step. */
+/** Where a container is prepared before it is put into place in one step. */
+export function stagingPath({ state }: ContainerSurroundings, id: string): string {
+  return join(state.containers, `.new-${id}`);
+}
+
+/** Makes the folder at {@link stagingPath}. */
 export async function stagingFolder(around: ContainerSurroundings, id: string): Promise<string> {
-  const folder = join(around.state.containers, `.new-${id}`);
+  const folder = stagingPath(around, id);
   await mkdir(folder, { mode: 0o700 });
   return folder;
 }
