@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import {
   type FakeClock,
   isStorageError,
+  type ResourceStorage,
   type ResourceWatch,
   type Revision,
   type StorageError,
   type StorageErrorCode,
   type WatchEvent,
 } from '@keelson/core';
-import { textOf } from './objects.ts';
+import { everything, podPrefix, textOf } from './objects.ts';
 
 const patienceMs = 10_000;
 
@@ -106,4 +107,12 @@ export function describe(events: readonly WatchEvent[]): string[] {
     const { key } = object;
     return `${type} ${key.slice(key.lastIndexOf('/') + 1)} ${textOf(object)}@${object.revision}`;
   });
+}
+
+/** What a watch of all pods tells of the time after a revision. */
+export async function eventsAfter(pods: ResourceStorage, revision: Revision): Promise<string[]> {
+  const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision } });
+  const events = await eventsUntil(watch, await pods.currentRevision());
+  watch.close();
+  return describe(events);
 }

@@ -1,18 +1,11 @@
 import assert from 'node:assert/strict';
-import { type ResourceStorage, type Revision, StorageError, StorageErrorCode, type StoredObject } from '@keelson/core';
+import { type ResourceStorage, StorageError, StorageErrorCode, type StoredObject } from '@keelson/core';
 import type { ResourceStorageCase } from '../harness.ts';
 import { any, createPod, everything, latest, podJson, podKey, podPrefix, putPod, removePod, textOf } from '../objects.ts';
-import { describe, eventsUntil, failsWith } from '../waiting.ts';
+import { eventsAfter, failsWith } from '../waiting.ts';
 
 const key = podKey('a', 'x');
 const x = (text: string) => podJson('a', 'x', { text });
-
-async function eventsAfter(pods: ResourceStorage, revision: Revision): Promise<string[]> {
-  const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision } });
-  const events = await eventsUntil(watch, await pods.currentRevision());
-  watch.close();
-  return describe(events);
-}
 
 export const updateCases: readonly ResourceStorageCase[] = [
   {
@@ -266,99 +259,6 @@ export const updateCases: readonly ResourceStorageCase[] = [
       const created = await createPod(pods, 'a', 'x', { text: '1' });
       await failsWith('Corrupt', () => pods.update(key, () => ({ do: 'write', json: Buffer.from('{}') })));
       assert.equal((await pods.get(key, latest))?.revision, created.revision);
-    },
-  },
-  {
-    id: 'delete.last-state',
-    title: 'a deletion answers with the last state at the revision of the deletion',
-    async run({ pods }) {
-      const created = await createPod(pods, 'a', 'x', { text: 'last' });
-      const { outcome, object } = await pods.update(key, () => ({ do: 'delete' }));
-      assert.equal(outcome, 'deleted');
-      assert.equal(textOf(object), 'last');
-      assert.ok(object.revision > created.revision);
-      assert.equal(object.revision, await pods.currentRevision());
-      assert.equal(object.value().metadata?.resourceVersion, String(object.revision));
-      assert.equal(await pods.get(key, latest), undefined);
-    },
-  },
-  {
-    id: 'delete.missing',
-    title: 'a deletion of nothing is NotFound',
-    async run({ pods }) {
-      await failsWith('NotFound', () => pods.update(key, () => ({ do: 'delete' })));
-    },
-  },
-  {
-    id: 'delete.final-state',
-    title: 'a last state given with the deletion is what the answer and the DELETED event show',
-    async run({ pods }) {
-      const created = await createPod(pods, 'a', 'x', { text: 'before' });
-      const { object } = await pods.update(key, () => ({ do: 'delete', json: x('final') }));
-      assert.equal(textOf(object), 'final');
-      assert.equal(await pods.get(key, latest), undefined);
-      const events = await eventsAfter(pods, created.revision);
-      assert.equal(events.at(-1), `DELETED x final@${object.revision}`);
-    },
-  },
-  {
-    id: 'delete.same-final-state',
-    title: 'a last state equal to the stored one costs no extra write',
-    async run({ pods }) {
-      const created = await createPod(pods, 'a', 'x', { text: 'same' });
-      const { object } = await pods.update(key, () => ({ do: 'delete', json: x('same') }));
-      assert.deepEqual(await eventsAfter(pods, created.revision), [`DELETED x same@${object.revision}`]);
-    },
-  },
-  {
-    id: 'delete.conflict',
-    title: 'when the object changes in between, the decision is asked again and the newest state is deleted',
-    async run({ pods, others }) {
-      await createPod(pods, 'a', 'x', { text: '1' });
-      let asked = 0;
-      const { object } = await pods.update(key, async () => {
-        if (++asked === 1) await putPod(others, 'a', 'x', { text: '2' });
-        return { do: 'delete' };
-      });
-      assert.equal(asked, 2);
-      assert.equal(textOf(object), '2');
-    },
-  },
-  {
-    id: 'delete.stale-suggestion',
-    title: 'a deletion decided on an old state deletes the newest, and one of a gone object is NotFound',
-    async run({ pods, others, store }) {
-      await createPod(pods, 'a', 'x', { text: 'old' });
-      await createPod(pods, 'a', 'y');
-      await pods.get(key, latest);
-      store.holdStreams();
-      await putPod(others, 'a', 'x', { text: 'new' });
-      await removePod(others, 'a', 'y');
-      const { object } = await pods.update(key, () => ({ do: 'delete' }));
-      assert.equal(textOf(object), 'new');
-      await failsWith('NotFound', () => pods.update(podKey('a', 'y'), () => ({ do: 'delete' })));
-    },
-  },
-  {
-    id: 'delete.race',
-    title: 'of two deletions of one object one succeeds and the other is NotFound',
-    async run({ pods, others }) {
-      await createPod(pods, 'a', 'x');
-      const results = await Promise.allSettled(
-        [pods, others, pods].map((storage) => storage.update(key, () => ({ do: 'delete' }))),
-      );
-      assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1);
-    },
-  },
-  {
-    id: 'delete.corrupt',
-    title: 'a corrupt object can be deleted by a decision that does not look into it, and by no other',
-    async run({ pods, store }) {
-      await store.inner.write({ op: 'put', key, value: Buffer.from('nonsense'), expect: 0 });
-      await failsWith('Corrupt', () => pods.update(key, (current) => ({ do: 'write', json: x(String(textOf(current))) })));
-      const { outcome } = await pods.update(key, () => ({ do: 'delete' }));
-      assert.equal(outcome, 'deleted');
-      assert.equal(await pods.get(key, latest), undefined);
     },
   },
 ];
