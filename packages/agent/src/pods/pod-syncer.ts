@@ -176,17 +176,20 @@ export class PodSyncer {
     this.#options.states.note(uidOf(pod), sandbox.sandboxId);
     const context = await this.#preparation.startContext(pod, state, sandbox, places);
     let againMs: number | undefined;
+    let news = false;
     for (const start of actions.start) {
       try {
         await this.#options.starter.start(pod, start, context, signal);
-        memory.waiting.delete(start.container.name);
+        news = memory.waiting.delete(start.container.name) || news;
       } catch (error) {
         if (!(error instanceof StartProblem)) throw error;
+        news = true;
         memory.waiting.set(start.container.name, { reason: error.reason, message: error.message });
         againMs = least(againMs, error.retryAfterMs ?? problemRetryMs);
       }
     }
-    await this.observe(pod, memory, false);
+    // That they run is told after the look that follows.
+    if (news) await this.observe(pod, memory, false);
     return againMs;
   }
 }

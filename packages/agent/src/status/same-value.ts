@@ -5,7 +5,8 @@ export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => sameValue(item, b[i]));
   if (!isRecord(a) || !isRecord(b)) return false;
-  for (const key of Object.keys(a)) if (!sameValue(a[key], b[key])) return false;
-  for (const key of Object.keys(b)) if (b[key] !== undefined && a[key] === undefined) return false;
+  // Without lists of keys, which would be the larger part of what a comparison costs.
+  for (const key in a) if (!sameValue(a[key], b[key])) return false;
+  for (const key in b) if (b[key] !== undefined && a[key] === undefined) return false;
   return true;
 }

@@ -32,7 +32,7 @@ const writers = 10;
 const firstRetryMs = 200;
 const maxRetryMs = 10_000;
 /** Most pods have begun to run before this is over, and that is told alone. */
-const beginningMs = 100;
+const beginningMs = 1_000;
 const beginnings: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
 
 /** Keeps the latest status of each pod and carries it to the API server: only what changed, one write per pod at a time. */

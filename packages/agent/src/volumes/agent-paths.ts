@@ -4,18 +4,22 @@ import { join } from 'node:path';
 export class AgentPaths {
   readonly rootDir: string;
   readonly logRoot: string;
+  readonly #pods: string;
+  readonly #logs: string;
 
   constructor(rootDir: string, logRoot: string) {
     this.rootDir = rootDir;
     this.logRoot = logRoot;
+    this.#pods = join(rootDir, 'pods');
+    this.#logs = join(logRoot, 'pods');
   }
 
   pods(): string {
-    return join(this.rootDir, 'pods');
+    return this.#pods;
   }
 
   pod(uid: string): string {
-    return join(this.pods(), this.podDirectory(uid));
+    return `${this.#pods}/${this.podDirectory(uid)}`;
   }
 
   /** Name of a pod's directory among those of the others. */
@@ -52,20 +56,20 @@ export class AgentPaths {
 
   /** What the agent keeps of the containers of a pod. */
   containers(uid: string): string {
-    return join(this.pod(uid), 'containers');
+    return `${this.pod(uid)}/containers`;
   }
 
   /** Last words of one instance of a container. Names of containers have no underscores. */
   messageFile(uid: string, name: string, attempt: number): string {
-    return join(this.containers(uid), `${segment(name)}_${attempt}.termination-log`);
+    return `${this.containers(uid)}/${segment(name)}_${attempt}.termination-log`;
   }
 
   hostsFile(uid: string): string {
-    return join(this.pod(uid), 'etc-hosts');
+    return `${this.pod(uid)}/etc-hosts`;
   }
 
   podLogs(uid: string): string {
-    return join(this.logRoot, 'pods', segment(uid));
+    return `${this.#logs}/${segment(uid)}`;
   }
 
   /** Symbolic links with names for people and collectors. */
