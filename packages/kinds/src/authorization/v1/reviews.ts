@@ -1,5 +1,5 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
-import { checkLocalQuestion, checkQuestion, checkReviewMetadata, checkSubject, decide, listRules, subjectOf } from '../review.ts';
+import { aboutCaller, aboutSubject, aboutSubjectHere, rulesOfCaller } from '../answered-review.ts';
 import {
   type LocalSubjectAccessReview as LocalReview,
   LocalSubjectAccessReviewSchema,
@@ -19,19 +19,7 @@ export const SubjectAccessReview: KindDefinition<Review> = defineKind({
   kind: 'SubjectAccessReview',
   scope: 'Cluster',
   schema: SubjectAccessReviewSchema,
-  strategy: {
-    validate: (review) => [
-      ...checkQuestion(review.spec),
-      ...checkSubject(review.spec, review.spec.groups),
-      ...checkReviewMetadata(review),
-    ],
-  },
-  virtual: {
-    create: async (review, call) => ({
-      ...review,
-      status: await decide(call, review.spec, subjectOf(review.spec, review.spec.groups)),
-    }),
-  },
+  ...aboutSubject<Review>(({ spec }) => spec.groups),
 });
 export type SubjectAccessReview = Review;
 
@@ -40,20 +28,7 @@ export const LocalSubjectAccessReview: KindDefinition<LocalReview> = defineKind(
   ...gv,
   kind: 'LocalSubjectAccessReview',
   schema: LocalSubjectAccessReviewSchema,
-  strategy: {
-    validate: (review) => [
-      ...checkQuestion(review.spec),
-      ...checkSubject(review.spec, review.spec.groups),
-      ...checkReviewMetadata(review, ['namespace']),
-      ...checkLocalQuestion(review.spec, review.metadata?.namespace),
-    ],
-  },
-  virtual: {
-    create: async (review, call) => ({
-      ...review,
-      status: await decide(call, review.spec, subjectOf(review.spec, review.spec.groups)),
-    }),
-  },
+  ...aboutSubjectHere<LocalReview>(({ spec }) => spec.groups),
 });
 export type LocalSubjectAccessReview = LocalReview;
 
@@ -63,10 +38,7 @@ export const SelfSubjectAccessReview: KindDefinition<SelfReview> = defineKind({
   kind: 'SelfSubjectAccessReview',
   scope: 'Cluster',
   schema: SelfSubjectAccessReviewSchema,
-  strategy: { validate: (review) => [...checkQuestion(review.spec), ...checkReviewMetadata(review)] },
-  virtual: {
-    create: async (review, call) => ({ ...review, status: await decide(call, review.spec, call.context.user) }),
-  },
+  ...aboutCaller<SelfReview>(),
 });
 export type SelfSubjectAccessReview = SelfReview;
 
@@ -76,8 +48,6 @@ export const SelfSubjectRulesReview: KindDefinition<RulesReview> = defineKind({
   kind: 'SelfSubjectRulesReview',
   scope: 'Cluster',
   schema: SelfSubjectRulesReviewSchema,
-  virtual: {
-    create: async (review, call) => ({ ...review, status: await listRules(call, review.spec.namespace) }),
-  },
+  ...rulesOfCaller<RulesReview>(),
 });
 export type SelfSubjectRulesReview = RulesReview;

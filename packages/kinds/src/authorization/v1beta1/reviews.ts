@@ -1,5 +1,5 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
-import { checkLocalQuestion, checkQuestion, checkReviewMetadata, checkSubject, decide, listRules, subjectOf } from '../review.ts';
+import { aboutCaller, aboutSubject, aboutSubjectHere, rulesOfCaller } from '../answered-review.ts';
 import {
   type LocalSubjectAccessReview as LocalReview,
   LocalSubjectAccessReviewSchema,
@@ -19,19 +19,7 @@ export const AuthorizationV1beta1SubjectAccessReview: KindDefinition<Review> = d
   kind: 'SubjectAccessReview',
   scope: 'Cluster',
   schema: SubjectAccessReviewSchema,
-  strategy: {
-    validate: (review) => [
-      ...checkQuestion(review.spec),
-      ...checkSubject(review.spec, review.spec.group),
-      ...checkReviewMetadata(review),
-    ],
-  },
-  virtual: {
-    create: async (review, call) => ({
-      ...review,
-      status: await decide(call, review.spec, subjectOf(review.spec, review.spec.group)),
-    }),
-  },
+  ...aboutSubject<Review>(({ spec }) => spec.group),
 });
 export type AuthorizationV1beta1SubjectAccessReview = Review;
 
@@ -40,20 +28,7 @@ export const AuthorizationV1beta1LocalSubjectAccessReview: KindDefinition<LocalR
   ...gv,
   kind: 'LocalSubjectAccessReview',
   schema: LocalSubjectAccessReviewSchema,
-  strategy: {
-    validate: (review) => [
-      ...checkQuestion(review.spec),
-      ...checkSubject(review.spec, review.spec.group),
-      ...checkReviewMetadata(review, ['namespace']),
-      ...checkLocalQuestion(review.spec, review.metadata?.namespace),
-    ],
-  },
-  virtual: {
-    create: async (review, call) => ({
-      ...review,
-      status: await decide(call, review.spec, subjectOf(review.spec, review.spec.group)),
-    }),
-  },
+  ...aboutSubjectHere<LocalReview>(({ spec }) => spec.group),
 });
 export type AuthorizationV1beta1LocalSubjectAccessReview = LocalReview;
 
@@ -63,10 +38,7 @@ export const AuthorizationV1beta1SelfSubjectAccessReview: KindDefinition<SelfRev
   kind: 'SelfSubjectAccessReview',
   scope: 'Cluster',
   schema: SelfSubjectAccessReviewSchema,
-  strategy: { validate: (review) => [...checkQuestion(review.spec), ...checkReviewMetadata(review)] },
-  virtual: {
-    create: async (review, call) => ({ ...review, status: await decide(call, review.spec, call.context.user) }),
-  },
+  ...aboutCaller<SelfReview>(),
 });
 export type AuthorizationV1beta1SelfSubjectAccessReview = SelfReview;
 
@@ -76,8 +48,6 @@ export const AuthorizationV1beta1SelfSubjectRulesReview: KindDefinition<RulesRev
   kind: 'SelfSubjectRulesReview',
   scope: 'Cluster',
   schema: SelfSubjectRulesReviewSchema,
-  virtual: {
-    create: async (review, call) => ({ ...review, status: await listRules(call, review.spec.namespace) }),
-  },
+  ...rulesOfCaller<RulesReview>(),
 });
 export type AuthorizationV1beta1SelfSubjectRulesReview = RulesReview;
