@@ -1,14 +1,7 @@
 import { join } from 'node:path';
 import { ImageStore } from '@keelson/container-images';
-import { Cgroups, findNodeIp, findTool, Inventory, KeeperClient, RunFiles, StateDirectory } from '@keelson/container-monitor';
-import {
-  type ContainerEngine,
-  EventFeed,
-  isRuntimeError,
-  type RuntimeCapabilities,
-  RuntimeError,
-  withDeadlines,
-} from '@keelson/container-runtime';
+import { Cgroups, containerSurroundings, findNodeIp, findTool, Inventory, StateDirectory } from '@keelson/container-monitor';
+import { type ContainerEngine, type RuntimeCapabilities, RuntimeError, withDeadlines } from '@keelson/container-runtime';
 import { silentLogger, systemClock } from '@keelson/core';
 import { findBinary } from './binary/find-binary.ts';
 import { OciBinary } from './binary/oci-binary.ts';
@@ -62,37 +55,19 @@ export async function createOciRuntime(options: OciRuntimeOptions): Promise<Cont
   const images = new ImageStore({ folder: state.images, sources, clock, ...(registries && { registries }) });
   await images.load();
 
-  const keeper = new KeeperClient(state, () => void keepLogsAgain());
-  const around: OciSurroundings = {
-    ...{ state, runFiles: new RunFiles(state.run), keeper, clock, events: new EventFeed(() => clock.now()) },
-    ...{ binary, programs, machine, cgroups, cgroupMountpoint },
-    later: (container, ms) => {
-      const failed = (error: unknown) => logger.error('cannot read the state of a container', { err: error });
-      clock.after(ms, () => void container.refresh().catch(failed));
-    },
-  };
+  const surroundings = containerSurroundings({ state, clock, logger, onKeeperLost: () => void inventory.keepLogs() });
+  const around: OciSurroundings = { ...surroundings, binary, programs, machine, cgroups, cgroupMountpoint };
   const sandboxes = { around, network, cgroupParent };
   const inventory = new Inventory<OciSandbox, OciContainer>({
     ...{ around, logger, relistPeriodMs },
     sandbox: (record, ready) => new OciSandbox(sandboxes, record, ready),
     container: (record) => new OciContainer(around, record),
   });
-  /** Without a keeper, containers that write much would wait for ever. */
-  const keepLogsAgain = async () => {
-    if (![...inventory.containers.values()].some((container) => container.isActive)) return;
-    try {
-      await keeper.ensure();
-    } catch (error) {
-      if (!isRuntimeError(error, 'Unavailable')) throw error;
-      logger.error('the log keeper does not run', { err: error });
-      clock.after(relistPeriodMs, () => void keepLogsAgain());
-    }
-  };
   await inventory.load(rebooted);
   await state.confirmBoot();
   for (const sandbox of inventory.sandboxes.values()) if (sandbox.ready && !(await sandbox.isWhole())) await sandbox.stop();
   await network?.sweep(new Set(inventory.sandboxes.keys()));
-  await keepLogsAgain();
+  await inventory.keepLogs();
 
   const capabilities = capabilitiesOf({
     machine,

@@ -1,13 +1,6 @@
 import { ImageStore } from '@keelson/container-images';
-import { Cgroups, findNodeIp, findTool, Inventory, KeeperClient, RunFiles, StateDirectory } from '@keelson/container-monitor';
-import {
-  type ContainerEngine,
-  EventFeed,
-  isRuntimeError,
-  type RuntimeCapabilities,
-  RuntimeError,
-  withDeadlines,
-} from '@keelson/container-runtime';
+import { Cgroups, containerSurroundings, findNodeIp, findTool, Inventory, StateDirectory } from '@keelson/container-monitor';
+import { type ContainerEngine, type RuntimeCapabilities, RuntimeError, withDeadlines } from '@keelson/container-runtime';
 import { silentLogger, systemClock } from '@keelson/core';
 import { ProcessContainer } from './container/process-container.ts';
 import { ProcessSandbox } from './container/process-sandbox.ts';
@@ -44,24 +37,8 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
   });
   await images.load();
 
-  const keeper = new KeeperClient(state, () => void keepLogsAgain());
-  const around: ProcessSurroundings = {
-    state,
-    runFiles: new RunFiles(state.run),
-    keeper,
-    cgroups,
-    clock,
-    events: new EventFeed(() => clock.now()),
-    later: (container, ms) => {
-      clock.after(
-        ms,
-        () =>
-          void container
-            .refresh()
-            .catch((error: unknown) => logger.error('cannot read the state of a container', { err: error })),
-      );
-    },
-  };
+  const surroundings = containerSurroundings({ state, clock, logger, onKeeperLost: () => void inventory.keepLogs() });
+  const around: ProcessSurroundings = { ...surroundings, cgroups };
   const inventory = new Inventory<ProcessSandbox, ProcessContainer>({
     around,
     logger,
@@ -69,20 +46,9 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
     sandbox: (record, ready) => new ProcessSandbox(around, record, ready),
     container: (record) => new ProcessContainer(around, record),
   });
-  /** Without a keeper, containers that write much would wait for ever. */
-  const keepLogsAgain = async () => {
-    if (![...inventory.containers.values()].some((container) => container.isActive)) return;
-    try {
-      await keeper.ensure();
-    } catch (error) {
-      if (!isRuntimeError(error, 'Unavailable')) throw error;
-      logger.error('the log keeper does not run', { err: error });
-      clock.after(relistPeriodMs, () => void keepLogsAgain());
-    }
-  };
   await inventory.load(rebooted);
   await state.confirmBoot();
-  await keepLogsAgain();
+  await inventory.keepLogs();
 
   const runtime = new ProcessRuntime({
     around,

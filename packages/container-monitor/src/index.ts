@@ -7,8 +7,7 @@ export { MonitoredContainer } from './container/monitored-container.ts';
 export { MonitoredRuntime, type MonitoredRuntimeParts } from './container/monitored-runtime.ts';
 export { MonitoredSandbox } from './container/monitored-sandbox.ts';
 export { prepareContainer, spawnMonitor, stagingFolder } from './container/prepare-container.ts';
-export type { ContainerSurroundings } from './container/surroundings.ts';
-export { KeeperClient } from './logs/keeper-client.ts';
+export { type ContainerSurroundings, containerSurroundings } from './container/surroundings.ts';
 export { type CgroupOptions, Cgroups } from './machine/cgroups.ts';
 export { findNodeIp } from './machine/node-ip.ts';
 export {

@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ContainerConfig, type PodSandboxConfig, RuntimeError } from '@keelson/container-runtime';
+import { type ContainerConfig, isRuntimeError, type PodSandboxConfig, RuntimeError } from '@keelson/container-runtime';
 import type { Logger } from '@keelson/core';
 import { readIfPresent } from '../state/atomic-file.ts';
 import { isId } from '../state/ids.ts';
@@ -105,6 +105,19 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
   /** Reads the state of everything that may still change. */
   async refreshAll(): Promise<void> {
     await Promise.all([...this.containers.values()].map((container) => this.#refresh(container)));
+  }
+
+  /** Sees to it that there is a log keeper while a container may write: without one, those that write much would wait for ever. */
+  async keepLogs(): Promise<void> {
+    if (![...this.containers.values()].some((container) => container.isActive)) return;
+    const { around, logger, relistPeriodMs } = this.#parts;
+    try {
+      await around.keeper.ensure();
+    } catch (error) {
+      if (!isRuntimeError(error, 'Unavailable')) throw error;
+      logger.error('the log keeper does not run', { err: error });
+      around.clock.after(relistPeriodMs, () => void this.keepLogs());
+    }
   }
 
   close(): void {

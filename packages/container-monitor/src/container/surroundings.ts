@@ -1,7 +1,7 @@
-import type { EventFeed } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
-import type { KeeperClient } from '../logs/keeper-client.ts';
-import type { RunFiles } from '../state/run-files.ts';
+import { EventFeed } from '@keelson/container-runtime';
+import type { Clock, Logger } from '@keelson/core';
+import { KeeperClient } from '../logs/keeper-client.ts';
+import { RunFiles } from '../state/run-files.ts';
 import type { StateDirectory } from '../state/state-directory.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 
@@ -14,4 +14,27 @@ export interface ContainerSurroundings {
   readonly clock: Clock;
   /** Refreshes the container after so many milliseconds. */
   later(container: MonitoredContainer, ms: number): void;
+}
+
+export interface SurroundingsParts {
+  readonly state: StateDirectory;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The log keeper went away although nobody asked it to. */
+  readonly onKeeperLost: () => void;
+}
+
+/** Surroundings of the containers in a state directory. */
+export function containerSurroundings({ state, clock, logger, onKeeperLost }: SurroundingsParts): ContainerSurroundings {
+  return {
+    state,
+    runFiles: new RunFiles(state.run),
+    keeper: new KeeperClient(state, onKeeperLost),
+    clock,
+    events: new EventFeed(() => clock.now()),
+    later: (container, ms) => {
+      const failed = (error: unknown) => logger.error('cannot read the state of a container', { err: error });
+      clock.after(ms, () => void container.refresh().catch(failed));
+    },
+  };
 }
