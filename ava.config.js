@@ -1,5 +1,7 @@
 export default {
   files: ['{packages,adapters,examples}/*/dist/test/**/*.test.js', 'test/dist/**/*.test.js', 'benchmarks/dist/test/**/*.test.js'],
+  // Processes can be ended whatever they do; a thread that waits within a native library cannot.
+  workerThreads: false,
   timeout: '120s',
   require: ['./scripts/ends-by-itself.mjs'],
   verbose: false,
