@@ -36,7 +36,9 @@ export class FakeSandbox {
   }
 
   status(): PodSandboxStatus {
-    return { ...this.#status, state: this.#snapshot.state, ips: this.ready ? [this.#ip] : [] };
+    const { id, metadata, labels, annotations, createdAt, namespaces } = this.#status;
+    const { state } = this.#snapshot;
+    return { id, metadata, labels, annotations, createdAt, namespaces, state, ips: this.ready ? [this.#ip] : [] };
   }
 
   stop(): void {
