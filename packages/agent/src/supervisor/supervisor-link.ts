@@ -6,7 +6,7 @@ import type { Clock, Logger } from '@keelson/core';
 export interface SupervisorLinkOptions {
   /** Sees to it that the supervisor runs; resolves with a connection to it. */
   ensure(): Promise<TLSSocket>;
-  /** Called when it runs again. */
+  /** Called when it runs again; when this fails, so has the attempt. */
   restarted(): Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -40,32 +40,43 @@ export class SupervisorLink implements AsyncDisposable {
     await this.#restoring;
   }
 
+  /** @throws Error when the connection has ended meanwhile */
   #watch(socket: TLSSocket): void {
+    if (socket.destroyed) throw new Error('it has gone again');
     this.#socket = socket;
-    if (this.#closed.signal.aborted) socket.destroy();
     // The other end would not leave a connection open on which nothing that it understands is said.
     const session = connect('https://localhost', { createConnection: () => socket });
     session.unref();
     session.on('error', () => {});
     session.once('close', () => {
-      if (this.#closed.signal.aborted) return;
-      this.#restoring = this.#restore();
+      if (!this.#closed.signal.aborted) this.#restoring = this.#restore();
     });
   }
 
   async #restore(): Promise<void> {
-    const { ensure, restarted, clock, logger } = this.#options;
+    const { clock, logger } = this.#options;
     const { signal } = this.#closed;
     logger.warn('supervisor has gone');
     for (let pauseMs = firstPauseMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
-        this.#watch(await ensure());
-        await restarted();
+        await this.#again(signal);
         return;
       } catch (error) {
-        logger.error('supervisor does not run', { err: error, nextTryMs: pauseMs });
+        logger.error('supervisor is not back yet', { err: error, nextTryMs: pauseMs });
       }
       await pause(clock, pauseMs, signal);
+    }
+  }
+
+  async #again(signal: AbortSignal): Promise<void> {
+    const socket = await this.#options.ensure();
+    try {
+      await this.#options.restarted();
+      signal.throwIfAborted();
+      this.#watch(socket);
+    } catch (error) {
+      socket.destroy();
+      if (!signal.aborted) throw error;
     }
   }
 }

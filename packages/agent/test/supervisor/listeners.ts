@@ -1,5 +1,5 @@
 import { createServer as createHttpServer } from 'node:http';
-import { createSecureServer } from 'node:http2';
+import { createSecureServer, type ServerHttp2Session } from 'node:http2';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { systemClock } from '@keelson/core';
 import type { ExecutionContext } from 'ava';
@@ -36,10 +36,10 @@ export const plainPort = (t: ExecutionContext) =>
 export async function tlsPort(
   t: ExecutionContext,
   { key, certificate }: ServingPair,
-  onSession: (end: () => void) => void = () => {},
+  onSession: (session: ServerHttp2Session) => void = () => {},
 ) {
   const server = createSecureServer({ key, cert: certificate });
-  server.on('session', (session) => onSession(() => session.destroy()));
+  server.on('session', onSession);
   server.on('sessionError', () => {});
   server.on('tlsClientError', () => {});
   return listening(t, server);

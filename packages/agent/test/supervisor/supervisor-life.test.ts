@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import type { ServerHttp2Session } from 'node:http2';
 import { connect, type TLSSocket } from 'node:tls';
 import { FakeClock, silentLogger, systemClock } from '@keelson/core';
 import test, { type ExecutionContext } from 'ava';
@@ -76,7 +77,7 @@ test('options that ask for no supervisor end the one that is there', async (t) =
   const { identity, child } = await someProcess(t);
   await writeRecord(place, identity, { ...optionsOf(), rootDir });
   await retireSupervisor(rootDir, systemClock, silentLogger);
-  t.is(child.signalCode, 'SIGTERM');
+  t.is(await until(() => child.signalCode ?? undefined), 'SIGTERM');
 });
 
 test('a supervisor that does not have the key of now is ended, and what then still listens is refused', async (t) => {
@@ -88,7 +89,7 @@ test('a supervisor that does not have the key of now is ended, and what then sti
   await writeRecord(supervisorPlace(rootDir), identity, options);
   const ensuring = ensureSupervisor({ options, pair, clock: systemClock, logger: silentLogger });
   await t.throwsAsync(ensuring, { message: /is held by the supervisor of another agent/ });
-  t.is(child.signalCode, 'SIGTERM');
+  t.is(await until(() => child.signalCode ?? undefined), 'SIGTERM');
 });
 
 test('a supervisor that does not end is killed', async (t) => {
@@ -96,23 +97,28 @@ test('a supervisor that does not end is killed', async (t) => {
   // As the agent does: none of the clock's timers holds a process.
   const holding = setInterval(() => {}, 2 ** 30);
   t.teardown(() => clearInterval(holding));
-  const hurried = {
-    ...systemClock,
-    now: () => 0,
-    after: systemClock.after.bind(systemClock),
-    monotonic: () => performance.now() * 100,
-  };
+  // The grace is over at the second look.
+  let looks = 0;
+  const monotonic = () => performance.now() + (looks++ === 0 ? 0 : 11_000);
+  const hurried = { now: () => 0, after: systemClock.after.bind(systemClock), monotonic };
   const logger = listeningLogger();
   await endSupervisor(identity, hurried, logger);
-  t.is(child.signalCode, 'SIGKILL');
+  t.is(await until(() => child.signalCode ?? undefined), 'SIGKILL');
   t.false(await isAlive(identity));
   t.is(logger.lines[0]?.message, 'supervisor does not end, it is killed');
 });
 
 test('a supervisor that goes is seen to at once, again and again until it runs, and not when the agent has closed it', async (t) => {
   const pair = await pairOf(await temporaryDirectory(t));
-  const ends: (() => void)[] = [];
-  const port = await tlsPort(t, pair, (end) => ends.push(end));
+  const sessions = new Map<number | undefined, ServerHttp2Session>();
+  const port = await tlsPort(t, pair, (session) => void sessions.set(session.socket.remotePort, session));
+  let latest: TLSSocket | undefined;
+  const isOpen = () => sessions.get(latest?.localPort)?.destroyed === false;
+  /** Ends the latest connection, as a supervisor does that goes. */
+  const end = async () => {
+    const session = await until(() => sessions.get(latest?.localPort));
+    session.destroy();
+  };
   const clock = new FakeClock();
   const logger = listeningLogger();
   let failures = 0;
@@ -126,27 +132,31 @@ test('a supervisor that goes is seen to at once, again and again until it runs, 
     }
     const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] });
     await once(socket, 'secureConnect');
+    latest = socket;
     return socket;
   };
   const onRestart = async () => {
     restarted += 1;
+    if (restarted === 1) throw new Error('not ready');
   };
   const link = new SupervisorLink({ ensure, restarted: onRestart, clock, logger });
   await link.open();
-  await until(() => ends.length === 1);
-  failures = 2;
-  ends[0]?.();
+  failures = 1;
+  await end();
   await until(() => logger.lines.length === 2);
   t.is(logger.lines[0]?.message, 'supervisor has gone');
-  t.like(logger.lines[1], { message: 'supervisor does not run', fields: { nextTryMs: 500 } });
+  t.like(logger.lines[1], { message: 'supervisor is not back yet', fields: { nextTryMs: 500 } });
+  t.is(restarted, 0);
   clock.advance(500);
   await until(() => logger.lines.length === 3);
-  t.like(logger.lines[2], { fields: { nextTryMs: 1000 } });
-  t.is(restarted, 0);
+  t.like(logger.lines[2], { fields: { nextTryMs: 1000 } }, 'it was not ready for what it has to be told');
   clock.advance(1000);
-  await until(() => restarted === 1 && ends.length === 2);
+  await until(() => restarted === 2);
+  await end();
+  await until(() => restarted === 3 && isOpen());
+  t.is(logger.lines.length, 4, 'one that goes again is seen to once');
   await link[Symbol.asyncDispose]();
-  ends[1]?.();
-  t.is(ensured, 4);
-  t.is(logger.lines.length, 3);
+  await until(() => !isOpen());
+  t.is(ensured, 5);
+  t.is(logger.lines.length, 4);
 });
