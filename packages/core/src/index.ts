@@ -277,6 +277,7 @@ export {
   type Metrics,
   noMetrics,
 } from './runtime/metrics.ts';
+export { type PieceSource, pieceBytes } from './runtime/pieces.ts';
 export { type Service, ServiceHost } from './runtime/service-host.ts';
 export type { StorageAdapter } from './runtime/storage-adapter.ts';
 export { ClockToken, LoggerToken, MetricsToken, moduleOf, provide, StoreToken, type Token, token } from './runtime/tokens.ts';
@@ -289,7 +290,6 @@ export { createDirectStorages, type DirectStoragesOptions } from './storage/dire
 export { encodeEvents } from './storage/event-batch.ts';
 export { checkKey, compareKeys, maxKeyBytes, OrderedRange, orderedForm } from './storage/key-order.ts';
 export type { ChangeLog } from './storage/log-watch-stream.ts';
-export { type PieceSource, pieceBytes } from './storage/pieces.ts';
 export type {
   EventRepresentation,
   ListPosition,

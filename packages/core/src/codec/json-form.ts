@@ -1,6 +1,6 @@
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
-import type { PieceSource } from '../storage/pieces.ts';
+import type { PieceSource } from '../runtime/pieces.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { JsonShape } from './json-shape.ts';
 import { jsonWatchForm } from './json-watch-form.ts';

@@ -1,6 +1,6 @@
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
-import type { PieceSource } from '../storage/pieces.ts';
+import type { PieceSource } from '../runtime/pieces.ts';
 import type { EventRepresentation } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { ListPage } from './list-envelope.ts';

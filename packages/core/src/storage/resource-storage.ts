@@ -1,5 +1,5 @@
 import type { KubeObject } from '../meta/types.ts';
-import type { PieceSource } from './pieces.ts';
+import type { PieceSource } from '../runtime/pieces.ts';
 import type { Key, Revision } from './store.ts';
 import type { StoredObject } from './stored-object.ts';
 

@@ -1,5 +1,5 @@
+import type { PieceSource } from '../runtime/pieces.ts';
 import { joinObjects } from '../storage/object-list.ts';
-import type { PieceSource } from '../storage/pieces.ts';
 import type { ListPosition, Representation, StoredList } from '../storage/resource-storage.ts';
 import type { Revision } from '../storage/store.ts';
 import type { StoredObject } from '../storage/stored-object.ts';

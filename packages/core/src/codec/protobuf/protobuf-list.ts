@@ -1,5 +1,5 @@
 import { listMetaSchema } from '../../kind/object-meta-schema.ts';
-import { freshPieces, type PieceSource, pieceBytes } from '../../storage/pieces.ts';
+import { freshPieces, type PieceSource, pieceBytes } from '../../runtime/pieces.ts';
 import { type ListPage, listMetadata } from '../list-envelope.ts';
 import type { ListBody } from '../wire-form.ts';
 import { envelopeTail, rawTag } from './envelope.ts';
