@@ -1,47 +1,39 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { joinLog, RuntimeCaseContext, readLog } from '@keelson/conformance';
+import { type HostProcess, startHostProcess } from '@keelson/test-support';
 import anyTest, { type ExecutionContext } from 'ava';
 import { buildImages, missing } from './support/busybox-image.ts';
 import { type OpenedOci, ociHarness, openOci, processesWith } from './support/oci-harness.ts';
 
-const host = fileURLToPath(new URL('./support/crash-host.js', import.meta.url));
+const script = fileURLToPath(new URL('./support/crash-host.js', import.meta.url));
 const test = missing.length === 0 ? anyTest.serial : anyTest.skip;
 const images = missing.length === 0 ? buildImages() : undefined;
 anyTest.after.always(() => images?.remove());
 const options = { imageSources: images === undefined ? [] : [images.sources] };
 
-interface Started {
-  readonly folder: string;
-  readonly parent: string;
-  readonly child: ChildProcess;
+interface Pod {
   readonly sandboxId: string;
   readonly ids: readonly string[];
+}
+
+interface Started extends Pod {
+  readonly folder: string;
+  readonly parent: string;
+  readonly host: HostProcess<Pod>;
 }
 
 async function startHost(scripts: readonly string[]): Promise<Started> {
   const folder = await mkdtemp('/tmp/keelson-oci-crash-');
   const parent = `/${basename(folder)}`;
   mkdirSync(join(folder, 'scratch'));
-  const words = scripts.map((script) => script.replaceAll('FOLDER', join(folder, 'scratch')));
-  const child = spawn(process.execPath, [host, folder, images?.sources ?? '', parent, ...words], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    detached: true,
-  });
-  const [line] = (await once(createInterface({ input: child.stdout! }), 'line')) as [string];
-  return { folder, parent, child, ...(JSON.parse(line) as Pick<Started, 'sandboxId' | 'ids'>) };
-}
-
-/** The whole process group, as a terminal or a service manager would. */
-async function kill(child: ChildProcess): Promise<void> {
-  const exited = once(child, 'exit');
-  process.kill(-child.pid!, 'SIGKILL');
-  await exited;
+  const words = scripts.map((text) => text.replaceAll('FOLDER', join(folder, 'scratch')));
+  const host = await startHostProcess<Pod>(script, [folder, images?.sources ?? '', parent, ...words]);
+  return { folder, parent, host, ...host.said };
 }
 
 const reopen = ({ folder, parent }: Started) => openOci({ ...options, cgroups: { parent }, relistPeriodMs: 200 }, folder, false);
@@ -72,7 +64,7 @@ test('twenty containers outlive the death of their runtime: none is lost, none r
   const started = await startHost([...Array.from({ length: 15 }, () => counting), ...endings]);
   const { folder, ids, sandboxId } = started;
   const before = monitorsOf(started);
-  await kill(started.child);
+  await started.host.kill();
   writeFileSync(join(folder, 'scratch', 'flag'), '');
   const opened = await reopen(started);
   const context = contextOf(t, opened);
@@ -150,7 +142,9 @@ test('after everything was killed, state is whole: ended containers say so, the 
   t.timeout(60_000);
   const started = await startHost([counting, 'sleep 1000 & wait', 'exit 3']);
   const { folder, ids, sandboxId } = started;
-  await kill(started.child);
+  // Nobody could tell it once its monitor is killed.
+  while (!existsSync(join(folder, 'state/run', `${ids[2]}.exit`))) await delay(20);
+  await started.host.kill();
   const holder = Number(readFileSync(join(folder, 'state/pods', sandboxId, 'holder/pid'), 'utf8'));
   const firsts = ids.slice(0, 2).map((id) => Number.parseInt(readFileSync(join(folder, 'state/run', `${id}.pid`), 'latin1'), 10));
   for (const pid of [...pidsOf(folder), holder, ...firsts]) {
@@ -177,7 +171,7 @@ test('after a restart of the machine, sandboxes are not ready and what ran is ov
   t.timeout(60_000);
   const started = await startHost([counting]);
   const { folder, ids, sandboxId } = started;
-  await kill(started.child);
+  await started.host.kill();
   const first = Number.parseInt(readFileSync(join(folder, 'state/run', `${ids[0]}.pid`), 'latin1'), 10);
   for (const pid of [...pidsOf(folder), first]) process.kill(pid, 'SIGKILL');
   // Mounts do not survive a restart.
@@ -200,7 +194,7 @@ test('a runtime that dies in the middle of making a pod leaves one that can be r
   t.timeout(60_000);
   const started = await startHost([]);
   const { folder, sandboxId } = started;
-  await kill(started.child);
+  await started.host.kill();
   // As it is while a pod is being made: marked, its folder begun.
   writeFileSync(join(folder, 'state/sandboxes', `${sandboxId}.stopped`), '');
   const opened = await reopen(started);

@@ -1,35 +1,29 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { joinLog, RuntimeCaseContext, readLog } from '@keelson/conformance';
+import { type HostProcess, startHostProcess } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { type OpenedProcess, openProcess, processesWith, processHarness } from './support/process-harness.ts';
 
-const host = fileURLToPath(new URL('./support/crash-host.js', import.meta.url));
+const script = fileURLToPath(new URL('./support/crash-host.js', import.meta.url));
 
-interface Started {
-  readonly folder: string;
-  readonly child: ChildProcess;
+interface Pod {
   readonly sandboxId: string;
   readonly ids: readonly string[];
 }
 
-async function startHost(scripts: readonly string[]): Promise<Started> {
-  const folder = await mkdtemp('/tmp/keelson-crash-');
-  const child = spawn(process.execPath, [host, folder, ...scripts], { stdio: ['ignore', 'pipe', 'inherit'], detached: true });
-  const [line] = (await once(createInterface({ input: child.stdout! }), 'line')) as [string];
-  return { folder, child, ...(JSON.parse(line) as Pick<Started, 'sandboxId' | 'ids'>) };
+interface Started extends Pod {
+  readonly folder: string;
+  readonly host: HostProcess<Pod>;
 }
 
-async function kill(child: ChildProcess): Promise<void> {
-  const exited = once(child, 'exit');
-  // The whole process group, as a terminal or a service manager would.
-  process.kill(-child.pid!, 'SIGKILL');
-  await exited;
+async function startHost(scripts: readonly string[]): Promise<Started> {
+  const folder = await mkdtemp('/tmp/keelson-crash-');
+  const host = await startHostProcess<Pod>(script, [folder, ...scripts]);
+  return { folder, host, ...host.said };
 }
 
 function contextOf(t: ExecutionContext, opened: OpenedProcess): RuntimeCaseContext {
@@ -71,9 +65,9 @@ test('twenty containers outlive the death of their runtime: none is lost, none r
   const endings = Array.from({ length: 5 }, (_, index) => `while [ ! -e FLAG ]; do sleep 0.05; done; exit ${10 + index}`);
   const flag = `/tmp/keelson-crash-flag-${process.pid}`;
   const scripts = [...Array.from({ length: 15 }, () => counting), ...endings.map((script) => script.replace('FLAG', flag))];
-  const { folder, child, ids, sandboxId } = await startHost(scripts);
+  const { folder, host, ids, sandboxId } = await startHost(scripts);
   const before = pidsOf(`${folder}/state`).sort();
-  await kill(child);
+  await host.kill();
   writeFileSync(flag, '');
   const opened = await openProcess({}, folder);
   const context = contextOf(t, opened);
@@ -142,8 +136,10 @@ test('a container outlives its monitor; its end is then known, its exit code is 
 
 test('after everything was killed, state is whole: ended containers say so, and a new pod runs', async (t) => {
   t.timeout(60_000);
-  const { folder, child, ids, sandboxId } = await startHost([counting, counting, 'exit 3']);
-  await kill(child);
+  const { folder, host, ids, sandboxId } = await startHost([counting, counting, 'exit 3']);
+  // Nobody could tell it once its monitor is killed.
+  while (!existsSync(join(folder, 'state/run', `${ids[2]}.exit`))) await delay(20);
+  await host.kill();
   killEverything([folder, ...ids]);
   const opened = await openProcess({}, folder);
   const context = contextOf(t, opened);
@@ -160,8 +156,8 @@ test('after everything was killed, state is whole: ended containers say so, and 
 
 test('after a restart of the machine, sandboxes are not ready and what ran is over', async (t) => {
   t.timeout(60_000);
-  const { folder, child, ids, sandboxId } = await startHost([counting]);
-  await kill(child);
+  const { folder, host, ids, sandboxId } = await startHost([counting]);
+  await host.kill();
   killEverything([folder, ...ids]);
   writeFileSync(join(folder, 'state', 'boot-id'), 'another-boot');
   const opened = await openProcess({}, folder);

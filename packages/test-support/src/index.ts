@@ -1,6 +1,7 @@
 export { Containerd, type ContainerdOptions, lackingForContainerd } from './containerd.ts';
 export { findProgram, installPrograms } from './debian-packages.ts';
 export { freePort, freePorts } from './free-ports.ts';
+export { type HostProcess, startHostProcess } from './host-process.ts';
 export { buildRoot, dockerArchive, ociLayout, tarOf } from './image-builder.ts';
 export { lackingForPodman, Podman } from './podman.ts';
 export { type AddedImage, LoopbackRegistry, type RegistryOptions } from './registry.ts';
