@@ -29,6 +29,7 @@ export {
 } from './codec/media-type.ts';
 export { mediaTypesOf, type Negotiated, negotiate, type Offer } from './codec/negotiation.ts';
 export { objectCodecOf } from './codec/object-codec.ts';
+export { type PieceSource, pieceBytes } from './codec/pieces.ts';
 export { encodeDocument } from './codec/printed-form.ts';
 export { listSchemaOf } from './codec/protobuf/document-schemas.ts';
 export { decodeEnvelope, type Envelope, encodeEnvelope, isEnvelope } from './codec/protobuf/envelope.ts';
@@ -277,7 +278,6 @@ export {
   type Metrics,
   noMetrics,
 } from './runtime/metrics.ts';
-export { type PieceSource, pieceBytes } from './runtime/pieces.ts';
 export { type Service, ServiceHost } from './runtime/service-host.ts';
 export type { StorageAdapter } from './runtime/storage-adapter.ts';
 export { ClockToken, LoggerToken, MetricsToken, moduleOf, provide, StoreToken, type Token, token } from './runtime/tokens.ts';

@@ -1,11 +1,11 @@
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
-import type { PieceSource } from '../runtime/pieces.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { JsonShape } from './json-shape.ts';
 import { jsonWatchForm } from './json-watch-form.ts';
 import { type ListPage, listHead, listMetadata, listTail } from './list-envelope.ts';
 import { jsonMediaType } from './media-type.ts';
+import type { PieceSource } from './pieces.ts';
 import { textPieces } from './text-pieces.ts';
 import type { ListBody, WatchForm, WireForm } from './wire-form.ts';
 

@@ -1,10 +1,10 @@
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
-import type { PieceSource } from '../runtime/pieces.ts';
 import type { EventRepresentation } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { ListPage } from './list-envelope.ts';
 import type { Media } from './media-type.ts';
+import type { PieceSource } from './pieces.ts';
 
 /** What a client wants to see of objects: all of it, the metadata, or a table (api-conventions 12). */
 export type FormTarget =

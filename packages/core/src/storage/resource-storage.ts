@@ -1,5 +1,5 @@
+import type { PieceSource } from '../codec/pieces.ts';
 import type { KubeObject } from '../meta/types.ts';
-import type { PieceSource } from '../runtime/pieces.ts';
 import type { Key, Revision } from './store.ts';
 import type { StoredObject } from './stored-object.ts';
 

@@ -1,4 +1,4 @@
-import type { PieceSource } from '../runtime/pieces.ts';
+import type { PieceSource } from '../codec/pieces.ts';
 import { joinObjects } from '../storage/object-list.ts';
 import type { ListPosition, Representation, StoredList } from '../storage/resource-storage.ts';
 import type { Revision } from '../storage/store.ts';

@@ -1,9 +1,9 @@
 import type { Status } from '../../meta/status.ts';
 import type { KubeObject } from '../../meta/types.ts';
-import type { PieceSource } from '../../runtime/pieces.ts';
 import type { EventRepresentation } from '../../storage/resource-storage.ts';
 import type { StoredObject } from '../../storage/stored-object.ts';
 import type { ListPage } from '../list-envelope.ts';
+import type { PieceSource } from '../pieces.ts';
 import { representationId } from '../representation-id.ts';
 import type { Framing } from '../watch-frame.ts';
 import type { ListBody, WatchForm, WireForm } from '../wire-form.ts';

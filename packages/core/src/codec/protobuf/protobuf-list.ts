@@ -1,6 +1,6 @@
 import { listMetaSchema } from '../../kind/object-meta-schema.ts';
-import { freshPieces, type PieceSource, pieceBytes } from '../../runtime/pieces.ts';
 import { type ListPage, listMetadata } from '../list-envelope.ts';
+import { freshPieces, type PieceSource, pieceBytes } from '../pieces.ts';
 import type { ListBody } from '../wire-form.ts';
 import { envelopeTail, rawTag } from './envelope.ts';
 import { protobufEncoderOf } from './protobuf-codec.ts';
