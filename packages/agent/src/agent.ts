@@ -1,6 +1,6 @@
 import { withDeadlines } from '@keelson/container-runtime';
 import { noMetrics } from '@keelson/core';
-import type { coreV1, Pod } from '@keelson/kinds';
+import type { Pod } from '@keelson/kinds';
 import { defaultPeriods } from './agent-periods.ts';
 import { ContainerKiller } from './containers/container-killer.ts';
 import { ContainerStarter } from './containers/container-starter.ts';
@@ -14,12 +14,9 @@ import { Garbage } from './garbage/garbage.ts';
 import { CloudCredentials } from './images/cloud-credentials.ts';
 import { ImagePuller } from './images/image-puller.ts';
 import { PodRange } from './network/pod-range.ts';
-import { KnownVersion } from './node/known-version.ts';
 import { nodeIps } from './node/node-addresses.ts';
-import { NodeLease } from './node/node-lease.ts';
-import { NodeReporter, readImages } from './node/node-reporter.ts';
+import { NodePresence } from './node/node-presence.ts';
 import { nodeAllocatable, nodeCapacity } from './node/node-resources.ts';
-import { nodeStatus } from './node/node-status.ts';
 import { RuntimeHealth } from './node/runtime-health.ts';
 import { podCapacity } from './pods/admission.ts';
 import { Housekeeping } from './pods/housekeeping.ts';
@@ -36,8 +33,6 @@ import { VolumeStats } from './stats/volume-stats.ts';
 import { StatusReports } from './status/status-reports.ts';
 import { AgentPaths } from './volumes/agent-paths.ts';
 import { createVolumes } from './volumes/create-volumes.ts';
-
-const leaseSeconds = 40;
 
 /**
  * Makes the part of the agent that runs pods: it takes the pods of `pods`, makes the runtime have them, and tells the API server of them and of the
@@ -68,7 +63,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
   const allocatable = nodeAllocatable(capacity, config.clusterReserved, config.systemReserved);
   const podCount = metrics.gauge({ name: 'keelson_agent_pods', help: 'Pods that the agent looks after.' });
 
-  let reporter: NodeReporter | undefined;
+  let presence: NodePresence | undefined;
   const health = new RuntimeHealth({
     runtime,
     clock,
@@ -77,7 +72,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     periodMs: periods.runtimeStatus,
     downAfterMs: periods.runtimeDown,
     onChange: () => {
-      reporter?.poke();
+      presence?.poke();
       workers.pokeAll();
     },
   });
@@ -104,7 +99,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     events,
     callTimeoutMs,
   });
-  const volumeParts = createVolumes({ config, paths, dependencies, onInUse: () => reporter?.poke() });
+  const volumeParts = createVolumes({ config, paths, dependencies, onInUse: () => presence?.poke() });
   const { volumes, host } = volumeParts;
   const volumeStats = new VolumeStats({
     files: host.files,
@@ -205,39 +200,16 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     containerPeriodMs: periods.containerGarbage,
   });
   const range = new PodRange({ runtime, callTimeoutMs, logger });
-  const runtimeVersion = new KnownVersion(runtime, clock, callTimeoutMs);
-  let lease: NodeLease | undefined;
   if (heartbeatApi !== undefined) {
-    const status = async (before: readonly coreV1.NodeCondition[]) => ({
-      ...nodeStatus({
-        machine,
-        nodeName: config.nodeName,
-        ips,
-        capacity,
-        allocatable,
-        version: await runtimeVersion.get(),
-        agentVersion: version,
-        images: await readImages(images, callTimeoutMs),
-        port: config.server.enabled ? config.server.port : 0,
-        problems: health.problems(),
-        before,
-        nowMs: clock.now(),
-      }),
-      ...(config.node.enableControllerAttachDetach && { volumesInUse: [...volumeParts.inUse()] }),
-    });
-    const { nodeName, node } = config;
-    reporter = new NodeReporter({
+    presence = new NodePresence({
+      ...{ config, machine, runtime, images, clock, logger, callTimeoutMs, ips, capacity, allocatable },
       api: heartbeatApi,
-      nodeName,
-      architecture: machine.architecture,
-      config: node,
-      clock,
-      logger,
       events: recorder,
-      status,
+      agentVersion: version,
+      problems: () => health.problems(),
+      volumesInUse: () => volumeParts.inUse(),
       onNode: ({ spec }) => range.learn(spec?.podCIDR),
     });
-    lease = new NodeLease({ api: heartbeatApi, nodeName, clock, logger, durationSeconds: leaseSeconds });
   }
   return {
     name: 'agent',
@@ -255,8 +227,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       await cloud.check();
       await volumeParts.start();
       await health.start();
-      reporter?.start();
-      lease?.start();
+      presence?.start();
       reports.start();
       relister.start();
       housekeeping.start();
@@ -267,7 +238,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       intake.stop();
       stopped.abort();
       probes.stop();
-      const loops = [garbage, volumeStats, housekeeping, relister, workers, health, reporter, lease];
+      const loops = [garbage, volumeStats, housekeeping, relister, workers, health, presence];
       await Promise.all(loops.map(async (loop) => loop?.stop()));
       await reports.stop();
     },
