@@ -1,11 +1,11 @@
 import { Random } from '@keelson/conformance';
 import type { StorageErrorCode } from '@keelson/core';
+import { WireReader, WireWriter } from '@keelson/protobuf-wire';
 import test from 'ava';
 import { NotSentError, translateEtcdError, verdictOf } from '../src/etcd-errors.ts';
 import { entryOf, expiryStamp, KeySpace } from '../src/key-space.ts';
 import { LatestRevision } from '../src/latest-revision.ts';
 import { watchTraits } from '../src/server-version.ts';
-import { WireReader, WireWriter } from '@keelson/protobuf-wire';
 import { decodeRange } from '../src/wire/responses.ts';
 import { decodeWatchFrame } from '../src/wire/watch-response.ts';
 
