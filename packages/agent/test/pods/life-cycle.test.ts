@@ -1,4 +1,4 @@
-import { access, readFile } from 'node:fs/promises';
+import { access, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { behaviours } from '@keelson/runtime-fake';
 import test from 'ava';
@@ -30,6 +30,22 @@ test('a pod runs, says so with addresses and times, and goes with its files when
     bench.events.map(({ reason }) => reason),
     ['Pulling', 'Pulled', 'Created', 'Started', 'Killing'],
   );
+});
+
+test('a pod whose UID cannot name a directory keeps its files as long as it is wanted; those of nobody go', async (t) => {
+  const bench = await startBench(t);
+  const pod = testPod('odd');
+  pod.metadata = { ...pod.metadata, uid: 'odd/uid' };
+  const [its, nobodys] = [join(bench.rootDir, 'agent/pods/odd_uid'), join(bench.rootDir, 'agent/pods/nobody')];
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  await mkdir(nobodys, { recursive: true });
+  await bench.pass(5000);
+  await t.notThrowsAsync(access(its));
+  await t.throwsAsync(access(nobodys), { code: 'ENOENT' });
+  bench.pods.remove(pod);
+  await bench.pass(5000);
+  await t.throwsAsync(access(its), { code: 'ENOENT' });
 });
 
 test('a crashing container is restarted after 10 s, 20 s, 40 s; the pod stays Running and shows CrashLoopBackOff', async (t) => {
