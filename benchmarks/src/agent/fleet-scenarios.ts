@@ -25,8 +25,14 @@ class Fleet {
     this.process = process;
   }
 
-  static async start(server: Spawned, nodes: number, podsPerNode: number, folder: string): Promise<Fleet> {
-    const words = [...roomForMany, fleetProgram, `http://127.0.0.1:${server.port}`, String(nodes), String(podsPerNode), folder];
+  static async start(
+    server: Spawned,
+    nodes: number,
+    podsPerNode: number,
+    folder: string,
+    nodeWords: readonly string[],
+  ): Promise<Fleet> {
+    const words = [...nodeWords, fleetProgram, `http://127.0.0.1:${server.port}`, String(nodes), String(podsPerNode), folder];
     return new Fleet(await Spawned.start(process.execPath, words, undefined, cores.load));
   }
 
@@ -51,12 +57,13 @@ async function withFleet<T>(
   nodes: number,
   podsPerNode: number,
   measure: (fleet: Fleet, server: Spawned) => Promise<T>,
+  nodeWords: readonly string[] = [],
 ): Promise<T> {
   const server = await stage.start([]);
   const folder = await mkdtemp(join(tmpdir(), 'keelson-fleet-'));
   let fleet: Fleet | undefined;
   try {
-    fleet = await Fleet.start(server, nodes, podsPerNode, folder);
+    fleet = await Fleet.start(server, nodes, podsPerNode, folder, nodeWords);
     await fleet.until('nodes', nodes, stage.progress);
     return await measure(fleet, server);
   } finally {
@@ -173,6 +180,7 @@ export const podsToRunning: Scenario = {
           },
         };
       },
+      roomForMany,
     ),
 };
 
@@ -198,5 +206,6 @@ export const exitToStatus: Scenario = {
         }
         return { unit: 'ms', rounds, leastRounds: 1, notes: { 'p50 ms': p50 } };
       },
+      roomForMany,
     ),
 };
