@@ -17,7 +17,8 @@ export async function pullTold(
   stream.on('data', (bytes: Buffer) => {
     const { imageRef: reference, receivedBytes = 0n, totalBytes } = PullImageStep.decode(bytes);
     if (reference !== undefined) imageRef = reference;
-    else onProgress({ receivedBytes: Number(receivedBytes), ...(totalBytes !== undefined && { totalBytes: Number(totalBytes) }) });
+    else
+      onProgress({ receivedBytes: Number(receivedBytes), ...(totalBytes !== undefined && { totalBytes: Number(totalBytes) }) });
   });
   const ended = new Promise<void>((resolve, reject) => {
     stream.once('end', resolve);

@@ -25,6 +25,8 @@ export class SandboxCalls {
   readonly #connection: CriConnection;
   readonly #machine: Machine;
   readonly #clock: Clock;
+  /** The last stop of each sandbox that is under way; never rejects. */
+  readonly #stopping = new Map<SandboxId, Promise<void>>();
   readonly #lists = new ListCache(sandboxStateField, (bytes) => fromSandbox(PodSandboxMessage.decode(bytes)));
 
   constructor(connection: CriConnection, machine: Machine, clock: Clock) {
@@ -40,8 +42,17 @@ export class SandboxCalls {
     return podSandboxId;
   }
 
-  async stop(podSandboxId: SandboxId, signal?: AbortSignal): Promise<void> {
-    await unlessGone(this.#connection.call(Calls.stopPodSandbox, { podSandboxId }, signal));
+  /** One call after the other for each sandbox: of two at once daemons fail one, which finds its network half taken apart. */
+  stop(podSandboxId: SandboxId, signal?: AbortSignal): Promise<void> {
+    const call = () => unlessGone(this.#connection.call(Calls.stopPodSandbox, { podSandboxId }, signal));
+    const before = this.#stopping.get(podSandboxId);
+    const stopped = before === undefined ? call() : before.then(call);
+    const settled = stopped.catch(() => {});
+    this.#stopping.set(podSandboxId, settled);
+    void settled.then(() => {
+      if (this.#stopping.get(podSandboxId) === settled) this.#stopping.delete(podSandboxId);
+    });
+    return stopped;
   }
 
   async remove(podSandboxId: SandboxId, signal?: AbortSignal): Promise<void> {
