@@ -6,10 +6,13 @@ import { jsonWatchForm } from './json-watch-form.ts';
 import { type ListPage, listHead, listMetadata, listTail } from './list-envelope.ts';
 import { jsonMediaType } from './media-type.ts';
 import type { PieceSource } from './pieces.ts';
+import { RecentBodies } from './recent-bodies.ts';
 import { textPieces } from './text-pieces.ts';
 import type { ListBody, WatchForm, WireForm } from './wire-form.ts';
 
 const newline = 0x0a;
+/** Of all kinds: as stored, the body of an object is the same in every form that asks for it. */
+const recentBodies = new RecentBodies();
 
 /** Compact JSON. Stored objects, lists of them and their events are put together from bytes; nothing is parsed. */
 export class JsonForm implements WireForm {
@@ -30,9 +33,7 @@ export class JsonForm implements WireForm {
     }
     if (representation === undefined) return Buffer.from(`${this.#shape.text(object)}\n`);
     if (!representation.stored) return withNewline(object.encoded(representation));
-    const body = Buffer.allocUnsafe(object.byteLength + 1);
-    body[object.copyTo(body, 0)] = newline;
-    return body;
+    return recentBodies.of(object);
   }
 
   value(object: KubeObject | Status): Buffer {
