@@ -1,4 +1,5 @@
 import {
+  type Clock,
   type Entry,
   type Key,
   type Revision,
@@ -9,10 +10,15 @@ import {
 } from '@keelson/core';
 import type { Environment } from './environment.ts';
 import { decodeRow, encodeCommit, encodeRow, expiryKey, historyKey, type Row, revisionKey } from './records.ts';
+import { type Patience, Settlement } from './settlement.ts';
 
 /** One commit takes at most this much; what is more waits for the next. */
 const commitWrites = 1024;
 const commitBytes = 8 * 1024 * 1024;
+/** Longest time for which a commit waits for more. */
+const gatherMs = 10;
+/** Turns without a write for which a commit waits when the one before was larger. */
+const patientTurns = 4;
 /** Writes beyond this are refused: the disk cannot keep up, and the caller should know. */
 const maxWaiting = 100_000;
 const maxWaitingBytes = 256 * 1024 * 1024;
@@ -25,8 +31,14 @@ export interface PendingWrite {
   readonly revision: Revision;
   readonly before: Row | undefined;
   readonly after: Row | undefined;
-  /** Called once, with the reason if it failed: the write's own caller, and those refused because of it. */
-  readonly settle: ((error?: StorageError) => void)[];
+  /** Who is told of the outcome: the write's own caller, and those refused because of it. */
+  readonly waiting: Waiting[];
+}
+
+/** Somebody who waits for a write, and what to tell when it is on disk. */
+interface Waiting {
+  readonly settlement: Settlement<WriteResult>;
+  readonly result: WriteResult;
 }
 
 /** A key with pending writes: the newest, and the state that is on disk. */
@@ -43,14 +55,17 @@ export interface WriterEvents {
 
 /**
  * The one ordered writer. A write is decided and given its revision at once, against the rows on disk and the writes still
- * pending; all writes that arrive while a commit runs are in the next one. An idle writer commits at the end of the turn.
+ * pending; all writes that arrive while a commit runs are in the next one, and those that come right after it.
  */
 export class GroupWriter {
   readonly #env: Environment;
   readonly #events: WriterEvents;
+  readonly #clock: Clock;
   readonly #unsettled = new Map<Key, Unsettled>();
   #waiting: PendingWrite[] = [];
   #waitingBytes = 0;
+  /** Writes of the last commit. */
+  #lastCount = 0;
   #assigned: Revision;
   #head: Revision;
   #exposed: Revision;
@@ -58,9 +73,10 @@ export class GroupWriter {
   #running: Promise<void> | undefined;
   #failure: StorageError | undefined;
 
-  constructor(env: Environment, events: WriterEvents) {
+  constructor(env: Environment, events: WriterEvents, clock: Clock) {
     this.#env = env;
     this.#events = events;
+    this.#clock = clock;
     this.#head = env.head();
     this.#assigned = this.#head;
     this.#exposed = this.#head;
@@ -89,7 +105,7 @@ export class GroupWriter {
   }
 
   /** @throws StorageError `Unavailable` when nothing happened, `OutcomeUnknown` when that cannot be known. */
-  write(op: WriteOp, expiresAt?: number): Promise<WriteResult> {
+  write(op: WriteOp, patience: Patience, expiresAt?: number): Promise<WriteResult> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#waiting.length >= maxWaiting || this.#waitingBytes >= maxWaitingBytes) {
       return Promise.reject(new StorageError(StorageErrorCode.Unavailable, 'too many writes are waiting for the disk'));
@@ -98,24 +114,21 @@ export class GroupWriter {
     const keyBytes = Buffer.from(op.key);
     const before = unsettled === undefined ? this.#read(op.key, keyBytes) : unsettled.last.after;
     if ((before?.entry.modRevision ?? 0) !== op.expect || (op.op === 'delete' && before === undefined)) {
-      return this.#refuse(before?.entry, unsettled?.last);
+      return this.#refuse(before?.entry, unsettled?.last, patience);
     }
     const revision = ++this.#assigned;
     const createRevision = before?.entry.createRevision ?? revision;
     const after = op.op === 'delete' ? undefined : encodeRow(op.key, op.value, createRevision, revision, expiresAt);
     const type = after === undefined ? 'delete' : before === undefined ? 'create' : 'update';
-    return new Promise((resolve, reject) => {
-      const answer = (error?: StorageError) => {
-        if (error === undefined) resolve({ ok: true, revision, createRevision });
-        else reject(error);
-      };
-      const pending: PendingWrite = { type, key: op.key, keyBytes, revision, before, after, settle: [answer] };
-      if (unsettled === undefined) this.#unsettled.set(op.key, { last: pending, durable: before });
-      else unsettled.last = pending;
-      this.#waiting.push(pending);
-      this.#waitingBytes += after?.bytes.byteLength ?? 0;
-      this.#start();
-    });
+    const settlement = new Settlement<WriteResult>(this.#clock, patience);
+    const waiting = [{ settlement, result: { ok: true, revision, createRevision } as const }];
+    const pending: PendingWrite = { type, key: op.key, keyBytes, revision, before, after, waiting };
+    if (unsettled === undefined) this.#unsettled.set(op.key, { last: pending, durable: before });
+    else unsettled.last = pending;
+    this.#waiting.push(pending);
+    this.#waitingBytes += after?.bytes.byteLength ?? 0;
+    this.#start();
+    return settlement.answer;
   }
 
   /** Resolves when nothing is pending. */
@@ -124,14 +137,11 @@ export class GroupWriter {
   }
 
   /** A refusal is answered when what it is about is on disk. */
-  #refuse(current: Entry | undefined, cause: PendingWrite | undefined): Promise<WriteResult> {
+  #refuse(current: Entry | undefined, cause: PendingWrite | undefined, patience: Patience): Promise<WriteResult> {
     if (cause === undefined) return Promise.resolve({ ok: false, current, revision: this.#head });
-    return new Promise((resolve, reject) => {
-      cause.settle.push((error) => {
-        if (error === undefined) resolve({ ok: false, current, revision: cause.revision });
-        else reject(new StorageError(StorageErrorCode.Unavailable, 'the write before this one failed', { cause: error }));
-      });
-    });
+    const settlement = new Settlement<WriteResult>(this.#clock, patience);
+    cause.waiting.push({ settlement, result: { ok: false, current, revision: cause.revision } });
+    return settlement.answer;
   }
 
   #read(key: Key, keyBytes: Buffer): Row | undefined {
@@ -141,17 +151,16 @@ export class GroupWriter {
 
   #start(): void {
     if (this.#running !== undefined) return;
-    this.#running = new Promise<void>((resolve) => setImmediate(resolve))
-      .then(() => this.#run())
-      .finally(() => {
-        this.#running = undefined;
-        // A write may have come between the last look at the queue and here.
-        if (this.#waiting.length > 0) this.#start();
-      });
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+      // A write may have come between the last look at the queue and here.
+      if (this.#waiting.length > 0) this.#start();
+    });
   }
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
+      await this.#gather();
       const writes = this.#take();
       const last = writes.at(-1);
       if (last === undefined) return;
@@ -166,8 +175,25 @@ export class GroupWriter {
       this.#head = last.revision;
       for (const write of writes) this.#forget(write);
       this.#events.committed(writes);
-      for (const write of writes) for (const settle of write.settle) settle();
+      for (const write of writes) settle(write);
     }
+  }
+
+  /**
+   * Waits while the turns of the event loop bring more writes: a commit costs about as much as four requests, however much is in it. As long
+   * as there are fewer writes than in the commit before, several turns may bring none: the callers who were just answered need some to
+   * write again.
+   */
+  async #gather(): Promise<void> {
+    const until = this.#clock.monotonic() + gatherMs;
+    let count = this.#waiting.length;
+    for (let quiet = 0; quiet < (count < this.#lastCount ? patientTurns : 1); ) {
+      await new Promise((resolve) => setImmediate(resolve));
+      quiet = this.#waiting.length > count ? 0 : quiet + 1;
+      count = this.#waiting.length;
+      if (count >= commitWrites || this.#clock.monotonic() >= until) break;
+    }
+    this.#lastCount = count;
   }
 
   #take(): PendingWrite[] {
@@ -225,8 +251,8 @@ export class GroupWriter {
     this.#unsettled.clear();
     this.#assigned = this.#head;
     this.#exposed = this.#head;
-    for (const write of writes) for (const settle of write.settle) settle(failure);
-    for (const write of dropped) for (const settle of write.settle) settle(unavailable);
+    for (const write of writes) settle(write, failure);
+    for (const write of dropped) settle(write, unavailable);
   }
 
   #onDisk(): Revision | undefined {
@@ -235,5 +261,14 @@ export class GroupWriter {
     } catch {
       return undefined;
     }
+  }
+}
+
+/** Tells everybody who waits for a write: that it is on disk, or why not. */
+function settle({ waiting }: PendingWrite, error?: StorageError): void {
+  for (const { settlement, result } of waiting) {
+    if (error === undefined) settlement.resolve(result);
+    else if (result.ok) settlement.reject(error);
+    else settlement.reject(new StorageError(StorageErrorCode.Unavailable, 'the write before this one failed', { cause: error }));
   }
 }

@@ -4,62 +4,80 @@ import { type Clock, StorageError, StorageErrorCode } from '@keelson/core';
 const settledSoonMs = 20;
 
 /** What those that have begun to wait lately do when the time above is over. */
-const recent = new Set<() => void>();
+const recent = new Set<{ listen(): void }>();
 let scheduled = false;
 
-function soon(listen: () => void): void {
-  recent.add(listen);
+function soon(): void {
   if (scheduled) return;
   scheduled = true;
   setTimeout(() => {
     scheduled = false;
     const waiting = [...recent];
     recent.clear();
-    for (const each of waiting) each();
+    for (const each of waiting) each.listen();
   }, settledSoonMs);
 }
 
+/** How the caller of a write waits for it. */
+export interface Patience {
+  readonly signal?: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
 /**
- * The outcome of a write, or `OutcomeUnknown` when its caller stops waiting: the write goes on, since others may already have
- * been decided on top of it.
+ * What one caller of a write is told: its outcome, or `OutcomeUnknown` when the caller stops waiting. The write goes on then, since others
+ * may already have been decided on top of it.
  */
-export function settlement<T>(
-  outcome: Promise<T>,
-  clock: Clock,
-  options: { readonly signal?: AbortSignal; readonly timeoutMs?: number },
-): Promise<T> {
-  const { signal, timeoutMs } = options;
-  if (signal === undefined && timeoutMs === undefined) return outcome;
-  return new Promise((resolve, reject) => {
-    const giveUp = (message: string, cause: unknown) => {
-      release();
-      // What comes later has no effect.
-      reject(new StorageError(StorageErrorCode.OutcomeUnknown, message, cause === undefined ? {} : { cause }));
-    };
-    const abort = () => giveUp('the call was aborted while the write was under way', signal?.reason);
-    const listen = () => {
-      if (signal?.aborted) abort();
-      else signal?.addEventListener('abort', abort, { once: true });
-    };
-    const cancel =
-      timeoutMs === undefined
-        ? undefined
-        : clock.after(timeoutMs, () => giveUp(`the write did not finish within ${timeoutMs} ms`, undefined));
-    const release = () => {
-      if (!recent.delete(listen)) signal?.removeEventListener('abort', abort);
-      cancel?.();
-    };
-    if (signal !== undefined) soon(listen);
-    outcome.then(
-      (value) => {
-        if (signal?.aborted) abort();
-        release();
-        resolve(value);
-      },
-      (error: unknown) => {
-        release();
-        reject(error);
-      },
-    );
-  });
+export class Settlement<T> {
+  readonly answer: Promise<T>;
+  readonly #signal: AbortSignal | undefined;
+  #resolve: (value: T) => void = () => {};
+  #reject: (error: unknown) => void = () => {};
+  #cancelTimeout: (() => void) | undefined;
+
+  constructor(clock: Clock, { signal, timeoutMs }: Patience) {
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#signal = signal;
+    if (timeoutMs !== undefined) {
+      this.#cancelTimeout = clock.after(timeoutMs, () => this.#giveUp(`the write did not finish within ${timeoutMs} ms`));
+    }
+    if (signal === undefined) return;
+    recent.add(this);
+    soon();
+  }
+
+  /** The outcome; whoever has left is not told any more. */
+  resolve(value: T): void {
+    if (this.#signal?.aborted) this.handleEvent();
+    this.#release();
+    this.#resolve(value);
+  }
+
+  reject(error: unknown): void {
+    this.#release();
+    this.#reject(error);
+  }
+
+  /** From now on the caller's leaving is heard at once. */
+  listen(): void {
+    if (this.#signal?.aborted) this.handleEvent();
+    else this.#signal?.addEventListener('abort', this, { once: true });
+  }
+
+  /** The caller has left. */
+  handleEvent(): void {
+    this.#giveUp('the call was aborted while the write was under way', this.#signal?.reason);
+  }
+
+  #giveUp(message: string, cause?: unknown): void {
+    this.reject(new StorageError(StorageErrorCode.OutcomeUnknown, message, cause === undefined ? {} : { cause }));
+  }
+
+  #release(): void {
+    if (!recent.delete(this)) this.#signal?.removeEventListener('abort', this);
+    this.#cancelTimeout?.();
+  }
 }
