@@ -2,6 +2,7 @@ import { statusErrors } from '../errors/status-error.ts';
 import { isStorageError, StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import { objectKey } from '../scope/storage-key.ts';
+import type { WriteOptions } from '../storage/resource-storage.ts';
 import { decodeObject, parseBody, settleType } from './decode-body.ts';
 import { checkFields } from './field-validation.ts';
 import type { AnyObject } from './json-values.ts';
@@ -34,13 +35,19 @@ export class CreateOperation {
 
   async run(caller: RequestContext, target: Target, body: Body, parameters: WriteParameters): Promise<Answer> {
     const binding = this.#binding;
+    const { kind } = binding;
     const context = warningOnce(caller);
     binding.requireVerb('create');
     for (let attempt = 1; ; attempt++) {
       const made = await this.#make(context, target, body, parameters);
       context.signal?.throwIfAborted();
       try {
-        return await this.#store(context, made);
+        if (made.shown !== undefined) return await this.#dryRun(context, made.key, made.shown);
+        return {
+          stored: await this.#binding.storage.create(made.key, made.json, storeOptions(context, made.ttlMs)),
+          kind,
+          code: 201,
+        };
       } catch (error) {
         if (!isStorageError(error, StorageErrorCode.AlreadyExists)) throw error;
         if (!made.generated) throw await this.#taken(made.key, made.name);
@@ -76,17 +83,11 @@ export class CreateOperation {
     };
   }
 
-  async #store(context: RequestContext, { key, json, ttlMs, shown }: NewObject): Promise<Answer> {
-    const { kind, storage } = this.#binding;
-    const signal = context.signal ? { signal: context.signal } : {};
-    if (shown !== undefined) {
-      if (await storage.get(key, { at: 'latest' }, signal)) {
-        throw new StorageError(StorageErrorCode.AlreadyExists, `key ${key} exists`, { key });
-      }
-      return { object: shown, code: 201 };
+  async #dryRun(context: RequestContext, key: string, shown: AnyObject): Promise<Answer> {
+    if (await this.#binding.storage.get(key, { at: 'latest' }, storeOptions(context, undefined))) {
+      throw new StorageError(StorageErrorCode.AlreadyExists, `key ${key} exists`, { key });
     }
-    const stored = await storage.create(key, json, { ...(ttlMs === undefined ? {} : { ttlMs }), ...signal });
-    return { stored, kind, code: 201 };
+    return { object: shown, code: 201 };
   }
 
   /** Says so when the name will soon be free again. */
@@ -95,4 +96,9 @@ export class CreateOperation {
     const leaving = existing?.value().metadata?.deletionTimestamp !== undefined;
     return statusErrors.alreadyExists(this.#binding.resource, name, leaving);
   }
+}
+
+function storeOptions({ signal }: RequestContext, ttlMs: number | undefined): WriteOptions {
+  if (ttlMs === undefined) return signal === undefined ? {} : { signal };
+  return signal === undefined ? { ttlMs } : { ttlMs, signal };
 }

@@ -27,19 +27,20 @@ const objectOf = (store: Store, entry: Entry | undefined) =>
   entry === undefined ? undefined : StoredObject.fromEntry(entry, store.capabilities.sharedValues);
 
 /** Creates the key; fails with `AlreadyExists`. */
-export async function createStored(
+export function createStored(
   store: Store,
   key: Key,
   json: Buffer,
   options: WriteOptions,
   observer?: WriteObserver,
 ): Promise<StoredObject> {
-  throwIfAborted(options.signal);
-  const object = await new UpdateAttempt(store, key, observer, options.signal).put(json, 0, options.ttlMs);
-  if (object instanceof StoredObject) return object;
-  throw new StorageError(StorageErrorCode.AlreadyExists, `${key} already exists`, {
-    key,
-    ...(object.current === undefined ? {} : { revision: object.current.modRevision }),
+  const put = new UpdateAttempt(store, key, observer, options.signal).put(json, 0, options.ttlMs);
+  return put.then((object) => {
+    if (object instanceof StoredObject) return object;
+    throw new StorageError(StorageErrorCode.AlreadyExists, `${key} already exists`, {
+      key,
+      ...(object.current === undefined ? {} : { revision: object.current.modRevision }),
+    });
   });
 }
 
@@ -117,6 +118,7 @@ class UpdateAttempt {
     ttlMs: number | undefined,
   ): Promise<StoredObject | { readonly current: Entry | undefined }> {
     const key = this.#key;
+    throwIfAborted(this.#options.signal);
     if (metadataOffset(json) === -1) {
       throw new StorageError(StorageErrorCode.Corrupt, `the object to be stored as ${key} has no metadata`, { key });
     }

@@ -6,6 +6,7 @@ import {
   type Store,
   type StoreIdentity,
   type WatchStream,
+  type WriteResult,
 } from '@keelson/core';
 
 /** Told when a store is seen to have lost or rewound history. */
@@ -70,11 +71,7 @@ export class GuardedStore implements Store {
 
   ready: Store['ready'] = () => this.#store.ready();
   close: Store['close'] = () => this.#store.close();
-  write: Store['write'] = async (op, options) => {
-    const result = await (this.#own ?? this.#store.write(op, options));
-    this.#saw(result.revision);
-    return result;
-  };
+  write: Store['write'] = (op, options) => this.#own ?? this.#store.write(op, options).then(this.#noted);
 
   get: Store['get'] = (key, options) => this.#own ?? this.#store.get(key, options);
   count: Store['count'] = (range, options) => this.#own ?? this.#store.count(range, options);
@@ -113,6 +110,11 @@ export class GuardedStore implements Store {
     }
     await this.#store.passOver(seen);
   }
+
+  readonly #noted = (result: WriteResult): WriteResult => {
+    this.#saw(result.revision);
+    return result;
+  };
 
   #saw(revision: Revision): void {
     if (revision > this.#seen) this.#seen = revision;
