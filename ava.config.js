@@ -2,6 +2,8 @@ export default {
   files: ['{packages,adapters,examples}/*/dist/test/**/*.test.js', 'test/dist/**/*.test.js', 'benchmarks/dist/test/**/*.test.js'],
   // Processes can be ended whatever they do; a thread that waits within a native library cannot.
   workerThreads: false,
+  // More than cores: many tests wait for daemons, disks and deadlines.
+  concurrency: 3,
   timeout: '120s',
   require: ['./scripts/ends-by-itself.mjs'],
   verbose: false,
