@@ -49,6 +49,14 @@ test('fewer than five good rounds are no verdict', (t) => {
   t.like(row, { rounds: 4, verdict: 'no verdict' });
 });
 
+test('adapters that write to disk before they answer are judged by their own mark, where there is one', (t) => {
+  const rounds = Array.from({ length: 5 }, () => ({ floor: 45, subject: 100 }));
+  const durable = { ...scenario, goal: { ...scenario.goal, durableMark: 0.4 } };
+  t.like(toRow(durable, 'lmdb', { unit: 'µs', rounds }), { mark: '>= 0.4', verdict: 'reached' });
+  t.like(toRow(durable, 'memory', { unit: 'µs', rounds }), { mark: '>= 0.5', verdict: 'missed' });
+  t.like(toRow(scenario, 'lmdb', { unit: 'µs', rounds }), { mark: '>= 0.5', verdict: 'missed' });
+});
+
 test('a failure is a row with its sentence', (t) => {
   const row = failedRow(scenario, 'memory', new Error('not finished within 3 s'));
   t.true(markdown([row], 'test').includes('| failed |'));

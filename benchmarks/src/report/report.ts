@@ -25,7 +25,11 @@ export interface Row {
 const floorTolerance = 1.2;
 const usualLeastRounds = 5;
 
-const markOf = ({ form, mark }: Scenario['goal']): string => (form === 'share' ? `>= ${mark}` : `<= ${mark}`);
+const markFor = ({ goal }: Scenario, adapter: string): number =>
+  adapter === 'memory' ? goal.mark : (goal.durableMark ?? goal.mark);
+
+const markText = (scenario: Scenario, adapter: string): string =>
+  `${scenario.goal.form === 'share' ? '>=' : '<='} ${markFor(scenario, adapter)}`;
 
 /** Judges the median of the per-round ratios; disturbed rounds do not count, unless too few are left to show anything. */
 export function toRow(scenario: Scenario, adapter: string, measurement: Measurement): Row {
@@ -33,7 +37,8 @@ export function toRow(scenario: Scenario, adapter: string, measurement: Measurem
   const best = Math.min(...measurement.rounds.map((round) => round.floor));
   const good = measurement.rounds.filter((round) => round.floor <= best * floorTolerance);
   const counted = good.length >= leastRounds ? good : measurement.rounds;
-  const { form, mark } = scenario.goal;
+  const { form } = scenario.goal;
+  const mark = markFor(scenario, adapter);
   const ratios = counted.map(({ floor, subject }) => (form === 'share' ? floor / subject : subject / floor));
   const ratio = median(ratios);
   const reached = form === 'share' ? ratio >= mark : ratio <= mark;
@@ -46,7 +51,7 @@ export function toRow(scenario: Scenario, adapter: string, measurement: Measurem
     subject: median(counted.map((round) => round.subject)),
     ratio,
     spread: [Math.min(...ratios), Math.max(...ratios)],
-    mark: markOf(scenario.goal),
+    mark: markText(scenario, adapter),
     verdict: good.length < leastRounds ? 'no verdict' : reached ? 'reached' : 'missed',
     rounds: good.length,
     raw: measurement.rounds,
@@ -67,7 +72,7 @@ export function failedRow(scenario: Scenario, adapter: string, error: Error): Ro
     subject: none,
     ratio: none,
     spread: [none, none],
-    mark: markOf(scenario.goal),
+    mark: markText(scenario, adapter),
     verdict: 'failed',
     rounds: 0,
     raw: [],

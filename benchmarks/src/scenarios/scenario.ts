@@ -52,6 +52,8 @@ export interface Measurement {
 export interface Goal {
   readonly form: 'share' | 'times';
   readonly mark: number;
+  /** The mark for adapters whose writes are on disk before they are answered; default `mark`. */
+  readonly durableMark?: number;
 }
 
 export interface Scenario {
