@@ -38,16 +38,11 @@ test('a command with a terminal has a real one: echo, size, signals by key, exit
     streams.stdin?.write('stty size; echo do"ne"\n');
     return /45 123/.test(await until('done'));
   });
-  streams.stdin.write('sleep 1000\n');
-  // Typed until it meets the command: what a key means is decided by who reads the terminal then.
-  let back = false;
-  void until('back=2').then(() => {
-    back = true;
-  });
-  await context.until('the shell is back', async () => {
-    streams.stdin?.write('\u0003echo back=$((1+1))\n');
-    return back;
-  });
+  // The command itself says that it is there: what a key means is decided by who reads the terminal then.
+  streams.stdin.write('sh -c \'echo slee"ping"; exec sleep 1000\'\n');
+  await until('sleeping');
+  streams.stdin.write('\u0003echo back=$((1+1))\n');
+  await until('back=2');
   streams.stdin.write('\nexit 7\n');
   t.deepEqual(await streams.ended, { exitCode: 7 });
   streams.close();
