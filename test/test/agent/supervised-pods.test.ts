@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { copyFile, readdir, readFile } from 'node:fs/promises';
 import { get } from 'node:https';
 import { join } from 'node:path';
@@ -21,9 +22,11 @@ const within = <T>(agent: AgentProcess, probe: () => Promise<T | undefined | fal
     throw new Error(`${error.message}; the agent said: ${agent.stderr()}`, { cause: error.cause });
   });
 
+/** False also for one that has ended and is only waited for. */
 const isThere = (pid: number) => {
   try {
-    return process.kill(pid, 0);
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return !['Z', 'X'].includes(stat.charAt(stat.lastIndexOf(')') + 2));
   } catch {
     return false;
   }
