@@ -129,10 +129,11 @@ class Connection {
     });
   }
 
-  /** Hands the socket over; bytes that came with the last answer are put back. */
+  /** Hands the socket over, which holds the process from now on; bytes that came with the last answer are put back. */
   detach(): Socket {
     this.#socket.off('data', this.#onData);
     this.#socket.pause();
+    this.#socket.ref();
     if (this.#rest.length > 0) this.#socket.unshift(this.#rest);
     return this.#socket;
   }
