@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRuntimeError, type RuntimeErrorCode } from '@keelson/container-runtime';
+import { stopProcess } from '@keelson/test-support';
 import ava from 'ava';
 import { createCriRuntime } from '../src/index.ts';
 import { SharedContainerd, testsOn } from './support/shared-containerd.ts';
@@ -85,7 +86,7 @@ test('calls to a daemon that hangs end by their deadline and signal, and it is u
   const { containerd, engine } = shared;
   const { runtime, images } = engine;
   const id = await shared.started('sleep 1000');
-  process.kill(containerd.pid, 'SIGSTOP');
+  await stopProcess(containerd.pid);
   try {
     const options = { timeoutMs: 200 };
     const late = [

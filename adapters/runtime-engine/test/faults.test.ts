@@ -78,7 +78,7 @@ engineTest('a container that ends while the engine is away is found with its exi
 engineTest('an engine that hangs costs a call its time and no more', async (t, opened) => {
   const { runtime } = opened.engine;
   const id = await sandbox(opened);
-  opened.podman.pause();
+  await opened.podman.pause();
   try {
     const begin = performance.now();
     await t.throwsAsync(runtime.podSandboxStatus(id, { timeoutMs: 300 }), { code: 'DeadlineExceeded' });

@@ -8,3 +8,4 @@ export { type AddedImage, LoopbackRegistry, type RegistryOptions } from './regis
 export type { RegistryAuth } from './registry-access.ts';
 export type { RegistryBehaviour, RegistryRequest } from './registry-behaviour.ts';
 export type { ImageFormat, RegistryImage, RegistryLayer } from './registry-images.ts';
+export { stopProcess } from './stop-process.ts';

@@ -10,6 +10,7 @@ import { dockerArchive, tarOf } from './image-builder.ts';
 import { writePodmanConfig } from './podman-config.ts';
 import { holderScript } from './podman-holder.ts';
 import { PodmanRelay } from './podman-relay.ts';
+import { stopProcess } from './stop-process.ts';
 
 const run = promisify(execFile);
 const startLimitMs = 30_000;
@@ -114,8 +115,8 @@ export class Podman implements AsyncDisposable {
   }
 
   /** The service takes connections and answers nothing, until it is resumed. */
-  pause(): void {
-    this.#service?.kill('SIGSTOP');
+  async pause(): Promise<void> {
+    if (this.#service?.pid !== undefined) await stopProcess(this.#service.pid);
   }
 
   resume(): void {
