@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import type { ContainerConfig } from '@keelson/container-runtime';
 import test from 'ava';
 import { apiError } from '../src/api/api-error.ts';
+import type { EngineHttp } from '../src/api/engine-http.ts';
+import { inspectContainer } from '../src/api/inspect-container.ts';
 import { compareVersions, type Flavour } from '../src/api/negotiate.ts';
 import { containerBody } from '../src/model/container-body.ts';
 import { containerName, sandboxName } from '../src/model/names.ts';
@@ -75,4 +77,21 @@ test('versions are compared by their numbers', (t) => {
   t.true(compareVersions('1.41', '1.5') > 0);
   t.true(compareVersions('4.3.1', '4.3') > 0);
   t.is(compareVersions('1.40', '1.40.0'), 0);
+});
+
+test('a container whose process ends while the engine looks at it is looked at again, five times at most', async (t) => {
+  const refusal = apiError(500, 'GET /containers/x/json', '{"message":"read /proc/17988/cgroup: no such process"}');
+  const engine = (failures: number, error: Error) => {
+    let looks = 0;
+    const json = async () => {
+      looks += 1;
+      if (looks <= failures) throw error;
+      return { status: 200, body: { Id: `look ${looks}` } };
+    };
+    return { json } as unknown as EngineHttp;
+  };
+  t.like(await inspectContainer(engine(1, refusal), 'x', undefined), { Id: 'look 2' });
+  await t.throwsAsync(inspectContainer(engine(9, refusal), 'x', undefined), { is: refusal });
+  const other = apiError(500, 'GET /containers/x/json', '{"message":"database is locked"}');
+  await t.throwsAsync(inspectContainer(engine(1, other), 'x', undefined), { is: other });
 });

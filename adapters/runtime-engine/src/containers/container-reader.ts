@@ -10,6 +10,7 @@ import {
   type SandboxId,
 } from '@keelson/container-runtime';
 import type { ContainerDetails, ContainerEntry } from '../api/documents.ts';
+import { inspectContainer } from '../api/inspect-container.ts';
 import { killedForMemory } from '../machine/kernel-log.ts';
 import { killAll, processesOf } from '../machine/processes.ts';
 import { type ContainerRecord, labelFilter, recordOf } from '../model/records.ts';
@@ -37,8 +38,7 @@ export class ContainerReader {
 
   /** @throws `NotFound`, also for containers that are somebody else's */
   async find(id: ContainerId, signal?: AbortSignal): Promise<FoundContainer> {
-    const path = `/containers/${encodeURIComponent(id)}/json`;
-    const { body: details } = await this.#around.http.json<ContainerDetails>('GET', path, { signal });
+    const details = await inspectContainer(this.#around.http, id, signal);
     const record = recordOf(details.Config.Labels);
     if (details.Id !== id || record?.kind !== 'container') throw new RuntimeError('NotFound', `no container "${id}"`);
     return { details, record, state: this.#settle(details, record) };

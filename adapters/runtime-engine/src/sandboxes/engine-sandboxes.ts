@@ -12,6 +12,7 @@ import {
   type SandboxId,
 } from '@keelson/container-runtime';
 import type { ContainerDetails, ContainerEntry } from '../api/documents.ts';
+import { inspectContainer } from '../api/inspect-container.ts';
 import type { ContainerReader } from '../containers/container-reader.ts';
 import type { EngineContainers } from '../containers/engine-containers.ts';
 import type { EngineImages } from '../images/engine-images.ts';
@@ -140,8 +141,7 @@ export class EngineSandboxes {
 
   /** @throws `NotFound`, also for what is no sandbox */
   async find(id: SandboxId, signal?: AbortSignal): Promise<FoundSandbox> {
-    const path = `/containers/${encodeURIComponent(id)}/json`;
-    const { body: details } = await this.#parts.around.http.json<ContainerDetails>('GET', path, { signal });
+    const details = await inspectContainer(this.#parts.around.http, id, signal);
     const record = recordOf(details.Config.Labels);
     if (details.Id !== id || record?.kind !== 'sandbox') throw new RuntimeError('NotFound', `no sandbox "${id}"`);
     return { details, record };
