@@ -2,8 +2,8 @@ export default {
   files: ['{packages,adapters,examples}/*/dist/test/**/*.test.js', 'test/dist/**/*.test.js', 'benchmarks/dist/test/**/*.test.js'],
   // Processes can be ended whatever they do; a thread that waits within a native library cannot.
   workerThreads: false,
-  // More than cores: many tests wait for daemons, disks and deadlines.
-  concurrency: 3,
+  // As many as continuous integration has cores: a third one made tests of daemons late and the run no shorter.
+  concurrency: 2,
   timeout: '120s',
   require: ['./scripts/ends-by-itself.mjs'],
   verbose: false,
