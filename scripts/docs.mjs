@@ -86,7 +86,7 @@ function agentOptions() {
 \`--name=value\`, and \`_\` may stand for \`-\` in names. Of a repeated option the last value counts; lists, pairs and headers are joined, and the
 first occurrence replaces the default. Durations are written like \`300ms\`, \`10s\`, \`2h45m\`.
 
-An unknown option, a value out of range, options that contradict each other, and values that are not yet supported end the command with
+An unknown option, a value out of range, and options that contradict each other end the command with
 exit code 2 and one sentence that names the option. Other exit codes: 0 ended as told, 1 failed.
 
 Without an option that names a runtime, an engine that answers at the default socket of --runtime-a-endpoint runs the containers, else runc where
@@ -96,6 +96,7 @@ the agent is root and it works, else they are processes of the machine; what was
 Where \`/var/log\` cannot be written, logs of containers stand in \`log\` below --root-dir; the variable \`KEELSON_AGENT_LOG_ROOT\` names another
 place. An agent of root sets six settings of the kernel below \`/proc/sys\` unless --protect-kernel-defaults is given;
 \`KEELSON_AGENT_SYSCTL_ROOT\` names another directory in its place, such as one that does not exist for an agent that is to change nothing.
+It also makes cgroups for pods where it can; \`KEELSON_AGENT_CGROUP_ROOT\` names another mount point than \`/sys/fs/cgroup\`.
 
 With runtime-a and no --container-runtime-endpoint, the runtime is served as CRI at the default of that option, for tools such as crictl;
 \`KEELSON_AGENT_CRI_SOCKET\` names another path, and empty it means nowhere.

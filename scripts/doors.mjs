@@ -70,7 +70,7 @@ const typeOnlyRooms = ['runtime', 'storage'];
 
 /** Libraries that only certain files may import. */
 const libraries = {
-  inversify: [/^packages\/core\/src\/runtime\//, /\.module\.ts$/, /^packages\/keelson\/src\//],
+  inversify: [/^packages\/keelson\/src\/object-graph\.ts$/],
   koa: [/^adapters\/http-koa\//, /^benchmarks\//],
   '@koa/router': [/^adapters\/http-koa\//],
   lmdb: [/^adapters\/storage-lmdb\//, /^benchmarks\//],

@@ -36,3 +36,4 @@ if (!installed) {
 if (process.argv.includes('--clean')) cleanOutput(root);
 say('building');
 run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, '-b']);
+run(process.execPath, [`${root}scripts/bundle.mjs`]);

@@ -25,11 +25,12 @@ ava.stdout.on('data', (chunk) => {
   output.push(chunk);
 });
 
-const count = (pattern) => Number([...Buffer.concat(output).toString('utf8').matchAll(pattern)].at(-1)?.[1] ?? 0);
-
 ava.on('exit', () => clearTimeout(watchdog));
 ava.on('close', (code) => {
-  const passed = count(/^ {2}(\d+) tests? passed$/gm);
+  const text = Buffer.concat(output).toString('utf8');
+  const count = (pattern) => Number([...text.matchAll(pattern)].at(-1)?.[1] ?? 0);
+  // When something failed the runner does not sum up what passed.
+  const passed = count(/^ {2}(\d+) tests? passed$/gm) || [...text.matchAll(/^ {2}[✔√] /gm)].length;
   const failed =
     count(/^ {2}(\d+) tests? failed$/gm) +
     count(/^ {2}(\d+) tests? timed out$/gm) +

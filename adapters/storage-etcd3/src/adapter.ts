@@ -1,4 +1,4 @@
-import { ClockToken, LoggerToken, MetricsToken, moduleOf, provide, type StorageAdapter, StoreToken } from '@keelson/core';
+import { ClockToken, LoggerToken, MetricsToken, type StorageAdapter, StoreToken } from '@keelson/core';
 import { type Etcd3AdapterOptions, optionsSchema } from './adapter-options.ts';
 import { Etcd3Store, type Etcd3StoreOptions } from './etcd3-store.ts';
 import { parseUrl } from './parse-url.ts';
@@ -8,12 +8,11 @@ export const etcd3Adapter: StorageAdapter<Etcd3AdapterOptions> = {
   name: 'etcd',
   optionsSchema,
   parseUrl: (url, scheme) => parseUrl(url, scheme === 'etcds'),
-  module: (options) =>
-    moduleOf((bind) => {
-      provide(bind, StoreToken, [ClockToken, LoggerToken, MetricsToken], (clock, logger, metrics) => {
-        return new Etcd3Store({ ...storeOptions(options), clock, logger, metrics });
-      });
-    }),
+  module: (options) => (bind) => {
+    bind(StoreToken, [ClockToken, LoggerToken, MetricsToken], (clock, logger, metrics) => {
+      return new Etcd3Store({ ...storeOptions(options), clock, logger, metrics });
+    });
+  },
 };
 
 function storeOptions(options: Etcd3AdapterOptions): Etcd3StoreOptions {

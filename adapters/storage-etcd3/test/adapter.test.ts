@@ -43,19 +43,16 @@ test('the adapter reads URLs', (t) => {
 });
 
 test('the adapter binds one store, and options that contradict each other are refused', (t) => {
-  const bound: { id: symbol; dependencies: symbol[]; make: () => unknown }[] = [];
-  const bind = (id: symbol) => ({
-    toResolvedValue: (factory: (...args: unknown[]) => unknown, dependencies: symbol[]) => ({
-      inSingletonScope: () => bound.push({ id, dependencies, make: () => factory(new FakeClock(), silentLogger, noMetrics) }),
-    }),
-  });
+  const bound: { target: unknown; dependencies: unknown; make: () => unknown }[] = [];
   const load = (options: Parameters<typeof etcd.module>[0]) => {
-    void etcd.module(options).load({ bind } as never);
+    etcd.module(options)((target, dependencies, factory) => {
+      bound.push({ target, dependencies, make: () => factory(...([new FakeClock(), silentLogger, noMetrics] as never)) });
+    });
     return bound.at(-1) as (typeof bound)[number];
   };
-  const { id, dependencies, make } = load({ hosts: ['127.0.0.1:1'] });
-  t.is(id, StoreToken.id);
-  t.deepEqual(dependencies, [ClockToken.id, LoggerToken.id, MetricsToken.id]);
+  const { target, dependencies, make } = load({ hosts: ['127.0.0.1:1'] });
+  t.is(target, StoreToken);
+  t.deepEqual(dependencies, [ClockToken, LoggerToken, MetricsToken]);
   t.true(make() instanceof Etcd3Store);
   t.throws(() => load({ hosts: ['a:1'], username: 'u' }).make(), { message: /belong together/ });
   t.throws(() => load({ hosts: [] }).make(), { message: /at least one endpoint/ });

@@ -1,15 +1,4 @@
-import {
-  ClockToken,
-  type Infer,
-  LoggerToken,
-  moduleOf,
-  optional,
-  provide,
-  required,
-  type StorageAdapter,
-  StoreToken,
-  s,
-} from '@keelson/core';
+import { ClockToken, type Infer, LoggerToken, optional, required, type StorageAdapter, StoreToken, s } from '@keelson/core';
 import { LmdbStore } from './lmdb-store.ts';
 
 const historySchema = s.message('keelson.storage.lmdb.History', 'What is kept for readers and watchers of the past.', {
@@ -34,11 +23,10 @@ export const lmdbAdapter: StorageAdapter<LmdbAdapterOptions> = {
     if (url.includes('\0')) throw new Error('lmdb: the path must not contain a zero byte');
     return { path: url };
   },
-  module: (options) =>
-    moduleOf((bind) => {
-      provide(bind, StoreToken, [ClockToken, LoggerToken], (clock, logger) => {
-        const { path, history } = options;
-        return new LmdbStore(history === undefined ? { path, clock, logger } : { path, clock, logger, history });
-      });
-    }),
+  module: (options) => (bind) => {
+    bind(StoreToken, [ClockToken, LoggerToken], (clock, logger) => {
+      const { path, history } = options;
+      return new LmdbStore(history === undefined ? { path, clock, logger } : { path, clock, logger, history });
+    });
+  },
 };

@@ -1,4 +1,4 @@
-import { ClockToken, type Infer, moduleOf, optional, provide, type StorageAdapter, StoreToken, s } from '@keelson/core';
+import { ClockToken, type Infer, optional, type StorageAdapter, StoreToken, s } from '@keelson/core';
 import { MemoryStore } from './memory-store.ts';
 
 const historySchema = s.message('keelson.storage.memory.History', 'What is kept for readers and watchers of the past.', {
@@ -21,11 +21,10 @@ export const memoryAdapter: StorageAdapter<MemoryAdapterOptions> = {
     if (url !== '') throw new Error(`memory: takes nothing after the colon, got ${JSON.stringify(url)}`);
     return {};
   },
-  module: (options) =>
-    moduleOf((bind) => {
-      provide(bind, StoreToken, [ClockToken], (clock) => {
-        const { history } = options;
-        return new MemoryStore(history === undefined ? { clock } : { clock, history });
-      });
-    }),
+  module: (options) => (bind) => {
+    bind(StoreToken, [ClockToken], (clock) => {
+      const { history } = options;
+      return new MemoryStore(history === undefined ? { clock } : { clock, history });
+    });
+  },
 };

@@ -8,16 +8,13 @@ test('the adapter takes a bare URL and binds the store once', (t) => {
   t.is(memory.name, 'memory');
   t.deepEqual(memory.parseUrl(''), {});
   t.throws(() => memory.parseUrl('/some/path'), { message: /takes nothing after the colon/ });
-  const bound: { id: symbol; dependencies: symbol[]; store: unknown }[] = [];
-  const bind = (id: symbol) => ({
-    toResolvedValue: (factory: (clock: FakeClock) => unknown, dependencies: symbol[]) => ({
-      inSingletonScope: () => bound.push({ id, dependencies, store: factory(new FakeClock()) }),
-    }),
+  const bound: { target: unknown; dependencies: unknown; store: unknown }[] = [];
+  memory.module({ history: { minChanges: 10 } })((target, dependencies, factory) => {
+    bound.push({ target, dependencies, store: factory(...([new FakeClock()] as never)) });
   });
-  void memory.module({ history: { minChanges: 10 } }).load({ bind } as never);
   t.is(bound.length, 1);
-  t.is(bound[0]?.id, StoreToken.id);
-  t.deepEqual(bound[0]?.dependencies, [ClockToken.id]);
+  t.is(bound[0]?.target, StoreToken);
+  t.deepEqual(bound[0]?.dependencies, [ClockToken]);
   t.true(bound[0]?.store instanceof MemoryStore);
 });
 

@@ -1,15 +1,4 @@
-import {
-  ClockToken,
-  type Infer,
-  LoggerToken,
-  MetricsToken,
-  moduleOf,
-  optional,
-  provide,
-  type StorageAdapter,
-  StoreToken,
-  s,
-} from '@keelson/core';
+import { ClockToken, type Infer, LoggerToken, MetricsToken, optional, type StorageAdapter, StoreToken, s } from '@keelson/core';
 import { parsePostgresUrl } from './parse-url.ts';
 import { PostgresStore } from './postgres-store.ts';
 import type { PostgresStoreOptions } from './settings.ts';
@@ -72,11 +61,10 @@ export const postgresAdapter: StorageAdapter<PostgresAdapterOptions> = {
   name: 'postgres',
   optionsSchema,
   parseUrl: parsePostgresUrl,
-  module: (options) =>
-    moduleOf((bind) => {
-      provide(bind, StoreToken, [ClockToken, LoggerToken, MetricsToken], (clock, logger, metrics) => {
-        const settings: PostgresStoreOptions = { ...options, clock, logger, metrics };
-        return new PostgresStore(settings);
-      });
-    }),
+  module: (options) => (bind) => {
+    bind(StoreToken, [ClockToken, LoggerToken, MetricsToken], (clock, logger, metrics) => {
+      const settings: PostgresStoreOptions = { ...options, clock, logger, metrics };
+      return new PostgresStore(settings);
+    });
+  },
 };

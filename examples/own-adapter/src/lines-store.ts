@@ -68,6 +68,7 @@ export class LinesStore implements Store {
   /** When keys end, by key. */
   readonly #expiries = new Map<Key, Entry>();
   #cancelTimer: () => void = () => {};
+  #opening: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
   /** Set when the file could not be written: what it ends with is not known any more. */
   #broken: StorageError | undefined;
@@ -80,7 +81,15 @@ export class LinesStore implements Store {
   }
 
   /** Reads the file and writes it anew without what is no longer needed. */
-  async ready(): Promise<void> {
+  ready(): Promise<void> {
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<void> {
     const found = await this.#file.read();
     const header = found?.header ?? { storeId: randomUUID(), epoch: 1, head: emptyRevision, compacted: emptyRevision };
     this.#identity = { storeId: header.storeId, epoch: header.epoch };

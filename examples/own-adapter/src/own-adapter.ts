@@ -1,4 +1,4 @@
-import { ClockToken, type Infer, moduleOf, optional, provide, required, type StorageAdapter, StoreToken, s } from '@keelson/core';
+import { ClockToken, type Infer, optional, required, type StorageAdapter, StoreToken, s } from '@keelson/core';
 import { LinesStore } from './lines-store.ts';
 
 const historySchema = s.message('example.lines.History', 'What is kept for readers and watchers of the past.', {
@@ -19,10 +19,11 @@ const linesAdapter: StorageAdapter<Infer<typeof optionsSchema>> = {
     if (url === '') throw new Error('lines: needs the path of a file after the colon');
     return { path: url };
   },
-  module: ({ path, history }) =>
-    moduleOf((bind) => {
-      provide(bind, StoreToken, [ClockToken], (clock) => new LinesStore({ path, clock, ...(history ? { history } : {}) }));
-    }),
+  module:
+    ({ path, history }) =>
+    (bind) => {
+      bind(StoreToken, [ClockToken], (clock) => new LinesStore({ path, clock, ...(history ? { history } : {}) }));
+    },
 };
 
 export default linesAdapter;

@@ -1,4 +1,5 @@
-import protobuf from 'protobufjs/minimal.js';
+import type { Writer } from 'protobufjs/minimal.js';
+import { library } from '../codec/protobuf/library.ts';
 import type { OpenApiMethod } from './open-api-types.ts';
 import type {
   SwaggerBodyParameter,
@@ -15,8 +16,6 @@ import type {
  * Field numbers are those of the message types that kubectl decodes (package openapi.v2 of google/gnostic). Only the parts that a
  * document of this room can have are written.
  */
-
-type Writer = protobuf.Writer;
 
 function text(w: Writer, field: number, value: string | undefined): void {
   if (value !== undefined && value !== '') w.uint32((field << 3) | 2).string(value);
@@ -157,7 +156,7 @@ function writePathItem(w: Writer, item: SwaggerPathItem): void {
 
 /** The protobuf form of a Swagger document, which kubectl reads for client-side validation. */
 export function encodeSwagger(document: SwaggerDocument): Buffer {
-  const w = protobuf.Writer.create();
+  const w = library().Writer.create();
   text(w, 1, document.swagger);
   message(w, 2, (info) => {
     text(info, 1, document.info.title);

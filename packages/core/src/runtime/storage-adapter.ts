@@ -1,5 +1,5 @@
-import type { ContainerModule } from 'inversify';
 import type { Schema } from '../kind/schema.ts';
+import type { BindingModule } from './tokens.ts';
 
 /**
  * What a storage adapter package default-exports. The module binds `StoreToken`; nothing registers itself by being
@@ -14,5 +14,5 @@ export interface StorageAdapter<O = unknown> {
    * the word before the colon, for adapters that answer to several.
    */
   readonly parseUrl: (url: string, scheme?: string) => O;
-  readonly module: (options: O) => ContainerModule;
+  readonly module: (options: O) => BindingModule;
 }

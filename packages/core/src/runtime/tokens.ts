@@ -1,4 +1,3 @@
-import { ContainerModule, type ContainerModuleLoadOptions } from 'inversify';
 import type { Store } from '../storage/store.ts';
 import type { Clock } from './clock.ts';
 import type { Logger } from './logger.ts';
@@ -18,26 +17,17 @@ export function token<T>(name: string): Token<T> {
 type TokensOf<A extends readonly unknown[]> = { readonly [K in keyof A]: Token<A[K]> };
 
 /**
- * Binds `target` to a factory over other tokens, as a singleton. Swapped or wrong dependencies do not compile. Factories are
- * synchronous and do no I/O; what must be started is a `Service`.
+ * Binds `target` to a factory over other tokens, called once, when somebody first asks. Swapped or wrong dependencies do not compile.
+ * Factories are synchronous and do no I/O; what must be started is a `Service`.
  */
-export function provide<T, A extends readonly unknown[]>(
-  options: ContainerModuleLoadOptions,
+export type Bind = <T, A extends readonly unknown[]>(
   target: Token<T>,
   dependencies: TokensOf<A>,
   factory: (...args: A) => T,
-): void {
-  const bindings = dependencies as readonly Token<unknown>[];
-  options
-    .bind<T>(target.id)
-    .toResolvedValue((...args: unknown[]) => factory(...(args as unknown as A)), bindings.map((d) => d.id) as never)
-    .inSingletonScope();
-}
+) => void;
 
-/** A module whose bindings are made by `load`. */
-export function moduleOf(load: (options: ContainerModuleLoadOptions) => void): ContainerModule {
-  return new ContainerModule(load);
-}
+/** What belongs together: makes its bindings when the composition root hands it `bind`. Knows nothing of the container. */
+export type BindingModule = (bind: Bind) => void;
 
 export const StoreToken = token<Store>('keelson.Store');
 export const ClockToken = token<Clock>('keelson.Clock');

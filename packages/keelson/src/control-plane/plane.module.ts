@@ -1,7 +1,9 @@
 import { createInProcessClient } from '@keelson/client';
 import {
   type AdmissionPlugin,
+  type AuthenticateToken,
   type Authorizer,
+  type BindingModule,
   type Clock,
   ClockToken,
   createResourceRegistry,
@@ -10,11 +12,10 @@ import {
   LoggerToken,
   type Metrics,
   MetricsToken,
-  moduleOf,
   namespaceLifecycle,
-  provide,
 } from '@keelson/core';
 import { Namespace } from '@keelson/kinds';
+import { nodeRestriction } from '../auth/node-restriction.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 import { AdmissionToken, ApiClientToken, AuthorizerToken, KindsToken, PlaneStoresToken, RegistryToken } from './tokens.ts';
 
@@ -25,35 +26,40 @@ export interface PlaneModuleOptions {
   readonly kinds: readonly KindDefinition[];
   readonly admission: readonly AdmissionPlugin[];
   readonly authorizer: Authorizer;
+  /** Undefined: no token is known. */
+  readonly authenticateToken: AuthenticateToken | undefined;
   readonly stores: PlaneStores;
-  /** Namespaces are served, so objects may only be made in those that exist. */
+  /** Namespaces and nodes are served: objects may only be made in namespaces that exist, and nodes keep to what is theirs. */
   readonly namespaces: boolean;
 }
 
 /** How the parts of a plane hang together. */
-export function planeModule(options: PlaneModuleOptions) {
-  return moduleOf((binding) => {
-    provide(binding, ClockToken, [], () => options.clock);
-    provide(binding, LoggerToken, [], () => options.logger);
-    provide(binding, MetricsToken, [], () => options.metrics);
-    provide(binding, AuthorizerToken, [], () => options.authorizer);
-    provide(binding, KindsToken, [], () => options.kinds);
-    provide(binding, PlaneStoresToken, [], () => options.stores);
-    provide(binding, AdmissionToken, [PlaneStoresToken], (storages) => [
-      ...(options.namespaces ? [namespaceLifecycle({ kind: Namespace, storage: storages.forKind(Namespace) })] : []),
+export function planeModule(options: PlaneModuleOptions): BindingModule {
+  return (bind) => {
+    bind(ClockToken, [], () => options.clock);
+    bind(LoggerToken, [], () => options.logger);
+    bind(MetricsToken, [], () => options.metrics);
+    bind(AuthorizerToken, [], () => options.authorizer);
+    bind(KindsToken, [], () => options.kinds);
+    bind(PlaneStoresToken, [], () => options.stores);
+    bind(AdmissionToken, [PlaneStoresToken], (storages) => [
+      ...(options.namespaces
+        ? [namespaceLifecycle({ kind: Namespace, storage: storages.forKind(Namespace) }), nodeRestriction]
+        : []),
       ...options.admission,
     ]);
-    provide(
-      binding,
+    bind(
       RegistryToken,
       [PlaneStoresToken, ClockToken, LoggerToken, AdmissionToken, KindsToken, AuthorizerToken],
       (storages, clock, logger, admission, kinds, authorizer) => {
         const tokens = (kind: KindDefinition) => storages.tokensOf(kind);
-        return createResourceRegistry({ storages, tokens, clock, logger, admission, kinds, authorizer });
+        const { authenticateToken } = options;
+        return createResourceRegistry({
+          ...{ storages, tokens, clock, logger, admission, kinds, authorizer },
+          ...(authenticateToken ? { authenticateToken } : {}),
+        });
       },
     );
-    provide(binding, ApiClientToken, [RegistryToken, ClockToken], (registry, clock) =>
-      createInProcessClient(registry, { clock }),
-    );
-  });
+    bind(ApiClientToken, [RegistryToken, ClockToken], (registry, clock) => createInProcessClient(registry, { clock }));
+  };
 }

@@ -9,16 +9,14 @@ import {
   LoggerToken,
   type Metrics,
   MetricsToken,
-  moduleOf,
-  provide,
   type StorageAdapter,
   type Store,
   StoreToken,
 } from '@keelson/core';
-import { Container } from 'inversify';
 import { type AdapterChoice, type HistoryWindow, isStore } from '../config/storage-choice.ts';
 import { suggestion } from '../config/suggest.ts';
 import { UsageError } from '../config/usage-error.ts';
+import { objectGraph } from '../object-graph.ts';
 import { labelledMetrics } from '../observe/labelled-metrics.ts';
 import type { StorePlan } from './storage-plan.ts';
 import { takesHistory } from './takes-history.ts';
@@ -134,17 +132,13 @@ export async function makeStore(plan: StorePlan, surroundings: StoreSurroundings
   );
   const logger = surroundings.logger.child({ store: name });
   const checked = checkedOptions(adapter, withHistory(adapter, options, plan, logger), source);
-  const container = new Container();
-  await container.loadAsync(
-    adapter.module(checked),
-    moduleOf((binding) => {
-      provide(binding, ClockToken, [], () => surroundings.clock);
-      provide(binding, LoggerToken, [], () => logger);
-      provide(binding, MetricsToken, [], () => labelledMetrics(surroundings.metrics, { storage: name }));
-    }),
-  );
+  const get = objectGraph(adapter.module(checked), (bind) => {
+    bind(ClockToken, [], () => surroundings.clock);
+    bind(LoggerToken, [], () => logger);
+    bind(MetricsToken, [], () => labelledMetrics(surroundings.metrics, { storage: name }));
+  });
   try {
-    return { store: container.get<Store>(StoreToken.id), adapter: adapter.name };
+    return { store: get(StoreToken), adapter: adapter.name };
   } catch (error) {
     // Nothing is opened here, so it is the options that do not fit each other.
     throw new UsageError(`${source}: ${(error as Error).message}`);

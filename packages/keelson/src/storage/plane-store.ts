@@ -10,6 +10,7 @@ import {
   type StoreIdentity,
 } from '@keelson/core';
 import type { ReadMode } from '../config/storage-choice.ts';
+import type { WatchWindow } from '../config/watch-window.ts';
 import { GuardedStore } from './guarded-store.ts';
 import type { KnownStores } from './known-stores.ts';
 import type { MadeStore } from './open-storage.ts';
@@ -20,6 +21,7 @@ export interface PlaneStoreOptions {
   readonly name: string;
   readonly made: MadeStore;
   readonly reads: ReadMode;
+  readonly watchWindow: WatchWindow;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -47,14 +49,14 @@ export class PlaneStore implements Service {
   #stopping = false;
 
   constructor(options: PlaneStoreOptions) {
-    const { name, made, reads, clock, logger, metrics, tokens, configuration } = options;
+    const { name, made, reads, watchWindow: window, clock, logger, metrics, tokens, configuration } = options;
     this.name = name;
     this.reads = reads;
     this.#options = options;
     this.#logger = logger.child({ store: name });
     this.tokens = new StoreTokens({ clock, configuration, lifeMs: tokens?.lifetimeMs });
     this.#store = new GuardedStore(made.store, this.#logger, (identity, before) => this.#onEpoch(identity, before));
-    this.storages = createCachedStorages({ store: this.#store, clock, logger: this.#logger, metrics });
+    this.storages = createCachedStorages({ store: this.#store, clock, logger: this.#logger, metrics, window });
   }
 
   get capabilities(): Store['capabilities'] {

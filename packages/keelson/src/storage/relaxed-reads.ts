@@ -25,6 +25,7 @@ function relaxed(service: ResourceService): ResourceService {
     updateSubresource: (...call) => service.updateSubresource(...call),
     patchSubresource: (...call) => service.patchSubresource(...call),
     createSubresource: (...call) => service.createSubresource(...call),
+    connect: (...call) => service.connect(...call),
   };
 }
 

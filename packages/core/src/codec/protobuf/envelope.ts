@@ -1,4 +1,5 @@
-import { Reader } from 'protobufjs/minimal.js';
+import type { Reader } from 'protobufjs/minimal.js';
+import { library } from './library.ts';
 import { ProtobufSyntaxError, reading } from './protobuf-syntax-error.ts';
 import { delimitedEnd, putVarint, requireEnd, skipField, tagOf, varintLength, WireType } from './wire.ts';
 
@@ -75,7 +76,7 @@ export function decodeEnvelope(bytes: Buffer): Envelope {
     );
   }
   return reading(() => {
-    const reader = Reader.create(bytes);
+    const reader = library().Reader.create(bytes);
     reader.pos = prefix.length;
     let type = { apiVersion: '', kind: '' };
     let raw = bytes.subarray(0, 0);

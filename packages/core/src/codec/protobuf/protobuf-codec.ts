@@ -1,7 +1,8 @@
-import { Reader, Writer } from 'protobufjs/minimal.js';
+import type { Writer } from 'protobufjs/minimal.js';
 import { checkMessages } from '../../kind/message-check.ts';
 import type { Schema } from '../../kind/schema.ts';
 import { type MessageNode, messageNode } from '../../kind/schema-walk.ts';
+import { library } from './library.ts';
 import { messageReader, readFields } from './message-reader.ts';
 import { messageWriter, writeFields } from './message-writer.ts';
 import { reading } from './protobuf-syntax-error.ts';
@@ -68,7 +69,7 @@ export function protobufDecoderOf(schema: Schema<unknown>): ProtobufDecoder {
     decoder = (bytes) =>
       reading(() => {
         const value: Record<string, unknown> = {};
-        readFields(message, Reader.create(bytes), bytes.length, value, 1);
+        readFields(message, library().Reader.create(bytes), bytes.length, value, 1);
         return value;
       });
     decoders.set(node, decoder);
@@ -79,10 +80,12 @@ export function protobufDecoderOf(schema: Schema<unknown>): ProtobufDecoder {
 /** Larger buffers are not kept for the next message. */
 const keptBytes = 256 * 1024;
 
-let shared: Writer = Writer.create();
+/** Undefined while nothing has been written, or after something that must not be kept. */
+let shared: Writer | undefined;
 
 /** The bytes that `write` produces. The writer is used again and again; writing never waits and never nests. */
 export function written(write: (writer: Writer) => void): Buffer {
+  shared ??= library().Writer.create();
   const writer = shared;
   let whole = false;
   try {
@@ -92,6 +95,6 @@ export function written(write: (writer: Writer) => void): Buffer {
     return bytes;
   } finally {
     if (whole) writer.reset();
-    else shared = Writer.create();
+    else shared = undefined;
   }
 }

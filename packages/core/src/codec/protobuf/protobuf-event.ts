@@ -1,4 +1,5 @@
-import { Reader } from 'protobufjs/minimal.js';
+import type { Reader } from 'protobufjs/minimal.js';
+import { library } from './library.ts';
 import { reading } from './protobuf-syntax-error.ts';
 import { delimitedEnd, requireEnd, skipField, tagOf, WireType } from './wire.ts';
 
@@ -19,7 +20,7 @@ export interface ProtobufEvent {
  */
 export function decodeProtobufEvent(bytes: Buffer): ProtobufEvent {
   return reading(() => {
-    const reader = Reader.create(bytes);
+    const reader = library().Reader.create(bytes);
     let type = '';
     let object = bytes.subarray(0, 0);
     while (reader.pos < bytes.length) {

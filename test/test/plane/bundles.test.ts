@@ -1,0 +1,57 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import test from 'ava';
+
+const bundled = [
+  'keelson',
+  '@keelson/client',
+  '@keelson/controllers',
+  '@keelson/core',
+  '@keelson/http-koa',
+  '@keelson/kinds',
+  '@keelson/storage-etcd3',
+  '@keelson/storage-lmdb',
+  '@keelson/storage-memory',
+  '@keelson/storage-postgres',
+  '@keelson/testing',
+];
+
+/** Runs a module beside this one under the given conditions, and answers what it printed as JSON. */
+async function printed(source: string, conditions: readonly string[]): Promise<unknown> {
+  const words = [...conditions.map((each) => `--conditions=${each}`), '--input-type=module', '-e', source];
+  const cwd = fileURLToPath(new URL('../../..', import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, words, { cwd });
+  return JSON.parse(stdout);
+}
+
+test('whoever imports a package gets its bundle, which exports what the modules do', async (t) => {
+  const source = `
+    const all = [];
+    for (const name of ${JSON.stringify(bundled)})
+      all.push([name, /dist\\/[a-z]+/.exec(import.meta.resolve(name))[0], Object.keys(await import(name)).sort()]);
+    console.log(JSON.stringify(all));`;
+  const bundles = (await printed(source, [])) as [string, string, string[]][];
+  const modules = (await printed(source, ['keelson-modules'])) as [string, string, string[]][];
+  t.deepEqual([...new Set(bundles.map(([, place]) => place))], ['dist/bundle']);
+  t.deepEqual([...new Set(modules.map(([, place]) => place))], ['dist/src']);
+  const names = (all: typeof bundles) => all.map(([name, , exported]) => [name, exported]);
+  t.deepEqual(names(bundles), names(modules));
+});
+
+test('the classes of core are the same for a plane, an adapter and whoever embeds them', async (t) => {
+  const source = `
+    const { StatusError, StorageError } = await import('@keelson/core');
+    const { createControlPlane } = await import('keelson');
+    const { ConfigMap } = await import('@keelson/kinds');
+    const { MemoryStore } = await import('@keelson/storage-memory');
+    const failure = (promise) => promise.then(() => undefined, (error) => error);
+    const plane = await createControlPlane();
+    const missing = await failure(plane.client(ConfigMap).namespace('default').get('none'));
+    await plane.close();
+    const store = new MemoryStore();
+    const ahead = await failure(store.get('/x', { revision: 5 }));
+    await store.close();
+    console.log(JSON.stringify([missing instanceof StatusError, ahead instanceof StorageError]));`;
+  t.deepEqual(await printed(source, []), [true, true]);
+});
