@@ -1,19 +1,14 @@
 import { type Change, type Entry, type OrderedRange, orderedForm, type Revision, type WatchBatch } from '@keelson/core';
 
-const maxChanges = 4096;
-const maxBytes = 16 * 1024 * 1024;
+/** Room for two of the largest commits: whoever follows the store is hardly ever further behind, and all others can read from disk. */
+const maxChanges = 2048;
+const maxBytes = 8 * 1024 * 1024;
 const batchChanges = 512;
-
-interface Recent {
-  readonly ordered: string;
-  readonly plain: Change;
-  readonly full: Change;
-  readonly bytes: number;
-}
 
 /** The newest changes, in memory, so that watchers near the head read nothing from disk. */
 export class RecentChanges {
-  #changes: Recent[] = [];
+  /** With the state before each. */
+  #changes: (Change | undefined)[] = [];
   /** Changes before this index are let go of. */
   #offset = 0;
   #bytes = 0;
@@ -34,16 +29,11 @@ export class RecentChanges {
   }
 
   push(type: Change['type'], revision: Revision, key: string, entry: Entry | undefined, prev: Entry | undefined): void {
-    const plain: Change = { type, revision, key, entry };
-    const full: Change = prev === undefined ? plain : { ...plain, prev };
-    const bytes = (entry?.value.byteLength ?? 0) + (prev?.value.byteLength ?? 0);
-    this.#changes.push({ ordered: orderedForm(key), plain, full, bytes });
-    this.#bytes += bytes;
+    const change: Change = prev === undefined ? { type, revision, key, entry } : { type, revision, key, entry, prev };
+    this.#changes.push(change);
+    this.#bytes += bytesOf(change);
     this.#head = revision;
-    while (this.#changes.length - this.#offset > maxChanges || this.#bytes > maxBytes) {
-      this.#bytes -= this.#changes[this.#offset]?.bytes ?? 0;
-      this.#offset++;
-    }
+    while (this.#changes.length - this.#offset > maxChanges || this.#bytes > maxBytes) this.#dropFirst();
     if (this.#offset < maxChanges) return;
     this.#changes = this.#changes.slice(this.#offset);
     this.#offset = 0;
@@ -54,11 +44,28 @@ export class RecentChanges {
     const changes: Change[] = [];
     let frontier = after;
     for (let i = this.#offset + (after - this.after); i < this.#changes.length && changes.length < batchChanges; i++) {
-      const recent = this.#changes[i];
-      if (recent === undefined) break;
-      frontier = recent.plain.revision;
-      if (range.covers(recent.ordered)) changes.push(prevValue ? recent.full : recent.plain);
+      const change = this.#changes[i];
+      if (change === undefined) break;
+      frontier = change.revision;
+      if (range.covers(orderedForm(change.key))) changes.push(prevValue ? change : withoutPrev(change));
     }
     return { changes, frontier };
   }
+
+  #dropFirst(): void {
+    const first = this.#changes[this.#offset];
+    if (first !== undefined) this.#bytes -= bytesOf(first);
+    this.#changes[this.#offset] = undefined;
+    this.#offset++;
+  }
+}
+
+function bytesOf({ entry, prev }: Change): number {
+  return (entry?.value.byteLength ?? 0) + (prev?.value.byteLength ?? 0);
+}
+
+function withoutPrev(change: Change): Change {
+  if (change.prev === undefined) return change;
+  const { type, revision, key, entry } = change;
+  return { type, revision, key, entry };
 }

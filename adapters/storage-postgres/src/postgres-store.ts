@@ -61,6 +61,7 @@ export class PostgresStore implements Store {
   readonly #metrics: StoreMetrics;
   readonly #position: Coalesced<Position>;
   #listener: Listener | undefined;
+  #opening: Promise<void> | undefined;
   /** The highest revision that a notification has told. */
   #told: Revision = 0;
   #closing: Promise<void> | undefined;
@@ -95,6 +96,14 @@ export class PostgresStore implements Store {
 
   async ready(): Promise<void> {
     this.#assertOpen();
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    await this.#opening;
+  }
+
+  async #open(): Promise<void> {
     try {
       const client = await this.#db.connect();
       try {

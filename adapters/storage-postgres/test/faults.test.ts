@@ -144,6 +144,18 @@ if (at !== undefined) {
     await waitFor('all connections to be gone', () => proxy.connections === 0);
   });
 
+  test.serial('a store that is opened again makes no connection more', async (t) => {
+    const store = await opened(t, newSchema());
+    const connections = async () => {
+      const [row] = await at.server.sql('keelson', `select count(*) from pg_stat_activity where application_name = 'keelson'`);
+      return row?.['count'];
+    };
+    await create(store, '/a');
+    const before = await connections();
+    await Promise.all([store.ready(), store.ready()]);
+    t.is(await connections(), before);
+  });
+
   test.serial('a write whose answer is lost is found in the log and acknowledged', async (t) => {
     const proxy = await proxied(t);
     const schema = newSchema();

@@ -1,4 +1,4 @@
-import { ClockToken, LoggerToken, moduleOf, provide, type StorageAdapter, StoreToken } from '@keelson/core';
+import { ClockToken, LoggerToken, type StorageAdapter, StoreToken } from '@keelson/core';
 import { LmdbStore, default as lmdb } from '@keelson/storage-lmdb';
 import { shortHistory } from './short-history.ts';
 
@@ -26,10 +26,11 @@ class CompactingStore extends LmdbStore {
 
 const adapter: StorageAdapter<{ readonly path: string }> = {
   ...lmdb,
-  module: ({ path }) =>
-    moduleOf((bind) => {
-      provide(bind, StoreToken, [ClockToken, LoggerToken], (clock, logger) => new CompactingStore({ path, clock, logger }));
-    }),
+  module:
+    ({ path }) =>
+    (bind) => {
+      bind(StoreToken, [ClockToken, LoggerToken], (clock, logger) => new CompactingStore({ path, clock, logger }));
+    },
 };
 
 export default adapter;

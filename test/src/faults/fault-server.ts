@@ -1,4 +1,7 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { WatchWindow } from 'keelson';
 import { type KeelsonProcess, startKeelson } from '../keelson-process.ts';
 
 const kindsModule = fileURLToPath(new URL('./suite-kinds-module.js', import.meta.url));
@@ -7,8 +10,14 @@ export interface FaultServerOptions {
   readonly data: string;
   /** `--storage`; default: LMDB under `data`. */
   readonly storage?: string;
-  readonly args?: readonly string[];
+  /** Storage as a config file says it, in place of a URL. */
+  readonly adapter?: Readonly<Record<string, unknown>>;
+  /** Default {@link narrowWindow}. */
+  readonly watchWindow?: WatchWindow;
 }
+
+/** Watches that come back, or are slow, soon have to read from the history of the store. */
+const narrowWindow: WatchWindow = { maxEvents: 2 };
 
 /** A `keelson serve` that can be killed and started again on the same port, with the kinds that workloads write. */
 export class FaultServer {
@@ -36,6 +45,13 @@ export class FaultServer {
 
   get output(): { readonly stdout: string; readonly stderr: string } {
     return this.#process?.output() ?? { stdout: '', stderr: '' };
+  }
+
+  /** Watches since its last start that the window of its cache did not have enough for. */
+  async historyReads(): Promise<number> {
+    const text = await (await fetch(`${this.url}/metrics`)).text();
+    const counts = text.matchAll(/^keelson_watch_cache_history_reads_total\{[^}]*\} (\d+)$/gm);
+    return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
   }
 
   /** SIGKILL. */
@@ -68,7 +84,20 @@ export class FaultServer {
   }
 }
 
-function launch({ data, storage, args = [] }: FaultServerOptions, port = 0): Promise<KeelsonProcess> {
-  const all = ['--insecure', '--log-level', 'error', '--kinds', kindsModule, '--listen', `127.0.0.1:${port}`, ...args];
-  return startKeelson(data, [...all, ...(storage === undefined ? [] : ['--storage', storage])]);
+async function launch(options: FaultServerOptions, port = 0): Promise<KeelsonProcess> {
+  const { data, storage, adapter, watchWindow = narrowWindow } = options;
+  const config = join(data, 'keelson.json');
+  await writeFile(config, JSON.stringify({ watchWindow, ...(adapter === undefined ? {} : { storage: adapter }) }));
+  const words = [
+    '--insecure',
+    '--log-level',
+    'error',
+    '--kinds',
+    kindsModule,
+    '--listen',
+    `127.0.0.1:${port}`,
+    '--config',
+    config,
+  ];
+  return startKeelson(data, [...words, ...(storage === undefined ? [] : ['--storage', storage])]);
 }

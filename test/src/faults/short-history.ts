@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Retention } from '@keelson/conformance';
@@ -8,9 +7,7 @@ export const shortHistory: Retention = { minChanges: 300, minAgeMs: 0 };
 
 const adapter = fileURLToPath(new URL('./compacting-lmdb.js', import.meta.url));
 
-/** Arguments of a server on LMDB, under its data directory, that compacts every 200 ms down to {@link shortHistory}. */
-export async function shortHistoryArguments(data: string): Promise<readonly string[]> {
-  const file = join(data, 'keelson.json');
-  await writeFile(file, JSON.stringify({ storage: { adapter, path: join(data, 'store') } }));
-  return ['--config', file];
+/** LMDB under the data directory of a server, compacted every 200 ms down to {@link shortHistory}. */
+export function compactedLmdb(data: string): Readonly<Record<string, unknown>> {
+  return { adapter, path: join(data, 'store') };
 }

@@ -2,14 +2,14 @@ import { checkHistory, describeVerdict, Workload } from '@keelson/conformance';
 import test from 'ava';
 import { directoryFor, faults, progress, seed, sleep, startRun, until } from '../../src/faults/fault-run.ts';
 import { FaultServer } from '../../src/faults/fault-server.ts';
-import { shortHistory, shortHistoryArguments } from '../../src/faults/short-history.ts';
+import { compactedLmdb, shortHistory } from '../../src/faults/short-history.ts';
 
 const kills = faults(25, 200);
 
 test(`kill -9 of the server at ${kills} random points under load: no write lost, no revision twice, every watch complete`, async (t) => {
   t.timeout(120_000 + kills * 10_000);
   const data = await directoryFor(t);
-  const server = await FaultServer.start({ data, args: await shortHistoryArguments(data) });
+  const server = await FaultServer.start({ data, adapter: compactedLmdb(data) });
   t.teardown(() => server.stop());
   const run = await startRun(t, { servers: [server.url], callTimeoutMs: 2000, pauseMs: 6 });
   const { workload, random } = run;

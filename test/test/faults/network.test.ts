@@ -2,14 +2,14 @@ import { type Direction, FaultProxy } from '@keelson/conformance';
 import test from 'ava';
 import { directoryFor, faults, progress, sleep, startRun } from '../../src/faults/fault-run.ts';
 import { FaultServer } from '../../src/faults/fault-server.ts';
-import { shortHistory, shortHistoryArguments } from '../../src/faults/short-history.ts';
+import { compactedLmdb, shortHistory } from '../../src/faults/short-history.ts';
 
 const rounds = faults(20, 200);
 
 test(`${rounds} cuts, black holes, one-way cuts, delays, throttles and resets between clients and server`, async (t) => {
   t.timeout(120_000 + rounds * 5000);
   const data = await directoryFor(t);
-  const server = await FaultServer.start({ data, args: await shortHistoryArguments(data) });
+  const server = await FaultServer.start({ data, adapter: compactedLmdb(data) });
   t.teardown(() => server.stop());
   const target = { host: '127.0.0.1', port: server.port };
   const proxies = [await FaultProxy.open({ target, seed: 1 }), await FaultProxy.open({ target, seed: 2 })];

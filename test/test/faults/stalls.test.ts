@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import test from 'ava';
 import { directoryFor, faults, progress, sleep, startRun } from '../../src/faults/fault-run.ts';
 import { FaultServer } from '../../src/faults/fault-server.ts';
-import { shortHistory, shortHistoryArguments } from '../../src/faults/short-history.ts';
+import { compactedLmdb, shortHistory } from '../../src/faults/short-history.ts';
 import { SlowWatcher } from '../../src/faults/slow-watcher.ts';
 
 const pauses = faults(4, 50);
@@ -10,7 +10,7 @@ const pauses = faults(4, 50);
 test.serial(`${pauses} SIGSTOPs of the server: no stale read afterwards, no watch with a hole`, async (t) => {
   t.timeout(120_000 + pauses * 10_000);
   const data = await directoryFor(t);
-  const server = await FaultServer.start({ data, args: await shortHistoryArguments(data) });
+  const server = await FaultServer.start({ data, adapter: compactedLmdb(data) });
   t.teardown(() => server.stop());
   const run = await startRun(t, { servers: [server.url], callTimeoutMs: 800 });
   for (let pause = 1; pause <= pauses; pause++) {
@@ -24,6 +24,9 @@ test.serial(`${pauses} SIGSTOPs of the server: no stale read afterwards, no watc
   }
   const { counts } = await run.judge({ faults: pauses, retention: shortHistory, minWrites: pauses * 30, minEvents: pauses * 60 });
   t.true(counts.unknown > 0, 'calls timed out while the server was stopped');
+  const historyReads = await server.historyReads();
+  t.log(`${historyReads} watches read from the history of the store`);
+  t.true(historyReads > 0);
 });
 
 async function residentMiB(pid: number): Promise<number> {

@@ -10,6 +10,8 @@ import { jsonFormat, type WireFormat } from './wire-format.ts';
 export interface HttpApiClient extends ApiClient {
   /** Ends requests and watches that are under way, and every connection. Idempotent. */
   close(): void;
+  /** Hands over to another client: ends watches, lets requests that are under way finish, then ends every connection. */
+  retire(): void;
 }
 
 /**
@@ -48,5 +50,6 @@ export function createHttpClient(options: HttpClientOptions): HttpApiClient {
       }),
     discover: () => discover(transport),
     close: () => transport.close(),
+    retire: () => transport.retire(),
   };
 }

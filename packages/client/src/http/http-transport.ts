@@ -63,6 +63,7 @@ export class HttpTransport {
   readonly #bucket: TokenBucket | undefined;
   readonly #headers: Readonly<Record<string, string | string[]>>;
   readonly #running = new Set<AbortController>();
+  readonly #streams = new Set<AbortController>();
   #closed = false;
 
   constructor(options: HttpClientOptions) {
@@ -79,7 +80,7 @@ export class HttpTransport {
 
   /** Resolves with the body of a successful answer; everything else is thrown. */
   async send(call: HttpCall): Promise<HttpAnswer> {
-    const scope = this.#scope(call);
+    const scope = this.#scope(call, this.#running);
     try {
       return await this.#attempts(call, scope.signal, false, async (answer) => ({
         contentType: answer.response.headers['content-type'] ?? '',
@@ -92,7 +93,7 @@ export class HttpTransport {
 
   /** Resolves when the head of a successful answer is there. */
   async stream(call: HttpCall): Promise<HttpStream> {
-    const scope = this.#scope(call);
+    const scope = this.#scope(call, this.#streams);
     try {
       const answer = await this.#attempts(call, scope.signal, true, async (opened) => {
         opened.unlimited();
@@ -109,22 +110,35 @@ export class HttpTransport {
   close(): void {
     this.#closed = true;
     const reason = new ConnectionError('Closed', 'the client was closed');
-    for (const controller of this.#running) controller.abort(reason);
+    for (const controller of [...this.#running, ...this.#streams]) controller.abort(reason);
     this.#endpoint.close();
   }
 
-  #scope({ signal }: HttpCall): { readonly signal: AbortSignal; release(): void } {
+  /** Ends what is followed, lets requests finish, then ends every connection. Nothing more can be sent. */
+  retire(): void {
+    this.#closed = true;
+    const reason = new ConnectionError('Interrupted', 'the client was replaced by another');
+    for (const controller of this.#streams) controller.abort(reason);
+    this.#closeIfIdle();
+  }
+
+  #closeIfIdle(): void {
+    if (this.#closed && this.#running.size === 0) this.#endpoint.close();
+  }
+
+  #scope({ signal }: HttpCall, running: Set<AbortController>): { readonly signal: AbortSignal; release(): void } {
     if (this.#closed) throw new ConnectionError('Closed', 'the client was closed');
     const controller = new AbortController();
     const abort = () => controller.abort(signal?.reason);
     if (signal?.aborted) abort();
     if (signal !== undefined) onAbort(signal, abort);
-    this.#running.add(controller);
+    running.add(controller);
     return {
       signal: controller.signal,
       release: () => {
         signal?.removeEventListener('abort', abort);
-        this.#running.delete(controller);
+        running.delete(controller);
+        this.#closeIfIdle();
       },
     };
   }

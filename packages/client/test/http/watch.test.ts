@@ -4,7 +4,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import { isConnectionError } from '../../src/http/connection-error.ts';
 import { FrameSplitter, LineSplitter } from '../../src/http/watch-frames.ts';
-import { failureOf, fakeServer, statusBody } from './fake-server.ts';
+import { failureOf, fakeServer, sendJson, statusBody } from './fake-server.ts';
 
 const event = (type: string, name: string, extra: object = {}) =>
   `${JSON.stringify({ type, object: { kind: 'Thing', metadata: { name, resourceVersion: '5' }, ...extra } })}\n`;
@@ -75,6 +75,29 @@ test('events come one by one; the request says what was asked for', async (t) =>
     '/apis/g.example.com/v1/namespaces/n/things?labelSelector=a%3Db&resourceVersion=3&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&sendInitialEvents=true&timeoutSeconds=9&watch=true',
   );
   t.is(seen[0]?.headers['accept-encoding'], 'identity');
+});
+
+test('a client that is retired ends its watches, lets a request finish, takes nothing new and then lets go', async (t) => {
+  const closed: Promise<void>[] = [];
+  let finish = () => {};
+  const { client, things, arrived } = await fakeServer(t, ({ url }, response, raw) => {
+    closed.push(new Promise((resolve) => raw.socket.once('close', () => resolve())));
+    if (url.includes('watch=')) {
+      streamHead(response);
+      response.write(event('ADDED', 'a'));
+    } else finish = () => sendJson(response, { kind: 'Thing', metadata: { name: 'b' } });
+  });
+  const watch = things.watch()[Symbol.asyncIterator]();
+  await watch.next();
+  const reading = things.get('b');
+  await arrived(2);
+  client.retire();
+  const next = async () => watch.next();
+  t.true(isConnectionError(await failureOf(next()), 'Interrupted'));
+  t.true(isConnectionError(await failureOf(things.get('c')), 'Closed'));
+  finish();
+  t.is((await reading).metadata?.name, 'b');
+  await Promise.all(closed);
 });
 
 test('an ERROR event is thrown as its Status, after the events before it, and the connection is let go', async (t) => {

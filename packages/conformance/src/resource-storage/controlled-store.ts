@@ -31,6 +31,8 @@ export class ControlledStore implements Store {
   identityNow: StoreIdentity | undefined;
   readonly #streams = new Set<ControlledStream>();
   #gate: Promise<void> | undefined;
+  /** The streams that the gate holds; undefined = all. */
+  #held: ReadonlySet<ControlledStream> | undefined;
   #openGate: (() => void) | undefined;
 
   constructor(inner: Store) {
@@ -38,16 +40,18 @@ export class ControlledStore implements Store {
     this.capabilities = inner.capabilities;
   }
 
-  /** Batches that streams have not handed out yet stay where they are. */
-  holdStreams(): void {
+  /** Batches that streams have not handed out yet stay where they are: of all streams, or only of those open now. */
+  holdStreams(which: 'all' | 'open' = 'all'): void {
     this.#gate ??= new Promise((resolve) => {
       this.#openGate = resolve;
     });
+    this.#held = which === 'all' ? undefined : new Set(this.#streams);
   }
 
   releaseStreams(): void {
     this.#openGate?.();
     this.#gate = undefined;
+    this.#held = undefined;
   }
 
   /** All open streams fail; what they have not handed out is lost to them. */
@@ -102,7 +106,8 @@ export class ControlledStore implements Store {
   ): Promise<WatchStream> {
     this.calls.watch++;
     this.beforeWatch?.();
-    const stream = new ControlledStream(await this.inner.watch(range, options), () => this.#gate);
+    const gate = () => (this.#held === undefined || this.#held.has(stream) ? this.#gate : undefined);
+    const stream: ControlledStream = new ControlledStream(await this.inner.watch(range, options), gate);
     this.#streams.add(stream);
     stream.onEnd = () => this.#streams.delete(stream);
     return stream;

@@ -81,10 +81,12 @@ export const everything: ObjectPredicate = { everything: true, id: '', matches: 
 const extract = (object: KubeObject): SelectableAttributes => ({ labels: object.metadata?.labels ?? {}, fields: new Map() });
 
 export function labelled(name: string, value: string): ObjectPredicate {
+  const read = (object: StoredObject) => object.selectable(extract).labels[name];
   return {
     everything: false,
     id: `${name}=${value}`,
-    matches: (object) => object.selectable(extract).labels[name] === value,
+    pin: { attribute: `label ${name}`, value, read },
+    matches: (object) => read(object) === value,
   };
 }
 

@@ -44,7 +44,9 @@ export function dns1123LabelErrors(text: string): string[] {
 /** Labels joined by dots, at most 253 long in total; the parts have no limit of their own. */
 export function dns1123SubdomainErrors(text: string): string[] {
   const errors = lengthErrors(text, maxSubdomain);
-  if (!text.split('.', maxSubdomain + 1).every((part) => label1123.test(part))) errors.push(subdomain1123Text);
+  // Most names are a single part, which need not be cut out.
+  const sound = label1123.test(text) || text.split('.', maxSubdomain + 1).every((part) => label1123.test(part));
+  if (!sound) errors.push(subdomain1123Text);
   return errors;
 }
 

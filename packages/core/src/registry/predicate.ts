@@ -1,13 +1,13 @@
 import { statusErrors } from '../errors/status-error.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
-import { type FieldSelector, parseFieldSelector } from '../meta/field-selector.ts';
+import { type FieldSelector, fieldSelectorOf, parseFieldSelector } from '../meta/field-selector.ts';
 import { type LabelSelector, parseLabelSelector } from '../meta/label-selector.ts';
 import { SelectorError } from '../meta/selector-error.ts';
 import type { KubeObject } from '../meta/types.ts';
 import { objectKey, storageKindOf } from '../scope/storage-key.ts';
-import type { ObjectPredicate } from '../storage/resource-storage.ts';
+import type { ObjectPredicate, Pin } from '../storage/resource-storage.ts';
 import type { Key } from '../storage/store.ts';
-import type { SelectableAttributes } from '../storage/stored-object.ts';
+import type { SelectableAttributes, StoredObject } from '../storage/stored-object.ts';
 import type { SelectParameters, Target } from './resource-service.ts';
 
 /** What a list or watch selects, and the same in words: equal texts select the same objects. */
@@ -60,12 +60,22 @@ function required(selector: FieldSelector, field: string): string | undefined {
   return selector.requirements.find((requirement) => requirement.field === field && requirement.operator === '=')?.value;
 }
 
-function onlyKey(kind: KindDefinition, namespace: string | undefined, fields: FieldSelector): Key | undefined {
+/** The only key that can match, and what else of the selector has to be looked at. */
+function onlyKey(
+  kind: KindDefinition,
+  namespace: string | undefined,
+  fields: FieldSelector,
+): { readonly key: Key; readonly rest: FieldSelector } | undefined {
   const name = required(fields, 'metadata.name');
   if (!name || name.includes('/') || name.includes('\0')) return undefined;
-  if (kind.scope === 'Cluster') return objectKey(kind, undefined, name);
-  const space = namespace ?? required(fields, 'metadata.namespace');
-  return space && !space.includes('/') ? objectKey(kind, space, name) : undefined;
+  const space = kind.scope === 'Cluster' ? undefined : (namespace ?? required(fields, 'metadata.namespace'));
+  if (kind.scope !== 'Cluster' && (!space || space.includes('/'))) return undefined;
+  const said = new Map([
+    ['metadata.name', name],
+    ['metadata.namespace', space ?? ''],
+  ]);
+  const rest = fields.requirements.filter(({ field, operator, value }) => operator !== '=' || said.get(field) !== value);
+  return { key: objectKey(kind, space, name), rest: fieldSelectorOf(rest) };
 }
 
 /** A watch of one object selects by its name; a fieldSelector may only say the same. */
@@ -95,20 +105,44 @@ export function selectionOf(
   const fields = target.name === undefined ? given : withName(given, target.name);
   if (labels.empty && fields.empty) return everything;
 
-  const key = onlyKey(kind, kind.scope === 'Cluster' ? undefined : target.namespace, fields);
-  const extract = extractorOf(kind);
+  const only = onlyKey(kind, kind.scope === 'Cluster' ? undefined : target.namespace, fields);
   const text = `${labels.toString()}\n${fields.toString()}`;
-  return {
-    text,
-    predicate: {
-      everything: false,
-      id: text,
-      ...(key === undefined ? {} : { key }),
-      matches: (object) => {
-        const attributes = object.selectable(extract);
-        return labels.matches(attributes.labels) && fields.matches((field) => attributes.fields.get(field) ?? '');
-      },
-    },
+  if (only === undefined) {
+    const pin = pinOf(kind, labels, fields);
+    const predicate = { everything: false, id: text, ...(pin && { pin }), matches: matcher(kind, labels, fields) };
+    return { text, predicate };
+  }
+  const { key, rest } = only;
+  const restMatches = labels.empty && rest.empty ? () => true : matcher(kind, labels, rest);
+  const matches = (object: StoredObject) => object.key === key && restMatches(object);
+  return { text, predicate: { everything: false, id: text, key, matches } };
+}
+
+/** A value that the selectors ask for with `=`. Fields come first: they tell more apart, such as the node of a pod. */
+function pinOf(kind: KindDefinition, labels: LabelSelector, fields: FieldSelector): Pin | undefined {
+  const extract = extractorOf(kind);
+  const field = fields.requirements.find(({ operator }) => operator === '=');
+  if (field !== undefined) {
+    const path = field.field;
+    const read = (object: StoredObject) => object.selectable(extract).fields.get(path) ?? '';
+    return { attribute: `field ${path}`, value: field.value, read };
+  }
+  const label = labels.requirements.find(({ operator, values }) => operator === 'In' && values.length === 1);
+  if (label === undefined) return undefined;
+  const { key } = label;
+  const read = (object: StoredObject) => {
+    const found = object.selectable(extract).labels;
+    return Object.hasOwn(found, key) ? found[key] : undefined;
+  };
+  return { attribute: `label ${key}`, value: label.values[0] as string, read };
+}
+
+/** Looks into the object. */
+function matcher(kind: KindDefinition, labels: LabelSelector, fields: FieldSelector): (object: StoredObject) => boolean {
+  const extract = extractorOf(kind);
+  return (object) => {
+    const attributes = object.selectable(extract);
+    return labels.matches(attributes.labels) && fields.matches((field) => attributes.fields.get(field) ?? '');
   };
 }
 

@@ -1,16 +1,20 @@
 import { statusErrors } from '../errors/status-error.ts';
 import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { RequestContext } from '../meta/request-context.ts';
-import { decodeObject, parseBody, settleType } from './decode-body.ts';
+import type { StoredObject } from '../storage/stored-object.ts';
+import { type DecodedObject, decodeObject, parseBody, settleType } from './decode-body.ts';
+import { decodePatch } from './decode-patch.ts';
 import { checkFields } from './field-validation.ts';
 import { type ObjectTarget, settleIdentity } from './object-target.ts';
 import type { ObjectWriter } from './object-writer.ts';
+import { patchFieldCheck, patchObject } from './patch-operation.ts';
 import type { ResourceBinding } from './resource-binding.ts';
-import type { Answer, Body, WriteParameters } from './resource-service.ts';
+import type { Answer, Body, PatchBody, WriteParameters } from './resource-service.ts';
 
-type Replace = Extract<SubresourceDefinition, { type: 'replace' }>;
+/** The definition of a subresource of this type. */
+export type Replace = Extract<SubresourceDefinition, { type: 'replace' }>;
 
-/** PUT of one part of an object by a body that is the whole object, such as `finalize`; everything else keeps its stored value. */
+/** PUT and PATCH of one part of an object by a body that is the whole object, such as `finalize`; everything else keeps its stored value. */
 export class ReplaceOperation {
   readonly #binding: ResourceBinding;
   readonly #writer: ObjectWriter;
@@ -20,7 +24,7 @@ export class ReplaceOperation {
     this.#writer = writer;
   }
 
-  async run(
+  async update(
     context: RequestContext,
     target: ObjectTarget,
     subresource: Replace,
@@ -37,6 +41,35 @@ export class ReplaceOperation {
       { unknownFields: given.unknownFields, duplicateFields: parsed.duplicateFields },
       context,
     );
+    return this.#write(context, target, subresource, parameters, () => given);
+  }
+
+  async patch(
+    context: RequestContext,
+    target: ObjectTarget,
+    subresource: Replace,
+    body: PatchBody,
+    parameters: WriteParameters,
+  ): Promise<Answer> {
+    const { kind, bodyType } = this.#binding;
+    const patch = decodePatch(body, kind.structural ? kind.schema : undefined, parameters.fieldValidation !== 'Ignore');
+    const check = patchFieldCheck(bodyType, target.name, patch, context, parameters);
+    return this.#write(context, target, subresource, parameters, (current) => {
+      const decoded = patchObject(bodyType, target.name, patch, this.#binding.read(current));
+      settleIdentity(target, decoded.object);
+      check(decoded);
+      return decoded;
+    });
+  }
+
+  async #write(
+    context: RequestContext,
+    target: ObjectTarget,
+    subresource: Replace,
+    parameters: WriteParameters,
+    wanted: (current: StoredObject) => DecodedObject,
+  ): Promise<Answer> {
+    const binding = this.#binding;
     const written = await this.#writer.write({
       context,
       target,
@@ -44,10 +77,11 @@ export class ReplaceOperation {
       mode: 'raw',
       dryRun: parameters.dryRun,
       propose: (_old, current) => {
-        if (given.errors.length > 0) throw statusErrors.invalid(this.#binding.kind, target.name, given.errors);
-        const next = this.#binding.read(current);
-        subresource.apply(next, given.object);
-        const decoded = decodeObject(bodyType, next);
+        const given = wanted(current);
+        if (given.errors.length > 0) throw statusErrors.invalid(binding.kind, target.name, given.errors);
+        const next = binding.read(current);
+        subresource.apply(next, given.object, binding.strategyContext(context));
+        const decoded = decodeObject(binding.bodyType, next);
         const { uid, resourceVersion } = given.object.metadata ?? {};
         const meta = { ...decoded.object.metadata };
         delete meta.resourceVersion;

@@ -153,7 +153,7 @@ export interface Store {
    * the store cannot do it. Fails with `Unavailable` and a sentence for people when it cannot be done this time.
    */
   passOver?(seen: Revision): Promise<void>;
-  /** Opens the backend; called once, before anything else. */
+  /** Opens the backend; called before anything else. Called again it does nothing, or tries again what failed. */
   ready(): Promise<void>;
   /** Finishes running writes, ends every stream and iterator with `Closed`. Idempotent. */
   close(): Promise<void>;

@@ -6,9 +6,11 @@ export interface CacheMetrics {
   applied(objects: number): void;
   objects(count: number): void;
   watchers(difference: number): void;
+  /** A watch asked for changes that the window no longer has. */
+  leftWindow(): void;
 }
 
-const untold: CacheMetrics = { applied: () => {}, objects: () => {}, watchers: () => {} };
+const untold: CacheMetrics = { applied: () => {}, objects: () => {}, watchers: () => {}, leftWindow: () => {} };
 
 /** `resource` is `plural` or `plural.group`. */
 export function cacheMetricsOf(metrics: Metrics | undefined, resource: string): CacheMetrics {
@@ -29,6 +31,11 @@ export function cacheMetricsOf(metrics: Metrics | undefined, resource: string): 
     help: 'Watches that are open on the watch cache',
     labels: ['resource'],
   });
+  const history = metrics.counter({
+    name: 'keelson_watch_cache_history_reads_total',
+    help: 'Watches that read from the history of the store because the window of the cache no longer had what they asked for',
+    labels: ['resource'],
+  });
   let last = -1;
   const setObjects = (count: number) => {
     if (count === last) return;
@@ -42,5 +49,6 @@ export function cacheMetricsOf(metrics: Metrics | undefined, resource: string): 
     },
     objects: setObjects,
     watchers: (difference) => watchers.add(difference, labels),
+    leftWindow: () => history.add(1, labels),
   };
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { futureRevision } from '../storage/await-revision.ts';
 import { pinnedPoint } from '../storage/direct-storage.ts';
 import { createStored, guaranteedUpdate, type WriteObserver } from '../storage/guaranteed-update.ts';
+import { KeyTurns } from '../storage/key-turns.ts';
 import { ObjectList } from '../storage/object-list.ts';
 import type {
   ReadPoint,
@@ -46,6 +47,7 @@ export class CachedStorage implements ResourceStorage {
   readonly #cache: KindCache;
   readonly #direct: ResourceStorage;
   readonly #observer: WriteObserver;
+  readonly #turns: KeyTurns<UpdateOutcome>;
 
   constructor(parts: CachedStorageParts) {
     this.#store = parts.store;
@@ -54,6 +56,7 @@ export class CachedStorage implements ResourceStorage {
     this.#probe = parts.probe;
     this.#cache = parts.cache;
     this.#direct = parts.direct;
+    this.#turns = new KeyTurns(parts.clock);
     const { feed, cache } = parts;
     this.#observer = {
       // A store inside the process often brings the change before it acknowledges the write.
@@ -103,8 +106,10 @@ export class CachedStorage implements ResourceStorage {
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<UpdateOutcome> {
     const { signal } = options;
-    const suggestion = this.#cache.index?.get(key);
-    return guaranteedUpdate({ store: this.#store, key, decide, suggestion, observer: this.#observer, signal });
+    return this.#turns.run(key, signal, (before) => {
+      const suggestion = newer(this.#cache.index?.get(key), before);
+      return guaranteedUpdate({ store: this.#store, key, decide, suggestion, observer: this.#observer, signal });
+    });
   }
 
   currentRevision(): Promise<Revision> {
@@ -145,6 +150,12 @@ export class CachedStorage implements ResourceStorage {
     if (page.next !== undefined) this.#cache.remember(revision, state);
     return page;
   }
+}
+
+/** The cache's object, or the one that an update just left where the cache has not heard of that yet. */
+function newer(cached: StoredObject | undefined, update: UpdateOutcome | undefined): StoredObject | undefined {
+  if (update === undefined || update.outcome === 'deleted') return cached;
+  return cached === undefined || update.object.revision > cached.revision ? update.object : cached;
 }
 
 async function selected(

@@ -32,7 +32,7 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
   #place: number;
   /** Revision of the last event read, or where the watch began. */
   #position: Revision;
-  /** Live events up to here are none of this watch's business: it was asked to start in the future. */
+  /** Live events up to here are none of this watch's business: it starts in the future, or history was ahead of the cache. */
   #startAfter: Revision = 0;
   #bookmark = false;
 
@@ -141,6 +141,7 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
     this.#endSource();
     if (!(source instanceof PastEvents)) return;
     this.#place = this.#view.end;
+    this.#startAfter = this.#position;
     this.#readBacklog(this.#position);
   }
 

@@ -176,6 +176,7 @@ export class KindCache implements WatchHost {
   }
 
   openHistory(options: Pick<HistoryWatchOptions, 'prefix' | 'predicate' | 'after' | 'onProgress'>): Promise<HistoryWatch> {
+    this.#options.metrics.leftWindow();
     return HistoryWatch.open(this.#options.store, { ...options, stamp: this.#options.stamp });
   }
 

@@ -1,20 +1,19 @@
 import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts';
 import type { Key, Revision } from '../storage/store.ts';
 import type { KindEvent } from './kind-event.ts';
+import { ScopeViews } from './scope-views.ts';
 import { WatchView } from './watch-view.ts';
-
-type Scope = Map<string, WatchView>;
 
 /** No key and no collection begins like this. */
 const oddMark = '\0';
 
 /**
  * The views of one kind, found by what they can see: everything of the kind, one namespace, one key. An event costs nothing
- * for watchers of other namespaces and names.
+ * for watchers of other namespaces and names, nor for those who select another value of a field or label.
  */
 export class WatchScopes {
   readonly #kindPrefix: string;
-  readonly #scopes = new Map<string, Scope>();
+  readonly #scopes = new Map<string, ScopeViews>();
   /** Prefixes that end within a name. */
   readonly #odd = new Set<string>();
   #nested = 0;
@@ -32,7 +31,7 @@ export class WatchScopes {
     const id = this.#idOf(prefix, predicate);
     let scope = this.#scopes.get(id);
     if (scope === undefined) {
-      scope = new Map();
+      scope = new ScopeViews();
       this.#scopes.set(id, scope);
       if (id !== this.#kindPrefix) this.#nested++;
       if (id.startsWith(oddMark)) this.#odd.add(prefix);
@@ -40,7 +39,7 @@ export class WatchScopes {
     let view = scope.get(predicate.id);
     if (view === undefined) {
       view = new WatchView(predicate);
-      scope.set(predicate.id, view);
+      scope.add(view);
     }
     return view;
   }
@@ -51,8 +50,8 @@ export class WatchScopes {
     const id = this.#idOf(prefix, view.predicate);
     const scope = this.#scopes.get(id);
     if (scope?.get(view.predicate.id) !== view) return;
-    scope.delete(view.predicate.id);
-    if (scope.size > 0) return;
+    scope.delete(view);
+    if (!scope.empty) return;
     this.#scopes.delete(id);
     if (id.startsWith(oddMark)) this.#odd.delete(prefix);
     if (id !== this.#kindPrefix) this.#nested--;
@@ -71,16 +70,14 @@ export class WatchScopes {
   }
 
   trim(startRevision: Revision): void {
-    for (const scope of this.#scopes.values()) for (const view of scope.values()) view.trim(startRevision);
+    for (const scope of this.#scopes.values()) for (const view of scope.all()) view.trim(startRevision);
   }
 
   #deliverTo(id: Key | string, event: KindEvent, touched: WatchView[]): void {
-    const scope = this.#scopes.get(id);
-    if (scope === undefined) return;
-    for (const view of scope.values()) {
+    this.#scopes.get(id)?.visit(event, (view) => {
       const seen: WatchEvent | undefined = event.seenBy(view.predicate);
       if (seen !== undefined && view.append(seen)) touched.push(view);
-    }
+    });
   }
 
   #idOf(prefix: string, predicate: ObjectPredicate): string {

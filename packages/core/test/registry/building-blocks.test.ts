@@ -193,6 +193,53 @@ test('selection: selectors, canonical text and the one key that can match', (t) 
   t.is(selectionOf(Place, {}, { fieldSelector: 'metadata.name=a' }).predicate.key, '/core/places/a');
 });
 
+test('a selection is pinned to a field or label that must equal a value, which every object it matches has', (t) => {
+  const select = (labelSelector: string, fieldSelector: string) =>
+    selectionOf(Widget, { namespace: 'n' }, { labelSelector, fieldSelector }).predicate;
+  const widget = (labels: object, colour?: string) =>
+    StoredObject.fromValue(
+      '/toys.example.com/widgets/n/a',
+      1,
+      1,
+      Buffer.from(JSON.stringify({ metadata: { labels }, spec: { colour } })),
+    );
+  const objects = [widget({ app: 'x' }, 'red'), widget({ app: 'y' }, 'blue'), widget({}), widget({ app: '' }, '')];
+  for (const [labels, fields, attribute, value] of [
+    ['app=x', 'spec.colour=red', 'field spec.colour', 'red'],
+    ['app=x,tier=a', '', 'label app', 'x'],
+    ['app in (x)', 'spec.colour!=red', 'label app', 'x'],
+    ['app=', '', 'label app', ''],
+    ['', 'spec.colour=', 'field spec.colour', ''],
+    ['app in (x,y)', 'spec.colour!=red', undefined, undefined],
+    ['app,!tier,app!=y', '', undefined, undefined],
+  ] as const) {
+    const { pin, matches } = select(labels, fields);
+    t.deepEqual([pin?.attribute, pin?.value], [attribute, value], `${labels} ${fields}`);
+    for (const object of objects) if (pin && matches(object)) t.is(pin.read(object), pin.value);
+  }
+  t.is(select('', 'metadata.name=a').pin, undefined, 'its key says more');
+  t.is(select('constructor=x', '').pin?.read(objects[2] as StoredObject), undefined);
+});
+
+test('a selector that says no more than the key decides without a look into the object', (t) => {
+  const unreadable = (key: string) => new StoredObject(key, 1, 1, undefined);
+  for (const fieldSelector of ['metadata.name=a', 'metadata.name=a,metadata.namespace=n']) {
+    const { matches } = selectionOf(Widget, { namespace: 'n' }, { fieldSelector }).predicate;
+    t.true(matches(unreadable('/toys.example.com/widgets/n/a')));
+    t.false(matches(unreadable('/toys.example.com/widgets/n/b')));
+  }
+  for (const more of [
+    { labelSelector: 'app' },
+    { fieldSelector: 'metadata.namespace=m' },
+    { fieldSelector: 'metadata.name=b' },
+  ]) {
+    const fieldSelector = `metadata.name=a,${more.fieldSelector ?? ''}`;
+    const { matches } = selectionOf(Widget, { namespace: 'n' }, { ...more, fieldSelector }).predicate;
+    t.throws(() => matches(unreadable('/toys.example.com/widgets/n/a')));
+    t.false(matches(stored({ metadata: { name: 'a', namespace: 'n' } })));
+  }
+});
+
 test('selection of one object by name, and selectors that are refused', (t) => {
   const named = selectionOf(Widget, { namespace: 'n', name: 'a' }, { fieldSelector: 'spec.colour=red' }).predicate;
   t.is(named.key, '/toys.example.com/widgets/n/a');

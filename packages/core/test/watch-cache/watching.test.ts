@@ -2,6 +2,7 @@ import test from 'ava';
 import {
   type Clock,
   FakeClock,
+  type KubeObject,
   type ObjectPredicate,
   type Revision,
   StorageError,
@@ -121,6 +122,50 @@ test('a predicate decides once per event however many watchers share its view', 
   for (let i = 0; i < 1000; i++) scopes.view('/core/pods/', counting).join();
   scopes.deliver(new KindEvent(5, '/core/pods/a/x', object('/core/pods/a/x', 5), undefined, 0), []);
   t.is(asked, 1);
+});
+
+test('of predicates pinned to a value those are asked that the object has or had', (t) => {
+  const scopes = new WatchScopes('/core/pods/');
+  const asked: string[] = [];
+  const colourOf = (stored: StoredObject) =>
+    stored.value<{ metadata: { labels?: { colour?: string } } } & KubeObject>().metadata.labels?.colour;
+  const coloured = (value: string): ObjectPredicate => ({
+    everything: false,
+    id: value,
+    pin: { attribute: 'colour', value, read: colourOf },
+    matches: (stored) => {
+      asked.push(value);
+      return colourOf(stored) === value;
+    },
+  });
+  const views = ['red', 'blue', 'green'].map((value) => scopes.view('/core/pods/', coloured(value)));
+  for (const view of views) view.join();
+  const painted = (revision: number, colour?: string) =>
+    StoredObject.fromValue(key, revision, 1, Buffer.from(JSON.stringify({ metadata: { labels: { colour } } })));
+  const key = '/core/pods/a/x';
+  const seen = (object: StoredObject | undefined, prev: StoredObject | undefined) => {
+    asked.length = 0;
+    const touched: WatchView[] = [];
+    scopes.deliver(new KindEvent(9, key, object, prev, 0), touched);
+    const events = touched.map((view) => `${view.predicate.id} ${view.piece(view.end - 1, 1)[0]?.type}`);
+    for (const view of touched) view.takeWaiting();
+    return [events, [...new Set(asked)]];
+  };
+  t.deepEqual(seen(painted(1, 'red'), undefined), [['red ADDED'], ['red']]);
+  t.deepEqual(seen(painted(2, 'red'), painted(1, 'red')), [['red MODIFIED'], ['red']]);
+  t.deepEqual(seen(painted(3, 'blue'), painted(2, 'red')), [
+    ['blue ADDED', 'red DELETED'],
+    ['blue', 'red'],
+  ]);
+  t.deepEqual(seen(painted(4), painted(3, 'blue')), [['blue DELETED'], ['blue']]);
+  t.deepEqual(seen(painted(5, 'white'), painted(4)), [[], []]);
+  t.deepEqual(seen(undefined, painted(6, 'green')), [['green DELETED'], ['green']]);
+  for (const view of views) {
+    view.leave(watcher());
+    scopes.release('/core/pods/', view);
+  }
+  t.true(scopes.empty);
+  t.deepEqual(seen(painted(7, 'red'), undefined), [[], []]);
 });
 
 test('waking goes in slices, and a reader that throws harms nobody', async (t) => {

@@ -1,4 +1,4 @@
-import { deepEqual, equal, match } from 'node:assert/strict';
+import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { StatusReason } from '@keelson/core';
 import { namesOf, refused, versionOf } from '../expectations.ts';
 import type { ClientCase, ClientCaseContext } from '../harness.ts';
@@ -73,16 +73,19 @@ export const listCases: readonly ClientCase[] = [
   },
   {
     id: 'list.exact-version',
-    title: 'a list of an exact version shows the state of then, one not older the state of now',
+    title: 'a list of an exact version shows the state of then, one not older that state or a newer one',
     async run({ parts, part }) {
       await parts.create(part('a'));
       const { metadata } = await parts.list();
       const resourceVersion = metadata.resourceVersion ?? '';
-      await parts.create(part('b'));
+      const now = { resourceVersion: String(versionOf(await parts.create(part('b')))) };
       const exact = await parts.list({ resourceVersion, resourceVersionMatch: 'Exact' });
       deepEqual([exact.items.length, exact.metadata.resourceVersion], [1, resourceVersion]);
-      equal((await parts.list({ resourceVersion, resourceVersionMatch: 'NotOlderThan' })).items.length, 2);
-      equal((await parts.list({ resourceVersion })).items.length, 2);
+      equal((await parts.list({ ...now, resourceVersionMatch: 'NotOlderThan' })).items.length, 2);
+      equal((await parts.list(now)).items.length, 2);
+      const then = await parts.list({ resourceVersion });
+      ok(Number(then.metadata.resourceVersion) >= Number(resourceVersion));
+      equal(then.items[0]?.metadata?.name, 'a');
       await refused(() => parts.list({ resourceVersionMatch: 'Exact' }), 422, StatusReason.Invalid);
     },
   },

@@ -27,7 +27,7 @@ import {
   shown,
   textOf,
 } from '../objects.ts';
-import { describe, eventsUntil } from '../waiting.ts';
+import { describe, eventsUntil, turn } from '../waiting.ts';
 
 const namespaces = ['a', 'ab', 'b'];
 const prefixes = [podPrefix, ...namespaces.map((namespace) => `${podPrefix}${namespace}/`)];
@@ -75,6 +75,7 @@ class Comparison {
       else if (dice < 80) await this.#openPages();
       else if (dice < 88) await this.#nextPages();
       else if (dice < 91) await this.#openWatch();
+      else if (dice < 93) await this.#lag();
       else this.#readSome();
     }
     while (this.#chunked.length > 0) await this.#nextPages();
@@ -172,6 +173,22 @@ class Comparison {
     const predicate = this.#predicate();
     const watch = await this.#pods.watch(prefix, { predicate, from: { start: 'changesAfter', revision: from } });
     this.#watches.push({ watch, prefix, predicate, from, events: [] });
+  }
+
+  /** The streams that are open bring nothing for a while: whoever begins to watch now is ahead of the cache. */
+  async #lag(): Promise<void> {
+    const { store } = this.#context;
+    store.holdStreams('open');
+    const before = this.#watches.length;
+    for (let i = this.#random.below(8); i >= 0; i--) {
+      await this.#write(`lag${i}`);
+      if (this.#random.chance(0.4)) await this.#openWatch();
+    }
+    for (let reads = 0; reads < 3; reads++) {
+      await turn();
+      for (const { watch, events } of this.#watches.slice(before)) events.push(...watch.read(30));
+    }
+    store.releaseStreams();
   }
 
   #readSome(): void {

@@ -149,6 +149,24 @@ export const updateCases: readonly ResourceStorageCase[] = [
     },
   },
   {
+    id: 'update.in-turn',
+    title: 'updates of one object at the same time are decided once each, also while changes do not arrive',
+    requires: ['cache'],
+    async run({ pods, others, store }) {
+      await createPod(pods, 'a', 'x', { text: '0' });
+      await pods.get(key, latest);
+      store.holdStreams();
+      let decided = 0;
+      const increment = (current: StoredObject | undefined) => {
+        decided++;
+        return { do: 'write', json: x(String(Number(textOf(current)) + 1)) } as const;
+      };
+      await Promise.all(Array.from({ length: 20 }, () => pods.update(key, increment)));
+      assert.equal(decided, 20);
+      assert.equal(textOf(await others.get(key, latest)), '20');
+    },
+  },
+  {
     id: 'update.stale-no-op',
     title: 'a state that is no longer current cannot pass for "nothing to do"',
     async run({ pods, others, store }) {

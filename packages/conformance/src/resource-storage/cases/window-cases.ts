@@ -47,6 +47,42 @@ export const windowCases: readonly ResourceStorageCase[] = [
     },
   },
   {
+    id: 'window.history-ahead',
+    requires: cache,
+    title: 'what history brought before the cache heard of it is not brought again when the cache does',
+    async run({ narrow, others, store }) {
+      const pods = (await narrow(5)).forKind(podKind);
+      await pods.list(podPrefix, all);
+      const start = await pods.currentRevision();
+      const texts = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => String(from + i));
+      const put = async (text: string) => putPod(others, 'a', 'x', { text, labels: { odd: String(Number(text) % 2) } });
+      for (const text of texts(0, 20)) await put(text);
+      await eventsUntil(
+        await pods.watch(podPrefix, { predicate: everything, from: { start: 'state', fresh: true } }),
+        await pods.currentRevision(),
+      );
+      store.holdStreams('open');
+      for (const text of texts(20, 30)) await put(text);
+      const from = { start: 'changesAfter', revision: start } as const;
+      const whole = await pods.watch(podPrefix, { predicate: everything, from });
+      const odd = await pods.watch(`${podPrefix}a/`, { predicate: labelled('odd', '1'), from });
+      const ahead = await pods.currentRevision();
+      const seen = await eventsUntil(whole, ahead, 3);
+      const seenOdd = await eventsUntil(odd, ahead, 3);
+      store.releaseStreams();
+      for (const text of texts(30, 40)) await put(text);
+      const end = await pods.currentRevision();
+      seen.push(...(await eventsUntil(whole, end, 3)));
+      seenOdd.push(...(await eventsUntil(odd, end, 3)));
+      assert.deepEqual(
+        seen.map(({ object }) => textOf(object)),
+        texts(0, 40),
+      );
+      const direct = await others.watch(`${podPrefix}a/`, { predicate: labelled('odd', '1'), from });
+      assert.deepEqual(describe(seenOdd), describe(await eventsUntil(direct, end)));
+    },
+  },
+  {
     id: 'window.restart',
     requires: cache,
     title: 'after a restart any number of watches resume from old revisions by one look into the history of the store',

@@ -23,8 +23,29 @@ function everyCall(store: Store, signal?: AbortSignal): Record<string, () => Pro
   };
 }
 
-/** Abort and close. */
+/** Opening again, abort and close. */
 export const lifeCycleCases: readonly StoreCase[] = [
+  {
+    id: 'open.again',
+    title: 'an open store that is opened again is the same store, with its streams',
+    async run({ store }) {
+      const identity = await store.identity();
+      const revision = await put(store, '/a', 'x');
+      const stream = await store.watch(everything, { after: revision });
+      await Promise.all([store.ready(), store.ready()]);
+      const next = await put(store, '/b', 'y');
+      for await (const { changes } of stream) {
+        if (changes.length === 0) continue;
+        assert.deepEqual(
+          changes.map((change) => change.revision),
+          [next],
+        );
+        break;
+      }
+      assert.deepEqual(await store.identity(), identity);
+      assert.deepEqual((await listAll(store, everything)).keys, ['/a', '/b']);
+    },
+  },
   {
     id: 'abort.before-call',
     title: 'a call with an aborted signal fails with Timeout and does nothing',

@@ -1,0 +1,48 @@
+import type { Clock } from '../runtime/clock.ts';
+import type { Key } from './store.ts';
+
+/** Longest wait for the one before. */
+const patienceMs = 1_000;
+
+/**
+ * Lets work on one key go one after the other, in the order of its arrival: updates that run at the same time collide, and all but one do
+ * their work again. A courtesy, not a lock: compare-and-set decides what is written, and nobody waits long for one that does not end, such as an
+ * admission function that itself updates the object it was asked about.
+ */
+export class KeyTurns<T> {
+  readonly #clock: Clock;
+  /** The latest work on each key that has not ended. */
+  readonly #last = new Map<Key, Promise<T>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Runs the work at once or after what is under way, and hands it the result of the one before if that ended well just now. */
+  run(key: Key, signal: AbortSignal | undefined, work: (before: T | undefined) => Promise<T>): Promise<T> {
+    const last = this.#last.get(key);
+    const running = last === undefined ? work(undefined) : this.#ended(last, signal).then(work);
+    this.#last.set(key, running);
+    const ended = () => {
+      if (this.#last.get(key) === running) this.#last.delete(key);
+    };
+    running.then(ended, ended);
+    return running;
+  }
+
+  /** Resolves when the work has ended, with its result if it had one; when time is up; or when the signal is aborted. */
+  #ended(work: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
+    return new Promise((resolve) => {
+      const finish = (result?: T) => {
+        cancel();
+        signal?.removeEventListener('abort', giveUp);
+        resolve(result);
+      };
+      const giveUp = () => finish();
+      const cancel = this.#clock.after(patienceMs, giveUp);
+      signal?.addEventListener('abort', giveUp, { once: true });
+      if (signal?.aborted) giveUp();
+      work.then(finish, giveUp);
+    });
+  }
+}
