@@ -28,7 +28,7 @@ export function parseOptions(words: readonly string[], defaultOut: string): Benc
       slice: { type: 'string', default: '1500' },
       objects: { type: 'string', default: '10000' },
       watchers: { type: 'string', default: '1000' },
-      events: { type: 'string', default: '40' },
+      events: { type: 'string', default: '200' },
       out: { type: 'string', default: defaultOut },
       again: { type: 'boolean', default: false },
     },

@@ -11,7 +11,7 @@ import type { Stage } from './scenarios/scenario.ts';
 import { startDatabase } from './stores/database.ts';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-const keelson = path('../../packages/keelson/dist/src/bin/keelson.js').replace('/benchmarks/packages/', '/packages/');
+const keelson = path('../../packages/keelson/dist/bundle/keelson.js').replace('/benchmarks/packages/', '/packages/');
 const floorServer = path('./floors/http-floor-server.js');
 const watchFloorServer = path('./floors/watch-floor-server.js');
 const watchFloorSource = path('../../src/floors/watch-floor.c');
@@ -56,8 +56,9 @@ export async function openStage(adapter: string, options: BenchOptions, progress
     return keep(Spawned.start(process.execPath, words, readyLine));
   };
   const load = new Load();
+  const loads = [load];
   const close = async () => {
-    await load.stop();
+    await Promise.all(loads.map((each) => each.stop()));
     await Promise.all(spawned.map((process) => process.stop()));
     await database?.stop();
     await rm(folder, { recursive: true, force: true });
@@ -79,6 +80,11 @@ export async function openStage(adapter: string, options: BenchOptions, progress
       subject,
       floor,
       start,
+      startLoad: () => {
+        const another = new Load();
+        loads.push(another);
+        return another;
+      },
       startProgram: (command, args) => keep(Spawned.start(command, args)),
       startWatchFloor: async (frameBytes) => {
         const { starting, remark } = startWatchFloor(folder, frameBytes);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestAttributes, RequestContext, StatusError, UserInfo } from '@keelson/core';
+import type { UpgradeRequest } from './connect/upgrade-requests.ts';
 import { borrowSignal, type SignalLoan } from './connection-signal.ts';
 import { anonymousUser } from './options.ts';
 
@@ -23,8 +24,10 @@ export class Exchange implements RequestContext {
   user: UserInfo = anonymousUser;
   /** Name of the resource in metrics: a registered plural, or `other`. */
   metricsResource = 'other';
-  /** A watch: exempt from deadlines and limits. */
+  /** A watch, or a call that is passed on: exempt from deadlines and limits. */
   longRunning = false;
+  /** Set when the client wants to leave HTTP, and may. */
+  upgrade: UpgradeRequest | undefined;
   /** Place among the running requests; kept by them. */
   place = 0;
   /** Bytes of body sent, for metrics. */

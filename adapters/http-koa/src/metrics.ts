@@ -25,11 +25,18 @@ interface Cell {
   bytes: number;
 }
 
+/** Events sent to the watchers of one resource since the last {@link HttpMetrics.flush}; whoever sends adds to it. */
+export interface EventTally {
+  readonly labels: Labels;
+  events: number;
+}
+
 /** Levels read when metrics are. */
 export interface HttpLevels {
   readonly reads: number;
   readonly mutations: number;
   readonly watches: number;
+  readonly connects: number;
 }
 
 /** What is measured about requests. Label values are closed sets: verb, registered plural or `other`, HTTP code. */
@@ -39,11 +46,12 @@ export class HttpMetrics {
   readonly #sent: Counter;
   readonly #inFlight: Gauge;
   readonly #watches: Gauge;
+  readonly #connects: Gauge;
   readonly #events: Counter;
   readonly #rejected: Counter;
   /** Counts are gathered here and handed on when metrics are read, because a labelled counter costs a hash per step. */
   readonly #cells = new Map<string, Cell>();
-  readonly #eventCounts = new Map<string, number>();
+  readonly #tallies = new Map<string, EventTally>();
 
   constructor(metrics: Metrics) {
     const route = ['verb', 'resource'];
@@ -54,7 +62,7 @@ export class HttpMetrics {
     });
     this.#duration = metrics.histogram({
       name: 'keelson_http_request_duration_seconds',
-      help: 'Time from the arrival of a request to the end of its answer; watches are not in it.',
+      help: 'Time from the arrival of a request to the end of its answer; watches and calls that are passed on are not in it.',
       labels: route,
       buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     });
@@ -65,10 +73,11 @@ export class HttpMetrics {
     });
     this.#inFlight = metrics.gauge({
       name: 'keelson_http_requests_in_flight',
-      help: 'Requests being worked on, watches apart.',
+      help: 'Requests being worked on, watches and calls that are passed on apart.',
       labels: ['kind'],
     });
     this.#watches = metrics.gauge({ name: 'keelson_http_watches', help: 'Open watches.' });
+    this.#connects = metrics.gauge({ name: 'keelson_http_connects', help: 'Open calls that are passed on to nodes and pods.' });
     this.#events = metrics.counter({
       name: 'keelson_http_watch_events_total',
       help: 'Events sent to watchers.',
@@ -88,12 +97,18 @@ export class HttpMetrics {
     if (!exchange.longRunning) this.#duration.observe((endedAt - exchange.startedAt) / 1000, cell.route);
   }
 
-  rejected(kind: 'read' | 'mutate' | 'watch'): void {
+  rejected(kind: 'read' | 'mutate' | 'watch' | 'connect'): void {
     this.#rejected.add(1, { kind });
   }
 
-  watchEvents(resource: string, count: number): void {
-    this.#eventCounts.set(resource, (this.#eventCounts.get(resource) ?? 0) + count);
+  /** The same for all watchers of a resource. */
+  eventTally(resource: string): EventTally {
+    let tally = this.#tallies.get(resource);
+    if (tally === undefined) {
+      tally = { labels: { resource }, events: 0 };
+      this.#tallies.set(resource, tally);
+    }
+    return tally;
   }
 
   /** Hands on what was gathered; to be called before the metrics are read. */
@@ -104,11 +119,14 @@ export class HttpMetrics {
       cell.requests = 0;
       cell.bytes = 0;
     }
-    for (const [resource, count] of this.#eventCounts) this.#events.add(count, { resource });
-    this.#eventCounts.clear();
+    for (const tally of this.#tallies.values()) {
+      if (tally.events > 0) this.#events.add(tally.events, tally.labels);
+      tally.events = 0;
+    }
     this.#inFlight.set(levels.reads, { kind: 'read' });
     this.#inFlight.set(levels.mutations, { kind: 'mutate' });
     this.#watches.set(levels.watches);
+    this.#connects.set(levels.connects);
   }
 
   #cell(exchange: Exchange): Cell {

@@ -25,6 +25,7 @@ export async function startFakeFleet(api: ApiClient, nodes: number, podsPerNode:
       '--resolv-conf=',
       '--enable-server=false',
       '--make-iptables-util-chains=false',
+      '--eviction-hard=',
     ];
     const { config } = resolveConfig(parseOptions(words), { hostname: () => name, fileExists: () => false });
     const world = new FakeWorld({ images: ['app:1'], podIp: (pod) => `10.${index >> 8}.${index & 255}.${pod & 255}` });

@@ -39,17 +39,20 @@ export class ProcessNode {
       '--enable-server=false',
       '--read-only-port=0',
       '--healthz-port=0',
+      '--stats-port=0',
       '--hostname-override=bench',
       '--fail-swap-on=false',
       '--make-iptables-util-chains=false',
+      '--eviction-hard=',
     ];
     const [program, all] = pinned(cores.subject, process.execPath, words);
     const env = {
       ...process.env,
       KEELSON_AGENT_RUNTIME: 'process',
       KEELSON_AGENT_LOG_ROOT: join(folder, 'log'),
-      // The settings of this machine's kernel stay as they are.
+      // The settings of this machine's kernel and its cgroups stay as they are.
       KEELSON_AGENT_SYSCTL_ROOT: '/nonexistent',
+      KEELSON_AGENT_CGROUP_ROOT: '/nonexistent',
     };
     const child = spawn(program, all, { env, stdio: ['ignore', 'ignore', 'ignore'] });
     const node = new ProcessNode(folder, child);

@@ -14,8 +14,7 @@ const server = createServer({ noDelay: true }, (socket) => {
       watchers.add(socket);
       return;
     }
-    if (request.toString('latin1', 0, 1) === 'D') for (const watcher of watchers) watcher.destroy();
-    else for (const watcher of watchers) watcher.write(frame);
+    for (const watcher of watchers) watcher.write(frame);
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
   });
 });

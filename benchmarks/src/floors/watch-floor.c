@@ -1,6 +1,6 @@
 /*
  * The kernel's floor of a watch fan-out. Answers every GET with headers and keeps the connection; every POST or PATCH on another
- * connection writes one frame to all kept connections with one write() each and is answered then; DELETE closes them.
+ * connection writes one frame to all kept connections with one write() each and is answered then.
  *
  * argv[1]: bytes of a frame.
  */
@@ -26,11 +26,6 @@ static void write_all(int fd, const char *data, size_t length) {
     data += written;
     length -= (size_t)written;
   }
-}
-
-static void forget_watchers(void) {
-  for (int i = 0; i < count; i++) close(watchers[i]);
-  count = 0;
 }
 
 int main(int argc, char **argv) {
@@ -65,7 +60,6 @@ int main(int argc, char **argv) {
     } else {
       if (speaker != writer && writer >= 0) close(writer);
       writer = speaker;
-      if (buffer[0] == 'D') forget_watchers();
       for (int i = 0; i < count; i++) write_all(watchers[i], frame, bytes);
       write_all(writer, done, sizeof done - 1);
     }

@@ -1,7 +1,8 @@
 import { httpRequest, podManifest } from '../fixtures.ts';
+import { Audience } from './audience.ts';
 import { benchNamespace, firstPod, podsPath } from './load-objects.ts';
 import { requestRounds } from './request-rounds.ts';
-import type { Goal, Measurement, Round, Scenario, Stage } from './scenario.ts';
+import type { Goal, Measurement, Round, Scenario } from './scenario.ts';
 import { createWatched, watchRequest } from './watched-object.ts';
 
 const protobuf = 'application/vnd.kubernetes.protobuf';
@@ -116,40 +117,35 @@ const firstEncoding: Scenario = {
 
 const watchedBytes = 1_200;
 
-/** One round of a fan-out to watchers of which some share another encoding: CPU µs per delivery. */
-async function delivery(stage: Stage, accepts: readonly string[], name: string): Promise<number> {
-  const object = await createWatched(stage, stage.subject, name, watchedBytes);
-  const request = await watchRequest(stage.subject, object);
-  for (const accept of accepts) {
-    const watchers = Math.max(1, Math.floor(stage.watchers / accepts.length));
-    await stage.load.watch({ port: stage.subject.port, watchers, stalled: 0, request: accepting(request, accept) });
-  }
-  const before = stage.subject.cpu();
-  const { requests } = await stage.load.fanOut({
-    port: stage.subject.port,
-    request: object.patch,
-    events: stage.events,
-    burst: 1,
-    // Less than any frame and more than half of one, in both encodings.
-    bytes: watchedBytes,
-  });
-  const used = stage.subject.cpu() - before;
-  await stage.load.unwatch();
-  return (used * 1e6) / requests;
-}
-
 const watchTwoEncodings: Scenario = {
   name: 'watch in two encodings',
   what: 'one event to 500 watchers in JSON and 500 in protobuf, the write included, beside 1,000 in JSON',
   goal: { form: 'times', mark: 1.1 },
   everyAdapter: false,
   run: async (stage): Promise<Measurement> => {
+    const audienceOf = async (name: string, accepts: readonly string[]) => {
+      // Every frame has more bytes than the data, in both encodings.
+      const object = { ...(await createWatched(stage, stage.subject, name, watchedBytes)), leastFrame: watchedBytes };
+      await Audience.warmUp(stage, stage.subject, object);
+      const request = await watchRequest(stage.subject, object);
+      return Audience.open(
+        stage,
+        stage.subject,
+        object,
+        accepts.map((accept) => accepting(request, accept)),
+      );
+    };
+    const json = await audienceOf('in-json', ['application/json']);
+    const both = await audienceOf('in-both', ['application/json', protobuf]);
     const rounds: Round[] = [];
-    for (let round = 0; round <= stage.rounds; round += 1) {
-      const floor = await delivery(stage, ['application/json'], `json-${round}`);
-      const subject = await delivery(stage, ['application/json', protobuf], `both-${round}`);
-      if (round > 0) rounds.push({ floor, subject });
-      stage.progress(`round ${round} of ${stage.rounds}`);
+    try {
+      for (let round = 0; round <= stage.rounds; round += 1) {
+        const pair = { floor: await json.delivery(), subject: await both.delivery() };
+        if (round > 0) rounds.push(pair);
+        stage.progress(`round ${round} of ${stage.rounds}`);
+      }
+    } finally {
+      await Promise.all([json.close(), both.close()]);
     }
     return { unit: 'CPU µs per delivery', rounds, notes: { watchers: stage.watchers } };
   },

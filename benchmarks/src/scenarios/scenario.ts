@@ -13,6 +13,8 @@ export interface Stage {
   readonly start: (extra: readonly string[]) => Promise<Spawned>;
   /** Starts the fan-out of frames of that size: a C program, or a Node program where there is no compiler, with a remark on that. */
   readonly startWatchFloor: (frameBytes: number) => Promise<{ readonly floor: Spawned; readonly remark?: string }>;
+  /** Another load process, stopped with the run. */
+  readonly startLoad: () => Load;
   /** Starts any program that prints `ready PORT`. */
   readonly startProgram: (command: string, args: readonly string[]) => Promise<Spawned>;
   /** Duration of one slice in milliseconds. */

@@ -1,35 +1,12 @@
-import type { Spawned } from '../measure/spawned.ts';
+import { Audience } from './audience.ts';
 import type { Measurement, Round, Scenario, Stage } from './scenario.ts';
-import { createWatched, frameBytes, type WatchedObject, watchRequest } from './watched-object.ts';
-
-/** Two servers do the same alternately: CPU µs per delivery. */
-async function deliveries(
-  stage: Stage,
-  server: Spawned,
-  object: WatchedObject,
-  burst: number,
-  request?: string,
-): Promise<number> {
-  const watchers = stage.watchers;
-  await stage.load.watch({ port: server.port, watchers, stalled: 0, request: request ?? (await watchRequest(server, object)) });
-  const before = server.cpu();
-  const { requests } = await stage.load.fanOut({
-    port: server.port,
-    request: object.patch,
-    events: stage.events,
-    burst,
-    bytes: object.leastFrame,
-  });
-  const used = server.cpu() - before;
-  await stage.load.unwatch();
-  return (used * 1e6) / requests;
-}
+import { createWatched, frameBytes, watchRequest } from './watched-object.ts';
 
 async function rounds(
   stage: Stage,
+  unit: string,
   below: () => Promise<number>,
   measured: () => Promise<number>,
-  notes: Measurement['notes'],
 ): Promise<Measurement> {
   const counted: Round[] = [];
   for (let round = 0; round <= stage.rounds; round += 1) {
@@ -38,8 +15,10 @@ async function rounds(
     counted.push(pair);
     stage.progress(`round ${round} of ${stage.rounds}`);
   }
-  return { unit: 'CPU µs per delivery', rounds: counted, ...(notes ? { notes } : {}) };
+  return { unit, rounds: counted };
 }
+
+const perDelivery = 'CPU µs per delivery';
 
 export const watchFanOut: Scenario = {
   name: 'watch',
@@ -49,19 +28,20 @@ export const watchFanOut: Scenario = {
   run: async (stage) => {
     const object = await createWatched(stage, stage.subject, 'watched', 1_200);
     const { floor, remark } = await stage.startWatchFloor(await frameBytes(stage.subject, object));
-    const forget = `DELETE / HTTP/1.1\r\n\r\n`;
-    const measured = await rounds(
-      stage,
-      async () => {
-        const cost = await deliveries(stage, floor, object, 1, 'GET / HTTP/1.1\r\n\r\n');
-        await stage.load.requests({ port: floor.port, connections: 1, count: 1, requests: [forget] });
-        return cost;
-      },
-      () => deliveries(stage, stage.subject, object, 1),
-      { watchers: stage.watchers },
-    );
-    await floor.stop();
-    return { ...measured, ...(remark === undefined ? {} : { remark }) };
+    await Audience.warmUp(stage, stage.subject, object);
+    const below = await Audience.open(stage, floor, object, ['GET / HTTP/1.1\r\n\r\n']);
+    const audience = await Audience.open(stage, stage.subject, object, [await watchRequest(stage.subject, object)]);
+    try {
+      const measured = await rounds(
+        stage,
+        perDelivery,
+        () => below.delivery(),
+        () => audience.delivery(),
+      );
+      return { ...measured, notes: { watchers: stage.watchers }, ...(remark === undefined ? {} : { remark }) };
+    } finally {
+      await Promise.all([below.close(), audience.close(), floor.stop()]);
+    }
   },
 };
 
@@ -71,18 +51,27 @@ export const watchBurst: Scenario = {
   goal: { form: 'share', mark: 2 },
   everyAdapter: false,
   run: async (stage) => {
-    const objects = await createWatched(stage, stage.subject, 'burst', 1_200);
-    return rounds(
-      stage,
-      () => deliveries(stage, stage.subject, objects, 1),
-      () => deliveries(stage, stage.subject, objects, 20),
-      { watchers: stage.watchers },
-    );
+    const object = await createWatched(stage, stage.subject, 'burst', 1_200);
+    await Audience.warmUp(stage, stage.subject, object);
+    const audience = await Audience.open(stage, stage.subject, object, [await watchRequest(stage.subject, object)]);
+    try {
+      const measured = await rounds(
+        stage,
+        perDelivery,
+        () => audience.delivery(1),
+        () => audience.delivery(20),
+      );
+      return { ...measured, notes: { watchers: stage.watchers } };
+    } finally {
+      await audience.close();
+    }
   },
 };
 
 /** Large frames, so that the buffers of the system between both sides are full within a round. */
 const largeData = 64 * 1024;
+/** So many of a round's events are enough for them. */
+const largeShare = 0.6;
 
 export const slowWatcherTax: Scenario = {
   name: 'slow watchers',
@@ -97,19 +86,18 @@ export const slowWatcherTax: Scenario = {
       const { p99Ms } = await stage.load.fanOut({
         port: stage.subject.port,
         request: object.patch,
-        events: stage.events * 3,
+        events: Math.ceil(stage.events * largeShare),
         burst: 1,
         bytes: object.leastFrame,
       });
       await stage.load.unwatch();
       return p99Ms;
     };
-    const measured = await rounds(
+    return rounds(
       stage,
+      'p99 ms of a delivery',
       () => p99(0),
       () => p99(5),
-      undefined,
     );
-    return { ...measured, unit: 'p99 ms of a delivery' };
   },
 };

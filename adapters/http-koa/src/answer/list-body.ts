@@ -5,6 +5,8 @@ import type { Clock, ListBody } from '@keelson/core';
 import { ClientGone } from '../body/read-body.ts';
 import type { Exchange } from '../exchange.ts';
 import type { HttpLimits } from '../options.ts';
+import { type DeflatedPiece, DeflatedPieces, deflated } from './deflated-pieces.ts';
+import { gzipBody } from './gzip-body.ts';
 import { PiecePool } from './piece-pool.ts';
 import { acceptsGzip, answerHeaders, sendBytes, sendHead, sendWhole } from './send.ts';
 
@@ -24,6 +26,9 @@ const gzipOptions: ZlibOptions & TransformOptions = { level: 1, chunkSize: 64 * 
 
 /** Buffers for lists whose bytes are made for one answer; up to 4 MiB of free ones are kept. */
 export const listPieces = new PiecePool(64);
+
+/** Compressed forms of pieces that lists share: about 160 MiB of JSON. */
+const deflatedPieces = new DeflatedPieces(16 * 1024 * 1024);
 
 export interface ListSendOptions {
   readonly clock: Clock;
@@ -114,7 +119,15 @@ async function* oneByOne(source: AsyncIterable<Buffer[]>): AsyncGenerator<Buffer
   }
 }
 
-/** Through zlib's own thread, with backpressure on both sides. */
+/** Pieces that exist anyway are compressed once for all lists; others are given back when they are compressed. */
+async function deflatePiece(piece: Buffer): Promise<DeflatedPiece> {
+  if (!listPieces.owns(piece)) return deflatedPieces.shared(piece);
+  const made = await deflated(piece);
+  listPieces.giveBack(piece);
+  return made;
+}
+
+/** Bytes made for this answer, through zlib's own thread, with backpressure on both sides. */
 async function streamGzip(exchange: Exchange, source: AsyncIterable<Buffer[]>, options: ListSendOptions): Promise<void> {
   const gzip = createGzip(gzipOptions);
   gzip.on('data', (piece: Buffer) => {
@@ -187,6 +200,7 @@ export async function sendList(exchange: Exchange, contentType: string, body: Li
   if (compressed) headers.push('Content-Encoding', 'gzip');
   if (!sendHead(exchange, 200, headers)) return;
   if (exchange.request.method === 'HEAD') exchange.response.end();
+  else if (compressed && known !== undefined) await stream(exchange, gzipBody(source, deflatePiece), options);
   else if (compressed) await streamGzip(exchange, source, options);
   else await stream(exchange, source, options);
 }

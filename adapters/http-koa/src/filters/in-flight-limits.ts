@@ -1,8 +1,9 @@
 import type { RequestAttributes, UserInfo } from '@keelson/core';
+import type { HttpLevels } from '../metrics.ts';
 import type { HttpLimits } from '../options.ts';
 
 /** Where an admitted request is counted; `exempt` is counted nowhere. */
-export type FlightClass = 'read' | 'mutate' | 'watch' | 'exempt';
+export type FlightClass = 'read' | 'mutate' | 'watch' | 'connect' | 'exempt';
 
 const reading: ReadonlySet<string> = new Set(['get', 'list', 'head', 'watch', 'proxy']);
 
@@ -11,21 +12,22 @@ const isMaster = (user: UserInfo): boolean => user.groups.includes('system:maste
 /**
  * How many requests are worked on at the same time; api-conventions 2.3. Reading and writing are counted apart, so that a storm of
  * one cannot starve the other. Members of `system:masters` are not
- * turned away, so a server can always be repaired; only the total of watches binds them too.
+ * turned away, so a server can always be repaired; only the totals of watches and of calls that are passed on bind them too.
  */
 export class InFlightLimits {
   readonly #limits: HttpLimits;
   #reads = 0;
   #mutations = 0;
   #watches = 0;
+  #connects = 0;
   readonly #watchesByUser = new Map<string, number>();
 
   constructor(limits: HttpLimits) {
     this.#limits = limits;
   }
 
-  get levels(): { reads: number; mutations: number; watches: number } {
-    return { reads: this.#reads, mutations: this.#mutations, watches: this.#watches };
+  get levels(): HttpLevels {
+    return { reads: this.#reads, mutations: this.#mutations, watches: this.#watches, connects: this.#connects };
   }
 
   classOf(attributes: RequestAttributes, user: UserInfo): FlightClass {
@@ -49,6 +51,10 @@ export class InFlightLimits {
         return true;
       case 'watch':
         return this.#enterWatch(user);
+      case 'connect':
+        if (this.#connects >= this.#limits.connects) return false;
+        this.#connects += 1;
+        return true;
     }
   }
 
@@ -57,6 +63,7 @@ export class InFlightLimits {
     if (flight === 'read') this.#reads -= 1;
     else if (flight === 'mutate') this.#mutations -= 1;
     else if (flight === 'watch') this.#leaveWatch(user);
+    else if (flight === 'connect') this.#connects -= 1;
   }
 
   #enterWatch(user: UserInfo): boolean {

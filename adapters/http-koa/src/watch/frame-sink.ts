@@ -21,8 +21,8 @@ class SocketSink implements FrameSink {
   }
 
   write(frames: readonly Buffer[]): boolean {
-    const [only] = frames;
-    if (frames.length === 1 && only !== undefined) return this.#socket.write(only);
+    const first = frames[0];
+    if (frames.length === 1 && first !== undefined) return this.#socket.write(first);
     let open = true;
     this.#socket.cork();
     for (const frame of frames) open = this.#socket.write(frame);

@@ -7,7 +7,8 @@ import {
   type WatchForm,
 } from '@keelson/core';
 import type { Exchange } from '../exchange.ts';
-import type { HttpMetrics } from '../metrics.ts';
+import type { EventTally, HttpMetrics } from '../metrics.ts';
+import type { JoinedFrames } from './frame-joiner.ts';
 import { type FrameSink, openFrameSink } from './frame-sink.ts';
 import { watchFailure } from './watch-failure.ts';
 import type { Pump, WatchScheduler } from './watch-scheduler.ts';
@@ -46,6 +47,11 @@ export class WatchStream implements Pump {
   readonly #options: WatchStreamOptions;
   readonly #sink: FrameSink;
   readonly #representation: EventRepresentation;
+  /** Beside the options that they come from, because sending to thousands of watchers is mostly waiting for their memory. */
+  readonly #scheduler: WatchScheduler;
+  readonly #tally: EventTally;
+  /** Bytes of body sent so far. */
+  #sent = 0;
   readonly #ended: Promise<void>;
   #resolveEnded: () => void = () => {};
   #first: EventRepresentation | undefined;
@@ -59,6 +65,8 @@ export class WatchStream implements Pump {
     this.#watch = watch;
     this.#form = form;
     this.#options = options;
+    this.#scheduler = options.scheduler;
+    this.#tally = options.metrics.eventTally(exchange.metricsResource);
     this.#sink = openFrameSink(exchange.response);
     this.#representation = this.#sink.chunked ? form.chunked : form.plain;
     this.#first = this.#sink.chunked ? form.first?.chunked : form.first?.plain;
@@ -97,17 +105,18 @@ export class WatchStream implements Pump {
     try {
       for (let batch = 0; ; batch++) {
         const events = this.#watch.read(batchEvents);
-        if (events.length === 0) {
-          if (this.#state === 'open') this.#watch.onReadable(this.#becameReadable);
-          return;
-        }
-        if (!this.#send(events)) {
+        if (events.length > 0 && !this.#send(events)) {
           this.#blocked = true;
           this.#sink.onDrain(this.#drained);
           return;
         }
+        // An open watch that gave less than it could has no more, or calls again at once.
+        if (events.length === 0 || (events.length < batchEvents && this.#state === 'open')) {
+          if (this.#state === 'open') this.#watch.onReadable(this.#becameReadable);
+          return;
+        }
         if (batch >= batchesPerTurn && this.#state === 'open') {
-          this.#options.scheduler.add(this);
+          this.#scheduler.add(this);
           return;
         }
       }
@@ -117,30 +126,30 @@ export class WatchStream implements Pump {
   }
 
   readonly #becameReadable = (): void => {
-    if (this.#state === 'open') this.#options.scheduler.add(this);
+    if (this.#state === 'open') this.#scheduler.add(this);
   };
 
   readonly #drained = (): void => {
     this.#blocked = false;
-    if (this.#state === 'open') this.#options.scheduler.add(this);
+    if (this.#state === 'open') this.#scheduler.add(this);
   };
 
   #send(events: readonly WatchEvent[]): boolean {
-    this.#options.metrics.watchEvents(this.#exchange.metricsResource, events.length);
+    this.#tally.events += events.length;
     let open = true;
     let rest = events;
     if (this.#first !== undefined && events[0] !== undefined) {
-      open = this.#write([events[0].encoded(this.#first)]);
+      open = this.#write(this.#scheduler.joiner.join([events[0]], this.#first));
       this.#first = undefined;
       rest = events.slice(1);
       if (rest.length === 0) return open;
     }
-    return this.#write(this.#options.scheduler.joiner.join(rest, this.#representation));
+    return this.#write(this.#scheduler.joiner.join(rest, this.#representation));
   }
 
-  #write(frames: readonly Buffer[]): boolean {
-    for (const frame of frames) this.#exchange.sentBytes += frame.length;
-    return this.#sink.write(frames);
+  #write({ buffers, bytes }: JoinedFrames): boolean {
+    this.#sent += bytes;
+    return this.#sink.write(buffers);
   }
 
   /** The watch itself has ended: tell the client why, as far as it can use that, and close. */
@@ -168,6 +177,7 @@ export class WatchStream implements Pump {
   #close(): void {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
+    this.#exchange.sentBytes += this.#sent;
     for (const cancel of this.#cancelTimers.splice(0)) cancel();
     this.#watch.close();
     this.#resolveEnded();

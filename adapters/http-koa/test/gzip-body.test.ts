@@ -1,0 +1,63 @@
+import { crc32, gunzipSync } from 'node:zlib';
+import test from 'ava';
+import fc from 'fast-check';
+import { crc32Shift, joinedCrc32 } from '../src/answer/crc32.ts';
+import { type DeflatedPiece, DeflatedPieces, deflated } from '../src/answer/deflated-pieces.ts';
+import { gzipBody } from '../src/answer/gzip-body.ts';
+
+async function* groupsOf(groups: readonly (readonly Uint8Array[])[]): AsyncGenerator<readonly Buffer[]> {
+  for (const group of groups) yield group.map((piece) => Buffer.from(piece));
+}
+
+async function bytesOf(body: AsyncIterable<Buffer[]>): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const group of body) pieces.push(...group);
+  return Buffer.concat(pieces);
+}
+
+test('the checksum of two parts is joined from those of each', (t) => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 300 }), fc.uint8Array({ maxLength: 300 }), (first, second) => {
+      const joined = joinedCrc32(crc32(first), crc32(second), crc32Shift(second.length));
+      t.is(joined, crc32(Buffer.concat([first, second])));
+    }),
+  );
+  const long = Buffer.alloc(5_000_000, 'abc');
+  t.is(joinedCrc32(crc32('x'), crc32(long), crc32Shift(long.length)), crc32(Buffer.concat([Buffer.from('x'), long])));
+});
+
+test('a body of any pieces is one gzip member of all of them', async (t) => {
+  const piece = fc.oneof(
+    fc.uint8Array({ maxLength: 50 }),
+    fc.integer({ min: 500, max: 70_000 }).map((length) => Buffer.alloc(length, 'some text that repeats')),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.array(piece, { maxLength: 4 }), { maxLength: 4 }), async (groups) => {
+      const body = await bytesOf(gzipBody(groupsOf(groups), deflated));
+      t.true(gunzipSync(body).equals(Buffer.concat(groups.flat())));
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('a piece is compressed once for all who send it at the same time and later', async (t) => {
+  const pieces = new DeflatedPieces(1024 * 1024);
+  const block = Buffer.allocUnsafeSlow(100_000).fill('some text that repeats');
+  const [first, second] = await Promise.all([pieces.shared(block), pieces.shared(block)]);
+  t.is(first, second);
+  t.is(await pieces.shared(Buffer.from(block.buffer)), first);
+  const part = await pieces.shared(block.subarray(1));
+  t.not(part, first);
+  t.is(await pieces.shared(block.subarray(1)), part);
+});
+
+test('no more compressed bytes are remembered than allowed', async (t) => {
+  const block = () => Buffer.allocUnsafeSlow(100_000).fill('some text that repeats');
+  const { bytes } = await deflated(block());
+  const pieces = new DeflatedPieces(2 * bytes.length);
+  const blocks = [block(), block(), block()];
+  const made: DeflatedPiece[] = [];
+  for (const one of blocks) made.push(await pieces.shared(one));
+  t.is(await pieces.shared(blocks[2] as Buffer), made[2] as DeflatedPiece);
+  t.not(await pieces.shared(blocks[0] as Buffer), made[0] as DeflatedPiece);
+});
