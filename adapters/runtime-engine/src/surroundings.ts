@@ -22,9 +22,3 @@ export interface Surroundings {
   /** Rises with every sandbox and container made. */
   nextSequence(): number;
 }
-
-/** The parent of a pod's containers in the words of the engine, which may want the name of a systemd slice in place of a path. */
-export function cgroupParentOf(around: Surroundings, path: string | undefined): string | undefined {
-  if (path === undefined || around.link.known.info.CgroupDriver !== 'systemd') return path;
-  return path.slice(path.lastIndexOf('/') + 1);
-}

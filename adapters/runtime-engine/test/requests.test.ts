@@ -6,6 +6,7 @@ import { apiError } from '../src/api/api-error.ts';
 import type { EngineHttp } from '../src/api/engine-http.ts';
 import { inspectContainer } from '../src/api/inspect-container.ts';
 import { compareVersions, type Flavour } from '../src/api/negotiate.ts';
+import { cgroupParentOf } from '../src/model/cgroup-parent.ts';
 import { containerBody } from '../src/model/container-body.ts';
 import { containerName, sandboxName } from '../src/model/names.ts';
 
@@ -42,6 +43,17 @@ test('a command takes the place of the arguments of the image too, arguments alo
   t.like(await bodyOf('docker', { command: ['a'], args: ['c'] }), { Entrypoint: ['a'], Cmd: ['c'] });
   t.like(await bodyOf('docker', { args: ['c'] }), { Entrypoint: undefined, Cmd: ['c'] });
   t.like(await bodyOf('docker', {}), { Entrypoint: undefined, Cmd: undefined });
+});
+
+test('an engine takes a group as its parent, with the systemd driver the name of a slice and nothing else', (t) => {
+  const slice = '/kubepods.slice/kubepods-burstable.slice';
+  t.deepEqual(
+    [undefined, '/kubepods/burstable', slice].flatMap((path) => [
+      cgroupParentOf('cgroupfs', path),
+      cgroupParentOf('systemd', path),
+    ]),
+    [undefined, undefined, '/kubepods/burstable', undefined, slice, 'kubepods-burstable.slice'],
+  );
 });
 
 test('refusals of both engines have the same codes', (t) => {

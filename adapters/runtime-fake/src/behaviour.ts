@@ -27,6 +27,8 @@ export interface FakeBehaviour {
   readonly exec?: (request: ExecSyncRequest) => ExecSyncResult | Promise<ExecSyncResult>;
   readonly cpuMillicores?: number;
   readonly memoryBytes?: number;
+  /** Written outside of volumes; absent: the runtime does not tell. */
+  readonly writableBytes?: number;
 }
 
 /** A container that is about to start. */

@@ -19,6 +19,7 @@ import {
   RuntimeError,
   type RuntimeEvent,
   type RuntimeStatus,
+  type RuntimeStreaming,
   type RuntimeVersion,
   type SandboxFilter,
   type SandboxId,
@@ -36,27 +37,37 @@ export interface FakeRuntimeOptions {
   readonly deadlines?: boolean;
   /** Claims that containers write logs; whoever claims it writes them in their place. Default false. */
   readonly logs?: boolean;
+  /** Ways into containers, played by whoever tests them. Default: none. */
+  readonly streaming?: RuntimeStreaming;
+  /** What it claims in place of what it can do. */
+  readonly capabilities?: Partial<RuntimeCapabilities>;
 }
 
 /** A runtime on a world. Any number may look at the same one, as successive agents look at the same machine. */
 export function createFakeRuntime(
   world: FakeWorld,
-  { deadlines = true, logs = false }: FakeRuntimeOptions = {},
+  { deadlines = true, logs = false, streaming = {}, capabilities = {} }: FakeRuntimeOptions = {},
 ): ContainerEngine {
-  const engine: ContainerEngine = { runtime: new FakeRuntime(world, logs), images: new FakeImages(world) };
+  const has = (way: keyof RuntimeStreaming) => streaming[way] !== undefined;
+  const streams = { exec: has('exec'), attach: has('attach'), portForward: has('portForward') };
+  const engine: ContainerEngine = {
+    runtime: new FakeRuntime(world, { ...fakeCapabilities, ...streams, logs, ...capabilities }, streaming),
+    images: new FakeImages(world),
+  };
   return deadlines ? withDeadlines(engine, { clock: world.clock }) : engine;
 }
 
 class FakeRuntime implements ContainerRuntime {
   readonly name = 'fake';
   readonly capabilities: RuntimeCapabilities;
-  readonly streaming = {};
+  readonly streaming: RuntimeStreaming;
   readonly #world: FakeWorld;
   readonly #closed = new AbortController();
 
-  constructor(world: FakeWorld, logs: boolean) {
+  constructor(world: FakeWorld, capabilities: RuntimeCapabilities, streaming: RuntimeStreaming) {
     this.#world = world;
-    this.capabilities = { ...fakeCapabilities, logs };
+    this.capabilities = capabilities;
+    this.streaming = streaming;
   }
 
   async version(): Promise<RuntimeVersion> {
@@ -191,6 +202,7 @@ class FakeRuntime implements ContainerRuntime {
           ...{ id, sandboxId, metadata, labels, annotations, timestamp },
           cpu: { usageCoreNanoseconds: BigInt(usedMs) * 1000n },
           memory: { workingSetBytes: memory, rssBytes: memory },
+          ...(behaviour.writableBytes !== undefined && { writableLayer: { usedBytes: behaviour.writableBytes } }),
         },
       ];
     });

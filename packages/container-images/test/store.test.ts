@@ -92,6 +92,20 @@ test('layers that images share are fetched once, one after the other and at the 
   t.is(registry.count(new RegExp(digest)), 2);
 });
 
+test('a pull does not wait for a registry that stands still when its own has the same layer', async (t) => {
+  const image = { layers: [big('shared')] };
+  const [still, good] = [await openRegistry(t, { stallAfter: 1000 }), await openRegistry(t)];
+  for (const registry of [still, good]) registry.add('app:1', image);
+  const store = await openStore(t);
+  const waiting = new AbortController();
+  const stalled = store.pullImage(`${still.host}/app:1`, {}, { signal: waiting.signal });
+  await until(() => still.bodies.open > 0);
+  const id = await store.pullImage(`${good.host}/app:1`);
+  t.is(store.find(`${good.host}/app:1`)?.id, id);
+  waiting.abort();
+  await t.throwsAsync(stalled, { code: 'Aborted' });
+});
+
 test('who waits for a blob that another cannot get fetches it on its own', async (t) => {
   const content = new ContentStore(await scratchFolder(t));
   await content.load(new Set());
@@ -101,8 +115,8 @@ test('who waits for a blob that another cannot get fetches it on its own', async
   const refused = new Promise<void>((_, reject) => {
     refuse = reject;
   });
-  const first = content.ensure(digest, () => refused, { signal, onBytes: () => {} });
-  const second = content.ensure(digest, async (path) => writeFileSync(path, 'good'), { signal, onBytes: () => {} });
+  const first = content.ensure(digest, 'place', () => refused, { signal, onBytes: () => {} });
+  const second = content.ensure(digest, 'place', async (path) => writeFileSync(path, 'good'), { signal, onBytes: () => {} });
   refuse(new Error('wrong credentials'));
   await t.throwsAsync(first, { message: 'wrong credentials' });
   await second;

@@ -36,7 +36,8 @@ export function atPort(tls: PinnedTls): Serve {
 /** Serves an engine in a folder and connects a client to it. */
 export async function throughService(folder: string, behind: ContainerEngine, serve = atSocket): Promise<OpenedService> {
   const service = await serve(folder, behind);
-  const engine = await createCriRuntime({ ...service.client, nodeIp: '192.0.2.1' });
+  // A hundred services at once in one process may take their time, and what does not answer counts as a daemon that is away.
+  const engine = await createCriRuntime({ ...service.client, nodeIp: '192.0.2.1', probeTimeoutMs: 60_000 });
   const close = async () => {
     await engine.runtime[Symbol.asyncDispose]();
     await service[Symbol.asyncDispose]();

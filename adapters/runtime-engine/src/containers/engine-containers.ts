@@ -8,11 +8,12 @@ import {
   type SandboxId,
   type StopRequest,
 } from '@keelson/container-runtime';
+import { cgroupParentOf } from '../model/cgroup-parent.ts';
 import { containerBody } from '../model/container-body.ts';
 import { containerName } from '../model/names.ts';
 import { type ContainerRecord, labelsOf, type SandboxRecord } from '../model/records.ts';
 import { hostResources, ociResources } from '../model/resources.ts';
-import { cgroupParentOf, type Surroundings } from '../surroundings.ts';
+import type { Surroundings } from '../surroundings.ts';
 import type { ContainerReader } from './container-reader.ts';
 import type { ContainerWaits } from './container-waits.ts';
 
@@ -55,7 +56,7 @@ export class EngineContainers {
       ...{ flavour: link.known.flavour, config, sandboxId, imageUser, labels: labelsOf(owner, record) },
       namespaces: config.securityContext?.namespaces ?? sandbox.namespaces,
       hostname: sandbox.config.hostname,
-      cgroupParent: cgroupParentOf(this.#around, sandbox.config.cgroupParent),
+      cgroupParent: cgroupParentOf(link.known.info.CgroupDriver, sandbox.config.cgroupParent),
     });
     const query = { name: containerName(sandbox.config.metadata, sandboxId, metadata) };
     const { body: made } = await http.json<{ Id: string }>('POST', '/containers/create', { query, body, signal });

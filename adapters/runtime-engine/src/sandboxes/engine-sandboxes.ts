@@ -16,11 +16,12 @@ import { inspectContainer } from '../api/inspect-container.ts';
 import type { ContainerReader } from '../containers/container-reader.ts';
 import type { EngineContainers } from '../containers/engine-containers.ts';
 import type { EngineImages } from '../images/engine-images.ts';
+import { cgroupParentOf } from '../model/cgroup-parent.ts';
 import { sandboxName } from '../model/names.ts';
 import { labelFilter, labelsOf, recordOf, type SandboxRecord } from '../model/records.ts';
 import { sandboxBody } from '../model/sandbox-body.ts';
 import { sandboxOf, sandboxState } from '../model/status.ts';
-import { cgroupParentOf, type Surroundings } from '../surroundings.ts';
+import type { Surroundings } from '../surroundings.ts';
 import type { SandboxNetwork } from './sandbox-network.ts';
 
 /** Containers may still be made while a sandbox is being removed. */
@@ -45,6 +46,7 @@ export class EngineSandboxes {
   /** Not ready yet, and not to be seen. */
   readonly #making = new Set<SandboxId>();
   #pulling: Promise<string> | undefined;
+  #toldOfSlices = false;
 
   constructor(parts: SandboxParts) {
     this.#parts = parts;
@@ -154,6 +156,17 @@ export class EngineSandboxes {
     throw new RuntimeError('InvalidState', `sandbox "${id}" is not ready`);
   }
 
+  #cgroupParent({ cgroupParent }: PodSandboxConfig): string | undefined {
+    const { link, logger } = this.#parts.around;
+    const parent = cgroupParentOf(link.known.info.CgroupDriver, cgroupParent);
+    if (cgroupParent !== undefined && parent === undefined && !this.#toldOfSlices) {
+      this.#toldOfSlices = true;
+      const message = 'the engine places containers below slices of systemd only; they are where it places them by itself';
+      logger.warn(message, { wanted: cgroupParent });
+    }
+    return parent;
+  }
+
   async #create(config: PodSandboxConfig, signal: AbortSignal | undefined): Promise<SandboxId> {
     const { around, images } = this.#parts;
     const { http, owner, clock, options } = around;
@@ -165,7 +178,7 @@ export class EngineSandboxes {
     const body = sandboxBody({
       ...{ image: options.infraImage, config, namespaces, labels: labelsOf(owner, record) },
       noNetwork: options.network !== undefined,
-      cgroupParent: cgroupParentOf(around, config.cgroupParent),
+      cgroupParent: this.#cgroupParent(config),
     });
     const query = { name: sandboxName(owner, config.metadata) };
     const create = () => http.json<{ Id: string }>('POST', '/containers/create', { query, body, signal });

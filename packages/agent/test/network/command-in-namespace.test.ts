@@ -26,8 +26,15 @@ interface Running {
 /** The real command, below other words; its packet filter is that of a namespace, or of nobody. */
 function agent(t: ExecutionContext, launch: readonly string[], directory: string, words: readonly string[]): Running {
   const [program = process.execPath, ...rest] = [...launch, process.execPath, binary];
-  const quiet = ['--address=127.0.0.1', '--port=0', '--read-only-port=0', '--healthz-port=0', '--fail-swap-on=false'];
-  const places = [`--root-dir=${directory}/root`, `--cert-dir=${directory}/pki`, '--hostname-override=n1'];
+  const quiet = [
+    '--address=127.0.0.1',
+    '--port=0',
+    '--read-only-port=0',
+    '--healthz-port=0',
+    '--stats-port=0',
+    '--fail-swap-on=false',
+  ];
+  const places = [`--root-dir=${directory}/root`, `--cert-dir=${directory}/pki`, '--hostname-override=n1', '--eviction-hard='];
   const child = spawn(program, [...rest, ...quiet, ...places, ...words], {
     env: { ...process.env, KEELSON_AGENT_RUNTIME: 'process', KEELSON_AGENT_LOG_ROOT: join(directory, 'log') },
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
@@ -26,9 +26,12 @@ async function run(t: ExecutionContext, words: readonly string[], env: Record<st
     '--enable-server=false',
     '--read-only-port=0',
     '--healthz-port=0',
+    '--stats-port=0',
     '--hostname-override=n1',
     '--fail-swap-on=false',
     '--make-iptables-util-chains=false',
+    // How full this machine is decides nothing.
+    '--eviction-hard=',
     `--root-dir=${directory}/root`,
     `--cert-dir=${directory}/pki`,
   ];
@@ -129,4 +132,30 @@ onLinux('--protect-kernel-defaults: a kernel that differs ends the command with 
   t.is(await readFile(join(root, 'vm/overcommit_memory'), 'utf8'), '1');
   sets.child.kill('SIGTERM');
   t.is(await sets.ended, 0);
+});
+
+onLinux('without cgroups an agent starts with one warning, unless --cgroups-per-qos was given', async (t) => {
+  const env = { KEELSON_AGENT_CGROUP_ROOT: '/nonexistent' };
+  const first = await run(t, [], env);
+  await first.said('agent started');
+  t.is(first.stderr().split('--cgroups-per-qos=false --enforce-node-allocatable=').length, 2, first.stderr());
+  const second = await run(t, ['--cgroups-per-qos'], env);
+  t.is(await second.ended, 1);
+  t.regex(second.stderr(), /--cgroups-per-qos: cgroups cannot be used here: there is no cgroup hierarchy with cpu and memory at/);
+});
+
+onLinux('the groups of pods are made where KEELSON_AGENT_CGROUP_ROOT says', async (t) => {
+  const root = await temporaryDirectory(t);
+  for (const name of ['cpu', 'memory']) {
+    await mkdir(join(root, name));
+    await writeFile(join(root, name, 'cgroup.procs'), '');
+  }
+  const { child, said, ended } = await run(t, ['--cgroup-driver=systemd'], { KEELSON_AGENT_CGROUP_ROOT: root });
+  await said('agent started');
+  for (const name of ['cpu', 'memory']) {
+    const made = await readdir(join(root, name, 'kubepods.slice'));
+    t.deepEqual(made.sort(), ['kubepods-besteffort.slice', 'kubepods-burstable.slice']);
+  }
+  child.kill('SIGTERM');
+  t.is(await ended, 0);
 });

@@ -70,10 +70,12 @@ async function fetchBlob(
     counted += count;
     received(count);
   };
-  await content.ensure(blob.digest, (path, within, report) => remote.download(blob, path, { signal: within, onBytes: report }), {
-    signal,
-    onBytes,
-  });
+  await content.ensure(
+    blob.digest,
+    remote.place,
+    (path, within, report) => remote.download(blob, path, { signal: within, onBytes: report }),
+    { signal, onBytes },
+  );
   // What came before this pull joined, or was not needed, is there all the same.
   if (counted < blob.size) received(blob.size - counted);
 }

@@ -15,6 +15,8 @@ export interface RemoteImage {
   readonly manifest: Manifest;
   /** Digest of what the reference names: of the index, if it is one. */
   readonly digest: string;
+  /** Where its blobs are asked for: `SCHEME://HOST:PORT`. */
+  readonly place: string;
   /** Writes a blob to a file. @throws RegistryError, `PullFailed` */
   readonly download: (blob: Descriptor, path: string, options: BlobOptions) => Promise<void>;
 }
@@ -69,7 +71,13 @@ export class RegistryClient {
     for (let depth = 0; depth < maxDepth; depth += 1) {
       const manifest = readManifest(parseDocument(bytes, 'the manifest'));
       if (!('next' in manifest)) {
-        return { manifest, digest, download: (blob, path, options) => download(session, blob, path, this.#bounds(options)) };
+        const { place } = session;
+        return {
+          manifest,
+          digest,
+          place,
+          download: (blob, path, options) => download(session, blob, path, this.#bounds(options)),
+        };
       }
       bytes = await session.manifest(manifest.next.digest, manifestTypes, signal);
       checkBytes(bytes, manifest.next.digest);

@@ -24,6 +24,11 @@ export class RegistrySession {
     this.#authorizers = new Map([[this.#base.origin, own]]);
   }
 
+  /** `SCHEME://HOST:PORT` of what is asked first; it may redirect. */
+  get place(): string {
+    return this.#base.origin;
+  }
+
   /** @throws RegistryError */
   async manifest(version: string, accept: string, signal: AbortSignal): Promise<Buffer> {
     const send = (request: ExchangeRequest) => this.#exchange.fetch(request, maxDocumentBytes);

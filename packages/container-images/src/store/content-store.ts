@@ -11,6 +11,7 @@ export class ContentStore {
   readonly #sizes = new Map<string, number>();
   /** How many pulls need a blob although no image has it yet. */
   readonly #leases = new Map<string, number>();
+  /** By digest and place. */
   readonly #arrivals = new SharedJobs<void, number>();
   /** Arrival and removal of one blob exclude each other. */
   readonly #turns = new Turns();
@@ -60,23 +61,26 @@ export class ContentStore {
   }
 
   /**
-   * Has a blob written to the path that `work` is given, unless it is there or on its way. `onBytes` hears of the bytes as they come, whoever
-   * fetches them.
+   * Has a blob written to the path that `work` is given, unless it is there or on its way from the same place. `onBytes` hears of the bytes
+   * as they come, whoever fetches them. Two places may send one blob at the same time: a place that stands still holds nobody but those who
+   * asked it.
    */
   async ensure(
     digest: string,
+    place: string,
     work: (path: string, ...rest: Parameters<Work<void, number>>) => Promise<void>,
     { signal, onBytes }: { readonly signal: AbortSignal; readonly onBytes: (count: number) => void },
   ): Promise<void> {
     const membership = { signal, onProgress: onBytes };
     const add: Work<void, number> = (within, report) => this.#add(digest, (path) => work(path, within, report));
+    const arrival = `${digest} ${place}`;
     if (this.has(digest)) return;
-    if (this.#arrivals.has(digest)) {
+    if (this.#arrivals.has(arrival)) {
       // Somebody else's credentials may not be good for it, so their failure is not ours.
-      await this.#arrivals.run(digest, add, membership).catch(() => {});
+      await this.#arrivals.run(arrival, add, membership).catch(() => {});
       if (this.has(digest)) return;
     }
-    await this.#arrivals.run(digest, add, membership);
+    await this.#arrivals.run(arrival, add, membership);
   }
 
   /** Removes what is neither used nor leased. */
