@@ -89,6 +89,14 @@ export type {
 export { isStatusError, type QualifiedResource, StatusError, statusErrors } from './errors/status-error.ts';
 export { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from './errors/storage-error.ts';
 export { type ConditionObject, conditionSchema } from './kind/condition-schema.ts';
+export type {
+  ConnectCall,
+  ConnectLocation,
+  ConnectOptions,
+  ConnectParameter,
+  ConnectSubresource,
+  ConnectVerb,
+} from './kind/connect.ts';
 export { type Decoded, type Decoder, DecodeTypeError, decoderOf, isDecodeTypeError } from './kind/decoder.ts';
 export { defineKind, type KindOptions, type ObjectOf } from './kind/define-kind.ts';
 export {
@@ -175,7 +183,7 @@ export {
 export { finalizersErrors, foregroundFinalizer, newFinalizersErrors, orphanFinalizer } from './meta/finalizers.ts';
 export { humanDuration } from './meta/human-duration.ts';
 export { percentErrors, percentOf, resolveIntOrPercent } from './meta/int-or-string.ts';
-export { isCIDR, isIP, isIPv4, isIPv6, portNumberErrors } from './meta/ip.ts';
+export { isCIDR, isIP, isIPv4, isIPv6, isProxyableIP, portNumberErrors } from './meta/ip.ts';
 export { configMapKeyErrors, envVarNameErrors, portNameErrors } from './meta/key-names.ts';
 export { labelSelectorErrors, labelsErrors } from './meta/label-errors.ts';
 export type { LabelOperator, LabelRequirement, Labels as LabelMap } from './meta/label-requirement.ts';
@@ -254,6 +262,7 @@ export { type NamespaceLifecycleOptions, namespaceLifecycle } from './registry/p
 export type {
   Answer,
   Body,
+  ConnectParameters,
   DeleteParameters,
   ExportParameters,
   FieldValidation,
@@ -280,11 +289,21 @@ export {
 } from './runtime/metrics.ts';
 export { type Service, ServiceHost } from './runtime/service-host.ts';
 export type { StorageAdapter } from './runtime/storage-adapter.ts';
-export { ClockToken, LoggerToken, MetricsToken, moduleOf, provide, StoreToken, type Token, token } from './runtime/tokens.ts';
+export {
+  type Bind,
+  type BindingModule,
+  ClockToken,
+  LoggerToken,
+  MetricsToken,
+  StoreToken,
+  type Token,
+  token,
+} from './runtime/tokens.ts';
 export { QueryParameters } from './scope/query-parameters.ts';
 export { parseRequestAttributes, type RequestAttributes, type ResourceVerb } from './scope/request-attributes.ts';
 export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
 export { AdvanceWaiters, streamClosed } from './storage/advance-waiters.ts';
+export { ByteBudget, type Droppable } from './storage/byte-budget.ts';
 export { type ContinueTokenOptions, type ContinueTokens, createContinueTokens } from './storage/continue-token.ts';
 export { createDirectStorages, type DirectStoragesOptions } from './storage/direct-storages.ts';
 export { encodeEvents } from './storage/event-batch.ts';
@@ -295,6 +314,7 @@ export type {
   ListPosition,
   ObjectCodec,
   ObjectPredicate,
+  Pin,
   ReadPoint,
   Representation,
   ResourceStorage,

@@ -16,6 +16,7 @@ import {
   AuthorizationV1beta1SelfSubjectRulesReview,
   AuthorizationV1beta1SubjectAccessReview,
 } from './authorization/v1beta1/reviews.ts';
+import { CertificateSigningRequest } from './certificates/v1/certificate-signing-request.ts';
 import { Lease } from './coordination/v1/lease.ts';
 import { ConfigMap } from './core/v1/config-map.ts';
 import { Endpoints } from './core/v1/endpoints.ts';
@@ -36,6 +37,11 @@ import { NetworkingV1Ingress } from './networking/v1/ingress.ts';
 /** Types of the messages inside objects, by group and version: `coreV1.PodSpec`. */
 export type * as appsV1 from './apps/v1/schema/index.ts';
 export type { Scale } from './autoscaling/v1/schema/index.ts';
+export type { AlternativeNames } from './certificates/request/alternative-names.ts';
+export { type CertificateRequest, readCertificateRequest } from './certificates/request/certificate-request.ts';
+export type { RequestSubject } from './certificates/request/subject.ts';
+export { hasCondition } from './certificates/v1/conditions.ts';
+export type * as certificatesV1 from './certificates/v1/schema/index.ts';
 export type * as coordinationV1 from './coordination/v1/schema/index.ts';
 export { podGracePeriod } from './core/v1/pod/pod-strategy.ts';
 export { type QosClass, qosClassOf } from './core/v1/pod/qos-class.ts';
@@ -63,6 +69,7 @@ export {
   AuthorizationV1beta1SelfSubjectAccessReview,
   AuthorizationV1beta1SelfSubjectRulesReview,
   AuthorizationV1beta1SubjectAccessReview,
+  CertificateSigningRequest,
   ConfigMap,
   DaemonSet,
   Deployment,
@@ -102,6 +109,7 @@ export const builtinKinds: readonly KindDefinition[] = [
   DaemonSet,
   Deployment,
   ReplicaSet,
+  CertificateSigningRequest,
   Lease,
   NetworkingV1Ingress,
   SelfSubjectReview,

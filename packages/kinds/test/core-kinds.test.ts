@@ -1,7 +1,7 @@
-import type { KindDefinition } from '@keelson/core';
+import { type KindDefinition, systemUser } from '@keelson/core';
 import test from 'ava';
 import { ConfigMap, Event, Lease, Namespace, Node, Secret, ServiceAccount } from '../src/index.ts';
-import { create, defaulted, row, update, updateStatus } from './helpers/writes.ts';
+import { contextOf, create, defaulted, row, update, updateStatus } from './helpers/writes.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const mebibyte = 1024 * 1024;
@@ -142,7 +142,7 @@ test('only finalize changes the finalizers of a namespace', (t) => {
   t.is(written.metadata?.labels?.['kubernetes.io/metadata.name'], 'a');
   const [finalize] = Namespace.subresources.filter(({ type }) => type === 'replace');
   if (finalize?.type !== 'replace') throw new Error('no finalize');
-  finalize.apply(written, { spec: { finalizers: [] }, status: { phase: 'x' } });
+  finalize.apply(written, { spec: { finalizers: [] }, status: { phase: 'x' } }, contextOf(systemUser));
   t.false(Namespace.strategy.heldBack?.(written));
   t.is(written.status?.phase, 'Active');
 });

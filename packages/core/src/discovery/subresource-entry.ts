@@ -11,18 +11,38 @@ export interface SubresourceEntry {
   readonly verbs: readonly Verb[];
 }
 
-const verbsOf: Readonly<Record<SubresourceDefinition['type'], readonly Verb[]>> = {
-  status: ['get', 'patch', 'update'],
-  projection: ['get', 'patch', 'update'],
-  replace: ['update'],
-  action: ['create'],
-};
+const whole: readonly Verb[] = ['get', 'patch', 'update'];
 
-/** The kind that the bodies of a subresource have: its own, or that of the parent. */
+function verbsOf(subresource: SubresourceDefinition): readonly Verb[] {
+  switch (subresource.type) {
+    case 'status':
+    case 'projection':
+      return whole;
+    case 'replace':
+      return subresource.patchable ? whole : ['update'];
+    case 'action':
+      return ['create'];
+    case 'connect':
+      return subresource.verbs;
+  }
+}
+
+/** The kind that a subresource is shown with: that of its bodies or options, or that of the parent. */
 export function subresourceKind(parent: KindDefinition, subresource: SubresourceDefinition): GroupVersionKind {
-  const { group, version, kind } =
-    subresource.type === 'projection' || subresource.type === 'action' ? subresource.bodyKind : parent;
+  const { group, version, kind } = shownKind(parent, subresource);
   return { group, version, kind };
+}
+
+function shownKind(parent: KindDefinition, subresource: SubresourceDefinition): GroupVersionKind {
+  switch (subresource.type) {
+    case 'projection':
+    case 'action':
+      return subresource.bodyKind;
+    case 'connect':
+      return subresource.shownKind ?? subresource.optionsKind;
+    default:
+      return parent;
+  }
 }
 
 /** The subresources of a kind by name, as every form of discovery lists them. */
@@ -31,7 +51,7 @@ export function subresourceEntries(parent: KindDefinition): readonly Subresource
     .map((subresource) => ({
       name: subresource.name,
       kind: subresourceKind(parent, subresource),
-      verbs: verbsOf[subresource.type],
+      verbs: verbsOf(subresource),
     }))
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }

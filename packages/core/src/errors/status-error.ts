@@ -56,9 +56,29 @@ function objectDetails(res: QualifiedResource, name: string): StatusDetails {
   return { ...(name === '' ? {} : { name }), ...(res.group === '' ? {} : { group: res.group }), kind: res.resource };
 }
 
+const reasonsByCode: Readonly<Record<number, StatusReason>> = {
+  400: StatusReason.BadRequest,
+  401: StatusReason.Unauthorized,
+  403: StatusReason.Forbidden,
+  404: StatusReason.NotFound,
+  405: StatusReason.MethodNotAllowed,
+  406: StatusReason.NotAcceptable,
+  409: StatusReason.Conflict,
+  410: StatusReason.Gone,
+  413: StatusReason.RequestEntityTooLarge,
+  415: StatusReason.UnsupportedMediaType,
+  422: StatusReason.Invalid,
+  429: StatusReason.TooManyRequests,
+  500: StatusReason.InternalError,
+  503: StatusReason.ServiceUnavailable,
+  504: StatusReason.Timeout,
+};
+
 /** Every failure of api-conventions section 1.2, built with its exact code, reason, message form and details. */
 export const statusErrors = {
   badRequest: (message: string, cause?: unknown) => failure(400, StatusReason.BadRequest, message, undefined, cause),
+  /** A failure that somebody else has put into words, with the reason that goes with its code. */
+  relayed: (code: number, message: string) => failure(code, reasonsByCode[code] ?? StatusReason.Unknown, message),
   unauthorized: (message = 'Unauthorized') => failure(401, StatusReason.Unauthorized, message),
   forbidden: (res: QualifiedResource, name: string, why: string, causes?: StatusCause[]) =>
     failure(

@@ -1,7 +1,9 @@
 import type { RequestContext } from '../meta/request-context.ts';
 import type { Status } from '../meta/status.ts';
 import type { GroupVersionKind, KubeObject } from '../meta/types.ts';
+import type { ConnectSubresource } from './connect.ts';
 import type { Schema } from './schema.ts';
+import type { StrategyContext } from './strategy.ts';
 
 /**
  * How a subresource reaches its parent. Implemented by the registry: `update` runs the parent's whole update path
@@ -51,18 +53,21 @@ export interface SubresourceAnswer {
 }
 
 /**
- * `status`: the parent with the status strategy. `finalize`: the parent, PUT only, with its own strategy hooks.
- * `scale`: a projection that can be read, replaced and patched. `action`: a POST of a body kind.
+ * `status`: the parent with the status strategy. `replace`: the parent, of which one part changes, such as `finalize`.
+ * `scale`: a projection that can be read, replaced and patched. `action`: a POST of a body kind. `connect`: a call that is passed on.
  */
 export type SubresourceDefinition =
+  | ConnectSubresource
   | { readonly type: 'status'; readonly name: 'status' }
   | {
       readonly type: 'replace';
-      /** E.g. `finalize`. */
+      /** E.g. `finalize`, `approval`. */
       readonly name: string;
-      /** Copies the one part that this subresource may change from `object` into `stored`. */
+      /** Offers GET and PATCH beside PUT. Default false. */
+      readonly patchable?: boolean;
+      /** Copies the one part that this subresource may change from `object` into `stored`; may refuse with a StatusError. */
       // biome-ignore lint/suspicious/noExplicitAny: the parent's type is the kind's own
-      readonly apply: (stored: any, object: any) => void;
+      readonly apply: (stored: any, object: any, context: StrategyContext) => void;
     }
   | {
       readonly type: 'projection';

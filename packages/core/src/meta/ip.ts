@@ -1,4 +1,4 @@
-import { isIPv4 as nodeIsIPv4, isIPv6 as nodeIsIPv6 } from 'node:net';
+import { BlockList, isIPv4 as nodeIsIPv4, isIPv6 as nodeIsIPv6 } from 'node:net';
 
 /** True for a dotted IPv4 address without leading zeros. */
 export function isIPv4(text: string): boolean {
@@ -26,4 +26,29 @@ export function isCIDR(text: string): boolean {
 /** Why a number is no port; empty when it is one. */
 export function portNumberErrors(port: number): string[] {
   return Number.isInteger(port) && port >= 1 && port <= 65_535 ? [] : ['must be between 1 and 65535, inclusive'];
+}
+
+/** Loopback, unspecified, link-local and interface-local ranges: they mean the machine that uses them, or its neighbours on the wire. */
+const ownRanges = new BlockList();
+for (const [network, prefix] of [
+  ['127.0.0.0', 8],
+  ['0.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['224.0.0.0', 24],
+] as const) {
+  ownRanges.addSubnet(network, prefix, 'ipv4');
+}
+for (const [network, prefix] of [
+  ['::', 127],
+  ['fe80::', 10],
+  ['ff01::', 16],
+  ['ff02::', 16],
+] as const) {
+  ownRanges.addSubnet(network, prefix, 'ipv6');
+}
+
+/** True for an address that a server may call on behalf of a client: none that leads back into the server's own machine. */
+export function isProxyableIP(text: string): boolean {
+  if (isIPv4(text)) return !ownRanges.check(text, 'ipv4');
+  return isIPv6(text) && !ownRanges.check(text, 'ipv6');
 }

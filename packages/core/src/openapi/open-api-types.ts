@@ -21,7 +21,17 @@ export interface OpenApiResponse {
 }
 
 /** What the server does with a request, in the words of the published documents. */
-export type OpenApiAction = 'list' | 'watch' | 'watchlist' | 'get' | 'post' | 'put' | 'patch' | 'delete' | 'deletecollection';
+export type OpenApiAction =
+  | 'list'
+  | 'watch'
+  | 'watchlist'
+  | 'get'
+  | 'post'
+  | 'put'
+  | 'patch'
+  | 'delete'
+  | 'deletecollection'
+  | 'connect';
 
 export interface OpenApiOperation {
   readonly tags: readonly string[];

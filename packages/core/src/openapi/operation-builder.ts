@@ -1,5 +1,6 @@
 import { type Brand, defaultBrand } from '../codec/brand.ts';
 import { subresourceKind } from '../discovery/subresource-entry.ts';
+import type { ConnectSubresource, ConnectVerb } from '../kind/connect.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { GroupVersionKind } from '../meta/types.ts';
@@ -9,12 +10,13 @@ import { metaComponents, refTo } from './meta-schemas.ts';
 import type {
   OpenApiAction,
   OpenApiContent,
+  OpenApiMethod,
   OpenApiOperation,
   OpenApiParameter,
   OpenApiResponse,
   OpenApiSchema,
 } from './open-api-types.ts';
-import { operationId, tagOf } from './operation-id.ts';
+import { type OperationSubject, operationId, tagOf } from './operation-id.ts';
 import {
   deleteCollectionParameters,
   deleteParameters,
@@ -34,6 +36,15 @@ function responses(codes: readonly number[], schema: OpenApiSchema, types: reado
   const good = codes.map((code) => [code, { description: phrases[code] ?? '', content: content(types, schema) }]);
   return { ...Object.fromEntries(good), '401': { description: 'Unauthorized' } };
 }
+
+/** How the verbs of a connect subresource arrive. */
+export const connectMethods: Readonly<Record<ConnectVerb, OpenApiMethod>> = {
+  create: 'post',
+  delete: 'delete',
+  get: 'get',
+  patch: 'patch',
+  update: 'put',
+};
 
 /** Builds the operations of one kind; the places of the paths are `resourcePaths`'s business. */
 export class OperationBuilder {
@@ -134,6 +145,23 @@ export class OperationBuilder {
     };
   }
 
+  /** A call that is passed on; what it is answered with is not the server's to say. */
+  connect(subresource: ConnectSubresource, verb: ConnectVerb, withPath: boolean): OpenApiOperation {
+    const method = connectMethods[verb];
+    // A subresource that can only be read, such as log, is a read of text in the published documents.
+    const readOnly = subresource.verbs.length === 1 && verb === 'get';
+    const frame = readOnly
+      ? this.#frame('read', this.#sentence('Reads', subresource), 'get', {}, subresource)
+      : this.#frame(
+          'connect',
+          this.#sentence(`Passes ${method.toUpperCase()} requests on to`, subresource),
+          'connect',
+          { method: method.slice(0, 1).toUpperCase() + method.slice(1), withPath },
+          subresource,
+        );
+    return { ...frame, responses: responses([200], { type: 'string' }, readOnly ? ['text/plain'] : ['*/*']) };
+  }
+
   #bodySchema(subresource?: SubresourceDefinition): OpenApiSchema {
     return this.#components.refOf(subresource ? subresourceKind(this.#kind, subresource) : this.#kind);
   }
@@ -158,7 +186,7 @@ export class OperationBuilder {
     verb: Parameters<typeof operationId>[0],
     description: string,
     action: OpenApiAction,
-    options: { readonly list?: boolean; readonly everywhere?: boolean } = {},
+    options: Pick<OperationSubject, 'list' | 'everywhere' | 'method' | 'withPath'> = {},
     subresource?: SubresourceDefinition,
   ): Omit<OpenApiOperation, 'responses'> {
     const { group, version, kind, scope } = this.#kind;

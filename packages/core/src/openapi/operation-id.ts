@@ -23,6 +23,10 @@ export interface OperationSubject extends GroupVersion {
   readonly subresource?: string;
   /** All namespaces at once. */
   readonly everywhere?: boolean;
+  /** HTTP method of a call that is passed on, capitalised. */
+  readonly method?: string;
+  /** A path goes on behind the subresource. */
+  readonly withPath?: boolean;
   /** The watch form of a list. */
   readonly list?: boolean;
 }
@@ -32,7 +36,7 @@ export interface OperationSubject extends GroupVersion {
  * `listCoreV1PodForAllNamespaces`, `deleteCoreV1CollectionNamespacedPod`, `watchCoreV1NamespacedPodList`.
  */
 export function operationId(
-  verb: 'list' | 'watch' | 'create' | 'read' | 'replace' | 'patch' | 'delete' | 'deleteCollection',
+  verb: 'list' | 'watch' | 'create' | 'read' | 'replace' | 'patch' | 'delete' | 'deleteCollection' | 'connect',
   subject: OperationSubject,
 ): string {
   const [word, collection] = verb === 'deleteCollection' ? ['delete', 'Collection'] : [verb, ''];
@@ -42,11 +46,13 @@ export function operationId(
     word,
     group,
     capitalised(subject.version),
+    subject.method ?? '',
     collection,
     namespaced,
     subject.kind,
     subject.list ? 'List' : '',
     capitalised(subject.subresource ?? ''),
+    subject.withPath ? 'WithPath' : '',
     subject.everywhere ? 'ForAllNamespaces' : '',
   ].join('');
 }

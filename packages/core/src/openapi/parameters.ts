@@ -1,3 +1,4 @@
+import type { ConnectParameter } from '../kind/connect.ts';
 import type { OpenApiParameter, OpenApiSchema } from './open-api-types.ts';
 
 const text: OpenApiSchema = { type: 'string' };
@@ -29,9 +30,24 @@ const resourceVersion = query(
 /** Parameters that stand in the path or hold for every operation on it. */
 export const pathParameters = {
   namespace: path('namespace', 'Name of the namespace.'),
+  tail: path('path', 'Path that is asked for at the other end.'),
   name: (kind: string): OpenApiParameter => path('name', `Name of the ${kind}.`),
   pretty: query('pretty', text, 'Indents JSON answers when true.'),
 } as const;
+
+const connectTypes: Readonly<Record<ConnectParameter['type'], OpenApiSchema>> = {
+  boolean,
+  integer,
+  string: text,
+  strings: text,
+  time: text,
+  ports: text,
+};
+
+/** Of calls that are passed on. */
+export function connectParameters(parameters: readonly ConnectParameter[]): OpenApiParameter[] {
+  return parameters.map(({ name, type, description }) => query(name, connectTypes[type], description));
+}
 
 const selectors: readonly OpenApiParameter[] = [
   query('labelSelector', text, 'Restricts the result to objects whose labels fit; everything by default.'),

@@ -1,11 +1,12 @@
 import { type Brand, defaultBrand } from '../codec/brand.ts';
+import type { ConnectSubresource } from '../kind/connect.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { GroupVersion } from '../meta/types.ts';
 import type { Components } from './components.ts';
 import type { OpenApiOperation, OpenApiParameter, OpenApiPathItem } from './open-api-types.ts';
-import { OperationBuilder } from './operation-builder.ts';
-import { pathParameters } from './parameters.ts';
+import { connectMethods, OperationBuilder } from './operation-builder.ts';
+import { connectParameters, pathParameters } from './parameters.ts';
 
 /** Key of a group version in the index of documents: `api/v1`, `apis/apps/v1`. */
 export function documentPath({ group, version }: GroupVersion): string {
@@ -35,10 +36,28 @@ function subresourceItem(
         patch: build.patch(subresource),
       });
     case 'replace':
-      return pathItem(parameters, { put: build.replace(subresource) });
+      return pathItem(parameters, {
+        get: subresource.patchable ? build.read(subresource) : undefined,
+        put: build.replace(subresource),
+        patch: subresource.patchable ? build.patch(subresource) : undefined,
+      });
     case 'action':
       return pathItem(parameters, { post: build.act(subresource) });
+    case 'connect':
+      return connectItem(build, subresource, parameters, false);
   }
+}
+
+function connectItem(
+  build: OperationBuilder,
+  subresource: ConnectSubresource,
+  parameters: readonly OpenApiParameter[],
+  withPath: boolean,
+): OpenApiPathItem | undefined {
+  return pathItem(
+    [...parameters, ...(withPath ? [pathParameters.tail] : []), ...connectParameters(subresource.parameters)],
+    Object.fromEntries(subresource.verbs.map((verb) => [connectMethods[verb], build.connect(subresource, verb, withPath)])),
+  );
 }
 
 /** Every path of a kind with its operations, in the order in which documents show them. */
@@ -79,6 +98,11 @@ export function resourcePaths(
       `${root}/${scopePath}/{name}/${subresource.name}`,
       subresourceItem(build, subresource, named),
     ]),
+    ...kind.subresources.flatMap((subresource): [string, OpenApiPathItem | undefined][] =>
+      subresource.type === 'connect' && subresource.tail
+        ? [[`${root}/${scopePath}/{name}/${subresource.name}/{path}`, connectItem(build, subresource, named, true)]]
+        : [],
+    ),
     [`${root}/watch/${scopePath}`, pathItem(inScope, { get: has('watch') ? build.watch('list') : undefined })],
     [`${root}/watch/${scopePath}/{name}`, pathItem(named, { get: has('watch') ? build.watch('object') : undefined })],
   ];

@@ -1,6 +1,8 @@
+import { isStatusError } from '../errors/status-error.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import { type AuthenticateToken, type Authorizer, mastersAuthorizer } from '../meta/authorizer.ts';
-import { apiVersionOf, type GroupVersionResource } from '../meta/types.ts';
+import { StatusReason } from '../meta/status.ts';
+import { apiVersionOf, type GroupVersionResource, type KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { storageKindOf } from '../scope/storage-key.ts';
@@ -8,6 +10,7 @@ import type { ContinueTokens } from '../storage/continue-token.ts';
 import type { ResourceStorages } from '../storage/resource-storages.ts';
 import type { AdmissionPlugin } from './admission.ts';
 import { AdmissionChain } from './admission-chain.ts';
+import { answerValue } from './answer-value.ts';
 import { KindResourceService } from './kind-resource-service.ts';
 import { type NameGenerator, randomName } from './name-generator.ts';
 import { type RegistryServices, ResourceBinding } from './resource-binding.ts';
@@ -86,6 +89,7 @@ class KindRegistry implements ResourceRegistry {
       selfLinks: options.selfLinks ?? false,
       authorizer: options.authorizer ?? mastersAuthorizer,
       authenticateToken: options.authenticateToken,
+      readObject: (...wanted) => this.#readObject(...wanted),
       isRegistered: (apiVersion, kind) => this.#byKind.has(`${apiVersion}/${kind}`),
     };
     for (const kind of options.kinds) this.add(kind);
@@ -104,6 +108,18 @@ class KindRegistry implements ResourceRegistry {
     if (registered === undefined) return undefined;
     registered.service ??= this.#serviceOf(registered.kind);
     return registered.service;
+  }
+
+  async #readObject(...[context, resource, name, namespace]: Parameters<RegistryServices['readObject']>) {
+    const service = this.find(resource);
+    const target = { name, ...(namespace === undefined ? {} : { namespace }) };
+    try {
+      const answer = await service?.get(context, target, { export: false, exact: false, resourceVersion: '' });
+      return answer && (answerValue(answer) as KubeObject);
+    } catch (error) {
+      if (isStatusError(error, StatusReason.NotFound)) return undefined;
+      throw error;
+    }
   }
 
   #serviceOf(kind: KindDefinition): ResourceService {

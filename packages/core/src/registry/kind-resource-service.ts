@@ -1,3 +1,4 @@
+import type { ConnectLocation, ConnectSubresource } from '../kind/connect.ts';
 import type { KindDefinition, Verb } from '../kind/kind-definition.ts';
 import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { RequestContext } from '../meta/request-context.ts';
@@ -13,6 +14,7 @@ import type { ResourceBinding } from './resource-binding.ts';
 import type {
   Answer,
   Body,
+  ConnectParameters,
   DeleteParameters,
   ExportParameters,
   ListAnswer,
@@ -154,6 +156,15 @@ export class KindResourceService implements ResourceService {
     return this.#translated('create', context, target, () =>
       this.#subresources.create(context, target, subresource, body, parameters),
     );
+  }
+
+  connect(
+    context: RequestContext,
+    target: Target,
+    subresource: ConnectSubresource,
+    parameters: ConnectParameters,
+  ): Promise<ConnectLocation> {
+    return this.#translated('get', context, target, () => this.#subresources.connect(context, target, subresource, parameters));
   }
 
   #translated<T>(verb: Verb, context: RequestContext, target: Target, run: () => Promise<T>, resourceVersion = ''): Promise<T> {

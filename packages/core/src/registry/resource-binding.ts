@@ -6,6 +6,7 @@ import type { KindDefinition, Verb } from '../kind/kind-definition.ts';
 import type { StrategyContext } from '../kind/strategy.ts';
 import type { AuthenticateToken, Authorizer } from '../meta/authorizer.ts';
 import type { RequestContext } from '../meta/request-context.ts';
+import type { GroupVersionResource, KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { storageKindOf } from '../scope/storage-key.ts';
 import type { ContinueTokens } from '../storage/continue-token.ts';
@@ -29,6 +30,13 @@ export interface RegistryServices {
   /** Asked by kinds that tell about permissions; the operations themselves trust their caller. */
   readonly authorizer: Authorizer;
   readonly authenticateToken: AuthenticateToken | undefined;
+  /** A stored object of any kind, for connect subresources that lead by way of others; undefined when there is none. */
+  readonly readObject: (
+    context: RequestContext,
+    resource: GroupVersionResource,
+    name: string,
+    namespace?: string,
+  ) => Promise<KubeObject | undefined>;
 }
 
 /** The same for kinds whose objects are stored. */

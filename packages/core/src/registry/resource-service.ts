@@ -1,9 +1,11 @@
+import type { ConnectLocation, ConnectSubresource } from '../kind/connect.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { PropagationPolicy } from '../kind/strategy.ts';
 import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { Status } from '../meta/status.ts';
 import type { GroupVersionResource, KubeObject } from '../meta/types.ts';
+import type { QueryParameters } from '../scope/query-parameters.ts';
 import type { ResourceWatch, StoredList } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 
@@ -53,6 +55,13 @@ export interface DeleteParameters {
 export interface ExportParameters {
   readonly export: boolean;
   readonly exact: boolean;
+}
+
+/** What a call of a connect subresource says. */
+export interface ConnectParameters {
+  readonly query: QueryParameters;
+  /** What stands behind the subresource in the path, as sent, with its slash. */
+  readonly path: string;
 }
 
 /**
@@ -124,6 +133,13 @@ export interface ResourceService {
     body: Body,
     parameters: WriteParameters,
   ): Promise<Answer>;
+  /** Where a call of a connect subresource leads; passing it on is the transport's business. */
+  connect(
+    context: RequestContext,
+    target: Target,
+    subresource: ConnectSubresource,
+    parameters: ConnectParameters,
+  ): Promise<ConnectLocation>;
 }
 
 /** Which kinds exist, and the service of each. Kinds may be added and removed while running. */

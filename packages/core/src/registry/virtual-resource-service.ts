@@ -69,6 +69,7 @@ export class VirtualResourceService implements ResourceService {
   updateSubresource = (): Promise<never> => this.#refuse('update');
   patchSubresource = (): Promise<never> => this.#refuse('patch');
   createSubresource = (): Promise<never> => this.#refuse('create');
+  connect = (): Promise<never> => this.#refuse('get');
 
   #refuse(verb: Verb): Promise<never> {
     return Promise.reject(statusErrors.methodNotAllowed(this.#resource, verb));

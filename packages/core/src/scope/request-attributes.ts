@@ -33,7 +33,7 @@ export interface RequestAttributes {
   readonly named: boolean;
   /** True for the `/watch/` form of the path. */
   readonly watchPath: boolean;
-  /** Decoded segments behind the subresource; only proxies have such paths. */
+  /** Decoded segments behind the subresource, empty ones included; only proxies have such paths. */
   readonly remainder: readonly string[];
   /** Why this path can name nothing at all (400); undefined for every well-formed path. */
   readonly problem: string | undefined;
@@ -118,10 +118,6 @@ function readResource(segments: readonly string[], parts: Draft): void {
   if (!grouped && segments[0] !== 'api') return;
   let at = grouped ? 3 : 2;
   if (segments.length <= at) return;
-  // An empty segment (doubled or trailing slash) names nothing. For resources that includes the trailing slash: DELETE
-  // `.../pods/` with a name that happened to be empty must not become a deletion of the collection.
-  for (const segment of segments) if (segment === '') return;
-
   let special: '' | 'watch' | 'proxy' = '';
   if ((segments[at] === 'watch' || segments[at] === 'proxy') && segments.length > at + 1) {
     special = segments[at] as 'watch' | 'proxy';
@@ -133,6 +129,10 @@ function readResource(segments: readonly string[], parts: Draft): void {
     const next = segments[at + 2];
     if (next !== undefined && !(namespaceSubresources.has(next) && segments.length === at + 3)) at += 2;
   }
+  // An empty segment (doubled or trailing slash) names nothing. For resources that includes the trailing slash: DELETE
+  // `.../pods/` with a name that happened to be empty must not become a deletion of the collection. What stands behind a
+  // subresource belongs to whoever it is passed on to.
+  for (let i = Math.min(at + 2, segments.length - 1); i >= 0; i--) if (segments[i] === '') return;
   const name = segments[at + 1] ?? '';
   const named = name !== '';
   parts.isResourceRequest = true;

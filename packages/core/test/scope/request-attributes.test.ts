@@ -107,6 +107,16 @@ for (const target of otherPaths) {
   });
 }
 
+test('what stands behind a subresource is not looked at: proxies have empty segments, and slashes at the end', (t) => {
+  const remainders = ['proxy/', 'proxy//', 'proxy/a//b/'].map((tail) => {
+    const { isResourceRequest, subresource, name, remainder } = parseRequestAttributes('GET', `/api/v1/nodes/https:n:1/${tail}`);
+    t.deepEqual([isResourceRequest, subresource, name], [true, 'proxy', 'https:n:1']);
+    return remainder;
+  });
+  t.deepEqual(remainders, [[''], ['', ''], ['a', '', 'b', '']]);
+  t.false(parseRequestAttributes('GET', '/api/v1/nodes/n//proxy').isResourceRequest);
+});
+
 const impossibleTargets = [
   '/api/v1/namespaces/a/pods/%zz',
   '/api/v1/namespaces/a/pods/%',

@@ -1,13 +1,13 @@
 import { compareQuantities, QuantityError, quantityMilliValue } from '@keelson/core';
 
-/** Order of two amounts; `undefined` when one of them is no quantity, which the decoder has refused already. */
+/** Order of two amounts; `undefined` when they differ and one of them is no quantity, which the decoder has refused already. */
 export function compareAmounts(a: string, b: string): number | undefined {
-  return unlessMalformed(() => compareQuantities(a, b));
+  return a === b ? 0 : unlessMalformed(() => compareQuantities(a, b));
 }
 
 /** True for amounts that are refused as negative. */
 export function isNegativeAmount(amount: string): boolean {
-  return (compareAmounts(amount, '0') ?? 0) < 0;
+  return amount.startsWith('-') && (compareAmounts(amount, '0') ?? 0) < 0;
 }
 
 /** True for amounts without a fraction. */

@@ -5,12 +5,19 @@ import {
   type KindDefinition,
   type KubeObject,
   type StrategyContext,
+  systemUser,
+  type UserInfo,
 } from '@keelson/core';
 
 /** The instant at which all writes of these tests happen. */
 export const now = new Date('2026-01-02T12:00:00Z');
 
-const context: StrategyContext = { request: internalContext(), now, warn: () => {} };
+/** What hooks see of a write by a user. */
+export function contextOf(user: UserInfo): StrategyContext {
+  return { request: internalContext({ user }), now, warn: () => {} };
+}
+
+const context = contextOf(systemUser);
 
 /** What a write comes to: the object that would be stored, and what is refused about it. */
 export interface Written<T> {

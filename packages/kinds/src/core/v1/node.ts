@@ -1,6 +1,7 @@
 import { type Column, defineKind, type FieldError, type KindDefinition } from '@keelson/core';
 import { ageColumn, column, nameColumn, wide } from '../../columns/columns.ts';
 import { checkNode, checkNodeUpdate } from './node/check-node.ts';
+import { nodeProxySubresource } from './node/proxy.ts';
 import { NodeSchema, type Node as NodeType } from './schema/index.ts';
 
 const rolePrefix = 'node-role.kubernetes.io/';
@@ -42,7 +43,7 @@ export const Node: KindDefinition<NodeType> = defineKind({
     validateUpdate: checkNodeUpdate,
     validateStatusUpdate: (node): FieldError[] => checkNode(node),
   },
-  subresources: [{ type: 'status', name: 'status' }],
+  subresources: [{ type: 'status', name: 'status' }, nodeProxySubresource],
   selectableFields: [['spec.unschedulable', (node) => String(node.spec?.unschedulable ?? false)]],
   columns,
 });

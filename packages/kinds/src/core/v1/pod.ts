@@ -1,8 +1,11 @@
 import { defineKind, type KindDefinition, type SelectableField } from '@keelson/core';
 import { bindingSubresource } from './pod/binding.ts';
 import { evictionSubresource } from './pod/eviction.ts';
+import { logSubresource } from './pod/log.ts';
 import { podColumns, podRowConditions } from './pod/pod-columns.ts';
 import { podStrategy } from './pod/pod-strategy.ts';
+import { podProxySubresource } from './pod/proxy.ts';
+import { attachSubresource, execSubresource, portForwardSubresource } from './pod/streams.ts';
 import { type Pod as PodObject, PodSchema } from './schema/index.ts';
 
 const selectable: readonly SelectableField<PodObject>[] = [
@@ -26,7 +29,16 @@ export const Pod: KindDefinition<PodObject> = defineKind({
   names: { shortNames: ['po'], categories: ['all'] },
   schema: PodSchema,
   strategy: podStrategy,
-  subresources: [{ type: 'status', name: 'status' }, bindingSubresource, evictionSubresource],
+  subresources: [
+    { type: 'status', name: 'status' },
+    bindingSubresource,
+    evictionSubresource,
+    logSubresource,
+    execSubresource,
+    attachSubresource,
+    portForwardSubresource,
+    podProxySubresource,
+  ],
   columns: podColumns,
   rowConditions: podRowConditions,
   selectableFields: selectable,

@@ -3,6 +3,7 @@ import { ageColumn, column, labelsText, nameColumn, wide } from '../../columns/c
 import { addressesText } from '../../columns/load-balancer.ts';
 import { ServiceSchema, type Service as ServiceType } from './schema/index.ts';
 import { defaultService } from './service/default-service.ts';
+import { serviceProxySubresource } from './service/proxy.ts';
 import { dropForeign, keepAllocated } from './service/service-update.ts';
 import { validateService, validateServiceUpdate } from './service/validate-service.ts';
 
@@ -40,7 +41,7 @@ export const Service: KindDefinition<ServiceType> = defineKind({
     validateUpdate: validateServiceUpdate,
     export: exportService,
   },
-  subresources: [{ type: 'status', name: 'status' }],
+  subresources: [{ type: 'status', name: 'status' }, serviceProxySubresource],
   selectableFields: [
     ['spec.clusterIP', (service) => service.spec.clusterIP ?? ''],
     ['spec.type', (service) => service.spec.type ?? ''],

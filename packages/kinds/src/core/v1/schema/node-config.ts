@@ -2,7 +2,7 @@ import { always, type Infer, optional, type Schema, s } from '@keelson/core';
 
 const configMapNodeConfigSource = s.message(
   'k8s.io.api.core.v1.ConfigMapNodeConfigSource',
-  'A ConfigMap that configures a node agent (no longer in use).',
+  'A ConfigMap that configures node agents which take their configuration from here.',
   {
     namespace: always(1, s.string(), 'Namespace of the ConfigMap.'),
     name: always(2, s.string(), 'Name of the ConfigMap.'),
@@ -16,7 +16,7 @@ export const ConfigMapNodeConfigSourceSchema: Schema<ConfigMapNodeConfigSource> 
 
 const nodeConfigSource = s.message(
   'k8s.io.api.core.v1.NodeConfigSource',
-  'Where a node agent takes its configuration from (no longer in use).',
+  'Where a node agent takes its configuration from, if it is told to.',
   {
     configMap: optional(2, ConfigMapNodeConfigSourceSchema, 'A ConfigMap.'),
   },
