@@ -1,5 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { defaultBrand, protobufForms, Representations } from '@keelson/core';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { defaultBrand, protobufForms, Representations, type RequestAttributes } from '@keelson/core';
+import { ConnectHandler } from './connect/connect-handler.ts';
+import { mayHaveBody } from './connect/headers.ts';
+import { answerOn, driveAnswer, serveWithoutUpgrade } from './connect/upgrade-requests.ts';
 import { ApiDocuments } from './endpoints/api-documents.ts';
 import { createEndpointRouter } from './endpoints/endpoint-router.ts';
 import { Health } from './endpoints/health.ts';
@@ -11,6 +15,7 @@ import { defaultLimits, type HealthCheck, type HttpApiOptions, type HttpLimits }
 import { Pipeline } from './pipeline.ts';
 import { ResourceHandler } from './resource/resource-handler.ts';
 import { Routes } from './resource/route.ts';
+import { connectSubresource } from './resource/subresources.ts';
 import { TurnBatch } from './turn-batch.ts';
 import { WatchHandler } from './watch/watch-handler.ts';
 
@@ -21,6 +26,11 @@ export interface HttpApi {
    * the filters are the same (docs/adr/0005).
    */
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
+  /**
+   * Takes the requests of a server that want to leave HTTP, such as those for a shell in a container. They pass the same filters; where
+   * nothing is offered but HTTP they are served as if they had not wished for more. Without this call all are.
+   */
+  acceptUpgrades(server: Server): void;
   /** The same API as a Koa application, for those who want to mount it or add endpoints. */
   readonly app: KoaApplication;
   /**
@@ -35,7 +45,6 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
   const brand = options.brand ?? defaultBrand;
   const logger = options.logger.child({ component: 'http' });
   const httpMetrics = new HttpMetrics(options.metrics);
-  const pipeline = new Pipeline(options, limits, httpMetrics);
   const watches = new WatchHandler({ clock: options.clock, metrics: httpMetrics, limits });
   const routes = new Routes(
     options.registry,
@@ -45,7 +54,13 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
       builders: [protobufForms(brand), ...(options.formBuilders ?? [])],
     }),
   );
-  const resources = new ResourceHandler({ routes, watches, limits, clock: options.clock, brand });
+  const connectOf = (attributes: RequestAttributes) => {
+    const kind = routes.find(attributes)?.kind;
+    return kind && connectSubresource(attributes, kind);
+  };
+  const pipeline = new Pipeline(options, limits, httpMetrics, (attributes) => connectOf(attributes) !== undefined);
+  const connects = new ConnectHandler({ clock: options.clock, limits, dialer: options.nodeDialer });
+  const resources = new ResourceHandler({ routes, watches, connects, limits, clock: options.clock, brand });
   const shutdown: HealthCheck = { name: 'shutdown', check: () => !pipeline.draining, on: ['readyz'] };
   const router = createEndpointRouter({
     documents: new ApiDocuments({
@@ -72,9 +87,26 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
       if (exchange.attributes.isResourceRequest) resourceRequests.add(exchange);
       else void koa(request, response);
     },
+    acceptUpgrades: (server) => {
+      server.on('upgrade', (request: IncomingMessage, stream, head: Buffer) => {
+        const upgrade = { socket: stream as Socket, head };
+        const response = answerOn(request, upgrade);
+        if (response === undefined) return;
+        const exchange = pipeline.open(request, response);
+        if (connectOf(exchange.attributes)?.upgrades && !mayHaveBody(request)) {
+          driveAnswer(response, upgrade);
+          exchange.upgrade = upgrade;
+          void pipeline.run(exchange, handleResource);
+        } else {
+          response.detachSocket(upgrade.socket);
+          serveWithoutUpgrade(server, request, upgrade);
+        }
+      });
+    },
     app,
     drain: () => {
       watches.drain();
+      connects.drain();
       const idle = pipeline.drain();
       return idle;
     },

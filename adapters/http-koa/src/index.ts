@@ -1,3 +1,4 @@
+export type { AgentWish, NodeDialer, Upstream, UpstreamTls } from './connect/node-dialer.ts';
 export { createHttpApi, type HttpApi } from './create-http-api.ts';
 export type { KoaApplication, KoaState } from './endpoints/koa-application.ts';
 export type { Exchange } from './exchange.ts';

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerOptions } from 'node:http';
 import type { Brand, Clock, FormBuilder, Logger, Metrics, RequestAttributes, ResourceRegistry, UserInfo } from '@keelson/core';
+import type { NodeDialer } from './connect/node-dialer.ts';
 
 /** What an authorizer says; a bare boolean is the same without a reason. */
 export type Authorization = boolean | { readonly allowed: boolean; readonly reason?: string };
@@ -42,7 +43,7 @@ export interface HttpLimits {
   readonly readsInFlight: number;
   /** Writing requests at the same time. */
   readonly mutationsInFlight: number;
-  /** Whole life of a request that is not a watch. */
+  /** Whole life of a request that is neither a watch nor passed on. */
   readonly requestTimeoutMs: number;
   /** Time for the operation itself, within the life of the request. */
   readonly handlerTimeoutMs: number;
@@ -54,6 +55,12 @@ export interface HttpLimits {
   readonly watches: number;
   /** Open watches of one user; `system:masters` excepted. */
   readonly watchesPerUser: number;
+  /** Calls that are passed on to nodes and pods at the same time, tunnels among them. */
+  readonly connects: number;
+  /** Time for a connection to a node or pod, TLS included. */
+  readonly dialTimeoutMs: number;
+  /** Time that a node agent has for the head of its answer. */
+  readonly agentAnswerMs: number;
   /** Smallest answer that is compressed when the client accepts gzip. */
   readonly gzipBytes: number;
 }
@@ -68,6 +75,9 @@ export const defaultLimits: HttpLimits = {
   bookmarkIntervalMs: 60_000,
   watches: 20_000,
   watchesPerUser: 1000,
+  connects: 5_000,
+  dialTimeoutMs: 10_000,
+  agentAnswerMs: 30_000,
   gzipBytes: 128 * 1024,
 };
 
@@ -103,6 +113,8 @@ export interface HttpApiOptions {
   readonly insecureUser?: UserInfo;
   /** `host:port` told in discovery documents; default: the Host header of the request. */
   readonly serverAddress?: string;
+  /** How node agents are reached for logs, commands and proxies. Absent: such requests are answered 503. */
+  readonly nodeDialer?: NodeDialer;
 }
 
 export const anonymousUser: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };

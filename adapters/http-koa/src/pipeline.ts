@@ -7,6 +7,7 @@ import {
   isStatusError,
   type Logger,
   parseRequestAttributes,
+  type RequestAttributes,
   StatusError,
   statusErrors,
   type UserInfo,
@@ -19,7 +20,7 @@ import { forbidden } from './filters/authorization.ts';
 import { RunningRequests } from './filters/deadlines.ts';
 import { impersonatedUser } from './filters/impersonation.ts';
 import { type FlightClass, InFlightLimits } from './filters/in-flight-limits.ts';
-import type { HttpMetrics } from './metrics.ts';
+import type { HttpLevels, HttpMetrics } from './metrics.ts';
 import { type Authorize, anonymousUser, type HttpApiOptions, type HttpLimits, mastersOnly } from './options.ts';
 import { timeoutParameter } from './parameters/numbers.ts';
 
@@ -53,11 +54,18 @@ export class Pipeline {
   readonly #authenticate: HttpApiOptions['authenticate'];
   readonly #authorize: Authorize;
   readonly #fallbackUser: UserInfo;
+  readonly #connects: (attributes: RequestAttributes) => boolean;
   readonly #flights: InFlightLimits;
   readonly #running: RunningRequests;
   #draining = false;
 
-  constructor(options: HttpApiOptions, limits: HttpLimits, metrics: HttpMetrics) {
+  /** @param connects whether a request on a subresource is one that is passed on */
+  constructor(
+    options: HttpApiOptions,
+    limits: HttpLimits,
+    metrics: HttpMetrics,
+    connects: (attributes: RequestAttributes) => boolean,
+  ) {
     this.#clock = options.clock;
     this.#logger = options.logger.child({ component: 'http' });
     this.#limits = limits;
@@ -66,11 +74,12 @@ export class Pipeline {
     this.#authenticate = options.authenticate;
     this.#authorize = options.authorize ?? mastersOnly;
     this.#fallbackUser = options.insecureUser ?? anonymousUser;
+    this.#connects = connects;
     this.#flights = new InFlightLimits(limits);
     this.#running = new RunningRequests(options.clock, (exchange) => this.#answerError(exchange, exchange.abortedWith));
   }
 
-  get levels(): { reads: number; mutations: number; watches: number } {
+  get levels(): HttpLevels {
     return this.#flights.levels;
   }
 
@@ -103,7 +112,9 @@ export class Pipeline {
       }
       const { attributes } = exchange;
       if (attributes.problem !== undefined) throw statusErrors.badRequest(attributes.problem);
-      cancelTimeout = this.#startTimeout(exchange);
+      const connect = attributes.subresource !== '' && this.#connects(attributes);
+      // The query of a call that is passed on is meant for whoever answers it.
+      if (!connect) cancelTimeout = this.#startTimeout(exchange);
 
       if (this.#authenticate !== undefined) {
         const found = this.#authenticate(exchange.request);
@@ -112,9 +123,9 @@ export class Pipeline {
       const other = impersonatedUser(exchange.request, attributes, exchange.user, this.#authorize);
       if (other !== undefined) exchange.user = await other;
 
-      const wanted = this.#flights.classOf(attributes, exchange.user);
+      const wanted = connect ? 'connect' : this.#flights.classOf(attributes, exchange.user);
       if (!this.#flights.enter(wanted, exchange.user)) {
-        this.#metrics.rejected(wanted === 'watch' ? 'watch' : wanted === 'mutate' ? 'mutate' : 'read');
+        this.#metrics.rejected(wanted === 'exempt' ? 'read' : wanted);
         sendText(exchange, 429, 'Too many requests, please try again later.\n', ['Retry-After', '1']);
         return;
       }
@@ -125,6 +136,7 @@ export class Pipeline {
       if (decision === false) throw forbidden(attributes, exchange.user, undefined);
       if (decision !== true && !decision.allowed) throw forbidden(attributes, exchange.user, decision.reason);
 
+      if (connect) exchange.longRunning = true;
       const handlerEnd = this.#clock.monotonic() + this.#limits.handlerTimeoutMs;
       if (handlerEnd < exchange.deadlineAt) exchange.deadlineAt = handlerEnd;
       const handled = handle(exchange);

@@ -2,6 +2,7 @@ import type { Answer, Brand, Clock, ExportParameters, RequestAttributes, Target,
 import { listPieces, sendList } from '../answer/list-body.ts';
 import { sendNotFound, sendWhole } from '../answer/send.ts';
 import { patchType } from '../body/content-type.ts';
+import type { ConnectHandler } from '../connect/connect-handler.ts';
 import type { Exchange } from '../exchange.ts';
 import type { HttpLimits } from '../options.ts';
 import { integerParameter } from '../parameters/numbers.ts';
@@ -27,6 +28,7 @@ function getParameters({ query }: RequestAttributes): ExportParameters & { reado
 export interface ResourceHandlerOptions {
   readonly routes: Routes;
   readonly watches: WatchHandler;
+  readonly connects: ConnectHandler;
   readonly limits: HttpLimits;
   readonly clock: Clock;
   readonly brand: Brand;
@@ -47,9 +49,7 @@ export class ResourceHandler {
     const { attributes } = exchange;
     const route = this.#options.routes.find(attributes);
     const target = route && targetOf(route.kind, attributes);
-    if (route === undefined || target === undefined || attributes.remainder.length > 0 || attributes.verb === 'proxy') {
-      return sendNotFound(exchange);
-    }
+    if (route === undefined || target === undefined || attributes.verb === 'proxy') return sendNotFound(exchange);
     exchange.metricsResource = route.kind.names.plural;
     if (attributes.subresource !== '') return this.#subresource(exchange, route, target);
     checkVerb(exchange, route.kind, target);
@@ -126,6 +126,7 @@ export class ResourceHandler {
   async #subresource(exchange: Exchange, route: Route, target: Target): Promise<void> {
     const definition = findSubresource(exchange, route.kind);
     if (definition === undefined) return sendNotFound(exchange);
+    if (definition.type === 'connect') return this.#options.connects.handle(exchange, route, target, definition);
     const { form, answer } = await callSubresource(exchange, route, target, definition, this.#input);
     return this.#send(exchange, form, answer);
   }

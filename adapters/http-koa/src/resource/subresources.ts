@@ -1,4 +1,12 @@
-import type { Answer, KindDefinition, SubresourceDefinition, Target, WireForm } from '@keelson/core';
+import type {
+  Answer,
+  ConnectSubresource,
+  KindDefinition,
+  RequestAttributes,
+  SubresourceDefinition,
+  Target,
+  WireForm,
+} from '@keelson/core';
 import { patchType } from '../body/content-type.ts';
 import type { Exchange } from '../exchange.ts';
 import { writeParameters } from '../parameters/write-parameters.ts';
@@ -8,12 +16,23 @@ import { subresourceVerbs, verbNotAllowed } from './verbs.ts';
 
 /** The subresource that a request names; undefined when the kind has none of that name. @throws StatusError 405 */
 export function findSubresource(exchange: Exchange, kind: KindDefinition): SubresourceDefinition | undefined {
-  const { subresource, verb, watchPath } = exchange.attributes;
+  const { subresource, verb, watchPath, remainder } = exchange.attributes;
   const definition = kind.subresources.find((candidate) => candidate.name === subresource);
   if (definition === undefined || watchPath) return undefined;
+  if (remainder.length > 0 && !(definition.type === 'connect' && definition.tail)) return undefined;
   const offered = subresourceVerbs(definition);
   if (!offered.includes(verb)) throw verbNotAllowed(exchange, kind, offered);
   return definition;
+}
+
+/** The connect subresource that a request is about; its verbs are not looked at. */
+export function connectSubresource(
+  { subresource, remainder, watchPath, verb }: RequestAttributes,
+  kind: KindDefinition,
+): ConnectSubresource | undefined {
+  if (watchPath || verb === 'proxy') return undefined;
+  const found = kind.subresources.find(({ name }) => name === subresource);
+  return found?.type === 'connect' && (remainder.length === 0 || found.tail) ? found : undefined;
 }
 
 /** An answer and the form it is to be written in. */

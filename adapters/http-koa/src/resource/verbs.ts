@@ -63,8 +63,10 @@ export function subresourceVerbs(subresource: SubresourceDefinition): readonly s
     case 'projection':
       return ['get', 'update', 'patch'];
     case 'replace':
-      return ['update'];
+      return subresource.patchable ? ['get', 'update', 'patch'] : ['update'];
     case 'action':
       return ['create'];
+    case 'connect':
+      return subresource.tail ? [...subresource.verbs, 'options'] : subresource.verbs;
   }
 }

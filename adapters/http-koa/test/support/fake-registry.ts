@@ -1,5 +1,6 @@
 import {
   type Answer,
+  type ConnectLocation,
   defineKind,
   type EventRepresentation,
   type KindDefinition,
@@ -232,6 +233,9 @@ export class FakeService implements ResourceService {
   }
   createSubresource(...args: Parameters<ResourceService['createSubresource']>) {
     return this.#call('createSubresource', args, (): Answer => ({ object: { kind: 'Rollback', apiVersion: 'v1' }, code: 201 }));
+  }
+  connect(...args: Parameters<ResourceService['connect']>) {
+    return this.#call('connect', args, (): ConnectLocation => ({ to: 'nothing' }));
   }
 }
 

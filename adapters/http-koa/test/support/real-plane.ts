@@ -1,4 +1,5 @@
 import {
+  type AdmissionPlugin,
   createCachedStorages,
   createContinueTokens,
   createResourceRegistry,
@@ -17,7 +18,10 @@ export interface RealPlane extends Served {
 }
 
 /** The whole way of a request: HTTP, registry, watch cache, memory. With a namespace `default`. */
-export async function serveReal(t: ExecutionContext, options: ServeOptions = {}): Promise<RealPlane> {
+export async function serveReal(
+  t: ExecutionContext,
+  { admission = [], ...options }: ServeOptions & { readonly admission?: readonly AdmissionPlugin[] } = {},
+): Promise<RealPlane> {
   const clock = options.clock ?? systemClock;
   const store = new MemoryStore({ clock });
   const storages = createCachedStorages({ store, clock });
@@ -26,7 +30,7 @@ export async function serveReal(t: ExecutionContext, options: ServeOptions = {})
     tokens: createContinueTokens({ secret: Buffer.alloc(32, 7), fingerprint: 'test', clock }),
     clock,
     logger: silentLogger,
-    admission: [namespaceLifecycle({ kind: Namespace, storage: storages.forKind(Namespace) })],
+    admission: [namespaceLifecycle({ kind: Namespace, storage: storages.forKind(Namespace) }), ...admission],
     kinds: builtinKinds,
   });
   await storages.start();

@@ -1,8 +1,22 @@
-import type { Authorizer, Brand, Clock, Logger, Metrics, ResourceRegistry, UserInfo } from '@keelson/core';
-import { createHttpApi, serverOptions } from '@keelson/http-koa';
-import { authenticateClientCertificate } from '../auth/client-certificate.ts';
+import type {
+  AuthenticateToken,
+  Authorizer,
+  Brand,
+  Clock,
+  Logger,
+  Metrics,
+  ResourceClient,
+  ResourceRegistry,
+  UserInfo,
+} from '@keelson/core';
+import { createHttpApi, type HttpApiOptions, serverOptions } from '@keelson/http-koa';
+import type { Node } from '@keelson/kinds';
+import { authenticateBearer } from '../auth/bearer-tokens.ts';
+import { clientCertificates } from '../auth/client-certificate.ts';
 import type { ListenAddress } from '../config/options.ts';
+import { ApiNodeDialer } from '../nodes/api-node-dialer.ts';
 import type { Credentials } from '../tls/credentials.ts';
+import type { KeyPair } from '../tls/key-pair.ts';
 import { apiVersionInfo } from '../version.ts';
 import { listenOn } from './listen.ts';
 
@@ -10,19 +24,31 @@ import { listenOn } from './listen.ts';
 export interface ListenOptions {
   /** Default `127.0.0.1`, port chosen by the system. */
   readonly address?: ListenAddress;
-  /** Serves TLS and knows users by their client certificates. Absent: plain HTTP, everybody is the administrator; loopback only. */
+  /** Serves TLS and knows users by their client certificates, or by their tokens. Absent: plain HTTP, everybody is the administrator; loopback only. */
   readonly credentials?: Credentials;
   /** The words of media types and of the metadata API. Default: those that existing clients know. */
   readonly brand?: Brand;
   /** How long running requests may take to finish when the server closes. Default 5 s. */
   readonly drainMs?: number;
+  /** How node agents are reached for logs, commands and proxies. */
+  readonly agents?: AgentAccess;
+}
+
+/** How the server and the agents of nodes know each other. */
+export interface AgentAccess {
+  /** By which agents know the server. Default: that of the credentials; plain HTTP servers have none. */
+  readonly identity?: KeyPair;
+  /** Authorities of the agents' certificates, PEM. Default: any certificate will do. */
+  readonly authority?: string;
+  /** Ports at 127.0.0.1 of the agents that run beside the server, by node. They may come and go. */
+  readonly local?: ReadonlyMap<string, number>;
 }
 
 /** A plane that is being served. */
 export interface Listening {
   readonly url: string;
   readonly port: number;
-  /** Ends watches cleanly, lets running requests finish, then closes. */
+  /** Ends watches cleanly, cuts what is passed on to nodes, lets running requests finish, then closes. */
   close(): Promise<void>;
 }
 
@@ -34,15 +60,27 @@ export interface ServedPlane {
   /** Health of what the plane stands on. */
   readonly checks: readonly { readonly name: string; readonly check: () => boolean }[];
   readonly authorizer: Authorizer;
+  /** Absent where there are no nodes. */
+  readonly nodes?: Pick<ResourceClient<Node>, 'get'>;
+  /** Undefined: bearer tokens mean nothing. */
+  readonly authenticateToken: AuthenticateToken | undefined;
 }
 
 /** Who everybody is where nobody is asked. */
 const insecureAdmin: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 const defaultDrainMs = 5_000;
 
+/** A verified certificate counts more than a token. */
+function authentication(authenticateToken: AuthenticateToken | undefined, clock: Clock): HttpApiOptions['authenticate'] & {} {
+  const byCertificate = clientCertificates(clock);
+  if (authenticateToken === undefined) return byCertificate;
+  return (request) => byCertificate(request) ?? authenticateBearer(request, authenticateToken);
+}
+
 /** Opens a listening server for a plane. */
 export async function listenPlane(plane: ServedPlane, options: ListenOptions): Promise<Listening> {
-  const { registry, clock, logger, metrics, checks, authorizer } = plane;
+  const { registry, clock, logger, metrics, checks, authorizer, authenticateToken, nodes } = plane;
+  const { identity = options.credentials?.agentClient, authority, local } = options.agents ?? {};
   const drainMs = options.drainMs ?? defaultDrainMs;
   const api = createHttpApi({
     registry,
@@ -52,14 +90,16 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     version: apiVersionInfo,
     checks,
     authorize: (attributes, user) => authorizer.authorize(attributes, user),
+    ...(nodes ? { nodeDialer: new ApiNodeDialer({ nodes, identity, authority, local, clock }) } : {}),
     ...(options.brand ? { brand: options.brand } : {}),
-    ...(options.credentials ? { authenticate: authenticateClientCertificate } : { insecureUser: insecureAdmin }),
+    ...(options.credentials ? { authenticate: authentication(authenticateToken, clock) } : { insecureUser: insecureAdmin }),
   });
   const server = await listenOn(
     options.address ?? { host: '127.0.0.1', port: 0 },
     api.listener,
     options.credentials,
     serverOptions,
+    api.acceptUpgrades,
   );
   let closing: Promise<void> | undefined;
   return {

@@ -9,6 +9,12 @@ import type { ListenAddress } from '../config/options.ts';
 import type { Credentials } from '../tls/credentials.ts';
 import { createTlsServer } from './secure-server.ts';
 
+/**
+ * Connections that may wait to be accepted; the system may allow fewer. After a restart thousands of clients come back at once, and one for
+ * which there is no room tries again a second later.
+ */
+const backlog = 4096;
+
 /** A listening server. */
 export interface ListeningServer {
   /** Without a trailing slash. */
@@ -22,14 +28,20 @@ function create(listener: RequestListener, credentials: Credentials | undefined,
   return credentials === undefined ? createHttpServer(options, listener) : createTlsServer(listener, credentials, options);
 }
 
-/** Serves HTTP, or HTTPS when there are credentials. Fails with the system's error when the address is taken. */
+/**
+ * Serves HTTP, or HTTPS when there are credentials. Fails with the system's error when the address is taken.
+ *
+ * @param prepare called with the server before it listens
+ */
 export async function listenOn(
   address: ListenAddress,
   listener: RequestListener,
   credentials: Credentials | undefined,
   options: HttpOptions,
+  prepare: (server: Server) => void = () => {},
 ): Promise<ListeningServer> {
   const server = create(listener, credentials, options);
+  prepare(server);
   const sockets = new Set<Socket>();
   server.on(credentials ? 'secureConnection' : 'connection', (socket: Socket) => {
     sockets.add(socket);
@@ -37,7 +49,7 @@ export async function listenOn(
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(address.port, address.host, () => {
+    server.listen({ port: address.port, host: address.host, backlog }, () => {
       server.off('error', reject);
       resolve();
     });

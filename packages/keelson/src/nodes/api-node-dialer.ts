@@ -1,0 +1,69 @@
+import { type Clock, type ResourceClient, type StatusError, statusErrors } from '@keelson/core';
+import type { AgentWish, NodeDialer, Upstream, UpstreamTls } from '@keelson/http-koa';
+import type { Node } from '@keelson/kinds';
+import type { KeyPair } from '../tls/key-pair.ts';
+import { type AddressChoice, chooseAddress, type Resolve, systemResolve } from './node-address.ts';
+
+export interface ApiNodeDialerOptions {
+  readonly nodes: Pick<ResourceClient<Node>, 'get'>;
+  /** By which agents know the server. */
+  readonly identity: KeyPair | undefined;
+  /** Authorities of the agents' certificates, PEM; undefined: any certificate will do. */
+  readonly authority: string | undefined;
+  /** Ports at 127.0.0.1 of agents in this process, by node. */
+  readonly local: ReadonlyMap<string, number> | undefined;
+  readonly clock: Clock;
+  readonly resolve?: Resolve;
+}
+
+/** Names are resolved by the system, which has deadlines of its own that are much longer. */
+const resolveMs = 5_000;
+
+/** Finds nodes by what they say of themselves in the API, and agents of this process where they are. */
+export class ApiNodeDialer implements NodeDialer {
+  readonly #options: ApiNodeDialerOptions;
+
+  constructor(options: ApiNodeDialerOptions) {
+    this.#options = options;
+  }
+
+  async agent(name: string, { anyCertificate, proxied, signal }: AgentWish): Promise<Upstream> {
+    const { local, authority } = this.#options;
+    const localPort = local?.get(name);
+    // Nobody has signed the certificate of an agent that never leaves this process, and nobody need.
+    if (localPort !== undefined) return { host: '127.0.0.1', port: localPort, tls: this.#identity() };
+    const node = await this.#options.nodes.get(name, { signal });
+    const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
+    if (port === 0) throw statusErrors.serviceUnavailable(`the agent of node ${JSON.stringify(name)} serves no port`);
+    const { ip, name: servername } = await this.#address(node, name, proxied);
+    const believed: UpstreamTls =
+      authority === undefined || anyCertificate ? {} : { ca: authority, ...(servername === undefined ? {} : { servername }) };
+    return { host: ip, port, tls: { ...this.#identity(), ...believed } };
+  }
+
+  async address(name: string, signal: AbortSignal): Promise<string> {
+    return (await this.#address(await this.#options.nodes.get(name, { signal }), name, true)).ip;
+  }
+
+  #identity(): UpstreamTls {
+    const { identity } = this.#options;
+    return identity === undefined ? {} : { cert: identity.certificate, key: identity.key };
+  }
+
+  async #address(node: Node, name: string, proxied: boolean) {
+    const { resolve = systemResolve, clock } = this.#options;
+    let cancel = () => {};
+    const late = new Promise<AddressChoice>((done) => {
+      cancel = clock.after(resolveMs, () => done({ tried: [`its names do not resolve within ${resolveMs / 1000} s`] }));
+    });
+    const choice = await Promise.race([chooseAddress(node.status?.addresses ?? [], { proxied, resolve }), late]);
+    cancel();
+    if ('found' in choice) return choice.found;
+    throw unreachable(name, choice.tried);
+  }
+}
+
+function unreachable(name: string, tried: readonly string[]): StatusError {
+  const why = tried.length === 0 ? 'it has said no address' : tried.join(', ');
+  return statusErrors.serviceUnavailable(`node ${JSON.stringify(name)} cannot be reached: ${why}`);
+}

@@ -1,0 +1,27 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { UsageError } from '../../src/config/usage-error.ts';
+import { readAuthority } from '../../src/nodes/read-authority.ts';
+import { createAuthority } from '../../src/tls/authority.ts';
+
+test('a file of authorities is taken as it is; one that is missing or no certificate is a mistake of the caller', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'keelson-authority-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const { certificate } = await createAuthority(Date.now());
+  const files: Readonly<Record<string, string>> = {
+    good: certificate,
+    empty: '',
+    broken: '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n',
+  };
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  t.is(await readAuthority(join(folder, 'good')), certificate);
+  for (const name of ['missing', 'empty', 'broken']) {
+    await t.throwsAsync(
+      readAuthority(join(folder, name)),
+      { instanceOf: UsageError, message: /^--agent-certificate-authority: / },
+      name,
+    );
+  }
+});
