@@ -1,3 +1,5 @@
+export { CertificateController, type CertificateControllerOptions } from './certificates/certificate-controller.ts';
+export type { CertificateOrder, CertificateSigner } from './certificates/certificate-signer.ts';
 export type { ControllerOptions } from './controller-options.ts';
 export { GarbageCollector } from './garbage/garbage-collector.ts';
 export { NamespaceController } from './namespace/namespace-controller.ts';

@@ -7,6 +7,7 @@ import {
   type UserInfo,
 } from '@keelson/core';
 import { joinRules, rulesAllow } from './access-rules.ts';
+import { nodeAccess } from './node-access.ts';
 
 /** A path with everything below it. */
 const tree = (path: string): string[] => [path, `${path}/*`];
@@ -36,19 +37,19 @@ const authenticated: AccessRules = {
 const yes: AccessDecision = { allowed: true };
 const no: AccessDecision = { allowed: false };
 
-function rulesOf(user: UserInfo): AccessRules[] {
-  return user.groups.includes('system:authenticated') ? [authenticated, everybody] : [everybody];
+function rulesOf(user: UserInfo, namespace: string): AccessRules[] {
+  return user.groups.includes('system:authenticated') ? [...nodeAccess(user, namespace), authenticated, everybody] : [everybody];
 }
 
 /**
- * Deny by default: members of `system:masters` may do everything, authenticated users may read discovery documents and ask what they
- * may do, everybody may ask for health and version.
+ * Deny by default: members of `system:masters` may do everything, nodes what their agents need and those who join what joining takes,
+ * authenticated users may read discovery documents and ask what they may do, everybody may ask for health and version.
  */
 export const groupAuthorizer: Authorizer = {
   authorize(attributes, user) {
     if (user.groups.includes(mastersGroup)) return yes;
-    return rulesOf(user).some((rules) => rulesAllow(rules, attributes)) ? yes : no;
+    return rulesOf(user, attributes.namespace).some((rules) => rulesAllow(rules, attributes)) ? yes : no;
   },
   rulesFor: (user, namespace) =>
-    user.groups.includes(mastersGroup) ? mastersAuthorizer.rulesFor(user, namespace) : joinRules(rulesOf(user)),
+    user.groups.includes(mastersGroup) ? mastersAuthorizer.rulesFor(user, namespace) : joinRules(rulesOf(user, namespace)),
 };

@@ -1,16 +1,12 @@
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
+import type { KeyPair } from './key-pair.ts';
 
 x509.cryptoProvider.set(webcrypto);
 
-const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
-
-/** A certificate and its private key, both PEM. */
-export interface KeyPair {
-  readonly certificate: string;
-  readonly key: string;
-}
+/** How everything here is signed. */
+export const signatureAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
 /** What a certificate is for. */
 export interface LeafRequest {
@@ -19,6 +15,8 @@ export interface LeafRequest {
   readonly usage: 'server' | 'client';
   /** DNS names and IP addresses a server answers to. */
   readonly names?: readonly { readonly type: 'dns' | 'ip'; readonly value: string }[];
+  /** Default: a year. */
+  readonly lifeMs?: number;
 }
 
 const dayMs = 86_400_000;
@@ -34,8 +32,13 @@ async function exportKey(keys: webcrypto.CryptoKeyPair): Promise<string> {
   return x509.PemConverter.encode(der, 'PRIVATE KEY');
 }
 
+/** The private key of a PEM text, for signing alone. */
+export async function importSigningKey(pem: string): Promise<webcrypto.CryptoKey> {
+  return webcrypto.subtle.importKey('pkcs8', x509.PemConverter.decodeFirst(pem), signatureAlgorithm, false, ['sign']);
+}
+
 async function newKeys(): Promise<webcrypto.CryptoKeyPair> {
-  return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+  return webcrypto.subtle.generateKey(signatureAlgorithm, true, ['sign', 'verify']);
 }
 
 function validity(lifeMs: number, now: number): { notBefore: Date; notAfter: Date } {
@@ -48,7 +51,7 @@ export async function createAuthority(now: number): Promise<KeyPair> {
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     name: 'CN=keelson-ca',
     keys,
-    signingAlgorithm: algorithm,
+    signingAlgorithm: signatureAlgorithm,
     ...validity(authorityLifeMs, now),
     extensions: [
       new x509.BasicConstraintsExtension(true, 0, true),
@@ -62,9 +65,7 @@ export async function createAuthority(now: number): Promise<KeyPair> {
 /** Issues a server or client certificate signed by `authority`. */
 export async function issueCertificate(authority: KeyPair, request: LeafRequest, now: number): Promise<KeyPair> {
   const issuer = new x509.X509Certificate(authority.certificate);
-  const signingKey = await webcrypto.subtle.importKey('pkcs8', x509.PemConverter.decodeFirst(authority.key), algorithm, false, [
-    'sign',
-  ]);
+  const signingKey = await importSigningKey(authority.key);
   const keys = await newKeys();
   const usage = request.usage === 'server' ? x509.ExtendedKeyUsage.serverAuth : x509.ExtendedKeyUsage.clientAuth;
   const certificate = await x509.X509CertificateGenerator.create({
@@ -72,8 +73,8 @@ export async function issueCertificate(authority: KeyPair, request: LeafRequest,
     issuer: issuer.subject,
     publicKey: keys.publicKey,
     signingKey,
-    signingAlgorithm: algorithm,
-    ...validity(leafLifeMs, now),
+    signingAlgorithm: signatureAlgorithm,
+    ...validity(request.lifeMs ?? leafLifeMs, now),
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),

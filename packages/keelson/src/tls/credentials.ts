@@ -3,14 +3,29 @@ import { mkdir, readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { writePrivateFile } from '../private-file.ts';
-import type { KeyPair, LeafRequest } from './authority.ts';
+import type { LeafRequest } from './authority.ts';
+import type { KeyPair } from './key-pair.ts';
 
-/** Everything a server needs to identify itself and its administrator; kept in the data directory. */
+/** Name in the data directory of the certificate by which clients and agents know the server. */
+export const authorityFile = 'ca.crt';
+
+/** Everything a server needs to identify itself, its administrator and those who join; kept in the data directory. */
 export interface Credentials {
+  /** The certificate alone. */
   readonly authority: string;
+  /** Key of the authority, for certificates that are asked for. */
+  readonly authorityKey: string;
   readonly server: KeyPair;
   readonly admin: KeyPair;
+  /** By which node agents know the server. */
+  readonly agentClient: KeyPair;
+  /** Good for asking for the client certificate of a node, and for nothing else. */
+  readonly bootstrap: KeyPair;
 }
+
+const dayMs = 86_400_000;
+/** Whoever has the bootstrap credential can join as any node, so it ends soon; a start makes it anew when half of that is over. */
+const bootstrapLifeMs = 14 * dayMs;
 
 async function readText(path: string): Promise<string | undefined> {
   try {
@@ -65,15 +80,29 @@ export async function loadCredentials(data: string, host: string, now: number): 
   const root = new X509Certificate(authority.certificate);
   const leaf = async (name: string, request: LeafRequest): Promise<KeyPair> => {
     const existing = await readPair(data, name);
-    if (existing !== undefined && stillGood(existing, root, request, now, renewBeforeMs)) return existing;
+    const marginMs = request.lifeMs === undefined ? renewBeforeMs : request.lifeMs / 2;
+    if (existing !== undefined && stillGood(existing, root, request, now, marginMs)) return existing;
     const pair = await issueCertificate(authority, request, now);
     await writePair(data, name, pair);
     return pair;
   };
   return {
     authority: authority.certificate,
+    authorityKey: authority.key,
     server: await leaf('server', { commonName: 'keelson-server', usage: 'server', ...optionalNames(host) }),
     admin: await leaf('admin', { commonName: 'kubernetes-admin', organizations: ['system:masters'], usage: 'client' }),
+    // The group lets it pass agents that ask the API who may call them.
+    agentClient: await leaf('agent-client', {
+      commonName: 'keelson-server',
+      organizations: ['system:masters'],
+      usage: 'client',
+    }),
+    bootstrap: await leaf('bootstrap', {
+      commonName: 'system:bootstrap:keelson',
+      organizations: ['system:bootstrappers'],
+      usage: 'client',
+      lifeMs: bootstrapLifeMs,
+    }),
   };
 }
 

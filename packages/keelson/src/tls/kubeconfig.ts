@@ -8,32 +8,41 @@ export interface KubeconfigOptions {
   readonly credentials: Credentials | undefined;
 }
 
+/** In whose name a client config speaks. */
+type KubeconfigUser = 'admin' | 'bootstrap';
+
 const base64 = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
 
 /** A client config with one cluster, one user and one context, as JSON (which is YAML). */
-export function kubeconfigText({ url, credentials }: KubeconfigOptions): string {
+export function kubeconfigText({ url, credentials }: KubeconfigOptions, name: KubeconfigUser = 'admin'): string {
   // The JavaScript client talks plain HTTP only where the config says that nothing is verified.
   const trust = credentials
     ? { 'certificate-authority-data': base64(credentials.authority) }
     : { 'insecure-skip-tls-verify': true };
   const cluster = { server: url, ...trust };
   const user = credentials
-    ? { 'client-certificate-data': base64(credentials.admin.certificate), 'client-key-data': base64(credentials.admin.key) }
+    ? { 'client-certificate-data': base64(credentials[name].certificate), 'client-key-data': base64(credentials[name].key) }
     : {};
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [{ name: 'keelson', cluster }],
-    users: [{ name: 'admin', user }],
-    contexts: [{ name: 'keelson', context: { cluster: 'keelson', user: 'admin' } }],
+    users: [{ name, user }],
+    contexts: [{ name: 'keelson', context: { cluster: 'keelson', user: name } }],
     'current-context': 'keelson',
   };
   return `${JSON.stringify(config, null, 2)}\n`;
 }
 
-/** Writes `DATA/kubeconfig`, readable by its owner only, and returns its path. */
+/**
+ * Writes `DATA/kubeconfig`, readable by its owner only, and returns its path; where there are credentials `DATA/bootstrap.kubeconfig` as well, with
+ * which nodes join.
+ */
 export async function writeKubeconfig(data: string, options: KubeconfigOptions): Promise<string> {
   const path = join(data, 'kubeconfig');
   await writePrivateFile(path, kubeconfigText(options));
+  if (options.credentials !== undefined) {
+    await writePrivateFile(join(data, 'bootstrap.kubeconfig'), kubeconfigText(options, 'bootstrap'));
+  }
   return path;
 }

@@ -8,6 +8,9 @@ const admin: UserInfo = { name: 'admin', groups: ['system:masters'] };
 const known: UserInfo = { name: 'jane', groups: ['system:authenticated'] };
 const anonymous: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 
+const node: UserInfo = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
+const joining: UserInfo = { name: 'system:bootstrap:keelson', groups: ['system:bootstrappers', 'system:authenticated'] };
+
 const may = async (attributes: AccessAttributes, user: UserInfo) => (await groupAuthorizer.authorize(attributes, user)).allowed;
 
 const table: readonly (readonly [method: string, path: string, anonymous: boolean, known: boolean])[] = [
@@ -43,6 +46,60 @@ for (const [method, path, asAnonymous, asKnown] of table) {
   });
 }
 
+const certificates = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
+const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+
+const nodeTable: readonly (readonly [method: string, path: string, joining: boolean, node: boolean])[] = [
+  ['POST', certificates, true, true],
+  ['GET', certificates, true, true],
+  ['GET', `${certificates}?watch=true`, true, true],
+  ['GET', `${certificates}/x`, true, true],
+  ['PUT', `${certificates}/x`, false, false],
+  ['PUT', `${certificates}/x/approval`, false, false],
+  ['PATCH', `${certificates}/x/status`, false, false],
+  ['DELETE', `${certificates}/x`, false, false],
+  ['GET', '/api/v1/nodes/n1', false, true],
+  ['POST', '/api/v1/nodes', false, true],
+  ['PATCH', '/api/v1/nodes/n1', false, true],
+  ['PATCH', '/api/v1/nodes/n1/status', false, true],
+  ['PATCH', '/api/v1/nodes/n2', false, false],
+  ['PATCH', '/api/v1/nodes/n2/status', false, false],
+  ['DELETE', '/api/v1/nodes/n1', false, false],
+  ['GET', '/api/v1/nodes', false, false],
+  ['POST', leases, false, true],
+  ['PUT', `${leases}/n1`, false, true],
+  ['PUT', `${leases}/n2`, false, false],
+  ['POST', '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases', false, false],
+  ['PUT', '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/n1', false, false],
+  ['GET', '/api/v1/pods?fieldSelector=spec.nodeName%3Dn1', false, true],
+  ['PATCH', '/api/v1/namespaces/a/pods/p/status', false, true],
+  ['PATCH', '/api/v1/namespaces/a/pods/p', false, false],
+  ['POST', '/api/v1/namespaces/a/pods', false, true],
+  ['POST', '/api/v1/namespaces/a/pods/p/binding', false, false],
+  ['DELETE', '/api/v1/namespaces/a/pods/p', false, true],
+  ['GET', '/api/v1/namespaces/a/secrets/s', false, true],
+  ['GET', '/api/v1/namespaces/a/secrets', false, false],
+  ['GET', '/api/v1/secrets', false, false],
+  ['GET', '/api/v1/namespaces/a/configmaps/c', false, true],
+  ['GET', '/api/v1/namespaces/a/services', false, true],
+  ['POST', '/api/v1/namespaces/a/events', false, true],
+  ['POST', '/apis/authentication.k8s.io/v1/tokenreviews', false, true],
+  ['POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', false, true],
+  ['POST', '/apis/authorization.k8s.io/v1/namespaces/a/localsubjectaccessreviews', false, false],
+  ['POST', '/apis/apps/v1/namespaces/a/deployments', false, false],
+];
+
+for (const [method, path, asJoining, asNode] of nodeTable) {
+  test(`${method} ${path}: who joins ${asJoining ? 'may' : 'may not'}, the node n1 ${asNode ? 'may' : 'may not'}`, async (t) => {
+    const attributes = parseRequestAttributes(method, path);
+    t.is(await may(attributes, joining), asJoining);
+    t.is(await may(attributes, node), asNode);
+    t.false(await may(attributes, known));
+    t.false(await may(attributes, { ...node, name: 'system:node:' }), 'a node has a name');
+    t.false(await may(attributes, { ...node, groups: ['system:authenticated'] }), 'a name alone is nothing');
+  });
+}
+
 test('a list of rules allows exactly what is allowed', async (t) => {
   const paths = [
     '',
@@ -56,21 +113,30 @@ test('a list of rules allows exactly what is allowed', async (t) => {
     '/index.html',
     '/versions',
   ];
-  const groups = ['', 'apps', 'authorization.k8s.io', 'authentication.k8s.io'];
-  const resources = ['pods', 'selfsubjectaccessreviews', 'selfsubjectreviews', 'tokenreviews', '*'];
+  const groups = ['', 'apps', 'certificates.k8s.io', 'coordination.k8s.io', 'authorization.k8s.io', 'authentication.k8s.io'];
+  const resources = [
+    'pods',
+    'nodes',
+    'leases',
+    'certificatesigningrequests',
+    'selfsubjectaccessreviews',
+    'selfsubjectreviews',
+    'tokenreviews',
+    '*',
+  ];
   const attributes = fc.record({
     verb: fc.constantFrom('get', 'head', 'create', 'list', '*', 'impersonate'),
     isResourceRequest: fc.boolean(),
     apiGroup: fc.constantFrom(...groups),
     apiVersion: fc.constant('v1'),
-    namespace: fc.constantFrom('', 'default'),
+    namespace: fc.constantFrom('', 'default', 'kube-node-lease'),
     resource: fc.constantFrom(...resources),
     subresource: fc.constantFrom('', 'status'),
-    name: fc.constantFrom('', 'a'),
+    name: fc.constantFrom('', 'a', 'n1'),
     path: fc.constantFrom(...paths),
   });
   await fc.assert(
-    fc.asyncProperty(attributes, fc.constantFrom(admin, known, anonymous), async (asked, user) => {
+    fc.asyncProperty(attributes, fc.constantFrom(admin, known, anonymous, node, joining), async (asked, user) => {
       const rules = await groupAuthorizer.rulesFor(user, asked.namespace);
       return rulesAllow(rules, asked) === (await may(asked, user));
     }),

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import anyTest, { type TestFn } from 'ava';
 import { loadCredentials } from '../../src/tls/credentials.ts';
 import { kubeconfigText, writeKubeconfig } from '../../src/tls/kubeconfig.ts';
@@ -13,7 +13,7 @@ const dayMs = 86_400_000;
 test.beforeEach(async (t) => {
   t.context.data = join(await mkdtemp(join(tmpdir(), 'keelson-tls-')), 'data');
 });
-test.afterEach.always((t) => rm(t.context.data, { recursive: true, force: true }));
+test.afterEach.always((t) => rm(dirname(t.context.data), { recursive: true, force: true }));
 
 test('server and admin certificates are signed by the authority and say who they are', async (t) => {
   const { authority, server, admin } = await loadCredentials(t.context.data, '127.0.0.1', now);
@@ -28,11 +28,20 @@ test('server and admin certificates are signed by the authority and say who they
   t.regex(adminCertificate.subject, /CN=kubernetes-admin/);
 });
 
+test('agents know the server by a certificate of its own, which is none of a server', async (t) => {
+  const { authority, agentClient } = await loadCredentials(t.context.data, '127.0.0.1', now);
+  const certificate = new X509Certificate(agentClient.certificate);
+  t.true(certificate.verify(new X509Certificate(authority).publicKey));
+  t.regex(certificate.subject, /CN=keelson-server/);
+  t.deepEqual(certificate.keyUsage, ['1.3.6.1.5.5.7.3.2'], 'for clients alone');
+});
+
 test('every key file is readable by its owner only', async (t) => {
   const { data } = t.context;
   const credentials = await loadCredentials(data, '127.0.0.1', now);
   await writeKubeconfig(data, { url: 'https://127.0.0.1:1', credentials });
-  for (const name of ['ca.key', 'server.key', 'admin.key', 'kubeconfig']) {
+  const keys = ['ca.key', 'server.key', 'admin.key', 'agent-client.key', 'bootstrap.key'];
+  for (const name of [...keys, 'kubeconfig', 'bootstrap.kubeconfig']) {
     t.is((await stat(join(data, name))).mode & 0o777, 0o600, name);
   }
   t.is((await stat(data)).mode & 0o777, 0o700);
@@ -63,4 +72,24 @@ test('a kubeconfig without credentials points to plain HTTP and holds no secrets
     'insecure-skip-tls-verify': true,
   });
   t.deepEqual(config.users[0]?.user, {});
+});
+
+test('who joins gets a config of its own, good for two weeks, made anew by a start in the second', async (t) => {
+  const { data } = t.context;
+  const credentials = await loadCredentials(data, '127.0.0.1', now);
+  await writeKubeconfig(data, { url: 'https://127.0.0.1:1', credentials });
+  const certificate = new X509Certificate(credentials.bootstrap.certificate);
+  t.true(certificate.verify(new X509Certificate(credentials.authority).publicKey));
+  t.regex(certificate.subject, /O=system:bootstrappers/);
+  t.is(Date.parse(certificate.validTo), now + 14 * dayMs);
+  const config = JSON.parse(await readFile(join(data, 'bootstrap.kubeconfig'), 'utf8'));
+  t.is(Buffer.from(config.users[0].user['client-certificate-data'], 'base64').toString(), credentials.bootstrap.certificate);
+  t.deepEqual((await loadCredentials(data, '127.0.0.1', now + 6 * dayMs)).bootstrap, credentials.bootstrap);
+  t.notDeepEqual((await loadCredentials(data, '127.0.0.1', now + 8 * dayMs)).bootstrap, credentials.bootstrap);
+});
+
+test('without credentials nobody can join, and no config says so', async (t) => {
+  const { data } = t.context;
+  await writeKubeconfig(data, { url: 'http://127.0.0.1:1', credentials: undefined });
+  await t.throwsAsync(stat(join(data, 'bootstrap.kubeconfig')), { code: 'ENOENT' });
 });

@@ -1,0 +1,113 @@
+import { Informer, keyOf, WorkQueue, type WorkResult } from '@keelson/client';
+import { isStatusError, type Service, StatusReason } from '@keelson/core';
+import { CertificateSigningRequest, hasCondition, readCertificateRequest } from '@keelson/kinds';
+import type { ControllerOptions } from '../controller-options.ts';
+import { approvalReason } from './auto-approval.ts';
+import type { CertificateSigner } from './certificate-signer.ts';
+import { requestEndsAt } from './request-age.ts';
+import { isOwnSigner, signerProblem } from './signer-rules.ts';
+
+export interface CertificateControllerOptions extends ControllerOptions {
+  readonly signer: CertificateSigner;
+}
+
+const yearMs = 365 * 86_400_000;
+
+/**
+ * Brings certificate signing requests to their end: approves what nodes may have without being asked twice, issues what is approved and of
+ * a signer of this server, and removes requests that are old. Each step is one write that names the version it is about.
+ */
+export class CertificateController implements Service {
+  readonly name = 'certificate-controller';
+  readonly #options: CertificateControllerOptions;
+  readonly #informer: Informer<CertificateSigningRequest, string>;
+  readonly #queue: WorkQueue;
+
+  constructor(options: CertificateControllerOptions) {
+    this.#options = options;
+    this.#queue = new WorkQueue({ ...options, name: this.name, workers: 4, work: (name) => this.#advance(name) });
+    const consider = (name: string) => this.#queue.add(name);
+    this.#informer = new Informer({
+      ...options,
+      client: options.client.resource(CertificateSigningRequest),
+      keep: keyOf,
+      handlers: { added: consider, updated: consider },
+    });
+  }
+
+  start(): Promise<void> {
+    return this.#informer.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#informer.stop();
+    await this.#queue.stop();
+  }
+
+  async #advance(name: string): Promise<WorkResult> {
+    const { client, clock } = this.#options;
+    const requests = client.resource(CertificateSigningRequest);
+    const request = await requests.get(name).catch(missingIsUndefined);
+    if (request === undefined || request.metadata?.deletionTimestamp) return undefined;
+    const leftMs = requestEndsAt(request, clock.now()) - clock.now();
+    if (leftMs <= 0) {
+      const { uid = '', resourceVersion = '' } = request.metadata ?? {};
+      await requests.delete(name, { preconditions: { uid, resourceVersion } }).catch(missingIsUndefined);
+      return undefined;
+    }
+    await this.#decide(name, request);
+    await this.#issue(name, request);
+    return { againAfterMs: leftMs };
+  }
+
+  async #decide(name: string, request: CertificateSigningRequest): Promise<void> {
+    if (isSettled(request) || hasCondition(request, 'Approved')) return;
+    const message = approvalReason(request);
+    if (message === undefined) return;
+    // The change comes back through the informer, and is issued then.
+    await this.#write(name, 'approval', withCondition(request, { type: 'Approved', reason: 'AutoApproved', message }));
+  }
+
+  async #issue(name: string, request: CertificateSigningRequest): Promise<void> {
+    const { spec, status } = request;
+    if (isSettled(request) || !hasCondition(request, 'Approved') || status?.certificate || !isOwnSigner(spec.signerName)) return;
+    const asked = readCertificateRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
+    const usages = spec.usages ?? [];
+    const message = signerProblem(spec.signerName, asked, usages);
+    if (message !== undefined) {
+      const failed = withCondition(request, { type: 'Failed', reason: 'SignerValidationFailure', message });
+      return this.#write(name, 'status', failed);
+    }
+    const lifetimeMs = Math.min((spec.expirationSeconds ?? Number.POSITIVE_INFINITY) * 1000, yearMs);
+    const pem = await this.#options.signer({ ...asked, usages, lifetimeMs });
+    const certificate = Buffer.from(pem, 'utf8').toString('base64');
+    return this.#write(name, 'status', { ...request, status: { ...status, certificate } });
+  }
+
+  async #write(name: string, subresource: 'approval' | 'status', request: CertificateSigningRequest): Promise<void> {
+    await this.#options.client.resource(CertificateSigningRequest).updateSubresource(name, subresource, request);
+    this.#options.logger.info('certificate signing request went on', {
+      component: this.name,
+      request: name,
+      signer: request.spec.signerName,
+      requester: request.spec.username,
+      outcome: request.status?.certificate ? 'Issued' : request.status?.conditions?.at(-1)?.type,
+    });
+  }
+}
+
+function isSettled(request: CertificateSigningRequest): boolean {
+  return hasCondition(request, 'Denied') || hasCondition(request, 'Failed');
+}
+
+function withCondition(
+  request: CertificateSigningRequest,
+  condition: { readonly type: string; readonly reason: string; readonly message: string },
+): CertificateSigningRequest {
+  const conditions = [...(request.status?.conditions ?? []), { ...condition, status: 'True' }];
+  return { ...request, status: { ...request.status, conditions } };
+}
+
+function missingIsUndefined(error: unknown): undefined {
+  if (!isStatusError(error, StatusReason.NotFound)) throw error;
+}

@@ -1,0 +1,81 @@
+import { createPublicKey, verify } from 'node:crypto';
+import { type AlternativeNames, readAlternativeNames } from './alternative-names.ts';
+import { DerError, type DerValue, derValues, expectDer, oidText, onlyDer, Tag } from './der.ts';
+import { type RequestSubject, readSubject } from './subject.ts';
+
+/** What a certificate request (PKCS#10, RFC 2986) asks for. */
+export interface CertificateRequest {
+  readonly subject: RequestSubject;
+  readonly names: AlternativeNames;
+  /** The key to be certified: SubjectPublicKeyInfo in DER. */
+  readonly publicKey: Buffer;
+}
+
+/** Digest of each signature algorithm that is taken; null: the algorithm has its own. Those built on SHA-1 are not. */
+const digests: Readonly<Record<string, string | null>> = {
+  '1.2.840.10045.4.3.2': 'sha256',
+  '1.2.840.10045.4.3.3': 'sha384',
+  '1.2.840.10045.4.3.4': 'sha512',
+  '1.2.840.113549.1.1.11': 'sha256',
+  '1.2.840.113549.1.1.12': 'sha384',
+  '1.2.840.113549.1.1.13': 'sha512',
+  '1.3.101.112': null,
+};
+
+/** Tag octet of the attributes of a request. */
+const attributesTag = 0xa0;
+
+const begin = '-----BEGIN ';
+const label = 'CERTIFICATE REQUEST-----';
+
+/** The content of the first PEM block. */
+function pemContent(text: string): Buffer {
+  const start = text.indexOf(begin) + begin.length;
+  const end = text.indexOf(`-----END ${label}`, start);
+  if (start < begin.length || !text.startsWith(label, start) || end < 0) {
+    throw new DerError('PEM block type must be CERTIFICATE REQUEST');
+  }
+  return Buffer.from(text.slice(start + label.length, end), 'base64');
+}
+
+function checkSignature(info: DerValue, key: DerValue, algorithm: Buffer, signature: Buffer): void {
+  const oid = oidText(expectDer(derValues(algorithm)[0], Tag.ObjectIdentifier, 'the signature algorithm'));
+  const digest = digests[oid];
+  if (digest === undefined) throw new DerError(`the signature algorithm ${oid} is not supported`);
+  // A bit string begins with the number of bits that are not used, which is none here.
+  if (signature[0] !== 0) throw new DerError('the signature is no whole number of octets');
+  let good: boolean;
+  try {
+    const publicKey = createPublicKey({ key: key.whole, format: 'der', type: 'spki' });
+    good = verify(digest, info.whole, publicKey, signature.subarray(1));
+  } catch {
+    throw new DerError('the public key cannot be used');
+  }
+  if (!good) throw new DerError('the signature is not of the public key in the request');
+}
+
+/**
+ * Reads a PEM certificate request and checks that it is signed with its own key.
+ *
+ * @throws DerError saying what is wrong with it
+ */
+export function readCertificateRequest(pem: string): CertificateRequest {
+  const [info, algorithm, signature] = derValues(onlyDer(pemContent(pem), Tag.Sequence, 'the certificate request'));
+  const [version, subject, key, attributes] = derValues(expectDer(info, Tag.Sequence, 'the request information'));
+  expectDer(version, Tag.Integer, 'the version');
+  expectDer(key, Tag.Sequence, 'the public key');
+  const read = {
+    publicKey: (key as DerValue).whole,
+    subject: readSubject(expectDer(subject, Tag.Sequence, 'the subject')),
+    names: readAlternativeNames(
+      attributes === undefined ? Buffer.alloc(0) : expectDer(attributes, attributesTag, 'the attributes'),
+    ),
+  };
+  checkSignature(
+    info as DerValue,
+    key as DerValue,
+    expectDer(algorithm, Tag.Sequence, 'the signature algorithm'),
+    expectDer(signature, Tag.BitString, 'the signature'),
+  );
+  return read;
+}

@@ -1,0 +1,47 @@
+import { type FieldError, fieldError, formatTime } from '@keelson/core';
+import type { CertificateSigningRequest, CertificateSigningRequestCondition as Condition } from './schema/index.ts';
+
+const path = 'status.conditions';
+const decisions = ['Approved', 'Denied'];
+
+const conditionsOf = ({ status }: CertificateSigningRequest): readonly Condition[] => status?.conditions ?? [];
+const ofType = (request: CertificateSigningRequest, type: string) =>
+  conditionsOf(request).filter((condition) => condition.type === type);
+
+/** True when the request has a condition of this type. */
+export function hasCondition(request: CertificateSigningRequest, type: string): boolean {
+  return ofType(request, type).length > 0;
+}
+
+/** Fills in the times that a writer left out: a condition that stood before with the same status keeps its transition. */
+export function stampConditions(request: CertificateSigningRequest, old: CertificateSigningRequest, now: Date): void {
+  const time = formatTime(now);
+  for (const condition of request.status?.conditions ?? []) {
+    condition.lastUpdateTime ??= time;
+    const before = conditionsOf(old).find(({ type, status }) => type === condition.type && status === condition.status);
+    condition.lastTransitionTime ??= before?.lastTransitionTime ?? time;
+  }
+}
+
+/** Decisions and failures stand for good. */
+export function removedConditions(request: CertificateSigningRequest, old: CertificateSigningRequest): FieldError[] {
+  return [...decisions, 'Failed']
+    .filter((type) => ofType(request, type).length < ofType(old, type).length)
+    .map((type) => fieldError.forbidden(path, `updates may not remove a condition of type ${JSON.stringify(type)}`));
+}
+
+/** A writer that is not asked for a decision leaves it as it stands, whatever its body makes of it. */
+export function keepDecisions(request: CertificateSigningRequest, old: CertificateSigningRequest): void {
+  const conditions = request.status?.conditions ?? [];
+  for (const [i, { type }] of conditions.entries()) {
+    const before = decisions.includes(type) ? ofType(old, type)[0] : undefined;
+    if (before !== undefined) conditions[i] = { ...before };
+  }
+}
+
+/** Only the approval subresource decides. */
+export function addedDecisions(request: CertificateSigningRequest, old: CertificateSigningRequest): FieldError[] {
+  return decisions
+    .filter((type) => ofType(request, type).length > ofType(old, type).length)
+    .map((type) => fieldError.forbidden(path, `updates may not add a condition of type ${JSON.stringify(type)}`));
+}

@@ -1,0 +1,65 @@
+import { type FieldError, fieldError, type Strategy, type StrategyContext, statusErrors } from '@keelson/core';
+import { newErrors } from '../../validation/errors.ts';
+import { checkRequest } from './check-request.ts';
+import { addedDecisions, keepDecisions, removedConditions, stampConditions } from './conditions.ts';
+import type { CertificateSigningRequest as Request } from './schema/index.ts';
+
+function validate(request: Request): FieldError[] {
+  const errors = newErrors();
+  checkRequest(request, errors);
+  return errors;
+}
+
+function resetCertificate(request: Request, old: Request): FieldError[] {
+  const before = old.status?.certificate ?? '';
+  if (before === '' || request.status?.certificate === before) return [];
+  return [fieldError.forbidden('status.certificate', 'updates may not modify existing certificate content')];
+}
+
+/** Behaviour of certificate signing requests: who asks is what the server knows, and what is asked stays as it is. */
+export const requestStrategy: Strategy<Request> = {
+  statusSubresource: true,
+  prepareForCreate(request, { request: { user } }) {
+    const { request: pem, signerName, expirationSeconds, usages } = request.spec;
+    request.spec = {
+      request: pem,
+      signerName,
+      ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
+      ...(usages === undefined ? {} : { usages }),
+      username: user.name,
+      ...(user.uid === undefined ? {} : { uid: user.uid }),
+      groups: [...user.groups],
+      ...(user.extra === undefined
+        ? {}
+        : { extra: Object.fromEntries(Object.entries(user.extra).map(([key, values]) => [key, [...values]])) }),
+    };
+  },
+  prepareForUpdate(request, old) {
+    request.spec = old.spec;
+  },
+  prepareForStatusUpdate(request, old, { now }) {
+    keepDecisions(request, old);
+    stampConditions(request, old, now);
+  },
+  validate,
+  validateStatusUpdate: (request, old) => [
+    ...validate(request),
+    ...removedConditions(request, old),
+    ...addedDecisions(request, old),
+    ...resetCertificate(request, old),
+  ],
+};
+
+/** Takes over what `PUT .../approval` may change: conditions, of which decisions cannot be taken back. @throws StatusError 422 */
+export function applyApproval(stored: Request, object: Request, { now }: StrategyContext): void {
+  const old = structuredClone(stored);
+  const { conditions } = object.status ?? {};
+  stored.status = { ...stored.status };
+  if (conditions?.length) stored.status.conditions = conditions;
+  else delete stored.status.conditions;
+  stampConditions(stored, old, now);
+  const errors = removedConditions(stored, old);
+  if (errors.length === 0) return;
+  const kind = { group: 'certificates.k8s.io', version: 'v1', kind: 'CertificateSigningRequest' };
+  throw statusErrors.invalid(kind, stored.metadata?.name ?? '', errors);
+}

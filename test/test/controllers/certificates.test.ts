@@ -1,0 +1,183 @@
+import { readFileSync } from 'node:fs';
+import { isStatusError, type KubeObject, StatusReason } from '@keelson/core';
+import { CertificateSigningRequest } from '@keelson/kinds';
+import { eventually, startTestPlane, type TestPlane } from '@keelson/testing';
+import anyTest, { type TestFn } from 'ava';
+import type { CertificateOrder } from 'keelson';
+
+type Name = 'node' | 'serving' | 'person' | 'masters' | 'mail' | 'host' | 'cert';
+const file = new URL('../../../../packages/kinds/test/fixtures/certificate-requests.json', import.meta.url);
+const pems = JSON.parse(readFileSync(file, 'utf8')) as Record<Name, string>;
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+const hourMs = 3_600_000;
+const nodeSigner = 'kubernetes.io/kube-apiserver-client-kubelet';
+const clientSigner = 'kubernetes.io/kube-apiserver-client';
+const servingSigner = 'kubernetes.io/kubelet-serving';
+const clientUsages = ['digital signature', 'key encipherment', 'client auth'];
+const servingUsages = ['digital signature', 'server auth'];
+
+const test = anyTest as TestFn<{ plane: TestPlane; orders: CertificateOrder[] }>;
+
+test.beforeEach(async (t) => {
+  const orders: CertificateOrder[] = [];
+  const certificateSigner = async (order: CertificateOrder) => {
+    orders.push(order);
+    return pems.cert;
+  };
+  t.context = { plane: await startTestPlane({ fakeClock: true, certificateSigner }), orders };
+});
+
+test.afterEach.always((t) => t.context.plane.close());
+
+/** Requests in the name of a user, as if they came over HTTP. */
+async function ask(
+  plane: TestPlane,
+  name: string,
+  pem: Name,
+  changes: Partial<CertificateSigningRequest['spec']> = {},
+  user = { name: 'jane', groups: ['system:authenticated'] },
+): Promise<CertificateSigningRequest> {
+  const { createInProcessClient } = await import('@keelson/client');
+  const client = createInProcessClient(plane.registry, { user });
+  return client.resource(CertificateSigningRequest).create({
+    metadata: { name },
+    spec: { request: base64(pems[pem]), signerName: nodeSigner, usages: clientUsages, ...changes },
+  });
+}
+
+const requests = (plane: TestPlane) => plane.client(CertificateSigningRequest);
+
+async function decide(plane: TestPlane, name: string, type: 'Approved' | 'Denied'): Promise<void> {
+  const request = await requests(plane).get(name);
+  const conditions = [...(request.status?.conditions ?? []), { type, status: 'True', reason: 'Test' }];
+  await requests(plane).updateSubresource(name, 'approval', { ...request, status: { conditions } } as KubeObject);
+}
+
+const settled = (plane: TestPlane, name: string) =>
+  eventually(async () => {
+    const { status } = await requests(plane).get(name);
+    return status?.certificate || status?.conditions?.some(({ type }) => type === 'Failed') ? status : undefined;
+  });
+
+const joining = { name: 'system:bootstrap:keelson', groups: ['system:bootstrappers', 'system:authenticated'] };
+const node = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
+
+test('who joins gets the client certificate of a node without being asked twice', async (t) => {
+  const { plane, orders } = t.context;
+  const created = await ask(plane, 'a', 'node', {}, joining);
+  t.is(created.spec.username, joining.name);
+  t.deepEqual(created.spec.groups, joining.groups);
+  const status = await settled(plane, 'a');
+  t.is(status.conditions?.[0]?.type, 'Approved');
+  t.is(status.conditions?.[0]?.reason, 'AutoApproved');
+  t.is(Buffer.from(status.certificate ?? '', 'base64').toString(), pems.cert);
+  t.like(orders, [{ subject: { commonName: 'system:node:n1' }, usages: clientUsages, lifetimeMs: 365 * 24 * hourMs }]);
+});
+
+test('a node renews its own certificate, for as long as it asks for', async (t) => {
+  const { plane, orders } = t.context;
+  await ask(plane, 'a', 'node', { expirationSeconds: 600 }, node);
+  await settled(plane, 'a');
+  t.is(orders[0]?.lifetimeMs, 600_000);
+});
+
+test('nobody else is approved: other users, another node, other signers, other contents', async (t) => {
+  const { plane, orders } = t.context;
+  const asked: readonly (readonly [Name, Partial<CertificateSigningRequest['spec']>, typeof node])[] = [
+    ['node', {}, { name: 'jane', groups: ['system:authenticated'] }],
+    ['node', {}, { ...node, name: 'system:node:n2' }],
+    ['node', {}, { ...node, groups: ['system:authenticated'] }],
+    ['node', { signerName: clientSigner }, joining],
+    ['serving', {}, joining],
+    ['person', {}, joining],
+    ['node', { usages: [...clientUsages, 'server auth'] }, joining],
+    ['host', { signerName: servingSigner, usages: servingUsages }, node],
+  ];
+  for (const [i, [pem, changes, user]] of asked.entries()) await ask(plane, `r${i}`, pem, changes, user);
+  await ask(plane, 'last', 'node', {}, joining);
+  await settled(plane, 'last');
+  for (const i of asked.keys()) t.is((await requests(plane).get(`r${i}`)).status?.conditions, undefined, `r${i}`);
+  t.is(orders.length, 1);
+});
+
+test('what a person approves is issued by the signers of this server, and left alone when it is for another', async (t) => {
+  const { plane, orders } = t.context;
+  await ask(plane, 'person', 'person', { signerName: clientSigner });
+  await ask(plane, 'serving', 'host', { signerName: servingSigner, usages: servingUsages }, node);
+  await ask(plane, 'foreign', 'person', { signerName: 'example.com/own' });
+  for (const name of ['foreign', 'person', 'serving']) await decide(plane, name, 'Approved');
+  await Promise.all(['person', 'serving'].map((name) => settled(plane, name)));
+  t.deepEqual(orders.map(({ subject }) => subject.commonName).sort(), ['jane', 'system:node:n1']);
+  t.is((await requests(plane).get('foreign')).status?.certificate, undefined);
+});
+
+for (const [title, pem, changes, message] of [
+  ['a client certificate of the administrators', 'masters', { signerName: clientSigner }, /system:masters are not issued/],
+  [
+    'a client certificate that serves',
+    'person',
+    { signerName: clientSigner, usages: servingUsages },
+    /usage "client auth" is missing/,
+  ],
+  ['a serving certificate without names', 'node', { signerName: servingSigner, usages: servingUsages }, /is missing among the/],
+  ['a serving certificate of mail addresses', 'mail', { signerName: servingSigner, usages: servingUsages }, /must be DNS names/],
+  ['a node certificate of a person', 'person', {}, /organization must be system:nodes/],
+] as const) {
+  test(`${title} is not issued although approved, and the request says why`, async (t) => {
+    const { plane, orders } = t.context;
+    await ask(plane, 'a', pem, changes as Partial<CertificateSigningRequest['spec']>);
+    await decide(plane, 'a', 'Approved');
+    const status = await settled(plane, 'a');
+    t.is(status.certificate, undefined);
+    t.regex(status.conditions?.at(-1)?.message ?? '', message);
+    t.is(orders.length, 0);
+  });
+}
+
+test('a denied request is not signed, and cannot be approved any more', async (t) => {
+  const { plane, orders } = t.context;
+  await ask(plane, 'a', 'person', { signerName: clientSigner });
+  await decide(plane, 'a', 'Denied');
+  const error = await t.throwsAsync(decide(plane, 'a', 'Approved'));
+  t.true(isStatusError(error, StatusReason.Invalid));
+  t.is(orders.length, 0);
+});
+
+test('decided requests are removed after an hour, undecided ones after a day', async (t) => {
+  const { plane } = t.context;
+  await ask(plane, 'joined', 'node', {}, joining);
+  await ask(plane, 'denied', 'person');
+  await ask(plane, 'waiting', 'person');
+  await decide(plane, 'denied', 'Denied');
+  await settled(plane, 'joined');
+  const names = async () => (await requests(plane).list()).items.map(({ metadata }) => metadata?.name).sort();
+  t.deepEqual(await names(), ['denied', 'joined', 'waiting']);
+  await eventually(async () => {
+    // The controller may only now come to know of a decision, and counts from then.
+    plane.clock?.advance(hourMs);
+    return (await names()).length === 1;
+  });
+  t.deepEqual(await names(), ['waiting']);
+  await eventually(async () => {
+    plane.clock?.advance(hourMs);
+    return (await names()).length === 0;
+  });
+  t.true((plane.clock?.now() ?? 0) >= Date.UTC(2026, 0, 2));
+});
+
+test('approval is read, patched and put; status cannot decide', async (t) => {
+  const { plane } = t.context;
+  await ask(plane, 'a', 'person', { signerName: 'example.com/own' });
+  const [csrs, approved] = [requests(plane), { type: 'Approved', status: 'True', reason: 'Test' }];
+  t.is((await csrs.getSubresource('a', 'approval')).metadata?.name, 'a');
+  const error = await t.throwsAsync(csrs.patchSubresource('a', 'status', 'merge', { status: { conditions: [approved] } }));
+  t.true(isStatusError(error, StatusReason.Invalid));
+  const patch = { spec: { usages: ['any'] }, status: { conditions: [approved], certificate: base64(pems.cert) } };
+  const patched = (await csrs.patchSubresource('a', 'approval', 'merge', patch)) as CertificateSigningRequest;
+  t.deepEqual(patched.spec.usages, clientUsages);
+  t.is(patched.status?.certificate, undefined);
+  t.like(patched.status?.conditions, [approved]);
+  const stale = { ...patched, metadata: { ...patched.metadata, resourceVersion: '1' } };
+  t.is(((await t.throwsAsync(csrs.updateSubresource('a', 'approval', stale))) as { code?: number }).code, 409);
+});
