@@ -35,9 +35,10 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       throw new UsageError(`unknown command ${JSON.stringify(command)}; use serve, up, version or help`);
     const options = await loadOptions(rest, io.env);
     if (command === 'serve' && options.agent === true) throw new UsageError('--agent is for keelson up; serve runs no node');
-    const server = await startServer(options);
+    const withAgent = command === 'up' && options.agent !== false;
+    const server = await startServer(options, withAgent);
     io.stdout(`keelson: serving on ${server.url}\n`);
-    const node = command === 'up' && options.agent !== false ? startNode(options, server.kubeconfig) : undefined;
+    const node = withAgent ? startNode(options, server) : undefined;
     await io.terminated;
     await node?.then(({ stop }) => stop());
     await server.stop();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type Logger, systemClock } from '@keelson/core';
 import type { ServerOptions } from '../config/options.ts';
 import { createPinoLogger } from '../observe/pino-logger.ts';
+import type { RunningServer } from './serve.ts';
 
 /** The node of `keelson up`. */
 export interface LocalNode {
@@ -11,24 +12,32 @@ export interface LocalNode {
   stop(): Promise<void>;
 }
 
+/** What a node has to know of the server beside it. */
+export type ServerOfNode = Pick<RunningServer, 'kubeconfig' | 'authorityFile' | 'localAgents'>;
+
 /**
- * Runs a node agent in this process, with containers as processes of the machine. Nothing of the machine is changed, and nothing is served: no
- * ports, mounts, cgroups, packet filters or kernel settings; all files are below the data directory. A machine that cannot run pods, one that is not
- * Linux for one, gets a warning and no node.
+ * Runs a node agent in this process, with containers as processes of the machine. Nothing of the machine is changed: no mounts, cgroups, packet
+ * filters or kernel settings; all files are below the data directory. It serves one port of the loopback interface that the system chooses, to
+ * whom the server's authority knows and the server allows to use the node: the server itself and administrators. No pod is evicted, however full the machine is: whoever tries something out
+ * on it has not given it away. A machine that cannot run pods, one that is not Linux for one, gets a warning and no node.
  *
  * Loaded on call, because servers without a node should not pay for it.
  */
-export async function startNode(options: Pick<ServerOptions, 'data' | 'logLevel'>, kubeconfig: string): Promise<LocalNode> {
+export async function startNode(options: Pick<ServerOptions, 'data' | 'logLevel'>, server: ServerOfNode): Promise<LocalNode> {
   const logger = createPinoLogger(options.logLevel).child({ component: 'node' });
   try {
-    return await start(join(options.data, 'node'), kubeconfig, logger);
+    return await start(join(options.data, 'node'), server, logger);
   } catch (err) {
     logger.warn('no pods are run here: the node could not be started', { err });
     return { stop: () => Promise.resolve() };
   }
 }
 
-async function start(folder: string, kubeconfig: string, logger: Logger): Promise<LocalNode> {
+async function start(
+  folder: string,
+  { kubeconfig, authorityFile, localAgents }: ServerOfNode,
+  logger: Logger,
+): Promise<LocalNode> {
   const [{ noMounter, parseOptions, resolveConfig, runAgent }, { createProcessRuntime }] = await Promise.all([
     import('@keelson/agent'),
     import('@keelson/runtime-process'),
@@ -37,10 +46,18 @@ async function start(folder: string, kubeconfig: string, logger: Logger): Promis
     `--clusterconfig=${kubeconfig}`,
     `--root-dir=${folder}`,
     `--cert-dir=${join(folder, 'pki')}`,
-    '--enable-server=false',
+    '--address=127.0.0.1',
+    '--port=0',
+    `--client-ca-file=${authorityFile}`,
+    '--anonymous-auth=false',
+    '--authorization-mode=Webhook',
     '--read-only-port=0',
     '--healthz-port=0',
+    '--stats-port=0',
     '--make-iptables-util-chains=false',
+    '--cgroups-per-qos=false',
+    '--eviction-hard=',
+    '--enforce-node-allocatable=',
   ];
   const { config, warnings } = resolveConfig(parseOptions(words), { hostname, fileExists: existsSync });
   for (const warning of warnings) logger.warn(warning);
@@ -62,8 +79,11 @@ async function start(folder: string, kubeconfig: string, logger: Logger): Promis
       clock,
       logger,
     });
+    const { port } = agent.servers;
+    if (port !== undefined) localAgents.set(config.nodeName, port);
     return {
       async stop() {
+        localAgents.delete(config.nodeName);
         await agent.stop();
         await engine.runtime[Symbol.asyncDispose]();
       },

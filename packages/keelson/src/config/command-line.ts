@@ -43,9 +43,9 @@ export function parseEnvironment(env: Readonly<Record<string, string | undefined
   const raw: Record<string, unknown> = {};
   const known = optionTable.flatMap((row) => row.env ?? []);
   for (const [name, value] of Object.entries(env)) {
-    if (!name.startsWith('KEELSON_') || value === undefined || foreignPrefixes.some((prefix) => name.startsWith(prefix)))
-      continue;
+    if (!name.startsWith('KEELSON_') || value === undefined) continue;
     const row = optionTable.find((candidate) => candidate.env === name);
+    if (row === undefined && foreignPrefixes.some((prefix) => name.startsWith(prefix))) continue;
     if (row === undefined) throw new UsageError(`unknown environment variable ${name}${suggestion(name, known)}`);
     raw[row.key] = value;
   }

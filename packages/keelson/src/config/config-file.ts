@@ -28,7 +28,7 @@ export async function readConfigFile(path: string): Promise<RawOptions> {
 
 function withAbsolutePaths(raw: Record<string, unknown>, base: string): RawOptions {
   const out = { ...raw };
-  if (typeof out['data'] === 'string') out['data'] = resolve(base, out['data']);
+  for (const key of ['data', 'tokenAuthFile']) if (typeof out[key] === 'string') out[key] = resolve(base, out[key]);
   if (out['storage'] !== undefined) out['storage'] = storageWithAbsolutePaths(out['storage'], base);
   const kinds = out['kinds'];
   if (Array.isArray(kinds))

@@ -49,5 +49,10 @@ export async function loadOptions(
   if (options.insecure && !isLoopback(options.listen.host)) {
     throw new UsageError(`--insecure serves loopback addresses only; remove it or use --listen 127.0.0.1:${options.listen.port}`);
   }
+  if (options.insecure && options.tokenAuthFile !== undefined) {
+    throw new UsageError(
+      '--insecure and --token-auth-file exclude each other: without authentication nobody is asked for a token',
+    );
+  }
   return options;
 }

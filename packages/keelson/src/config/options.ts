@@ -1,4 +1,5 @@
 import { type HistoryWindow, type ReadMode, readModes, type StorageChoice } from './storage-choice.ts';
+import type { WatchWindow } from './watch-window.ts';
 
 /** Everything `keelson serve` can be told, after all sources were merged. */
 export interface ServerOptions {
@@ -6,6 +7,8 @@ export interface ServerOptions {
   readonly storage: StorageChoice;
   /** The history window of every store that does not have its own. */
   readonly history?: HistoryWindow;
+  /** What the watch cache of every store keeps of the latest changes, per kind and in all. */
+  readonly watchWindow?: WatchWindow;
   /** Which state answers gets and lists without a resourceVersion, on every store that does not say its own. */
   readonly reads: ReadMode;
   /** Go on when a store is not the one that the data directory knows under its name. */
@@ -14,9 +17,13 @@ export interface ServerOptions {
   readonly controllers: boolean;
   /** Run a node agent beside the server; means something for `keelson up` alone. Undefined: not said. */
   readonly agent?: boolean;
+  /** File with the authorities of node agents' certificates. Undefined: their certificates are not checked. */
+  readonly agentCertificateAuthority?: string;
   readonly listen: ListenAddress;
   /** Plain HTTP without authentication, loopback only. */
   readonly insecure: boolean;
+  /** File of bearer tokens and their users; undefined: tokens mean nothing. */
+  readonly tokenAuthFile?: string;
   /** Directory for certificates, the kubeconfig, keys and (by default) the store. */
   readonly data: string;
   /** Modules whose default export is a kind or a list of kinds, served beside the built-in ones. */
@@ -81,6 +88,11 @@ export const optionTable: readonly OptionRow[] = [
     help: 'history kept for watches and pages, by count and by age, whichever keeps more; for stores whose adapter takes it',
   },
   {
+    key: 'watchWindow',
+    default: 'maxEvents: 20000, maxBytes: 33554432, maxTotalBytes: 134217728, maxAge: 5m',
+    help: 'latest changes kept in memory for watches: the first two for one kind, the third for all; older ones come from the history',
+  },
+  {
     key: 'acceptNewStore',
     flag: '--accept-new-store',
     env: 'KEELSON_ACCEPT_NEW_STORE',
@@ -102,6 +114,14 @@ export const optionTable: readonly OptionRow[] = [
     help: 'keelson up alone: run the pods of one node as processes of this machine; --agent=false leaves the node out',
   },
   {
+    key: 'agentCertificateAuthority',
+    flag: '--agent-certificate-authority',
+    env: 'KEELSON_AGENT_CERTIFICATE_AUTHORITY',
+    value: 'FILE',
+    default: '',
+    help: 'authorities, in PEM, of the certificates that node agents show to the server; without it any certificate will do',
+  },
+  {
     key: 'listen',
     flag: '--listen',
     env: 'KEELSON_LISTEN',
@@ -115,6 +135,14 @@ export const optionTable: readonly OptionRow[] = [
     env: 'KEELSON_INSECURE',
     default: 'false',
     help: 'plain HTTP without authentication; loopback addresses only',
+  },
+  {
+    key: 'tokenAuthFile',
+    flag: '--token-auth-file',
+    env: 'KEELSON_TOKEN_AUTH_FILE',
+    value: 'FILE',
+    default: 'none',
+    help: 'bearer tokens that are taken, one `token,user,uid,"group1,group2"` a line; read when the server starts',
   },
   {
     key: 'data',

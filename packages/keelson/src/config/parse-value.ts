@@ -1,16 +1,13 @@
 import { resolve } from 'node:path';
 import { type ListenAddress, type LogLevel, logLevels, type ServerOptions } from './options.ts';
+import { text } from './raw-values.ts';
 import { parseHistory, parseReads, parseStorage } from './storage-choice.ts';
 import { suggestion } from './suggest.ts';
 import { UsageError } from './usage-error.ts';
+import { parseWatchWindow } from './watch-window.ts';
 
 /** Turns one raw value (text from flag or environment, anything from a config file) into its option, or refuses it. */
 type ValueParser<T> = (raw: unknown, source: string) => T;
-
-const text: ValueParser<string> = (raw, source) => {
-  if (typeof raw === 'string' && raw !== '') return raw;
-  throw new UsageError(`${source} needs a non-empty text`);
-};
 
 const flag: ValueParser<boolean> = (raw, source) => {
   if (raw === true || raw === 'true' || raw === '1') return true;
@@ -64,12 +61,15 @@ const positiveInteger: ValueParser<number> = (raw, source) => {
 export const valueParsers: { readonly [K in keyof ServerOptions]-?: ValueParser<Required<ServerOptions>[K]> } = {
   storage: parseStorage,
   history: parseHistory,
+  watchWindow: parseWatchWindow,
   reads: parseReads,
   acceptNewStore: flag,
   controllers: flag,
   agent: flag,
+  agentCertificateAuthority: (raw, source) => resolve(text(raw, source)),
   listen,
   insecure: flag,
+  tokenAuthFile: (raw, source) => resolve(text(raw, source)),
   data: (raw, source) => resolve(text(raw, source)),
   kinds: modules,
   logLevel,

@@ -1,4 +1,5 @@
-import { DurationError, durationMs, type Store } from '@keelson/core';
+import type { Store } from '@keelson/core';
+import { duration, isObject, refuseUnknownKeys, text, wholeNumber } from './raw-values.ts';
 import { suggestion } from './suggest.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -57,10 +58,6 @@ export interface StorageRouting {
 
 export type StorageChoice = StoreChoice | StorageRouting;
 
-type Raw = Readonly<Record<string, unknown>>;
-
-const isObject = (raw: unknown): raw is Raw => typeof raw === 'object' && raw !== null && !Array.isArray(raw);
-
 /** True for a store that was opened by code. */
 export function isStore(choice: unknown): choice is Store {
   return isObject(choice) && typeof choice['write'] === 'function';
@@ -69,22 +66,6 @@ export function isStore(choice: unknown): choice is Store {
 /** True for a choice of several stores. */
 export function isRouting(choice: StorageChoice): choice is StorageRouting {
   return typeof choice === 'object' && !isStore(choice) && 'default' in choice;
-}
-
-/** @throws UsageError when an object has a key that nobody knows. */
-function refuseUnknownKeys(raw: Raw, known: readonly string[], source: string): void {
-  const unknown = Object.keys(raw).find((key) => !known.includes(key));
-  if (unknown !== undefined) throw new UsageError(`${source} has no key ${unknown}${suggestion(unknown, known)}`);
-}
-
-function text(raw: unknown, source: string): string {
-  if (typeof raw === 'string' && raw !== '') return raw;
-  throw new UsageError(`${source} needs a non-empty text`);
-}
-
-function wholeNumber(raw: unknown, source: string): number {
-  if (typeof raw === 'number' && Number.isSafeInteger(raw) && raw >= 0) return raw;
-  throw new UsageError(`${source} must be a whole number of at least 0, not ${JSON.stringify(raw)}`);
 }
 
 /** Reads `consistent` or `any`. */
@@ -100,21 +81,11 @@ export function parseHistory(raw: unknown, source: string): HistoryWindow {
   refuseUnknownKeys(raw, ['minChanges', 'minAge', 'minAgeMs'], source);
   const { minChanges, minAge, minAgeMs } = raw;
   if (minAge !== undefined && minAgeMs !== undefined) throw new UsageError(`${source} gives both minAge and minAgeMs`);
-  const ageMs = minAge === undefined ? minAgeMs : ageOf(minAge, `${source}.minAge`);
+  const ageMs = minAge === undefined ? minAgeMs : duration(minAge, `${source}.minAge`);
   return {
     ...(minChanges === undefined ? {} : { minChanges: wholeNumber(minChanges, `${source}.minChanges`) }),
     ...(ageMs === undefined ? {} : { minAgeMs: wholeNumber(ageMs, `${source}.minAgeMs`) }),
   };
-}
-
-function ageOf(raw: unknown, source: string): number {
-  try {
-    const ms = durationMs(text(raw, source));
-    if (ms >= 0) return Math.ceil(ms);
-  } catch (error) {
-    if (!(error instanceof DurationError)) throw error;
-  }
-  throw new UsageError(`${source} must be a duration such as 10m or 1h30m, not ${JSON.stringify(raw)}`);
 }
 
 function parseStore(raw: unknown, source: string): StoreChoice {

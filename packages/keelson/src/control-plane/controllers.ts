@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LeaderElector } from '@keelson/client';
-import { type ControllerOptions, GarbageCollector, NamespaceController } from '@keelson/controllers';
+import {
+  CertificateController,
+  type CertificateSigner,
+  type ControllerOptions,
+  GarbageCollector,
+  NamespaceController,
+} from '@keelson/controllers';
 import { type Logger, type Service, ServiceHost } from '@keelson/core';
 
 /** The Lease that the controllers of several servers take turns on. */
@@ -13,9 +19,13 @@ export const controllersLease = { namespace: 'kube-system', name: 'keelson-contr
  */
 const times = { leaseDurationMs: 9_000, renewDeadlineMs: 6_000, retryPeriodMs: 2_000 } as const;
 
-/** The controllers of a plane, made anew for each time they run. */
-export function builtinControllers(options: ControllerOptions): Service[] {
-  return [new GarbageCollector(options), new NamespaceController(options)];
+/** The controllers of a plane, made anew for each time they run. Without a signer nobody brings certificate signing requests to an end. */
+export function builtinControllers(options: ControllerOptions, signer: CertificateSigner | undefined): Service[] {
+  return [
+    new GarbageCollector(options),
+    new NamespaceController(options),
+    ...(signer === undefined ? [] : [new CertificateController({ ...options, signer })]),
+  ];
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

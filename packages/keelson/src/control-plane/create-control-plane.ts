@@ -1,7 +1,8 @@
-import type { ControllerOptions } from '@keelson/controllers';
+import type { CertificateSigner, ControllerOptions } from '@keelson/controllers';
 import {
   type AdmissionPlugin,
   type ApiClient,
+  type AuthenticateToken,
   type Authorizer,
   type Clock,
   type KindDefinition,
@@ -16,10 +17,11 @@ import {
   silentLogger,
   systemClock,
 } from '@keelson/core';
-import { builtinKinds, Lease } from '@keelson/kinds';
-import { Container } from 'inversify';
+import { builtinKinds, Lease, Node } from '@keelson/kinds';
 import { groupAuthorizer } from '../auth/group-authorizer.ts';
 import type { HistoryWindow, ReadMode, StorageChoice } from '../config/storage-choice.ts';
+import type { WatchWindow } from '../config/watch-window.ts';
+import { objectGraph } from '../object-graph.ts';
 import type { Listening, ListenOptions } from '../server/listen-plane.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 import { relaxedReads } from '../storage/relaxed-reads.ts';
@@ -39,6 +41,8 @@ export interface ControlPlaneOptions {
   readonly storage?: StorageChoice;
   /** What stores keep for watches and pages of the past, unless they say so themselves. */
   readonly history?: HistoryWindow;
+  /** What the watch cache keeps in memory of the latest changes. */
+  readonly watchWindow?: WatchWindow;
   /** What gets and lists over HTTP show that name no resourceVersion. Default `consistent`; calls in process always are. */
   readonly reads?: ReadMode;
   /** Directory where the plane writes down which stores it used, to refuse others under their names. Absent = nothing is compared. */
@@ -49,8 +53,12 @@ export interface ControlPlaneOptions {
   readonly admission?: readonly AdmissionPlugin[];
   /** Who may do what over HTTP, and what access reviews say about it. Default: the rules of {@link groupAuthorizer}. */
   readonly authorizer?: Authorizer;
+  /** Whose bearer token it is, over HTTPS and in token reviews. Default: no token is known, and those of requests mean nothing. */
+  readonly authenticateToken?: AuthenticateToken;
+  /** Issues the certificates of approved requests. Absent: requests for certificates are kept, and nothing becomes of them. */
+  readonly certificateSigner?: CertificateSigner;
   /**
-   * Namespace deletion and garbage collection. Default true. On a store that several processes may write, one of the servers runs them and
+   * Namespace deletion, garbage collection and certificates. Default true. On a store that several processes may write, one of the servers runs them and
    * the others stand by.
    */
   readonly controllers?: boolean;
@@ -84,29 +92,32 @@ export interface ControlPlane extends AsyncDisposable {
 /** Builds and starts a control plane; resolves when it answers. */
 export async function createControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { clock = systemClock, logger = silentLogger, metrics = noMetrics, authorizer = groupAuthorizer } = options;
+  const { authenticateToken } = options;
   const withBuiltin = options.builtinKinds !== false;
   const kinds = [...(withBuiltin ? builtinKinds : []), ...(options.kinds ?? [])];
   const surroundings = { clock, logger, metrics };
   const stores = await makeStores(options, kinds, surroundings);
-  const container = new Container();
-  container.load(
+  const get = objectGraph(
     planeModule({
       ...surroundings,
       kinds,
       admission: options.admission ?? [],
       authorizer,
+      authenticateToken,
       stores,
       namespaces: withBuiltin,
     }),
   );
-  const registry = container.get<ResourceRegistry>(RegistryToken.id);
-  const api = container.get<ApiClient>(ApiClientToken.id);
+  const registry = get(RegistryToken);
+  const api = get(ApiClientToken);
   const host = new ServiceHost(
     [
       processAnchor(),
       { name: 'storages', start: () => stores.start(), stop: () => stores.stop() },
       ...(withBuiltin ? [systemNamespaces(api)] : []),
-      ...(withBuiltin && options.controllers !== false ? controllersOn(stores, { client: api, ...surroundings }) : []),
+      ...(withBuiltin && options.controllers !== false
+        ? controllersOn(stores, { client: api, ...surroundings }, options.certificateSigner)
+        : []),
     ],
     clock,
     logger,
@@ -130,7 +141,9 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
           ...surroundings,
           registry: relaxedReads(registry, (kind) => stores.of(kind).reads),
           authorizer,
+          authenticateToken,
           checks: stores.checks(),
+          ...(withBuiltin ? { nodes: api.resource(Node) } : {}),
         },
         listenOptions,
       );
@@ -143,7 +156,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
 }
 
 /** A store that one process has for itself needs no election. */
-function controllersOn(stores: PlaneStores, options: ControllerOptions): Service[] {
-  const services = () => builtinControllers(options);
+function controllersOn(stores: PlaneStores, options: ControllerOptions, signer: CertificateSigner | undefined): Service[] {
+  const services = () => builtinControllers(options, signer);
   return stores.of(Lease).capabilities.multiWriter ? [electedControllers(options, services)] : services();
 }

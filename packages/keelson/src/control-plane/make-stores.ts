@@ -13,7 +13,7 @@ export async function makeStores(
   kinds: readonly KindDefinition[],
   surroundings: StoreSurroundings,
 ): Promise<PlaneStores> {
-  const { history, reads = 'consistent', data, acceptNewStore = false, continueTokens: tokens } = options;
+  const { history, reads = 'consistent', data, acceptNewStore = false, continueTokens: tokens, watchWindow = {} } = options;
   const plan = planStorage(options.storage ?? 'memory:', { reads, history }, '--storage');
   const storeOf = routeKinds(plan, kinds);
   const known = data === undefined ? undefined : new KnownStores({ directory: data, acceptNew: acceptNewStore });
@@ -24,7 +24,7 @@ export async function makeStores(
   const stores: PlaneStore[] = [];
   for (const { name, reads: storeReads, ...rest } of plan.stores) {
     const made = await makeStore({ name, reads: storeReads, ...rest }, surroundings);
-    stores.push(new PlaneStore({ name, made, reads: storeReads, known, tokens, configuration, ...surroundings }));
+    stores.push(new PlaneStore({ name, made, reads: storeReads, watchWindow, known, tokens, configuration, ...surroundings }));
   }
   return new PlaneStores(stores, storeOf);
 }

@@ -44,6 +44,13 @@ test('--kinds may be repeated, and the variable holds a list', async (t) => {
   t.deepEqual((await loadOptions([], { KEELSON_KINDS: 'a,b' })).kinds, ['a', 'b']);
 });
 
+test('the authority of node agents is a file; other variables of agents are not the business of the server', async (t) => {
+  const env = { KEELSON_AGENT_CERTIFICATE_AUTHORITY: 'agents.crt', KEELSON_AGENT_RUNTIME: 'process' };
+  t.is((await loadOptions([], env)).agentCertificateAuthority, resolve('agents.crt'));
+  t.is((await loadOptions(['--agent-certificate-authority', '/x.crt'], {})).agentCertificateAuthority, '/x.crt');
+  t.is((await loadOptions([], {})).agentCertificateAuthority, undefined);
+});
+
 test('a storage adapter of a team is named with its options', async (t) => {
   const file = join(await folder(t), 'config.yaml');
   await writeFile(file, 'storage:\n  adapter: "@team/storage-x"\n  shards: 3\n');
