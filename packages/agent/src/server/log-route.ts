@@ -1,12 +1,11 @@
 import { pipeline } from 'node:stream/promises';
 import type { Clock } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
-import { PodStateError, type PodStateReader } from '../contracts/pod-state.ts';
+import type { PodStateReader } from '../contracts/pod-state.ts';
 import { parseLogQuery } from './log-query.ts';
+import { podProblem } from './pod-problem.ts';
 import { HttpProblem } from './request.ts';
 import type { Route } from './route.ts';
-
-const statusOf = { NotFound: 404, Invalid: 400, Unavailable: 503 } as const;
 
 function hasContainer({ spec }: Pod, name: string): boolean {
   return [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])].some(
@@ -36,8 +35,7 @@ export function logRoute(state: Pick<PodStateReader, 'pods' | 'logs'>, clock: Cl
       try {
         log = await state.logs({ namespace, pod: name, container, ...wanted, signal: gone.signal });
       } catch (error) {
-        if (error instanceof PodStateError) throw new HttpProblem(statusOf[error.reason], error.message);
-        throw error;
+        throw podProblem(error);
       }
       response.writeHead(200, { 'Content-Type': 'text/plain', 'X-Content-Type-Options': 'nosniff' });
       // So that whoever follows a silent container knows that it was found.
