@@ -1,0 +1,52 @@
+import type { IncomingMessage } from 'node:http';
+import { type Caller, HttpProblem } from '../request.ts';
+import { type Authorize, alwaysAllow } from './access-reviews.ts';
+import { everybody, type Identify } from './identify.ts';
+import { nodeAttributes } from './node-attributes.ts';
+
+/** A request whose sender is known and may make it. */
+export interface Admitted {
+  readonly method: string;
+  /** Decoded segments of the path, without empty ones at its ends. */
+  readonly path: readonly string[];
+  readonly query: URLSearchParams;
+  readonly caller: Caller;
+}
+
+/**
+ * The one way in, for plain requests and for those that want another protocol: reads the target, finds out who asks, and whether they may.
+ *
+ * @throws HttpProblem 400 no path, 401 not known, 403 not allowed, 500 or 503 when there is no telling
+ */
+export type Gate = (incoming: IncomingMessage) => Promise<Admitted>;
+
+const anyHost = 'http://agent';
+
+function segments(pathname: string): string[] {
+  try {
+    return pathname
+      .replace(/^\/+|\/+$/g, '')
+      .split('/')
+      .map(decodeURIComponent);
+  } catch {
+    throw new HttpProblem(400, 'the path is not well encoded');
+  }
+}
+
+/** Makes the gate of a port. The segments that are authorized are those by which the route is found. */
+export function createGate({ identify, authorize }: { readonly identify: Identify; readonly authorize: Authorize }): Gate {
+  return async (incoming) => {
+    const { method = 'GET', url: target = '/' } = incoming;
+    if (!target.startsWith('/') || !URL.canParse(anyHost + target))
+      throw new HttpProblem(400, 'the request target is not a path');
+    // Before anything else is told, even whether a path exists.
+    const caller = await identify(incoming);
+    const { pathname, searchParams } = new URL(anyHost + target);
+    const path = segments(pathname);
+    await authorize(caller, nodeAttributes(method, path));
+    return { method, path, query: searchParams, caller };
+  };
+}
+
+/** Everybody may come in and is nobody in particular. */
+export const openGate: Gate = createGate({ identify: everybody, authorize: alwaysAllow });
