@@ -1,27 +1,25 @@
-import { DurationError, durationMs, parseQuantity, QuantityError } from '@keelson/core';
+import { DurationError, durationMs } from '@keelson/core';
+import { AmountError, parseAmount, parseThresholdAmount } from '../../eviction/amount.ts';
+import { isSignal, signals } from '../../eviction/signals.ts';
 import type { Check } from './check.ts';
 import { noNegativePeriod } from './check.ts';
 
-const signals = ['memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree'];
-
-/** Why a text is no threshold, or undefined: a positive quantity, or a share of the capacity such as 15%. */
-function amountProblem(text: string): string | undefined {
-  const percent = /^(\d+(?:\.\d+)?)%$/.exec(text)?.[1];
-  if (percent !== undefined)
-    return Number(percent) > 0 && Number(percent) <= 100 ? undefined : 'must be above 0% and at most 100%';
+/** Why a text is no amount, or undefined. */
+function problemOf(parse: (text: string) => unknown, text: string): string | undefined {
   try {
-    return parseQuantity(text).unscaled > 0n ? undefined : 'must be above 0';
+    parse(text);
+    return undefined;
   } catch (error) {
-    if (error instanceof QuantityError) return 'must be a quantity or a percentage';
+    if (error instanceof AmountError) return error.message;
     throw error;
   }
 }
 
-function amounts(name: 'eviction-hard' | 'eviction-soft' | 'eviction-minimum-reclaim'): Check {
+function amounts(name: 'eviction-hard' | 'eviction-soft' | 'eviction-minimum-reclaim', parse: (text: string) => unknown): Check {
   return function* ({ values }) {
     for (const [signal, text] of values[name]) {
-      if (!signals.includes(signal)) yield unknownSignal(name, signal);
-      const problem = amountProblem(text);
+      if (!isSignal(signal)) yield unknownSignal(name, signal);
+      const problem = problemOf(parse, text);
       if (problem !== undefined) yield `--${name}: ${signal} ${problem}, not ${JSON.stringify(text)}`;
     }
   };
@@ -34,7 +32,7 @@ function unknownSignal(name: string, signal: string): string {
 function* gracePeriods({ values }: Parameters<Check>[0]): Iterable<string> {
   const periods = values['eviction-soft-grace-period'];
   for (const [signal, text] of periods) {
-    if (!signals.includes(signal)) yield unknownSignal('eviction-soft-grace-period', signal);
+    if (!isSignal(signal)) yield unknownSignal('eviction-soft-grace-period', signal);
     if (!isPositive(text))
       yield `--eviction-soft-grace-period: ${signal} must be a duration above 0, not ${JSON.stringify(text)}`;
   }
@@ -53,9 +51,9 @@ function isPositive(text: string): boolean {
 }
 
 export const evictionChecks: readonly Check[] = [
-  amounts('eviction-hard'),
-  amounts('eviction-soft'),
-  amounts('eviction-minimum-reclaim'),
+  amounts('eviction-hard', parseThresholdAmount),
+  amounts('eviction-soft', parseThresholdAmount),
+  amounts('eviction-minimum-reclaim', parseAmount),
   gracePeriods,
   noNegativePeriod('eviction-pressure-transition-period'),
 ];

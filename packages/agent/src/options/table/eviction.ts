@@ -1,9 +1,9 @@
 import { mapStringString, thresholdMap } from '../list-types.ts';
-import { notYet, option } from '../option.ts';
+import { option } from '../option.ts';
 import { duration, int32 } from '../scalar-types.ts';
 
 type Pairs = ReadonlyMap<string, string>;
-const none = { shownDefault: 'none', ...notYet<Pairs>() };
+const none = { shownDefault: 'none' };
 const noPairs: Pairs = new Map();
 const hardDefaults: Pairs = new Map([
   ['imagefs.available', '15%'],
@@ -13,7 +13,7 @@ const hardDefaults: Pairs = new Map([
 ]);
 
 export const evictionOptions = [
-  option('eviction-hard', thresholdMap, hardDefaults, 'Thresholds at which pods are evicted; empty is never.', notYet(noPairs)),
+  option('eviction-hard', thresholdMap, hardDefaults, 'Thresholds at which pods are evicted; empty is never.'),
   option('eviction-soft', thresholdMap, noPairs, 'Thresholds at which pods are evicted after a while.', none),
   option(
     'eviction-soft-grace-period',
@@ -34,7 +34,7 @@ export const evictionOptions = [
     int32,
     0,
     'Most seconds a pod gets to end when a soft threshold is met; negative leaves it to the pod.',
-    { shownDefault: 'none', ...notYet<number>() },
+    none,
   ),
-  option('eviction-pressure-transition-period', duration, 300_000, 'Least time in a pressure condition.', notYet<number>()),
+  option('eviction-pressure-transition-period', duration, 300_000, 'Least time in a pressure condition.'),
 ] as const;

@@ -1,0 +1,38 @@
+/** A resource of the node that may run short. */
+export type ScarceResource = 'memory' | 'nodefs' | 'nodefsInodes' | 'imagefs' | 'imagefsInodes';
+
+/** Condition of the node that says that something runs short. */
+export type PressureCondition = 'MemoryPressure' | 'DiskPressure';
+
+export interface SignalTraits {
+  readonly resource: ScarceResource;
+  readonly condition: PressureCondition;
+}
+
+const traits = {
+  'memory.available': { resource: 'memory', condition: 'MemoryPressure' },
+  'allocatableMemory.available': { resource: 'memory', condition: 'MemoryPressure' },
+  'nodefs.available': { resource: 'nodefs', condition: 'DiskPressure' },
+  'nodefs.inodesFree': { resource: 'nodefsInodes', condition: 'DiskPressure' },
+  'imagefs.available': { resource: 'imagefs', condition: 'DiskPressure' },
+  'imagefs.inodesFree': { resource: 'imagefsInodes', condition: 'DiskPressure' },
+} as const satisfies Readonly<Record<string, SignalTraits>>;
+
+/** A figure that thresholds are about (agent.md B.8). */
+export type Signal = keyof typeof traits;
+
+/** In the order in which shortage is acted upon: memory before disks. */
+export const signals: readonly Signal[] = Object.keys(traits) as Signal[];
+
+export function isSignal(word: string): word is Signal {
+  return Object.hasOwn(traits, word);
+}
+
+export function traitsOf(signal: Signal): SignalTraits {
+  return traits[signal];
+}
+
+/** Inodes are counted; everything else is in bytes. */
+export function countsInodes(resource: ScarceResource): boolean {
+  return resource === 'nodefsInodes' || resource === 'imagefsInodes';
+}

@@ -1,0 +1,49 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Where the kernel tells of memory. */
+export interface MemoryFiles {
+  /** Where the hierarchy of cgroup v2, or that of each controller of v1, is mounted. */
+  readonly cgroups: string;
+  readonly meminfo: string;
+}
+
+export const memoryFiles: MemoryFiles = { cgroups: '/sys/fs/cgroup', meminfo: '/proc/meminfo' };
+
+/**
+ * Memory in use by the root cgroup, less the files in it that were not read lately (agent.md B.8), bytes. The topmost cgroup of v2 has no usage of
+ * its own; there it is what is not free.
+ *
+ * @throws the system's error when the machine does not tell
+ */
+export async function workingSetBytes({ cgroups, meminfo }: MemoryFiles): Promise<number> {
+  const v1 = join(cgroups, 'memory');
+  const usageV1 = await optional(join(v1, 'memory.usage_in_bytes'));
+  if (usageV1 !== undefined) {
+    const stat = await readFile(join(v1, 'memory.stat'), 'utf8');
+    return above(Number(usageV1), fieldOf(stat, 'total_inactive_file') ?? 0);
+  }
+  const [current, stat] = await Promise.all([optional(join(cgroups, 'memory.current')), optional(join(cgroups, 'memory.stat'))]);
+  const inactive = stat === undefined ? undefined : fieldOf(stat, 'inactive_file');
+  if (current !== undefined && inactive !== undefined) return above(Number(current), inactive);
+  const info = await readFile(meminfo, 'utf8');
+  const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(info)?.[1] ?? 0);
+  const used = (kilobytes('MemTotal') - kilobytes('MemFree')) * 1024;
+  return above(used, inactive ?? kilobytes('Inactive\\(file\\)') * 1024);
+}
+
+function above(usage: number, inactive: number): number {
+  return Math.max(0, usage - inactive);
+}
+
+function fieldOf(stat: string, name: string): number | undefined {
+  const text = new RegExp(`^${name} (\\d+)$`, 'm').exec(stat)?.[1];
+  return text === undefined ? undefined : Number(text);
+}
+
+async function optional(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+}
