@@ -1,0 +1,129 @@
+import { join } from 'node:path';
+import { pause } from '@keelson/client';
+import type { Clock } from '@keelson/core';
+import { attempt, CgroupError } from './cgroup-error.ts';
+import type { CgroupFiles } from './cgroup-files.ts';
+import type { Hierarchy } from './hierarchy.ts';
+import type { CgroupLimits } from './limit-files.ts';
+
+export interface CgroupTreeOptions {
+  /** Where the hierarchies are mounted. */
+  readonly mountpoint: string;
+  /** Hierarchies in which groups are made. */
+  readonly used: readonly Hierarchy[];
+  /** Mount points of further ones, in which runtimes leave groups behind. */
+  readonly others: readonly string[];
+  readonly files: CgroupFiles;
+  readonly clock: Clock;
+}
+
+const removeAttempts = 125;
+const removeAgainMs = 20;
+/** Monitors of runtimes are in these groups too, and put things in order for a moment after their container has ended. */
+const patientAttempts = 25;
+/** Processes that were killed are waited for to the end. */
+const never = new AbortController().signal;
+
+/**
+ * The door to the cgroups of a machine. A group is a path from the root of every hierarchy, such as `/kubepods/burstable`, and exists in all
+ * of them. Every method may be repeated.
+ */
+export class CgroupTree {
+  readonly #options: CgroupTreeOptions;
+
+  constructor(options: CgroupTreeOptions) {
+    this.#options = options;
+  }
+
+  get mountpoint(): string {
+    return this.#options.mountpoint;
+  }
+
+  /** Whether the group is in every hierarchy in which groups are made. */
+  async exists(path: string): Promise<boolean> {
+    const { used, files } = this.#options;
+    const found = await Promise.all(used.map(({ root }) => files.isFolder(join(root, path))));
+    return found.every(Boolean);
+  }
+
+  /** Makes the group and those above it. @throws CgroupError */
+  async create(path: string): Promise<void> {
+    for (const hierarchy of this.#options.used) await hierarchy.make(path);
+  }
+
+  /** Sets limits of a group. @throws CgroupError also when there is no such group */
+  async limit(path: string, limits: CgroupLimits): Promise<void> {
+    if (!(await this.exists(path))) throw new CgroupError(`there is no cgroup ${path} in every hierarchy`);
+    for (const hierarchy of this.#options.used) await hierarchy.limit(path, limits);
+  }
+
+  /** Puts a process into the group; `from`: only in hierarchies in which it is in that one. @throws CgroupError */
+  async attach(path: string, pid: number, from?: string): Promise<void> {
+    const { used, files } = this.#options;
+    for (const { root } of used) {
+      if (from !== undefined && !(await this.#processes(join(root, from))).includes(pid)) continue;
+      const file = join(root, path, 'cgroup.procs');
+      await attempt(`process ${pid} could not be put into ${file}`, async () => {
+        if (!(await files.write(file, String(pid)))) throw new Error('there is no such cgroup');
+      });
+    }
+  }
+
+  /** Processes that are in the group itself, in any hierarchy in which groups are made. */
+  async members(path: string): Promise<readonly number[]> {
+    const all = await Promise.all(this.#options.used.map(({ root }) => this.#processes(join(root, path))));
+    return [...new Set(all.flat())].sort((a, b) => a - b);
+  }
+
+  /** Whether the process is in the group in all of these hierarchies. */
+  async isMember(path: string, pid: number): Promise<boolean> {
+    const all = await Promise.all(this.#options.used.map(({ root }) => this.#processes(join(root, path))));
+    return all.every((pids) => pids.includes(pid));
+  }
+
+  /** Bytes of memory in use by the group and those below it; undefined when nothing counts it. */
+  async memoryBytes(path: string): Promise<number | undefined> {
+    const { used, files } = this.#options;
+    const root = used.find(({ controllers }) => controllers.has('memory'))?.root ?? '';
+    const folder = join(root, path);
+    const text = (await files.read(join(folder, 'memory.usage_in_bytes'))) ?? (await files.read(join(folder, 'memory.current')));
+    return text === undefined ? undefined : Number(text);
+  }
+
+  /**
+   * Removes the group and those below it from every hierarchy; what is still in them after half a second is killed.
+   *
+   * @throws CgroupError when the kernel does not let go of it within two seconds more
+   */
+  async remove(path: string): Promise<void> {
+    const { used, others, clock } = this.#options;
+    if (path === '/') throw new CgroupError('the root of the cgroups is not removed');
+    const folders = [...used.map(({ root }) => root), ...others].map((root) => join(root, path));
+    let problem: unknown;
+    for (let attempts = 0; attempts < removeAttempts; attempts += 1) {
+      problem = undefined;
+      // The kernel empties a group some time after its processes were killed.
+      if (attempts > 0) await pause(clock, removeAgainMs, never);
+      const kill = attempts >= patientAttempts;
+      for (const folder of folders) await this.#removeBelow(folder, kill).catch((error: unknown) => (problem ??= error));
+      if (problem === undefined) return;
+    }
+    await attempt(`cgroup ${path} could not be removed`, () => Promise.reject(problem));
+  }
+
+  async #removeBelow(folder: string, kill: boolean): Promise<void> {
+    const { files } = this.#options;
+    for (const name of await files.folders(folder)) await this.#removeBelow(join(folder, name), kill);
+    for (const pid of kill ? await this.#processes(folder) : []) if (pid > 1) files.kill(pid);
+    await files.remove(folder);
+  }
+
+  async #processes(folder: string): Promise<number[]> {
+    const text = (await this.#options.files.read(join(folder, 'cgroup.procs'))) ?? '';
+    // Processes of other PID namespaces are shown as 0, which is no process to send anything to.
+    return text
+      .split('\n')
+      .map(Number)
+      .filter((pid) => pid > 0);
+  }
+}
