@@ -7,6 +7,7 @@ import {
   createSources,
   type EventRecorder,
   type Mounter,
+  type NodeUsage,
   noEvents,
   noMounter,
   parseOptions,
@@ -28,6 +29,8 @@ export interface AgentNodeOptions {
   readonly events?: EventRecorder;
   /** Default: nothing may be mounted. */
   readonly mounter?: Mounter;
+  /** Default: that of this machine. */
+  readonly nodeUsage?: NodeUsage;
 }
 
 /** A node agent in this process, with short periods. */
@@ -45,8 +48,10 @@ export async function scratchDirectory(): Promise<{ readonly dir: string; readon
 
 /** Starts an agent with its sources. */
 export async function startAgentNode(options: AgentNodeOptions & { readonly dir: string }): Promise<AgentNode> {
-  const { name, engine, api, words = [], dir, events, mounter = noMounter } = options;
-  const common = [`--hostname-override=${name}`, `--root-dir=${join(dir, 'agent')}`, '--resolv-conf=', '--enable-server=false'];
+  const { name, engine, api, words = [], dir, events, mounter = noMounter, nodeUsage } = options;
+  // How full this machine is decides nothing.
+  const own = ['--eviction-hard=', '--resolv-conf=', '--enable-server=false'];
+  const common = [`--hostname-override=${name}`, `--root-dir=${join(dir, 'agent')}`, ...own];
   const { config } = resolveConfig(parseOptions([...common, '--node-status-update-frequency=1s', ...words]), {
     hostname: () => name,
     fileExists: () => false,
@@ -64,7 +69,8 @@ export async function startAgentNode(options: AgentNodeOptions & { readonly dir:
     logger,
     logRoot: join(dir, 'log'),
     mounter,
-    periods: { relist: 200, housekeeping: 200, runtimeStatus: 500, objectTtl: 200 },
+    ...(nodeUsage && { nodeUsage }),
+    periods: { eviction: 200, relist: 200, housekeeping: 200, runtimeStatus: 500, objectTtl: 200 },
   });
   await agent.start();
   await sources.start();

@@ -63,16 +63,20 @@ export class AgentMachine {
       '--enable-server=false',
       `--read-only-port=${this.#port}`,
       '--healthz-port=0',
+      '--stats-port=0',
       `--hostname-override=${this.nodeName}`,
       '--fail-swap-on=false',
       '--make-iptables-util-chains=false',
+      // How full this machine is decides nothing.
+      '--eviction-hard=',
       ...further,
     ];
     const env = cleanEnvironment({
       KEELSON_AGENT_RUNTIME: runtime,
       KEELSON_AGENT_LOG_ROOT: join(this.dir, 'log'),
-      // The settings of this machine's kernel stay as they are.
+      // The settings of this machine's kernel and its cgroups stay as they are.
       KEELSON_AGENT_SYSCTL_ROOT: '/nonexistent',
+      KEELSON_AGENT_CGROUP_ROOT: '/nonexistent',
     });
     const child = spawn(process.execPath, [binary, ...words], { env, stdio: ['ignore', 'ignore', 'pipe'] });
     this.#last = toAgent(child, this.#port);

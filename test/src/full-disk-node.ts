@@ -14,7 +14,7 @@ const engine = await createProcessRuntime({
 });
 const events: string[] = [];
 const recorder: EventRecorder = { record: (_, type, reason) => events.push(`${type} ${reason}`) };
-const common = ['--hostname-override=full', `--root-dir=${join(dir, 'agent')}`, '--resolv-conf='];
+const common = ['--hostname-override=full', `--root-dir=${join(dir, 'agent')}`, '--resolv-conf=', '--eviction-hard='];
 const { config } = resolveConfig(parseOptions([...common, ...words]), { hostname: () => 'full', fileExists: () => false });
 const machine = {
   cores: 1,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const binary = fileURLToPath(new URL('../../../packages/keelson/dist/src/bin/keelson.js', import.meta.url));
+const binary = fileURLToPath(new URL('../../../packages/keelson/dist/bundle/keelson.js', import.meta.url));
 const readyTimeoutMs = 60_000;
 
 /** A `keelson serve` in a process of its own. */

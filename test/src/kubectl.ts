@@ -69,11 +69,22 @@ export class Kubectl {
     return JSON.parse(await this.run([...args, '-o', 'json'])) as T;
   }
 
-  /** Starts a command that goes on, such as `get -w`; lines arrive in `lines`, `waitFor` resolves when one matches. */
-  follow(args: readonly string[]): FollowedCommand {
-    return new FollowedCommand(
-      spawn(this.#command, ['--kubeconfig', this.#kubeconfig, ...args], { env: this.#env(), stdio: ['ignore', 'pipe', 'pipe'] }),
-    );
+  /**
+   * Starts a command that goes on, such as `get -w`; lines arrive in `lines`, `waitFor` resolves when one matches. Its input is `input`, and
+   * stays open after that.
+   */
+  follow(
+    args: readonly string[],
+    options: { readonly input?: string; readonly env?: Readonly<Record<string, string>> } = {},
+  ): FollowedCommand {
+    const { input } = options;
+    const child = spawn(this.#command, ['--kubeconfig', this.#kubeconfig, ...args], {
+      env: this.#env(options.env),
+      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    });
+    child.stdin?.on('error', () => {});
+    child.stdin?.write(input ?? '');
+    return new FollowedCommand(child);
   }
 
   #env(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
@@ -114,6 +125,14 @@ export class FollowedCommand {
         };
       });
     }
+  }
+
+  /** The exit code of a command that ends by itself; null when a signal ended it. */
+  async ended(): Promise<number | null> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      await new Promise((resolve) => this.#child.once('exit', resolve));
+    }
+    return this.#child.exitCode;
   }
 
   async stop(): Promise<void> {

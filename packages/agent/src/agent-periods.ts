@@ -9,6 +9,10 @@ export interface AgentPeriods {
   readonly imageGarbage: number;
   /** Looks for ended containers. */
   readonly containerGarbage: number;
+  /** Looks whether memory and disk run short. */
+  readonly eviction: number;
+  /** Looks at memory alone, with --experimental-kernel-memcg-notification. */
+  readonly memoryWatch: number;
   readonly runtimeStatus: number;
   /** A runtime that was not ready for so long is down. */
   readonly runtimeDown: number;
@@ -17,6 +21,8 @@ export interface AgentPeriods {
   readonly objectTtl: number;
   /** Looks whether chains of the packet filter are as they should be. */
   readonly utilityChains: number;
+  /** Looks whether cgroups and what is in them are as they should be. */
+  readonly cgroups: number;
 }
 
 export const defaultPeriods: AgentPeriods = {
@@ -25,9 +31,12 @@ export const defaultPeriods: AgentPeriods = {
   housekeeping: 2_000,
   imageGarbage: 300_000,
   containerGarbage: 60_000,
+  eviction: 10_000,
+  memoryWatch: 1_000,
   runtimeStatus: 5_000,
   runtimeDown: 30_000,
   statusBatch: 10_000,
   objectTtl: 60_000,
   utilityChains: 60_000,
+  cgroups: 60_000,
 };

@@ -1,22 +1,27 @@
 import { withDeadlines } from '@keelson/container-runtime';
-import { noMetrics } from '@keelson/core';
+import { noMetrics, quantityValue } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import { defaultPeriods } from './agent-periods.ts';
+import { createNodeCgroups } from './cgroups/node-cgroups.ts';
 import { ContainerKiller } from './containers/container-killer.ts';
 import { ContainerStarter } from './containers/container-starter.ts';
 import { TerminationMessages } from './containers/termination-message.ts';
 import type { AgentConfig } from './contracts/agent-config.ts';
 import type { Agent, AgentDependencies } from './contracts/agent-dependencies.ts';
 import { noEvents } from './contracts/event-recorder.ts';
+import { createCpuManager } from './cpus/cpu-manager.ts';
+import { readTopology } from './cpus/cpu-topology.ts';
 import { CachedObjectReader, noObjects } from './environment/object-reader.ts';
 import { podEvents } from './events/pod-events.ts';
+import { createEviction } from './eviction/create-eviction.ts';
+import { machineUsage } from './eviction/node-usage.ts';
 import { Garbage } from './garbage/garbage.ts';
 import { CloudCredentials } from './images/cloud-credentials.ts';
 import { ImagePuller } from './images/image-puller.ts';
 import { PodRange } from './network/pod-range.ts';
 import { nodeIps } from './node/node-addresses.ts';
 import { NodePresence } from './node/node-presence.ts';
-import { nodeAllocatable, nodeCapacity } from './node/node-resources.ts';
+import { NodeResources } from './node/node-resources.ts';
 import { RuntimeHealth } from './node/runtime-health.ts';
 import { podCapacity } from './pods/admission.ts';
 import { Housekeeping } from './pods/housekeeping.ts';
@@ -24,6 +29,7 @@ import { PodIntake } from './pods/pod-intake.ts';
 import { PodKeeper } from './pods/pod-keeper.ts';
 import { PodStateView } from './pods/pod-state-view.ts';
 import { PodStates } from './pods/pod-states.ts';
+import { PodStreamView } from './pods/pod-stream-view.ts';
 import { PodSyncer } from './pods/pod-syncer.ts';
 import { PodWorkers } from './pods/pod-workers.ts';
 import { Relister } from './pods/relister.ts';
@@ -59,8 +65,12 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
   const stopped = new AbortController();
   const ips = nodeIps(config.node.ip, machine);
   const maxPods = podCapacity(config.limits, machine.cores);
-  const capacity = nodeCapacity(machine, maxPods);
-  const allocatable = nodeAllocatable(capacity, config.clusterReserved, config.systemReserved);
+  const cgroups = createNodeCgroups({
+    ...{ config, machine, paths, clock, logger },
+    access: dependencies.cgroups,
+    periodMs: periods.cgroups,
+    events: recorder,
+  });
   const podCount = metrics.gauge({ name: 'keelson_agent_pods', help: 'Pods that the agent looks after.' });
 
   let presence: NodePresence | undefined;
@@ -85,7 +95,14 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     mirrorOf: (fullName) => intake.mirrorOf(fullName),
   });
   const offer = { maxPods, allowedUnsafeSysctls: config.allowedUnsafeSysctls };
-  const intake = new PodIntake({ config: pods, states, reports, offer, workers: () => workers });
+  const intake = new PodIntake({
+    config: pods,
+    states,
+    reports,
+    offer,
+    shortFor: (pod) => eviction.refusal(pod),
+    workers: () => workers,
+  });
   const look = createLook(runtime, clock, stopped.signal);
   const probes = new PodProbes({ look, clock, events, random, onChange: (uid) => workers.poke(uid) });
   const killer = new ContainerKiller({ runtime, clock, logger, events, callTimeoutMs });
@@ -101,6 +118,9 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
   });
   const volumeParts = createVolumes({ config, paths, dependencies, onInUse: () => presence?.poke() });
   const { volumes, host } = volumeParts;
+  const usage = dependencies.nodeUsage ?? machineUsage(host.files);
+  const diskBytes = async () => (await usage.disk(config.rootDir)).capacityBytes;
+  const resources = new NodeResources({ config, machine, maxPods, diskBytes });
   const volumeStats = new VolumeStats({
     files: host.files,
     volumes: () => volumes.measured(),
@@ -109,10 +129,17 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     periodMs: config.volumeStatsMs,
     random,
   });
+  const cpus = createCpuManager({
+    ...{ config, runtime, states, clock, logger, callTimeoutMs },
+    topology: async () => dependencies.topology ?? readTopology('/sys/devices/system/cpu'),
+    isWanted: (uid) =>
+      !pods.seenAllSources() || !states.complete || workers.get(uid) !== undefined || states.get(uid) !== undefined,
+  });
   const starter = new ContainerStarter({
     runtime,
     images,
     puller,
+    cpus,
     events,
     clock,
     logger,
@@ -132,16 +159,21 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     killer,
     volumes,
     probes,
+    cgroups: cgroups.pods,
     messages,
     objects: api === undefined ? noObjects : new CachedObjectReader(api, clock, Math.min(periods.objectTtl, config.syncMs)),
     events,
-    node: { hostIps: () => ips, allocatable: () => allocatable, networkReady: () => health.networkReady() },
+    node: { hostIps: () => ips, allocatable: () => resources.allocatable, networkReady: () => health.networkReady() },
     paths,
     clock,
     callTimeoutMs,
     report: (pod: Pod, status) => reports.set(pod, status),
   });
-  const work = new PodKeeper({ syncer, runtime, killer, states, probes, volumes, messages, reports, paths, callTimeoutMs });
+  const work = new PodKeeper({
+    ...{ syncer, runtime, killer, states, probes, volumes, messages, reports, paths, callTimeoutMs },
+    cgroups: cgroups.pods,
+    cpus,
+  });
   const workers = new PodWorkers({
     work,
     clock,
@@ -177,12 +209,14 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     workers,
     states,
     volumes,
+    cgroups: cgroups.pods,
     paths,
     clock,
     logger,
     periodMs: periods.housekeeping,
     seenAllSources: () => pods.seenAllSources(),
   });
+  const node = { apiVersion: 'v1', kind: 'Node', name: config.nodeName, uid: config.nodeName };
   const garbage = new Garbage({
     runtime,
     images,
@@ -194,39 +228,65 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     clock,
     logger,
     events: recorder,
-    node: { apiVersion: 'v1', kind: 'Node', name: config.nodeName, uid: config.nodeName },
+    node,
     callTimeoutMs,
     imagePeriodMs: periods.imageGarbage,
     containerPeriodMs: periods.containerGarbage,
   });
+  const state = new PodStateView({
+    config: pods,
+    states,
+    reports,
+    runtime,
+    clock,
+    callTimeoutMs,
+    volumesOf: (uid) => volumeStats.of(uid),
+  });
+  const eviction = createEviction({
+    config,
+    dependencies: { ...dependencies, images },
+    periods,
+    usage,
+    state,
+    workers,
+    garbage,
+    paths,
+    files: host.files,
+    podEvents: events,
+    node,
+    allocatableMemory: () => Number(quantityValue(resources.allocatable['memory'] ?? '0')),
+    onChange: () => presence?.poke(),
+  });
   const range = new PodRange({ runtime, callTimeoutMs, logger });
   if (heartbeatApi !== undefined) {
     presence = new NodePresence({
-      ...{ config, machine, runtime, images, clock, logger, callTimeoutMs, ips, capacity, allocatable },
+      ...{ config, machine, runtime, images, clock, logger, callTimeoutMs, ips, resources },
       api: heartbeatApi,
       events: recorder,
       agentVersion: version,
+      port: () => (config.server.enabled ? (dependencies.port?.() ?? config.server.port) : 0),
       problems: () => health.problems(),
+      pressure: () => eviction.conditions(),
+      further: dependencies.nodeConditions ?? (() => []),
       volumesInUse: () => volumeParts.inUse(),
       onNode: ({ spec }) => range.learn(spec?.podCIDR),
     });
   }
   return {
     name: 'agent',
-    state: new PodStateView({
-      config: pods,
-      states,
-      reports,
-      runtime,
-      clock,
-      callTimeoutMs,
-      volumesOf: (uid) => volumeStats.of(uid),
-    }),
+    state,
+    streams: new PodStreamView({ config: pods, states, runtime }),
     async start() {
       if (api === undefined) await range.learn(config.network.podCidr);
       await cloud.check();
+      await cpus.start();
+      await cgroups.start();
       await volumeParts.start();
       await health.start();
+      // The disk that it is on is looked at before the first pod makes it. Where that is impossible pods say so.
+      await host.files.makeDirectory(config.rootDir, 0o750).catch(() => false);
+      await resources.start();
+      await eviction.start();
       presence?.start();
       reports.start();
       relister.start();
@@ -238,7 +298,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       intake.stop();
       stopped.abort();
       probes.stop();
-      const loops = [garbage, volumeStats, housekeeping, relister, workers, health, presence];
+      const loops = [eviction, cpus, cgroups, garbage, volumeStats, housekeeping, relister, workers, health, presence];
       await Promise.all(loops.map(async (loop) => loop?.stop()));
       await reports.stop();
     },

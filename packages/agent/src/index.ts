@@ -1,6 +1,9 @@
 export { createAgent } from './agent.ts';
 export { type AgentPeriods, defaultPeriods } from './agent-periods.ts';
 export { type AgentClients, type ClientSourceOptions, createAgentClients } from './api/client-source.ts';
+export type { CgroupAccess } from './cgroups/node-cgroups.ts';
+export { type OpenCgroupsOptions, openCgroups } from './cgroups/open-cgroups.ts';
+export { type ProcessTable, processTable } from './cgroups/process-table.ts';
 export { type CommandContext, main } from './command/main.ts';
 export { type RunAgentOptions, type RunningAgent, runAgent } from './command/run-agent.ts';
 export type {
@@ -10,6 +13,7 @@ export type {
   CloudConfig,
   CloudInstance,
   DnsConfig,
+  EvictionConfig,
   ImageConfig,
   NetworkConfig,
   NodeConfig,
@@ -20,6 +24,7 @@ export type {
   SourceConfig,
 } from './contracts/agent-config.ts';
 export type { Agent, AgentDependencies } from './contracts/agent-dependencies.ts';
+export type { CgroupConfig, EnforcedShare } from './contracts/cgroup-config.ts';
 export { type EventRecorder, type EventSubject, noEvents } from './contracts/event-recorder.ts';
 export type { PodChange, PodConfigListener, PodConfigReader, PodSink, PodSource, PodSourceName } from './contracts/pod-source.ts';
 export {
@@ -30,6 +35,8 @@ export {
   type PodUsage,
   type UsageStats,
 } from './contracts/pod-state.ts';
+export { type JoinClusterOptions, joinCluster } from './credentials/join-cluster.ts';
+export type { NodeDisk, NodeUsage } from './eviction/node-usage.ts';
 export { type CommandResult, type HostActions, systemHost } from './network/host-actions.ts';
 export type { CloudProvider, CloudProviderContext, CloudProviders } from './node/cloud-provider.ts';
 export { type Machine as NodeMachine, readMachine } from './node/machine.ts';

@@ -39,10 +39,15 @@ export async function until<T>(probe: () => T | undefined | false, timeoutMs = 1
   }
 }
 
-/** A logger that remembers warnings and errors. */
-export function listeningLogger(): Logger & { readonly lines: { readonly message: string; readonly fields: LogFields }[] } {
+/** A logger that remembers warnings and errors, and of what went well the words. */
+export function listeningLogger(): Logger & {
+  readonly lines: { readonly message: string; readonly fields: LogFields }[];
+  readonly infos: string[];
+} {
+  const infos: string[] = [];
   const lines: { message: string; fields: LogFields }[] = [];
   const keep = (message: string, fields: LogFields = {}) => void lines.push({ message, fields });
-  const logger = { lines, debug: () => {}, info: () => {}, warn: keep, error: keep, child: () => logger };
+  const info = (message: string) => void infos.push(message);
+  const logger = { lines, infos, debug: () => {}, info, warn: keep, error: keep, child: () => logger };
   return logger;
 }

@@ -8,12 +8,17 @@ import {
 } from '@keelson/client';
 import type { ApiClient, Clock, Logger } from '@keelson/core';
 import type { ApiAccessConfig } from '../contracts/agent-config.ts';
+import type { ShownCertificate } from '../credentials/certificate-rotation.ts';
+import type { CertificateStore } from '../credentials/certificate-store.ts';
+import { type ClientCertificate, clientCertificate, laterOf } from '../credentials/client-certificate.ts';
 import { agentName } from '../options/paths.ts';
 import { type ClientChoice, switchingClient } from './switching-client.ts';
 import { withChaos } from './with-chaos.ts';
 
 export interface ClientSourceOptions {
   readonly config: ApiAccessConfig;
+  /** Present: the certificate in use there is shown rather than that of the config file. */
+  readonly certificates?: Pick<CertificateStore, 'current'>;
   /** Longest time of one heartbeat. */
   readonly heartbeatMs: number;
   readonly clock: Clock;
@@ -30,26 +35,43 @@ export interface AgentClients {
   readonly heartbeat: ApiClient;
   /** For events, which have a limit of their own. */
   readonly events: ApiClient;
+  /** For reviews of who talks to the agent: limited like `main`, but apart, so that a flood of strangers holds up nobody else. */
+  readonly reviews: ApiClient;
+  /** What all of them show. */
+  readonly shown: ShownCertificate;
   close(): void;
+}
+
+/** The certificate that these options show; undefined when there is none that can be used. */
+function certificateOf({ clientCertificate: certificate, clientKey: key }: HttpClientOptions): ClientCertificate | undefined {
+  return certificate === undefined || key === undefined ? undefined : clientCertificate(String(certificate), String(key));
+}
+
+function withCertificate(access: HttpClientOptions, { certificate, key }: ClientCertificate): HttpClientOptions {
+  return { ...access, clientCertificate: certificate, clientKey: key };
 }
 
 /** A file that cannot be used is looked at again no sooner than this. */
 const retryLoadMs = 1000;
+/** Whoever waits to be let in gives up sooner than other callers. */
+const reviewMs = 10_000;
 
 /** Makes the clients of what --clusterconfig says; as long as that file cannot be used, every call fails as if no server was there. */
 export function createAgentClients(options: ClientSourceOptions): AgentClients {
-  const { config, heartbeatMs, clock, logger, random = Math.random } = options;
+  const { config, certificates, heartbeatMs, clock, logger, random = Math.random } = options;
   let loaded: Promise<HttpClientOptions> | undefined;
   let failedMs = Number.NEGATIVE_INFINITY;
   let told = '';
   let closed = false;
-  const made: HttpApiClient[] = [];
+  const made = new Set<HttpApiClient>();
   let json = config.contentType === 'application/json';
 
   async function read(): Promise<HttpClientOptions> {
     try {
       const access = await kubeconfigAccess(await loadKubeconfig({ path: config.clusterconfig }), { clock });
-      return access.options;
+      const given = certificateOf(access.options);
+      const later = given === undefined ? undefined : laterOf(given, await certificates?.current());
+      return later === undefined || later === given ? access.options : withCertificate(access.options, later);
     } catch (error) {
       loaded = undefined;
       failedMs = clock.monotonic();
@@ -69,14 +91,15 @@ export function createAgentClients(options: ClientSourceOptions): AgentClients {
   }
 
   function choice(limits: Partial<HttpClientOptions>): ClientChoice {
-    let client: { readonly json: boolean; readonly made: HttpApiClient } | undefined;
+    let client: { readonly json: boolean; readonly access: HttpClientOptions; readonly made: HttpApiClient } | undefined;
     return {
       async current() {
         if (closed) throw new ConnectionError('Closed', 'the client was closed');
         const access = await load();
-        if (client === undefined || client.json !== json) {
+        if (client === undefined || client.json !== json || client.access !== access) {
           client = {
             json,
+            access,
             made: createHttpClient({
               ...access,
               ...limits,
@@ -86,7 +109,7 @@ export function createAgentClients(options: ClientSourceOptions): AgentClients {
               logger,
             }),
           };
-          made.push(client.made);
+          made.add(client.made);
         }
         return client.made;
       },
@@ -103,10 +126,23 @@ export function createAgentClients(options: ClientSourceOptions): AgentClients {
     const chance = config.chaosChance;
     return switchingClient(chance > 0 ? withChaos(choice(limits), { chance, clock, random }) : choice(limits));
   };
+  const limit = config.qps === 0 ? {} : { qps: config.qps, burst: config.burst };
   return {
-    main: client(config.qps === 0 ? {} : { qps: config.qps, burst: config.burst }),
+    main: client(limit),
+    reviews: client({ ...limit, timeoutMs: reviewMs }),
     heartbeat: client({ timeoutMs: heartbeatMs }),
     events: client({}),
+    shown: {
+      async certificate() {
+        return certificateOf(await load());
+      },
+      show(certificate) {
+        loaded = loaded?.then((access) => withCertificate(access, certificate));
+        // Connections are known by the certificate that they were opened with.
+        for (const client of made) client.retire();
+        made.clear();
+      },
+    },
     close() {
       closed = true;
       for (const client of made) client.close();

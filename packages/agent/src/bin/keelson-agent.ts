@@ -15,4 +15,5 @@ process.exitCode = await main(process.argv.slice(2), {
   criSocket: process.env['KEELSON_AGENT_CRI_SOCKET'],
   swapsPath: '/proc/swaps',
   sysctlRoot: process.env['KEELSON_AGENT_SYSCTL_ROOT'] ?? '/proc/sys',
+  cgroupRoot: process.env['KEELSON_AGENT_CGROUP_ROOT'] ?? '/sys/fs/cgroup',
 });

@@ -1,15 +1,18 @@
-import { constants, existsSync } from 'node:fs';
+import { constants, existsSync, readFileSync } from 'node:fs';
 import { access, mkdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { ContainerEngine } from '@keelson/container-runtime';
 import { type Logger, systemClock } from '@keelson/core';
-import type { AgentConfig } from '../contracts/agent-config.ts';
+import type { CgroupAccess } from '../cgroups/node-cgroups.ts';
+import { openCgroups } from '../cgroups/open-cgroups.ts';
+import { processTable } from '../cgroups/process-table.ts';
+import { joinCluster } from '../credentials/join-cluster.ts';
+import { bootConfig, type DynamicConfig } from '../dynamic/boot-config.ts';
 import { systemHost } from '../network/host-actions.ts';
 import { helpText } from '../options/help.ts';
-import type { AgentOptions } from '../options/option-table.ts';
-import { type ParsedOptions, parseOptions } from '../options/parse-options.ts';
-import { resolveConfig } from '../options/resolve-config.ts';
+import { parseOptions } from '../options/parse-options.ts';
+import type { ResolvedConfig } from '../options/resolve-config.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { type PreparedProcess, prepareProcess } from '../process/prepare-process.ts';
 import { checkSwap } from './check-swap.ts';
@@ -18,6 +21,7 @@ import { createLineLogger } from './line-logger.ts';
 import { openEngine } from './open-engine.ts';
 import { runAgent } from './run-agent.ts';
 import { runtimeGiven } from './runtime-given.ts';
+import { runtimeProcess, withoutRuntimeProcess } from './runtime-process.ts';
 import { criSocketOf, serveEngine } from './serve-engine.ts';
 import { versionText } from './version.ts';
 
@@ -37,6 +41,8 @@ export interface CommandContext {
   readonly swapsPath: string;
   /** Directory of the kernel's settings. */
   readonly sysctlRoot: string;
+  /** Where the hierarchies of cgroups are mounted. */
+  readonly cgroupRoot: string;
 }
 
 /** Where log collectors look, for an agent that may write there. */
@@ -53,16 +59,17 @@ async function defaultLogRoot(rootDir: string): Promise<string> {
 
 async function serve(words: readonly string[], context: CommandContext, logger: Logger): Promise<number> {
   const parsed = parseOptions(words);
-  const { values } = parsed;
   if (parsed.help) {
     context.stdout(helpText());
     return 0;
   }
-  if (values.version !== 'none') {
-    context.stdout(versionText(values.version));
+  if (parsed.values.version !== 'none') {
+    context.stdout(versionText(parsed.values.version));
     return 0;
   }
-  const { config, warnings } = resolveConfig(parsed, { hostname, fileExists: existsSync });
+  const facts = { hostname, fileExists: existsSync, readFile: readFileSync };
+  const { resolved, dynamic } = await bootConfig({ commandLine: parsed, facts, logger });
+  const { config, values, warnings } = resolved;
   for (const warning of warnings) logger.warn(warning);
   if (values['fail-swap-on']) await checkSwap(context.swapsPath);
   await mkdir(config.rootDir, { recursive: true, mode: 0o750 });
@@ -71,15 +78,15 @@ async function serve(words: readonly string[], context: CommandContext, logger: 
   const own = await prepareProcess({ config: config.process, sysctlRoot, terminated, clock, logger });
   if (own === undefined) return 0;
   try {
-    return await runUntilEnded(parsed, config, own, context, logger);
+    return await runUntilEnded(resolved, dynamic, own, context, logger);
   } finally {
     await own.release();
   }
 }
 
 async function runUntilEnded(
-  { values }: ParsedOptions,
-  config: AgentConfig,
+  { config, values }: ResolvedConfig,
+  dynamicConfig: DynamicConfig | undefined,
   own: PreparedProcess,
   context: CommandContext,
   logger: Logger,
@@ -89,22 +96,36 @@ async function runUntilEnded(
   const socketPath = criSocketOf(config, context);
   // Holds the process: none of the agent's timers does.
   const holding = setInterval(() => {}, 2 ** 30);
+  const ending = new AbortController();
+  void Promise.race([context.terminated, own.ended]).then(() => ending.abort());
   let engine: ContainerEngine | undefined;
   try {
-    engine = await openEngine({ config, choice, clock, logger });
+    await joinCluster({ config, clock, logger, signal: ending.signal });
+    if (ending.signal.aborted) return 0;
+    const tree = await openCgroups({ config: config.cgroups, mountpoint: context.cgroupRoot, clock, logger });
+    engine = await openEngine({ config, choice, cgroupMountpoint: tree?.mountpoint, clock, logger });
+    const { name } = engine.runtime;
+    const meaningless = withoutRuntimeProcess(config, choice, name);
+    if (meaningless !== undefined) logger.warn(meaningless);
+    const processes = processTable('/proc');
+    const runtimePid = () => runtimeProcess({ ...config, runtime: choice }, name, processes);
+    const cgroups = tree && ({ tree, processes, agentPid: process.pid, runtimePid } satisfies CgroupAccess);
     const agent = await runAgent({
       config,
-      effective: effectiveOptions(values as AgentOptions, config.gates),
+      effective: effectiveOptions(values, config.gates),
       engine,
       logRoot: context.logRoot ?? (await defaultLogRoot(config.rootDir)),
       hostActions: systemHost(),
+      ...(cgroups && { cgroups }),
+      ...(dynamicConfig === undefined ? {} : { dynamicConfig }),
       clock,
       logger,
     });
     logger.info('agent started', { node: config.nodeName, standalone: config.api === undefined, ...agent.servers });
     const service = await serveEngine({ engine, socketPath, logger });
     try {
-      const ended = await Promise.race([context.terminated, own.ended, agent.once ?? context.terminated]);
+      const { restart, failed, once = context.terminated } = agent;
+      const ended = await Promise.race([context.terminated, own.ended, restart, failed, once]);
       if (typeof ended === 'number') logger.info('pods run', { pods: ended });
     } finally {
       await service?.[Symbol.asyncDispose]();

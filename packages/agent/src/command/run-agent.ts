@@ -2,9 +2,12 @@ import type { ContainerEngine } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import { createAgent } from '../agent.ts';
 import { type AgentPeriods, defaultPeriods } from '../agent-periods.ts';
-import { createAgentClients } from '../api/client-source.ts';
+import { openAccess } from '../api/api-access.ts';
+import type { CgroupAccess } from '../cgroups/node-cgroups.ts';
 import type { AgentConfig } from '../contracts/agent-config.ts';
 import { noEvents } from '../contracts/event-recorder.ts';
+import type { DynamicConfig } from '../dynamic/boot-config.ts';
+import { ConfigWatch } from '../dynamic/config-watch.ts';
 import { ApiEventRecorder } from '../events/api-event-recorder.ts';
 import type { HostActions } from '../network/host-actions.ts';
 import { requirePodNetwork } from '../network/require-pod-network.ts';
@@ -29,19 +32,29 @@ export interface RunAgentOptions {
   readonly periods?: Partial<AgentPeriods>;
   /** Absent: the agent changes nothing of the machine's own, such as its packet filter. */
   readonly hostActions?: HostActions;
+  /** Absent: the agent leaves the cgroups of the machine alone, whatever the options say. */
+  readonly cgroups?: CgroupAccess;
   /** Default: the programs of the system. */
   readonly mounter?: Mounter;
   /** Besides those that come with the agent. */
   readonly cloudProviders?: CloudProviders;
+  /** Where other configurations come from; needs an API server. */
+  readonly dynamicConfig?: DynamicConfig;
+  /** 0..1; for the time at which the client certificate is renewed. */
+  readonly random?: () => number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /** An agent that is at work. */
 export interface RunningAgent {
-  readonly servers: Pick<AgentServers, 'port' | 'readOnlyPort' | 'healthzPort'>;
+  readonly servers: Pick<AgentServers, 'port' | 'readOnlyPort' | 'healthzPort' | 'statsPort'>;
   /** Resolves with the number of pods when those of --runonce run; rejects when they do not. Undefined without --runonce. */
   readonly once: Promise<number> | undefined;
+  /** Resolves when the node names another configuration, which the next start takes. */
+  readonly restart: Promise<void>;
+  /** Never resolves; rejects when the agent cannot go on: its client certificate has ended and it cannot get another. */
+  readonly failed: Promise<never>;
   /** Ends everything but the containers. Idempotent. */
   stop(): Promise<void>;
 }
@@ -52,27 +65,37 @@ export interface RunningAgent {
  * @throws UsageError, or the system's error for a port that is taken; nothing is left running then
  */
 export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> {
-  const { effective, engine, logRoot, mounter, periods = {}, hostActions, cloudProviders = {}, clock, logger } = options;
+  const {
+    effective,
+    engine,
+    logRoot,
+    mounter,
+    periods = {},
+    hostActions,
+    cgroups,
+    cloudProviders = {},
+    dynamicConfig,
+    clock,
+    logger,
+  } = options;
   requirePodNetwork(options.config.network, engine.runtime);
   const { nodeName, node } = options.config;
   const instance = await askCloud({ cloud: node.cloud, nodeName, providers: cloudProviders, logger });
   const config = instance === undefined ? options.config : { ...options.config, node: { ...node, instance } };
   const metrics = createTextMetrics();
-  const clients =
-    config.api === undefined
-      ? undefined
-      : createAgentClients({
-          config: config.api,
-          heartbeatMs: config.node.statusUpdateMs,
-          clock,
-          logger: logger.child({ component: 'api' }),
-        });
+  const access = openAccess(config, options);
+  const clients = access?.clients;
   const recorder =
     clients === undefined
       ? undefined
       : new ApiEventRecorder({ client: clients.events, nodeName: config.nodeName, ...config.events, clock, logger });
   const events = recorder ?? noEvents;
   const sources = createSources({ config, client: clients?.main, events, clock, logger });
+  let servers: AgentServers | undefined;
+  const configWatch =
+    clients === undefined || dynamicConfig === undefined
+      ? undefined
+      : new ConfigWatch({ dynamic: dynamicConfig, api: clients.main, nodeName, clock, logger });
   const lifeCycle = createAgent(config, {
     ...(clients === undefined ? {} : { api: clients.main, heartbeatApi: clients.heartbeat }),
     runtime: engine.runtime,
@@ -85,8 +108,11 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
     metrics,
     logRoot,
     ...(mounter === undefined ? {} : { mounter }),
+    ...(cgroups === undefined ? {} : { cgroups }),
+    ...(configWatch === undefined ? {} : { nodeConditions: () => [configWatch.condition()] }),
     periods,
     version: `v${agentVersion}`,
+    port: () => servers?.port,
   });
   const chains =
     hostActions === undefined || !config.network.makeIptablesUtilChains || config.sources.runOnce
@@ -100,26 +126,39 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
           clock,
           logger,
         });
-  let servers: AgentServers | undefined;
   const aborted = new AbortController();
   let stopping: Promise<void> | undefined;
   const stop = () => {
     stopping ??= (async () => {
       aborted.abort();
       await servers?.close();
+      await configWatch?.stop();
       await chains?.stop();
       await sources.stop();
       await lifeCycle.stop();
       await recorder?.stop();
-      clients?.close();
+      await access?.close();
     })();
     return stopping;
   };
   try {
-    servers = await openServers({ config, state: lifeCycle.state, submit: sources.submit, metrics, effective, clock, logger });
+    servers = await openServers({
+      config,
+      state: lifeCycle.state,
+      streams: lifeCycle.streams,
+      logRoot,
+      submit: sources.submit,
+      reviewApi: clients?.reviews,
+      metrics,
+      effective,
+      clock,
+      logger,
+    });
     chains?.start();
     await lifeCycle.start();
     await sources.start();
+    access?.start();
+    configWatch?.start();
   } catch (error) {
     await stop();
     throw error;
@@ -127,5 +166,11 @@ export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> 
   const once = config.sources.runOnce
     ? runOnce({ pods: sources.config, state: lifeCycle.state, clock, signal: aborted.signal })
     : undefined;
-  return { servers, once, stop };
+  return {
+    servers,
+    once,
+    restart: configWatch?.restart ?? new Promise(() => {}),
+    failed: access?.failed ?? new Promise<never>(() => {}),
+    stop,
+  };
 }

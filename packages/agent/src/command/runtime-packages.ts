@@ -7,6 +7,8 @@ import { openNetwork } from '../network/open-network.ts';
 
 export interface RuntimeSurroundings {
   readonly config: AgentConfig;
+  /** Undefined: cgroups are left alone, where the runtime can do without. */
+  readonly cgroupMountpoint?: string | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -58,6 +60,7 @@ interface Packages {
         readonly stateDirectory: string;
         readonly imageSources: readonly string[];
         readonly registries: object;
+        readonly cgroups?: { readonly mountpoint: string };
       },
     ): Promise<ContainerEngine>;
   };
@@ -112,14 +115,17 @@ function network({ config, clock, logger }: OciSurroundings): { readonly network
   return plugin === undefined ? {} : { network: plugin };
 }
 
-/** Without cgroups: the options that place and bound them are not yet supported, so limits have no effect and the node stays untouched. */
+/** Without a mount point limits of containers have no effect. */
 export async function openProcess(around: RuntimeSurroundings): Promise<ContainerEngine> {
   const { createProcessRuntime } = await load('@keelson/runtime-process');
-  const { rootDir } = around.config;
+  const { config, cgroupMountpoint: mountpoint } = around;
+  const { rootDir, cgroups } = config;
+  const placed = mountpoint !== undefined && (cgroups.perQos || cgroups.root !== undefined);
   return createProcessRuntime({
     stateDirectory: join(rootDir, 'runtime'),
     imageSources: [join(rootDir, 'images')],
     registries: {},
+    ...(placed && { cgroups: { mountpoint } }),
     ...common(around, 'process'),
   });
 }

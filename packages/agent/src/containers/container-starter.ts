@@ -7,6 +7,7 @@ import {
 } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import type { Container, Pod, Secret } from '@keelson/kinds';
+import type { CpuManager } from '../cpus/cpu-manager.ts';
 import { ContainerConfigError, containerEnvironment, type EnvironmentFacts } from '../environment/container-environment.ts';
 import { expand } from '../environment/expand.ts';
 import type { PodEvents } from '../events/pod-events.ts';
@@ -34,6 +35,7 @@ export interface ContainerStarterOptions {
   readonly runtime: ContainerRuntime;
   readonly images: ImageService;
   readonly puller: ImagePuller;
+  readonly cpus: Pick<CpuManager, 'place'>;
   readonly events: PodEvents;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -142,6 +144,7 @@ export class ContainerStarter {
     });
     const expanded = (texts: readonly string[]) => texts.map((text) => expand(text, (name) => variables.get(name)));
     const stopSignal = container.lifecycle?.stopSignal;
+    const cpusetCpus = await this.#options.cpus.place(pod, container);
     return {
       metadata: { name: container.name, attempt },
       image,
@@ -157,7 +160,7 @@ export class ContainerStarter {
       ...(container.stdinOnce === true ? { stdinOnce: true } : {}),
       ...(container.tty === true ? { tty: true } : {}),
       ...(stopSignal ? { stopSignal } : {}),
-      resources: linuxResources(pod, container, resources),
+      resources: { ...linuxResources(pod, container, resources), ...(cpusetCpus === undefined ? {} : { cpusetCpus }) },
       securityContext: containerSecurity(pod, container, security),
     };
   }

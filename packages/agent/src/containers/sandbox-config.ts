@@ -8,6 +8,8 @@ import { namespacesOf, type SecurityFacts } from './security.ts';
 export interface SandboxFacts extends SecurityFacts {
   readonly logDirectory: string;
   readonly dns: DnsConfig;
+  /** Undefined: where the runtime likes. */
+  readonly cgroupParent?: string | undefined;
 }
 
 /** The sandbox of a pod as its runtime needs it. */
@@ -25,6 +27,7 @@ export function sandboxConfig(pod: Pod, attempt: number, facts: SandboxFacts): P
     ...(ports.length > 0 ? { portMappings: ports } : {}),
     labels: podLabels(pod),
     annotations: { ...annotations },
+    ...(facts.cgroupParent === undefined ? {} : { cgroupParent: facts.cgroupParent }),
     ...(sysctls.length > 0 ? { sysctls: Object.fromEntries(sysctls.map((sysctl) => [sysctl.name, sysctl.value])) } : {}),
     securityContext: {
       namespaces: namespacesOf(pod, facts),

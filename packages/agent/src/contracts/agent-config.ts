@@ -1,4 +1,6 @@
 import type { Taint } from '@keelson/kinds';
+import type { Threshold } from '../eviction/threshold.ts';
+import type { CgroupConfig } from './cgroup-config.ts';
 
 /** Which sources' pods may do something; `*` stands for all. */
 export type AllowedSources = readonly ('file' | 'http' | 'api' | '*')[];
@@ -22,6 +24,10 @@ export type RuntimeChoice =
 export interface ApiAccessConfig {
   /** A file of clusters, users and contexts. */
   readonly clusterconfig: string;
+  /** A file of the same form, with which a client certificate is asked for when the other cannot be used. */
+  readonly bootstrap: string | undefined;
+  /** The client certificate is renewed before it ends. */
+  readonly rotateCertificates: boolean;
   readonly qps: number;
   readonly burst: number;
   /** Full media type, as given. */
@@ -67,12 +73,22 @@ export interface ServerConfig {
   readonly healthzAddress: string;
   /** 0 = closed. */
   readonly healthzPort: number;
+  /** 0 = closed. */
+  readonly statsPort: number;
   readonly debuggingHandlers: boolean;
+  /** Commands and connections to ports over which nothing goes for so long are closed; 0 = never. */
+  readonly streamingIdleMs: number;
+  /** Tells how long the event loop was held up, among the debugging handlers. */
+  readonly contentionProfiling: boolean;
   readonly tlsCertFile: string | undefined;
   readonly tlsPrivateKeyFile: string | undefined;
   readonly certDir: string;
   readonly anonymousAuth: boolean;
   readonly clientCaFile: string | undefined;
+  /** The API server is asked about bearer tokens, whose answers are kept so long; undefined: tokens mean nothing. */
+  readonly tokenWebhook: { readonly cacheMs: number } | undefined;
+  /** The API server is asked what a caller may do; undefined: everything. */
+  readonly accessWebhook: { readonly allowedMs: number; readonly refusedMs: number } | undefined;
 }
 
 export interface PodLimits {
@@ -152,6 +168,27 @@ export interface NodeConfig {
   readonly instance?: CloudInstance;
 }
 
+/** On which CPUs containers run. */
+export interface CpuManagerConfig {
+  /** `static`: containers that ask for whole CPUs have them to themselves. */
+  readonly policy: 'none' | 'static';
+  readonly reconcileMs: number;
+}
+
+/** When the node runs short, and what pods get then (agent.md B.8). */
+export interface EvictionConfig {
+  /** None: nothing is observed and nobody is evicted. */
+  readonly thresholds: readonly Threshold[];
+  /** Most seconds that pods get to end for a soft threshold; negative: what they ask for. */
+  readonly maxPodGraceSeconds: number;
+  /** How long a condition of pressure stays after what was last observed of it. */
+  readonly transitionMs: number;
+  /** Thresholds of memory are acted on without waiting for the next regular look. */
+  readonly watchMemory: boolean;
+  /** Pods cannot have what hard thresholds keep free. */
+  readonly reservesThresholds: boolean;
+}
+
 /** Amounts by resource name, in canonical quantity text. */
 export type ResourceAmounts = Readonly<Record<string, string>>;
 
@@ -180,6 +217,7 @@ export interface AgentConfig {
   readonly allowedUnsafeSysctls: readonly string[];
   readonly clusterReserved: ResourceAmounts;
   readonly systemReserved: ResourceAmounts;
+  readonly eviction: EvictionConfig;
   /** Longest time between two looks at a pod. */
   readonly syncMs: number;
   /** 0 = volume usage is not measured. */
@@ -191,6 +229,8 @@ export interface AgentConfig {
   readonly containerized: boolean;
   readonly seccompRoot: string;
   readonly cpuCfsQuota: boolean;
+  readonly cgroups: CgroupConfig;
+  readonly cpuManager: CpuManagerConfig;
   readonly events: { readonly qps: number; readonly burst: number };
   /** Every gate with its effective value. */
   readonly gates: Readonly<Record<string, boolean>>;

@@ -19,9 +19,9 @@ export interface LogRequest {
   readonly signal: AbortSignal;
 }
 
-/** Why a question about a pod has no answer; the server maps it to 404, 400 or 503. */
+/** Why a question about a pod has no answer; the server maps it to 404, 400, 501 or 503. */
 export class PodStateError extends Error {
-  readonly reason: 'NotFound' | 'Invalid' | 'Unavailable';
+  readonly reason: 'NotFound' | 'Invalid' | 'Unsupported' | 'Unavailable';
 
   constructor(reason: PodStateError['reason'], message: string) {
     super(message);
@@ -44,6 +44,8 @@ export interface UsageStats {
 export interface ContainerUsage extends UsageStats {
   readonly name: string;
   readonly startTimeMs: number;
+  /** What it wrote outside of volumes; absent where the runtime does not tell. */
+  readonly writableLayer?: { readonly usedBytes: number; readonly inodesUsed?: number };
 }
 
 /** Space of one volume of a pod. */
@@ -79,7 +81,7 @@ export interface PodStateReader {
   /** @throws PodStateError before the first byte, when there is nothing to read */
   logs(request: LogRequest): Promise<AsyncIterable<Buffer>>;
   /** Usage of the pods that run. */
-  usage(): Promise<readonly PodUsage[]>;
+  usage(signal?: AbortSignal): Promise<readonly PodUsage[]>;
   /** When the loop that looks after pods last went round, monotonic milliseconds; undefined before it started. */
   lastSyncLoopMs(): number | undefined;
 }

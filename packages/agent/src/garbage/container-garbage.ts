@@ -1,9 +1,12 @@
-import type { ContainerRuntime } from '@keelson/container-runtime';
+import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
 import type { Logger } from '@keelson/core';
 import type { TerminationMessages } from '../containers/termination-message.ts';
 import { forgettable } from '../pods/pod-actions.ts';
+import { isStaticPod } from '../pods/pod-annotations.ts';
 import { removeOldSandboxes } from '../pods/pod-ending.ts';
+import { newestOf, type PodRuntimeState } from '../pods/pod-runtime-state.ts';
 import type { PodStates } from '../pods/pod-states.ts';
+import type { PodWorker } from '../pods/pod-worker.ts';
 import type { PodWorkers } from '../pods/pod-workers.ts';
 import type { AgentPaths } from '../volumes/agent-paths.ts';
 import { removeContainer } from './container-files.ts';
@@ -29,13 +32,28 @@ export class ContainerGarbage {
     this.#options = options;
   }
 
-  async round(signal: AbortSignal): Promise<void> {
+  round(signal: AbortSignal): Promise<void> {
+    return this.#collect((worker, state) => (worker.pod === undefined ? [] : forgettable(worker.pod, state)), signal);
+  }
+
+  /**
+   * For a disk that is full: all that ended goes, but the newest instance of a container whose pod is still at work, or is one of the machine's
+   * own: only by that instance a later agent knows that it has run.
+   */
+  reclaim(signal: AbortSignal): Promise<void> {
+    return this.#collect((worker, state) => state.containers.filter((status) => isDead(worker, state, status)), signal);
+  }
+
+  async #collect(
+    pick: (worker: PodWorker, state: PodRuntimeState) => readonly ContainerStatus[],
+    signal: AbortSignal,
+  ): Promise<void> {
     const { workers, states, runtime, messages, paths, logger, callTimeoutMs } = this.#options;
     const call = { signal, timeoutMs: callTimeoutMs };
     for (const state of states.all()) {
-      const pod = workers.get(state.uid)?.pod;
-      if (pod === undefined) continue;
-      const old = forgettable(pod, state);
+      const worker = workers.get(state.uid);
+      if (worker?.pod === undefined) continue;
+      const old = pick(worker, state);
       if (old.length === 0 && state.sandboxes.length <= 1) continue;
       try {
         for (const status of old) await removeContainer(state.uid, status, paths, runtime, call);
@@ -48,4 +66,10 @@ export class ContainerGarbage {
       }
     }
   }
+}
+
+function isDead(worker: PodWorker, state: PodRuntimeState, status: ContainerStatus): boolean {
+  if (status.state !== 'exited') return false;
+  const remembered = worker.stage === 'resting' && worker.pod !== undefined && !isStaticPod(worker.pod);
+  return remembered || newestOf(state, status.metadata.name)?.id !== status.id;
 }

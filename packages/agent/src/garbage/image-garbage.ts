@@ -58,6 +58,19 @@ export class ImageGarbage {
     }
   }
 
+  /** For a disk that is full: all images go that nothing uses and that did not come just now. Failures are logged. */
+  async reclaim(signal: AbortSignal): Promise<void> {
+    const { callTimeoutMs, clock, logger } = this.#options;
+    const call = { signal, timeoutMs: callTimeoutMs };
+    try {
+      const nowMs = clock.now();
+      const unused = await this.#records.look(nowMs, call);
+      await this.#free(unused, Number.POSITIVE_INFINITY, nowMs, call);
+    } catch (err) {
+      if (!signal.aborted) logger.warn('images were not collected', { component: 'image-garbage', err });
+    }
+  }
+
   async #collect(call: CallOptions): Promise<void> {
     const { images, config, clock, logger, events, node } = this.#options;
     const { gcHighPercent: high, gcLowPercent: low } = config;

@@ -7,11 +7,14 @@ import { KnownVersion } from './known-version.ts';
 import type { Machine } from './machine.ts';
 import { NodeLease } from './node-lease.ts';
 import { NodeReporter, type NodeReporterOptions, readImages } from './node-reporter.ts';
-import { type NodeFindings, nodeStatus } from './node-status.ts';
+import type { NodeResources } from './node-resources.ts';
+import { type NodeFinding, type NodeFindings, nodeStatus } from './node-status.ts';
 
-export interface NodePresenceParts extends Pick<NodeFindings, 'ips' | 'capacity' | 'allocatable' | 'agentVersion'> {
+export interface NodePresenceParts extends Pick<NodeFindings, 'ips' | 'agentVersion'> {
   readonly api: ApiClient;
   readonly config: AgentConfig;
+  /** Of the agent's server; 0 = closed. */
+  readonly port: () => number;
   readonly machine: Machine;
   readonly runtime: Pick<ContainerRuntime, 'version'>;
   readonly images: ImageService;
@@ -21,6 +24,9 @@ export interface NodePresenceParts extends Pick<NodeFindings, 'ips' | 'capacity'
   readonly callTimeoutMs: number;
   /** Why the node cannot run pods; empty when it can. */
   readonly problems: () => readonly string[];
+  readonly pressure: () => NodeFindings['pressure'];
+  readonly resources: Pick<NodeResources, 'capacity' | 'allocatable'>;
+  readonly further: () => readonly NodeFinding[];
   readonly volumesInUse: () => Iterable<string>;
   readonly onNode: NonNullable<NodeReporterOptions['onNode']>;
 }
@@ -68,14 +74,17 @@ export class NodePresence {
   }
 
   async #status(before: readonly coreV1.NodeCondition[]): Promise<coreV1.NodeStatus> {
-    const { config, machine, ips, capacity, allocatable, agentVersion, images, clock, callTimeoutMs } = this.#parts;
+    const { config, machine, ips, resources, agentVersion, images, clock, callTimeoutMs } = this.#parts;
     return {
       ...nodeStatus({
-        ...{ machine, nodeName: config.nodeName, ips, capacity, allocatable, agentVersion, before },
+        ...{ machine, nodeName: config.nodeName, ips, agentVersion, before },
+        ...{ capacity: resources.capacity, allocatable: resources.allocatable },
         version: await this.#version.get(),
         images: await readImages(images, callTimeoutMs),
-        port: config.server.enabled ? config.server.port : 0,
+        port: this.#parts.port(),
         problems: this.#parts.problems(),
+        pressure: this.#parts.pressure(),
+        further: this.#parts.further(),
         nowMs: clock.now(),
       }),
       ...(config.node.enableControllerAttachDetach && { volumesInUse: [...this.#parts.volumesInUse()] }),

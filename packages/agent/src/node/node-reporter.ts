@@ -24,6 +24,13 @@ export interface NodeReporterOptions {
 
 const attempts = 5;
 
+/** What events call changes of conditions: to true, to false. */
+const changeWords: Readonly<Record<string, readonly [string, string]>> = {
+  Ready: ['NodeReady', 'NodeNotReady'],
+  MemoryPressure: ['NodeHasInsufficientMemory', 'NodeHasSufficientMemory'],
+  DiskPressure: ['NodeHasDiskPressure', 'NodeHasNoDiskPressure'],
+};
+
 /** Registers the node and keeps its status at the API server fresh. */
 export class NodeReporter {
   readonly #options: NodeReporterOptions;
@@ -129,8 +136,8 @@ export class NodeReporter {
     const subject = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: node.metadata?.uid ?? nodeName };
     for (const condition of next.conditions ?? []) {
       const before = old.conditions?.find(({ type }) => type === condition.type);
-      if (before === undefined || before.status === condition.status || condition.type !== 'Ready') continue;
-      const word = condition.status === 'True' ? 'NodeReady' : 'NodeNotReady';
+      const word = changeWords[condition.type]?.[condition.status === 'True' ? 0 : 1];
+      if (before === undefined || before.status === condition.status || word === undefined) continue;
       events.record(subject, 'Normal', word, `Node ${nodeName} status is now: ${word}`);
     }
     const boot = old.nodeInfo?.bootID;

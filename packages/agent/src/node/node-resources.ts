@@ -1,10 +1,58 @@
 import { formatQuantity, parseQuantity, quantityMilliValue, quantityValue } from '@keelson/core';
-import type { ResourceAmounts } from '../contracts/agent-config.ts';
+import type { AgentConfig, ResourceAmounts } from '../contracts/agent-config.ts';
+import { hardReservation } from '../eviction/hard-reservation.ts';
 import type { Machine } from './machine.ts';
+
+export interface NodeResourcesOptions {
+  readonly config: Pick<AgentConfig, 'clusterReserved' | 'systemReserved' | 'eviction' | 'gates'>;
+  readonly machine: Pick<Machine, 'cores' | 'memoryBytes'>;
+  readonly maxPods: number;
+  /** Size of the file system of the agent's directory, bytes. */
+  readonly diskBytes: () => Promise<number>;
+}
+
+/** What the machine has, and what pods can have of it. */
+export class NodeResources {
+  readonly #options: NodeResourcesOptions;
+  #capacity: Readonly<Record<string, string>>;
+  #allocatable: Readonly<Record<string, string>> = {};
+
+  constructor(options: NodeResourcesOptions) {
+    this.#options = options;
+    this.#capacity = nodeCapacity(options.machine, options.maxPods);
+    this.#setAside();
+  }
+
+  /** Looks at the disk, where it counts: with the gate LocalStorageCapacityIsolation. @throws the system's error */
+  async start(): Promise<void> {
+    const { config, diskBytes } = this.#options;
+    if (config.gates['LocalStorageCapacityIsolation'] !== true) return;
+    this.#capacity = { ...this.#capacity, 'ephemeral-storage': kibibytes(await diskBytes()) };
+    this.#setAside();
+  }
+
+  get capacity(): Readonly<Record<string, string>> {
+    return this.#capacity;
+  }
+
+  get allocatable(): Readonly<Record<string, string>> {
+    return this.#allocatable;
+  }
+
+  #setAside(): void {
+    const { clusterReserved, systemReserved, eviction } = this.#options.config;
+    const kept = eviction.reservesThresholds ? hardReservation(eviction.thresholds, this.#capacity) : {};
+    this.#allocatable = nodeAllocatable(this.#capacity, clusterReserved, systemReserved, kept);
+  }
+}
+
+function kibibytes(bytes: number): string {
+  return `${Math.floor(bytes / 1024)}Ki`;
+}
 
 /** What the machine has. */
 export function nodeCapacity(machine: Pick<Machine, 'cores' | 'memoryBytes'>, pods: number): Record<string, string> {
-  return { cpu: String(machine.cores), memory: `${Math.floor(machine.memoryBytes / 1024)}Ki`, pods: String(pods) };
+  return { cpu: String(machine.cores), memory: kibibytes(machine.memoryBytes), pods: String(pods) };
 }
 
 /** What is left for pods after everything that is set aside, never less than nothing. */

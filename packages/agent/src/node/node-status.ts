@@ -1,9 +1,13 @@
 import type { Image, RuntimeVersion } from '@keelson/container-runtime';
 import { formatTime } from '@keelson/core';
 import type { coreV1 } from '@keelson/kinds';
+import type { PressureCondition } from '../eviction/signals.ts';
 import type { Machine } from './machine.ts';
 
 type NodeCondition = coreV1.NodeCondition;
+
+/** A condition without its times. */
+export type NodeFinding = Pick<NodeCondition, 'type' | 'status' | 'reason' | 'message'>;
 
 export interface NodeFindings {
   readonly machine: Machine;
@@ -18,6 +22,10 @@ export interface NodeFindings {
   readonly port: number;
   /** Why the node cannot run pods; empty when it can. */
   readonly problems: readonly string[];
+  /** What the node is short of. */
+  readonly pressure: ReadonlySet<PressureCondition>;
+  /** Found by others. */
+  readonly further?: readonly NodeFinding[];
   readonly before: readonly NodeCondition[];
   readonly nowMs: number;
 }
@@ -56,16 +64,23 @@ export function nodeStatus(findings: NodeFindings): coreV1.NodeStatus {
 /** Conditions with `Ready` last: who reads it has read the others. */
 export function nodeConditions({
   problems,
+  pressure,
+  further = [],
   before,
   nowMs,
-}: Pick<NodeFindings, 'problems' | 'before' | 'nowMs'>): NodeCondition[] {
+}: Pick<NodeFindings, 'problems' | 'pressure' | 'further' | 'before' | 'nowMs'>): NodeCondition[] {
   const now = formatTime(new Date(nowMs));
   const ready = problems.length === 0;
-  const findings: Omit<NodeCondition, 'lastHeartbeatTime' | 'lastTransitionTime'>[] = [
+  const findings: NodeFinding[] = [
     healthy('OutOfDisk', 'KubeletHasSufficientDisk', 'agent has sufficient disk space available'),
-    healthy('MemoryPressure', 'KubeletHasSufficientMemory', 'agent has sufficient memory available'),
-    healthy('DiskPressure', 'KubeletHasNoDiskPressure', 'agent has no disk pressure'),
+    pressure.has('MemoryPressure')
+      ? finding('MemoryPressure', 'True', 'KubeletHasInsufficientMemory', 'agent has insufficient memory available')
+      : healthy('MemoryPressure', 'KubeletHasSufficientMemory', 'agent has sufficient memory available'),
+    pressure.has('DiskPressure')
+      ? finding('DiskPressure', 'True', 'KubeletHasDiskPressure', 'agent has disk pressure')
+      : healthy('DiskPressure', 'KubeletHasNoDiskPressure', 'agent has no disk pressure'),
     healthy('PIDPressure', 'KubeletHasSufficientPID', 'agent has sufficient PID available'),
+    ...further,
     {
       type: 'Ready',
       status: ready ? 'True' : 'False',
@@ -80,6 +95,10 @@ export function nodeConditions({
   });
 }
 
-function healthy(type: string, reason: string, message: string): Pick<NodeCondition, 'type' | 'status' | 'reason' | 'message'> {
-  return { type, status: 'False', reason, message };
+function healthy(type: string, reason: string, message: string): NodeFinding {
+  return finding(type, 'False', reason, message);
+}
+
+function finding(type: string, status: 'True' | 'False', reason: string, message: string): NodeFinding {
+  return { type, status, reason, message };
 }

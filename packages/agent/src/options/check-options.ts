@@ -1,4 +1,5 @@
 import type { Check, CheckContext } from './check/check.ts';
+import { cgroupChecks } from './check/check-cgroups.ts';
 import { evictionChecks } from './check/check-eviction.ts';
 import { networkChecks } from './check/check-network.ts';
 import { podChecks } from './check/check-pods.ts';
@@ -6,7 +7,14 @@ import { runtimeChecks } from './check/check-runtime.ts';
 import { servingChecks } from './check/check-serving.ts';
 import { UsageError } from './usage-error.ts';
 
-const checks: readonly Check[] = [...servingChecks, ...runtimeChecks, ...podChecks, ...evictionChecks, ...networkChecks];
+const checks: readonly Check[] = [
+  ...servingChecks,
+  ...runtimeChecks,
+  ...podChecks,
+  ...cgroupChecks,
+  ...evictionChecks,
+  ...networkChecks,
+];
 
 /**
  * Values that are well formed each, but wrong together or out of range (agent.md B.1).

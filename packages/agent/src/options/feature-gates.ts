@@ -99,7 +99,16 @@ const ofOthers = new Set([
 ]);
 
 /** Gates that parts of the agent ask for. */
-const obeyed = new Set(['AllAlpha', 'MountPropagation']);
+const obeyed = new Set([
+  'AgentConfigFile',
+  'AllAlpha',
+  'DynamicAgentConfig',
+  'ExperimentalCriticalPodAnnotation',
+  'LocalStorageCapacityIsolation',
+  'MountPropagation',
+  'PodPriority',
+  'RotateAgentClientCertificate',
+]);
 
 /** A sentence about gates that were set otherwise than by default and that no part of the agent obeys yet; none when there is no such gate. */
 export function gateWarnings(gates: Readonly<Record<string, boolean>>): string[] {

@@ -7,10 +7,9 @@ export function defaultText(row: AnyOption): string {
   return row.shownDefault ?? row.type.format(row.default);
 }
 
-/** What follows the meaning: that an option is deprecated, or is not obeyed yet. */
+/** What follows the meaning: that an option is deprecated. */
 export function remarkOf(row: AnyOption): string {
-  const deprecated = row.deprecated === undefined ? '' : ` Deprecated: ${row.deprecated}.`;
-  return row.notYet === undefined ? deprecated : `${deprecated} Not yet supported: other values are refused.`;
+  return row.deprecated === undefined ? '' : ` Deprecated: ${row.deprecated}.`;
 }
 
 function lines(row: AnyOption): string {

@@ -16,6 +16,7 @@ function splitCsv(line: string): string[] {
 
 export const stringSlice: ValueType<readonly string[]> = {
   name: 'stringSlice',
+  shape: 'list',
   parse: (line, earlier = []) => [...earlier, ...splitCsv(line)],
   format: (values) => (values.length === 0 ? '' : `[${values.join(',')}]`),
 };
@@ -33,6 +34,7 @@ interface PairForm<T> {
 function pairs<T>({ name, separator, expected, value, bareKey }: PairForm<T>): ValueType<ReadonlyMap<string, T>> {
   return {
     name,
+    shape: 'map',
     parse(line, earlier = new Map()) {
       const map = new Map(earlier);
       for (const item of line.split(',')) {
@@ -94,6 +96,7 @@ const headerTextForm = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export const headerList: ValueType<HeaderList> = {
   name: 'string',
+  shape: 'list',
   parse(line, earlier = []) {
     const list = [...earlier];
     for (const item of line.split(',')) {

@@ -1,21 +1,14 @@
 import type { ValueType } from './value-type.ts';
 
-/** What becomes of an option that no part of the agent obeys yet: values other than these are refused. */
-export interface NotYet<T> {
-  /** Besides the default, values that ask for exactly what happens anyway. */
-  readonly harmless: readonly T[];
-}
-
-export interface OptionTraits<T> {
+export interface OptionTraits {
   /** How help writes the default, where the value itself says too little. */
   readonly shownDefault?: string;
   /** Present: use works, but is warned of with this sentence. */
   readonly deprecated?: string;
-  readonly notYet?: NotYet<T>;
 }
 
 /** One option: the source of the parser, of help, and of the reference page. */
-export interface Option<N extends string, T> extends OptionTraits<T> {
+export interface Option<N extends string, T> extends OptionTraits {
   /** Without the dashes. */
   readonly name: N;
   readonly type: ValueType<T>;
@@ -32,14 +25,9 @@ export function option<const N extends string, T>(
   type: ValueType<T>,
   value: T,
   help: string,
-  traits: OptionTraits<T> = {},
+  traits: OptionTraits = {},
 ): Option<N, T> {
   return { name, type, default: value, help, ...traits };
-}
-
-/** Nothing obeys the option yet; its default is what happens, and so are the values named here. */
-export function notYet<T>(...harmless: readonly T[]): { readonly notYet: NotYet<T> } {
-  return { notYet: { harmless } };
 }
 
 /** The values of some options, by name. */

@@ -1,22 +1,32 @@
 import { canonicalQuantity } from '@keelson/core';
 import type { AgentConfig, AllowedSources, ResourceAmounts, RuntimeChoice } from '../contracts/agent-config.ts';
+import { evictionConfig, evictionWarnings } from '../eviction/eviction-config.ts';
+import { accessWarnings, checkAccess } from './check/check-access.ts';
+import { cgroupWarnings } from './check/check-cgroups.ts';
 import { runtimeWarnings } from './check/check-runtime.ts';
+import { servingWarnings } from './check/check-serving.ts';
+import { credentialWarnings, rotationGate } from './check/credential-warnings.ts';
 import { networkWarnings } from './check/network-warnings.ts';
 import { checkOptions } from './check-options.ts';
 import { gateWarnings, resolveGates } from './feature-gates.ts';
 import type { AgentOptions } from './option-table.ts';
 import type { ParsedOptions } from './parse-options.ts';
-import { refuseNotYet } from './refuse-not-yet.ts';
+import { resolveCgroups } from './resolve-cgroups.ts';
+import { withConfigFile, withFileValues } from './with-config-file.ts';
 
 /** What the configuration needs to know of the machine. */
 export interface HostFacts {
   hostname(): string;
   fileExists(path: string): boolean;
+  /** Reads the file of --config; absent: the option is refused. */
+  readFile?(path: string): Buffer;
 }
 
 /** A configuration, and what whoever started the agent should hear of it. */
 export interface ResolvedConfig {
   readonly config: AgentConfig;
+  /** The options in effect, those of the file of --config among them. */
+  readonly values: AgentOptions;
   readonly warnings: readonly string[];
 }
 
@@ -38,13 +48,23 @@ function runtimeChoice(values: AgentOptions, isGiven: (name: keyof AgentOptions)
 function clusterconfig({ values, given: names }: ParsedOptions, machine: HostFacts): string | undefined {
   const path = values.clusterconfig;
   if (values.runonce || path === '') return undefined;
-  return names.has('clusterconfig') || machine.fileExists(path) ? path : undefined;
+  return names.has('clusterconfig') || bootstrapFile(values) !== undefined || machine.fileExists(path) ? path : undefined;
+}
+
+/** The option has a deprecated name as well. */
+function bootstrapFile(values: AgentOptions): string | undefined {
+  return given(values['bootstrap-clusterconfig']) ?? given(values['experimental-bootstrap-clusterconfig']);
 }
 
 /** The bridge has a name of its own in command lines of this field. */
 function networkPluginOf(word: string): AgentConfig['network']['plugin'] {
   if (word === 'kubenet') return 'bridge';
   return word as AgentConfig['network']['plugin'];
+}
+
+/** Unless it is given, CPU sets are looked at as often as the status of the node is told. */
+function reconcilePeriod({ given: names }: ParsedOptions) {
+  return names.has('cpu-manager-reconcile-period') ? 'cpu-manager-reconcile-period' : 'node-status-update-frequency';
 }
 
 function amounts(map: ReadonlyMap<string, string>): ResourceAmounts {
@@ -54,14 +74,21 @@ function amounts(map: ReadonlyMap<string, string>): ResourceAmounts {
 /**
  * Makes the agent's configuration of its options.
  *
+ * @param downloaded values by option name, in place of those of the file of --config
  * @throws UsageError when options contradict each other, are out of range, or ask for what does not exist yet
  */
-export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): ResolvedConfig {
+export function resolveConfig(
+  commandLine: ParsedOptions,
+  machine: HostFacts,
+  downloaded?: ReadonlyMap<string, unknown>,
+): ResolvedConfig {
+  const parsed =
+    downloaded === undefined ? withConfigFile(commandLine, machine.readFile) : withFileValues(commandLine, downloaded);
   const { values } = parsed;
   const gates = resolveGates(values['feature-gates']);
   checkOptions({ values, given: parsed.given, gates });
-  refuseNotYet(values);
   const api = clusterconfig(parsed, machine);
+  checkAccess(values, api !== undefined);
   const config: AgentConfig = Object.freeze({
     nodeName: (values['hostname-override'].trim() || machine.hostname().trim()).toLowerCase(),
     rootDir: values['root-dir'],
@@ -70,6 +97,8 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
         ? undefined
         : {
             clusterconfig: api,
+            bootstrap: bootstrapFile(values),
+            rotateCertificates: values['rotate-certificates'] && gates[rotationGate] === true,
             qps: values['cluster-api-qps'],
             burst: values['cluster-api-burst'],
             contentType: values['cluster-api-content-type'],
@@ -94,12 +123,25 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
       readOnlyPort: values.runonce ? 0 : values['read-only-port'],
       healthzAddress: values['healthz-bind-address'],
       healthzPort: values.runonce ? 0 : values['healthz-port'],
+      statsPort: values.runonce ? 0 : values['stats-port'],
+      contentionProfiling: values['contention-profiling'],
       debuggingHandlers: values['enable-debugging-handlers'],
+      streamingIdleMs: values['streaming-connection-idle-timeout'],
       tlsCertFile: given(values['tls-cert-file']),
       tlsPrivateKeyFile: given(values['tls-private-key-file']),
       certDir: values['cert-dir'],
       anonymousAuth: values['anonymous-auth'],
       clientCaFile: given(values['client-ca-file']),
+      tokenWebhook: values['authentication-token-webhook']
+        ? { cacheMs: values['authentication-token-webhook-cache-ttl'] }
+        : undefined,
+      accessWebhook:
+        values['authorization-mode'] === 'Webhook'
+          ? {
+              allowedMs: values['authorization-webhook-cache-authorized-ttl'],
+              refusedMs: values['authorization-webhook-cache-unauthorized-ttl'],
+            }
+          : undefined,
     },
     runtime: runtimeChoice(values, (name) => parsed.given.has(name)),
     runtimeRequestTimeoutMs: values['runtime-request-timeout'],
@@ -150,6 +192,7 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
     allowedUnsafeSysctls: values['experimental-allowed-unsafe-sysctls'],
     clusterReserved: amounts(values['cluster-reserved']),
     systemReserved: amounts(values['system-reserved']),
+    eviction: evictionConfig(values),
     syncMs: values['sync-frequency'],
     volumeStatsMs: values['volume-stats-agg-period'],
     volumePluginDir: values['volume-plugin-dir'],
@@ -158,6 +201,11 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
     containerized: values.containerized,
     seccompRoot: values['seccomp-profile-root'],
     cpuCfsQuota: values['cpu-cfs-quota'],
+    cgroups: resolveCgroups(parsed),
+    cpuManager: {
+      policy: values['cpu-manager-policy'] as AgentConfig['cpuManager']['policy'],
+      reconcileMs: values[reconcilePeriod(parsed)],
+    },
     events: { qps: values['event-qps'], burst: values['event-burst'] },
     gates,
     process: {
@@ -171,11 +219,17 @@ export function resolveConfig(parsed: ParsedOptions, machine: HostFacts): Resolv
   });
   return {
     config,
+    values,
     warnings: [
       ...parsed.warnings,
       ...gateWarnings(gates),
+      ...servingWarnings(values),
+      ...accessWarnings(values, parsed.given),
       ...runtimeWarnings(values['container-runtime'], parsed.given),
       ...networkWarnings(config, parsed.given),
+      ...cgroupWarnings(parsed),
+      ...evictionWarnings(values),
+      ...credentialWarnings(config, values),
     ],
   };
 }

@@ -13,6 +13,7 @@ export function parseBool(text: string): boolean | undefined {
 
 export const bool: ValueType<boolean> = {
   name: 'bool',
+  shape: 'bool',
   bare: 'true',
   parse(text) {
     const value = parseBool(text);
@@ -28,6 +29,7 @@ const integerForm = /^([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|0[bB]([01]+)|
 function integer(name: string, min: bigint, max: bigint): ValueType<number> {
   return {
     name,
+    shape: 'number',
     parse(text) {
       const [, sign = '', hex, octal, binary, decimal] = integerForm.exec(text.length > 80 ? '' : text) ?? [];
       const digits =
@@ -47,6 +49,7 @@ export const int: ValueType<number> = integer('int', BigInt(Number.MIN_SAFE_INTE
 
 export const float: ValueType<number> = {
   name: 'float',
+  shape: 'number',
   parse(text) {
     if (!/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text))
       throw new ValueError(`must be a number, not ${JSON.stringify(text)}`);
@@ -55,10 +58,11 @@ export const float: ValueType<number> = {
   format: String,
 };
 
-export const text: ValueType<string> = { name: 'string', parse: (given) => given, format: (value) => value };
+export const text: ValueType<string> = { name: 'string', shape: 'text', parse: (given) => given, format: (value) => value };
 
 export const ip: ValueType<string> = {
   name: 'ip',
+  shape: 'text',
   parse(given) {
     const trimmed = given.trim();
     if (isIP(trimmed) === 0) throw new ValueError(`must be an IP address, not ${JSON.stringify(given)}`);
@@ -70,6 +74,7 @@ export const ip: ValueType<string> = {
 /** Milliseconds. */
 export const duration: ValueType<number> = {
   name: 'duration',
+  shape: 'text',
   parse(given) {
     try {
       return durationMs(given);
@@ -86,6 +91,7 @@ export type VersionRequest = 'none' | 'line' | 'raw';
 
 export const version: ValueType<VersionRequest> = {
   name: 'version[=true]',
+  shape: 'text',
   bare: 'true',
   parse(given) {
     if (given === 'raw') return 'raw';

@@ -18,6 +18,7 @@ function parseTaint(item: string): Taint {
 /** Taints `key=value:Effect`, separated by commas; a key with one effect stands once. */
 export const taintList: ValueType<readonly Taint[]> = {
   name: '[]api.Taint',
+  shape: 'list',
   parse(line, earlier = []) {
     const taints = [
       ...earlier,

@@ -10,6 +10,8 @@ export class ValueError extends Error {
 export interface ValueType<T> {
   /** The word of the specification: `bool`, `stringSlice`. */
   readonly name: string;
+  /** What a configuration file has in its place: a list has texts, a map texts, numbers or booleans by name. */
+  readonly shape: 'bool' | 'number' | 'text' | 'list' | 'map';
   /** What the option means when it stands without a value; absent: it needs one. */
   readonly bare?: string;
   /**

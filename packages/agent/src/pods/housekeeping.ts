@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { pause } from '@keelson/client';
 import type { Clock, Logger } from '@keelson/core';
+import type { PodCgroups } from '../cgroups/pod-cgroups.ts';
 import { removePodLogs } from '../garbage/container-files.ts';
 import type { AgentPaths } from '../volumes/agent-paths.ts';
 import type { PodVolumes } from '../volumes/pod-volumes.ts';
@@ -11,6 +12,7 @@ export interface HousekeepingOptions {
   readonly workers: PodWorkers;
   readonly states: PodStates;
   readonly volumes: PodVolumes;
+  readonly cgroups: PodCgroups;
   readonly paths: AgentPaths;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -70,8 +72,9 @@ export class Housekeeping {
 
   /** What cannot be removed, such as a volume that is busy, hides nothing else that has to go. */
   async #removeLeftovers(dir: string): Promise<void> {
-    const { paths, volumes, logger } = this.#options;
+    const { paths, volumes, cgroups, logger } = this.#options;
     try {
+      await cgroups.remove(dir);
       await removePodLogs(dir, paths);
       await volumes.remove(dir);
     } catch (err) {

@@ -1,5 +1,6 @@
 import type { Pod } from '@keelson/kinds';
 import type { PodChange, PodConfigReader } from '../contracts/pod-source.ts';
+import type { PodVerdict } from '../status/pod-status.ts';
 import type { StatusReports } from '../status/status-reports.ts';
 import { hardRefusal, type NodeOffer } from './admission.ts';
 import { isMirrorPod } from './pod-annotations.ts';
@@ -14,6 +15,8 @@ export interface PodIntakeOptions {
   readonly workers: () => PodWorkers;
   readonly reports: StatusReports;
   readonly offer: NodeOffer;
+  /** Why the node, as short as it is, does not take a pod. */
+  readonly shortFor: (pod: Pod) => PodVerdict | undefined;
 }
 
 /** Takes the pods of the sources, admits them, and hands them to their workers. */
@@ -45,10 +48,10 @@ export class PodIntake {
 
   /** The beginning of a pod: what was said about it before, and whether the node takes it. */
   remember(pod: Pod): PodMemory {
-    const { offer, states } = this.#options;
+    const { offer, states, shortFor } = this.#options;
     const memory = newMemory(pod.status ?? this.#mirrors.get(fullNameOf(pod))?.status ?? {});
     if (isKnown(pod) || states.get(uidOf(pod)) !== undefined) return memory;
-    memory.verdict = hardRefusal(pod, this.#placesTaken(), offer);
+    memory.verdict = hardRefusal(pod, this.#placesTaken(), offer) ?? shortFor(pod);
     return memory;
   }
 

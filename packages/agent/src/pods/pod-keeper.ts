@@ -1,7 +1,9 @@
 import type { ContainerRuntime } from '@keelson/container-runtime';
 import type { Pod } from '@keelson/kinds';
+import type { PodCgroups } from '../cgroups/pod-cgroups.ts';
 import type { ContainerKiller } from '../containers/container-killer.ts';
 import type { TerminationMessages } from '../containers/termination-message.ts';
+import type { CpuManager } from '../cpus/cpu-manager.ts';
 import { removePodLogs } from '../garbage/container-files.ts';
 import type { PodProbes } from '../probes/pod-probes.ts';
 import type { StatusReports } from '../status/status-reports.ts';
@@ -25,6 +27,8 @@ export interface PodKeeperOptions {
   readonly messages: TerminationMessages;
   readonly reports: StatusReports;
   readonly paths: AgentPaths;
+  readonly cgroups: PodCgroups;
+  readonly cpus: Pick<CpuManager, 'release'>;
   readonly callTimeoutMs: number;
 }
 
@@ -47,7 +51,7 @@ export class PodKeeper implements PodWork {
     graceSeconds: number | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    const { states, probes, syncer } = this.#options;
+    const { states, probes, syncer, cgroups, cpus } = this.#options;
     // A container that is being ended is not probed to death.
     probes.forget(uid);
     const state = await states.refresh(uid, signal);
@@ -57,6 +61,8 @@ export class PodKeeper implements PodWork {
       if (after !== undefined && isRunning(after)) throw new Error('something of the pod still runs after everything was ended');
     }
     if (pod !== undefined) await syncer.observe(pod, memory, true);
+    await cpus.release(uid);
+    await cgroups.remove(uid);
   }
 
   async cleanUp(uid: string, signal: AbortSignal): Promise<void> {

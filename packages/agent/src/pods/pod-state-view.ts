@@ -86,9 +86,9 @@ export class PodStateView implements PodStateReader {
     return readLog(path, request, ended, clock);
   }
 
-  async usage(): Promise<readonly PodUsage[]> {
+  async usage(signal?: AbortSignal): Promise<readonly PodUsage[]> {
     const { runtime, states, callTimeoutMs, volumesOf } = this.#options;
-    const stats = await runtime.listContainerStats(undefined, { timeoutMs: callTimeoutMs });
+    const stats = await runtime.listContainerStats(undefined, { timeoutMs: callTimeoutMs, ...(signal && { signal }) });
     const byPod = new Map<string, ContainerStats[]>();
     for (const one of stats) {
       const uid = podIdentityOf(one.labels)?.uid;
@@ -109,7 +109,10 @@ export class PodStateView implements PodStateReader {
   }
 }
 
-function usageOf({ id, metadata, timestamp, cpu, memory }: ContainerStats, state: PodRuntimeState): ContainerUsage {
+function usageOf(
+  { id, metadata, timestamp, cpu, memory, writableLayer }: ContainerStats,
+  state: PodRuntimeState,
+): ContainerUsage {
   return {
     name: metadata.name,
     startTimeMs: state.containers.find((container) => container.id === id)?.startedAt ?? 0,
@@ -118,6 +121,7 @@ function usageOf({ id, metadata, timestamp, cpu, memory }: ContainerStats, state
     memoryWorkingSetBytes: memory?.workingSetBytes ?? 0,
     ...(memory?.usageBytes === undefined ? {} : { memoryUsageBytes: memory.usageBytes }),
     ...(memory?.rssBytes === undefined ? {} : { memoryRssBytes: memory.rssBytes }),
+    ...(writableLayer && { writableLayer }),
   };
 }
 

@@ -1,5 +1,6 @@
 import { type Clock, timeMs } from '@keelson/core';
 import type { Pod, PodStatus } from '@keelson/kinds';
+import { CgroupError } from '../cgroups/cgroup-error.ts';
 import type { ContainerKiller } from '../containers/container-killer.ts';
 import type { ContainerStarter } from '../containers/container-starter.ts';
 import { StartProblem } from '../containers/start-problem.ts';
@@ -68,8 +69,21 @@ export class PodSyncer {
       events.record(pod, 'Warning', 'NetworkNotReady', 'network is not ready: the runtime has no network for pods');
       return { final: false, againAfterMs: problemRetryMs };
     }
+    if (!(await this.#hasCgroup(pod))) return { final: false, againAfterMs: problemRetryMs };
     const againMs = await this.#act(pod, state, memory, signal);
     return { final: false, againAfterMs: least(deadlineMs, againMs) };
+  }
+
+  async #hasCgroup(pod: Pod): Promise<boolean> {
+    const { cgroups, events } = this.#options;
+    try {
+      await cgroups.ensure(pod);
+      return true;
+    } catch (error) {
+      if (!(error instanceof CgroupError)) throw error;
+      events.record(pod, 'Warning', 'FailedToCreatePodContainer', `unable to ensure pod container exists: ${error.message}`);
+      return false;
+    }
   }
 
   /** Says what is known about a pod without doing anything about it. */

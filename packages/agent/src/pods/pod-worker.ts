@@ -1,5 +1,6 @@
 import type { Clock, Logger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
+import type { PodVerdict } from '../status/pod-status.ts';
 import type { PodMemory } from './pod-memory.ts';
 import { fullNameOf } from './pod-spec-words.ts';
 import type { SyncResult } from './pod-syncer.ts';
@@ -17,8 +18,8 @@ export interface PodWork {
 
 /**
  * ```
- * active --final phase--> ending --> resting --deleted/removed--> ending --> clean --removed--> gone
- *    \______deleted/removed__^
+ * active --final phase--> ending --> resting --deleted/removed/evicted--> clean --removed--> gone
+ *    \__deleted/removed/evicted__^
  * ```
  */
 export type WorkerStage = 'active' | 'ending' | 'resting' | 'clean' | 'gone';
@@ -49,6 +50,11 @@ export class PodWorker {
   /** The pod ends because it is not wanted, so that what is left of it goes too. */
   #unwanted = false;
   #removed = false;
+  /** What is left of the pod goes, as its node needs the room; the pod stays, with its last status. */
+  #evicted = false;
+  /** The API server may forget the pod, and was told so. */
+  #released = false;
+  readonly #onClean = new Set<() => void>();
   #dirty = false;
   #stopped = false;
   #running: Promise<void> | undefined;
@@ -99,6 +105,21 @@ export class PodWorker {
     this.poke();
   }
 
+  /**
+   * Ends the pod for good, because the node is short of what it uses. Once it has ended, everything is put away but its status, which is `verdict`.
+   * Resolves when that is done, or when the agent stops.
+   *
+   * @param graceSeconds in place of the pod's own; undefined = that
+   */
+  evict(verdict: PodVerdict, graceSeconds: number | undefined): Promise<void> {
+    this.memory.verdict = verdict;
+    this.#evicted = true;
+    this.#end(graceSeconds);
+    const clean = new Promise<void>((resolve) => this.#onClean.add(resolve));
+    this.poke();
+    return clean;
+  }
+
   /** Asks for another look. */
   poke(): void {
     if (this.#stopped || this.#stage === 'gone') return;
@@ -112,6 +133,7 @@ export class PodWorker {
     this.#cancelTimer();
     this.#abort.abort();
     await this.#running;
+    this.#tellClean();
   }
 
   #end(graceSeconds: number | undefined): void {
@@ -153,7 +175,8 @@ export class PodWorker {
   async #step(signal: AbortSignal): Promise<number | undefined> {
     if (this.#kill === undefined && this.#stage === 'active') return this.#sync(signal);
     if (this.#stage === 'active' || this.#stage === 'ending') await this.#finish(signal);
-    if (this.#stage === 'resting' && this.#unwanted) await this.#cleanUp(signal);
+    if (this.#stage === 'resting' && (this.#unwanted || this.#evicted)) await this.#cleanUp(signal);
+    if (this.#stage === 'clean' && this.#unwanted) this.#release();
     if (this.#stage === 'clean' && this.#removed) this.#gone();
     return undefined;
   }
@@ -183,7 +206,18 @@ export class PodWorker {
     const { work, uid } = this.#options;
     await work.cleanUp(uid, signal);
     this.#stage = 'clean';
-    if (this.#pod !== undefined && !this.#removed) work.ended(this.#pod);
+    this.#tellClean();
+  }
+
+  #release(): void {
+    if (this.#released) return;
+    this.#released = true;
+    if (this.#pod !== undefined && !this.#removed) this.#options.work.ended(this.#pod);
+  }
+
+  #tellClean(): void {
+    for (const tell of this.#onClean) tell();
+    this.#onClean.clear();
   }
 
   #gone(): void {

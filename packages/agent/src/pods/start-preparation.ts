@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { ContainerRuntime } from '@keelson/container-runtime';
 import type { Pod, Secret } from '@keelson/kinds';
+import type { PodCgroups } from '../cgroups/pod-cgroups.ts';
 import type { StartContext } from '../containers/container-starter.ts';
 import { hostNetworkHostsFile, hostsFile } from '../containers/hosts-file.ts';
 import { parseResolvConf, podDns } from '../containers/pod-dns.ts';
@@ -32,6 +33,7 @@ export interface StartPreparationOptions {
   readonly events: PodEvents;
   readonly node: NodeFacts;
   readonly paths: AgentPaths;
+  readonly cgroups: PodCgroups;
   readonly callTimeoutMs: number;
 }
 
@@ -45,7 +47,7 @@ export class StartPreparation {
 
   /** The sandbox in which to start: that of the decision, or a new one. */
   async sandbox(pod: Pod, actions: PodActions, signal: AbortSignal): Promise<Pick<StartContext, 'sandboxId' | 'podIps'>> {
-    const { runtime, config, paths, events, callTimeoutMs } = this.#options;
+    const { runtime, config, paths, events, cgroups, callTimeoutMs } = this.#options;
     if (actions.sandbox !== undefined) return { sandboxId: actions.sandbox.id, podIps: actions.sandbox.ips };
     const call = { signal, timeoutMs: callTimeoutMs };
     try {
@@ -57,6 +59,7 @@ export class StartPreparation {
           seccompRoot: config.seccompRoot,
           logDirectory: paths.podLogs(uidOf(pod)),
           dns,
+          cgroupParent: cgroups.parentOf(pod),
         }),
         call,
       );

@@ -1,28 +1,43 @@
 import { readFile } from 'node:fs/promises';
-import type { RequestListener } from 'node:http';
-import type { Clock, Logger, Metrics } from '@keelson/core';
+import type { ApiClient, Clock, Logger, Metrics } from '@keelson/core';
 import type { AgentConfig } from '../contracts/agent-config.ts';
 import type { PodStateReader } from '../contracts/pod-state.ts';
+import type { PodStreams } from '../contracts/pod-streams.ts';
 import { UsageError } from '../options/usage-error.ts';
 import type { SubmitSource } from '../sources/submit-source.ts';
-import { authenticator, everybody } from './authenticate.ts';
+import { UsageHistory } from '../stats/usage-history.ts';
+import { type Gate, openGate } from './access/gate.ts';
+import { mainGate } from './access/main-gate.ts';
+import { LoopDelay } from './debug/loop-delay.ts';
+import { profileRoute } from './debug/profile-routes.ts';
 import { healthRoutes } from './health-routes.ts';
 import { type Listening, listen } from './listen.ts';
 import { logRoute } from './log-route.ts';
 import { specRoute } from './machine-info.ts';
 import { manifestRoutes } from './manifest-routes.ts';
-import { configRoute, metricsRoute, missingRoutes } from './other-routes.ts';
+import { configRoute, metricsRoute } from './other-routes.ts';
 import { podRoutes } from './pod-routes.ts';
+import { portForwardRoute } from './port-forward-route.ts';
+import { processRoutes } from './process-routes.ts';
 import type { Route } from './route.ts';
-import { createRouter } from './router.ts';
+import { type AgentListener, createRouter } from './router.ts';
+import { runRoute } from './run-route.ts';
 import { servingPair } from './serving-certificate.ts';
+import { statsPages } from './stats/stats-pages.ts';
+import { StatsPort } from './stats/stats-port.ts';
 import { statsRoute } from './stats-route.ts';
+import { systemLogRoute } from './system-log-route.ts';
 
 export interface AgentServersOptions {
   readonly config: Pick<AgentConfig, 'nodeName' | 'server' | 'syncMs'>;
   readonly state: PodStateReader;
+  readonly streams: PodStreams;
+  /** The system's directory of logs, whose files are served. */
+  readonly logRoot: string;
   /** Absent: nothing can be submitted. */
   readonly submit: SubmitSource | undefined;
+  /** Reviews who asks, and what they may do; absent for an agent that runs alone. */
+  readonly reviewApi?: Pick<ApiClient, 'resource'> | undefined;
   readonly metrics: Metrics;
   /** What `/configz` shows. */
   readonly effective: Readonly<Record<string, unknown>>;
@@ -35,6 +50,8 @@ export interface AgentServers {
   readonly port: number | undefined;
   readonly readOnlyPort: number | undefined;
   readonly healthzPort: number | undefined;
+  /** Undefined as well while somebody else has it. */
+  readonly statsPort: number | undefined;
   close(): Promise<void>;
 }
 
@@ -47,56 +64,77 @@ async function clientAuthorities(path: string | undefined): Promise<Buffer | und
   }
 }
 
-/** Opens the main port with TLS, the read-only port, and the health port, as far as each is wanted. Opens all or none. */
+/** How often usage is read, so that there is a past to tell. */
+const usagePeriodMs = 10_000;
+
+/**
+ * Opens the main port with TLS, the read-only port, the health port and the port of statistics, as far as each is wanted. Opens all or none, but for
+ * the last, which may come later.
+ */
 export async function openServers(options: AgentServersOptions): Promise<AgentServers> {
-  const { config, state, submit, metrics, effective, clock, logger } = options;
+  const { config, state, streams, logRoot, submit, reviewApi, metrics, effective, clock, logger } = options;
   const { server, nodeName, syncMs } = config;
   const health = healthRoutes({ state, syncMs, clock });
-  const common: Route[] = [...health, ...podRoutes(state), statsRoute(state, nodeName, clock), metricsRoute(metrics), specRoute];
-  const debug = [logRoute(state, clock), ...missingRoutes];
+  const history = new UsageHistory({ state, clock, logger, periodMs: usagePeriodMs });
+  const stats = statsRoute({ state, history, nodeName, clock });
+  const common: Route[] = [...health, ...podRoutes(state), stats, metricsRoute(metrics, history), specRoute];
+  const loopDelay = server.contentionProfiling && server.enabled && server.debuggingHandlers ? new LoopDelay() : undefined;
+  const limits = { clock, idleMs: server.streamingIdleMs };
+  const debug = [
+    logRoute(state, clock),
+    ...processRoutes(streams, limits),
+    portForwardRoute(streams, limits),
+    runRoute(streams),
+    systemLogRoute(logRoot),
+    profileRoute({ loopDelay, clock }),
+  ];
   const open: Listening[] = [];
   const close = async () => {
-    await Promise.all(open.map((one) => one.close()));
+    loopDelay?.stop();
+    await Promise.all([history.stop(), statsPort?.close(), ...open.map((one) => one.close())]);
   };
-  const opened = async (address: string, port: number, listener: RequestListener, tls?: Parameters<typeof listen>[0]['tls']) => {
+  const opened = async (address: string, port: number, listener: AgentListener, tls?: Parameters<typeof listen>[0]['tls']) => {
     const one = await listen({ address, port, listener, ...(tls === undefined ? {} : { tls }) });
     open.push(one);
     return one.port;
   };
-  const router = (
-    routes: readonly Route[],
-    authenticate: Parameters<typeof createRouter>[0]['authenticate'],
-    debugging: boolean,
-  ) => createRouter({ routes, authenticate, debuggingHandlers: debugging, logger });
+  const router = (routes: readonly Route[], gate: Gate, debuggingHandlers: boolean) =>
+    createRouter({ routes, gate, debuggingHandlers, logger });
+
+  const statsPort =
+    server.statsPort === 0
+      ? undefined
+      : new StatsPort({ port: server.statsPort, listener: router(statsPages(history), openGate, false), clock, logger });
 
   async function main(): Promise<number> {
     const clientCa = await clientAuthorities(server.clientCaFile);
     const { certificate, key } = await servingPair(server, [nodeName, 'localhost', '127.0.0.1', '::1'], clock.now());
-    const authenticate = authenticator({ anonymousAuth: server.anonymousAuth, clientCertificates: clientCa !== undefined });
+    const gate = mainGate({ config: server, nodeName, api: reviewApi, clock, logger });
     const routes = [...common, ...debug, configRoute(effective), ...(submit === undefined ? [] : manifestRoutes(submit))];
-    return opened(server.address, server.port, router(routes, authenticate, server.debuggingHandlers), {
+    return opened(server.address, server.port, router(routes, gate, server.debuggingHandlers), {
       certificate,
       key,
       clientCa,
     });
   }
 
+  // Debug paths are there to say that they are closed.
+  const readOnly = () => router([...common.filter((route) => route.readOnlyPort || route.debug), ...debug], openGate, false);
   try {
+    const port = server.enabled ? await main() : undefined;
+    const readOnlyPort = server.readOnlyPort === 0 ? undefined : await opened(server.address, server.readOnlyPort, readOnly());
+    const healthzPort =
+      server.healthzPort === 0
+        ? undefined
+        : await opened(server.healthzAddress, server.healthzPort, router(health, openGate, false));
+    await statsPort?.open();
+    loopDelay?.start();
+    if ((port ?? readOnlyPort ?? statsPort) !== undefined) history.start();
     return {
-      port: server.enabled ? await main() : undefined,
-      // Debug paths are there to say that they are closed.
-      readOnlyPort:
-        server.readOnlyPort === 0
-          ? undefined
-          : await opened(
-              server.address,
-              server.readOnlyPort,
-              router([...common.filter(({ readOnlyPort, debug: closed }) => readOnlyPort || closed), ...debug], everybody, false),
-            ),
-      healthzPort:
-        server.healthzPort === 0
-          ? undefined
-          : await opened(server.healthzAddress, server.healthzPort, router(health, everybody, false)),
+      ...{ port, readOnlyPort, healthzPort },
+      get statsPort() {
+        return statsPort?.port;
+      },
       close,
     };
   } catch (error) {

@@ -1,6 +1,7 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { AgentListener } from './router.ts';
 
 /** What a server that identifies itself needs. */
 export interface TlsSettings {
@@ -14,7 +15,7 @@ export interface ListenOptions {
   readonly address: string;
   /** 0 = one that the system chooses. */
   readonly port: number;
-  readonly listener: RequestListener;
+  readonly listener: AgentListener;
   readonly tls?: TlsSettings;
 }
 
@@ -28,8 +29,8 @@ const limits = { maxHeaderSize: 16_384, headersTimeout: 10_000, requestTimeout: 
 /** One machine is asked by few; more are a flood. */
 const maxConnections = 1000;
 
-function create(listener: RequestListener, tls: TlsSettings | undefined): Server {
-  if (tls === undefined) return createServer(limits, listener);
+function create(listener: AgentListener, tls: TlsSettings | undefined): Server {
+  if (tls === undefined) return createServer(limits, (incoming, response) => listener(incoming, response));
   const { certificate, key, clientCa } = tls;
   return createTlsServer(
     {
@@ -40,13 +41,24 @@ function create(listener: RequestListener, tls: TlsSettings | undefined): Server
       // Whoever shows a bad certificate is answered 401, which says more than a broken handshake.
       ...(clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: false }),
     },
-    listener,
+    (incoming, response) => listener(incoming, response),
   );
+}
+
+/** Hands a request that would be upgraded to the listener like any other, with an answer in HTTP for when it is not. */
+function onUpgrade(listener: AgentListener, incoming: IncomingMessage, socket: Socket, head: Buffer): void {
+  socket.on('error', () => {});
+  const response = new ServerResponse(incoming);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  response.once('finish', () => socket.destroySoon());
+  listener(incoming, response, { socket, head });
 }
 
 /** Serves HTTP, or HTTPS with `tls`. Fails with the system's error when the address is taken. */
 export async function listen({ address, port, listener, tls }: ListenOptions): Promise<Listening> {
   const server = create(listener, tls);
+  server.on('upgrade', (incoming: IncomingMessage, socket: Socket, head: Buffer) => onUpgrade(listener, incoming, socket, head));
   server.maxConnections = maxConnections;
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {

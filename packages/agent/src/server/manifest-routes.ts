@@ -1,29 +1,15 @@
-import { isIP } from 'node:net';
 import type { Pod } from '@keelson/kinds';
 import { ManifestError } from '../sources/manifest-error.ts';
 import { maxManifestBytes } from '../sources/parse-manifest.ts';
 import type { SubmitSource } from '../sources/submit-source.ts';
+import { requireKnownCaller } from './access/known-caller.ts';
 import { type AgentRequest, HttpProblem, readBody, sendJson } from './request.ts';
 import type { Route } from './route.ts';
 
-function isLoopback(address: string | undefined): boolean {
-  const plain = address?.replace(/^::ffff:/i, '') ?? '';
-  return plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'));
-}
+/** A manifest is a command that runs on this machine. */
+const checkWriter = (request: AgentRequest) => requireKnownCaller(request, 'manifests are taken');
 
-/**
- * A manifest is a command that runs on this machine. The defaults of the other options let anybody in from anywhere, so who is not known must
- * at least be on the machine already; and a web page that such a user looks at cannot send these content types unasked.
- */
-function checkWriter({ caller, incoming }: AgentRequest): void {
-  if (caller.anonymous && !isLoopback(incoming.socket.remoteAddress)) {
-    throw new HttpProblem(
-      403,
-      `Forbidden (user=${caller.name}): manifests are taken from this machine, or with a client certificate`,
-    );
-  }
-}
-
+/** A web page that a user on this machine looks at cannot send these unasked. */
 const types = ['application/json', 'application/yaml'];
 
 async function document(request: AgentRequest): Promise<Buffer> {

@@ -1,18 +1,19 @@
 import type { Metrics } from '@keelson/core';
-import { HttpProblem, sendJson } from './request.ts';
+import type { UsageHistory } from '../stats/usage-history.ts';
+import { HttpProblem, sendJson, sendMetrics } from './request.ts';
 import type { Route } from './route.ts';
+import { usageMetrics } from './stats/usage-metrics.ts';
 
-/** `/metrics`: what the agent counts, for Prometheus. */
-export function metricsRoute(metrics: Metrics): Route {
+/** `/metrics`: what the agent counts, for Prometheus; `/metrics/cadvisor`: what the machine and its containers use. */
+export function metricsRoute(metrics: Metrics, history: Pick<UsageHistory, 'read'>): Route {
   return {
     first: 'metrics',
     methods: ['GET'],
     readOnlyPort: true,
     async serve({ path, response }) {
-      if (path.length > 1) throw new HttpProblem(404, '404 page not found');
-      const body = Buffer.from(await metrics.text());
-      response.writeHead(200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8', 'Content-Length': body.length });
-      response.end(body);
+      const [, part, ...rest] = path;
+      if (rest.length > 0 || (part !== undefined && part !== 'cadvisor')) throw new HttpProblem(404, '404 page not found');
+      sendMetrics(response, part === undefined ? await metrics.text() : await usageMetrics(await history.read()));
     },
   };
 }
@@ -21,13 +22,3 @@ export function metricsRoute(metrics: Metrics): Route {
 export function configRoute(effective: Readonly<Record<string, unknown>>): Route {
   return { first: 'configz', methods: ['GET'], serve: ({ response }) => sendJson(response, { agentconfig: effective }) };
 }
-
-/** Debug endpoints that do not exist yet; asking for them is answered plainly. */
-export const missingRoutes: readonly Route[] = ['exec', 'attach', 'portForward', 'run', 'logs', 'cri', 'debug'].map((first) => ({
-  first,
-  methods: ['GET', 'POST'],
-  debug: true,
-  serve() {
-    throw new HttpProblem(501, `/${first} is not yet supported`);
-  },
-}));

@@ -1,10 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 
 /** Who asks. */
 export interface Caller {
   readonly name: string;
   readonly groups: readonly string[];
+  readonly uid?: string;
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
   readonly anonymous: boolean;
+}
+
+/** A connection whose caller would go on in another protocol. */
+export interface UpgradeOffer {
+  readonly socket: Duplex;
+  /** What came behind the request already. */
+  readonly head: Buffer;
 }
 
 /** A request that has been let in. */
@@ -15,7 +25,9 @@ export interface AgentRequest {
   readonly query: URLSearchParams;
   readonly caller: Caller;
   readonly incoming: IncomingMessage;
+  /** Of a request that would be upgraded it is an answer in HTTP, after which the connection ends. */
   readonly response: ServerResponse;
+  readonly upgrade: UpgradeOffer | undefined;
 }
 
 /** An answer that is not what was asked for; the message is the body. */
@@ -44,6 +56,13 @@ export function sendText(response: ServerResponse, text: string, status = 200): 
 export function sendJson(response: ServerResponse, value: unknown, status = 200): void {
   const body = Buffer.from(JSON.stringify(value));
   response.writeHead(status, { 'Content-Type': 'application/json', 'Content-Length': body.length });
+  response.end(body);
+}
+
+/** Sends the text format of Prometheus. */
+export function sendMetrics(response: ServerResponse, text: string): void {
+  const body = Buffer.from(text);
+  response.writeHead(200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8', 'Content-Length': body.length });
   response.end(body);
 }
 

@@ -1,13 +1,14 @@
-import { readFile } from 'node:fs/promises';
-import { cpus, totalmem, uptime } from 'node:os';
+import { uptime } from 'node:os';
 import type { Clock } from '@keelson/core';
 import type { PodStateReader, UsageStats } from '../contracts/pod-state.ts';
-import { HttpProblem, sendJson } from './request.ts';
+import { nodeUsage } from '../stats/node-usage.ts';
+import type { UsageHistory } from '../stats/usage-history.ts';
+import { sendJson } from './request.ts';
 import type { Route } from './route.ts';
+import { containerStats } from './stats/container-stats.ts';
 
 /** Rates are of samples at least this far apart, or they say little. */
 const leastIntervalMs = 100;
-const nanosPerMs = 1_000_000;
 
 interface Sample {
   readonly timeMs: number;
@@ -46,13 +47,6 @@ class CpuRates {
 
 const instant = (ms: number): string => new Date(ms).toISOString();
 
-async function nodeUsage(nowMs: number): Promise<UsageStats> {
-  const busyMs = cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
-  const meminfo = await readFile('/proc/meminfo', 'utf8').catch(() => '');
-  const available = Number(/^MemAvailable:\s+(\d+) kB/m.exec(meminfo)?.[1] ?? 0) * 1024;
-  return { timeMs: nowMs, cpuNanoSeconds: busyMs * nanosPerMs, memoryWorkingSetBytes: totalmem() - available };
-}
-
 function shown(usage: UsageStats, rate: number | undefined) {
   const time = instant(usage.timeMs);
   return {
@@ -66,15 +60,24 @@ function shown(usage: UsageStats, rate: number | undefined) {
   };
 }
 
-/** `/stats/summary`: CPU and memory of the node and of each container, and the space of volumes. */
-export function statsRoute(state: Pick<PodStateReader, 'usage'>, nodeName: string, clock: Clock): Route {
+export interface StatsRouteOptions {
+  readonly state: Pick<PodStateReader, 'usage' | 'pods'>;
+  readonly history: Pick<UsageHistory, 'read'>;
+  readonly nodeName: string;
+  readonly clock: Clock;
+}
+
+/** `/stats/summary`: CPU and memory of the node and of each container, and the space of volumes; and what stands by containers below `/stats`. */
+export function statsRoute({ state, history, nodeName, clock }: StatsRouteOptions): Route {
   const rates = new CpuRates();
+  const ofContainers = containerStats({ state, history });
   return {
     first: 'stats',
     methods: ['GET', 'POST'],
     readOnlyPort: true,
-    async serve({ path, response }) {
-      if (path.length !== 2 || path[1] !== 'summary') throw new HttpProblem(404, '404 page not found');
+    async serve(request) {
+      const { path, response } = request;
+      if (path.length !== 2 || path[1] !== 'summary') return ofContainers(request);
       const nowMs = clock.now();
       const [node, pods] = await Promise.all([nodeUsage(nowMs), state.usage()]);
       const round = rates.round();

@@ -24,9 +24,11 @@ export interface StatusFacts extends ContainerFacts {
 /** The status of a pod, from what the runtime has and what was said before. A final phase never changes again. */
 export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts): PodStatus {
   const { before, verdict, hostIps, nowMs } = facts;
-  const init = containerStatuses(pod, state, true, facts);
-  const main = containerStatuses(pod, state, false, facts);
   const final = isFinalPhase(before.phase) ? (before.phase as PodPhase) : undefined;
+  // What is left of an ended pod may be gone before the pod, when it was evicted for one: its containers ended, and wait for nothing.
+  const kept = final !== undefined && state.containers.length === 0 && hasEnded(before);
+  const init = (kept && before.initContainerStatuses) || containerStatuses(pod, state, true, facts);
+  const main = (kept && before.containerStatuses) || containerStatuses(pod, state, false, facts);
   const phase = final ?? verdict?.phase ?? podPhase(pod, init, main);
   const said = final === undefined ? verdict : before.reason === undefined ? undefined : before;
   const ips = podIps(pod, state, hostIps, before);
@@ -42,6 +44,10 @@ export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts):
     containerStatuses: main,
     qosClass: qosClassOf(pod.spec),
   };
+}
+
+function hasEnded({ containerStatuses: main = [], initContainerStatuses: init = [] }: PodStatus): boolean {
+  return [...init, ...main].every(({ state }) => state?.running === undefined);
 }
 
 /** Addresses of the newest sandbox; an ended pod keeps those it had. */

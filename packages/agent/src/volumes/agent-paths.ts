@@ -64,6 +64,11 @@ export class AgentPaths {
     return `${this.containers(uid)}/${segment(name)}_${attempt}.termination-log`;
   }
 
+  /** Says which cgroup is the pod's. */
+  cgroupNote(uid: string): string {
+    return `${this.pod(uid)}/cgroup`;
+  }
+
   hostsFile(uid: string): string {
     return `${this.pod(uid)}/etc-hosts`;
   }

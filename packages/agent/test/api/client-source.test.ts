@@ -44,7 +44,8 @@ async function open(
   const logger = listeningLogger();
   const { contentType = 'application/vnd.kubernetes.protobuf', qps = 0, burst = 0, words = [] } = options;
   const { api } = wordsConfig(directory, [`--clusterconfig=${clusterconfig}`, ...words]);
-  const config = { clusterconfig, qps, burst, contentType, chaosChance: api?.chaosChance ?? 0 };
+  const chaosChance = api?.chaosChance ?? 0;
+  const config = { clusterconfig, bootstrap: undefined, rotateCertificates: false, qps, burst, contentType, chaosChance };
   const clients = createAgentClients({ config, heartbeatMs: 1000, clock, logger, random: madeUp(1) });
   t.teardown(async () => {
     clients.close();

@@ -22,8 +22,8 @@ interface Command {
 }
 
 function run(t: ExecutionContext, words: readonly string[], env: Record<string, string> = {}): Command {
-  // The chains of this machine are not the test's; a word given later wins.
-  const child = spawn(process.execPath, [binary, '--make-iptables-util-chains=false', ...words], {
+  // The chains of this machine are not the test's, and how full it is decides nothing; a word given later wins.
+  const child = spawn(process.execPath, [binary, '--make-iptables-util-chains=false', '--eviction-hard=', ...words], {
     // What the machine has does not decide what is tested.
     env: { ...process.env, KEELSON_AGENT_RUNTIME: 'process', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -80,7 +80,6 @@ for (const [words, message] of [
     'keelson-agent: unknown option --pod-manifest-pth (did you mean --pod-manifest-path?); see keelson-agent --help\n',
   ],
   [['--sync-frequency=0'], 'keelson-agent: --sync-frequency must be longer than 0\n'],
-  [['--rotate-certificates'], 'keelson-agent: --rotate-certificates=true is not yet supported; leave the option out\n'],
 ] as const) {
   test(`called wrongly (${words.join(' ')}): one clear sentence and exit code 2`, async (t) => {
     const directory = await temporaryDirectory(t);
@@ -88,6 +87,28 @@ for (const [words, message] of [
     t.deepEqual([code, stdout, stderr], [2, '', message]);
   });
 }
+
+test('--config: a file with a mistake is called wrongly as well, and named', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const file = join(directory, 'agent.yaml');
+  await writeFile(file, 'apiVersion: agentconfig/v1alpha1\nkind: AgentConfiguration\nmaxPod: 3\n');
+  const { code, stderr } = await run(t, [`--config=${file}`, '--feature-gates=AgentConfigFile=true']).ended;
+  t.deepEqual([code, stderr], [2, `keelson-agent: --config ${file}: unknown field maxPod (did you mean maxPods?)\n`]);
+});
+
+test('--bootstrap-clusterconfig: without a config file, a bootstrap file that is not there is one clear sentence and exit code 2', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const [file, config] = [join(directory, 'bootstrap'), join(directory, 'clusterconfig')];
+  const words = [
+    `--root-dir=${directory}`,
+    `--clusterconfig=${config}`,
+    `--bootstrap-clusterconfig=${file}`,
+    '--fail-swap-on=false',
+  ];
+  const { code, stderr } = await run(t, words, { KEELSON_AGENT_SYSCTL_ROOT: directory }).ended;
+  t.is(code, 2);
+  t.true(stderr.endsWith(`keelson-agent: --bootstrap-clusterconfig: cannot read the client config ${file}\n`), stderr);
+});
 
 const runsHost = process.platform === 'linux';
 
@@ -109,6 +130,7 @@ test('alone on a machine: a manifest is dropped and runs, and SIGTERM ends the a
     '--port=0',
     `--read-only-port=${port}`,
     '--healthz-port=0',
+    '--stats-port=0',
     '--hostname-override=n1',
     '--fail-swap-on=false',
   ];

@@ -88,9 +88,12 @@ test('the command serves its runtime: its pods are seen and driven from outside,
     '--enable-server=false',
     '--read-only-port=0',
     '--healthz-port=0',
+    '--stats-port=0',
     '--hostname-override=n1',
     '--fail-swap-on=false',
     '--make-iptables-util-chains=false',
+    // How full this machine is decides nothing.
+    '--eviction-hard=',
   ];
   const env = {
     ...process.env,

@@ -48,9 +48,9 @@ test('what pods can have is what the machine has less what is set aside, never b
 });
 
 test('Ready stands last, and times of conditions move as they should', (t) => {
-  const first = nodeConditions({ problems: [], before: [], nowMs: 0 });
+  const first = nodeConditions({ problems: [], pressure: new Set(), before: [], nowMs: 0 });
   t.is(first.at(-1)?.type, 'Ready');
-  const later = nodeConditions({ problems: ['container runtime is down'], before: first, nowMs: 60_000 });
+  const later = nodeConditions({ problems: ['container runtime is down'], pressure: new Set(), before: first, nowMs: 60_000 });
   t.is(later.at(-1)?.status, 'False');
   t.is(later.at(-1)?.lastTransitionTime, '1970-01-01T00:01:00Z');
   t.is(later[0]?.lastTransitionTime, '1970-01-01T00:00:00Z');

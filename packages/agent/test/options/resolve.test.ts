@@ -1,5 +1,4 @@
 import test from 'ava';
-import { optionTable } from '../../src/options/option-table.ts';
 import { parseOptions } from '../../src/options/parse-options.ts';
 import { type HostFacts, resolveConfig } from '../../src/options/resolve-config.ts';
 import { UsageError } from '../../src/options/usage-error.ts';
@@ -26,36 +25,10 @@ test('the defaults make a configuration', (t) => {
   t.deepEqual(config.limits, { maxPods: 110, podsPerCore: 0, allowPrivileged: false });
 });
 
-for (const row of optionTable.filter(
-  (candidate) => candidate.notYet !== undefined && !candidate.notYet.harmless.includes(!candidate.default),
-)) {
-  const other: Readonly<Record<string, string>> = {
-    bool: String(!row.default),
-    string: 'other',
-    int32: '7',
-    int: '7',
-    float: '0.5',
-    duration: '7s',
-    stringSlice: 'system-reserved',
-    mapStringString: 'memory=1',
-  };
-  const word = row.name === 'eviction-hard' || row.name === 'eviction-soft' ? 'memory.available<1Gi' : other[row.type.name];
-  test(`--${row.name} is refused while nothing obeys it, rather than ignored`, (t) => {
-    t.throws(() => resolve([`--${row.name}=${word}`]), { instanceOf: UsageError, message: new RegExp(`--${row.name}`) });
-    t.notThrows(() => resolve([`--${row.name}=${row.type.format(row.default).replace(/^\[|\]$/g, '')}`]), 'its default is fine');
-  });
-}
-
-test('what is refused for being not yet supported says so', (t) => {
-  for (const words of [['--rotate-certificates'], ['--stats-port=1'], ['--eviction-soft-grace-period=memory.available=1m']]) {
-    t.throws(() => resolve(words), { message: /is not yet supported; leave the option out$/ });
-  }
-  t.notThrows(() => resolve(['--stats-port=0', '--eviction-hard=', '--enforce-node-allocatable=']));
-});
-
 // Ranges.
 test(refuses, ['--port=65536'], /--port must be between 0 and 65535, not 65536/);
 test(refuses, ['--healthz-port=-1'], /--healthz-port must be between/);
+test(refuses, ['--stats-port=10248'], /--healthz-port and --stats-port must differ, both are 10248/);
 test(refuses, ['--read-only-port=10250'], /--port and --read-only-port must differ, both are 10250/);
 test(refuses, ['--image-gc-high-threshold=101'], /--image-gc-high-threshold must be between 0 and 100/);
 test(
@@ -127,12 +100,49 @@ test(refuses, ['--tls-private-key-file=a'], /go together/);
 test(refuses, ['--cgroups-per-qos=false'], /--enforce-node-allocatable needs --cgroups-per-qos/);
 test(refuses, ['--enforce-node-allocatable=pods,system-reserved'], /=system-reserved needs --system-reserved-cgroup/);
 test(refuses, ['--enforce-node-allocatable=kube'], /--enforce-node-allocatable: unsupported value "kube"/);
+test(refuses, ['--enforce-node-allocatable=cluster-reserved'], /=cluster-reserved needs --cluster-reserved-cgroup/);
 test(refuses, ['--system-cgroups=/x'], /--system-cgroups needs --cgroup-root/);
+test(refuses, ['--system-cgroups=/', '--cgroup-root=/'], /--system-cgroups must not be the root of the cgroups/);
+test(refuses, ['--system-reserved-cgroup=/'], /--system-reserved-cgroup must not be the root of the cgroups/);
+for (const name of ['cgroup-root', 'agent-cgroups', 'runtime-cgroups', 'system-cgroups', 'cluster-reserved-cgroup']) {
+  test(refuses, [`--${name}=x`], new RegExp(`--${name} must be an absolute cgroup such as /group, not "x"`));
+  test(refuses, [`--${name}=/x/../y`], new RegExp(`--${name} must be an absolute cgroup`));
+}
+test(
+  refuses,
+  ['--experimental-qos-reserved=memory=10%', '--cgroups-per-qos=false', '--enforce-node-allocatable='],
+  /--experimental-qos-reserved needs --cgroups-per-qos/,
+);
+test('options of cgroups make a configuration, and those that mean nothing are told of', (t) => {
+  t.deepEqual(configOf([]).cgroups, {
+    perQos: true,
+    driver: 'cgroupfs',
+    root: undefined,
+    enforce: ['pods'],
+    clusterReservedGroup: '',
+    systemReservedGroup: '',
+    reservedMemoryPercent: undefined,
+    agentGroup: '',
+    runtimeGroup: '',
+    systemGroup: '',
+    askedBy: undefined,
+  });
+  t.like(configOf(['--cgroup-root=/a', '--experimental-qos-reserved=memory=50%', '--cgroups-per-qos=true']).cgroups, {
+    root: '/a',
+    reservedMemoryPercent: 50,
+    askedBy: 'cgroups-per-qos',
+  });
+  t.is(configOf(['--cgroups-per-qos=false', '--enforce-node-allocatable=']).cgroups.askedBy, undefined);
+  const words = ['--cgroups-per-qos=false', '--enforce-node-allocatable=', '--cgroup-driver=systemd'];
+  t.deepEqual(resolve([...words, '--cluster-reserved-cgroup=/c']).warnings, [
+    '--cgroup-driver means nothing without --cgroups-per-qos',
+    '--cluster-reserved-cgroup means nothing without --enforce-node-allocatable=cluster-reserved',
+  ]);
+});
 test(refuses, ['--eviction-soft=memory.available<1Gi'], /memory.available needs a period in --eviction-soft-grace-period/);
 test(refuses, ['--eviction-hard=disk.free<1Gi'], /unknown eviction signal "disk.free"/);
 test(refuses, ['--eviction-hard=memory.available<0%'], /must be above 0%/);
 test(refuses, ['--config=/x'], /--config needs --feature-gates=AgentConfigFile=true/);
-test(refuses, ['--config=/x', '--feature-gates=AllAlpha=true'], /--config=\/x is not yet supported/);
 test(refuses, ['--dynamic-config-dir=/x'], /--dynamic-config-dir needs --feature-gates=DynamicAgentConfig=true/);
 test(refuses, ['--exit-on-lock-contention'], /--exit-on-lock-contention needs --lock-file/);
 test(refuses, ['--authentication-token-webhook'], /--authentication-token-webhook needs --clusterconfig/);
@@ -148,9 +158,18 @@ test(refuses, ['--experimental-qos-reserved=memory=101%'], /must be between 0% a
 test(refuses, ['--experimental-allowed-unsafe-sysctls=vm.swappiness'], /vm.swappiness is not known to be kept apart/);
 test(refuses, ['--feature-gates=Nope=true'], /unrecognized key: Nope/);
 
+test('--contention-profiling means nothing where nobody can ask', (t) => {
+  t.deepEqual(resolve(['--contention-profiling']).warnings, []);
+  for (const without of ['--enable-server', '--enable-debugging-handlers']) {
+    t.deepEqual(resolve(['--contention-profiling', `${without}=false`]).warnings, [
+      `--contention-profiling means nothing without ${without}`,
+    ]);
+  }
+});
+
 test('--runonce alone turns the servers off and the API away', (t) => {
   const config = configOf(['--runonce', '--pod-manifest-path=/x', '--clusterconfig=/c']);
-  t.like(config.server, { enabled: false, readOnlyPort: 0, healthzPort: 0 });
+  t.like(config.server, { enabled: false, readOnlyPort: 0, healthzPort: 0, statsPort: 0 });
   t.is(config.api, undefined);
   t.true(config.sources.runOnce);
   t.notThrows(() => resolve(['--runonce', '--pod-manifest-path=/x', '--enable-server=false']));
@@ -161,6 +180,8 @@ test('--clusterconfig is used when given, or when the file of its default exists
   const there = configOf([], { ...bare, fileExists: (path) => path === '/var/lib/keelson-agent/clusterconfig' });
   t.deepEqual(there.api, {
     clusterconfig: '/var/lib/keelson-agent/clusterconfig',
+    bootstrap: undefined,
+    rotateCertificates: false,
     qps: 5,
     burst: 10,
     contentType: 'application/vnd.kubernetes.protobuf',
@@ -174,6 +195,29 @@ test('--clusterconfig is used when given, or when the file of its default exists
     '--cluster-api-content-type=application/json',
   ]).api;
   t.like(api, { qps: 1, burst: 2, contentType: 'application/json' });
+});
+
+test('--bootstrap-clusterconfig, also by its deprecated name, makes an agent of a cluster of which no config file is there yet', (t) => {
+  const file = '/var/lib/keelson-agent/clusterconfig';
+  t.like(configOf(['--bootstrap-clusterconfig=/b']).api, { clusterconfig: file, bootstrap: '/b' });
+  const old = resolve(['--experimental-bootstrap-clusterconfig=/b', '--clusterconfig=/c']);
+  t.like(old.config.api, { clusterconfig: '/c', bootstrap: '/b' });
+  t.deepEqual(old.warnings, ['--experimental-bootstrap-clusterconfig is deprecated: use --bootstrap-clusterconfig']);
+});
+
+test(refuses, ['--bootstrap-clusterconfig=/b', '--clusterconfig='], /--bootstrap-clusterconfig needs --clusterconfig/);
+test(refuses, ['--bootstrap-clusterconfig=/b', '--experimental-bootstrap-clusterconfig=/c'], /name different files/);
+
+test('--rotate-certificates needs an API server and its feature gate, which is on, to have an effect', (t) => {
+  const words = ['--rotate-certificates', '--clusterconfig=/c'];
+  t.true(configOf(words).api?.rotateCertificates);
+  t.deepEqual(resolve(words).warnings, []);
+  t.deepEqual(resolve(['--rotate-certificates']).warnings, [
+    '--rotate-certificates has no effect: the agent runs without an API server',
+  ]);
+  const off = resolve([...words, '--feature-gates=RotateAgentClientCertificate=false']);
+  t.false(off.config.api?.rotateCertificates);
+  t.deepEqual(off.warnings, ['--rotate-certificates has no effect: the feature gate RotateAgentClientCertificate is off']);
 });
 
 test('runtime options choose the adapter of agent.md C.3', (t) => {
@@ -208,9 +252,10 @@ test('options of the other runtime are warned of', (t) => {
 });
 
 test('gates that nothing obeys yet are named when they are set, those of others are not', (t) => {
-  t.deepEqual(resolve(['--feature-gates=PodPriority=true,VolumeScheduling=true,MountPropagation=true,AppArmor=false']).warnings, [
-    '--feature-gates: no effect yet: AppArmor, PodPriority',
-  ]);
+  t.deepEqual(
+    resolve(['--feature-gates=CustomPodDNS=true,VolumeScheduling=true,MountPropagation=true,AppArmor=false']).warnings,
+    ['--feature-gates: no effect yet: AppArmor, CustomPodDNS'],
+  );
   t.deepEqual(resolve(['--feature-gates=AppArmor=true']).warnings, []);
   t.is(resolve(['--feature-gates=AllAlpha=true']).warnings.length, 1);
 });

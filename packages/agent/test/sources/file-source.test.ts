@@ -162,8 +162,10 @@ test('a manifest that is being written over does not end its pod', async (t) => 
   await is(opened, 'a-n1');
   const before = opened.sets.at(-1)?.[0];
   for (const half of ['', 'apiVersion: v1\nkind: Pod\nmeta', manifest('a').replace('image: host', 'image: 5')]) {
-    await writeFile(join(directory, 'a.yaml'), half);
     const seen = opened.logger.lines.length;
+    // Moved to its place, so that what is read is this half and not one of before it was written.
+    await writeFile(join(directory, '.half'), half);
+    await rename(join(directory, '.half'), join(directory, 'a.yaml'));
     await until(() => opened.logger.lines.length > seen);
     t.deepEqual(opened.names(), ['a-n1']);
     t.is(opened.sets.at(-1)?.[0]?.metadata?.uid, before?.metadata?.uid);

@@ -1,17 +1,20 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ContainerEngine } from '@keelson/container-runtime';
-import { type ApiClient, FakeClock, silentLogger } from '@keelson/core';
+import type { ContainerEngine, RuntimeCapabilities, RuntimeStreaming } from '@keelson/container-runtime';
+import { type ApiClient, FakeClock, type Metrics, silentLogger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import { createFakeRuntime, type FakeScript, FakeWorld } from '@keelson/runtime-fake';
 import type { ExecutionContext } from 'ava';
 import { createAgent } from '../../src/agent.ts';
 import type { AgentPeriods } from '../../src/agent-periods.ts';
+import type { CgroupAccess } from '../../src/cgroups/node-cgroups.ts';
 import type { AgentConfig } from '../../src/contracts/agent-config.ts';
 import type { Agent } from '../../src/contracts/agent-dependencies.ts';
 import type { EventRecorder } from '../../src/contracts/event-recorder.ts';
 import type { PodChange, PodConfigListener, PodConfigReader } from '../../src/contracts/pod-source.ts';
+import type { CpuTopology } from '../../src/cpus/cpu-topology.ts';
+import type { NodeUsage } from '../../src/eviction/node-usage.ts';
 import type { Machine } from '../../src/node/machine.ts';
 import { parseOptions } from '../../src/options/parse-options.ts';
 import { resolveConfig } from '../../src/options/resolve-config.ts';
@@ -57,12 +60,17 @@ export function testConfig(rootDir: string, changes: Partial<AgentConfig> = {}):
       readOnlyPort: 0,
       healthzAddress: '127.0.0.1',
       healthzPort: 0,
+      statsPort: 0,
       debuggingHandlers: true,
+      streamingIdleMs: 0,
+      contentionProfiling: false,
       tlsCertFile: undefined,
       tlsPrivateKeyFile: undefined,
       certDir: join(rootDir, 'pki'),
       anonymousAuth: true,
       clientCaFile: undefined,
+      tokenWebhook: undefined,
+      accessWebhook: undefined,
     },
     runtime: { kind: 'process' },
     runtimeRequestTimeoutMs: 120_000,
@@ -103,6 +111,7 @@ export function testConfig(rootDir: string, changes: Partial<AgentConfig> = {}):
     allowedUnsafeSysctls: [],
     clusterReserved: {},
     systemReserved: {},
+    eviction: { thresholds: [], maxPodGraceSeconds: 0, transitionMs: 300_000, watchMemory: false, reservesThresholds: true },
     syncMs: 60_000,
     volumeStatsMs: 0,
     volumePluginDir: '',
@@ -111,6 +120,20 @@ export function testConfig(rootDir: string, changes: Partial<AgentConfig> = {}):
     containerized: false,
     seccompRoot: '/seccomp',
     cpuCfsQuota: true,
+    cgroups: {
+      perQos: false,
+      driver: 'cgroupfs',
+      root: undefined,
+      enforce: [],
+      clusterReservedGroup: '',
+      systemReservedGroup: '',
+      reservedMemoryPercent: undefined,
+      agentGroup: '',
+      runtimeGroup: '',
+      systemGroup: '',
+      askedBy: undefined,
+    },
+    cpuManager: { policy: 'none', reconcileMs: 10_000 },
     events: { qps: 0, burst: 10 },
     gates: {},
     process: {
@@ -181,8 +204,8 @@ export interface Bench {
   readonly engine: ContainerEngine;
   readonly events: Told[];
   readonly rootDir: string;
-  /** Another agent on the same machine, after this one was stopped or simply let go. */
-  again(): Promise<Agent>;
+  /** Another agent on the same machine, after this one was stopped or simply let go; with another configuration if one is given. */
+  again(changed?: AgentConfig): Promise<Agent>;
   /** Lets time pass in small steps until the condition holds. @throws after `limitMs` of the fake clock */
   until(condition: () => unknown, limitMs?: number): Promise<void>;
   /** Lets so much time pass, in steps of 250 ms, or of what the test says where nothing happens so often. */
@@ -200,15 +223,31 @@ export interface BenchOptions {
   readonly images?: readonly string[];
   /** Containers have logs, which the test writes. */
   readonly logs?: boolean;
+  /** Ways into containers; default: none. */
+  readonly streaming?: RuntimeStreaming;
   /** Default: nothing may be mounted; `options`: as the options say. */
   readonly mounter?: Mounter | 'options';
   readonly host?: HostAccess;
   readonly runProgram?: RunProgram;
+  /** What the runtime can do, where it differs. */
+  readonly runtime?: Partial<RuntimeCapabilities>;
+  readonly topology?: CpuTopology;
+  /** Default: cgroups are left alone. */
+  readonly cgroups?: (config: AgentConfig, clock: FakeClock) => Promise<CgroupAccess | undefined>;
+  /** Default: memory and disk are plenty, however full this machine is. */
+  readonly nodeUsage?: NodeUsage;
+  readonly metrics?: Metrics;
   readonly periods?: Partial<AgentPeriods>;
   readonly random?: () => number;
   readonly api?: ApiClient;
   readonly pull?: ConstructorParameters<typeof FakeWorld>[0] extends infer O ? (O extends { pull?: infer P } ? P : never) : never;
 }
+
+/** A machine with 100 GB of disk for everything, nearly empty. */
+const plenty: NodeUsage = {
+  workingSetBytes: async () => 2 ** 30,
+  disk: async () => ({ device: '1', capacityBytes: 1e11, availableBytes: 9e10, inodes: 1e6, inodesFree: 9e5 }),
+};
 
 /** Work of the system that goes on without time: reading and writing of files, and programs. */
 const isWork = (name: string) => name.startsWith('FSReq') || name === 'ProcessWrap';
@@ -234,9 +273,12 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
     mounter = noMounter,
     host,
     runProgram,
+    nodeUsage = plenty,
+    metrics,
     periods = {},
     random = () => 0,
     logs = false,
+    streaming = {},
   } = options;
   const world = new FakeWorld({ clock, ...(script && { script }), ...(pull && { pull }), ...(images && { images }) });
   const pods = new TestPods();
@@ -245,11 +287,14 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
     record: (subject, type, reason, message) => events.push({ type, reason, message, pod: subject.name }),
   };
   const agentDir = join(rootDir, 'agent');
-  const config =
+  const chosen =
     words === undefined ? testConfig(agentDir, options.config) : { ...wordsConfig(agentDir, words), ...options.config };
-  const begin = async (): Promise<Agent> => {
+  const begin = async (config = chosen): Promise<Agent> => {
+    const cgroups = await options.cgroups?.(config, clock);
     const agent = createAgent(config, {
-      ...createFakeRuntime(world, { logs }),
+      ...(cgroups && { cgroups }),
+      ...(options.topology && { topology: options.topology }),
+      ...createFakeRuntime(world, { logs, streaming, capabilities: options.runtime ?? {} }),
       ...(options.api && { api: options.api }),
       pods,
       machine,
@@ -260,6 +305,8 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
       ...(mounter !== 'options' && { mounter }),
       ...(host && { host }),
       ...(runProgram && { runProgram }),
+      nodeUsage,
+      ...(metrics && { metrics }),
       periods,
       random,
     });
@@ -286,8 +333,8 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
     get agent() {
       return agent;
     },
-    async again() {
-      agent = await begin();
+    async again(changed) {
+      agent = await begin(changed);
       return agent;
     },
     pass,

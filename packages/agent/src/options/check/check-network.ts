@@ -35,7 +35,6 @@ function* plugin({ values }: Parameters<Check>[0]): Iterable<string> {
 }
 
 function* gatesFor({ values, gates }: Parameters<Check>[0]): Iterable<string> {
-  if (values.config !== '' && !gates['AgentConfigFile']) yield '--config needs --feature-gates=AgentConfigFile=true';
   if (values['dynamic-config-dir'] !== '' && !gates['DynamicAgentConfig']) {
     yield '--dynamic-config-dir needs --feature-gates=DynamicAgentConfig=true';
   }

@@ -1,4 +1,4 @@
-import { parseQuantity, QuantityError } from '@keelson/core';
+import { parseQuantity, QuantityError, quantityMilliValue } from '@keelson/core';
 import { between, type Check, eachOf, oneOf, positivePeriod } from './check.ts';
 
 const reservable = ['cpu', 'memory', 'ephemeral-storage'];
@@ -18,25 +18,6 @@ function reserved(name: 'cluster-reserved' | 'system-reserved'): Check {
       }
     }
   };
-}
-
-function* allocatable({ values }: Parameters<Check>[0]): Iterable<string> {
-  const enforced = values['enforce-node-allocatable'];
-  if (enforced.length > 0 && !values['cgroups-per-qos'])
-    yield '--enforce-node-allocatable needs --cgroups-per-qos; give it empty otherwise';
-  for (const name of ['system-reserved', 'cluster-reserved'] as const) {
-    if (enforced.includes(name) && values[`${name}-cgroup`] === '')
-      yield `--enforce-node-allocatable=${name} needs --${name}-cgroup`;
-  }
-  if (values['system-cgroups'] !== '' && values['cgroup-root'] === '') yield '--system-cgroups needs --cgroup-root';
-}
-
-function* qosReserved({ values }: Parameters<Check>[0]): Iterable<string> {
-  for (const [resource, share] of values['experimental-qos-reserved']) {
-    if (resource !== 'memory') yield `--experimental-qos-reserved: only memory can be reserved, not ${JSON.stringify(resource)}`;
-    const percent = Number(/^(\d{1,3})%$/.exec(share)?.[1]);
-    if (!(percent <= 100)) yield `--experimental-qos-reserved: memory must be between 0% and 100%, not ${JSON.stringify(share)}`;
-  }
 }
 
 /** Sysctls that are kept apart between namespaces, and can therefore be a pod's own. */
@@ -68,20 +49,25 @@ function* runOnce({ values, given }: Parameters<Check>[0]): Iterable<string> {
     yield '--runonce needs --pod-manifest-path or --manifest-url';
 }
 
+function* cpuManager({ values, gates }: Parameters<Check>[0]): Iterable<string> {
+  if (values['cpu-manager-policy'] !== 'static') return;
+  if (gates['CPUManager'] !== true) yield '--cpu-manager-policy=static needs --feature-gates=CPUManager=true';
+  const reserved = [values['cluster-reserved'], values['system-reserved']].map((amounts) => amounts.get('cpu') ?? '0');
+  if (reserved.every((amount) => quantityMilliValue(amount) <= 0n))
+    yield '--cpu-manager-policy=static needs CPU above 0 in --cluster-reserved or --system-reserved';
+}
+
 /** Pods, where they come from, and what they get. */
 export const podChecks: readonly Check[] = [
   between(0, Number.POSITIVE_INFINITY, 'max-pods', 'pods-per-core', 'max-open-files'),
   between(-1000, 1000, 'oom-score-adj'),
   positivePeriod('file-check-frequency', 'http-check-frequency', 'sync-frequency', 'cpu-manager-reconcile-period'),
   eachOf(['file', 'http', 'api', '*'], 'host-network-sources', 'host-pid-sources', 'host-ipc-sources'),
-  eachOf(['pods', 'system-reserved', 'cluster-reserved'], 'enforce-node-allocatable'),
-  oneOf('cgroup-driver', 'cgroupfs', 'systemd'),
   oneOf('cpu-manager-policy', 'none', 'static'),
   manifestUrl,
   runOnce,
   reserved('cluster-reserved'),
   reserved('system-reserved'),
-  allocatable,
-  qosReserved,
+  cpuManager,
   sysctls,
 ];

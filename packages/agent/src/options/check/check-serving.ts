@@ -1,3 +1,4 @@
+import type { AgentOptions } from '../option-table.ts';
 import { between, type Check, noNegativePeriod, oneOf } from './check.ts';
 
 const highestPort = 65_535;
@@ -8,7 +9,7 @@ function* certificatePair({ values }: Parameters<Check>[0]): Iterable<string> {
 }
 
 function* portsDiffer({ values }: Parameters<Check>[0]): Iterable<string> {
-  const ports = (['port', 'read-only-port', 'healthz-port'] as const).filter(
+  const ports = (['port', 'read-only-port', 'healthz-port', 'stats-port'] as const).filter(
     (name) => values[name] !== 0 && (name !== 'port' || values['enable-server']),
   );
   for (const [index, name] of ports.entries()) {
@@ -17,10 +18,21 @@ function* portsDiffer({ values }: Parameters<Check>[0]): Iterable<string> {
   }
 }
 
-function* webhookNeedsApi({ values, given }: Parameters<Check>[0]): Iterable<string> {
-  const hasApi = given.has('clusterconfig') || values['bootstrap-clusterconfig'] !== '';
-  if (values['authentication-token-webhook'] && !hasApi) yield '--authentication-token-webhook needs --clusterconfig';
-  if (values['authorization-mode'] === 'Webhook' && !hasApi) yield '--authorization-mode=Webhook needs --clusterconfig';
+/** Sentences about options whose handlers nobody can reach. */
+export function servingWarnings(values: AgentOptions): string[] {
+  if (!values['contention-profiling']) return [];
+  const closed = (['enable-server', 'enable-debugging-handlers'] as const).find((name) => !values[name]);
+  return closed === undefined ? [] : [`--contention-profiling means nothing without --${closed}`];
+}
+
+function* bootstrapFiles({ values }: Parameters<Check>[0]): Iterable<string> {
+  const { 'bootstrap-clusterconfig': file, 'experimental-bootstrap-clusterconfig': old, clusterconfig } = values;
+  if (file !== '' && old !== '' && file !== old) {
+    yield '--bootstrap-clusterconfig and --experimental-bootstrap-clusterconfig name different files; leave the second out';
+  }
+  if ((file !== '' || old !== '') && clusterconfig === '') {
+    yield '--bootstrap-clusterconfig needs --clusterconfig, the file that it makes';
+  }
 }
 
 /** Serving, and who may ask. Port 0 of the main port lets the system choose, which tests use. */
@@ -29,7 +41,7 @@ export const servingChecks: readonly Check[] = [
   certificatePair,
   portsDiffer,
   oneOf('authorization-mode', 'AlwaysAllow', 'Webhook'),
-  webhookNeedsApi,
+  bootstrapFiles,
   noNegativePeriod(
     'authentication-token-webhook-cache-ttl',
     'authorization-webhook-cache-authorized-ttl',

@@ -1,5 +1,5 @@
 import { mapStringBool } from '../list-types.ts';
-import { notYet, option } from '../option.ts';
+import { option } from '../option.ts';
 import { defaultRootDir } from '../paths.ts';
 import { bool, float, int32, text, version } from '../scalar-types.ts';
 
@@ -8,14 +8,13 @@ const none = { shownDefault: 'none' };
 export const otherOptions = [
   option('config', text, '', 'Configuration file to begin with; needs the gate AgentConfigFile.', {
     ...none,
-    ...notYet<string>(),
   }),
   option(
     'dynamic-config-dir',
     text,
     '',
     'Directory of downloaded configurations and their health; turns them on; needs the gate DynamicAgentConfig.',
-    { ...none, ...notYet<string>() },
+    none,
   ),
   option('root-dir', text, defaultRootDir, "Directory of the agent's files, such as mounted volumes."),
   option('seccomp-profile-root', text, `${defaultRootDir}/seccomp`, 'Directory of seccomp profiles.'),

@@ -1,12 +1,11 @@
 import { headerList, mapStringString, stringSlice } from '../list-types.ts';
-import { notYet, option } from '../option.ts';
+import { option } from '../option.ts';
 import { bool, duration, int, int32, text } from '../scalar-types.ts';
 
 const none = { shownDefault: 'none' };
 const noPairs: ReadonlyMap<string, string> = new Map();
 const everySource: readonly string[] = ['*'];
 type Words = readonly string[];
-type Pairs = ReadonlyMap<string, string>;
 
 export const podOptions = [
   option('max-pods', int32, 110, 'Pods that the node takes.'),
@@ -25,57 +24,52 @@ export const podOptions = [
   option('sync-frequency', duration, 60_000, 'Longest time between two comparisons of what runs with what should.'),
   option('runonce', bool, false, 'Starts the pods of manifest files and URLs, and ends. Excludes --enable-server.'),
   option('cpu-cfs-quota', bool, true, 'Enforces CPU limits by CFS quota.'),
-  option('cpu-manager-policy', text, 'none', 'none or static.', notYet<string>()),
+  option(
+    'cpu-manager-policy',
+    text,
+    'none',
+    'none, or static: containers of guaranteed pods have the whole CPUs that they ask for.',
+  ),
   option('cpu-manager-reconcile-period', duration, 10_000, 'How often CPU sets are put right.', {
     shownDefault: '10s; unset, that of --node-status-update-frequency',
-    ...notYet<number>(),
   }),
-  option('cgroups-per-qos', bool, true, 'Makes a cgroup for each quality of service.', notYet<boolean>()),
-  option('cgroup-driver', text, 'cgroupfs', 'cgroupfs or systemd.', notYet<string>()),
-  option('cgroup-root', text, '', 'Cgroup below which pods run.', { shownDefault: 'that of the runtime', ...notYet<string>() }),
-  option('agent-cgroups', text, '', 'Absolute name of the cgroup that the agent runs in.', { ...none, ...notYet<string>() }),
-  option('runtime-cgroups', text, '', 'Absolute name of the cgroup that the runtime runs in.', { ...none, ...notYet<string>() }),
+  option('cgroups-per-qos', bool, true, 'Makes cgroups for pods, by quality of service.'),
+  option('cgroup-driver', text, 'cgroupfs', 'How cgroups are named: cgroupfs or systemd.'),
+  option('cgroup-root', text, '', 'Cgroup below which pods run; it has to exist.', {
+    shownDefault: '/; without --cgroups-per-qos, that of the runtime',
+  }),
+  option('agent-cgroups', text, '', 'Absolute name of the cgroup that the agent runs in.', none),
+  option('runtime-cgroups', text, '', 'Absolute name of the cgroup that the runtime runs in.', none),
   option(
     'system-cgroups',
     text,
     '',
     'Cgroup for processes that are in none and are not of the kernel; only a restart of the machine undoes it.',
-    { ...none, ...notYet<string>() },
+    none,
   ),
   option(
     'enforce-node-allocatable',
     stringSlice,
     ['pods'] as Words,
     'What is held to its share: pods, system-reserved, cluster-reserved; the last two need their cgroup option.',
-    notYet<Words>([]),
   ),
   option('cluster-reserved', mapStringString, noPairs, 'Amounts kept for the cluster: cpu, memory, ephemeral-storage.', none),
-  option('cluster-reserved-cgroup', text, '', 'Top cgroup of the cluster’s own components.', {
-    shownDefault: 'empty',
-    ...notYet<string>(),
-  }),
+  option('cluster-reserved-cgroup', text, '', 'Top cgroup of the cluster’s own components.', { shownDefault: 'empty' }),
   option('system-reserved', mapStringString, noPairs, 'Amounts kept for the system: cpu, memory, ephemeral-storage.', none),
-  option('system-reserved-cgroup', text, '', 'Top cgroup of the system’s components.', {
-    shownDefault: 'empty',
-    ...notYet<string>(),
-  }),
+  option('system-reserved-cgroup', text, '', 'Top cgroup of the system’s components.', { shownDefault: 'empty' }),
+  option('experimental-allocatable-ignore-eviction', bool, false, 'Lets pods have what hard eviction thresholds keep free.'),
   option(
-    'experimental-allocatable-ignore-eviction',
-    bool,
-    false,
-    'Leaves hard eviction thresholds out of what pods can have.',
-    notYet<boolean>(),
+    'experimental-qos-reserved',
+    mapStringString,
+    noPairs,
+    'Percentages of what pods request that is kept from lesser ones; memory only.',
+    none,
   ),
-  option('experimental-qos-reserved', mapStringString, noPairs, 'Percentages kept for guaranteed pods; memory only.', {
-    ...none,
-    ...notYet<Pairs>(),
-  }),
   option(
     'experimental-kernel-memcg-notification',
     bool,
     false,
-    'Has the kernel tell when memory thresholds are met.',
-    notYet<boolean>(),
+    'Acts on thresholds of memory.available within a second, by a look each second: the notice of the kernel is out of reach of Node.',
   ),
   option(
     'experimental-allowed-unsafe-sysctls',

@@ -80,5 +80,6 @@ export function commandFiles(run: RunProgram): HostFiles {
       const [size = 0, blocks = 0, available = 0, inodes = 0, inodesFree = 0] = numbers;
       return { capacityBytes: blocks * size, availableBytes: available * size, inodes, inodesFree };
     },
+    device: async (path) => text(await run('stat', ['-L', '-c', '%d', '--', path])),
   };
 }

@@ -51,4 +51,6 @@ export interface HostFiles {
   giveToGroup(path: string, gid: number): Promise<void>;
   treeUsage(path: string, signal: AbortSignal): Promise<TreeUsage>;
   diskUsage(path: string): Promise<DiskUsage>;
+  /** Which file system a path is on: the same text for all paths of one. */
+  device(path: string): Promise<string>;
 }

@@ -70,6 +70,7 @@ export const localFiles: HostFiles = {
     const { bsize, blocks, bavail, files, ffree } = await statfs(path);
     return { capacityBytes: blocks * bsize, availableBytes: bavail * bsize, inodes: files, inodesFree: ffree };
   },
+  device: async (path) => String((await stat(path)).dev),
 };
 
 async function makeWithin(directory: string, name: string, mode: number): Promise<void> {
