@@ -47,7 +47,10 @@ async function started(t: ExecutionContext, words: readonly string[], more: Part
     '--enable-server=false',
     '--read-only-port=0',
     '--healthz-port=0',
+    '--stats-port=0',
     '--resolv-conf=',
+    // How full this machine is decides nothing.
+    '--eviction-hard=',
     '--node-status-update-frequency=300ms',
   ];
   const { config } = resolveConfig(

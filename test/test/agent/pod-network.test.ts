@@ -98,8 +98,11 @@ test(`keelson-agent on the OCI runtime: pods get addresses of --pod-cidr and the
     '--port=0',
     `--read-only-port=${port}`,
     '--healthz-port=0',
+    '--stats-port=0',
     '--hostname-override=n1',
     '--fail-swap-on=false',
+    // How full this machine is decides nothing.
+    '--eviction-hard=',
   ];
   const env = { ...process.env, KEELSON_AGENT_RUNTIME: 'oci', KEELSON_AGENT_LOG_ROOT: join(dir, 'log') };
   const agent = spawn('nsenter', [...enter, process.execPath, binary, ...words], { env, stdio: ['ignore', 'ignore', 'pipe'] });

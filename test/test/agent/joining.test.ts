@@ -1,0 +1,133 @@
+import { X509Certificate } from 'node:crypto';
+import { mkdir, readFile, readlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { joinCluster, noMounter, parseOptions, resolveConfig, runAgent } from '@keelson/agent';
+import { createHttpClient, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
+import { FakeClock, isStatusError, StatusReason, silentLogger } from '@keelson/core';
+import { CertificateSigningRequest, Node, Pod, SelfSubjectReview } from '@keelson/kinds';
+import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
+import { eventually } from '@keelson/testing';
+import test, { type ExecutionContext } from 'ava';
+import { createControlPlane, credentialsSigner, loadCredentials, writeKubeconfig } from 'keelson';
+import { scratchDirectory } from '../../src/agent-node.ts';
+
+/** Short enough to be renewed before the clocks of the test and of TLS are five minutes apart, for which certificates are dated back. */
+const lifetimeMs = 400_000;
+
+/** A plane that serves TLS, and whose certificates are of minutes. */
+async function securePlane(t: ExecutionContext) {
+  // TLS goes by the machine's time.
+  const clock = new FakeClock(Date.now());
+  const { dir, remove } = await scratchDirectory();
+  t.teardown(remove);
+  const data = join(dir, 'data');
+  const credentials = await loadCredentials(data, '127.0.0.1', clock.now());
+  const sign = await credentialsSigner(credentials, clock);
+  const plane = await createControlPlane({
+    clock,
+    certificateSigner: (order) => sign({ ...order, lifetimeMs: Math.min(order.lifetimeMs, lifetimeMs) }),
+  });
+  t.teardown(() => plane.close());
+  const { url } = await plane.listen({ credentials });
+  await writeKubeconfig(data, { url, credentials });
+  return { plane, clock, dir, bootstrap: join(data, 'bootstrap.kubeconfig') };
+}
+
+const clientOf = async (t: ExecutionContext, path: string) => {
+  const { options } = await kubeconfigAccess(await loadKubeconfig({ path }));
+  const client = createHttpClient(options);
+  t.teardown(() => client.close());
+  return client;
+};
+
+test('an agent joins with the bootstrap file, its node gets Ready, its pods run, and its certificate is renewed', async (t) => {
+  const { plane, clock, dir, bootstrap } = await securePlane(t);
+  /** The time of everybody goes on while something is waited for. */
+  const goOn = <T>(probe: () => Promise<T | undefined | false>, stepMs = 200) =>
+    eventually(async () => {
+      clock.advance(stepMs);
+      return probe();
+    });
+  const [rootDir, manifests] = [join(dir, 'agent'), join(dir, 'manifests')];
+  await mkdir(rootDir);
+  await mkdir(manifests);
+  const fixed = { metadata: { name: 'fixed' }, spec: { containers: [{ name: 'main', image: 'app:1' }] } };
+  await writeFile(join(manifests, 'fixed.json'), JSON.stringify({ apiVersion: 'v1', kind: 'Pod', ...fixed }));
+  const clusterconfig = join(rootDir, 'clusterconfig');
+  const words = [
+    '--hostname-override=joined-1',
+    `--root-dir=${rootDir}`,
+    `--cert-dir=${join(rootDir, 'pki')}`,
+    `--clusterconfig=${clusterconfig}`,
+    `--bootstrap-clusterconfig=${bootstrap}`,
+    '--rotate-certificates',
+    `--pod-manifest-path=${manifests}`,
+    '--resolv-conf=',
+    '--enable-server=false',
+    '--read-only-port=0',
+    '--healthz-port=0',
+    '--make-iptables-util-chains=false',
+  ];
+  const { config } = resolveConfig(parseOptions(words), { hostname: () => 'joined-1', fileExists: () => false });
+  const logger = silentLogger;
+
+  let joined = false;
+  void joinCluster({ config, clock, logger, signal: new AbortController().signal }).then(() => {
+    joined = true;
+  });
+  await goOn(async () => joined);
+  const whoami = await (await clientOf(t, clusterconfig)).resource(SelfSubjectReview).create({ metadata: {} });
+  t.is(whoami.status?.userInfo?.username, 'system:node:joined-1');
+  t.deepEqual(whoami.status?.userInfo?.groups, ['system:nodes', 'system:authenticated']);
+
+  const current = join(rootDir, 'pki', 'keelson-agent-client-current.pem');
+  const [first, firstFile] = [new X509Certificate(await readFile(current)), await readlink(current)];
+  const agent = await runAgent({
+    config,
+    effective: {},
+    engine: createFakeRuntime(new FakeWorld()),
+    logRoot: join(dir, 'log'),
+    mounter: noMounter,
+    random: () => 0,
+    clock,
+    logger,
+  });
+  t.teardown(() => agent.stop());
+  await goOn(async () => {
+    const { items } = await plane.client(Node).list();
+    return items[0]?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+  });
+  const pods = plane.client(Pod).namespace('default');
+  const runs = (name: string) => goOn(async () => (await pods.get(name)).status?.phase === 'Running');
+  const pod = (name: string): Pod => ({
+    metadata: { name },
+    spec: { nodeName: 'joined-1', containers: [{ name: 'main', image: 'app:1' }] },
+  });
+  await pods.create(pod('before'));
+  await runs('before');
+  await goOn(async () => (await pods.list()).items.some(({ metadata }) => metadata?.name === 'fixed-joined-1'));
+
+  await goOn(async () => (await readlink(current)) !== firstFile, 1_000);
+  const second = new X509Certificate(await readFile(current));
+  t.not(second.serialNumber, first.serialNumber);
+  t.true(Date.parse(second.validTo) > Date.parse(first.validTo));
+  const requests = (await plane.client(CertificateSigningRequest).list()).items;
+  t.deepEqual(requests.map(({ spec }) => spec.username).sort(), ['system:bootstrap:keelson', 'system:node:joined-1']);
+  await pods.create(pod('after'));
+  await runs('after');
+  t.pass();
+});
+
+test('who holds the bootstrap file may say who that is, and nothing beyond asking for a certificate, for two weeks', async (t) => {
+  const { bootstrap, clock } = await securePlane(t);
+  const client = await clientOf(t, bootstrap);
+  const whoami = () => client.resource(SelfSubjectReview).create({ metadata: {} });
+  t.is((await whoami()).status?.userInfo?.username, 'system:bootstrap:keelson');
+  for (const call of [client.resource(Node).list(), client.resource(Pod).namespace('default').list()]) {
+    t.true(isStatusError(await t.throwsAsync(call), StatusReason.Forbidden));
+  }
+  clock.advance(14 * 86_400_000);
+  const error = await t.throwsAsync(whoami());
+  t.true(isStatusError(error, StatusReason.Forbidden), 'also on a connection that is open');
+  t.regex(String(error), /system:anonymous/);
+});
