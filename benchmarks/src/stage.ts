@@ -87,7 +87,7 @@ export async function openStage(adapter: string, options: BenchOptions, progress
       },
       startProgram: (command, args) => keep(Spawned.start(command, args)),
       startWatchFloor: async (frameBytes) => {
-        const { starting, remark } = startWatchFloor(folder, frameBytes);
+        const { starting, remark } = startWatchFloor(folder, frameBytes, adapter === 'lmdb');
         return { floor: await keep(starting), ...(remark === undefined ? {} : { remark }) };
       },
       sliceMs,
@@ -106,12 +106,14 @@ export async function openStage(adapter: string, options: BenchOptions, progress
   }
 }
 
-function startWatchFloor(folder: string, frameBytes: number): { starting: Promise<Spawned>; remark?: string } {
+/** `durable`: it does a durable write before it sends, as a subject must whose store is in its process. */
+function startWatchFloor(folder: string, frameBytes: number, durable: boolean): { starting: Promise<Spawned>; remark?: string } {
+  const words = [String(frameBytes), ...(durable ? [join(folder, 'watch-floor-log')] : [])];
   const binary = join(folder, 'watch-floor');
   const { status } = spawnSync('cc', ['-O2', '-o', binary, watchFloorSource], { stdio: ['ignore', 'inherit', 'inherit'] });
-  if (status === 0) return { starting: Spawned.start(binary, [String(frameBytes)]) };
+  if (status === 0) return { starting: Spawned.start(binary, words) };
   return {
-    starting: Spawned.start(process.execPath, [watchFloorServer, String(frameBytes)]),
+    starting: Spawned.start(process.execPath, [watchFloorServer, ...words]),
     remark: 'no C compiler (cc) here: the floor is a Node loop of socket.write, which costs about 1.35 of the C loop',
   };
 }

@@ -1,7 +1,10 @@
+import { fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-/** What watch-floor.c does, for machines without a C compiler: the cheapest fan-out of a Node program. argv[2]: bytes of a frame. */
+/** What watch-floor.c does, for machines without a C compiler: the cheapest fan-out of a Node program. argv[2]: bytes of a frame; argv[3]: see there. */
 const frame = Buffer.alloc(Number(process.argv[2] ?? 1560), 'x');
+const logPath = process.argv[3];
+const log = logPath === undefined ? undefined : openSync(logPath, 'w');
 const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
 const watchers = new Set<Socket>();
 
@@ -13,6 +16,10 @@ const server = createServer({ noDelay: true }, (socket) => {
       socket.write(head);
       watchers.add(socket);
       return;
+    }
+    if (log !== undefined) {
+      writeSync(log, frame, 0, frame.length, 0);
+      fdatasyncSync(log);
     }
     for (const watcher of watchers) watcher.write(frame);
     socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');

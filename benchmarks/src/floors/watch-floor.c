@@ -2,9 +2,11 @@
  * The kernel's floor of a watch fan-out. Answers every GET with headers and keeps the connection; every POST or PATCH on another
  * connection writes one frame to all kept connections with one write() each and is answered then.
  *
- * argv[1]: bytes of a frame.
+ * argv[1]: bytes of a frame. argv[2], where the subject's store is durable and in its process: a file that the frame is written to, and
+ * flushed, before anybody is sent it.
  */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #define MAX_CONNECTIONS 20000
+#define FILE_BYTES (1 << 22)
 
 static int watchers[MAX_CONNECTIONS];
 static int count = 0;
@@ -28,6 +31,23 @@ static void write_all(int fd, const char *data, size_t length) {
   }
 }
 
+/* A file with all its blocks, so that a write changes nothing but bytes. */
+static int open_log(const char *path) {
+  int fd = open(path, O_RDWR | O_CREAT, 0600);
+  if (fd < 0) return -1;
+  for (int at = 0; at < FILE_BYTES; at += (int)sizeof frame) write_all(fd, frame, sizeof frame);
+  return fsync(fd) == 0 ? fd : -1;
+}
+
+/* The least that a durable write costs. */
+static int keep(int fd, size_t bytes) {
+  static off_t at = 0;
+  if (at + (off_t)bytes > FILE_BYTES) at = 0;
+  if (pwrite(fd, frame, bytes, at) != (ssize_t)bytes || fdatasync(fd) != 0) return 0;
+  at += (off_t)bytes;
+  return 1;
+}
+
 int main(int argc, char **argv) {
   static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
   static const char done[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -37,9 +57,11 @@ int main(int argc, char **argv) {
   size_t bytes = argc > 1 ? strtoul(argv[1], NULL, 10) : 1560;
   int server = socket(AF_INET, SOCK_STREAM, 0);
   int writer = -1;
+  int log = -1;
   if (bytes > sizeof frame) return 1;
   signal(SIGPIPE, SIG_IGN);
   memset(frame, 'x', sizeof frame);
+  if (argc > 2 && (log = open_log(argv[2])) < 0) return 1;
   if (bind(server, (struct sockaddr *)&address, sizeof address) != 0 || listen(server, 4096) != 0) return 1;
   getsockname(server, (struct sockaddr *)&address, &size);
   printf("ready %d\n", ntohs(address.sin_port));
@@ -60,6 +82,7 @@ int main(int argc, char **argv) {
     } else {
       if (speaker != writer && writer >= 0) close(writer);
       writer = speaker;
+      if (log >= 0 && !keep(log, bytes)) return 1;
       for (int i = 0; i < count; i++) write_all(watchers[i], frame, bytes);
       write_all(writer, done, sizeof done - 1);
     }
