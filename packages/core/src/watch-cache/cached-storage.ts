@@ -4,7 +4,6 @@ import { futureRevision } from '../storage/await-revision.ts';
 import { pinnedPoint } from '../storage/direct-storage.ts';
 import { createStored, guaranteedUpdate, type WriteObserver } from '../storage/guaranteed-update.ts';
 import { KeyTurns } from '../storage/key-turns.ts';
-import { ObjectList } from '../storage/object-list.ts';
 import type {
   ReadPoint,
   ResourceStorage,
@@ -22,11 +21,9 @@ import type { StoredObject } from '../storage/stored-object.ts';
 import type { IndexSnapshot } from './index-snapshot.ts';
 import { type KindCache, ranksOf } from './kind-cache.ts';
 import type { RevisionProbe } from './revision-probe.ts';
+import { selectedList } from './selected-list.ts';
 import { SnapshotList } from './snapshot-list.ts';
 import type { StoreFeed } from './store-feed.ts';
-
-/** Selectors look at objects for so long before other work of the process gets its turn; a leaf is looked at as a whole. */
-const sliceMs = 2;
 
 interface CachedStorageParts {
   readonly store: Store;
@@ -146,7 +143,7 @@ export class CachedStorage implements ResourceStorage {
       page = new SnapshotList(state, revision, from, end, to - end);
       // A corrupt object must fail the list before its first byte is sent.
       if (state.corrupt > 0) for (const object of page.objects()) object.readable();
-    } else page = await selected(state, revision, { from, to }, options, this.#clock);
+    } else page = await selectedList(state, revision, { from, to }, options, this.#clock);
     if (page.next !== undefined) this.#cache.remember(revision, state);
     return page;
   }
@@ -156,33 +153,4 @@ export class CachedStorage implements ResourceStorage {
 function newer(cached: StoredObject | undefined, update: UpdateOutcome | undefined): StoredObject | undefined {
   if (update === undefined || update.outcome === 'deleted') return cached;
   return cached === undefined || update.object.revision > cached.revision ? update.object : cached;
-}
-
-async function selected(
-  state: IndexSnapshot,
-  revision: Revision,
-  { from, to }: { readonly from: number; readonly to: number },
-  options: StorageListOptions,
-  clock: Clock,
-): Promise<StoredList> {
-  const { predicate, signal, limit = 0 } = options;
-  const objects: StoredObject[] = [];
-  let rank = from;
-  let sliceEnd = clock.monotonic() + sliceMs;
-  for (const slice of state.slices(from, to)) {
-    for (let i = slice.from; i < slice.to; i++) {
-      const object = slice.leaf.items[i] as StoredObject;
-      rank++;
-      if (!predicate.matches(object.readable())) continue;
-      objects.push(object);
-      if (objects.length !== limit) continue;
-      return new ObjectList(objects, revision, rank < to ? { revision, after: object.key } : undefined);
-    }
-    if (rank < to && clock.monotonic() > sliceEnd) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      throwIfAborted(signal);
-      sliceEnd = clock.monotonic() + sliceMs;
-    }
-  }
-  return new ObjectList(objects, revision);
 }

@@ -1,6 +1,9 @@
+import type { Droppable } from '../storage/byte-budget.ts';
 import { orderedForm } from '../storage/key-order.ts';
+import type { Pin } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import { type BlockHolder, SharedBlocks } from './shared-blocks.ts';
+import { KeptWhileUsed } from './kept-while-used.ts';
+import { LeafValues } from './leaf-values.ts';
 
 /** Objects of one leaf: about 190 KiB of blocks at 1.5 KiB an object, where copying a leaf still costs only a kibibyte. */
 export const leafCapacity = 128;
@@ -10,15 +13,15 @@ export const largestBlock = 1024 * 1024;
 
 const comma = 0x2c;
 
-/** Of leaves with objects whose bytes are a store's. */
-const sharedBlocks = new SharedBlocks(64 * 1024 * 1024);
+/** Blocks of leaves with objects whose bytes are a store's: second copies. */
+const sharedBlocks = new KeptWhileUsed(64 * 1024 * 1024, 2_000);
 
 /** Whoever may change a node in place: the index whose current owner token the node carries. */
 export type Owner = object;
 
 export type IndexNode = Leaf | Inner;
 
-export class Leaf implements BlockHolder {
+export class Leaf implements Droppable {
   readonly owner: Owner;
   readonly items: StoredObject[];
   /** `,json,json,...` of all items, if built since the last change. */
@@ -27,6 +30,7 @@ export class Leaf implements BlockHolder {
   retired: boolean;
   /** The block is a second copy of bytes that are a store's, or will be one when the leaf is listed again soon. */
   #shared = false;
+  #values: LeafValues | undefined = undefined;
   /** Items changed since they were last laid into one block. */
   scattered = 0;
 
@@ -81,6 +85,13 @@ export class Leaf implements BlockHolder {
     return block;
   }
 
+  /** Where the items with the pinned value are, in order; undefined while finding that out would not pay. */
+  pinned(pin: Pin): readonly number[] | undefined {
+    if (this.retired) return undefined;
+    this.#values ??= new LeafValues();
+    return this.#values.positions(pin, this.items);
+  }
+
   /** Lets go of the block, where no item's bytes lie in it alone. */
   drop(): void {
     if (this.items.every((item) => item.shared)) this.block = undefined;
@@ -97,9 +108,10 @@ export class Leaf implements BlockHolder {
     this.#outdate();
   }
 
-  /** The block is not what the items are any more, or nobody is to keep it. */
+  /** Block and values are not what the items are any more, or nobody is to keep them. */
   #outdate(): void {
     this.block = undefined;
+    this.#values?.drop();
     if (this.#shared) sharedBlocks.forget(this);
     this.#shared = false;
   }

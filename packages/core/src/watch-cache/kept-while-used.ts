@@ -1,25 +1,21 @@
-/** Something that keeps a copy of bytes only while it is used. */
-export interface BlockHolder {
-  /** Lets go of the copy. */
-  drop(): void;
-}
-
-/** A copy that nobody has used for one to two of these is let go. */
-const idleMs = 2_000;
+import type { Droppable } from '../storage/byte-budget.ts';
 
 /**
- * Second copies of bytes that a store has in memory anyway, made for lists: kept while lists come one after the other, and at most so many
- * bytes of them. A copy once used is worth its memory only if it is used again soon.
+ * What is made for lists beside what is there anyway, such as second copies of bytes: kept while lists come one after the other, and at most so
+ * many bytes of it. What was used once is worth its memory only if it is used again soon.
  */
-export class SharedBlocks {
+export class KeptWhileUsed {
   readonly #limit: number;
-  #used = new Map<BlockHolder, number>();
-  #idle = new Map<BlockHolder, number>();
+  readonly #idleMs: number;
+  #used = new Map<Droppable, number>();
+  #idle = new Map<Droppable, number>();
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(limitBytes: number) {
+  /** What nobody has used for one to two times `idleMs` is let go. */
+  constructor(limitBytes: number, idleMs: number) {
     this.#limit = limitBytes;
+    this.#idleMs = idleMs;
   }
 
   get bytes(): number {
@@ -27,12 +23,12 @@ export class SharedBlocks {
   }
 
   /** Whether the holder has a copy, or wanted one lately. */
-  knows(holder: BlockHolder): boolean {
+  knows(holder: Droppable): boolean {
     return this.#used.has(holder) || this.#idle.has(holder);
   }
 
   /** A holder has made its copy, or uses it again; no bytes: it would have liked one. */
-  touch(holder: BlockHolder, bytes: number): void {
+  touch(holder: Droppable, bytes: number): void {
     this.forget(holder);
     this.#used.set(holder, bytes);
     this.#bytes += bytes;
@@ -42,11 +38,11 @@ export class SharedBlocks {
         this.#drop(other);
       }
     }
-    this.#timer ??= setInterval(() => this.#sweep(), idleMs).unref();
+    this.#timer ??= setInterval(() => this.#sweep(), this.#idleMs).unref();
   }
 
   /** A holder has no copy any more. */
-  forget(holder: BlockHolder): void {
+  forget(holder: Droppable): void {
     const bytes = this.#used.get(holder) ?? this.#idle.get(holder);
     if (bytes === undefined) return;
     this.#used.delete(holder);
@@ -63,7 +59,7 @@ export class SharedBlocks {
     this.#timer = undefined;
   }
 
-  #drop(holder: BlockHolder): void {
+  #drop(holder: Droppable): void {
     this.forget(holder);
     holder.drop();
   }

@@ -95,7 +95,8 @@ export class OrderedIndex {
     if (found?.key === object.key) {
       this.#previous = found;
       items[at] = object;
-      if (this.#live && !this.#bulk) leaf.changed(object);
+      if (this.#bulk) leaf.grown();
+      else if (this.#live) leaf.changed(object);
       return leaf;
     }
     items.splice(at, 0, object);

@@ -1,11 +1,11 @@
 import test from 'ava';
-import { SharedBlocks } from '../../src/watch-cache/shared-blocks.ts';
+import { KeptWhileUsed } from '../../src/watch-cache/kept-while-used.ts';
 
 const holder = (dropped: string[], name: string) => ({ drop: () => dropped.push(name) });
 
 test('beyond the limit copies go that were used longest ago, never the one just made', (t) => {
   const dropped: string[] = [];
-  const blocks = new SharedBlocks(100);
+  const blocks = new KeptWhileUsed(100, 2_000);
   const [a, b, c] = ['a', 'b', 'c'].map((name) => holder(dropped, name));
   if (a === undefined || b === undefined || c === undefined) return t.fail();
   blocks.touch(a, 40);
@@ -23,7 +23,7 @@ test('beyond the limit copies go that were used longest ago, never the one just 
 
 test('a copy that nobody uses goes by itself, one in use stays', async (t) => {
   const dropped: string[] = [];
-  const blocks = new SharedBlocks(1000);
+  const blocks = new KeptWhileUsed(1000, 200);
   const [idle, used] = [holder(dropped, 'idle'), holder(dropped, 'used')];
   blocks.touch(idle, 10);
   blocks.touch(used, 10);
@@ -34,7 +34,7 @@ test('a copy that nobody uses goes by itself, one in use stays', async (t) => {
       if (dropped.length === 0) return;
       clearInterval(timer);
       resolve();
-    }, 100);
+    }, 20);
   });
   t.deepEqual(dropped, ['idle']);
   t.is(blocks.bytes, 10);

@@ -49,6 +49,41 @@ export const listCases: readonly ResourceStorageCase[] = [
     },
   },
   {
+    id: 'list.same-value-again',
+    title: 'a list by a label that is asked again and again shows what changed in between, and older states as they were',
+    async run({ pods }) {
+      const apps = new Map<string, string>();
+      const put = async (name: string, app: string) => {
+        apps.set(name, app);
+        return (await putPod(pods, 'n', name, { labels: { app } })).revision;
+      };
+      const expected = (app: string) => [...apps.keys()].filter((name) => apps.get(name) === app).sort();
+      const ask = async () => {
+        for (const app of ['web', 'db', 'none']) {
+          for (let i = 0; i < 3; i++) {
+            const list = await pods.list(podPrefix, { at: latest, predicate: labelled('app', app) });
+            assert.deepEqual(names(list), expected(app));
+          }
+        }
+      };
+      for (let i = 0; i < 30; i++) await put(`x${i}`, i % 3 === 0 ? 'web' : 'db');
+      await ask();
+      const before = expected('web');
+      const revision = await put('x4', 'web');
+      await ask();
+      await put('x0', 'db');
+      await ask();
+      await put('x30', 'web');
+      await removePod(pods, 'n', 'x3');
+      apps.delete('x3');
+      await ask();
+      for (let i = 0; i < 2; i++) {
+        const list = await pods.list(podPrefix, { at: exactly(revision), predicate: labelled('app', 'web') });
+        assert.deepEqual(names(list), [...before, 'x4'].sort());
+      }
+    },
+  },
+  {
     id: 'list.prefix-siblings',
     title: 'namespaces whose names begin alike are not mixed',
     async run({ pods }) {

@@ -1,0 +1,97 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { compareKeys, type ObjectPredicate, StoredObject } from '../../src/index.ts';
+import { FakeClock } from '../../src/runtime/fake-clock.ts';
+import type { IndexSnapshot } from '../../src/watch-cache/index-snapshot.ts';
+import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
+import { selectedList } from '../../src/watch-cache/selected-list.ts';
+
+const clock = new FakeClock();
+const key = (i: number) => `/core/pods/n/x${String(i).padStart(6, '0')}`;
+
+let revisions = 0;
+function object(name: string, app: string): StoredObject {
+  revisions++;
+  return StoredObject.fromValue(name, revisions, revisions, Buffer.from(JSON.stringify({ metadata: { labels: { app } } })));
+}
+
+/** Counts how many objects a list looks into. */
+function labelled(app: string): ObjectPredicate & { looks: number } {
+  const read = (one: StoredObject) => one.value().metadata?.labels?.['app'];
+  return {
+    everything: false,
+    id: app,
+    looks: 0,
+    pin: { attribute: 'label app', value: app, read },
+    matches(one) {
+      this.looks++;
+      return read(one) === app;
+    },
+  };
+}
+
+async function keysOf(snapshot: IndexSnapshot, predicate: ObjectPredicate, from = 0, to = snapshot.size, limit = 0) {
+  const list = await selectedList(snapshot, 1, { from, to }, { at: { at: 'any' }, predicate, limit }, clock);
+  return { keys: [...list.objects()].map((one) => one.key), next: list.next?.after };
+}
+
+test('a list by one value that comes again looks only into objects with that value, until they change', async (t) => {
+  const index = new OrderedIndex();
+  for (let i = 0; i < 1000; i++) index.set(object(key(i), `app-${i % 100}`));
+  const looks = async () => {
+    const predicate = labelled('app-7');
+    const { keys } = await keysOf(index.snapshot(), predicate);
+    t.is(keys.length, 10);
+    return predicate.looks;
+  };
+  t.is(await looks(), 1000);
+  t.is(await looks(), 10);
+  t.deepEqual((await keysOf(index.snapshot(), labelled('app-none'))).keys, []);
+
+  index.set(object(key(0), 'app-0'));
+  const afterChange = await looks();
+  t.true(afterChange > 10 && afterChange < 200, `only the leaf that changed is looked through, not ${afterChange} objects`);
+  t.is(await looks(), 10);
+});
+
+test('lists by a value agree with a filter, on the index and on what it was, whatever changed in between', async (t) => {
+  const steps = fc.array(
+    fc.record({
+      do: fc.constantFrom('set', 'set', 'set', 'delete', 'list', 'list', 'snapshot'),
+      at: fc.nat(400),
+      app: fc.constantFrom('a', 'b', 'c'),
+      limit: fc.nat(5),
+    }),
+    { minLength: 200, maxLength: 1200, size: 'max' },
+  );
+  const property = fc.asyncProperty(steps, async (script) => {
+    const index = new OrderedIndex();
+    const model = new Map<string, string>();
+    const states: { readonly snapshot: IndexSnapshot; readonly model: ReadonlyMap<string, string> }[] = [];
+    const agrees = async (snapshot: IndexSnapshot, apps: ReadonlyMap<string, string>, app: string, at: number, limit: number) => {
+      const [from, to] = [Math.min(at, snapshot.size), Math.max(0, snapshot.size - (at % 7))];
+      const ranked = [...apps].sort(([a], [b]) => compareKeys(a, b));
+      const expected = ranked.slice(from, to).filter(([, value]) => value === app);
+      const { keys, next } = await keysOf(snapshot, labelled(app), from, Math.max(from, to), limit);
+      const wanted = (limit > 0 ? expected.slice(0, limit) : expected).map(([name]) => name);
+      t.deepEqual(keys, wanted);
+      if (limit > 0 && expected.length > limit) t.is(next, wanted.at(-1));
+    };
+    for (const { do: what, at, app, limit } of script) {
+      const name = key(at);
+      if (what === 'set') {
+        index.set(object(name, app));
+        model.set(name, app);
+      } else if (what === 'delete') {
+        index.delete(name);
+        model.delete(name);
+      } else if (what === 'snapshot') {
+        if (states.length < 5) states.push({ snapshot: index.snapshot(), model: new Map(model) });
+      } else {
+        await agrees(index.snapshot(), model, app, at, limit);
+        for (const state of states) await agrees(state.snapshot, state.model, app, at, limit);
+      }
+    }
+  });
+  await fc.assert(property, { numRuns: 30, verbose: 1 });
+});
