@@ -7,6 +7,7 @@ import { getCases } from './cases/get-cases.ts';
 import { listCases } from './cases/list-cases.ts';
 import { modelCases } from './cases/model-cases.ts';
 import { pageCases } from './cases/page-cases.ts';
+import { readPointCases } from './cases/read-point-cases.ts';
 import { stateCases } from './cases/state-cases.ts';
 import { updateCases } from './cases/update-cases.ts';
 import { watchCases } from './cases/watch-cases.ts';
@@ -19,6 +20,7 @@ export const resourceStorageCases: readonly ResourceStorageCase[] = [
   ...createCases,
   ...getCases,
   ...listCases,
+  ...readPointCases,
   ...pageCases,
   ...updateCases,
   ...deleteCases,
