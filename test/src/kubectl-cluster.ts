@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import anyTest, { type ExecutionContext, type TestFn } from 'ava';
+import anyTest, { type TestFn } from 'ava';
 import { startBalancer } from './balancer.ts';
-import { etcdDatabase, type FaultDatabase, postgresDatabase } from './faults/databases.ts';
+import { type DatabaseName, etcdDatabase, type FaultDatabase, offersDatabase, postgresDatabase } from './faults/databases.ts';
 import { type KeelsonProcess, removeDirectory, startKeelson, storageArguments, temporaryDirectory } from './keelson-process.ts';
 import { findKubectl, Kubectl } from './kubectl.ts';
 
@@ -17,7 +17,7 @@ export interface KubectlContext {
 export interface KubectlTestOptions {
   readonly args?: readonly string[];
   /** Two servers on one database, with kubectl's connections going to them in turn. Default: one server on its default storage. */
-  readonly backend?: 'etcd' | 'postgres';
+  readonly backend?: DatabaseName;
 }
 
 /** What has to be undone when the file ends, last first. */
@@ -34,13 +34,6 @@ class Cleanup {
 }
 
 const databases = { etcd: etcdDatabase, postgres: postgresDatabase };
-
-async function openBackend(backend: 'etcd' | 'postgres', cleanup: Cleanup): Promise<FaultDatabase | undefined> {
-  const database = await databases[backend](cleanup as unknown as ExecutionContext);
-  if (database === undefined && process.env['CI'] !== undefined)
-    throw new Error(`no ${backend} on this machine, and CI must have one`);
-  return database;
-}
 
 async function twoServers(folder: string, database: FaultDatabase, args: readonly string[], cleanup: Cleanup) {
   const data = `${folder}/data`;
@@ -76,9 +69,9 @@ export async function kubectlTest(options: KubectlTestOptions = {}): Promise<Tes
   const { args = [], backend } = options;
   const command = findKubectl();
   if (command === undefined) return skipping('no kubectl on this machine');
+  if (backend !== undefined && !(await offersDatabase(backend))) return skipping(`no ${backend} on this machine`);
   const cleanup = new Cleanup();
-  const database = backend === undefined ? undefined : await openBackend(backend, cleanup);
-  if (backend !== undefined && database === undefined) return skipping(`no ${backend} on this machine`);
+  const database = backend === undefined ? undefined : await databases[backend](cleanup);
   const test = anyTest as TestFn<KubectlContext>;
   let context: KubectlContext;
   test.before(async (t) => {

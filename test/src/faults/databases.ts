@@ -2,7 +2,7 @@ import { cp, rm } from 'node:fs/promises';
 import type { Store } from '@keelson/core';
 import { Etcd3Store } from '@keelson/storage-etcd3';
 import { PostgresStore } from '@keelson/storage-postgres';
-import type { ExecutionContext } from 'ava';
+import test, { type ExecutionContext, type TestFn } from 'ava';
 
 /** A database server of the test's own that several Keelson servers share. */
 export interface FaultDatabase {
@@ -52,6 +52,9 @@ interface EtcdSupport {
   readonly EtcdServer: { start(binary: string): Promise<EtcdServer> };
 }
 
+const etcdSupport = async () => (await import(support('storage-etcd3', 'etcd-server'))) as EtcdSupport;
+const postgresSupport = async () => (await import(support('storage-postgres', 'postgres-server'))) as PostgresSupport;
+
 const query = (parameters: Readonly<Record<string, string>>): string => {
   const text = new URLSearchParams(parameters).toString();
   return text === '' ? '' : `?${text}`;
@@ -69,7 +72,7 @@ export interface OwnDatabase extends FaultDatabase {
 
 /** Undefined where there is no PostgreSQL. */
 export async function startPostgresDatabase({ durable }: { readonly durable: boolean }): Promise<OwnDatabase | undefined> {
-  const { findPostgres, startPostgres } = (await import(support('storage-postgres', 'postgres-server'))) as PostgresSupport;
+  const { findPostgres, startPostgres } = await postgresSupport();
   if (findPostgres() === undefined) return undefined;
   const server = await startPostgres({ durable });
   await server.createDatabase('plane');
@@ -102,15 +105,16 @@ export async function startPostgresDatabase({ durable }: { readonly durable: boo
   };
 }
 
-/** Path of an etcd; undefined where there is none. */
-export async function findEtcdBinary(): Promise<string | undefined> {
-  const { findEtcd } = (await import(support('storage-etcd3', 'etcd-server'))) as EtcdSupport;
-  return findEtcd();
+/** Path of an etcd. @throws Error where there is none, see {@link offersDatabase} */
+export async function etcdBinary(): Promise<string> {
+  const binary = (await etcdSupport()).findEtcd();
+  if (binary === undefined) throw new Error('there is no etcd on this machine');
+  return binary;
 }
 
 /** Undefined where there is no etcd. */
 export async function startEtcdDatabase(): Promise<OwnDatabase | undefined> {
-  const { findEtcd, EtcdServer } = (await import(support('storage-etcd3', 'etcd-server'))) as EtcdSupport;
+  const { findEtcd, EtcdServer } = await etcdSupport();
   const binary = findEtcd();
   if (binary === undefined) return undefined;
   const server = await EtcdServer.start(binary);
@@ -143,17 +147,38 @@ export async function startEtcdDatabase(): Promise<OwnDatabase | undefined> {
   };
 }
 
-function forTest(t: ExecutionContext, database: OwnDatabase | undefined): FaultDatabase | undefined {
-  if (database !== undefined) t.teardown(() => database.close());
+export type DatabaseName = 'etcd' | 'postgres';
+
+const finders = {
+  etcd: async () => (await etcdSupport()).findEtcd(),
+  postgres: async () => (await postgresSupport()).findPostgres(),
+};
+
+/** Whether this machine has the database. @throws Error in CI, which must have it */
+export async function offersDatabase(name: DatabaseName): Promise<boolean> {
+  if ((await finders[name]()) !== undefined) return true;
+  if (process.env['CI'] === undefined) return false;
+  throw new Error(`no ${name} on this machine, and CI must have one`);
+}
+
+/** AVA's test function for tests that need the database: they are skipped visibly where there is none. @throws Error in CI */
+export async function databaseTest(name: DatabaseName): Promise<TestFn> {
+  if (await offersDatabase(name)) return test;
+  return ((title: string) => test.skip(`${title} (no ${name} on this machine)`, () => {})) as unknown as TestFn;
+}
+
+function forTest(t: Pick<ExecutionContext, 'teardown'>, database: OwnDatabase | undefined): FaultDatabase {
+  if (database === undefined) throw new Error('there is no such database on this machine');
+  t.teardown(() => database.close());
   return database;
 }
 
-/** Undefined where there is no PostgreSQL. It syncs its log like one in production. */
-export async function postgresDatabase(t: ExecutionContext): Promise<FaultDatabase | undefined> {
+/** It syncs its log like one in production. @throws Error where there is none, see {@link offersDatabase} */
+export async function postgresDatabase(t: Pick<ExecutionContext, 'teardown'>): Promise<FaultDatabase> {
   return forTest(t, await startPostgresDatabase({ durable: true }));
 }
 
-/** Undefined where there is no etcd. */
-export async function etcdDatabase(t: ExecutionContext): Promise<FaultDatabase | undefined> {
+/** @throws Error where there is none, see {@link offersDatabase} */
+export async function etcdDatabase(t: Pick<ExecutionContext, 'teardown'>): Promise<FaultDatabase> {
   return forTest(t, await startEtcdDatabase());
 }

@@ -17,11 +17,10 @@ const kubeconfig = (url: string) =>
     clusters: [{ name: 'c', cluster: { server: url } }],
   });
 
-test('keelson-agent against a server: the node is ready, bound and static pods run, and what is deleted ends', async (t) => {
-  if (process.platform !== 'linux') {
-    t.pass('the process runtime needs Linux');
-    return;
-  }
+// The process runtime needs it.
+const onLinux = process.platform === 'linux' ? test : test.skip;
+
+onLinux('keelson-agent against a server: the node is ready, bound and static pods run, and what is deleted ends', async (t) => {
   t.timeout(90_000);
   const plane = await startTestPlane();
   t.teardown(() => plane.close());

@@ -27,6 +27,9 @@ async function eventually<T>(probe: () => Promise<T | undefined | false>): Promi
   }
 }
 
+// The process runtime needs it.
+const onLinux = process.platform === 'linux' ? test : test.skip;
+
 test('the runtime is served at the default of --container-runtime-endpoint, whatever engine runtime-a is', (t) => {
   t.is(criSocketOf(configOf([]), asGiven), byDefault);
   t.is(criSocketOf(configOf(['--runtime-a-endpoint=unix:///e.sock']), asGiven), byDefault);
@@ -66,11 +69,7 @@ test('where the socket cannot be made the agent runs on, with one warning', asyn
   t.is(logger.lines[0]?.fields['socket'], socketPath);
 });
 
-test('the command serves its runtime: its pods are seen and driven from outside, and the socket goes with it', async (t) => {
-  if (process.platform !== 'linux') {
-    t.pass('the process runtime needs Linux');
-    return;
-  }
+onLinux('the command serves its runtime: its pods are seen and driven from outside, and the socket goes with it', async (t) => {
   t.timeout(60_000);
   const directory = await temporaryDirectory(t);
   const socketPath = join(directory, 'run', 'cri.sock');
