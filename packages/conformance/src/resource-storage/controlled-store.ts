@@ -31,8 +31,8 @@ export class ControlledStore implements Store {
   identityNow: StoreIdentity | undefined;
   readonly #streams = new Set<ControlledStream>();
   #gate: Promise<void> | undefined;
-  /** The streams that the gate holds; undefined = all. */
-  #held: ReadonlySet<ControlledStream> | undefined;
+  /** Whether the gate holds a stream. */
+  #holds: (stream: ControlledStream) => boolean = () => true;
   #openGate: (() => void) | undefined;
 
   constructor(inner: Store) {
@@ -40,23 +40,23 @@ export class ControlledStore implements Store {
     this.capabilities = inner.capabilities;
   }
 
-  /** Batches that streams have not handed out yet stay where they are: of all streams, or only of those open now. */
-  holdStreams(which: 'all' | 'open' = 'all'): void {
+  /** Batches that streams have not handed out yet stay where they are: of all streams, of those open now, or of those opened later. */
+  holdStreams(which: 'all' | 'open' | 'later' = 'all'): void {
     this.#gate ??= new Promise((resolve) => {
       this.#openGate = resolve;
     });
-    this.#held = which === 'all' ? undefined : new Set(this.#streams);
+    const open = new Set(this.#streams);
+    this.#holds = which === 'all' ? () => true : (stream) => open.has(stream) === (which === 'open');
   }
 
   releaseStreams(): void {
     this.#openGate?.();
     this.#gate = undefined;
-    this.#held = undefined;
   }
 
-  /** All open streams fail; what they have not handed out is lost to them. */
-  breakStreams(error: Error): void {
-    for (const stream of this.#streams) stream.break(error);
+  /** Open streams fail, all or those that are held; what they have not handed out is lost to them. */
+  breakStreams(error: Error, which: 'all' | 'held' = 'all'): void {
+    for (const stream of this.#streams) if (which === 'all' || this.#holds(stream)) stream.break(error);
   }
 
   get openStreams(): number {
@@ -106,7 +106,7 @@ export class ControlledStore implements Store {
   ): Promise<WatchStream> {
     this.calls.watch++;
     this.beforeWatch?.();
-    const gate = () => (this.#held === undefined || this.#held.has(stream) ? this.#gate : undefined);
+    const gate = () => (this.#holds(stream) ? this.#gate : undefined);
     const stream: ControlledStream = new ControlledStream(await this.inner.watch(range, options), gate);
     this.#streams.add(stream);
     stream.onEnd = () => this.#streams.delete(stream);

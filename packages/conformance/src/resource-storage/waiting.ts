@@ -85,11 +85,11 @@ export async function eventsOf(watch: ResourceWatch, count: number): Promise<Wat
 }
 
 /** The error that ends a watch, after everything before it has been read. */
-export async function endOf(watch: ResourceWatch): Promise<StorageError> {
+export async function endOf(watch: ResourceWatch, seen: WatchEvent[] = []): Promise<StorageError> {
   let failure: unknown;
   await until(() => {
     try {
-      watch.read(100);
+      seen.push(...watch.read(100));
       return false;
     } catch (error) {
       failure = error;

@@ -35,6 +35,8 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
   /** Live events up to here are none of this watch's business: it starts in the future, or history was ahead of the cache. */
   #startAfter: Revision = 0;
   #bookmark = false;
+  /** What comes before the events of the view cannot be had, so none of them may follow: the watch ends with its failure. */
+  #gap = false;
 
   /** Joins the view at its end; what comes before is read from the source, which {@link begin} sets. */
   constructor(host: WatchHost, prefix: string, view: WatchView, signal: AbortSignal | undefined) {
@@ -79,6 +81,7 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
 
   protected available(): boolean {
     if (this.#source !== undefined) return this.#source.ready;
+    if (this.#gap) return false;
     // A place that has left the view leads to history, and nowhere once the watch has failed.
     if (this.#place < this.#view.end && !(this.failed && this.#place < this.#view.start)) return true;
     return this.#bookmark && !this.failed && this.#host.revision >= this.#position;
@@ -96,6 +99,7 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
       events = source.take(maxEvents);
     } catch (error) {
       this.#endSource();
+      this.#gap = true;
       this.fail(error);
       return [];
     }
@@ -115,6 +119,7 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
   }
 
   #takeLive(maxEvents: number): readonly WatchEvent[] {
+    if (this.#gap) return [];
     const view = this.#view;
     if (this.#place < view.start) {
       this.#resumeFromHistory(this.#position);
@@ -157,7 +162,10 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
 
   #resumeFromHistory(after: Revision): void {
     this.#endSource();
-    if (this.failed) return;
+    if (this.failed) {
+      this.#gap = true;
+      return;
+    }
     const past = new PastEvents(this.#window, after);
     this.#source = past;
     this.#openHistory(after).then(
@@ -166,7 +174,10 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
         this.wakeIfReadable();
       },
       (error: unknown) => {
-        if (this.#source === past) this.#endSource();
+        if (this.#source === past) {
+          this.#endSource();
+          this.#gap = true;
+        }
         this.fail(error);
       },
     );

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { StorageError, StorageErrorCode, type WatchEvent } from '@keelson/core';
 import type { ResourceStorageCase } from '../harness.ts';
 import {
   bodyOf,
@@ -7,6 +8,7 @@ import {
   exactly,
   labelled,
   latest,
+  notOlderThan,
   podJson,
   podKey,
   podKind,
@@ -44,6 +46,30 @@ export const windowCases: readonly ResourceStorageCase[] = [
       assert.deepEqual(describe(await eventsUntil(odd, end)), describe(await eventsUntil(direct, end)));
       const next = await putPod(pods, 'a', 'live', { text: 'live' });
       assert.deepEqual(describe(await eventsUntil(whole, next.revision)), [`ADDED live live@${next.revision}`]);
+    },
+  },
+  {
+    id: 'window.history-fails',
+    requires: cache,
+    title: 'a watch whose history fails ends there: nothing that came live meanwhile follows the gap',
+    async run({ narrow, store }) {
+      const pods = (await narrow(5)).forKind(podKind);
+      await pods.list(podPrefix, all);
+      const start = await pods.currentRevision();
+      const from = { start: 'changesAfter', revision: start } as const;
+      for (let i = 0; i < 20; i++) await putPod(pods, 'a', 'x', { text: String(i) });
+      // From now on it is known that the window has no room for so much.
+      (await pods.watch(podPrefix, { predicate: everything, from })).close();
+      store.holdStreams('later');
+      const watch = await pods.watch(podPrefix, { predicate: everything, from });
+      const live = await putPod(pods, 'a', 'live', { text: 'live' });
+      await pods.list(podPrefix, { at: notOlderThan(live.revision), predicate: everything });
+      store.breakStreams(new StorageError(StorageErrorCode.Compacted, 'history is gone', { revision: live.revision }), 'held');
+      store.releaseStreams();
+      const seen: WatchEvent[] = [];
+      const failure = await endOf(watch, seen);
+      assert.equal(failure.code, 'Compacted');
+      assert.deepEqual(describe(seen), []);
     },
   },
   {
