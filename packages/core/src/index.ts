@@ -13,6 +13,7 @@ export {
 export { type Brand, defaultBrand } from './codec/brand.ts';
 export { DocumentError, type DocumentErrorReason, isDocumentError, type ParsedDocument } from './codec/document-error.ts';
 export { maxJsonDepth, parseJson } from './codec/json.ts';
+export { jsonText, parseJsonText } from './codec/json-numbers.ts';
 export type { ListEnvelope, ListMetadata, ListPage } from './codec/list-envelope.ts';
 export {
   bodyMedia,
@@ -86,6 +87,7 @@ export type {
   GroupVersionForDiscovery,
   ServerAddressByClientCIDR,
 } from './discovery/discovery-types.ts';
+export { printableText } from './errors/printable-text.ts';
 export { isStatusError, type QualifiedResource, StatusError, statusErrors } from './errors/status-error.ts';
 export { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from './errors/storage-error.ts';
 export { type ConditionObject, conditionSchema } from './kind/condition-schema.ts';
@@ -110,6 +112,7 @@ export type {
   Column,
   ColumnContext,
   ColumnType,
+  Deprecation,
   FieldErrors,
   KindDefinition,
   KindNames,
@@ -158,6 +161,7 @@ export type { ParentAccess, SubresourceAnswer, SubresourceCall, SubresourceDefin
 export { typeMetaFields } from './kind/type-meta-fields.ts';
 export type { VirtualCall, VirtualKind } from './kind/virtual-kind.ts';
 export { zeroValue } from './kind/zero-value.ts';
+export { addAbortListener, removeAbortListener } from './meta/abort-listeners.ts';
 export {
   type AccessAttributes,
   type AccessDecision,
@@ -173,6 +177,7 @@ export { canonicalBase64 } from './meta/base64.ts';
 export { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors } from './meta/dns-names.ts';
 export { DurationError, durationMs, durationOfMs, formatDuration, parseDuration } from './meta/duration.ts';
 export { type FieldError, FieldErrorReason, fieldError } from './meta/field-error.ts';
+export { addErrors, isFull } from './meta/field-errors.ts';
 export {
   everyField,
   type FieldRequirement,
@@ -277,6 +282,7 @@ export type {
 export { type FailedOperation, translateError } from './registry/translate-error.ts';
 export { type Clock, systemClock } from './runtime/clock.ts';
 export { FakeClock } from './runtime/fake-clock.ts';
+export { guardedLogger, type LogLineLevel, type LogSink } from './runtime/guarded-logger.ts';
 export { type LogFields, type Logger, silentLogger } from './runtime/logger.ts';
 export {
   type Counter,
@@ -287,6 +293,7 @@ export {
   type Metrics,
   noMetrics,
 } from './runtime/metrics.ts';
+export { makePrivateDirectory, tightenMode } from './runtime/private-path.ts';
 export { type Service, ServiceHost } from './runtime/service-host.ts';
 export type { StorageAdapter } from './runtime/storage-adapter.ts';
 export {
@@ -299,9 +306,11 @@ export {
   type Token,
   token,
 } from './runtime/tokens.ts';
+export { eventLoopTurns, TurnQueue } from './runtime/turn-queue.ts';
 export { QueryParameters } from './scope/query-parameters.ts';
 export { parseRequestAttributes, type RequestAttributes, type ResourceVerb } from './scope/request-attributes.ts';
 export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
+export { type AllowedHosts, WebPageGuard } from './scope/web-page-guard.ts';
 export { AdvanceWaiters, streamClosed } from './storage/advance-waiters.ts';
 export { ByteBudget, type Droppable } from './storage/byte-budget.ts';
 export { type ContinueTokenOptions, type ContinueTokens, createContinueTokens } from './storage/continue-token.ts';
@@ -309,6 +318,7 @@ export { createDirectStorages, type DirectStoragesOptions } from './storage/dire
 export { encodeEvents } from './storage/event-batch.ts';
 export { checkKey, compareKeys, maxKeyBytes, OrderedRange, orderedForm } from './storage/key-order.ts';
 export type { ChangeLog } from './storage/log-watch-stream.ts';
+export { ObjectList } from './storage/object-list.ts';
 export type {
   EventRepresentation,
   ListPosition,
@@ -329,6 +339,7 @@ export type {
   WriteOptions,
 } from './storage/resource-storage.ts';
 export type { ResourceStorages } from './storage/resource-storages.ts';
+export { withListBlueprint } from './storage/shared-watch-event.ts';
 export {
   type Change,
   type Entry,

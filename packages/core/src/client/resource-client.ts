@@ -70,6 +70,8 @@ export interface DeleteOptions {
   readonly orphanDependents?: boolean;
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
   readonly dryRun?: boolean;
+  /** Remove an object whose stored bytes cannot be read; nothing else may be set beside it. */
+  readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean;
   readonly signal?: AbortSignal;
 }
 

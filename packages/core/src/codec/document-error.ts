@@ -1,11 +1,14 @@
+import { cutText } from '../meta/cut-text.ts';
+
 /**
  * Why bytes are not a document.
  *
  * - `syntax`: not JSON or YAML, or YAML beyond what a resource needs (tags, merge keys, several documents).
  * - `encoding`: not UTF-8.
- * - `tooDeep`, `tooLarge`: over a limit of reliability.md section 3.
+ * - `range`: a number has no exact value here.
+ * - `tooDeep`, `tooLarge`: over a limit: see docs/reference/api-rules.md#limits-of-a-request.
  */
-export type DocumentErrorReason = 'syntax' | 'encoding' | 'tooDeep' | 'tooLarge';
+export type DocumentErrorReason = 'syntax' | 'encoding' | 'range' | 'tooDeep' | 'tooLarge';
 
 const brand = Symbol.for('keelson.DocumentError');
 
@@ -31,7 +34,7 @@ export function isDocumentError(error: unknown): error is DocumentError {
 /** A parsed body. */
 export interface ParsedDocument {
   readonly value: unknown;
-  /** Paths (`spec.ports[0].name`) of fields that appear again in the same object; the last one counts. Empty unless looked for. */
+  /** Paths (`spec.ports[0].name`) of fields that appear again in the same object, the first hundred; the last one counts. Empty unless looked for. */
   readonly duplicateFields: readonly string[];
 }
 
@@ -50,12 +53,23 @@ export function placeOf(
   return `line ${line}, column ${offset - lineStart}`;
 }
 
-/** Path of a field from its steps: keys and list indices. */
+/** Repeated fields that are reported; each report repeats a path, so their number and length are limited. */
+const maxDuplicates = 100;
+const maxKeyLength = 256;
+const maxPathLength = 1024;
+
+/** Notes that the field at these steps is repeated. */
+export function noteDuplicate(duplicates: string[], steps: readonly (string | number)[]): void {
+  if (duplicates.length < maxDuplicates) duplicates.push(pathText(steps));
+}
+
+/** Path of a field from its steps: keys and list indices. Long keys and paths are cut. */
 export function pathText(steps: readonly (string | number)[]): string {
   let text = '';
   for (const step of steps) {
+    if (text.length > maxPathLength) return `${text}...`;
     if (typeof step === 'number') text += `[${step}]`;
-    else text += text === '' ? step : `.${step}`;
+    else text += `${text === '' ? '' : '.'}${cutText(step, maxKeyLength)}`;
   }
   return text;
 }

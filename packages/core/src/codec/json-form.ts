@@ -1,6 +1,7 @@
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
+import { jsonText } from './json-numbers.ts';
 import type { JsonShape } from './json-shape.ts';
 import { jsonWatchForm } from './json-watch-form.ts';
 import { type ListPage, listHead, listMetadata, listTail } from './list-envelope.ts';
@@ -37,7 +38,7 @@ export class JsonForm implements WireForm {
   }
 
   value(object: KubeObject | Status): Buffer {
-    return Buffer.from(`${JSON.stringify(documentOf(this.#shape, object))}\n`);
+    return Buffer.from(`${jsonText(documentOf(this.#shape, object))}\n`);
   }
 
   list(page: ListPage, pieces?: PieceSource): ListBody {

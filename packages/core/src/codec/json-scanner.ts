@@ -1,4 +1,5 @@
-import { DocumentError, pathText, placeOf } from './document-error.ts';
+import { DocumentError, noteDuplicate, placeOf } from './document-error.ts';
+import { isNumberByte } from './json-survey.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -8,48 +9,6 @@ const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const comma = 0x2c;
 const colon = 0x3a;
-
-/**
- * True when the nesting of JSON bytes passes `max`. Nearly every document is settled by counting brackets of any kind, which is ten
- * times faster than parsing; only when there are more than `max` are strings told from structure.
- */
-export function isDeeperThan(bytes: Uint8Array, max: number): boolean {
-  if (bytes.length <= max) return false;
-  let opened = 0;
-  // `[` and `{` differ in one bit only.
-  for (let i = 0; i < bytes.length; i++) if (((bytes[i] as number) | 0x20) === openBrace) opened++;
-  if (opened <= max) return false;
-  let depth = 0;
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i] as number;
-    if (byte === quote) i = stringEnd(bytes, i);
-    else if ((byte | 0x20) === openBrace && ++depth > max) return true;
-    else if ((byte | 0x20) === closeBrace) depth--;
-  }
-  return false;
-}
-
-/** Number of members (`"key":`) in the objects of valid JSON. */
-export function countMembers(bytes: Uint8Array): number {
-  let members = 0;
-  for (let i = 0; i < bytes.length; i++) {
-    const byte = bytes[i];
-    if (byte === quote) i = stringEnd(bytes, i);
-    else if (byte === colon) members++;
-  }
-  return members;
-}
-
-/** Index of the quote that ends the string starting at `start`; the end of the bytes when there is none. */
-function stringEnd(bytes: Uint8Array, start: number): number {
-  let i = start + 1;
-  while (i < bytes.length) {
-    const byte = bytes[i];
-    if (byte === quote) return i;
-    i += byte === backslash ? 2 : 1;
-  }
-  return bytes.length;
-}
 
 /**
  * Reads JSON strictly and slowly, to say what `JSON.parse` does not: where the error is, and which fields appear twice. Nesting
@@ -115,7 +74,7 @@ export class JsonScanner {
       this.#string();
       const key = JSON.parse(this.#bytes.toString('utf8', start, this.#at)) as string;
       this.#path.push(key);
-      if (seen.has(key)) this.#duplicates.push(pathText(this.#path));
+      if (seen.has(key)) noteDuplicate(this.#duplicates, this.#path);
       seen.add(key);
       if (this.#skipSpace() !== colon) throw this.#unexpected('where a colon belongs');
       this.#at++;
@@ -175,7 +134,7 @@ export class JsonScanner {
     if (length === 0) throw this.#unexpected('where a value belongs');
     this.#at += length;
     // Digits of a number longer than the window.
-    if (length === text.length) while (isNumberByte(this.#bytes[this.#at])) this.#at++;
+    if (length === text.length) while (isNumberByte(this.#bytes[this.#at] ?? 0)) this.#at++;
   }
 
   /** The next byte that is not white space; -1 at the end. */
@@ -194,13 +153,6 @@ export class JsonScanner {
     const what = byte === undefined ? 'unexpected end of input' : `invalid character ${shown(byte)}`;
     return new DocumentError('json', 'syntax', `${what} ${where} (${placeOf(this.#bytes, this.#at)})`);
   }
-}
-
-function isNumberByte(byte: number | undefined): boolean {
-  return (
-    byte !== undefined &&
-    ((byte >= 0x30 && byte <= 0x39) || byte === 0x2e || byte === 0x2b || byte === 0x2d || (byte | 0x20) === 0x65)
-  );
 }
 
 function shown(byte: number): string {

@@ -26,7 +26,7 @@ export interface ListEnvelope {
 /** End of a list body in compact JSON. */
 export const listTail = Buffer.from(']}\n');
 
-/** `metadata` of a page; remainingItemCount appears only where the list goes on (api-conventions 6.3). */
+/** `metadata` of a page: see docs/reference/api-rules.md#continuing-a-list. */
 export function listMetadata(page: ListPage): ListMetadata {
   const metadata: ListMetadata = { resourceVersion: String(page.list.revision) };
   if (page.continue !== '') {

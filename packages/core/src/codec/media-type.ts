@@ -73,7 +73,7 @@ function unquoted(value: string): string {
   return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value;
 }
 
-/** `type/subtype` of a Content-Type header without its parameters; JSON when there is none (api-conventions 3.1). */
+/** `type/subtype` of a Content-Type header without its parameters; JSON when there is none. */
 export function contentMediaType(header: string | undefined): string {
   if (header === undefined || header === '' || header === jsonMediaType) return jsonMediaType;
   const semicolon = header.indexOf(';');

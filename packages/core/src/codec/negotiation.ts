@@ -29,10 +29,7 @@ interface Clause extends MediaRange {
 }
 
 /**
- * Chooses the answer's form by an Accept header (api-conventions 3.1): clauses by falling `q`, then in their order; for
- * wildcards the first offer counts. A clause that asks for a conversion or stream which is not offered is skipped, like one
- * that names another media type; unknown parameters are ignored. `q=0` excludes its media type. No or an empty header takes the
- * first offer.
+ * Chooses the form of the response by an Accept header: see docs/reference/api-rules.md#content-negotiation.
  *
  * @returns undefined when nothing can be served: 406.
  */

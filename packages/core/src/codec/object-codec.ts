@@ -1,6 +1,7 @@
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { KubeObject } from '../meta/types.ts';
 import type { ObjectCodec } from '../storage/resource-storage.ts';
+import { jsonText, parseJsonText } from './json-numbers.ts';
 
 const headFields = ['kind', 'apiVersion', 'metadata'];
 
@@ -16,11 +17,11 @@ export function objectCodecOf(kind: KindDefinition): ObjectCodec {
   if (codec === undefined) {
     codec = {
       encode: (object) => {
-        if (isCanonical(kind, object)) return ownBytes(JSON.stringify(object));
+        if (isCanonical(kind, object)) return ownBytes(jsonText(object));
         const { resourceVersion: _, ...metadata } = object.metadata ?? {};
         return ownBytes(canonicalJson(kind, object, metadata));
       },
-      decode: (json) => JSON.parse(json.toString('utf8')) as KubeObject,
+      decode: (json) => parseJsonText(json.toString('utf8')) as KubeObject,
     };
     codecs.set(kind, codec);
   }
@@ -61,7 +62,7 @@ function ownBytes(text: string): Buffer {
 /** Written in two parts, because integer-like keys of open schemas would come before `kind` in an object of one. */
 function canonicalJson(kind: KindDefinition, object: KubeObject, metadata: object): string {
   const { kind: _kind, apiVersion: _apiVersion, metadata: _metadata, ...rest } = object;
-  const text = JSON.stringify(rest);
+  const text = jsonText(rest);
   const tail = text === '{}' ? '}' : `,${text.slice(1)}`;
-  return `${jsonHead(kind)},"metadata":${JSON.stringify(metadata)}${tail}`;
+  return `${jsonHead(kind)},"metadata":${jsonText(metadata)}${tail}`;
 }

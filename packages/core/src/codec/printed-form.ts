@@ -2,6 +2,7 @@ import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { documentOf } from './json-form.ts';
+import { jsonText, parseJsonText } from './json-numbers.ts';
 import type { JsonShape } from './json-shape.ts';
 import { type ListEnvelope, type ListMetadata, type ListPage, listMetadata } from './list-envelope.ts';
 import { jsonMediaType, yamlMediaType } from './media-type.ts';
@@ -13,6 +14,8 @@ import { yamlWatchForm } from './yaml-watch-form.ts';
 /** A layout for people. Lists are laid out item by item, so that a long one is never in memory as a whole. */
 interface Printer {
   readonly contentType: string;
+  /** Larger objects are answered as compact JSON, which is also valid pretty JSON and YAML: laying them out would occupy the event loop. */
+  readonly maxBytes: number;
   document(value: unknown): Buffer;
   /** Beginning of a list with items. */
   head(envelope: ListEnvelope, metadata: ListMetadata): string;
@@ -22,15 +25,17 @@ interface Printer {
 
 const prettyPrinter: Printer = {
   contentType: jsonMediaType,
-  document: (value) => Buffer.from(`${JSON.stringify(value, null, 2)}\n`),
+  maxBytes: Number.POSITIVE_INFINITY,
+  document: (value) => Buffer.from(`${jsonText(value, 2)}\n`),
   head: (envelope, metadata) =>
     JSON.stringify(emptyList(envelope, metadata), null, 2).slice(0, -'[]\n}'.length).concat('[\n    '),
-  item: (value, first) => `${first ? '' : ',\n    '}${JSON.stringify(value, null, 2).replaceAll('\n', '\n    ')}`,
+  item: (value, first) => `${first ? '' : ',\n    '}${jsonText(value, 2).replaceAll('\n', '\n    ')}`,
   tail: '\n  ]\n}\n',
 };
 
 const yamlPrinter: Printer = {
   contentType: yamlMediaType,
+  maxBytes: 256 * 1024,
   document: toYaml,
   head: (envelope, metadata) => toYaml(emptyList(envelope, metadata)).toString('utf8').slice(0, -' []\n'.length).concat('\n'),
   item: (value) => toYaml([value]).toString('utf8'),
@@ -55,7 +60,7 @@ export function yamlForm(shape: JsonShape, compact: WireForm): WireForm {
 /** A value that belongs to no kind, such as a Status or a discovery document, as JSON or YAML. */
 export function encodeDocument(media: 'json' | 'yaml', value: unknown, pretty: boolean): Buffer {
   if (media === 'yaml') return yamlPrinter.document(value);
-  return pretty ? prettyPrinter.document(value) : Buffer.from(`${JSON.stringify(value)}\n`);
+  return pretty ? prettyPrinter.document(value) : Buffer.from(`${jsonText(value)}\n`);
 }
 
 class PrintedForm implements WireForm {
@@ -74,7 +79,8 @@ class PrintedForm implements WireForm {
   }
 
   stored(object: StoredObject): Buffer {
-    return this.#printer.document(JSON.parse(this.#compact.stored(object).toString('utf8')));
+    const json = this.#compact.stored(object);
+    return json.length > this.#printer.maxBytes ? json : this.#printer.document(parseJsonText(json.toString('utf8')));
   }
 
   value(object: KubeObject | Status): Buffer {
@@ -99,7 +105,7 @@ class PrintedForm implements WireForm {
   *#items(page: ListPage): Generator<string> {
     let first = true;
     for (const object of page.list.objects()) {
-      yield this.#printer.item(JSON.parse(this.#shape.text(object)), first);
+      yield this.#printer.item(parseJsonText(this.#shape.text(object)), first);
       first = false;
     }
   }

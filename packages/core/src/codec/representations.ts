@@ -59,11 +59,12 @@ export class Representations {
   }
 
   /**
-   * What can be offered for a kind. Tables are left out with `tables: false`, as watches that begin with the state of the list
-   * need it (api-conventions 7.5).
+   * What can be offered for a kind. `tables: false` excludes Tables, for watches that begin with the current state: see
+   * docs/reference/api-rules.md#start-of-a-watch.
    */
   offers(kind: KindDefinition, shape: AnswerShape, options: { readonly tables?: boolean } = {}): readonly FormOffer[] {
-    const tables = options.tables !== false;
+    // Reviews are answers, not objects of a collection: there is nothing that a row could show.
+    const tables = options.tables !== false && kind.virtual === undefined;
     return memo(this.#offers, kind, `${shape} ${tables}`, () => {
       const targets = this.#targets(shape, tables);
       const offer = (media: Media, allowed: readonly GroupVersionKind[]): FormOffer => ({

@@ -43,8 +43,8 @@ const defaultColumns: readonly Column<KubeObject>[] = [
 ];
 
 /**
- * Objects as rows of a Table (api-conventions 12). Rows are made for each answer, because ages change; all columns are sent, the
- * client leaves out the wide ones. `metaApiVersion` is that of the metadata API.
+ * Objects as rows of a Table: see docs/reference/api-rules.md#tables-and-metadata-only. Rows are rendered for each
+ * response, because ages change. `metaApiVersion` is the version of the metadata API.
  */
 export function tableShape(kind: KindDefinition, metaApiVersion: string, include: IncludeObject, clock: Clock): JsonShape {
   const columns: readonly Column<KubeObject>[] = kind.columns.length > 0 ? kind.columns : defaultColumns;

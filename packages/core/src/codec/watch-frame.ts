@@ -1,8 +1,8 @@
 import type { WatchEventType } from '../storage/resource-storage.ts';
 
 /**
- * Frames of a JSON watch: one line per event (api-conventions 7.4). With `chunked`, the chunk header and trailer of HTTP/1.1 are part of
- * the frame, so that one buffer goes to every socket as it is.
+ * Framing of a JSON watch: see docs/reference/api-rules.md#frames-of-a-watch. With `chunked`, the chunk header and
+ * trailer of HTTP/1.1 are part of the frame, so that all sockets share one buffer.
  */
 export type Framing = 'plain' | 'chunked';
 

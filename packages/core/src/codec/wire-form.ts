@@ -6,7 +6,10 @@ import type { ListPage } from './list-envelope.ts';
 import type { Media } from './media-type.ts';
 import type { PieceSource } from './pieces.ts';
 
-/** What a client wants to see of objects: all of it, the metadata, or a table (api-conventions 12). */
+/**
+ * What a client requests of objects: whole objects, metadata, or a table. See
+ * docs/reference/api-rules.md#tables-and-metadata-only.
+ */
 export type FormTarget =
   | { readonly as: 'Object' }
   | { readonly as: 'PartialObjectMetadata'; readonly version: string }

@@ -1,12 +1,12 @@
 import type { AliasEvent, Event, MappingEvent, ScalarEvent, SequenceEvent } from 'js-yaml';
 import { setOwn } from '../kind/set-own.ts';
-import { DocumentError, type ParsedDocument, pathText, placeOf } from './document-error.ts';
+import { DocumentError, noteDuplicate, type ParsedDocument, placeOf } from './document-error.ts';
 import { plainScalar, taggedScalar } from './yaml-scalar.ts';
 
 type YamlLibrary = typeof import('js-yaml');
 type NodeEvent = ScalarEvent | SequenceEvent | MappingEvent;
 
-/** What a YAML document may cost; reliability.md section 3. */
+/** Limits of a YAML document: see docs/reference/api-rules.md#limits-of-a-request. */
 export interface YamlLimits {
   /** Nesting, aliases expanded. */
   readonly maxDepth: number;
@@ -116,7 +116,7 @@ export class YamlBuilder {
     while (this.#events[this.#at]?.type !== this.#library.EVENT_ID.POP) {
       const key = this.#key();
       this.#path.push(key);
-      if (Object.hasOwn(object, key)) this.#duplicates.push(pathText(this.#path));
+      if (Object.hasOwn(object, key)) noteDuplicate(this.#duplicates, this.#path);
       setOwn(object, key, this.#node(depth + 1));
       this.#path.pop();
     }

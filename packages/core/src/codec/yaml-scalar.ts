@@ -1,3 +1,5 @@
+import { exactInteger } from './exact-number.ts';
+
 const nullText = /^(?:|~|null|Null|NULL)$/;
 const trueText = /^(?:true|True|TRUE)$/;
 const falseText = /^(?:false|False|FALSE)$/;
@@ -11,7 +13,7 @@ const specialText = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 /**
  * The value of a plain scalar: null, boolean, number or text, by the core schema of YAML 1.2; times, `yes` and `no` are text.
  *
- * @throws RangeError for numbers that JSON cannot carry: infinite, not a number, integers above 2^53.
+ * @throws RangeError for numbers that JSON cannot carry: infinite, not a number, integers beyond 64 bits. Integers that numbers do not hold are bigints.
  */
 export function plainScalar(text: string): unknown {
   const first = text.charCodeAt(0);
@@ -23,11 +25,11 @@ export function plainScalar(text: string): unknown {
     if (falseText.test(text)) return false;
     return text;
   }
-  if (decimalText.test(text)) return integer(Number(text));
+  if (decimalText.test(text)) return integer(text.startsWith('+') ? text.slice(1) : text);
   const octal = octalText.exec(text);
-  if (octal) return integer(signed(octal[1], Number.parseInt(octal[2] ?? '', 8)));
+  if (octal) return integer(signed(octal[1], `0o${octal[2]}`));
   const hex = hexText.exec(text);
-  if (hex) return integer(signed(hex[1], Number.parseInt(hex[2] ?? '', 16)));
+  if (hex) return integer(signed(hex[1], `0x${hex[2]}`));
   if (floatText.test(text)) {
     const value = Number(text);
     if (Number.isFinite(value)) return value;
@@ -50,16 +52,27 @@ export function taggedScalar(text: string, tag: string): unknown {
       ? value === null
       : tag === 'bool'
         ? typeof value === 'boolean'
-        : typeof value === 'number' && (tag === 'float' || (tag === 'int' && Number.isInteger(value)));
+        : (tag === 'float' || tag === 'int') && isNumberOf(tag, value);
   if (!fits) throw new RangeError(`a value does not fit its tag !!${tag.slice(0, 20)}`);
   return value;
 }
 
-function signed(sign: string | undefined, value: number): number {
-  return sign === '-' ? -value : value;
+function isNumberOf(tag: 'int' | 'float', value: unknown): boolean {
+  return typeof value === 'bigint' || (typeof value === 'number' && (tag === 'float' || Number.isInteger(value)));
 }
 
-function integer(value: number): number {
-  if (Number.isSafeInteger(value)) return value === 0 ? 0 : value;
-  throw new RangeError('integers above 2^53 lose digits; write them as text');
+/** Decimal text of an octal or hexadecimal literal. Longer ones than 64 bits can need are refused before they are converted. */
+function signed(sign: string | undefined, literal: string): string {
+  if (literal.length > 64) throw outOfRange();
+  return `${sign === '-' ? '-' : ''}${BigInt(literal)}`;
+}
+
+function integer(text: string): number | bigint {
+  const value = exactInteger(text);
+  if (value === undefined) throw outOfRange();
+  return value;
+}
+
+function outOfRange(): RangeError {
+  return new RangeError('an integer does not fit into 64 bits');
 }

@@ -1,5 +1,6 @@
 import type { Status } from '../meta/status.ts';
 import type { EventRepresentation } from '../storage/resource-storage.ts';
+import { parseJsonText } from './json-numbers.ts';
 import { yamlMediaType } from './media-type.ts';
 import { representationId } from './representation-id.ts';
 import type { EventPair, WatchForm } from './wire-form.ts';
@@ -24,7 +25,7 @@ export function yamlWatchForm(json: WatchForm): WatchForm {
 
 function yamlPair({ plain }: EventPair): EventPair {
   const frame: EventRepresentation['encode'] = (type, object) =>
-    yamlFrame(JSON.parse(plain.encode(type, object).toString('utf8')));
+    yamlFrame(parseJsonText(plain.encode(type, object).toString('utf8')));
   return {
     plain: { id: representationId('yaml event plain'), encode: frame },
     chunked: {

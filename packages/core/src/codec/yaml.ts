@@ -2,10 +2,11 @@ import { isUtf8 } from 'node:buffer';
 import { createRequire } from 'node:module';
 import { DocumentError, isDocumentError, type ParsedDocument } from './document-error.ts';
 import { parseJson } from './json.ts';
+import { withMarkedBigInts } from './json-numbers.ts';
 import { YamlBuilder } from './yaml-builder.ts';
 
-/** Greatest size of a YAML body; parsing YAML costs twenty times as much as JSON. */
-export const maxYamlBytes = 1024 * 1024;
+/** Greatest size of a YAML body; parsing YAML costs twenty times as much as JSON, and a body must not occupy the event loop for long. */
+export const maxYamlBytes = 512 * 1024;
 
 const limits = { maxDepth: 100, maxAliases: 100, maxExpandedBytes: 3 * 1024 * 1024 };
 
@@ -24,7 +25,7 @@ function library(): typeof import('js-yaml') {
  * way and has the limits of JSON.
  *
  * @throws DocumentError for syntax errors, custom tags, merge keys, keys that are not text, numbers that JSON cannot carry, several
- *   documents, and everything over a limit: 1 MiB, 100 levels, 100 aliases counted as they expand.
+ *   documents, and everything over a limit: 512 KiB, 100 levels, 100 aliases counted as they expand.
  */
 export function parseYaml(bytes: Buffer): ParsedDocument {
   if (startsLikeJson(bytes)) {
@@ -44,7 +45,9 @@ export function parseYaml(bytes: Buffer): ParsedDocument {
 
 /** Any JSON value as YAML, in block style and with a newline at the end. Strings that older readers take for something else are quoted. */
 export function toYaml(value: unknown): Buffer {
-  return Buffer.from(library().dump(value, { noRefs: true, lineWidth: -1, seqNoIndent: true, skipInvalid: true }));
+  const options = { noRefs: true, lineWidth: -1, seqNoIndent: true, skipInvalid: true };
+  const { marked, restore } = withMarkedBigInts(value);
+  return Buffer.from(restore(library().dump(marked, options)));
 }
 
 function eventsOf(text: string) {

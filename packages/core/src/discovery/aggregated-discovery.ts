@@ -44,7 +44,7 @@ export function apiGroupDiscoveryList(
   part: 'core' | 'groups',
   version: AggregatedDiscoveryVersion,
 ): APIGroupDiscoveryList {
-  const words = clientWords(kinds);
+  const words = clientWords(kinds, 'aggregated');
   const groups = servedGroups(kinds).filter(({ name }) => (name === '') === (part === 'core'));
   return {
     kind: 'APIGroupDiscoveryList',

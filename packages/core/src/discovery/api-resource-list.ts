@@ -6,7 +6,7 @@ import type { APIResource, APIResourceList } from './discovery-types.ts';
 import { servedGroups } from './served-groups.ts';
 import { subresourceEntries } from './subresource-entry.ts';
 
-/** Base64 of the first 8 bytes of SHA-256 over `group/version/kind` of the stored form; api-conventions 14.1. */
+/** Identifies the stored form of a resource: see docs/reference/api-rules.md#discovery. */
 export function storageVersionHash(kind: KindDefinition): string {
   const stored = kind.storage?.kind ?? kind;
   const digest = createHash('sha256').update(`${stored.group}/${stored.version}/${stored.kind}`).digest();
@@ -46,7 +46,7 @@ export function apiResourceList(kinds: readonly KindDefinition[], groupVersion: 
     .find(({ name }) => name === groupVersion.group)
     ?.versions.find(({ version }) => version === groupVersion.version);
   if (!served) return undefined;
-  const words = clientWords(kinds);
+  const words = clientWords(kinds, 'plain');
   return {
     kind: 'APIResourceList',
     apiVersion: 'v1',

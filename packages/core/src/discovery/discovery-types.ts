@@ -95,7 +95,7 @@ export interface APIGroupDiscovery {
 /** Versions of the aggregated form, newest first. */
 export type AggregatedDiscoveryVersion = 'v2' | 'v2beta1';
 
-/** Everything a server offers in one document; api-conventions 14.2. */
+/** The aggregated discovery document: see docs/reference/api-rules.md#discovery. */
 export interface APIGroupDiscoveryList {
   readonly kind: 'APIGroupDiscoveryList';
   readonly apiVersion: `apidiscovery.k8s.io/${AggregatedDiscoveryVersion}`;

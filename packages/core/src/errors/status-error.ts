@@ -1,4 +1,6 @@
+import { cutText } from '../meta/cut-text.ts';
 import type { FieldError } from '../meta/field-error.ts';
+import { maxListedErrors } from '../meta/field-errors.ts';
 import { type Status, type StatusCause, type StatusDetails, StatusReason } from '../meta/status.ts';
 
 const brand = Symbol.for('keelson.StatusError');
@@ -41,11 +43,37 @@ export function isStatusError(error: unknown, reason?: StatusReason): error is S
   );
 }
 
-function failure(code: number, reason: StatusReason, message: string, details?: StatusDetails, cause?: unknown): StatusError {
+/** Characters of an answer's message, of one of its causes, and of all its causes together. */
+const maxMessage = 32 * 1024;
+const maxCause = 4 * 1024;
+const maxCauses = 24 * 1024;
+/** Characters of a name that messages repeat: more than any object can have. */
+const maxName = 512;
+
+/** Text of a request comes back in messages, so their length is limited: an answer is never many times its request. */
+function failure(code: number, reason: StatusReason, text: string, details?: StatusDetails, cause?: unknown): StatusError {
+  const message = cutText(text, maxMessage);
   return new StatusError(
     { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, ...(details ? { details } : {}), code },
     cause,
   );
+}
+
+function quoted(name: string): string {
+  return JSON.stringify(cutText(name, maxName));
+}
+
+/** The causes that an answer lists: the first ones, as many as its limits permit. */
+function listedCauses(errors: readonly FieldError[]): StatusCause[] {
+  const causes: StatusCause[] = [];
+  let size = 0;
+  for (const { reason, message, field } of errors.slice(0, maxListedErrors)) {
+    const cause = { reason, message: cutText(message, maxCause), field: cutText(field, maxCause) };
+    size += cause.message.length + cause.field.length;
+    if (size > maxCauses && causes.length > 0) break;
+    causes.push(cause);
+  }
+  return causes;
 }
 
 function qualified(res: QualifiedResource): string {
@@ -53,7 +81,11 @@ function qualified(res: QualifiedResource): string {
 }
 
 function objectDetails(res: QualifiedResource, name: string): StatusDetails {
-  return { ...(name === '' ? {} : { name }), ...(res.group === '' ? {} : { group: res.group }), kind: res.resource };
+  return {
+    ...(name === '' ? {} : { name: cutText(name, maxName) }),
+    ...(res.group === '' ? {} : { group: res.group }),
+    kind: res.resource,
+  };
 }
 
 const reasonsByCode: Readonly<Record<number, StatusReason>> = {
@@ -74,24 +106,22 @@ const reasonsByCode: Readonly<Record<number, StatusReason>> = {
   504: StatusReason.Timeout,
 };
 
-/** Every failure of api-conventions section 1.2, built with its exact code, reason, message form and details. */
+/**
+ * Builders of every failure, with its exact code, reason, message and details: see
+ * docs/reference/api-rules.md#failures.
+ */
 export const statusErrors = {
   badRequest: (message: string, cause?: unknown) => failure(400, StatusReason.BadRequest, message, undefined, cause),
   /** A failure that somebody else has put into words, with the reason that goes with its code. */
   relayed: (code: number, message: string) => failure(code, reasonsByCode[code] ?? StatusReason.Unknown, message),
   unauthorized: (message = 'Unauthorized') => failure(401, StatusReason.Unauthorized, message),
   forbidden: (res: QualifiedResource, name: string, why: string, causes?: StatusCause[]) =>
-    failure(
-      403,
-      StatusReason.Forbidden,
-      `${qualified(res)}${name === '' ? '' : ` ${JSON.stringify(name)}`} is forbidden: ${why}`,
-      {
-        ...objectDetails(res, name),
-        ...(causes ? { causes } : {}),
-      },
-    ),
+    failure(403, StatusReason.Forbidden, `${qualified(res)}${name === '' ? '' : ` ${quoted(name)}`} is forbidden: ${why}`, {
+      ...objectDetails(res, name),
+      ...(causes ? { causes } : {}),
+    }),
   notFound: (res: QualifiedResource, name: string) =>
-    failure(404, StatusReason.NotFound, `${qualified(res)} ${JSON.stringify(name)} not found`, objectDetails(res, name)),
+    failure(404, StatusReason.NotFound, `${qualified(res)} ${quoted(name)} not found`, objectDetails(res, name)),
   methodNotAllowed: (res: QualifiedResource, action: string) =>
     failure(
       405,
@@ -105,21 +135,21 @@ export const statusErrors = {
     failure(
       409,
       StatusReason.AlreadyExists,
-      `${beingDeleted ? 'object is being deleted: ' : ''}${qualified(res)} ${JSON.stringify(name)} already exists`,
+      `${beingDeleted ? 'object is being deleted: ' : ''}${qualified(res)} ${quoted(name)} already exists`,
       objectDetails(res, name),
     ),
   generateNameCollision: (res: QualifiedResource, name: string) =>
     failure(
       409,
       StatusReason.AlreadyExists,
-      `${qualified(res)} ${JSON.stringify(name)} already exists, the server was not able to generate a unique name for the object`,
+      `${qualified(res)} ${quoted(name)} already exists, the server was not able to generate a unique name for the object`,
       { ...objectDetails(res, name), retryAfterSeconds: 1 },
     ),
   conflict: (res: QualifiedResource, name: string, why: string) =>
     failure(
       409,
       StatusReason.Conflict,
-      `Operation cannot be fulfilled on ${qualified(res)} ${JSON.stringify(name)}: ${why}`,
+      `Operation cannot be fulfilled on ${qualified(res)} ${quoted(name)}: ${why}`,
       objectDetails(res, name),
     ),
   expired: (message: string, continueToken?: string) => {
@@ -134,37 +164,52 @@ export const statusErrors = {
       StatusReason.UnsupportedMediaType,
       `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
     ),
-  /** `kind` is the Kind, e.g. `Pod`; message and causes are derived from the field errors. */
+  /** `kind` is the Kind, e.g. `Pod`; message and causes are derived from the field errors, of which the first hundred are listed. */
   invalid: (gk: { readonly group: string; readonly kind: string }, name: string, errors: readonly FieldError[]) => {
-    const texts = errors.map((e) => `${e.field}: ${e.message}`);
+    const causes = listedCauses(errors);
+    const texts = causes.map(({ field, message }) => `${field}: ${message}`);
+    if (errors.length > causes.length) texts.push(`and at least ${errors.length - causes.length} more`);
     const joined = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
     return failure(
       422,
       StatusReason.Invalid,
-      `${gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`} ${JSON.stringify(name)} is invalid: ${joined}`,
+      `${gk.group === '' ? gk.kind : `${gk.kind}.${gk.group}`} ${quoted(name)} is invalid: ${joined}`,
       {
-        ...(name === '' ? {} : { name }),
+        ...(name === '' ? {} : { name: cutText(name, maxName) }),
         ...(gk.group === '' ? {} : { group: gk.group }),
         kind: gk.kind,
-        causes: errors.map((e) => ({ reason: e.reason, message: e.message, field: e.field })),
+        causes,
       },
     );
   },
-  /** A patch that does not apply; the reference shows no details (api-conventions 11.2). */
+  /** A patch that does not apply. It has no details, as in Kubernetes: see docs/reference/api-rules.md#patches. */
   unprocessable: (cause?: unknown) =>
     failure(422, StatusReason.Invalid, 'the server rejected our request due to an error in our request', {}, cause),
   tooManyRequests: (message: string, retryAfterSeconds: number, causes?: StatusCause[]) =>
     failure(429, StatusReason.TooManyRequests, message, { ...(causes ? { causes } : {}), retryAfterSeconds }),
   internal: (text: string, cause?: unknown) =>
-    failure(500, StatusReason.InternalError, `Internal error occurred: ${text}`, { causes: [{ message: text }] }, cause),
-  serverTimeout: (res: QualifiedResource, action: string, cause?: unknown) =>
+    failure(
+      500,
+      StatusReason.InternalError,
+      `Internal error occurred: ${text}`,
+      { causes: [{ message: cutText(text, maxCause) }] },
+      cause,
+    ),
+  /** `reason`: why, for people. */
+  serverTimeout: (res: QualifiedResource, action: string, cause?: unknown, reason = '') =>
     failure(
       500,
       StatusReason.ServerTimeout,
-      `The ${action} operation against ${qualified(res)} could not be completed at this time, please try again.`,
-      { ...objectDetails(res, ''), retryAfterSeconds: 2 },
+      `The ${action} operation against ${qualified(res)} could not be completed at this time, please try again.${reason && ` Cause: ${reason}`}`,
+      {
+        ...objectDetails(res, ''),
+        ...(reason === '' ? {} : { causes: [{ message: cutText(reason, maxCause) }] }),
+        retryAfterSeconds: 2,
+      },
       cause,
     ),
+  /** Another server gave an answer that must not reach the client. */
+  badGateway: (message: string) => failure(502, StatusReason.Unknown, message),
   serviceUnavailable: (message: string, cause?: unknown) =>
     failure(503, StatusReason.ServiceUnavailable, message, undefined, cause),
   timeout: (message: string, cause?: unknown) => failure(504, StatusReason.Timeout, `Timeout: ${message}`, undefined, cause),

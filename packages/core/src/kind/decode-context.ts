@@ -1,4 +1,6 @@
+import { cutText } from '../meta/cut-text.ts';
 import type { FieldError } from '../meta/field-error.ts';
+import { isFull, maxListedErrors } from '../meta/field-errors.ts';
 
 const brand = Symbol.for('keelson.DecodeTypeError');
 
@@ -39,19 +41,15 @@ export interface Slot {
   readonly whenAbsent?: (context: DecodeContext) => unknown;
 }
 
-/** More than this many findings help nobody, and hostile documents could bring millions. */
-const maxFindings = 100;
 /** Keys are cut to this length in paths. */
 const maxKeyLength = 256;
+/** Paths are cut to about this length. */
+const maxPathLength = 1024;
 
 function describe(value: unknown): string {
   if (value === null) return 'null';
-  if (typeof value === 'number') return `number ${value}`;
+  if (typeof value === 'number' || typeof value === 'bigint') return `number ${value}`;
   return Array.isArray(value) ? 'array' : typeof value;
-}
-
-function cut(key: string): string {
-  return key.length > maxKeyLength ? `${key.slice(0, maxKeyLength)}…` : key;
 }
 
 /**
@@ -83,21 +81,22 @@ export class DecodeContext {
   path(key: string | number): string {
     let text = '';
     for (let level = 0; level <= this.#depth; level += 1) {
+      if (text.length > maxPathLength) return `${text}...`;
       const step = level === this.#depth ? key : (this.#keys[level] ?? '');
       const below = level > 0 && this.#inMap[level - 1] === true;
       if (typeof step === 'number') text += `[${step}]`;
-      else if (below) text += `[${cut(step)}]`;
-      else if (step !== '' || level > 0) text += text === '' ? cut(step) : `.${cut(step)}`;
+      else if (below) text += `[${cutText(step, maxKeyLength)}]`;
+      else if (step !== '' || level > 0) text += `${text === '' ? '' : '.'}${cutText(step, maxKeyLength)}`;
     }
     return text;
   }
 
   report(error: FieldError): void {
-    if (this.errors.length < maxFindings) this.errors.push(error);
+    if (!isFull(this.errors)) this.errors.push(error);
   }
 
   unknown(key: string): void {
-    if (this.unknownFields.length < maxFindings) this.unknownFields.push(this.path(key));
+    if (this.unknownFields.length < maxListedErrors) this.unknownFields.push(this.path(key));
   }
 
   typeError(key: string | number, expected: string, input: unknown): DecodeTypeError {

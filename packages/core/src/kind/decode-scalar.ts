@@ -39,12 +39,24 @@ export function stringDecoder(traits: StringTraits): NodeDecoder {
   };
 }
 
-type NumberForm = { readonly expected: string; readonly fits: (value: number) => boolean };
+type NumberForm = { readonly expected: string; readonly fits: (value: number | bigint) => boolean };
+
+const minInt64 = -(2n ** 63n);
+const maxInt64 = 2n ** 63n - 1n;
+
+function isInt32(value: number | bigint): boolean {
+  return typeof value === 'number' && (value | 0) === value;
+}
+
+/** Integers that numbers do not hold exactly are bigints. */
+function isInt64(value: number | bigint): boolean {
+  return typeof value === 'number' ? Number.isSafeInteger(value) : value >= minInt64 && value <= maxInt64;
+}
 
 const numberForms: Readonly<Record<'int32' | 'int64' | 'double', NumberForm>> = {
-  int32: { expected: 'integer of 32 bits', fits: (value) => (value | 0) === value },
-  int64: { expected: 'integer within ±(2^53 - 1)', fits: Number.isSafeInteger },
-  double: { expected: 'number', fits: Number.isFinite },
+  int32: { expected: 'integer of 32 bits', fits: isInt32 },
+  int64: { expected: 'integer of 64 bits', fits: isInt64 },
+  double: { expected: 'number', fits: (value) => Number.isFinite(Number(value)) },
 };
 
 /** Decoder of numbers with their bounds. */
@@ -52,12 +64,13 @@ export function numberDecoder(type: 'int32' | 'int64' | 'double', traits: Number
   const { expected, fits } = numberForms[type];
   const { minimum, maximum } = traits;
   return (input, context, key) => {
-    if (typeof input !== 'number' || !fits(input)) throw context.typeError(key, expected, input);
+    if ((typeof input !== 'number' && typeof input !== 'bigint') || !fits(input)) throw context.typeError(key, expected, input);
     if (minimum !== undefined && input < minimum) {
       context.report(fieldError.invalid(context.path(key), input, `must be greater than or equal to ${minimum}`));
     } else if (maximum !== undefined && input > maximum) {
       context.report(fieldError.invalid(context.path(key), input, `must be less than or equal to ${maximum}`));
     }
+    if (typeof input === 'bigint') return type === 'double' || Number.isSafeInteger(Number(input)) ? Number(input) : input;
     return input === 0 ? 0 : input;
   };
 }

@@ -44,7 +44,9 @@ export const decodeDuration: NodeDecoder = (input, context, key) => {
 
 /** Numbers are quantities too: `cpu: 2` in a manifest is one. */
 export const decodeQuantity: NodeDecoder = (input, context, key) => {
-  if (typeof input !== 'string' && typeof input !== 'number') throw context.typeError(key, 'quantity', input);
+  if (typeof input !== 'string' && typeof input !== 'number' && typeof input !== 'bigint') {
+    throw context.typeError(key, 'quantity', input);
+  }
   const text = typeof input === 'string' ? input.trim() : String(input);
   try {
     return canonicalQuantity(text);

@@ -35,8 +35,29 @@ function subresourceProblems(kind: KindDefinition, message: MessageNode): string
       problems.push('the scale subresource needs a field spec');
     }
   }
-  if (kind.strategy.statusSubresource === true && !('status' in message.fields)) {
-    problems.push('strategy.statusSubresource needs a field status');
+  return problems;
+}
+
+/** Options that mean something only where the status is a subresource. */
+const statusOptions = ['keepsStatusOnCreate', 'prepareForStatusUpdate', 'validateStatusUpdate'] as const;
+
+function strategyProblems({ strategy, subresources, verbs }: KindDefinition): string[] {
+  const problems: string[] = [];
+  const status = subresources.find(({ name }) => name === 'status');
+  if (status !== undefined && status.type !== 'status') {
+    problems.push(`the subresource status has the type ${status.type}; its type must be status`);
+  } else if (status !== undefined && strategy.statusSubresource === false) {
+    problems.push('strategy.statusSubresource is false, but the subresource status is declared');
+  } else if (status === undefined && strategy.statusSubresource === true) {
+    problems.push(
+      'strategy.statusSubresource is true, but no subresource status is declared, so that no request could set the status',
+    );
+  }
+  for (const option of statusOptions) {
+    if (status === undefined && strategy[option]) problems.push(`strategy.${option} needs the subresource status`);
+  }
+  if (strategy.allowCreateOnUpdate && !(verbs.includes('create') && verbs.includes('update'))) {
+    problems.push('strategy.allowCreateOnUpdate needs the verbs create and update');
   }
   return problems;
 }
@@ -47,6 +68,14 @@ function storageProblems(kind: KindDefinition): string[] {
   const problems: string[] = [];
   if (target.storage) problems.push(`it is stored as ${target.kind}, which is itself stored as another kind`);
   if (target.scope !== kind.scope) problems.push(`it is stored as ${target.kind}, which has another scope`);
+  for (const option of ['generation', 'statusSubresource'] as const) {
+    const [own, stored] = [kind.strategy[option], target.strategy[option]];
+    if (own !== stored) {
+      problems.push(
+        `strategy.${option} is ${own}, but ${stored} for ${target.kind} of ${target.apiVersion}, as which it is stored`,
+      );
+    }
+  }
   return problems;
 }
 
@@ -56,6 +85,7 @@ function virtualProblems(kind: KindDefinition): string[] {
   if (kind.storage) problems.push('a virtual kind has no storage');
   if (kind.subresources.length > 0) problems.push('a virtual kind has no subresources');
   if (kind.verbs.some((verb) => verb !== 'create')) problems.push('the only verb of a virtual kind is create');
+  if (kind.strategy.generation !== 'none') problems.push('a virtual kind has no generation, because nothing is stored');
   return problems;
 }
 
@@ -63,5 +93,11 @@ function virtualProblems(kind: KindDefinition): string[] {
 export function definitionProblems(kind: KindDefinition): string[] {
   const message = messageNode(kind.schema);
   if (!message) return ['the schema must be a message'];
-  return [...nameProblems(kind), ...subresourceProblems(kind, message), ...storageProblems(kind), ...virtualProblems(kind)];
+  return [
+    ...nameProblems(kind),
+    ...subresourceProblems(kind, message),
+    ...strategyProblems(kind),
+    ...storageProblems(kind),
+    ...virtualProblems(kind),
+  ];
 }

@@ -2,6 +2,7 @@ import { apiVersionOf, type GroupVersionKind, type KubeObject, type Scope } from
 import { definitionProblems } from './define-kind-checks.ts';
 import type {
   Column,
+  Deprecation,
   KindDefinition,
   KindNames,
   RowCondition,
@@ -40,6 +41,8 @@ export interface KindOptions<S extends Schema<unknown>> {
   readonly storage?: StorageConversion<ObjectOf<S>>;
   /** Objects are questions that are answered and forgotten. */
   readonly virtual?: VirtualKind<ObjectOf<S>>;
+  /** Clients of this version are warned. */
+  readonly deprecated?: Deprecation;
   /** Default: all eight; of virtual kinds `create`. */
   readonly verbs?: readonly Verb[];
   /** False for kinds that teams declare with open schemas: no strategic merge patch. Default true. */
@@ -91,12 +94,16 @@ function selectableFieldsOf<T extends KubeObject>(
   return fields;
 }
 
+function warningOf(apiVersion: string, kind: string, { since, removed, replacement }: Deprecation): string {
+  return `${apiVersion} ${kind} is deprecated in v${since}+, unavailable in v${removed}+; use ${replacement}`;
+}
+
 /**
  * Declares a kind: completes the schema with apiVersion, kind and metadata, fills in what follows from the rest
- * (names, verbs, list kind, protobuf form, status isolation) and freezes the result.
+ * (names, verbs, list kind, protobuf form, generation, status isolation) and freezes the result.
  *
  * @throws Error when the declaration contradicts itself: repeated field numbers, names that cannot stand in a path,
- * a subresource without the field it serves, a storage kind that is not one.
+ * a subresource without the field it serves, a status that nobody could write, a hook that would never run, a storage kind that is not one.
  */
 export function defineKind<const S extends Schema<unknown>>(options: KindOptions<S>): KindDefinition<ObjectOf<S>> {
   const { group, version, kind } = options;
@@ -105,7 +112,10 @@ export function defineKind<const S extends Schema<unknown>>(options: KindOptions
   const scope = options.scope ?? 'Namespaced';
   const schema = wholeSchema(options.schema, { group, version, kind }, where);
   const subresources = options.subresources ?? [];
-  const isolated = subresources.some((subresource) => subresource.type === 'status');
+  const implied: Strategy = {
+    statusSubresource: subresources.some((subresource) => subresource.type === 'status'),
+    generation: !options.virtual && 'spec' in (messageNode(schema)?.fields ?? {}) ? 'spec' : 'none',
+  };
   const definition: KindDefinition<ObjectOf<S>> = {
     group,
     version,
@@ -116,13 +126,14 @@ export function defineKind<const S extends Schema<unknown>>(options: KindOptions
     names: namesOf(kind, options.names),
     schema,
     verbs: Object.freeze([...(options.verbs ?? (options.virtual ? virtualVerbs : allVerbs))].sort()),
-    strategy: Object.freeze({ ...(isolated ? { statusSubresource: true } : {}), ...options.strategy }),
+    strategy: Object.freeze({ ...implied, ...options.strategy }),
     subresources: Object.freeze([...subresources]),
     columns: Object.freeze([...(options.columns ?? [])]),
     ...(options.rowConditions ? { rowConditions: options.rowConditions } : {}),
     selectableFields: selectableFieldsOf(scope, options.selectableFields ?? [], where),
     ...(options.storage ? { storage: options.storage } : {}),
     ...(options.virtual ? { virtual: options.virtual } : {}),
+    ...(options.deprecated ? { deprecationWarning: warningOf(apiVersion, kind, options.deprecated) } : {}),
     protobuf: checkMessages(schema).protobuf,
     structural: options.structural ?? true,
   };

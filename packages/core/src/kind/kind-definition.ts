@@ -60,9 +60,19 @@ export interface StorageConversion<T> {
    * be re-labelled without being parsed.
    */
   readonly isRelabel: (storedJson: Buffer) => boolean;
+  /** What the storage version calls selectable fields that have other names there. */
+  readonly selectableFields?: Readonly<Record<string, string>>;
 }
 
 export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
+
+/** When a version of a kind was deprecated and removed in Kubernetes, as `1.14`, and what to use instead. */
+export interface Deprecation {
+  readonly since: string;
+  readonly removed: string;
+  /** `group/version Kind`. */
+  readonly replacement: string;
+}
 
 /** Everything the system knows about one kind in one version. Made by `defineKind`, immutable. */
 // biome-ignore lint/suspicious/noExplicitAny: a list of kinds holds kinds of every type
@@ -87,6 +97,8 @@ export interface KindDefinition<T extends KubeObject = any> extends GroupVersion
   readonly storage?: StorageConversion<T>;
   /** Present: the kind has no storage at all; `create` is its only verb. */
   readonly virtual?: VirtualKind<T>;
+  /** Present on versions that clients should leave: the text of the `Warning` header on every answer. */
+  readonly deprecationWarning?: string;
   /** True when every message of the schema has field numbers. */
   readonly protobuf: boolean;
   /** True for kinds with a struct schema (built in): strategic merge patch is offered and unknown fields are dropped. */

@@ -1,5 +1,6 @@
 import { dns1123LabelErrors } from '../meta/dns-names.ts';
 import { type FieldError, fieldError } from '../meta/field-error.ts';
+import { addErrors, isFull } from '../meta/field-errors.ts';
 import { finalizersErrors, newFinalizersErrors } from '../meta/finalizers.ts';
 import { labelsErrors } from '../meta/label-errors.ts';
 import { type NameRule, nameErrors, namePrefixErrors, qualifiedNameErrors } from '../meta/names.ts';
@@ -7,6 +8,9 @@ import { type ObjectMeta, type OwnerReference, parseApiVersion } from '../meta/t
 
 /** Bytes of all annotation keys and values of one object together. */
 export const maxAnnotationBytes = 262_144;
+
+/** Owners that the message about several controllers names. */
+const maxNamedOwners = 10;
 
 /** What the kind of an object asks of its metadata. */
 export interface ObjectMetaRules {
@@ -21,6 +25,7 @@ export function annotationsErrors(annotations: Readonly<Record<string, string>> 
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations ?? {})) {
+    if (isFull(errors)) return errors;
     for (const detail of qualifiedNameErrors(key.toLowerCase())) errors.push(fieldError.invalid(path, key, detail));
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
@@ -28,8 +33,7 @@ export function annotationsErrors(annotations: Readonly<Record<string, string>> 
   return errors;
 }
 
-function ownerReferenceErrors(owner: OwnerReference, path: string): FieldError[] {
-  const errors: FieldError[] = [];
+function checkOwnerReference(owner: OwnerReference, path: string, errors: FieldError[]): void {
   const version = parseApiVersion(owner.apiVersion);
   if (!version) errors.push(fieldError.invalid(`${path}.apiVersion`, owner.apiVersion, 'version must not be empty'));
   if (owner.kind === '') errors.push(fieldError.invalid(`${path}.kind`, owner.kind, 'kind must not be empty'));
@@ -38,14 +42,17 @@ function ownerReferenceErrors(owner: OwnerReference, path: string): FieldError[]
   if (owner.kind === 'Event' && (version?.group === '' || version?.group === 'events.k8s.io')) {
     errors.push(fieldError.invalid(path, owner, `${owner.apiVersion}, Kind=Event is disallowed from being an owner`));
   }
-  return errors;
 }
 
 function ownerReferencesErrors(owners: readonly OwnerReference[], path: string): FieldError[] {
-  const errors = owners.flatMap((owner, index) => ownerReferenceErrors(owner, `${path}[${index}]`));
+  const errors: FieldError[] = [];
+  for (const [index, owner] of owners.entries()) {
+    if (isFull(errors)) return errors;
+    checkOwnerReference(owner, `${path}[${index}]`, errors);
+  }
   const controllers = owners.filter((owner) => owner.controller === true).map((owner) => `${owner.kind}/${owner.name}`);
   if (controllers.length > 1) {
-    const detail = `only one reference can have controller set to true, found it in ${controllers.join(' and ')}`;
+    const detail = `only one reference can have controller set to true, found it in ${controllers.slice(0, maxNamedOwners).join(' and ')}`;
     errors.push(fieldError.invalid(path, owners, detail));
   }
   return errors;
@@ -59,17 +66,17 @@ function namespaceErrors(namespace: string, namespaced: boolean, path: string): 
 
 /** The parts that clients may change at any time. */
 function changeableErrors(meta: ObjectMeta, path: string): FieldError[] {
-  return [
-    ...labelsErrors(meta.labels, `${path}.labels`),
-    ...annotationsErrors(meta.annotations, `${path}.annotations`),
-    ...ownerReferencesErrors(meta.ownerReferences ?? [], `${path}.ownerReferences`),
-    ...finalizersErrors(meta.finalizers, `${path}.finalizers`),
-  ];
+  const errors: FieldError[] = [];
+  addErrors(errors, labelsErrors(meta.labels, `${path}.labels`));
+  addErrors(errors, annotationsErrors(meta.annotations, `${path}.annotations`));
+  addErrors(errors, ownerReferencesErrors(meta.ownerReferences ?? [], `${path}.ownerReferences`));
+  addErrors(errors, finalizersErrors(meta.finalizers, `${path}.finalizers`));
+  return errors;
 }
 
 /**
- * What is wrong with the metadata of a new object, after names have been generated and server-set fields filled in;
- * api-conventions 5.3 and 5.4.
+ * Validates the metadata of a new object, after names were generated and server-set fields were set: see
+ * docs/reference/api-rules.md#names and docs/reference/api-rules.md#labels-annotations-finalizers-owners.
  */
 export function validateObjectMeta(meta: ObjectMeta, { nameRule, namespaced, path = 'metadata' }: ObjectMetaRules): FieldError[] {
   const { name = '', generateName = '', namespace = '', generation = 0 } = meta;
@@ -97,7 +104,10 @@ const immutableFields = [
   'deletionGracePeriodSeconds',
 ] as const satisfies readonly (keyof ObjectMeta)[];
 
-/** What is wrong with the metadata `meta` as the successor of `old`; api-conventions 5.1 and 5.4. */
+/**
+ * Validates the metadata `meta` of an update against the stored metadata `old`: see
+ * docs/reference/api-rules.md#server-set-metadata.
+ */
 export function validateObjectMetaUpdate(
   meta: ObjectMeta,
   old: ObjectMeta,

@@ -87,6 +87,8 @@ export type SubresourceDefinition =
       /** E.g. `binding`, `eviction`, `rollback`. */
       readonly name: string;
       readonly bodyKind: GroupVersionKind;
+      /** Versions in which a body has the same fields; it is passed on in the version of `bodyKind`. */
+      readonly otherVersions?: readonly string[];
       // biome-ignore lint/suspicious/noExplicitAny: body types differ by subresource
       readonly schema: Schema<any>;
       // biome-ignore lint/suspicious/noExplicitAny: the parent's and body's types are the kind's own

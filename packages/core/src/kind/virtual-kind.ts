@@ -1,6 +1,7 @@
 import type { AuthenticateToken, Authorizer } from '../meta/authorizer.ts';
 import type { RequestContext } from '../meta/request-context.ts';
-import type { KubeObject } from '../meta/types.ts';
+import type { Status } from '../meta/status.ts';
+import type { GroupVersionResource, KubeObject } from '../meta/types.ts';
 
 /** What the answer to a virtual object may depend on besides the object. */
 export interface VirtualCall {
@@ -8,6 +9,17 @@ export interface VirtualCall {
   /** Of the path; undefined exactly for cluster-scoped kinds. */
   readonly namespace: string | undefined;
   readonly now: Date;
+  readonly dryRun: boolean;
+  /**
+   * Posts a body to a subresource of another object in the same namespace, with all checks of such a request but its authorization. Throws a
+   * StatusError.
+   */
+  createSubresource(
+    resource: GroupVersionResource,
+    name: string,
+    subresource: string,
+    body: KubeObject,
+  ): Promise<KubeObject | Status>;
   readonly authorizer: Authorizer;
   /** Absent on servers that know no tokens. */
   readonly authenticateToken: AuthenticateToken | undefined;
@@ -18,6 +30,6 @@ export interface VirtualCall {
  * and no other verb exists; docs/adr/0008.
  */
 export interface VirtualKind<T extends KubeObject> {
-  /** Completes a private copy of a valid object; may throw a StatusError. */
-  readonly create: (object: T, call: VirtualCall) => T | Promise<T>;
+  /** Completes a private copy of a valid object, or answers it with a Status; may throw a StatusError. */
+  readonly create: (object: T, call: VirtualCall) => T | Status | Promise<T | Status>;
 }

@@ -1,3 +1,5 @@
+import { cutText } from './cut-text.ts';
+
 /** Reasons a field is refused; the wire words of `Status.details.causes[].reason`. */
 export const FieldErrorReason = {
   Required: 'FieldValueRequired',
@@ -20,15 +22,21 @@ export interface FieldError {
   readonly message: string;
 }
 
+/** Characters of a refused value that its message repeats. */
+const maxShown = 1024;
+
 function shown(value: unknown): string {
-  return typeof value === 'string' ? JSON.stringify(value) : (JSON.stringify(value) ?? 'null');
+  if (typeof value === 'string') return JSON.stringify(cutText(value, maxShown));
+  if (typeof value === 'bigint') return String(value);
+  const text = JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'bigint' ? String(inner) : inner));
+  return cutText(text ?? 'null', maxShown);
 }
 
 function withDetail(text: string, detail?: string): string {
   return detail ? `${text}: ${detail}` : text;
 }
 
-/** Builders of {@link FieldError} in the exact wording of api-conventions section 1.2. */
+/** Builders of {@link FieldError} with the texts of Kubernetes: see docs/reference/api-rules.md#validation-errors. */
 export const fieldError = {
   required: (field: string, detail?: string): FieldError => ({
     reason: FieldErrorReason.Required,

@@ -102,8 +102,8 @@ export function fieldSelectorOf(requirements: readonly FieldRequirement[]): Fiel
 }
 
 /**
- * Reads a field selector (api-conventions 6.5), e.g. `metadata.name=a,status.phase!=Running`. Whether a kind knows
- * the fields is the caller's to check.
+ * Parses a field selector such as `metadata.name=a,status.phase!=Running`: see
+ * docs/reference/api-rules.md#field-selectors. The caller checks whether the kind has the fields.
  *
  * @throws SelectorError when the text is no selector, longer than 8 KiB or of more than 100 requirements.
  */
@@ -115,6 +115,6 @@ export function parseFieldSelector(text: string): FieldSelector {
   if (parts.length > maxRequirements)
     throw new SelectorError(`invalid selector: it has more than ${maxRequirements} requirements`);
   const requirements = parts.map((part) => requirementOf(text, part));
-  // `=` and `!=` alone name no field and ask for nothing; the reference takes them so.
+  // `=` and `!=` alone name no field and require nothing, as in Kubernetes.
   return fieldSelectorOf(requirements.filter(({ field, value }) => field !== '' || value !== ''));
 }

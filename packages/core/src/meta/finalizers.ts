@@ -1,4 +1,5 @@
 import { type FieldError, fieldError } from './field-error.ts';
+import { isFull } from './field-errors.ts';
 import { qualifiedNameErrors } from './names.ts';
 
 /** Keeps an object until its dependents have been cut loose. */
@@ -15,10 +16,14 @@ function nameErrors(finalizer: string): string[] {
   return ['name is neither a standard finalizer name nor is it fully qualified'];
 }
 
-/** What is wrong with a list of finalizers that stands at `path`; api-conventions 5.4. */
+/** Validates the list of finalizers at `path`: see docs/reference/api-rules.md#labels-annotations-finalizers-owners. */
 export function finalizersErrors(finalizers: readonly string[] | undefined, path: string): FieldError[] {
   const given = finalizers ?? [];
-  const errors = given.flatMap((finalizer) => nameErrors(finalizer).map((detail) => fieldError.invalid(path, finalizer, detail)));
+  const errors: FieldError[] = [];
+  for (const finalizer of given) {
+    if (isFull(errors)) break;
+    for (const detail of nameErrors(finalizer)) errors.push(fieldError.invalid(path, finalizer, detail));
+  }
   if (given.includes(orphanFinalizer) && given.includes(foregroundFinalizer)) {
     const detail = `finalizer ${orphanFinalizer} and ${foregroundFinalizer} cannot be both set`;
     errors.push(fieldError.invalid(path, given, detail));
@@ -28,7 +33,8 @@ export function finalizersErrors(finalizers: readonly string[] | undefined, path
 
 /** An object that is being deleted can only lose finalizers. */
 export function newFinalizersErrors(now: readonly string[], before: readonly string[], path: string): FieldError[] {
-  const added = [...new Set(now)].filter((finalizer) => !before.includes(finalizer)).sort();
+  const known = new Set(before);
+  const added = [...new Set(now)].filter((finalizer) => !known.has(finalizer)).sort();
   if (added.length === 0) return [];
   const detail = `no new finalizers can be added if the object is being deleted, found new finalizers ${JSON.stringify(added)}`;
   return [fieldError.forbidden(path, detail)];

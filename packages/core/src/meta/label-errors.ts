@@ -1,4 +1,5 @@
 import { type FieldError, fieldError } from './field-error.ts';
+import { addErrors, isFull } from './field-errors.ts';
 import type { Labels } from './label-requirement.ts';
 import type { LabelSelectorSpec } from './label-selector.ts';
 import { labelKeyErrors, labelValueErrors } from './names.ts';
@@ -7,6 +8,7 @@ import { labelKeyErrors, labelValueErrors } from './names.ts';
 export function labelsErrors(labels: Labels | null | undefined, path: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(labels ?? {})) {
+    if (isFull(errors)) break;
     for (const detail of labelKeyErrors(key)) errors.push(fieldError.invalid(path, key, detail));
     for (const detail of labelValueErrors(value)) errors.push(fieldError.invalid(path, value, detail));
   }
@@ -15,8 +17,7 @@ export function labelsErrors(labels: Labels | null | undefined, path: string): F
 
 type Expression = NonNullable<LabelSelectorSpec['matchExpressions']>[number];
 
-function expressionErrors(expression: Expression, path: string): FieldError[] {
-  const errors: FieldError[] = [];
+function checkExpression(expression: Expression, path: string, errors: FieldError[]): void {
   const values = expression.values ?? [];
   switch (expression.operator) {
     case 'In':
@@ -35,18 +36,19 @@ function expressionErrors(expression: Expression, path: string): FieldError[] {
       errors.push(fieldError.invalid(`${path}.operator`, expression.operator, 'not a valid selector operator'));
   }
   for (const detail of labelKeyErrors(expression.key)) errors.push(fieldError.invalid(`${path}.key`, expression.key, detail));
-  values.forEach((value, index) => {
+  for (const [index, value] of values.entries()) {
+    if (isFull(errors)) return;
     for (const detail of labelValueErrors(value)) errors.push(fieldError.invalid(`${path}.values[${index}]`, value, detail));
-  });
-  return errors;
+  }
 }
 
 /** What is wrong with the JSON form of a label selector that stands at `path`. A selector without errors can be compiled. */
 export function labelSelectorErrors(spec: LabelSelectorSpec | null | undefined, path: string): FieldError[] {
-  return [
-    ...labelsErrors(spec?.matchLabels, `${path}.matchLabels`),
-    ...(spec?.matchExpressions ?? []).flatMap((expression, index) =>
-      expressionErrors(expression, `${path}.matchExpressions[${index}]`),
-    ),
-  ];
+  const errors: FieldError[] = [];
+  addErrors(errors, labelsErrors(spec?.matchLabels, `${path}.matchLabels`));
+  for (const [index, expression] of (spec?.matchExpressions ?? []).entries()) {
+    if (isFull(errors)) break;
+    checkExpression(expression, `${path}.matchExpressions[${index}]`, errors);
+  }
+  return errors;
 }

@@ -59,15 +59,27 @@ export function labelRequirement(key: string, operator: LabelOperator, given: re
   return { key, operator, values };
 }
 
+/** Whether a value is among sorted ones. Called once per object of a list, so its cost hardly depends on how many values there are. */
+function isAmong(sorted: readonly string[], value: string): boolean {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] as string) < value) low = middle + 1;
+    else high = middle;
+  }
+  return sorted[low] === value;
+}
+
 /** True when an object with these labels meets the requirement. */
 export function meetsRequirement(requirement: LabelRequirement, labels: Labels): boolean {
   const { key, operator, values } = requirement;
   const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
   switch (operator) {
     case 'In':
-      return value !== undefined && values.includes(value);
+      return value !== undefined && isAmong(values, value);
     case 'NotIn':
-      return value === undefined || !values.includes(value);
+      return value === undefined || !isAmong(values, value);
     case 'Exists':
       return value !== undefined;
     case 'DoesNotExist':

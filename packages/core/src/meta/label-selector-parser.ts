@@ -20,7 +20,10 @@ function unexpected(found: LabelToken, expected: string): SelectorError {
   return new SelectorError(`found '${found.text}', expected: ${expected}`);
 }
 
-/** Reads the tokens of a selector, one requirement after the other (api-conventions 6.4). */
+/**
+ * Parses the tokens of a label selector, one requirement after the other: see
+ * docs/reference/api-rules.md#label-selectors.
+ */
 class LabelSelectorParser {
   readonly #tokens: readonly LabelToken[];
   #next = 0;

@@ -72,7 +72,8 @@ export const nothingSelector: LabelSelector = {
 };
 
 /**
- * Reads the text form (api-conventions 6.4), e.g. `app=web,tier in (a,b),!old`.
+ * Parses the text form of a label selector, such as `app=web,tier in (a,b),!old`: see
+ * docs/reference/api-rules.md#label-selectors.
  *
  * @throws SelectorError when the text is no selector, longer than 8 KiB or of more than 100 requirements.
  */

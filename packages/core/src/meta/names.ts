@@ -19,7 +19,7 @@ const labelValueText = ruleText(
   labelValueSource,
 );
 
-/** Rule that an object's name must obey; api-conventions 5.3. */
+/** Rule for the name of an object: see docs/reference/api-rules.md#names. */
 export type NameRule = 'dns1123Subdomain' | 'dns1123Label' | 'dns1035Label' | 'pathSegment';
 
 /** A text that can stand as one segment of a URL path. Holds for the names of all objects, whatever else does. */

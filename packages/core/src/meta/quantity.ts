@@ -20,7 +20,7 @@ export interface Quantity {
 const maxLength = 128;
 const form = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*(?:[-+]?\d+)?)$/;
 const finest = -9;
-/** Amounts with a binary suffix stop here, as on the reference server. */
+/** Maximum of an amount with a binary suffix, as in Kubernetes. */
 const maxBinary = 2n ** 63n - 1n;
 
 function power10(exponent: number): bigint {

@@ -1,6 +1,6 @@
 import type { ListMeta } from './types.ts';
 
-/** Machine-readable word for why a request failed; api-conventions section 1.2. */
+/** Machine-readable reason of a failed request: see docs/reference/api-rules.md#failures. */
 export const StatusReason = {
   Unknown: '',
   BadRequest: 'BadRequest',

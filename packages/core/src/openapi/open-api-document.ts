@@ -29,9 +29,8 @@ export function discoveryOperation(groupVersion: GroupVersion, brand: Brand = de
 }
 
 /**
- * The OpenAPI 3.0 document of one group version: every operation of every kind, and the schemas they use. Kinds of other group
- * versions are passed over. It carries what kubectl looks for (clients.md 2.3): on PATCH operations the kind, the parameter
- * `fieldValidation` and the patch media types; on schemas the kinds and the merge keys.
+ * The OpenAPI 3.0 document of one group version: every operation of every kind, and the schemas they use. Kinds of
+ * other group versions are omitted. It contains what kubectl requires: see docs/reference/api-rules.md#openapi.
  */
 export function openApiV3Document(
   groupVersion: GroupVersion,

@@ -85,6 +85,11 @@ export const deleteParameters: readonly OpenApiParameter[] = [
   dryRun,
   query('gracePeriodSeconds', integer, 'Seconds the object is given to end; 0 removes it at once. By default that of the kind.'),
   query('orphanDependents', boolean, 'Old form of propagationPolicy: true orphans the dependents, false removes them.'),
+  query(
+    'ignoreStoreReadErrorWithClusterBreakingPotential',
+    boolean,
+    'Removes an object even though its stored form cannot be read, past finalizers and preconditions. Dangerous.',
+  ),
   query('propagationPolicy', text, 'What happens to dependents: Orphan, Background or Foreground.'),
 ];
 

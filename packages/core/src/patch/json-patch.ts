@@ -1,8 +1,9 @@
 import { arrayIndex, parsePointer } from './json-pointer.ts';
 import { isJsonObject, type JsonObject, jsonEquals, setOwn } from './json-value.ts';
+import { PatchBudget } from './patch-budget.ts';
 import { PatchError } from './patch-error.ts';
 
-/** What one JSON patch may ask for; reliability.md section 3. */
+/** Limits of one JSON patch: see docs/reference/api-rules.md#limits-of-a-request. */
 export interface JsonPatchLimits {
   /** More operations are refused with `tooLarge`. Default 10,000. */
   readonly maxOperations?: number;
@@ -16,7 +17,7 @@ type Container = JsonObject | unknown[];
  * Applies a JSON patch (RFC 6902) and returns the new document; the old one stays as it is and unchanged parts are shared.
  * All operations apply or none does.
  *
- * @throws PatchError `malformed` when `operations` is not a list of objects, `tooLarge` above the operation limit,
+ * @throws PatchError `malformed` when `operations` is not a list of objects, `tooLarge` above the limits on operations and on work,
  *   `unprocessable` for everything that does not fit the document.
  */
 export function applyJsonPatch(document: unknown, operations: unknown, limits: JsonPatchLimits = {}): unknown {
@@ -45,6 +46,7 @@ export function applyJsonPatch(document: unknown, operations: unknown, limits: J
 class JsonPatchRun {
   document: unknown;
   readonly #ours = new Set<Container>();
+  readonly #budget = new PatchBudget();
   #copyBudget: number;
 
   constructor(document: unknown, copyBudget: number) {
@@ -71,7 +73,7 @@ class JsonPatchRun {
         this.#add(path, this.#clone(this.#read(pointerOf(operation, 'from'))));
         break;
       case 'test':
-        if (!jsonEquals(this.#read(path), operand(operation))) throw new PatchError('unprocessable', 'test failed');
+        if (!jsonEquals(this.#read(path), operand(operation), this.#budget)) throw new PatchError('unprocessable', 'test failed');
         break;
       default:
         throw new PatchError('unprocessable', 'op must be one of add, remove, replace, move, copy, test');
@@ -91,7 +93,7 @@ class JsonPatchRun {
       return;
     }
     const parent = this.#parentForChange(path);
-    if (Array.isArray(parent)) parent.splice(arrayIndex(last, parent.length, true), 0, value);
+    if (Array.isArray(parent)) parent.splice(this.#movedFrom(parent, arrayIndex(last, parent.length, true)), 0, value);
     else setOwn(parent, last, value);
   }
 
@@ -112,8 +114,14 @@ class JsonPatchRun {
     if (last === undefined) throw new PatchError('unprocessable', 'the whole document cannot be removed');
     this.#read(path);
     const parent = this.#parentForChange(path);
-    if (Array.isArray(parent)) parent.splice(arrayIndex(last, parent.length, false), 1);
+    if (Array.isArray(parent)) parent.splice(this.#movedFrom(parent, arrayIndex(last, parent.length, false)), 1);
     else delete parent[last];
+  }
+
+  /** The index itself, once the budget has paid for the elements behind it. */
+  #movedFrom(list: readonly unknown[], index: number): number {
+    this.#budget.spendOnMoves(list.length - index);
+    return index;
   }
 
   #move(from: readonly string[], to: readonly string[]): void {
@@ -143,6 +151,8 @@ class JsonPatchRun {
     if (!Array.isArray(value) && !isJsonObject(value)) throw new PatchError('unprocessable', 'the path leads through a scalar');
     if (this.#ours.has(value)) return value;
     const copy = Array.isArray(value) ? value.slice() : { ...value };
+    if (Array.isArray(value)) this.#budget.spend(value.length);
+    else this.#budget.spendOnKeys(Object.keys(value).length);
     this.#ours.add(copy);
     return copy;
   }

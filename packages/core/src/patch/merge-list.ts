@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from './json-value.ts';
 import { patchDirective, patchTypeOf, withoutDirectives } from './merge-directives.ts';
+import type { PatchBudget } from './patch-budget.ts';
 import { PatchError } from './patch-error.ts';
 
 type MapMerger = (original: JsonObject, patch: JsonObject) => JsonObject;
@@ -14,8 +15,10 @@ export function mergeLists(
   mergeKey: string | undefined,
   mergeMap: MapMerger,
   path: string,
+  budget: PatchBudget,
 ): readonly unknown[] {
   if (patch.length === 0) return original;
+  budget.spend(original.length + patch.length);
   if (elementType(original, patch, path) === 'scalar') return [...new Set([...original, ...patch])];
   if (mergeKey === undefined) throw new PatchError('unprocessable', `${path}: cannot merge lists without a merge key`);
   const { deleted, rest, replace } = specialElements(patch as readonly JsonObject[], mergeKey, path);

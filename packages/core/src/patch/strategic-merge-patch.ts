@@ -4,6 +4,7 @@ import { checkOrder, checkOrderFormat, orderElements } from './element-order.ts'
 import { getOwn, isJsonObject, type JsonObject, setOwn } from './json-value.ts';
 import { isDirective, joinPath, type MapDirectives, readDirectives, withoutDirectives } from './merge-directives.ts';
 import { deleteValues, mergeLists } from './merge-list.ts';
+import { PatchBudget } from './patch-budget.ts';
 import { PatchError } from './patch-error.ts';
 
 /** How the list at a field is merged, as its schema says; lists of unknown fields are replaced. */
@@ -14,22 +15,31 @@ interface ListRule {
 }
 
 /**
- * Applies a strategic merge patch (api-conventions 11.4): a merge patch whose lists are merged as the schema says and whose
- * `$` keys are instructions. The document stays as it is and unchanged parts are shared. Applying the same patch
- * to the result changes nothing more.
+ * Applies a strategic merge patch: see docs/reference/api-rules.md#strategic-merge-patch.
+ * The given document is not changed, and unchanged parts are shared with the result. Applying the same patch to the
+ * result changes nothing.
  *
- * Two decisions where the wire leaves room: without `$setElementOrder` matched elements keep their place and new ones are appended;
- * a value that a patch both deletes from a primitive list and adds to it is there afterwards.
- *
- * @throws PatchError `malformed` when the patch or an instruction has the wrong shape, `unprocessable` when it contradicts
- *   the document, the schema or itself.
+ * @throws PatchError `malformed` when the patch or a directive has the wrong shape, `tooLarge` when applying it takes
+ *   too much work, `unprocessable` when it contradicts the document, the schema or itself.
  */
 export function applyStrategicMergePatch(document: unknown, patch: unknown, schema: Schema<unknown>): unknown {
   if (!isJsonObject(patch)) throw new PatchError('malformed', 'a strategic merge patch must be an object');
-  return mergeMaps(isJsonObject(document) ? document : {}, patch, schema, '');
+  return mergeMaps(isJsonObject(document) ? document : {}, patch, { schema, path: '', budget: new PatchBudget() });
 }
 
-function mergeMaps(original: JsonObject, patch: JsonObject, schema: Schema<unknown> | undefined, path: string): JsonObject {
+/** Where in the document a merge is, and what the whole patch may still cost. */
+interface Place {
+  readonly schema: Schema<unknown> | undefined;
+  readonly path: string;
+  readonly budget: PatchBudget;
+}
+
+function below({ schema, path, budget }: Place, key: string): Place {
+  return { schema: schema && childSchema(schema, key), path: joinPath(path, key), budget };
+}
+
+function mergeMaps(original: JsonObject, patch: JsonObject, place: Place): JsonObject {
+  const { path, budget } = place;
   const directives = readDirectives(patch, path);
   if (directives.patch === 'delete') return {};
   if (directives.patch === 'replace') {
@@ -37,25 +47,29 @@ function mergeMaps(original: JsonObject, patch: JsonObject, schema: Schema<unkno
     return withoutDirectives(rest, path) as JsonObject;
   }
   const result = { ...original };
+  const keys = Object.keys(result);
+  budget.spendOnKeys(keys.length);
   if (directives.retainKeys) {
-    for (const key of Object.keys(result)) if (!directives.retainKeys.has(key)) delete result[key];
+    for (const key of keys) if (!directives.retainKeys.has(key)) delete result[key];
   }
   for (const [field, values] of directives.deletions) {
     const list = getOwn(result, field);
     // What the patch also adds stays where it is, so that a second application finds nothing to do.
     const added = getOwn(patch, field);
-    if (Array.isArray(list)) setOwn(result, field, deleteValues(list, values, Array.isArray(added) ? added : []));
+    if (!Array.isArray(list)) continue;
+    budget.spend(list.length);
+    setOwn(result, field, deleteValues(list, values, Array.isArray(added) ? added : []));
   }
   for (const key of Object.keys(patch)) {
     if (isDirective(key)) continue;
-    mergeField(result, key, patch[key], schema && childSchema(schema, key), joinPath(path, key));
+    mergeField(result, key, patch[key], below(place, key));
   }
-  applyOrders(result, original, patch, directives, schema, path);
+  applyOrders(result, original, patch, directives, place);
   return result;
 }
 
 /** Merges one value of the patch into `result`, which is ours to change. */
-function mergeField(result: JsonObject, key: string, wanted: unknown, schema: Schema<unknown> | undefined, path: string): void {
+function mergeField(result: JsonObject, key: string, wanted: unknown, place: Place): void {
   if (wanted === null) {
     delete result[key];
     return;
@@ -63,36 +77,31 @@ function mergeField(result: JsonObject, key: string, wanted: unknown, schema: Sc
   const current = getOwn(result, key);
   let merged: unknown;
   if (isJsonObject(current) && isJsonObject(wanted)) {
-    merged = mergeMaps(current, wanted, schema, path);
-  } else if (Array.isArray(current) && Array.isArray(wanted) && listRule(schema).merge) {
-    const { mergeKey, items } = listRule(schema);
-    merged = mergeLists(current, wanted, mergeKey, (a, b) => mergeMaps(a, b, items, path), path);
+    merged = mergeMaps(current, wanted, place);
+  } else if (Array.isArray(current) && Array.isArray(wanted) && listRule(place.schema).merge) {
+    const { mergeKey, items } = listRule(place.schema);
+    const element = { ...place, schema: items };
+    merged = mergeLists(current, wanted, mergeKey, (a, b) => mergeMaps(a, b, element), place.path, place.budget);
   } else {
-    merged = withoutDirectives(wanted, path);
+    merged = withoutDirectives(wanted, place.path);
   }
   if (merged === undefined) delete result[key];
   else setOwn(result, key, merged);
 }
 
-function applyOrders(
-  result: JsonObject,
-  original: JsonObject,
-  patch: JsonObject,
-  directives: MapDirectives,
-  schema: Schema<unknown> | undefined,
-  path: string,
-): void {
+function applyOrders(result: JsonObject, original: JsonObject, patch: JsonObject, directives: MapDirectives, place: Place): void {
   for (const [field, order] of directives.orders) {
-    const { merge, mergeKey } = listRule(schema && childSchema(schema, field));
+    const { schema, path: where, budget } = below(place, field);
+    const { merge, mergeKey } = listRule(schema);
     // The order of a list that is replaced whole is the patch's own.
     if (!merge) continue;
-    const where = joinPath(path, field);
     checkOrderFormat(order, mergeKey, where);
     const patched = getOwn(patch, field);
     if (Array.isArray(patched)) checkOrder(patched, order, mergeKey, where);
     const merged = getOwn(result, field);
     if (!Array.isArray(merged)) continue;
     const before = getOwn(original, field);
+    budget.spend(merged.length + order.length);
     setOwn(result, field, orderElements(merged, order, Array.isArray(before) ? before : [], mergeKey, where));
   }
 }

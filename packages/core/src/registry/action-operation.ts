@@ -1,8 +1,9 @@
 import { statusErrors } from '../errors/status-error.ts';
 import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { RequestContext } from '../meta/request-context.ts';
+import { apiVersionOf } from '../meta/types.ts';
 import type { AdmissionRequest } from './admission.ts';
-import { decodeObject, parseBody, settleType } from './decode-body.ts';
+import { type BodyType, decodeObject, type ParsedBody, parseBody, settleType } from './decode-body.ts';
 import { checkFields } from './field-validation.ts';
 import { type ObjectTarget, settleNamespace } from './object-target.ts';
 import { type ParentOperations, StoredParent } from './parent-access.ts';
@@ -12,7 +13,10 @@ import type { Answer, Body, WriteParameters } from './resource-service.ts';
 
 type Action = Extract<SubresourceDefinition, { type: 'action' }>;
 
-/** POST to a subresource that does something with its parent: binding, eviction, rollback; api-conventions 10.3 to 10.5. */
+/**
+ * POST to a subresource that acts on its parent, such as binding, eviction and rollback: see
+ * docs/reference/api-rules.md#subresources.
+ */
 export class ActionOperation {
   readonly #binding: ResourceBinding;
   readonly #parent: ParentOperations;
@@ -31,7 +35,7 @@ export class ActionOperation {
   ): Promise<Answer> {
     const { kind, services } = this.#binding;
     const type = bodyTypeOf(this.#binding, action);
-    const parsed = parseBody(type, body, parameters.fieldValidation !== 'Ignore');
+    const parsed = parseActionBody(type, action, body, parameters.fieldValidation !== 'Ignore');
     settleType(type, parsed.value);
     const { object, errors, unknownFields } = decodeObject(type, parsed.value);
     checkFields(parameters.fieldValidation, { unknownFields, duplicateFields: parsed.duplicateFields }, context);
@@ -61,4 +65,16 @@ export class ActionOperation {
     });
     return { object: answer, code };
   }
+}
+
+/** Reads a body in any of the versions that the action takes, as one in its own version. */
+function parseActionBody(type: BodyType, action: Action, body: Body, duplicates: boolean): ParsedBody {
+  const { otherVersions = [], bodyKind } = action;
+  if (otherVersions.length === 0) return parseBody(type, body, duplicates);
+  const parsed = parseBody({ kind: type.kind, schema: type.schema }, body, duplicates);
+  const { apiVersion } = parsed.value;
+  if (otherVersions.some((version) => apiVersion === apiVersionOf({ group: bodyKind.group, version }))) {
+    parsed.value.apiVersion = type.apiVersion;
+  }
+  return parsed;
 }

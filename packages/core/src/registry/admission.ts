@@ -4,7 +4,10 @@ import type { KubeObject } from '../meta/types.ts';
 
 export type AdmissionOperation = 'create' | 'update' | 'delete' | 'connect';
 
-/** What a plugin may look at. `object` is undefined for deletes, `oldObject` for creates; both are private copies. */
+/**
+ * A request as a plugin sees it. `object` is undefined for deletes; for calls of subresources it is their body or their
+ * options. `oldObject` is undefined for creates and connects. Both are private copies.
+ */
 export interface AdmissionRequest {
   readonly operation: AdmissionOperation;
   readonly kind: KindDefinition;
@@ -18,8 +21,16 @@ export interface AdmissionRequest {
 }
 
 /**
- * One step of the admission chain. All `mutate` steps run before any `validate` step, each in registration order. A plugin
- * refuses by throwing a `StatusError` (403 Forbidden as a rule); `mutate` changes `request.object` in place.
+ * One step of the admission chain.
+ *
+ * Call order: `handles` decides whether the plugin takes part. All `mutate` steps run before any `validate` step, each
+ * in registration order and one after the other. Between the two, the server sets its metadata, calls the hooks of the
+ * kind (`Strategy`) and validates the object: see docs/reference/api-rules.md#order-of-a-write. Deletes and connects
+ * run both groups of steps back to back.
+ *
+ * Rules: a plugin rejects a request by throwing a `StatusError`, as a rule 403 Forbidden; any other error is a 500.
+ * `mutate` changes `request.object` in place and never `oldObject`; `validate` changes nothing. Steps run in a dry run
+ * too, and again when a concurrent write makes a new attempt necessary. They must have no effect outside the request.
  */
 export interface AdmissionPlugin {
   readonly name: string;

@@ -8,7 +8,10 @@ import { objectTarget } from './object-target.ts';
 import type { ResourceBinding } from './resource-binding.ts';
 import type { ConnectParameters, Target } from './resource-service.ts';
 
-/** A call of a connect subresource up to the point where it leaves the server; api-conventions 10.5. */
+/**
+ * A call of a connect subresource, up to the point where it is passed on: see
+ * docs/reference/api-rules.md#calls-to-nodes.
+ */
 export class ConnectOperation {
   readonly #binding: ResourceBinding;
   readonly #get: GetOperation;

@@ -11,6 +11,7 @@ import { prepareNewObject } from './new-object.ts';
 import { requiredNamespace, settleNamespace } from './object-target.ts';
 import type { ResourceBinding } from './resource-binding.ts';
 import type { Answer, Body, Target, WriteParameters } from './resource-service.ts';
+import { nextTurn } from './turns.ts';
 import { warningOnce } from './warning-once.ts';
 
 /** An object that is ready to be stored. */
@@ -25,7 +26,7 @@ interface NewObject {
   readonly shown: AnyObject | undefined;
 }
 
-/** POST of a collection; api-conventions 5. */
+/** POST of a collection: see docs/reference/api-rules.md#order-of-a-write. */
 export class CreateOperation {
   readonly #binding: ResourceBinding;
 
@@ -63,6 +64,7 @@ export class CreateOperation {
     const namespace = requiredNamespace(kind, target);
     const parsed = parseBody(bodyType, body, parameters.fieldValidation !== 'Ignore');
     settleType(bodyType, parsed.value);
+    await nextTurn(body.bytes.length);
     const decoded = decodeObject(bodyType, parsed.value);
     checkFields(
       parameters.fieldValidation,
@@ -71,7 +73,9 @@ export class CreateOperation {
     );
     settleNamespace(namespace, decoded.object);
     const generated = !decoded.object.metadata?.name;
+    await nextTurn(body.bytes.length);
     const object = await prepareNewObject(binding, context, decoded, parameters.dryRun);
+    await nextTurn(body.bytes.length);
     const name = object.metadata?.name ?? '';
     return {
       key: objectKey(kind, namespace, name),

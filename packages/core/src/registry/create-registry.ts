@@ -1,11 +1,11 @@
-import { isStatusError } from '../errors/status-error.ts';
+import { isStatusError, statusErrors } from '../errors/status-error.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import { type AuthenticateToken, type Authorizer, mastersAuthorizer } from '../meta/authorizer.ts';
 import { StatusReason } from '../meta/status.ts';
 import { apiVersionOf, type GroupVersionResource, type KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { storageKindOf } from '../scope/storage-key.ts';
+import { storageKindOf, storedFieldOf } from '../scope/storage-key.ts';
 import type { ContinueTokens } from '../storage/continue-token.ts';
 import type { ResourceStorages } from '../storage/resource-storages.ts';
 import type { AdmissionPlugin } from './admission.ts';
@@ -62,8 +62,11 @@ function kindId(kind: KindDefinition): string {
 function checkSelectableFields(kind: KindDefinition): void {
   const stored = storageKindOf(kind);
   for (const field of kind.selectableFields.keys()) {
-    if (!stored.selectableFields.has(field)) {
-      throw new Error(`kind ${kind.kind} of ${kind.apiVersion}: the selectable field ${field} is missing in its storage version`);
+    const storedField = storedFieldOf(kind, field);
+    if (!stored.selectableFields.has(storedField)) {
+      throw new Error(
+        `kind ${kind.kind} of ${kind.apiVersion}: the selectable field ${storedField} is missing in its storage version`,
+      );
     }
   }
 }
@@ -90,6 +93,7 @@ class KindRegistry implements ResourceRegistry {
       authorizer: options.authorizer ?? mastersAuthorizer,
       authenticateToken: options.authenticateToken,
       readObject: (...wanted) => this.#readObject(...wanted),
+      createSubresource: (...wanted) => this.#createSubresource(...wanted),
       isRegistered: (apiVersion, kind) => this.#byKind.has(`${apiVersion}/${kind}`),
     };
     for (const kind of options.kinds) this.add(kind);
@@ -120,6 +124,16 @@ class KindRegistry implements ResourceRegistry {
       if (isStatusError(error, StatusReason.NotFound)) return undefined;
       throw error;
     }
+  }
+
+  async #createSubresource(...wanted: Parameters<RegistryServices['createSubresource']>) {
+    const [context, resource, target, name, body, dryRun] = wanted;
+    const service = this.find(resource);
+    const subresource = service?.kind.subresources.find((entry) => entry.name === name);
+    if (service === undefined || subresource === undefined) throw statusErrors.notFound(resource, `${target.name}/${name}`);
+    const bytes = Buffer.from(JSON.stringify(body));
+    const parameters = { dryRun, fieldValidation: 'Ignore' } as const;
+    return answerValue(await service.createSubresource(context, target, subresource, { bytes, format: 'json' }, parameters));
   }
 
   #serviceOf(kind: KindDefinition): ResourceService {

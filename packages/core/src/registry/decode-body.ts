@@ -1,7 +1,7 @@
 import { isDocumentError, type ParsedDocument } from '../codec/document-error.ts';
 import { parseJson } from '../codec/json.ts';
 import { hasProtobufForm } from '../codec/protobuf/protobuf-codec.ts';
-import { parseProtobufBody } from '../codec/protobuf/protobuf-document.ts';
+import { type ProtobufBodyType, parseProtobufBody } from '../codec/protobuf/protobuf-document.ts';
 import { parseYaml } from '../codec/yaml.ts';
 import { type StatusError, statusErrors } from '../errors/status-error.ts';
 import { isDecodeTypeError } from '../kind/decoder.ts';
@@ -33,7 +33,10 @@ export interface ParsedBody {
   readonly duplicateFields: readonly string[];
 }
 
-/** An object in the shape of its schema. Objects with `errors` are refused later, in the order of api-conventions 4.6. */
+/**
+ * An object in the shape of its schema. An object with `errors` is rejected when it is validated: see
+ * docs/reference/api-rules.md#order-of-a-write.
+ */
 export interface DecodedObject {
   readonly object: AnyObject;
   readonly errors: readonly FieldError[];
@@ -50,11 +53,7 @@ function unrecognized(type: Pick<BodyType, 'kind'>, why: string, bytes: Buffer, 
   );
 }
 
-function parse(
-  type: Pick<BodyType, 'kind' | 'apiVersion' | 'schema'>,
-  { bytes, format }: Body,
-  duplicates: boolean,
-): ParsedDocument {
+function parse(type: ProtobufBodyType, { bytes, format }: Body, duplicates: boolean): ParsedDocument {
   if (format === 'protobuf') return { value: parseProtobufBody(bytes, type), duplicateFields: [] };
   return format === 'yaml' ? parseYaml(bytes) : parseJson(bytes, { duplicates });
 }
@@ -65,7 +64,7 @@ function parse(
  *
  * @throws StatusError 400 when it is empty, not in the format it claims, or not an object; 415 for protobuf where the type has no such form.
  */
-export function parseBody(type: Pick<BodyType, 'kind' | 'apiVersion' | 'schema'>, body: Body, duplicates: boolean): ParsedBody {
+export function parseBody(type: ProtobufBodyType, body: Body, duplicates: boolean): ParsedBody {
   const { bytes, format } = body;
   if (format === 'protobuf' && !hasProtobufForm(type.schema)) {
     throw statusErrors.unsupportedMediaType(['application/json', 'application/yaml']);
@@ -90,8 +89,8 @@ function typeWord(value: unknown): string {
 }
 
 /**
- * Holds kind and apiVersion against what the path says and fills them in where the body has none; api-conventions 1.3.
- * Changes `value`.
+ * Compares kind and apiVersion with those of the path, and sets them where the body has none: see
+ * docs/reference/api-rules.md#types-of-bodies. Changes `value`.
  *
  * @throws StatusError 400.
  */

@@ -13,7 +13,7 @@ import type { PatchBody } from './resource-service.ts';
 /** A patch that has been read, ready to be applied any number of times. */
 export interface DecodedPatch {
   readonly duplicateFields: readonly string[];
-  /** Returns a new document. @throws StatusError 400, 413 or 422 as api-conventions 11.2 to 11.4 say. */
+  /** Returns a new document. @throws StatusError 400, 413 or 422: see docs/reference/api-rules.md#patches. */
   readonly apply: (document: unknown) => unknown;
 }
 
@@ -48,6 +48,9 @@ export function decodePatch(patch: PatchBody, schema: Schema<unknown> | undefine
   try {
     parsed = parseJson(patch.bytes, { duplicates });
   } catch (error) {
+    if (isDocumentError(error) && error.reason === 'tooLarge') {
+      throw statusErrors.tooLarge(`Request entity too large: ${error.message}`);
+    }
     if (isDocumentError(error)) throw statusErrors.badRequest(`error decoding patch: ${error.message}`, error);
     throw error;
   }

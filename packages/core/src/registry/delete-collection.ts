@@ -1,21 +1,23 @@
 import { isStatusError } from '../errors/status-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
-import { type Status, StatusReason } from '../meta/status.ts';
+import { StatusReason } from '../meta/status.ts';
 import { kindPrefix } from '../scope/storage-key.ts';
+import { ObjectList } from '../storage/object-list.ts';
 import type { Key } from '../storage/store.ts';
+import type { StoredObject } from '../storage/stored-object.ts';
 import type { DeleteOperation } from './delete-operation.ts';
 import { checkDeleteParameters } from './delete-parameters.ts';
 import type { ListOperation } from './list-operation.ts';
 import type { ObjectTarget } from './object-target.ts';
 import type { ResourceBinding } from './resource-binding.ts';
-import type { Answer, DeleteParameters, ListAnswer, SelectParameters, Target } from './resource-service.ts';
+import type { DeleteParameters, ListAnswer, SelectParameters, Target } from './resource-service.ts';
 
 /** Objects listed at a time when the client sets no limit. */
 const pageSize = 500;
 /** Deletes under way at a time. */
 const concurrency = 16;
 
-/** DELETE of a collection: every selected object goes the way of a single delete; api-conventions 8.6. */
+/** DELETE of a collection: see docs/reference/api-rules.md#delete-of-a-collection. */
 export class DeleteCollectionOperation {
   readonly #binding: ResourceBinding;
   readonly #list: ListOperation;
@@ -27,22 +29,32 @@ export class DeleteCollectionOperation {
     this.#delete = remove;
   }
 
-  async run(context: RequestContext, target: Target, parameters: DeleteParameters, select: SelectParameters): Promise<Answer> {
+  async run(
+    context: RequestContext,
+    target: Target,
+    parameters: DeleteParameters,
+    select: SelectParameters,
+  ): Promise<ListAnswer> {
     this.#binding.requireVerb('deletecollection');
-    checkDeleteParameters(parameters);
+    checkDeleteParameters(parameters, true);
     if (select.limit !== undefined && select.limit > 0) {
       const page = await this.#list.run(context, target, select);
       await this.#removeAll(context, page, parameters);
-      return this.#answer(page.continue);
+      return page;
     }
     // A state named by its revision is read in one piece, because a limit would change which state is meant.
+    const deleted: StoredObject[] = [];
+    let first: ListAnswer | undefined;
     let next: SelectParameters | undefined = select.resourceVersion === '' ? { ...select, limit: pageSize } : select;
     while (next !== undefined) {
       const page: ListAnswer = await this.#page(context, target, next);
       await this.#removeAll(context, page, parameters);
+      first ??= page;
+      for (const object of page.list.objects()) deleted.push(object);
       next = page.continue === '' ? undefined : { ...next, continue: page.continue };
     }
-    return this.#answer('');
+    const revision = first?.list.revision ?? 0;
+    return { kind: this.#binding.kind, list: new ObjectList(deleted, revision), continue: '' };
   }
 
   /** A page; when its snapshot is gone meanwhile, the page at the same place of the latest state. */
@@ -80,17 +92,5 @@ export class DeleteCollectionOperation {
     if (this.#binding.kind.scope === 'Cluster') return { namespace: undefined, name: path, key };
     const slash = path.indexOf('/');
     return { namespace: path.slice(0, slash), name: path.slice(slash + 1), key };
-  }
-
-  #answer(token: string): Answer {
-    const { resource, group } = this.#binding.resource;
-    const status: Status = {
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: token === '' ? {} : { continue: token },
-      status: 'Success',
-      details: { ...(group === '' ? {} : { group }), kind: resource },
-    };
-    return { object: status, code: 200 };
   }
 }

@@ -1,4 +1,5 @@
 import { statusErrors } from '../errors/status-error.ts';
+import { isStorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { Status } from '../meta/status.ts';
 import type { UpdateDecision } from '../storage/resource-storage.ts';
@@ -20,7 +21,7 @@ interface DeletedObject {
   readonly stored?: StoredObject;
 }
 
-/** DELETE of one object; api-conventions 8. */
+/** DELETE of one object: see docs/reference/api-rules.md#order-of-a-delete. */
 export class DeleteOperation {
   readonly #binding: ResourceBinding;
 
@@ -41,11 +42,17 @@ export class DeleteOperation {
     if (why !== undefined) throw statusErrors.forbidden(resource, target.name, why);
     if (!isStorable(target)) throw statusErrors.notFound(resource, target.name);
     const signal = context.signal ? { signal: context.signal } : {};
+    if (parameters.ignoreStoreReadErrorWithClusterBreakingPotential) await this.#mayIgnoreReadErrors(context, target);
     let plan: DeletionPlan = 'keep';
     let object: AnyObject = {};
     const decide = async (current: StoredObject | undefined): Promise<UpdateDecision> => {
       context.signal?.throwIfAborted();
       if (current === undefined) throw statusErrors.notFound(resource, target.name);
+      if (parameters.ignoreStoreReadErrorWithClusterBreakingPotential && this.#isUnreadable(current)) {
+        object = { metadata: { name: target.name } };
+        plan = 'remove';
+        return { do: 'delete' };
+      }
       object = this.#binding.read(current);
       checkDeletePreconditions(this.#binding, target.name, parameters, object.metadata);
       await this.#admit(context, target, object, parameters.dryRun);
@@ -61,6 +68,40 @@ export class DeleteOperation {
     }
     const { object: stored } = await storage.update(target.key, decide, signal);
     return { plan, object, stored };
+  }
+
+  /**
+   * Requires the verb that Kubernetes requires besides `delete`: see
+   * docs/reference/api-rules.md#options-of-a-delete.
+   */
+  async #mayIgnoreReadErrors(context: RequestContext, target: ObjectTarget): Promise<void> {
+    const { kind, resource, services } = this.#binding;
+    const verb = 'unsafe-delete-ignore-read-errors';
+    const attributes = {
+      verb,
+      isResourceRequest: true,
+      apiGroup: kind.group,
+      apiVersion: kind.version,
+      namespace: target.namespace ?? '',
+      resource: resource.resource,
+      subresource: '',
+      name: target.name,
+      path: '',
+    };
+    const { allowed, reason } = await services.authorizer.authorize(attributes, context.user);
+    if (allowed) return;
+    const text = `not permitted to do ${JSON.stringify(verb)}, reason: ${reason ?? ''}`;
+    throw statusErrors.forbidden(resource, target.name, text);
+  }
+
+  #isUnreadable(current: StoredObject): boolean {
+    try {
+      this.#binding.read(current);
+      return false;
+    } catch (error) {
+      if (isStorageError(error, StorageErrorCode.Corrupt)) return true;
+      throw error;
+    }
   }
 
   async #admit(context: RequestContext, target: ObjectTarget, oldObject: AnyObject, dryRun: boolean): Promise<void> {

@@ -11,8 +11,8 @@ function requestedPolicy(
 }
 
 /**
- * The finalizers an object has once a DELETE has been understood; api-conventions 8.4. Returns the array it was given when
- * nothing changes.
+ * The finalizers that an object has after a DELETE: see docs/reference/api-rules.md#propagation. Returns `existing`
+ * itself when nothing changes.
  */
 export function deletionFinalizers(
   existing: readonly string[],

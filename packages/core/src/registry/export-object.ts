@@ -4,7 +4,7 @@ import type { AnyObject } from './json-values.ts';
 import { keepsGeneration } from './stamp-metadata.ts';
 import { clearStatus } from './status-isolation.ts';
 
-/** Makes an object fit for being created elsewhere; api-conventions 13. Changes `object`. */
+/** Removes what would prevent a create elsewhere: see docs/reference/api-rules.md#export. Changes `object`. */
 export function exportObject(kind: KindDefinition, object: AnyObject, exact: boolean, context: StrategyContext): void {
   const meta = object.metadata ?? {};
   object.metadata = meta;

@@ -19,7 +19,7 @@ function remarks(fields: DoubtfulFields): string[] {
 }
 
 /**
- * Applies `fieldValidation` (api-conventions 11.5): Strict refuses, Warn remarks, Ignore is silent.
+ * Applies `fieldValidation`: see docs/reference/api-rules.md#field-validation.
  *
  * @throws StatusError what `refuse` makes of the text; 400 unless given.
  */

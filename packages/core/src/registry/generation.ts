@@ -10,7 +10,7 @@ function sameIntent(a: AnyObject, b: AnyObject): boolean {
   return true;
 }
 
-/** Raises metadata.generation when the intent of an object has changed, by the rule of its kind; api-conventions 16.5. */
+/** Raises metadata.generation when the intent of the object has changed: see docs/reference/api-rules.md#generation. */
 export function raiseGeneration(kind: KindDefinition, object: AnyObject, old: AnyObject): void {
   const rule = kind.strategy.generation ?? 'none';
   if (rule === 'none' || !object.metadata) return;

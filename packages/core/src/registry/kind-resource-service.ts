@@ -108,7 +108,7 @@ export class KindResourceService implements ResourceService {
     target: Target,
     parameters: DeleteParameters,
     select: SelectParameters,
-  ): Promise<Answer> {
+  ): Promise<ListAnswer> {
     return this.#translated(
       'deletecollection',
       context,

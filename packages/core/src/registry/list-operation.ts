@@ -10,7 +10,10 @@ import type { ListAnswer, SelectParameters, Target } from './resource-service.ts
 
 const tokenTooOld = 'The provided continue parameter is too old to display a consistent list result.';
 
-/** GET of a collection; api-conventions 4.3 and 6. */
+/**
+ * GET of a collection: see docs/reference/api-rules.md#state-of-a-list and
+ * docs/reference/api-rules.md#continuing-a-list.
+ */
 export class ListOperation {
   readonly #binding: ResourceBinding;
 

@@ -8,7 +8,7 @@ const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 const suffixLength = 5;
 const longestBase = 58;
 
-/** How often a create tries another name when the generated one is taken; api-conventions 5.2. */
+/** How many generated names a create tries: see docs/reference/api-rules.md#generated-names. */
 export const nameAttempts = 8;
 
 /** The base, cut to 58 characters, and five random ones. */

@@ -57,7 +57,7 @@ export async function prepareNewObject(
       nameRule: strategy.nameRule ?? 'dns1123Subdomain',
       namespaced: kind.scope === 'Namespaced',
     }),
-    ...(sound ? (strategy.validate?.(object) ?? []) : []),
+    ...(sound ? [...(strategy.validate?.(object) ?? []), ...(strategy.validateCreate?.(object) ?? [])] : []),
   ];
   if (problems.length > 0) throw statusErrors.invalid(kind, object.metadata.name ?? '', problems);
   for (const text of strategy.warnings?.(object) ?? []) context.warn(text);

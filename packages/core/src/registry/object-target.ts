@@ -56,7 +56,8 @@ export function isStorable(target: ObjectTarget): boolean {
 }
 
 /**
- * Holds the namespace of a body against the one of the path and settles it; api-conventions 5.1. Changes `object`.
+ * Compares the namespace of a body with that of the path and sets it: see
+ * docs/reference/api-rules.md#server-set-metadata. Changes `object`.
  *
  * @throws StatusError 400.
  */
@@ -71,7 +72,8 @@ export function settleNamespace(namespace: string | undefined, object: AnyObject
 }
 
 /**
- * Holds the name and namespace of a body against those of the path; api-conventions 4.6 steps 2 and 3. Changes `object`.
+ * Compares the name and namespace of a body with those of the path: steps 2 and 3 of
+ * docs/reference/api-rules.md#order-of-a-write. Changes `object`.
  *
  * @throws StatusError 400.
  */

@@ -2,6 +2,7 @@ import { statusErrors } from '../errors/status-error.ts';
 import { validateObjectMetaUpdate } from '../kind/object-meta-validation.ts';
 import type { StrategyContext } from '../kind/strategy.ts';
 import type { FieldError } from '../meta/field-error.ts';
+import { addErrors } from '../meta/field-errors.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { UpdateDecision, UpdateOutcome } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
@@ -15,6 +16,7 @@ import type { ResourceBinding } from './resource-binding.ts';
 import type { Answer } from './resource-service.ts';
 import { changedMetadata, objectPath } from './stamp-metadata.ts';
 import { onlyStatus, restoreStatus } from './status-isolation.ts';
+import { nextTurn } from './turns.ts';
 import { warningOnce } from './warning-once.ts';
 
 /** Which of the kind's hooks a write passes: those of the main resource, those of status, or neither. */
@@ -47,7 +49,7 @@ export interface WrittenObject {
   readonly stored?: StoredObject;
 }
 
-/** The one way by which existing objects change; runs the checks in the order of api-conventions 4.6. */
+/** Performs every change of an existing object: see docs/reference/api-rules.md#order-of-a-write. */
 export class ObjectWriter {
   readonly #binding: ResourceBinding;
 
@@ -85,6 +87,8 @@ export class ObjectWriter {
 
   async #create(write: ObjectWrite): Promise<{ decision: UpdateDecision; object: AnyObject }> {
     if (!write.create) throw statusErrors.notFound(this.#binding.resource, write.target.name);
+    // The request was authorized as an update.
+    await write.context.authorize?.('create');
     const object = await write.create();
     return { object, decision: this.#put(object) };
   }
@@ -99,8 +103,11 @@ export class ObjectWriter {
     const binding = this.#binding;
     const { kind, services } = binding;
     const { name } = write.target;
+    const bytes = current.byteLength;
     const old = binding.read(current);
+    await nextTurn(bytes);
     const proposal = write.propose(old, current);
+    await nextTurn(bytes);
     const sound = proposal.errors.length === 0;
     const proposed = proposal.object.metadata;
     const wantedVersion = proposed?.resourceVersion;
@@ -122,8 +129,11 @@ export class ObjectWriter {
       if (mutating) await mutating;
     }
     checkVersion(binding, name, wantedVersion, old.metadata?.resourceVersion);
+    await nextTurn(bytes);
     const object = this.#settle(write, proposal, old, binding.strategyContext(write.context));
+    await nextTurn(bytes);
     this.#validate(write, object, old, proposal.errors);
+    await nextTurn(bytes);
     const validating = services.admission.validate({ ...request, object });
     if (validating) await validating;
     if (isReleased(object, kind.strategy)) return { object, decision: { do: 'delete' } };
@@ -155,11 +165,13 @@ export class ObjectWriter {
   #validate(write: ObjectWrite, object: AnyObject, old: AnyObject, errors: readonly FieldError[]): void {
     const { kind } = this.#binding;
     const { strategy } = kind;
-    const problems = [...errors, ...validateObjectMetaUpdate(object.metadata ?? {}, old.metadata ?? {})];
+    const problems: FieldError[] = [];
+    addErrors(problems, errors);
+    addErrors(problems, validateObjectMetaUpdate(object.metadata ?? {}, old.metadata ?? {}));
     if (errors.length === 0) {
-      if (write.mode === 'status') problems.push(...(strategy.validateStatusUpdate?.(object, old) ?? []));
-      else problems.push(...(strategy.validate?.(object) ?? []));
-      if (write.mode === 'spec') problems.push(...(strategy.validateUpdate?.(object, old) ?? []));
+      if (write.mode === 'status') addErrors(problems, strategy.validateStatusUpdate?.(object, old) ?? []);
+      else addErrors(problems, strategy.validate?.(object) ?? []);
+      if (write.mode === 'spec') addErrors(problems, strategy.validateUpdate?.(object, old) ?? []);
     }
     if (problems.length > 0) throw statusErrors.invalid(kind, write.target.name, problems);
     if (write.mode === 'spec') for (const text of strategy.warnings?.(object) ?? []) write.context.warn(text);

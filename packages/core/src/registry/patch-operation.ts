@@ -11,8 +11,12 @@ import { objectTarget, settleIdentity } from './object-target.ts';
 import type { ObjectWriter, WriteMode } from './object-writer.ts';
 import type { ResourceBinding } from './resource-binding.ts';
 import type { Answer, PatchBody, Target, WriteParameters } from './resource-service.ts';
+import { nextTurn } from './turns.ts';
 
-/** A patch whose result is no object of the type it belongs to: 422 on the field `patch`; api-conventions 11.2. */
+/**
+ * The error for a patch whose result does not have the type of the document: 422 on the field `patch`. See
+ * docs/reference/api-rules.md#patches.
+ */
 function unusable(type: BodyType, name: string, why: string): StatusError {
   return statusErrors.invalid(type, name, [fieldError.invalid('patch', '', why)]);
 }
@@ -57,8 +61,8 @@ export function patchFieldCheck(
 }
 
 /**
- * PATCH of an object or of its status; api-conventions 11. The patch is applied again when somebody else was faster, unless it
- * names a resourceVersion, which then no longer fits.
+ * PATCH of an object or of its status: see docs/reference/api-rules.md#patches. The patch is applied again after a
+ * concurrent write, unless it has a resourceVersion, which then conflicts.
  */
 export class PatchOperation {
   readonly #binding: ResourceBinding;
@@ -80,6 +84,7 @@ export class PatchOperation {
     binding.requireVerb('patch');
     const { kind, bodyType } = binding;
     const patch = decodePatch(body, kind.structural ? kind.schema : undefined, parameters.fieldValidation !== 'Ignore');
+    await nextTurn(body.bytes.length);
     const place = objectTarget(binding, target);
     const check = patchFieldCheck(bodyType, place.name, patch, context, parameters);
     const written = await this.#writer.write({

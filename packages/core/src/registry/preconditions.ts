@@ -20,7 +20,9 @@ export function checkUid(binding: ResourceBinding, name: string, wanted: string 
   );
 }
 
-/** Preconditions of a DELETE; api-conventions 8.1. @throws StatusError 409. */
+/**
+ * Checks the preconditions of a DELETE: see docs/reference/api-rules.md#answers-to-a-delete. @throws StatusError 409.
+ */
 export function checkDeletePreconditions(
   binding: ResourceBinding,
   name: string,
@@ -42,7 +44,8 @@ function namesNoVersion(version: string | undefined): boolean {
 }
 
 /**
- * The resourceVersion of a write against the stored one; api-conventions 4.5.
+ * Compares the resourceVersion of a write with the stored one: see
+ * docs/reference/api-rules.md#unconditional-updates-and-creation-by-put.
  *
  * @throws StatusError 409 when they differ, 422 when there is none and the kind wants one.
  */

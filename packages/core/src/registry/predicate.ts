@@ -4,7 +4,7 @@ import { type FieldSelector, fieldSelectorOf, parseFieldSelector } from '../meta
 import { type LabelSelector, parseLabelSelector } from '../meta/label-selector.ts';
 import { SelectorError } from '../meta/selector-error.ts';
 import type { KubeObject } from '../meta/types.ts';
-import { objectKey, storageKindOf } from '../scope/storage-key.ts';
+import { objectKey, storageKindOf, storedFieldOf } from '../scope/storage-key.ts';
 import type { ObjectPredicate, Pin } from '../storage/resource-storage.ts';
 import type { Key } from '../storage/store.ts';
 import type { SelectableAttributes, StoredObject } from '../storage/stored-object.ts';
@@ -78,6 +78,12 @@ function onlyKey(
   return { key: objectKey(kind, space, name), rest: fieldSelectorOf(rest) };
 }
 
+/** The selector with the names that fields have in the storage version, in which selectors read objects. */
+function inStorage(kind: KindDefinition, selector: FieldSelector): FieldSelector {
+  if (kind.storage?.selectableFields === undefined || selector.empty) return selector;
+  return fieldSelectorOf(selector.requirements.map((one) => ({ ...one, field: storedFieldOf(kind, one.field) })));
+}
+
 /** A watch of one object selects by its name; a fieldSelector may only say the same. */
 function withName(fields: FieldSelector, name: string): FieldSelector {
   const given = required(fields, 'metadata.name');
@@ -90,7 +96,8 @@ function withName(fields: FieldSelector, name: string): FieldSelector {
 }
 
 /**
- * What the selectors of a request select; api-conventions 6.4 and 6.5.
+ * What the selectors of a request select: see docs/reference/api-rules.md#label-selectors and
+ * docs/reference/api-rules.md#field-selectors.
  *
  * @throws StatusError 400 for selectors that cannot be read or name a field that the kind does not offer.
  */
@@ -102,7 +109,7 @@ export function selectionOf(
   const labels: LabelSelector = parseSelector(parseLabelSelector, parameters.labelSelector ?? '');
   const given = parseSelector(parseFieldSelector, parameters.fieldSelector ?? '');
   checkFieldNames(kind, given);
-  const fields = target.name === undefined ? given : withName(given, target.name);
+  const fields = inStorage(kind, target.name === undefined ? given : withName(given, target.name));
   if (labels.empty && fields.empty) return everything;
 
   const only = onlyKey(kind, kind.scope === 'Cluster' ? undefined : target.namespace, fields);

@@ -33,7 +33,10 @@ export function bodyTypeOf(
   };
 }
 
-/** GET, PUT and PATCH of a part of an object that is shown as an object of its own, such as `scale`; api-conventions 10.2. */
+/**
+ * GET, PUT and PATCH of a part of an object that is represented as an object of its own, such as `scale`: see
+ * docs/reference/api-rules.md#subresources.
+ */
 export class ProjectionOperations {
   readonly #binding: ResourceBinding;
   readonly #parent: ParentOperations;

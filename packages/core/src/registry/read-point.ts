@@ -34,7 +34,7 @@ export function parseResourceVersion(text: string): Revision {
   return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
 }
 
-/** Which state a get wants; api-conventions 4.2. */
+/** Which state a get returns: see docs/reference/api-rules.md#state-of-a-get. */
 export function getPoint(resourceVersion: string): ReadPoint {
   if (resourceVersion === '') return { at: 'latest' };
   const revision = parseResourceVersion(resourceVersion);
@@ -65,7 +65,8 @@ function listProblems(parameters: ListPointParameters): FieldError[] {
 }
 
 /**
- * Which state a list shows, by the table of api-conventions 4.3; `'token'` = the one its continue token names.
+ * Which state a list returns: see docs/reference/api-rules.md#state-of-a-list. `'token'` is the state of its continue
+ * token.
  *
  * @throws StatusError 422 for a combination that is not allowed, 400 for a malformed number or a resourceVersion beside continue.
  */
@@ -106,7 +107,7 @@ function watchProblems(parameters: WatchPointParameters): FieldError[] {
 export type WatchPoint = StorageWatchOptions['from'] | 'now';
 
 /**
- * Where a watch begins, by api-conventions 7.1 and 7.5.
+ * Where a watch begins: see docs/reference/api-rules.md#start-of-a-watch.
  *
  * @throws StatusError 422 for a combination that is not allowed, 400 for a malformed number.
  */

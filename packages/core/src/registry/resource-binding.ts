@@ -6,6 +6,7 @@ import type { KindDefinition, Verb } from '../kind/kind-definition.ts';
 import type { StrategyContext } from '../kind/strategy.ts';
 import type { AuthenticateToken, Authorizer } from '../meta/authorizer.ts';
 import type { RequestContext } from '../meta/request-context.ts';
+import type { Status } from '../meta/status.ts';
 import type { GroupVersionResource, KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { storageKindOf } from '../scope/storage-key.ts';
@@ -17,6 +18,7 @@ import { servedValue } from './answer-value.ts';
 import type { BodyType } from './decode-body.ts';
 import type { AnyObject } from './json-values.ts';
 import type { NameGenerator } from './name-generator.ts';
+import type { Target } from './resource-service.ts';
 
 /** What the services of all kinds share. */
 export interface RegistryServices {
@@ -37,6 +39,15 @@ export interface RegistryServices {
     name: string,
     namespace?: string,
   ) => Promise<KubeObject | undefined>;
+  /** Posts a body to a subresource of an object of any kind. Throws a StatusError, 404 where no such subresource is served. */
+  readonly createSubresource: (
+    context: RequestContext,
+    resource: GroupVersionResource,
+    target: Target,
+    subresource: string,
+    body: KubeObject,
+    dryRun: boolean,
+  ) => Promise<KubeObject | Status>;
 }
 
 /** The same for kinds whose objects are stored. */

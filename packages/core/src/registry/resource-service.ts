@@ -50,6 +50,8 @@ export interface DeleteParameters {
   readonly uid?: string;
   readonly resourceVersion?: string;
   readonly dryRun: boolean;
+  /** Remove an object whose stored bytes cannot be read, past admission, finalizers and preconditions. */
+  readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean;
 }
 
 export interface ExportParameters {
@@ -87,8 +89,8 @@ export interface PatchBody {
 }
 
 /**
- * All operations on one kind in one version. Throws `StatusError` only. Every rule of api-conventions sections 4 to 11 and 13
- * lives behind this interface; transports translate requests into these calls and answers into bytes, and nothing else.
+ * All operations on one kind in one version. Throws `StatusError` only. The implementation obeys
+ * `docs/reference/api-rules.md`; transports only translate requests into these calls, and results into bytes.
  */
 export interface ResourceService {
   readonly kind: KindDefinition;
@@ -109,7 +111,7 @@ export interface ResourceService {
     target: Target,
     parameters: DeleteParameters,
     select: SelectParameters,
-  ): Promise<Answer>;
+  ): Promise<ListAnswer>;
 
   getSubresource(context: RequestContext, target: Target, subresource: SubresourceDefinition): Promise<Answer>;
   updateSubresource(

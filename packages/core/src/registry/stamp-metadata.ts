@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import { formatTime } from '../meta/time.ts';
 import type { ObjectMeta, OwnerReference } from '../meta/types.ts';
-import { copyJson, equalJson } from './json-values.ts';
+import { copyJson } from './json-values.ts';
 
 /**
  * Metadata with its fields in canonical order, the server-set ones taken from `own`. What is not named here does not survive:
@@ -39,7 +39,10 @@ export function keepsGeneration(kind: KindDefinition): boolean {
   return (kind.strategy.generation ?? 'none') !== 'none';
 }
 
-/** Metadata of a new object: what only the server may say is set, and wiped where a client said it; api-conventions 5.1. */
+/**
+ * Metadata of a new object. Server-set fields replace those of the client: see
+ * docs/reference/api-rules.md#server-set-metadata.
+ */
 export function newMetadata(
   kind: KindDefinition,
   meta: ObjectMeta,
@@ -86,9 +89,13 @@ export function changedMetadata(
 export function dropRepeatedOwners(meta: ObjectMeta, warn: (text: string) => void): void {
   const owners = meta.ownerReferences;
   if (owners === undefined || owners.length < 2) return;
-  const kept: OwnerReference[] = [];
-  for (const owner of owners) if (!kept.some((other) => equalJson(other, owner))) kept.push(owner);
-  if (kept.length === owners.length) return;
-  meta.ownerReferences = kept;
+  const distinct = new Map<string, OwnerReference>();
+  for (const owner of owners) {
+    const { apiVersion, kind, name, uid, controller, blockOwnerDeletion } = owner;
+    const identity = JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion]);
+    if (!distinct.has(identity)) distinct.set(identity, owner);
+  }
+  if (distinct.size === owners.length) return;
+  meta.ownerReferences = [...distinct.values()];
   warn('metadata.ownerReferences names an owner more than once; the repetitions were dropped');
 }

@@ -49,7 +49,8 @@ function fromStorageError(error: StorageError, operation: FailedOperation): Stat
     case StorageErrorCode.InvalidKey:
       return statusErrors.badRequest(`the name or namespace cannot be stored: ${error.message}`, error);
     case StorageErrorCode.Unavailable:
-      return statusErrors.serverTimeout(resource, verb, error);
+      // Only callers whom the server allows the operation get here.
+      return statusErrors.serverTimeout(resource, verb, error, error.message);
     // No Retry-After on purpose: clients that obey it would repeat a write that may have happened.
     case StorageErrorCode.OutcomeUnknown:
     case StorageErrorCode.Timeout:

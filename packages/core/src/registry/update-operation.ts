@@ -7,8 +7,9 @@ import type { ObjectWriter, WriteMode } from './object-writer.ts';
 import { checkUid } from './preconditions.ts';
 import type { ResourceBinding } from './resource-binding.ts';
 import type { Answer, Body, Target, WriteParameters } from './resource-service.ts';
+import { nextTurn } from './turns.ts';
 
-/** PUT of an object or of its status; api-conventions 4.5 and 4.6. */
+/** PUT of an object or of its status: see docs/reference/api-rules.md#order-of-a-write. */
 export class UpdateOperation {
   readonly #binding: ResourceBinding;
   readonly #writer: ObjectWriter;
@@ -30,6 +31,7 @@ export class UpdateOperation {
     const place = objectTarget(binding, target);
     const parsed = parseBody(binding.bodyType, body, parameters.fieldValidation !== 'Ignore');
     settleType(binding.bodyType, parsed.value);
+    await nextTurn(body.bytes.length);
     const decode = () => {
       const decoded = decodeObject(binding.bodyType, parsed.value);
       settleIdentity(place, decoded.object);
@@ -43,6 +45,7 @@ export class UpdateOperation {
       { unknownFields: first.unknownFields, duplicateFields: parsed.duplicateFields },
       context,
     );
+    await nextTurn(body.bytes.length);
     const next = () => {
       const decoded = first ?? decode();
       first = undefined;

@@ -38,7 +38,7 @@ export class VirtualResourceService implements ResourceService {
 
   async #create(context: RequestContext, target: Target, body: Body, parameters: WriteParameters): Promise<Answer> {
     const { kind } = this;
-    const { clock, authorizer, authenticateToken, isRegistered } = this.#services;
+    const { clock, authorizer, authenticateToken, isRegistered, createSubresource } = this.#services;
     const namespace = requiredNamespace(kind, target);
     const type = kindBodyType(kind, isRegistered);
     const parsed = parseBody(type, body, parameters.fieldValidation !== 'Ignore');
@@ -52,10 +52,15 @@ export class VirtualResourceService implements ResourceService {
     const problems = sound ? (strategy.validate?.(object) ?? []) : errors;
     if (problems.length > 0) throw statusErrors.invalid(kind, object.metadata?.name ?? '', problems);
     const now = new Date(clock.now());
-    return {
-      object: await this.#virtual.create(object, { context, namespace, now, authorizer, authenticateToken }),
-      code: 201,
-    };
+    const { dryRun } = parameters;
+    const answer = await this.#virtual.create(object, {
+      ...{ context, namespace, now, dryRun, authorizer, authenticateToken },
+      createSubresource: (resource, name, subresource, value) => {
+        const place = { name, ...(namespace === undefined ? {} : { namespace }) };
+        return createSubresource(context, resource, place, subresource, value, dryRun);
+      },
+    });
+    return { object: answer, code: 201 };
   }
 
   get = (): Promise<never> => this.#refuse('get');

@@ -30,6 +30,10 @@ class WarnedOnce implements RequestContext {
     return this.#context.signal;
   }
 
+  get authorize() {
+    return this.#context.authorize;
+  }
+
   get warn() {
     this.#warn ??= onceEach(this.#context.warn);
     return this.#warn;

@@ -6,7 +6,7 @@ import { watchPoint } from './read-point.ts';
 import type { ResourceBinding } from './resource-binding.ts';
 import type { SelectParameters, Target } from './resource-service.ts';
 
-/** Watch of a collection or of one object; api-conventions 7. A revision from the future simply brings what comes after it. */
+/** Watch of a collection or of one object: see docs/reference/api-rules.md#start-of-a-watch. */
 export class WatchOperation {
   readonly #binding: ResourceBinding;
 

@@ -5,9 +5,15 @@ import type { Logger } from './logger.ts';
 export interface Service {
   readonly name: string;
   start(): Promise<void>;
+  /** Why {@link start} has not finished yet, for a log line. */
+  waitingFor?(): string | undefined;
   /** Idempotent; resolves when nothing of it runs any more. */
   stop(): Promise<void>;
 }
+
+/** A start that takes longer is logged, and again each time this has passed {@link repeatFactor} times. */
+const slowStartMs = 3_000;
+const repeatFactor = 5;
 
 /**
  * Starts services in the order given and stops those that started in reverse, each stop within a deadline. The
@@ -28,16 +34,49 @@ export class ServiceHost {
     this.#stopTimeoutMs = stopTimeoutMs;
   }
 
-  /** When one fails to start, those before it are stopped again and the failure is thrown. */
-  async start(): Promise<void> {
+  /**
+   * When one fails to start, those before it are stopped again and the failure is thrown. `signal` ends the start at any point: what has
+   * started, and what is starting, is stopped, and the signal's reason is thrown.
+   */
+  async start(signal?: AbortSignal): Promise<void> {
     for (const service of this.#services) {
       try {
-        await service.start();
+        signal?.throwIfAborted();
+        await this.#startOne(service, signal);
         this.#started.push(service);
       } catch (error) {
+        if (signal?.aborted) this.#started.push(service);
         await this.stop();
         throw error;
       }
+    }
+  }
+
+  async #startOne(service: Service, signal: AbortSignal | undefined): Promise<void> {
+    const began = this.#clock.monotonic();
+    let cancel = () => {};
+    const report = (afterMs: number) => {
+      cancel = this.#clock.after(afterMs, () => {
+        const seconds = Math.round((this.#clock.monotonic() - began) / 1000);
+        const reason = service.waitingFor?.();
+        this.#logger.warn('the start waits', { component: service.name, seconds, ...(reason === undefined ? {} : { reason }) });
+        report(slowStartMs * repeatFactor);
+      });
+    };
+    report(slowStartMs);
+    const starting = service.start();
+    let abort = () => {};
+    try {
+      if (signal === undefined) return await starting;
+      const aborted = new Promise<never>((_, reject) => {
+        abort = () => reject(signal.reason as Error);
+        signal.addEventListener('abort', abort, { once: true });
+      });
+      await Promise.race([starting, aborted]);
+    } finally {
+      cancel();
+      signal?.removeEventListener('abort', abort);
+      starting.catch(() => {});
     }
   }
 

@@ -2,16 +2,19 @@ import type { Schema } from '../kind/schema.ts';
 import type { BindingModule } from './tokens.ts';
 
 /**
- * What a storage adapter package default-exports. The module binds `StoreToken`; nothing registers itself by being
- * imported. `options` are checked against the schema before `module` is called.
+ * The default export of a storage adapter package. Importing the package has no effect.
+ *
+ * Call order: `parseUrl` when the store is configured by a URL, validation of the options against `optionsSchema`,
+ * `module`, then `Store.ready` on the store that the module binds to `StoreToken`. Neither `parseUrl` nor `module` does
+ * input or output. See docs/how-to/write-a-storage-adapter.md.
  */
 export interface StorageAdapter<O = unknown> {
-  /** The word in `--storage` URLs, e.g. `lmdb`. */
+  /** The scheme of `--storage` URLs, e.g. `lmdb`. */
   readonly name: string;
   readonly optionsSchema: Schema<O>;
   /**
-   * Translates the part of a `--storage` URL after `name:` into options; throws an Error with a sentence for people. `scheme` is
-   * the word before the colon, for adapters that answer to several.
+   * Parses the part of a `--storage` URL after the colon. Throws an Error whose message is shown to the user. `scheme`
+   * is the part before the colon, for adapters that accept several.
    */
   readonly parseUrl: (url: string, scheme?: string) => O;
   readonly module: (options: O) => BindingModule;

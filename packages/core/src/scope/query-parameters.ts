@@ -10,8 +10,8 @@ function decodeComponent(text: string): string | undefined {
 }
 
 /**
- * The parameters of a query string. Names and values are percent-decoded; a pair that cannot be decoded is left out, as if the
- * client had not sent it. Of a repeated parameter the first value counts (api-conventions 2.2).
+ * The parameters of a query string: see docs/reference/api-rules.md#query-parameters. Names and values are
+ * percent-decoded; a pair that cannot be decoded is ignored.
  */
 export class QueryParameters {
   static readonly empty = new QueryParameters('');
@@ -49,8 +49,7 @@ export class QueryParameters {
   }
 
   /**
-   * Only `0` and `false` (any case) are false; everything else that was sent, also nothing after the name, is true. Undefined when
-   * the parameter was not sent. api-conventions 2.2.
+   * The value of a boolean parameter; undefined when it was not sent. See docs/reference/api-rules.md#query-parameters.
    */
   boolean(name: string): boolean | undefined {
     const value = this.first(name);

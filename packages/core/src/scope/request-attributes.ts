@@ -1,6 +1,9 @@
 import { QueryParameters } from './query-parameters.ts';
 
-/** What a resource request wants to do; api-conventions 2.1. */
+/**
+ * What a request does, as authorization, metrics and limits need it: see
+ * docs/reference/api-rules.md#request-attributes.
+ */
 export type ResourceVerb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection' | 'proxy';
 
 /**
@@ -154,11 +157,14 @@ function readResource(segments: readonly string[], parts: Draft): void {
 }
 
 /** Path and query of a request target in origin form (`/x?y`) or absolute form (`http://host/x?y`). */
-function splitTarget(target: string): { path: string; query: string } {
+function splitTarget(target: string): { path: string; query: string; problem?: string } {
   let start = 0;
   if (target.charCodeAt(0) !== 0x2f) {
     const scheme = /^https?:\/\/[^/?]*/i.exec(target);
     if (scheme === null) return { path: target, query: '' };
+    if (!URL.canParse(scheme[0])) {
+      return { path: '/', query: '', problem: `the request target ${JSON.stringify(target)} is not a valid URL` };
+    }
     start = scheme[0].length;
   }
   const mark = target.indexOf('?', start);
@@ -174,7 +180,7 @@ function splitTarget(target: string): { path: string; query: string } {
  * @param target the request target as received, e.g. `/api/v1/pods?watch=1`
  */
 export function parseRequestAttributes(method: string, target: string): RequestAttributes {
-  const { path, query: queryText } = splitTarget(target);
+  const { path, query: queryText, problem } = splitTarget(target);
   const query = queryText === '' ? QueryParameters.empty : new QueryParameters(queryText);
   const parts: Draft = {
     method,
@@ -191,11 +197,11 @@ export function parseRequestAttributes(method: string, target: string): RequestA
     named: false,
     watchPath: false,
     remainder: nothing,
-    problem: undefined,
+    problem,
   };
-  if (path.charCodeAt(0) !== 0x2f) {
+  if (problem === undefined && path.charCodeAt(0) !== 0x2f) {
     parts.problem = `the request target ${JSON.stringify(path)} is not a path`;
-  } else {
+  } else if (problem === undefined) {
     const segments = splitPath(path);
     if (typeof segments === 'string') parts.problem = segments;
     else readResource(segments, parts);

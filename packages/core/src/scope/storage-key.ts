@@ -24,3 +24,9 @@ export function collectionPrefix(kind: KindDefinition, namespace: string | undef
 export function objectKey(kind: KindDefinition, namespace: string | undefined, name: string): Key {
   return `${collectionPrefix(kind, kind.scope === 'Namespaced' ? namespace : undefined)}${name}`;
 }
+
+/** The name of a selectable field in the version that a kind is stored in. */
+export function storedFieldOf({ storage }: KindDefinition, field: string): string {
+  const names = storage?.selectableFields ?? {};
+  return Object.hasOwn(names, field) ? (names[field] ?? field) : field;
+}

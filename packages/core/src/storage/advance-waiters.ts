@@ -1,4 +1,5 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
 import type { Revision } from './store.ts';
 import { throwIfAborted } from './store-checks.ts';
 
@@ -25,7 +26,7 @@ export class AdvanceWaiters {
         this.#waiters = this.#waiters.filter((other) => other !== waiter);
         reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal?.reason }));
       };
-      const settled = () => signal?.removeEventListener('abort', abort);
+      const settled = () => removeAbortListener(signal, abort);
       const waiter: Waiter = {
         revision,
         resolve: () => {
@@ -37,7 +38,7 @@ export class AdvanceWaiters {
           reject(error);
         },
       };
-      signal?.addEventListener('abort', abort, { once: true });
+      addAbortListener(signal, abort);
       this.#waiters.push(waiter);
     });
   }

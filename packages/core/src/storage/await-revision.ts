@@ -1,9 +1,10 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Revision, Store } from './store.ts';
 import { throwIfAborted } from './store-checks.ts';
 
-/** How long a read waits for a revision that has not been reached (api-conventions 4.4). */
+/** How long a read waits for a revision that has not been reached: see docs/reference/api-rules.md#future-revisions. */
 export const futureRevisionWaitMs = 3_000;
 
 export function futureRevision(wanted: Revision, current: Revision): StorageError {
@@ -38,10 +39,10 @@ export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   return new Promise((resolve) => {
     const finish = () => {
       cancel();
-      signal?.removeEventListener('abort', finish);
+      removeAbortListener(signal, finish);
       resolve();
     };
     const cancel = clock.after(ms, finish);
-    signal?.addEventListener('abort', finish, { once: true });
+    addAbortListener(signal, finish);
   });
 }

@@ -45,8 +45,8 @@ export function createStored(
 }
 
 /**
- * Reads, decides and writes with compare-and-set until nobody came between. A stale state can neither make an error final nor
- * pass for "nothing to do": both are believed only after a fresh read has shown the same revision (storage.md 1.1).
+ * Reads, decides and writes with compare-and-set until no concurrent write intervenes. An error or an unchanged object
+ * counts only when a fresh read has shown the same revision: see docs/reference/api-rules.md#believing-a-stale-read.
  */
 export async function guaranteedUpdate(request: UpdateRequest): Promise<UpdateOutcome> {
   const { key, decide, signal } = request;

@@ -4,7 +4,7 @@ import type { ObjectPredicate, WatchEvent } from './resource-storage.ts';
 import { type BookmarkStamp, bookmarkEvent, InitialWatchEvent, SharedWatchEvent } from './shared-watch-event.ts';
 import { type Change, type KeyRange, prefixRange, type Revision, type Store, type WatchStream } from './store.ts';
 import { StoredObject } from './stored-object.ts';
-import { watchedChange } from './watched-change.ts';
+import { shownBefore, watchedChange } from './watched-change.ts';
 
 export interface HistoryWatchOptions {
   readonly prefix: string;
@@ -143,7 +143,7 @@ export class HistoryWatch extends PullWatch {
   #accept(change: Change): void {
     const { key } = this.#options.predicate;
     if (key !== undefined && key !== change.key) return;
-    const prev = change.prev === undefined ? undefined : StoredObject.fromEntry(change.prev);
+    const prev = change.prev === undefined ? undefined : shownBefore(StoredObject.fromEntry(change.prev), change.revision);
     const current = change.entry === undefined ? undefined : StoredObject.fromEntry(change.entry);
     const type = watchedChange(this.#options.predicate, prev, current);
     if (type === undefined) return;

@@ -1,3 +1,4 @@
+import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Key } from './store.ts';
 
@@ -35,12 +36,12 @@ export class KeyTurns<T> {
     return new Promise((resolve) => {
       const finish = (result?: T) => {
         cancel();
-        signal?.removeEventListener('abort', giveUp);
+        removeAbortListener(signal, giveUp);
         resolve(result);
       };
       const giveUp = () => finish();
       const cancel = this.#clock.after(patienceMs, giveUp);
-      signal?.addEventListener('abort', giveUp, { once: true });
+      addAbortListener(signal, giveUp);
       if (signal?.aborted) giveUp();
       work.then(finish, giveUp);
     });

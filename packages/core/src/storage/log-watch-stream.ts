@@ -1,4 +1,5 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
 import { AdvanceWaiters, streamClosed } from './advance-waiters.ts';
 import type { OrderedRange } from './key-order.ts';
 import type { Revision, WatchBatch, WatchStream } from './store.ts';
@@ -64,7 +65,7 @@ export class LogWatchStream implements WatchStream, AsyncIterator<WatchBatch, un
     this.#prevValue = options.prevValue === true;
     this.#frontier = options.after;
     this.#signal = options.signal;
-    this.#signal?.addEventListener('abort', this.#onAbort, { once: true });
+    addAbortListener(this.#signal, this.#onAbort);
   }
 
   get frontier(): Revision {
@@ -143,7 +144,7 @@ export class LogWatchStream implements WatchStream, AsyncIterator<WatchBatch, un
   #finish(failure: StorageError = streamClosed()): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    removeAbortListener(this.#signal, this.#onAbort);
     this.#hub.forget(this);
     for (const waiter of this.#waiters) waiter.resolve(done);
     this.#advances.fail(failure);

@@ -1,4 +1,5 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
 import type { ResourceWatch, WatchEvent } from './resource-storage.ts';
 import type { Revision } from './store.ts';
 
@@ -17,7 +18,7 @@ export abstract class PullWatch implements ResourceWatch {
     this.#signal = signal;
     if (signal !== undefined) {
       this.#onAbort = () => this.close();
-      signal.addEventListener('abort', this.#onAbort, { once: true });
+      addAbortListener(signal, this.#onAbort);
     }
   }
 
@@ -87,7 +88,7 @@ export abstract class PullWatch implements ResourceWatch {
     if (this.#closed) return;
     this.#closed = true;
     this.#callback = undefined;
-    if (this.#onAbort !== undefined) this.#signal?.removeEventListener('abort', this.#onAbort);
+    if (this.#onAbort !== undefined) removeAbortListener(this.#signal, this.#onAbort);
     this.#signal = undefined;
     this.#onAbort = undefined;
     this.dispose();

@@ -60,7 +60,10 @@ export interface UpdateOutcome {
   readonly object: StoredObject;
 }
 
-/** Which state a read wants; api-conventions 4.2 and 4.3. */
+/**
+ * Which state a read requests: see docs/reference/api-rules.md#state-of-a-get and
+ * docs/reference/api-rules.md#state-of-a-list.
+ */
 export type ReadPoint =
   | { readonly at: 'latest' }
   | { readonly at: 'any' }

@@ -67,8 +67,19 @@ export interface BookmarkStamp {
   readonly apiVersion: string;
 }
 
-/** Annotation on the bookmark that ends the initial events; clients look for it by this name (api-conventions 12). */
+/** Annotation of the bookmark that ends the initial events: see docs/reference/api-rules.md#start-of-a-watch. */
 const initialEventsEndAnnotation = 'k8s.io/initial-events-end';
+
+/** Annotation with an empty list in the form of the request; clients build the list from it (KEP-3157). */
+const listBlueprintAnnotation = 'kubernetes.io/initial-events-list-blueprint';
+
+/** The bookmark that ends the initial events, with the bytes of an empty list. It is for one watcher. */
+export function withListBlueprint({ object }: WatchEvent, emptyList: Buffer): WatchEvent {
+  const value = object.value();
+  const annotations = { ...value.metadata?.annotations, [listBlueprintAnnotation]: emptyList.toString('base64') };
+  const json = JSON.stringify({ ...value, metadata: { ...value.metadata, annotations } });
+  return new EndOfInitialEvents('BOOKMARK', new StoredObject('', object.revision, 0, Buffer.from(json)));
+}
 
 /** A bookmark: an object with nothing but its type and a resourceVersion. */
 export function bookmarkEvent(stamp: BookmarkStamp, revision: Revision, initialEventsEnd = false): SharedWatchEvent {

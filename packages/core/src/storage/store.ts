@@ -1,8 +1,13 @@
+import type { StorageError } from '../errors/storage-error.ts';
+
 /**
  * The contract between Keelson and a storage backend: bytes under keys, one strictly increasing revision per store,
  * compare-and-set on one key, lists at a revision, an ordered resumable watch, compaction.
  *
- * Invariants, each proven by the suite in `@keelson/conformance` (reference numbers in brackets):
+ * Call order: `ready` until it resolves, then `identity`, `passOver` when a restored store has to be accepted, then all
+ * other methods concurrently and in any order, then `close`. `failed` may resolve at any time after `ready`.
+ *
+ * Invariants, each proven by the suite in `@keelson/conformance`:
  *
  * 1. Total order: every successful write has a revision greater than all before it; a failed one consumes none. An empty
  *    store is at revision >= 1.
@@ -21,8 +26,8 @@
  * 14. An expired key disappears by an ordinary delete change, not early.
  *
  * Every method fails with `StorageError` only; a call whose signal is aborted before it did anything fails with `Timeout`, a
- * write that was under way with `OutcomeUnknown`. Values handed in are owned by the store afterwards; values handed out
- * must not be changed by the caller.
+ * write that was in progress with `OutcomeUnknown`. The store owns values that it was given; the caller must not change
+ * values that the store returns.
  */
 
 /** Store-wide logical clock: a positive safe integer; 0 means "none". On the wire: decimal text. */
@@ -45,6 +50,11 @@ export interface Entry {
   readonly modRevision: Revision;
   /** Epoch milliseconds after which the key is removed. */
   readonly expiresAt?: number;
+  /**
+   * The stored bytes are damaged, for example because they fail their checksum. The value is empty then, and the revisions serve for deleting
+   * the key and for nothing else.
+   */
+  readonly damaged?: boolean;
 }
 
 /** `expect`: 0 = the key must not exist; otherwise its modRevision must equal this. */
@@ -153,8 +163,17 @@ export interface Store {
    * the store cannot do it. Fails with `Unavailable` and a sentence for people when it cannot be done this time.
    */
   passOver?(seen: Revision): Promise<void>;
-  /** Opens the backend; called before anything else. Called again it does nothing, or tries again what failed. */
-  ready(): Promise<void>;
+  /**
+   * Resolves with the reason when the store has stopped for good, for example because another process wrote to it: every call fails from then
+   * on, and only a new process can use it. Absent where that cannot happen.
+   */
+  readonly failed?: Promise<StorageError> | undefined;
+  /**
+   * Opens the backend; called before anything else. Called again it does nothing, or tries again what failed. Fails with `Corrupt` and a
+   * sentence for people when the backend is so damaged that it cannot be used. With `readOnly`, for a store that is only checked, an embedded
+   * store is neither created nor changed.
+   */
+  ready(options?: { readonly readOnly?: boolean }): Promise<void>;
   /** Finishes running writes, ends every stream and iterator with `Closed`. Idempotent. */
   close(): Promise<void>;
 }

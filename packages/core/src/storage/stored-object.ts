@@ -1,3 +1,4 @@
+import { parseJsonText } from '../codec/json-numbers.ts';
 import { metadataRange } from '../codec/json-slice.ts';
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { KubeObject } from '../meta/types.ts';
@@ -109,11 +110,19 @@ export class StoredObject implements Droppable {
     return this.#end - this.#start;
   }
 
-  /** A new parse of the JSON; the caller owns the result. */
+  /** A new parse of the JSON; the caller owns the result. Integers of 64 bits beyond ±(2^53 - 1) are bigints. */
   value<T extends KubeObject = KubeObject>(): T {
+    return this.#parse(this.#text()) as T;
+  }
+
+  /** As {@link value}, with integers beyond ±(2^53 - 1) rounded: labels and selectable fields are texts, and this is read for every event. */
+  #plainValue(): KubeObject {
+    return this.#parse(this.#text(), false);
+  }
+
+  #text(): string {
     const bytes = this.#readable();
-    if (this.#start < 0) return this.#parse(this.#stamped(bytes, bytes.length)) as T;
-    return this.#parse(bytes.toString('utf8', this.#start, this.#end)) as T;
+    return this.#start < 0 ? this.#stamped(bytes, bytes.length) : bytes.toString('utf8', this.#start, this.#end);
   }
 
   /** As {@link value}, of kind, apiVersion and metadata alone: the rest, most of the bytes as a rule, is not looked at. */
@@ -159,7 +168,7 @@ export class StoredObject implements Droppable {
   selectable(extract: (object: KubeObject) => SelectableAttributes): SelectableAttributes {
     const known = this.#derived;
     if (known?.attributes !== undefined && known.extract === extract) return known.attributes;
-    const attributes = compactAttributes(extract(this.value()));
+    const attributes = compactAttributes(extract(this.#plainValue()));
     this.#derived ??= new Derived();
     this.#derived.extract = extract;
     this.#derived.attributes = attributes;
@@ -249,9 +258,9 @@ export class StoredObject implements Droppable {
     return bytes.toString('utf8', 0, offset) + insertion(bytes, offset, this.revision) + bytes.toString('utf8', offset, end);
   }
 
-  #parse(text: string): KubeObject {
+  #parse(text: string, exact = true): KubeObject {
     try {
-      return JSON.parse(text) as KubeObject;
+      return (exact ? parseJsonText(text) : JSON.parse(text)) as KubeObject;
     } catch (cause) {
       throw new StorageError(StorageErrorCode.Corrupt, `stored object ${this.key} is not JSON`, {
         key: this.key,

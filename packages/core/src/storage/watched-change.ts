@@ -1,4 +1,6 @@
+import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { ObjectPredicate, WatchEventType } from './resource-storage.ts';
+import type { Revision } from './store.ts';
 import type { StoredObject } from './stored-object.ts';
 
 /**
@@ -14,4 +16,16 @@ export function watchedChange(
   const after = current !== undefined && (predicate.everything || predicate.matches(current));
   if (after) return before ? 'MODIFIED' : 'ADDED';
   return before ? 'DELETED' : undefined;
+}
+
+/**
+ * The state before a change, for an event. When its bytes are damaged the change cannot be shown, and the watch ends with `Compacted`: its
+ * reader lists anew, and finds the state after the change.
+ */
+export function shownBefore(prev: StoredObject | undefined, revision: Revision): StoredObject | undefined {
+  if (!prev?.corrupt) return prev;
+  throw new StorageError(StorageErrorCode.Compacted, `the state of ${prev.key} before revision ${revision} is damaged`, {
+    key: prev.key,
+    revision,
+  });
 }

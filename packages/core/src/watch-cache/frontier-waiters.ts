@@ -1,3 +1,4 @@
+import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Revision } from '../storage/store.ts';
 
@@ -22,7 +23,7 @@ export class FrontierWaiters {
         revision,
         settle: (reached) => {
           cancel();
-          signal?.removeEventListener('abort', giveUp);
+          removeAbortListener(signal, giveUp);
           resolve(reached);
         },
       };
@@ -31,7 +32,7 @@ export class FrontierWaiters {
         waiter.settle(false);
       };
       const cancel = this.#clock.after(timeoutMs, giveUp);
-      signal?.addEventListener('abort', giveUp, { once: true });
+      addAbortListener(signal, giveUp);
       this.#waiters.push(waiter);
     });
   }

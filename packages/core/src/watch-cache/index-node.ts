@@ -57,14 +57,18 @@ export class Leaf implements Droppable {
     sharedBlocks.touch(this, 0);
   }
 
-  /** The leaf's block, built when needed; undefined when it would be too big. A retired leaf keeps none. */
+  /** The leaf's block, built when needed; undefined when it would be too big or an item is corrupt. A retired leaf keeps none. */
   blockBytes(): Buffer | undefined {
     if (this.block !== undefined) {
       if (this.#shared) sharedBlocks.touch(this, this.block.length);
       return this.block;
     }
     let length = 0;
-    for (const item of this.items) length += item.readable().byteLength + 1;
+    for (const item of this.items) {
+      // Its neighbours can be listed all the same.
+      if (item.corrupt) return undefined;
+      length += item.byteLength + 1;
+    }
     if (length > largestBlock) return undefined;
     const block = Buffer.allocUnsafeSlow(length);
     let end = 0;
@@ -131,7 +135,7 @@ export class Leaf implements Droppable {
   /** Lays all items together, if they can be. */
   layOut(): void {
     this.scattered = 0;
-    if (!this.items.some((item) => item.corrupt || item.shared)) this.blockBytes();
+    if (!this.items.some((item) => item.shared)) this.blockBytes();
   }
 }
 

@@ -2,7 +2,7 @@ import type { ObjectPredicate } from '../storage/resource-storage.ts';
 import { SharedWatchEvent } from '../storage/shared-watch-event.ts';
 import type { Key, Revision } from '../storage/store.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import { watchedChange } from '../storage/watched-change.ts';
+import { shownBefore, watchedChange } from '../storage/watched-change.ts';
 
 /** One change of one kind, with the state before it, and what watchers see of it. */
 export class KindEvent {
@@ -35,7 +35,7 @@ export class KindEvent {
   /** The event as watchers with this predicate see it; the same object for all that see it the same way. */
   seenBy(predicate: ObjectPredicate): SharedWatchEvent | undefined {
     const { object, prev } = this;
-    switch (watchedChange(predicate, prev?.readable(), object?.readable())) {
+    switch (watchedChange(predicate, shownBefore(prev, this.revision), object?.readable())) {
       case 'ADDED':
         if (object === undefined) return undefined;
         this.#added ??= new SharedWatchEvent('ADDED', object);

@@ -1,4 +1,5 @@
 import type { Clock } from '../runtime/clock.ts';
+import { eventLoopTurns } from '../runtime/turn-queue.ts';
 import { ObjectList } from '../storage/object-list.ts';
 import type { StorageListOptions, StoredList } from '../storage/resource-storage.ts';
 import type { Revision } from '../storage/store.ts';
@@ -42,7 +43,7 @@ export async function selectedList(
     }
     start += slice.to - slice.from;
     if (start < to && clock.monotonic() > sliceEnd) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await eventLoopTurns.pass();
       throwIfAborted(signal);
       sliceEnd = clock.monotonic() + sliceMs;
     }

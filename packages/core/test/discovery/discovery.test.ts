@@ -196,7 +196,7 @@ test('plain and aggregated discovery offer the same resources and verbs', (t) =>
   t.true(plain.length > 12);
 });
 
-test('of kinds in two groups that show the same objects only the preferred one has short names and categories', (t) => {
+test('of kinds in two groups that show the same objects the preferred one has the categories; short names are in every plain list', (t) => {
   const schema = s.message('example.v1.Thing', 'A thing.', {});
   const names = { shortNames: ['th'], categories: ['all'] };
   const stored = defineKind({ group: 'apps.example', version: 'v1', kind: 'Thing', schema, names });
@@ -208,9 +208,20 @@ test('of kinds in two groups that show the same objects only the preferred one h
     names,
     storage: { kind: stored, toStorage: (object) => object, fromStorage: (object) => object, isRelabel: () => true },
   });
-  const words = (kinds: readonly (typeof stored)[], group: string, version: string) =>
-    apiResourceList(kinds, { group, version })?.resources[0]?.shortNames;
-  t.deepEqual(words([stored, twin], 'apps.example', 'v1'), ['th']);
-  t.is(words([stored, twin], 'old.example', 'v1beta1'), undefined);
-  t.deepEqual(words([twin], 'old.example', 'v1beta1'), ['th']);
+  const plain = (kinds: readonly (typeof stored)[], group: string, version: string) => {
+    const { shortNames, categories } = apiResourceList(kinds, { group, version })?.resources[0] ?? {};
+    return [shortNames, categories];
+  };
+  t.deepEqual(plain([stored, twin], 'apps.example', 'v1'), [['th'], ['all']]);
+  t.deepEqual(plain([stored, twin], 'old.example', 'v1beta1'), [['th'], undefined]);
+  t.deepEqual(plain([twin], 'old.example', 'v1beta1'), [['th'], ['all']]);
+  const rows = apiGroupDiscoveryList([stored, twin], 'groups', 'v2').items.map(({ versions }) => versions[0]?.resources[0]);
+  t.deepEqual(
+    rows.map((row) => [row?.shortNames, row?.categories]),
+    [
+      [['th'], ['all']],
+      [undefined, undefined],
+    ],
+    'kubectl warns about a short name that two groups have',
+  );
 });

@@ -18,7 +18,7 @@ test('names, verbs, list kind, scope and selectable fields follow from the kind'
   t.deepEqual([...kind.selectableFields.keys()], ['metadata.name', 'metadata.namespace']);
   t.deepEqual([...defineKind({ ...minimal, scope: 'Cluster' }).selectableFields.keys()], ['metadata.name']);
   t.deepEqual(defineKind({ ...minimal, verbs: ['watch', 'get', 'create'] }).verbs, ['create', 'get', 'watch']);
-  t.deepEqual(kind.strategy, {});
+  t.deepEqual(kind.strategy, { generation: 'none', statusSubresource: false });
 });
 
 test('plurals follow English rules', (t) => {
@@ -45,11 +45,16 @@ test('selectable fields read the object', (t) => {
   t.is(Widget.selectableFields.get('metadata.name')?.({ spec: { size: 0 } }), '');
 });
 
-test('a status subresource isolates the status unless the strategy says otherwise', (t) => {
+test('the status is isolated exactly when the subresource status is declared', (t) => {
   t.is(Widget.strategy.statusSubresource, true);
-  const options = { ...minimal, schema: widgetSchema, subresources: [{ type: 'status', name: 'status' }] } as const;
-  t.is(defineKind({ ...options, strategy: { statusSubresource: false } }).strategy.statusSubresource, false);
-  t.is(defineKind({ ...minimal, schema: widgetSchema }).strategy.statusSubresource, undefined);
+  t.is(defineKind({ ...minimal, schema: widgetSchema }).strategy.statusSubresource, false);
+});
+
+test('a generation is kept for kinds with a spec, unless the strategy states otherwise', (t) => {
+  const options = { ...minimal, schema: widgetSchema };
+  t.is(defineKind(options).strategy.generation, 'spec');
+  t.is(defineKind({ ...options, strategy: { generation: 'none' } }).strategy.generation, 'none');
+  t.is(defineKind({ ...options, virtual: { create: (object) => object } }).strategy.generation, 'none');
 });
 
 test('the definition is frozen through', (t) => {
@@ -76,6 +81,8 @@ test('protobuf form needs a number on every reachable field but the JSON-only on
 });
 
 const f = (number: number) => optional(number, s.string(), '');
+
+const withStatus = { ...minimal, schema: widgetSchema, subresources: [{ type: 'status', name: 'status' }] } as const;
 
 const contradictions: readonly [string, () => unknown, RegExp][] = [
   [
@@ -125,9 +132,50 @@ const contradictions: readonly [string, () => unknown, RegExp][] = [
     /needs a field status/,
   ],
   [
-    'statusSubresource without status',
-    () => defineKind({ ...minimal, strategy: { statusSubresource: true } }),
-    /needs a field status/,
+    'statusSubresource without the subresource',
+    () => defineKind({ ...minimal, schema: widgetSchema, strategy: { statusSubresource: true } }),
+    /statusSubresource is true, but no subresource status is declared, so that no request could set the status$/,
+  ],
+  [
+    'the subresource without statusSubresource',
+    () => defineKind({ ...withStatus, strategy: { statusSubresource: false } }),
+    /statusSubresource is false, but the subresource status is declared$/,
+  ],
+  [
+    'a status of another type of subresource',
+    () => defineKind({ ...withStatus, subresources: [{ type: 'replace', name: 'status', apply: () => {} }] }),
+    /the subresource status has the type replace; its type must be status$/,
+  ],
+  [
+    'a check of status writes without the subresource',
+    () => defineKind({ ...minimal, schema: widgetSchema, strategy: { validateStatusUpdate: () => [] } }),
+    /strategy\.validateStatusUpdate needs the subresource status$/,
+  ],
+  [
+    'a status that is kept on create without the subresource',
+    () => defineKind({ ...minimal, schema: widgetSchema, strategy: { keepsStatusOnCreate: true } }),
+    /strategy\.keepsStatusOnCreate needs the subresource status$/,
+  ],
+  [
+    'create on update without the verb update',
+    () => defineKind({ ...minimal, verbs: ['create', 'get'], strategy: { allowCreateOnUpdate: true } }),
+    /strategy\.allowCreateOnUpdate needs the verbs create and update$/,
+  ],
+  [
+    'a generation of what is not stored',
+    () => defineKind({ ...minimal, strategy: { generation: 'spec' }, virtual: { create: (object) => object } }),
+    /a virtual kind has no generation/,
+  ],
+  [
+    'another generation rule than that of the storage kind',
+    () =>
+      defineKind({
+        ...withStatus,
+        version: 'v2',
+        strategy: { generation: 'none' },
+        storage: { kind: Widget, toStorage: (o) => o, fromStorage: (o) => o as never, isRelabel: () => true },
+      }),
+    /strategy\.generation is none, but spec for Widget of [^ ]+, as which it is stored$/,
   ],
   [
     'scale without spec',

@@ -162,7 +162,7 @@ test('signals are let go of when their stream ends', async (t) => {
   });
   const stream = hub.open(everything, { after: 1, signal: counted }, 0);
   const advancing = t.throwsAsync(stream.advanceTo(9, { signal: counted }), { code: 'Closed' });
-  t.is(listeners, 2);
+  t.is(listeners, 1);
   await stream.close();
   await advancing;
   t.is(listeners, 0);

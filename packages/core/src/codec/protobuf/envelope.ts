@@ -13,7 +13,7 @@ const field4 = tagOf(4, WireType.delimited);
 /** Tag of the bytes of the object; items of lists happen to have the same. */
 export const rawTag: number = field2;
 
-/** `contentEncoding` and `contentType`, both empty, as the reference writes them (api-conventions 3.2). */
+/** `contentEncoding` and `contentType`, both empty: see docs/reference/api-rules.md#protobuf. */
 export const envelopeTail: Buffer = Buffer.from([field3, 0, field4, 0]);
 
 /** An object in its envelope. */

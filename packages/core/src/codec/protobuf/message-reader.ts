@@ -3,9 +3,26 @@ import type { Field, SchemaNode } from '../../kind/schema.ts';
 import type { ListNode, MapNode, MessageNode } from '../../kind/schema-walk.ts';
 import { setOwn } from '../../kind/set-own.ts';
 import { zeroOfNode } from '../../kind/zero-value.ts';
+import { DocumentError } from '../document-error.ts';
+import { maxJsonValues } from '../json.ts';
 import { ProtobufSyntaxError } from './protobuf-syntax-error.ts';
 import { type ValueForm, valueForms } from './value-readers.ts';
 import { delimitedEnd, maxProtobufDepth, requireEnd, skipField, tagOf, WireType } from './wire.ts';
+
+/** Values that the message being read may still have. Reading never waits, so there is one such message at a time. */
+let valuesLeft = 0;
+
+/** A new message of the outermost level is about to be read. */
+export function beginMessage(): void {
+  valuesLeft = maxJsonValues;
+}
+
+function countValue(): void {
+  valuesLeft -= 1;
+  if (valuesLeft < 0) {
+    throw new DocumentError('protobuf', 'tooLarge', `the document has more than ${maxJsonValues} values`);
+  }
+}
 
 type Plain = Record<string, unknown>;
 type AnyField = Field<unknown, boolean>;
@@ -29,6 +46,7 @@ export function readFields(message: MessageReader, reader: Reader, end: number, 
   }
   const { fields } = message;
   while (reader.pos < end) {
+    countValue();
     const tag = reader.tag();
     const field = fields[tag];
     if (field !== undefined) field(reader, into, depth);
@@ -78,7 +96,10 @@ function addField(message: MessageReader, name: string, field: AnyField, number:
   }
 }
 
-/** Go writers spell out every field that is no pointer; a zero there is what JSON leaves out (api-conventions 3.2). */
+/**
+ * True when a zero on the wire means an absent field, because Go writes zeros of all scalars that are not pointers: see
+ * docs/reference/api-rules.md#protobuf.
+ */
 function zeroIsAbsent(field: AnyField): boolean {
   return field.whenAbsent !== 'zero' && field.presence !== true;
 }
@@ -134,7 +155,10 @@ function packedReader(name: string, { read }: ValueForm): FieldReader {
   return (reader, into, depth) => {
     const end = delimitedEnd(reader);
     const list = listOf(into, name);
-    while (reader.pos < end) list.push(read(reader, depth));
+    while (reader.pos < end) {
+      countValue();
+      list.push(read(reader, depth));
+    }
     requireEnd(reader, end);
   };
 }
@@ -192,6 +216,7 @@ function wrappedList(node: ListNode): ValueForm {
       const end = delimitedEnd(reader);
       const list: unknown[] = [];
       while (reader.pos < end) {
+        countValue();
         const tag = reader.tag();
         if (tag === itemTag) list.push(item.read(reader, depth + 1) ?? null);
         else skipField(reader, tag);

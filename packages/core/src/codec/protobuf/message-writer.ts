@@ -73,7 +73,7 @@ function addField(message: MessageWriter, name: string, field: Field<unknown, bo
   }
 }
 
-/** Elements one by one with a tag before each, also numbers, as the reference writes them. */
+/** Each element with a tag of its own, numbers too, as the generated Go code of Kubernetes encodes them. */
 function listWriter(number: number, node: ListNode): ValueWriter {
   const { wireType, write } = outputOf(node.items.node);
   const tag = tagOf(number, wireType);

@@ -3,7 +3,7 @@ import { checkMessages } from '../../kind/message-check.ts';
 import type { Schema } from '../../kind/schema.ts';
 import { type MessageNode, messageNode } from '../../kind/schema-walk.ts';
 import { library } from './library.ts';
-import { messageReader, readFields } from './message-reader.ts';
+import { beginMessage, messageReader, readFields } from './message-reader.ts';
 import { messageWriter, writeFields } from './message-writer.ts';
 import { reading } from './protobuf-syntax-error.ts';
 
@@ -68,6 +68,7 @@ export function protobufDecoderOf(schema: Schema<unknown>): ProtobufDecoder {
     const message = messageReader(node);
     decoder = (bytes) =>
       reading(() => {
+        beginMessage();
         const value: Record<string, unknown> = {};
         readFields(message, library().Reader.create(bytes), bytes.length, value, 1);
         return value;

@@ -17,7 +17,10 @@ export function documentBytes({ head, field }: ProtobufDocument): Buffer {
   return Buffer.concat([head, field, envelopeTail], head.length + field.length + envelopeTail.length);
 }
 
-/** Protobuf in its envelope (specification, "Protobuf envelope"). Bytes of stored objects are made once and shared. */
+/**
+ * Protobuf in its envelope: see docs/reference/api-rules.md#protobuf. Bytes of stored objects are encoded once and
+ * shared.
+ */
 export class ProtobufForm implements WireForm {
   readonly contentType: string;
   readonly #shape: ProtobufShape;

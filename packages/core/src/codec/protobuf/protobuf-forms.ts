@@ -10,8 +10,8 @@ import { documentBytes, ProtobufForm } from './protobuf-form.ts';
 import { metadataProtobuf, protobufField, servesProtobuf, statusDocument, wholeProtobuf } from './protobuf-shape.ts';
 
 /**
- * The protobuf forms of all kinds, for `Representations`. Kinds without field numbers are sent in protobuf only as metadata; tables
- * have no protobuf form at all (api-conventions 3.1, 3.2).
+ * The protobuf forms of all kinds, for `Representations`. Kinds without field numbers have only their metadata in
+ * protobuf, and Tables have no protobuf form: see docs/reference/api-rules.md#content-negotiation.
  */
 export function protobufForms(brand: Brand = defaultBrand): FormBuilder {
   return {

@@ -11,8 +11,8 @@ const carriageReturn = 0x0d;
 const newline = 0x0a;
 
 /**
- * The frame of one event: four bytes of length, big end first, then the bare message WatchEvent {1 type, 2 object {1 raw}}, whose raw
- * is the whole envelope of the object (api-conventions 7.4). With `chunked`, chunk header and trailer of HTTP/1.1 are part of it.
+ * The frame of one event of a protobuf watch: see docs/reference/api-rules.md#frames-of-a-watch. With `chunked`, chunk
+ * header and trailer of HTTP/1.1 are part of it.
  */
 export function protobufFrame(type: WatchEventType | 'ERROR', object: ProtobufDocument, framing: Framing): Buffer {
   const { head, field } = object;

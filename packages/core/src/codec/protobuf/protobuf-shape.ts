@@ -110,7 +110,7 @@ export function metadataProtobuf(kind: KindDefinition, metaApiVersion: string): 
   const json = partialMetadataJson(kind, metaApiVersion);
   const head = envelopeHead(metaApiVersion, partialObjectMetadata);
   const field = (bytes: Buffer) => protobufField(partialMetadataSchema, JSON.parse(bytes.toString('utf8')));
-  // The two versions of the list number their fields differently (api-conventions 3.2).
+  // The two versions of the list number their fields differently: see docs/reference/api-rules.md#protobuf.
   const numbers = metaApiVersion.endsWith('/v1beta1') ? { metadata: 2, items: 1 } : { metadata: 1, items: 2 };
   return {
     representation: {

@@ -14,12 +14,12 @@ export function isProtobufSyntaxError(error: unknown): error is ProtobufSyntaxEr
   return isDocumentError(error) && error.name === 'ProtobufSyntaxError';
 }
 
-/** Runs a reader of untrusted bytes; whatever it fails with becomes a {@link ProtobufSyntaxError}. */
+/** Runs a reader of untrusted bytes; what it fails with becomes a {@link ProtobufSyntaxError} unless it is a {@link DocumentError}. */
 export function reading<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (isProtobufSyntaxError(error)) throw error;
+    if (isDocumentError(error)) throw error;
     const why = error instanceof Error ? error.message : String(error);
     throw new ProtobufSyntaxError(`the protobuf message is broken: ${why}`, { cause: error });
   }

@@ -34,7 +34,7 @@ function instantReader(format: (instant: Instant) => string): ValueReader {
     let nanos = 0;
     while (reader.pos < end) {
       const tag = reader.tag();
-      if (tag === varint1) seconds = readInt64(reader);
+      if (tag === varint1) seconds = Number(readInt64(reader));
       else if (tag === varint2) nanos = reader.int32();
       else skipField(reader, tag);
     }
@@ -76,7 +76,7 @@ const readIntOrString: ValueReader = (reader) => {
   let text = '';
   while (reader.pos < end) {
     const tag = reader.tag();
-    if (tag === varint1) isText = readInt64(reader) !== 0;
+    if (tag === varint1) isText = Number(readInt64(reader)) !== 0;
     else if (tag === varint2) number = reader.int32();
     else if (tag === delimited3) text = reader.string();
     else skipField(reader, tag);

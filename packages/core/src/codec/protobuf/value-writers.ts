@@ -2,7 +2,8 @@ import type { Writer } from 'protobufjs/minimal.js';
 import type { SchemaNode } from '../../kind/schema.ts';
 import { parseDuration } from '../../meta/duration.ts';
 import { parseInstant } from '../../meta/time.ts';
-import { tagOf, WireType } from './wire.ts';
+import { jsonText } from '../json-numbers.ts';
+import { int64Bytes, tagOf, WireType } from './wire.ts';
 
 /** Writes one value without its tag. @throws TypeError for a value that the schema does not allow. */
 export type ValueWriter = (writer: Writer, value: unknown) => void;
@@ -36,14 +37,15 @@ const writeInt32: ValueWriter = (writer, value) => {
   writer.int32(value);
 };
 
-function putInt64(writer: Writer, value: number): void {
-  if (value >= 0 && value <= 0xffff_ffff) writer.uint32(value);
+function putInt64(writer: Writer, value: number | bigint): void {
+  if (typeof value === 'bigint') writer.raw(int64Bytes(value));
+  else if (value >= 0 && value <= 0xffff_ffff) writer.uint32(value);
   else writer.int64(value);
 }
 
 const writeInt64: ValueWriter = (writer, value) => {
-  if (!Number.isSafeInteger(value)) throw unfit('an integer within ±(2^53 - 1)', value);
-  putInt64(writer, value as number);
+  if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) throw unfit('an integer of 64 bits', value);
+  putInt64(writer, value as number | bigint);
 };
 
 const writeDouble: ValueWriter = (writer, value) => {
@@ -94,17 +96,8 @@ const writeMicroTime: ValueWriter = (writer, value) => {
 };
 
 const writeDuration: ValueWriter = (writer, value) => {
-  const nanos = BigInt.asUintN(64, parseDuration(textOf(value, 'a duration')));
-  writer.fork().uint32(varint1);
-  let rest = nanos;
-  // In full: hundred days of nanoseconds are beyond the integers that numbers hold.
-  const bytes: number[] = [];
-  do {
-    const part = Number(rest & 0x7fn);
-    rest >>= 7n;
-    bytes.push(rest === 0n ? part : part | 0x80);
-  } while (rest !== 0n);
-  writer.raw(Uint8Array.from(bytes)).ldelim();
+  const nanos = parseDuration(textOf(value, 'a duration'));
+  writer.fork().uint32(varint1).raw(int64Bytes(nanos)).ldelim();
 };
 
 /** Numbers are quantities too, as in manifests. */
@@ -113,7 +106,7 @@ const writeQuantity: ValueWriter = (writer, value) => {
   writer.fork().uint32(delimited1).string(text).ldelim();
 };
 
-/** All three parts, as the reference writes them. */
+/** All three parts, as the generated Go code of Kubernetes encodes them. */
 const writeIntOrString: ValueWriter = (writer, value) => {
   const isText = typeof value === 'string';
   if (!isText && (typeof value !== 'number' || (value | 0) !== value)) throw unfit('a string or integer of 32 bits', value);
@@ -129,7 +122,7 @@ const writeIntOrString: ValueWriter = (writer, value) => {
 };
 
 const writeEmbeddedJson: ValueWriter = (writer, value) => {
-  writer.fork().uint32(delimited1).string(JSON.stringify(value)).ldelim();
+  writer.fork().uint32(delimited1).string(jsonText(value)).ldelim();
 };
 
 /** How values of every type are written that is neither a list, a map nor a message. */

@@ -67,8 +67,8 @@ function readHalves(reader: Reader): { readonly low: number; readonly high: numb
   throw new ProtobufSyntaxError('a protobuf integer has more than ten bytes');
 }
 
-/** A signed 64-bit varint as a number. @throws ProtobufSyntaxError beyond ±(2^53 - 1), where numbers lose digits. */
-export function readInt64(reader: Reader): number {
+/** A signed 64-bit varint; a bigint beyond ±(2^53 - 1), where numbers lose digits. */
+export function readInt64(reader: Reader): number | bigint {
   const first = reader.pos < reader.len ? (reader.buf[reader.pos] as number) : 128;
   if (first < 128) {
     reader.pos += 1;
@@ -76,14 +76,25 @@ export function readInt64(reader: Reader): number {
   }
   const { low, high } = readHalves(reader);
   const value = high * two32 + low;
-  if (!Number.isSafeInteger(value)) throw new ProtobufSyntaxError('a protobuf integer does not fit into ±(2^53 - 1)');
-  return value;
+  return Number.isSafeInteger(value) ? value : BigInt(high) * BigInt(two32) + BigInt(low);
 }
 
 /** A signed 64-bit varint in full. */
 export function readBigInt64(reader: Reader): bigint {
   const { low, high } = readHalves(reader);
   return BigInt(high) * BigInt(two32) + BigInt(low);
+}
+
+/** The varint of a signed integer of 64 bits. */
+export function int64Bytes(value: bigint): Uint8Array {
+  let rest = BigInt.asUintN(64, value);
+  const bytes: number[] = [];
+  do {
+    const part = Number(rest & 0x7fn);
+    rest >>= 7n;
+    bytes.push(rest === 0n ? part : part | 0x80);
+  } while (rest !== 0n);
+  return Uint8Array.from(bytes);
 }
 
 /** Number of bytes of a varint below 2^32. */

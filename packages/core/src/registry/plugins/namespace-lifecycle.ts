@@ -24,8 +24,9 @@ function isTerminating(stored: StoredObject): boolean {
 }
 
 /**
- * Keeps new objects out of namespaces that do not exist (404) or are being emptied (403 with the cause
- * `NamespaceTerminating`); api-conventions 9. A cached namespace is good enough to let an object in, never to turn it away.
+ * Rejects creates in namespaces that do not exist or are being deleted: see
+ * docs/reference/api-rules.md#namespace-life-cycle. A cached namespace suffices to admit an object, but not to reject
+ * it.
  */
 export function namespaceLifecycle(options: NamespaceLifecycleOptions): AdmissionPlugin {
   const { kind, storage } = options;

@@ -1,0 +1,91 @@
+import test from 'ava';
+import { FakeClock } from '../../src/runtime/fake-clock.ts';
+import { TurnQueue } from '../../src/runtime/turn-queue.ts';
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Runs turns until the queue has run so many pieces, and counts those of each turn that ran any. */
+async function turnsOf(ran: readonly string[], all: number): Promise<number[]> {
+  const counts: number[] = [];
+  for (let i = 0; i < 10_000 && ran.length < all; i++) {
+    const before = ran.length;
+    await turn();
+    if (ran.length > before) counts.push(ran.length - before);
+  }
+  return counts;
+}
+
+test('cheap pieces of one turn run together at its end, in the order of arrival', async (t) => {
+  const queue = new TurnQueue(new FakeClock());
+  const ran: string[] = [];
+  for (let i = 0; i < 100; i++) queue.add(() => void ran.push(`${i}`));
+  t.deepEqual(ran, []);
+  t.deepEqual(await turnsOf(ran, 100), [100]);
+  t.deepEqual(
+    ran,
+    Array.from({ length: 100 }, (_, i) => `${i}`),
+  );
+});
+
+test('expensive pieces are spread over turns of ten milliseconds', async (t) => {
+  const clock = new FakeClock();
+  const queue = new TurnQueue(clock);
+  const ran: string[] = [];
+  for (let i = 0; i < 60; i++) {
+    queue.add(() => {
+      clock.advance(3);
+      ran.push(`${i}`);
+    });
+  }
+  const counts = await turnsOf(ran, 60);
+  t.true(Math.max(...counts) <= 4, `${counts}`);
+});
+
+test('what pieces do in their promises counts as well, from the second group on', async (t) => {
+  const clock = new FakeClock();
+  const queue = new TurnQueue(clock);
+  const ran: string[] = [];
+  for (let i = 0; i < 60; i++) {
+    queue.add(() => {
+      void Promise.resolve().then(() => {
+        clock.advance(8);
+        ran.push(`${i}`);
+      });
+    });
+  }
+  const [first = 0, second = 0, ...rest] = await turnsOf(ran, 60);
+  t.true(first <= 16 && second <= 16, `${first} ${second}`);
+  t.true(
+    rest.slice(1).every((count) => count <= 2),
+    `${rest}`,
+  );
+});
+
+test('every second piece is an urgent one: they are first, and the others go on', async (t) => {
+  const queue = new TurnQueue(new FakeClock());
+  const ran: string[] = [];
+  for (const name of ['a', 'b', 'c', 'd']) queue.add(() => void ran.push(name));
+  for (const name of ['U', 'V']) queue.add(() => void ran.push(name), true);
+  await turnsOf(ran, 6);
+  t.is(ran.join(''), 'UaVbcd');
+});
+
+test('the delay is the work that was done while the next piece has waited, and none when nothing waits', async (t) => {
+  const clock = new FakeClock();
+  const queue = new TurnQueue(clock);
+  t.is(queue.delayMs, 0);
+  for (let i = 0; i < 30; i++) queue.add(() => clock.advance(10));
+  let passed = false;
+  void queue.pass().then(() => {
+    passed = true;
+  });
+  clock.advance(300);
+  t.is(queue.delayMs, 0, 'time without work does not count');
+  const delays: number[] = [];
+  while (!passed) {
+    delays.push(queue.delayMs);
+    await turn();
+  }
+  t.true(Math.max(...delays) >= 200 && Math.max(...delays) <= 300, `${delays}`);
+  t.is(queue.delayMs, 0);
+});
