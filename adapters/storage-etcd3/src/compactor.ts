@@ -1,6 +1,6 @@
 import { type Clock, isStorageError, type Logger, type Revision } from '@keelson/core';
 import type { HistoryBound } from './history-bound.ts';
-import type { Cluster } from './net/cluster.ts';
+import type { CallOptions, Cluster } from './net/cluster.ts';
 import { encodeCompaction, encodePutIfVersion } from './wire/requests.ts';
 import { decodeHeader, decodeTxn } from './wire/responses.ts';
 
@@ -74,10 +74,14 @@ export class Compactor {
 }
 
 /** @throws StorageError `FutureRevision` (without its revision) for more than there is. Compacting what is compacted is nothing. */
-export async function compactTo({ cluster, bound }: Pick<CompactorOptions, 'cluster' | 'bound'>, upTo: Revision): Promise<void> {
+export async function compactTo(
+  { cluster, bound }: Pick<CompactorOptions, 'cluster' | 'bound'>,
+  upTo: Revision,
+  options: CallOptions = {},
+): Promise<void> {
   try {
     // Repeating it changes nothing, so it is repeated like a read.
-    await cluster.read('/etcdserverpb.KV/Compact', encodeCompaction(upTo), decodeHeader);
+    await cluster.read('/etcdserverpb.KV/Compact', encodeCompaction(upTo), decodeHeader, options);
     bound.raise(upTo);
   } catch (error) {
     if (!isStorageError(error, 'Compacted')) throw error;

@@ -61,6 +61,10 @@ const texts: readonly (readonly [RegExp, Verdict])[] = [
   [/Received message larger than max/, 'answerTooLarge'],
 ];
 
+/** What grpc-js says of calls that never had a connection, or that the server did not accept on theirs. */
+const notSentTexts =
+  /^(No connection established|Name resolution failed|Stream refused by server|Failed to start HTTP\/2 stream)/;
+
 export function verdictOf(error: unknown): Verdict {
   if (error instanceof NotSentError) return 'notDone';
   if (error instanceof CredentialsError) return 'refused';
@@ -74,10 +78,10 @@ export function verdictOf(error: unknown): Verdict {
     case status.UNAUTHENTICATED:
       return 'token';
     case status.UNAVAILABLE:
-      // grpc-js says this of calls for which it never had a connection.
-      return /^(No connection established|Name resolution failed)/.test(error.details) ? 'notDone' : 'noAnswer';
-    case status.UNKNOWN:
+      return notSentTexts.test(error.details) ? 'notDone' : 'noAnswer';
     case status.INTERNAL:
+      return notSentTexts.test(error.details) ? 'notDone' : 'noAnswer';
+    case status.UNKNOWN:
     case status.ABORTED:
     case status.DATA_LOSS:
       return 'noAnswer';

@@ -1,4 +1,5 @@
 import {
+  addAbortListener,
   type Clock,
   checkKey,
   type Entry,
@@ -12,6 +13,7 @@ import {
   OrderedRange,
   type ReadOptions,
   type Revision,
+  removeAbortListener,
   StorageError,
   StorageErrorCode,
   type Store,
@@ -32,7 +34,6 @@ import { LatestRevision } from './latest-revision.ts';
 import { Leases } from './leases.ts';
 import { Cluster } from './net/cluster.ts';
 import { type EndpointsOptions, endpointsOf } from './net/endpoints-of.ts';
-import { useUpRevisions } from './pass-over.ts';
 import { Reader } from './reader.ts';
 import { StoreLineage } from './store-lineage.ts';
 import { Cookie } from './watch/cookie.ts';
@@ -75,8 +76,6 @@ export class Etcd3Store implements Store {
     maxValueBytes,
   };
   readonly #lineage: StoreLineage;
-  readonly #keys: KeySpace;
-  readonly #logger: Logger;
   readonly #cluster: Cluster;
   readonly #bound: HistoryBound;
   readonly #writer: Writer;
@@ -96,13 +95,15 @@ export class Etcd3Store implements Store {
     const logger = (options.logger ?? silentLogger).child({ component: 'storage-etcd3' });
     const metrics = new EtcdMetrics(options.metrics ?? noMetrics);
     const keys = new KeySpace(prefix);
-    this.#keys = keys;
-    this.#logger = logger;
-    this.#lineage = new StoreLineage(keys, logger, (error) => this.#startOver(error));
-    const cluster = new Cluster({ endpoints: endpointsOf(options), metrics, lineage: this.#lineage });
+    this.#lineage = new StoreLineage(keys, logger, {
+      changed: (error) => this.#startOver(error),
+      compact: (upTo) => compactTo({ cluster: this.#cluster, bound: this.#bound }, upTo, { uninspected: true }),
+    });
+    const endpoints = endpointsOf(options, (ask) => this.#lineage.inspect(ask));
+    const cluster = new Cluster({ endpoints, metrics, lineage: this.#lineage });
     this.#cluster = cluster;
     this.#bound = new HistoryBound(cluster, keys, this.#lineage);
-    this.#writer = new Writer(cluster, keys, new Leases(cluster, metrics), clock);
+    this.#writer = new Writer(cluster, keys, new Leases(cluster, metrics), clock, this.#lineage);
     this.#reader = new Reader(cluster, keys, this.#bound, () => this.#assertOpen());
     this.#latest = new LatestRevision(() => this.#bound.probe(0, {}));
     const { minChanges = 1000, minAgeMs = 300_000 } = history;
@@ -221,10 +222,7 @@ export class Etcd3Store implements Store {
 
   async passOver(seen: Revision): Promise<void> {
     this.#assertOpen();
-    const environment = { cluster: this.#cluster, keys: this.#keys, logger: this.#logger };
-    await useUpRevisions(environment, await this.currentRevision(), seen);
-    await this.#lineage.renew();
-    await this.compact(await this.currentRevision());
+    await this.#lineage.passOver(seen);
   }
 
   close(): Promise<void> {
@@ -269,11 +267,11 @@ function atMost(ms: number, promise: Promise<void>, signal: AbortSignal | undefi
   return new Promise((resolve) => {
     const over = () => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', over);
+      removeAbortListener(signal, over);
       resolve();
     };
     const timer = setTimeout(over, ms);
-    signal?.addEventListener('abort', over, { once: true });
+    addAbortListener(signal, over);
     promise.then(over, over);
   });
 }

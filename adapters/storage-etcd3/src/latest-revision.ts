@@ -1,4 +1,11 @@
-import { type Revision, StorageError, StorageErrorCode, throwIfAborted } from '@keelson/core';
+import {
+  addAbortListener,
+  type Revision,
+  removeAbortListener,
+  StorageError,
+  StorageErrorCode,
+  throwIfAborted,
+} from '@keelson/core';
 
 /**
  * Questions for the current revision, at most one under way: whoever asks while one is, shares the next, since the answer of
@@ -19,8 +26,8 @@ export class LatestRevision {
     if (signal === undefined) return answer;
     return new Promise((resolve, reject) => {
       const abort = () => reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal.reason }));
-      signal.addEventListener('abort', abort, { once: true });
-      answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+      addAbortListener(signal, abort);
+      answer.then(resolve, reject).finally(() => removeAbortListener(signal, abort));
     });
   }
 

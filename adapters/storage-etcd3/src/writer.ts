@@ -2,7 +2,7 @@ import { type Clock, isStorageError, type StorageError, type WriteOp, type Write
 import { verdictOf } from './etcd-errors.ts';
 import { entryOf, expiryStamp, type KeySpace } from './key-space.ts';
 import type { Leases } from './leases.ts';
-import type { Cluster } from './net/cluster.ts';
+import type { Cluster, Lineage } from './net/cluster.ts';
 import { encodeDeleteIf, encodePutIf, encodeRange } from './wire/requests.ts';
 import { decodeRange, decodeTxn, type KeyValue } from './wire/responses.ts';
 
@@ -19,11 +19,14 @@ export class Writer {
   readonly #clock: Clock;
   readonly #running = new Set<Promise<unknown>>();
 
-  constructor(cluster: Cluster, keys: KeySpace, leases: Leases, clock: Clock) {
+  readonly #lineage: Lineage;
+
+  constructor(cluster: Cluster, keys: KeySpace, leases: Leases, clock: Clock, lineage: Lineage) {
     this.#cluster = cluster;
     this.#keys = keys;
     this.#leases = leases;
     this.#clock = clock;
+    this.#lineage = lineage;
   }
 
   write(op: WriteOp, options: WriteOptions): Promise<WriteResult> {
@@ -41,7 +44,11 @@ export class Writer {
 
   async #put(op: WriteOp & { readonly op: 'put' }, options: WriteOptions): Promise<WriteResult> {
     const key = this.#keys.encode(op.key);
-    if (op.ttlMs === undefined) return this.#send(op, encodePutIf(op.expect, { key, value: [op.value] }), options);
+    if (op.ttlMs === undefined) {
+      const result = await this.#send(op, encodePutIf(op.expect, { key, value: [op.value] }), options);
+      if (result.ok) this.#lineage.confirmed({ key, revision: result.revision, value: op.value });
+      return result;
+    }
     const value = [expiryStamp(this.#clock.now() + op.ttlMs), op.value];
     for (let attempt = 1; ; attempt++) {
       const lease = await this.#leases.for(op.ttlMs, options);

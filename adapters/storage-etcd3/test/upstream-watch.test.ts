@@ -80,7 +80,7 @@ function play(after: Revision, traits: WatchTraits = modern) {
     leave: () => {},
   } as unknown as Cluster;
   const metrics = new EtcdMetrics(noMetrics);
-  const lineage = { seen: 0, check: () => {} };
+  const lineage = { seen: 0, recovery: undefined, check: () => {}, confirmed: () => {}, recordWritten: () => {} };
   const upstream = new UpstreamWatch(
     { cluster, keys, lineage, logger: silentLogger, metrics },
     {

@@ -34,7 +34,7 @@ export class Compactor {
   #cancelTimer: (() => void) | undefined;
   #stopped = false;
 
-  constructor(env: Environment, clock: Clock, logger: Logger, window: HistoryWindow, head: () => Revision) {
+  constructor(env: Environment, clock: Clock, logger: Logger, window: HistoryWindow, head: () => Revision, readOnly: boolean) {
     this.#env = env;
     this.#clock = clock;
     this.#logger = logger;
@@ -42,6 +42,7 @@ export class Compactor {
     this.#head = head;
     this.#bound = env.compacted();
     this.#samples = [{ revision: head(), at: clock.monotonic() }];
+    this.#stopped = readOnly;
     this.#arm();
     this.#remove();
   }

@@ -1,24 +1,41 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, fsyncSync, openSync, readSync } from 'node:fs';
-import { endianness } from 'node:os';
+import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Revision, StoreIdentity } from '@keelson/core';
+import {
+  type Key,
+  type Logger,
+  type Revision,
+  StorageError,
+  StorageErrorCode,
+  type StoreIdentity,
+  tightenMode,
+} from '@keelson/core';
 import { type Database, open, type RootDatabase } from 'lmdb';
-import { commitLength, corrupt, readRevision, revisionKey } from './records.ts';
+import { reserveFile } from './disk-reserve.ts';
+import { commitLength, corrupt, decodeRow, type Row, readRevision, revisionKey } from './records.ts';
 
 /** Bytes to bytes, in the order of the key's bytes. */
 export type Table = Database<Buffer, Buffer>;
 
-const format = 1;
+const format = 2;
+/** Without checksums. */
+const formerFormat = 1;
 const identityKey = Buffer.from('identity');
 const compactedKey = Buffer.from('compacted');
 const floorKey = Buffer.from('floor');
 /** Revisions left out when history was rewound: room for those that were given out and not noticed. */
 const leap = 1_000_000;
 const emptyRevision = 1;
+/** In the root table beside the names of tables, whose pages every commit writes anyway. Its version counts the commits. */
+const fenceKey = Buffer.from('!keelson/fence');
+const noBytes = Buffer.alloc(0);
 const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
 
-/** The open database: its tables, and the few single values. Every commit is on disk before it is reported. */
+/**
+ * The open database: its tables, and the few single values. Every commit is on disk before it is reported, and is fenced: within its
+ * transaction the number of commits on disk is compared with the number this process knows of, so that nothing is written on top of the
+ * writes of another process, even where the lock of the directory failed.
+ */
 export class Environment {
   readonly obj: Table;
   readonly hist: Table;
@@ -26,22 +43,51 @@ export class Environment {
   readonly ttl: Table;
   readonly #root: RootDatabase<Buffer, Buffer>;
   readonly #meta: Table;
+  readonly #path: string;
+  readonly #readOnly: boolean;
   #identity: StoreIdentity;
+  /** Rows of later revisions have checksums. */
+  #checkedAfter: Revision = 0;
+  /** Commits that are known to be on disk. */
+  #committed: number;
+  /** Commits after those that are under way, each on top of the one before. */
+  #expected: number;
+  #underWay = 0;
+  #fenced: StorageError | undefined;
+  /** Called once when another process was found to have written. */
+  onFenced: (error: StorageError) => void = () => {};
 
-  constructor(path: string) {
-    checkDataFile(join(path, 'data.mdb'));
+  /** `readOnly`: nothing is written, not even what an empty directory lacks. */
+  constructor(path: string, logger: Logger, readOnly = false) {
+    this.#path = path;
+    this.#readOnly = readOnly;
+    if (!readOnly) for (const name of ['data.mdb', 'lock.mdb', reserveFile]) tightenMode(join(path, name), logger);
     // overlappingSync would report commits that a power failure takes back; eventTurnBatching makes promises of its own, whose
     // rejection nobody could handle.
-    this.#root = open({ path, noSubdir: false, maxDbs: 8, overlappingSync: false, eventTurnBatching: false, ...binary });
-    const table = (name: string): Table => this.#root.openDB<Buffer, Buffer>({ name, ...binary });
+    const options = {
+      path,
+      noSubdir: false,
+      maxDbs: 8,
+      overlappingSync: false,
+      eventTurnBatching: false,
+      useVersions: true,
+      ...binary,
+    };
+    // The type of the driver's options lacks the mode of its files.
+    this.#root = open({ ...options, permissionsMode: 0o600 } as typeof options);
+    const table = (name: string): Table => this.#root.openDB<Buffer, Buffer>({ name, useVersions: false, ...binary });
     try {
       this.#meta = table('meta');
       this.obj = table('obj');
       this.hist = table('hist');
       this.log = table('log');
       this.ttl = table('ttl');
-      this.#identity = this.#readIdentity() ?? this.#createIdentity();
-      syncDirectory(path);
+      const found = this.#readIdentity();
+      if (found === undefined && readOnly) throw corrupt(`${join(path, 'data.mdb')} holds no store`);
+      this.#identity = found ?? this.#createIdentity();
+      this.#committed = this.#fence();
+      this.#expected = this.#committed;
+      if (!readOnly) syncDirectory(path);
     } catch (error) {
       void this.#root.close();
       throw error;
@@ -52,10 +98,32 @@ export class Environment {
     return this.#identity;
   }
 
-  /** Runs `change` as one transaction, which is on disk when the promise resolves. */
+  /**
+   * Runs `change` as one transaction, which is on disk when the promise resolves.
+   *
+   * @throws StorageError `Unavailable` when another process wrote; nothing was written then, and nothing ever is again by this object.
+   */
   async commit(change: () => void): Promise<void> {
+    if (this.#fenced !== undefined) throw this.#fenced;
+    const before = this.#expected++;
+    this.#underWay++;
     try {
-      await this.#root.batch(change);
+      await this.#commitAfter(before, change);
+      this.#committed = before + 1;
+    } finally {
+      this.#underWay--;
+      // Those that counted on a commit that failed have failed as well.
+      if (this.#underWay === 0) this.#expected = this.#committed;
+    }
+  }
+
+  async #commitAfter(before: number, change: () => void): Promise<void> {
+    let fits: boolean;
+    try {
+      fits = await this.#root.ifVersion(fenceKey, before, () => {
+        change();
+        void this.#root.put(fenceKey, noBytes, before + 1);
+      });
       this.#root.resetReadTxn();
     } catch (error) {
       this.#root.resetReadTxn();
@@ -65,6 +133,38 @@ export class Environment {
       await Promise.race([reason, new Promise((resolve) => setImmediate(resolve))]);
       throw error;
     }
+    if (fits) return;
+    if (this.#onDisk() === this.#committed) throw new Error('the commit before this one failed');
+    this.#fenced ??= this.#fencedBy();
+    throw this.#fenced;
+  }
+
+  #fencedBy(): StorageError {
+    const error = new StorageError(
+      StorageErrorCode.Unavailable,
+      `another process has written to the store in ${this.#path}, so this one has stopped using it; run one server per directory`,
+    );
+    this.onFenced(error);
+    return error;
+  }
+
+  /** Number of commits on disk; undefined in a store of an earlier version. */
+  #onDisk(): number | undefined {
+    return this.#root.getEntry(fenceKey)?.version;
+  }
+
+  #fence(): number {
+    const found = this.#onDisk();
+    if (found !== undefined) return found;
+    if (this.#readOnly) return 0;
+    this.#root.transactionSync(() => {
+      if (this.#onDisk() === undefined) void this.#root.put(fenceKey, noBytes, 1);
+    });
+    return 1;
+  }
+
+  decode(key: Key, row: Buffer): Row {
+    return decodeRow(key, row, this.#checkedAfter);
   }
 
   /** The newest revision on disk. */
@@ -83,7 +183,7 @@ export class Environment {
     const identity = { ...this.#identity, epoch: this.#identity.epoch + 1 };
     await this.commit(() => {
       void this.#meta.put(floorKey, revisionKey(floor));
-      void this.#meta.put(identityKey, Buffer.from(JSON.stringify({ format, ...identity })));
+      this.#putIdentity(identity);
       this.putCompacted(floor);
     });
     this.#identity = identity;
@@ -104,6 +204,24 @@ export class Environment {
     return (this.obj.getStats() as { entryCount: number }).entryCount;
   }
 
+  /** Bytes of pages in the data file that the next commits can use. */
+  freeBytes(): number {
+    interface Pages {
+      readonly treeBranchPageCount: number;
+      readonly treeLeafPageCount: number;
+      readonly overflowPages: number;
+    }
+    const pages = (tree: Pages) => tree.treeBranchPageCount + tree.treeLeafPageCount + tree.overflowPages;
+    const stats = this.#root.getStats() as Pages & {
+      readonly pageSize: number;
+      readonly lastPageNumber: number;
+      readonly free: Pages;
+    };
+    let used = 2 + pages(stats) + pages(stats.free);
+    for (const table of [this.#meta, this.obj, this.hist, this.log, this.ttl]) used += pages(table.getStats() as Pages);
+    return Math.max(0, stats.lastPageNumber + 1 - used) * stats.pageSize;
+  }
+
   async close(): Promise<void> {
     await this.#root.close();
   }
@@ -111,46 +229,36 @@ export class Environment {
   #readIdentity(): StoreIdentity | undefined {
     const bytes = this.#meta.getBinary(identityKey);
     if (bytes === undefined) return undefined;
-    const found = JSON.parse(bytes.toString()) as { format: number; storeId: string; epoch: number };
-    if (found.format !== format) throw corrupt(`the store has format ${found.format}, this version reads format ${format}`);
-    return { storeId: found.storeId, epoch: found.epoch };
+    const found = identityIn(bytes);
+    if (found.format !== format && found.format !== formerFormat) {
+      throw corrupt(`the store has format ${found.format}, this version reads format ${format}`);
+    }
+    const identity = { storeId: found.storeId, epoch: found.epoch };
+    this.#checkedAfter = found.checkedAfter ?? 0;
+    if (found.format === format) return identity;
+    this.#checkedAfter = this.head();
+    if (!this.#readOnly) this.#root.transactionSync(() => this.#putIdentity(identity));
+    return identity;
   }
 
   #createIdentity(): StoreIdentity {
     const identity = { storeId: randomUUID(), epoch: 1 };
-    this.#root.transactionSync(() => {
-      void this.#meta.put(identityKey, Buffer.from(JSON.stringify({ format, ...identity })));
-    });
+    this.#root.transactionSync(() => this.#putIdentity(identity));
     return identity;
   }
-}
 
-/**
- * The driver crashes the process on a file that it cannot read, so the head of the first page is looked at before: the magic
- * number and the version of the data format. An empty file is one that is yet to be made.
- */
-function checkDataFile(file: string): void {
-  const head = Buffer.alloc(32);
-  let length: number;
-  try {
-    const descriptor = openSync(file, 'r');
-    try {
-      length = readSync(descriptor, head);
-    } finally {
-      closeSync(descriptor);
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
+  #putIdentity(identity: StoreIdentity): void {
+    const record = { format, ...identity, checkedAfter: this.#checkedAfter };
+    void this.#meta.put(identityKey, Buffer.from(JSON.stringify(record)));
   }
-  if (length === 0) return;
-  if (length < head.byteLength || read32(head, 24) !== 0xbeefc0de) throw corrupt(`${file} is not a database`);
-  if (read32(head, 28) !== 2) throw corrupt(`${file} has data format ${read32(head, 28)}, the driver reads format 2`);
 }
 
-/** The file has the byte order of the machine. */
-function read32(bytes: Buffer, offset: number): number {
-  return endianness() === 'LE' ? bytes.readUInt32LE(offset) : bytes.readUInt32BE(offset);
+function identityIn(bytes: Buffer) {
+  try {
+    return JSON.parse(bytes.toString()) as { format: number; storeId: string; epoch: number; checkedAfter?: number };
+  } catch {
+    throw corrupt('the identity of the store is damaged');
+  }
 }
 
 /** Makes the names of new files durable, where the system can. */

@@ -17,11 +17,18 @@ export class ExpirySweeper {
   #sweeping: Promise<void> | undefined;
   #stopped = false;
 
-  constructor(env: Environment, clock: Clock, logger: Logger, expire: (key: Key, revision: Revision) => Promise<WriteResult>) {
+  constructor(
+    env: Environment,
+    clock: Clock,
+    logger: Logger,
+    expire: (key: Key, revision: Revision) => Promise<WriteResult>,
+    readOnly: boolean,
+  ) {
     this.#env = env;
     this.#clock = clock;
     this.#logger = logger;
     this.#expire = expire;
+    this.#stopped = readOnly;
     this.#armForFirst();
   }
 

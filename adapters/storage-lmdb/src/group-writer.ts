@@ -1,6 +1,7 @@
 import {
   type Clock,
   type Entry,
+  isStorageError,
   type Key,
   type Revision,
   StorageError,
@@ -8,8 +9,9 @@ import {
   type WriteOp,
   type WriteResult,
 } from '@keelson/core';
+import type { DiskReserve } from './disk-reserve.ts';
 import type { Environment } from './environment.ts';
-import { decodeRow, encodeCommit, encodeRow, expiryKey, historyKey, type Row, revisionKey } from './records.ts';
+import { encodeCommit, encodeRow, expiryKey, historyKey, type Row, revisionKey } from './records.ts';
 import { type Patience, Settlement } from './settlement.ts';
 
 /** One commit takes at most this much; what is more waits for the next. */
@@ -60,6 +62,7 @@ export interface WriterEvents {
 export class GroupWriter {
   readonly #env: Environment;
   readonly #events: WriterEvents;
+  readonly #reserve: DiskReserve | undefined;
   readonly #clock: Clock;
   readonly #unsettled = new Map<Key, Unsettled>();
   #waiting: PendingWrite[] = [];
@@ -73,8 +76,9 @@ export class GroupWriter {
   #running: Promise<void> | undefined;
   #failure: StorageError | undefined;
 
-  constructor(env: Environment, events: WriterEvents, clock: Clock) {
+  constructor(env: Environment, events: WriterEvents, clock: Clock, reserve: DiskReserve | undefined) {
     this.#env = env;
+    this.#reserve = reserve;
     this.#events = events;
     this.#clock = clock;
     this.#head = env.head();
@@ -116,6 +120,11 @@ export class GroupWriter {
     if ((before?.entry.modRevision ?? 0) !== op.expect || (op.op === 'delete' && before === undefined)) {
       return this.#refuse(before?.entry, unsettled?.last, patience);
     }
+    if (this.#reserve?.full && op.op === 'put' && !this.#reserve.accepts(growthOf(op.value, before))) {
+      return Promise.reject(
+        new StorageError(StorageErrorCode.Unavailable, 'the disk is full: objects can be deleted, not written'),
+      );
+    }
     const revision = ++this.#assigned;
     const createRevision = before?.entry.createRevision ?? revision;
     const after = op.op === 'delete' ? undefined : encodeRow(op.key, op.value, createRevision, revision, expiresAt);
@@ -146,7 +155,7 @@ export class GroupWriter {
 
   #read(key: Key, keyBytes: Buffer): Row | undefined {
     const bytes = this.#env.obj.getBinary(keyBytes);
-    return bytes === undefined ? undefined : decodeRow(key, bytes);
+    return bytes === undefined ? undefined : this.#env.decode(key, bytes);
   }
 
   #start(): void {
@@ -239,9 +248,12 @@ export class GroupWriter {
    */
   #fail(writes: readonly PendingWrite[], cause: unknown): void {
     const text = cause instanceof Error ? cause.message : String(cause);
-    const unavailable = new StorageError(StorageErrorCode.Unavailable, `the store cannot be written: ${text}`, { cause });
+    const fenced = isStorageError(cause) ? cause : undefined;
+    const unavailable =
+      fenced ?? new StorageError(StorageErrorCode.Unavailable, `the store cannot be written: ${text}`, { cause });
     let failure = unavailable;
-    if (this.#onDisk() !== this.#head) {
+    if (fenced !== undefined) this.#failure = fenced;
+    else if (this.#onDisk() !== this.#head) {
       failure = new StorageError(StorageErrorCode.OutcomeUnknown, `a commit failed at its end: ${text}`, { cause });
       this.#failure = unavailable;
     }
@@ -251,8 +263,28 @@ export class GroupWriter {
     this.#unsettled.clear();
     this.#assigned = this.#head;
     this.#exposed = this.#head;
-    for (const write of writes) settle(write, failure);
-    for (const write of dropped) settle(write, unavailable);
+    const full = this.#failure === undefined && this.#reserve?.explains(cause) === true;
+    const again = full && this.#reserve?.release() === true;
+    for (const write of writes) if (!again || !this.#repeat(write, unavailable)) settle(write, failure);
+    for (const write of dropped) if (!again || !this.#repeat(write, unavailable)) settle(write, unavailable);
+  }
+
+  /** Decides a write anew that is accepted also on a full disk, after the reserve was released. */
+  #repeat(write: PendingWrite, unavailable: StorageError): boolean {
+    const { key, before, after } = write;
+    const [own, ...refused] = write.waiting;
+    const growth = after === undefined ? 0 : growthOf(after.entry.value, before);
+    if (own === undefined || this.#reserve?.accepts(growth) !== true) return false;
+    const expect = before?.entry.modRevision ?? 0;
+    const op: WriteOp =
+      after === undefined ? { op: 'delete', key, expect } : { op: 'put', key, value: after.entry.value, expect };
+    this.write(op, {}, after?.entry.expiresAt).then(
+      // What it was decided upon may have been lost with the commit.
+      (result) => (result.ok ? own.settlement.resolve(result) : own.settlement.reject(unavailable)),
+      (error: unknown) => own.settlement.reject(error),
+    );
+    for (const { settlement } of refused) settlement.reject(unavailable);
+    return true;
   }
 
   #onDisk(): Revision | undefined {
@@ -262,6 +294,11 @@ export class GroupWriter {
       return undefined;
     }
   }
+}
+
+/** By how much a put makes the value of a key longer; a new key counts as more than any. */
+function growthOf(value: Uint8Array, before: Row | undefined): number {
+  return before === undefined ? Number.POSITIVE_INFINITY : value.byteLength - before.entry.value.byteLength;
 }
 
 /** Tells everybody who waits for a write: that it is on disk, or why not. */

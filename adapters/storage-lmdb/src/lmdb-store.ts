@@ -1,4 +1,5 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   type ChangeLog,
   type Clock,
@@ -9,6 +10,7 @@ import {
   type KeyRange,
   type ListChunk,
   type Logger,
+  makePrivateDirectory,
   OrderedRange,
   type ReadOptions,
   type Revision,
@@ -25,13 +27,16 @@ import {
   type WriteOp,
   type WriteResult,
 } from '@keelson/core';
+import { checkPages } from './check-pages.ts';
 import { Compactor } from './compactor.ts';
 import { DirectoryLock } from './directory-lock.ts';
+import { DiskReserve, isDiskFull } from './disk-reserve.ts';
 import { Environment } from './environment.ts';
 import { ExpirySweeper } from './expiry-sweeper.ts';
 import { GroupWriter, type PendingWrite } from './group-writer.ts';
 import { Past, type ScanPosition } from './past.ts';
 import { RecentChanges } from './recent-changes.ts';
+import { corrupt } from './records.ts';
 import type { Patience } from './settlement.ts';
 
 export interface LmdbStoreOptions {
@@ -50,6 +55,7 @@ const nothing = new Uint8Array(0);
 
 /** What exists between `ready` and `close`. */
 interface Opened {
+  readonly readOnly: boolean;
   readonly lock: DirectoryLock;
   readonly env: Environment;
   readonly writer: GroupWriter;
@@ -58,6 +64,8 @@ interface Opened {
   readonly hub: WatchHub;
   readonly compactor: Compactor;
   readonly sweeper: ExpirySweeper;
+  /** Absent where nothing is written. */
+  readonly reserve: DiskReserve | undefined;
 }
 
 /**
@@ -77,6 +85,13 @@ export class LmdbStore implements Store {
   readonly #clock: Clock;
   readonly #logger: Logger;
   #opened: Opened | undefined;
+  #opening: Promise<void> | undefined;
+  /** Another process wrote: nothing is read or written any more. */
+  #fenced: StorageError | undefined;
+  #reportFailure: (error: StorageError) => void = () => {};
+  readonly failed = new Promise<StorageError>((resolve) => {
+    this.#reportFailure = resolve;
+  });
   #closing: Promise<void> | undefined;
 
   /** Opens nothing yet: see {@link ready}. */
@@ -87,9 +102,12 @@ export class LmdbStore implements Store {
   }
 
   /** @throws StorageError `Unavailable` when the directory is in use or cannot be opened, `Corrupt` when it is not ours. */
-  async ready(): Promise<void> {
+  async ready(options: { readonly readOnly?: boolean } = {}): Promise<void> {
     if (this.#closing !== undefined) throw closed();
-    this.#opened ??= this.#open();
+    this.#opening ??= this.#open(options.readOnly === true).finally(() => {
+      this.#opening = undefined;
+    });
+    await this.#opening;
   }
 
   async identity(): Promise<StoreIdentity> {
@@ -106,7 +124,8 @@ export class LmdbStore implements Store {
   }
 
   #write(op: WriteOp, options: Patience): Promise<WriteResult> {
-    const { writer, sweeper } = this.#use();
+    const { writer, sweeper, readOnly } = this.#use();
+    if (readOnly) throw new StorageError(StorageErrorCode.Unavailable, 'the store was opened to be checked, not to be written');
     throwIfAborted(options.signal);
     checkKey(op.key);
     if (op.op === 'delete') return writer.write(op, options);
@@ -199,7 +218,8 @@ export class LmdbStore implements Store {
   }
 
   async passOver(seen: Revision): Promise<void> {
-    const { env, lock, writer, compactor, sweeper, hub } = this.#use();
+    const { env, lock, writer, compactor, sweeper, hub, reserve } = this.#use();
+    reserve?.stop();
     await sweeper.stop();
     await writer.drained();
     await compactor.stop();
@@ -221,13 +241,28 @@ export class LmdbStore implements Store {
     return this.#closing;
   }
 
-  #open(): Opened {
+  async #open(readOnly: boolean): Promise<void> {
+    if (this.#opened !== undefined) return;
+    try {
+      await this.#openOnce(readOnly);
+    } catch (error) {
+      if (readOnly || !isDiskFull(error) || !DiskReserve.giveUp(this.#options.path)) throw error;
+      await this.#openOnce(readOnly);
+    }
+  }
+
+  async #openOnce(readOnly: boolean): Promise<void> {
     const { path } = this.#options;
     let lock: DirectoryLock | undefined;
     try {
-      mkdirSync(path, { recursive: true });
-      lock = DirectoryLock.acquire(path);
-      return this.#begin(new Environment(path), lock);
+      if (readOnly) requireStore(path);
+      else makePrivateDirectory(path, this.#logger);
+      lock = await DirectoryLock.acquire(path, this.#logger);
+      if (this.#closing !== undefined) throw closed();
+      await this.#check(join(path, 'data.mdb'));
+      const env = new Environment(path, this.#logger, readOnly);
+      env.onFenced = (error) => this.#fence(error);
+      this.#opened = this.#begin(env, lock, readOnly);
     } catch (error) {
       lock?.release();
       if (error instanceof StorageError) throw error;
@@ -236,19 +271,47 @@ export class LmdbStore implements Store {
     }
   }
 
+  /** @throws StorageError `Corrupt` when pages of the file are damaged. */
+  async #check(file: string): Promise<void> {
+    const damages = await checkPages(file, () => this.#closing !== undefined);
+    if (this.#closing !== undefined) throw closed();
+    if (damages.length === 0) return;
+    throw corrupt(`${file} is damaged and cannot be used; restore a back-up. Found: ${damages.join('; ')}`);
+  }
+
+  /** Ends every watch and refuses every call: what this process knows of the store is no longer true. */
+  #fence(error: StorageError): void {
+    this.#fenced = error;
+    this.#logger.error('another process has written to the store', { path: this.#options.path });
+    this.#opened?.hub.close();
+    this.#reportFailure(error);
+  }
+
   /** What works on an environment, from where it is. */
-  #begin(env: Environment, lock: DirectoryLock): Opened {
+  #begin(env: Environment, lock: DirectoryLock, readOnly = false): Opened {
     const { history } = this.#options;
     const recent = new RecentChanges(env.head());
     const past = new Past(env);
-    const writer = new GroupWriter(env, { committed: (writes) => this.#committed(writes) }, this.#clock);
+    const reserve = readOnly ? undefined : this.#reserve(env);
+    const writer = new GroupWriter(env, { committed: (writes) => this.#committed(writes) }, this.#clock, reserve);
     const window = { minChanges: history?.minChanges ?? 1000, minAgeMs: history?.minAgeMs ?? 300_000 };
-    const compactor = new Compactor(env, this.#clock, this.#logger, window, () => writer.head);
+    const compactor = new Compactor(env, this.#clock, this.#logger, window, () => writer.head, readOnly);
     const hub = new WatchHub(changeLog(recent, past, compactor));
-    const sweeper = new ExpirySweeper(env, this.#clock, this.#logger, (key, revision) =>
-      writer.write({ op: 'delete', key, expect: revision }, {}),
-    );
-    return { lock, env, writer, past, recent, hub, compactor, sweeper };
+    const expire = (key: Key, revision: Revision) => writer.write({ op: 'delete', key, expect: revision }, {});
+    const sweeper = new ExpirySweeper(env, this.#clock, this.#logger, expire, readOnly);
+    return { readOnly, lock, env, writer, past, recent, hub, compactor, sweeper, reserve };
+  }
+
+  #reserve(env: Environment): DiskReserve {
+    // While the disk is full no history is kept: its pages are what deletes and, at last, new objects need.
+    const shrink = () => {
+      const { compactor, writer } = this.#opened ?? {};
+      if (compactor === undefined || writer === undefined) return;
+      compactor.raise(writer.head).catch((err: unknown) => this.#logger.warn('history cannot be compacted now', { err }));
+    };
+    const reserve = new DiskReserve(this.#options.path, this.#clock, this.#logger, () => env.freeBytes(), shrink);
+    reserve.begin();
+    return reserve;
   }
 
   /** Everything that follows from a commit, before its callers hear of it. */
@@ -261,8 +324,10 @@ export class LmdbStore implements Store {
   }
 
   async #close(): Promise<void> {
+    await this.#opening?.catch(() => {});
     const opened = this.#opened;
     if (opened === undefined) return;
+    opened.reserve?.stop();
     await opened.sweeper.stop();
     await opened.writer.drained();
     await opened.compactor.stop();
@@ -306,6 +371,7 @@ export class LmdbStore implements Store {
 
   #use(): Opened {
     if (this.#closing !== undefined) throw closed();
+    if (this.#fenced !== undefined) throw this.#fenced;
     if (this.#opened === undefined) throw new StorageError(StorageErrorCode.Unavailable, 'the store is not open yet');
     return this.#opened;
   }
@@ -334,6 +400,11 @@ function assertReached(revision: Revision, current: Revision): void {
   throw new StorageError(StorageErrorCode.FutureRevision, `revision ${revision} is not reached, the store is at ${current}`, {
     revision: current,
   });
+}
+
+function requireStore(path: string): void {
+  if (existsSync(join(path, 'data.mdb'))) return;
+  throw new StorageError(StorageErrorCode.Unavailable, `there is no store in ${path}`);
 }
 
 function closed(): StorageError {

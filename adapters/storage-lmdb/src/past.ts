@@ -1,17 +1,7 @@
 import type { Change, Entry, Key, OrderedRange, Revision, WatchBatch } from '@keelson/core';
 import { orderedForm } from '@keelson/core';
 import type { Environment } from './environment.ts';
-import {
-  corrupt,
-  decodeCommit,
-  decodeRow,
-  historyEnd,
-  historyKey,
-  keyOfHistory,
-  readRevision,
-  revisionKey,
-  rowRevision,
-} from './records.ts';
+import { corrupt, decodeCommit, historyEnd, historyKey, keyOfHistory, readRevision, revisionKey } from './records.ts';
 
 const batchChanges = 256;
 const batchBytes = 4 * 1024 * 1024;
@@ -44,8 +34,7 @@ export class Past {
   entryAt(key: Key, revision: Revision): Entry | undefined {
     const bytes = Buffer.from(key);
     const row = this.#env.obj.getBinary(bytes);
-    if (row !== undefined && rowRevision(row) <= revision) return decodeRow(key, row).entry;
-    return this.#replacedEntry(bytes, revision);
+    return row === undefined ? this.#replacedEntry(bytes, revision) : this.#entryAsOf(bytes, row, revision);
   }
 
   /**
@@ -59,7 +48,7 @@ export class Past {
     let bound = full ? rows.at(-1)?.key : undefined;
     let found = rows.map(({ key, value }) => ({
       key,
-      entry: rowRevision(value) <= revision ? decodeRow(key.toString(), value).entry : this.#replacedEntry(key, revision),
+      entry: this.#entryAsOf(key, value, revision),
     }));
     if (changed) {
       const gone = this.#changedKeys(position, bound === undefined ? end : historyEnd(bound), size);
@@ -76,6 +65,12 @@ export class Past {
     }
     const entries = found.flatMap(({ entry }) => (entry === undefined ? [] : [entry]));
     return { entries, next: bound === undefined ? undefined : { key: bound, exclusive: true } };
+  }
+
+  /** The entry of a current row as it was at `revision`. A damaged one does not tell since when it is as it is, so it is always shown. */
+  #entryAsOf(key: Buffer, row: Buffer, revision: Revision): Entry | undefined {
+    const { entry } = this.#env.decode(key.toString(), row);
+    return entry.damaged || entry.modRevision <= revision ? entry : this.#replacedEntry(key, revision);
   }
 
   /** A bounded piece of the changes in `(after, head]`. */
@@ -135,24 +130,29 @@ export class Past {
 
   /** The entry that a put at `revision` wrote: still the current one, or what the next change of the key replaced. */
   #writtenAt(bytes: Buffer, key: Key, revision: Revision): Entry {
-    const current = this.#env.obj.getBinary(bytes);
-    const row = current !== undefined && rowRevision(current) === revision ? current : this.#firstReplaced(bytes, revision);
-    if (row === undefined || rowRevision(row) !== revision) {
-      throw corrupt(`the value of ${JSON.stringify(key)} at revision ${revision} is missing`);
-    }
-    return decodeRow(key, row).entry;
+    const row = this.#env.obj.getBinary(bytes);
+    const current = row === undefined ? undefined : this.#env.decode(key, row).entry;
+    if (current?.modRevision === revision) return current;
+    const replaced = this.#firstReplaced(bytes, revision);
+    // A damaged row does not tell its revision; it is the one in this place.
+    const entry = replaced === undefined ? current : this.#env.decode(key, replaced).entry;
+    if (entry?.damaged) return { ...entry, modRevision: revision };
+    if (entry?.modRevision === revision) return entry;
+    throw corrupt(`the value of ${JSON.stringify(key)} at revision ${revision} is missing`);
   }
 
   #replacedBy(bytes: Buffer, key: Key, revision: Revision): Entry {
     const row = this.#env.hist.getBinary(historyKey(bytes, revision));
     if (row === undefined) throw corrupt(`what ${JSON.stringify(key)} was before revision ${revision} is missing`);
-    return decodeRow(key, row).entry;
+    return this.#env.decode(key, row).entry;
   }
 
   /** The state at `revision` of a key that has changed since. */
   #replacedEntry(bytes: Buffer, revision: Revision): Entry | undefined {
     const row = this.#firstReplaced(bytes, revision);
-    return row === undefined || rowRevision(row) > revision ? undefined : decodeRow(bytes.toString(), row).entry;
+    if (row === undefined) return undefined;
+    const { entry } = this.#env.decode(bytes.toString(), row);
+    return entry.damaged || entry.modRevision <= revision ? entry : undefined;
   }
 
   #firstReplaced(bytes: Buffer, after: Revision): Buffer | undefined {

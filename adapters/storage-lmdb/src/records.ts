@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { type Entry, type Key, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
 
 /*
@@ -9,12 +10,20 @@ import { type Entry, type Key, type Revision, StorageError, StorageErrorCode } f
  * ttl   expiry time, modRevision           -> key
  * meta  'identity', 'compacted'            -> JSON, revision
  *
- * row = createRevision, modRevision, expiry time (0 = none), value. Keys hold no 0x00, so `hist` sorts by key, then revision.
+ * row = createRevision with the highest bit set, modRevision, expiry time (0 = none), CRC-32 of the key and of all else, value.
+ * Keys hold no 0x00, so `hist` sorts by key, then revision. The count of a commit has its highest bit set, and its CRC-32 follows.
+ *
+ * Format 1 had neither checksums nor those bits. Such records are read until revision `checkedAfter` of the store.
  */
 
-const headerBytes = 24;
+const headerBytes = 28;
+const formerHeaderBytes = 24;
+const checksumAt = 24;
+const checkedBit = 0x80;
+const commitHeaderBytes = 8;
+const nothing = Buffer.alloc(0);
 
-/** An entry and its row; the value is a view into the row. */
+/** An entry and its row; the value is a view into the row, or empty when the row is damaged. */
 export interface Row {
   readonly entry: Entry;
   readonly bytes: Buffer;
@@ -38,25 +47,42 @@ export function encodeRow(
 ): Row {
   const bytes = Buffer.allocUnsafe(headerBytes + value.byteLength);
   writeUint64(bytes, createRevision, 0);
+  bytes[0] = checkedBit;
   writeUint64(bytes, modRevision, 8);
   writeUint64(bytes, expiresAt ?? 0, 16);
   bytes.set(value, headerBytes);
+  bytes.writeUInt32BE(rowChecksum(key, bytes), checksumAt);
   const entry = { key, value: bytes.subarray(headerBytes), createRevision, modRevision };
   return { entry: expiresAt === undefined ? entry : { ...entry, expiresAt }, bytes };
 }
 
-/** The row's bytes become part of the entry. */
-export function decodeRow(key: Key, bytes: Buffer): Row {
-  if (bytes.byteLength < headerBytes) throw corrupt(`the row of ${JSON.stringify(key)} is cut short`);
-  const createRevision = readUint64(bytes, 0);
-  const modRevision = readUint64(bytes, 8);
+/**
+ * The row's bytes become part of the entry. A row whose checksum is wrong becomes an entry that is `damaged`: so the key is listed and can be
+ * deleted. `checkedAfter`: rows of later revisions have checksums.
+ */
+export function decodeRow(key: Key, bytes: Buffer, checkedAfter: Revision): Row {
+  const checked = isChecked(bytes);
+  const valueAt = checked ? headerBytes : formerHeaderBytes;
+  const modRevision = bytes.byteLength < formerHeaderBytes ? 0 : readUint64(bytes, 8);
+  const sound = checked
+    ? bytes.byteLength >= headerBytes && bytes.readUInt32BE(checksumAt) === rowChecksum(key, bytes)
+    : modRevision > 0 && modRevision <= checkedAfter;
+  // The revisions of a damaged row mean nothing.
+  if (!sound) return { entry: { key, value: nothing, createRevision: 1, modRevision: 1, damaged: true }, bytes };
+  // Without the highest bit, which would cost a number of this size its last digits.
+  const createRevision = (bytes.readUInt32BE(0) & 0x7fffffff) * 2 ** 32 + bytes.readUInt32BE(4);
   const expiresAt = readUint64(bytes, 16);
-  const entry = { key, value: bytes.subarray(headerBytes), createRevision, modRevision };
+  const entry = { key, value: bytes.subarray(valueAt), createRevision, modRevision };
   return { entry: expiresAt === 0 ? entry : { ...entry, expiresAt }, bytes };
 }
 
-export function rowRevision(bytes: Buffer): Revision {
-  return readUint64(bytes, 8);
+function isChecked(bytes: Buffer): boolean {
+  return ((bytes[0] ?? 0) & checkedBit) !== 0;
+}
+
+/** Of everything but the checksum itself. */
+function rowChecksum(key: Key, bytes: Buffer): number {
+  return crc32(bytes.subarray(headerBytes), crc32(bytes.subarray(0, checksumAt), crc32(key)));
 }
 
 export function historyKey(key: Buffer, revision: Revision): Buffer {
@@ -110,28 +136,38 @@ export interface LoggedChange {
 const types = ['create', 'update', 'delete'] as const;
 
 export function encodeCommit(changes: readonly LoggedChange[]): Buffer {
-  let size = 4;
+  let size = commitHeaderBytes;
   for (const { key } of changes) size += 3 + key.byteLength;
   const bytes = Buffer.allocUnsafe(size);
   bytes.writeUInt32BE(changes.length, 0);
-  let offset = 4;
+  let offset = commitHeaderBytes;
   for (const { type, key } of changes) {
     bytes[offset] = types.indexOf(type);
     bytes.writeUInt16BE(key.byteLength, offset + 1);
     bytes.set(key, offset + 3);
     offset += 3 + key.byteLength;
   }
+  bytes[0] = checkedBit | (bytes[0] ?? 0);
+  bytes.writeUInt32BE(commitChecksum(bytes), 4);
   return bytes;
 }
 
-/** Number of changes in a commit. */
+function commitChecksum(bytes: Buffer): number {
+  return crc32(bytes.subarray(commitHeaderBytes), crc32(bytes.subarray(0, 4)));
+}
+
+/** Number of changes in a commit. @throws StorageError `Corrupt` when the checksum is wrong. */
 export function commitLength(bytes: Buffer): number {
-  return bytes.readUInt32BE(0);
+  if (!isChecked(bytes)) return bytes.readUInt32BE(0);
+  if (bytes.byteLength < commitHeaderBytes || bytes.readUInt32BE(4) !== commitChecksum(bytes)) {
+    throw corrupt('a commit in the log fails its checksum');
+  }
+  return bytes.readUInt32BE(0) - 2 ** 31;
 }
 
 export function decodeCommit(bytes: Buffer): LoggedChange[] {
   const changes: LoggedChange[] = [];
-  let offset = 4;
+  let offset = isChecked(bytes) ? commitHeaderBytes : 4;
   for (let i = commitLength(bytes); i > 0; i--) {
     const type = types[bytes[offset] ?? types.length];
     const end = offset + 3 + bytes.readUInt16BE(offset + 1);

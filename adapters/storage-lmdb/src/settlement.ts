@@ -1,4 +1,4 @@
-import { type Clock, StorageError, StorageErrorCode } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener, StorageError, StorageErrorCode } from '@keelson/core';
 
 /** A write is on disk sooner as a rule: only who waits longer than this listens for its caller's leaving, which costs as much as the write. */
 const settledSoonMs = 20;
@@ -34,6 +34,8 @@ export class Settlement<T> {
   #resolve: (value: T) => void = () => {};
   #reject: (error: unknown) => void = () => {};
   #cancelTimeout: (() => void) | undefined;
+  /** Set once this call listens to its signal. */
+  #onAbort: (() => void) | undefined;
 
   constructor(clock: Clock, { signal, timeoutMs }: Patience) {
     this.answer = new Promise((resolve, reject) => {
@@ -51,7 +53,7 @@ export class Settlement<T> {
 
   /** The outcome; whoever has left is not told any more. */
   resolve(value: T): void {
-    if (this.#signal?.aborted) this.handleEvent();
+    if (this.#signal?.aborted) this.#aborted();
     this.#release();
     this.#resolve(value);
   }
@@ -61,14 +63,17 @@ export class Settlement<T> {
     this.#reject(error);
   }
 
-  /** From now on the caller's leaving is heard at once. */
+  /** From now on an abort rejects the call at once. */
   listen(): void {
-    if (this.#signal?.aborted) this.handleEvent();
-    else this.#signal?.addEventListener('abort', this, { once: true });
+    if (this.#signal?.aborted) {
+      this.#aborted();
+      return;
+    }
+    this.#onAbort = () => this.#aborted();
+    addAbortListener(this.#signal, this.#onAbort);
   }
 
-  /** The caller has left. */
-  handleEvent(): void {
+  #aborted(): void {
     this.#giveUp('the call was aborted while the write was under way', this.#signal?.reason);
   }
 
@@ -77,7 +82,7 @@ export class Settlement<T> {
   }
 
   #release(): void {
-    if (!recent.delete(this)) this.#signal?.removeEventListener('abort', this);
+    if (!recent.delete(this) && this.#onAbort !== undefined) removeAbortListener(this.#signal, this.#onAbort);
     this.#cancelTimeout?.();
   }
 }

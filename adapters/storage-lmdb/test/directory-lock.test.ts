@@ -1,11 +1,12 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { LmdbStore } from '../src/index.ts';
-import { temporaryDirectory } from './support/lmdb-harness.ts';
+import { RecordingLogger, temporaryDirectory } from './support/lmdb-harness.ts';
 
 function directory(t: ExecutionContext): string {
   const { path, remove } = temporaryDirectory();
@@ -20,7 +21,25 @@ async function opened(t: ExecutionContext, path: string): Promise<LmdbStore> {
   return store;
 }
 
-const lockOf = (path: string) => join(path, 'keelson.lock');
+const locksIn = (path: string) => readdirSync(path).filter((name) => name.includes('keelson.lock'));
+
+/** Starts a process that writes to the store without end; `through` is a command that runs it. Resolves when it has written. */
+async function writer(t: ExecutionContext, path: string, through: readonly string[] = []): Promise<ChildProcess> {
+  const script = fileURLToPath(new URL('./support/crash-writer.js', import.meta.url));
+  const [command = process.execPath, ...args] = [...through, process.execPath, script, path, '0', '1', '1000'];
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  let text = '';
+  while (text.split('\n').length < 3) text += String((await once(child.stdout, 'data'))[0]);
+  child.stdout.resume();
+  return child;
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  const exit = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exit;
+}
 
 test('a directory is opened once in a process, whatever it is called', async (t) => {
   const path = directory(t);
@@ -28,58 +47,161 @@ test('a directory is opened once in a process, whatever it is called', async (t)
   symlinkSync(path, link);
   const store = await opened(t, path);
   for (const again of [path, `${path}/.`, link]) {
-    await t.throwsAsync(new LmdbStore({ path: again }).ready(), { code: 'Unavailable', message: /in use by this process/ });
+    await t.throwsAsync(new LmdbStore({ path: again }).ready(), {
+      code: 'Unavailable',
+      message: new RegExp(`in use by process ${process.pid} on `),
+    });
   }
   await store.write({ op: 'put', key: '/a', value: Buffer.from('x'), expect: 0 });
   await store.close();
-  t.false(existsSync(lockOf(path)), 'the lock goes with the store');
+  t.deepEqual(locksIn(path), [], 'the lock is removed with the store');
   const next = await opened(t, link);
   t.is(await next.currentRevision(), 2);
 });
 
-test('a directory that another process has open is refused by the id of that process, and taken over after its death', async (t) => {
+test('of stores that open a directory at the same time exactly one succeeds', async (t) => {
   const path = directory(t);
-  const script = fileURLToPath(new URL('./support/crash-writer.js', import.meta.url));
-  const child = spawn(process.execPath, [script, path, '0', '1', '1000'], { stdio: ['ignore', 'pipe', 'inherit'] });
-  t.teardown(() => child.kill('SIGKILL'));
-  await once(child.stdout, 'data');
-  child.stdout.resume();
-  await t.throwsAsync(new LmdbStore({ path }).ready(), {
-    code: 'Unavailable',
-    message: new RegExp(`in use by process ${child.pid};`),
-  });
-  const exit = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exit;
-  t.true(existsSync(lockOf(path)));
-  const store = await opened(t, path);
-  t.true((await store.currentRevision()) >= 1);
-  t.is((JSON.parse(readFileSync(lockOf(path), 'utf8')) as { pid: number }).pid, process.pid);
+  for (let round = 0; round < 10; round++) {
+    const stores = Array.from({ length: 6 }, () => new LmdbStore({ path }));
+    const outcomes = await Promise.allSettled(stores.map((store) => store.ready()));
+    const reasons = outcomes.map((outcome) => (outcome.status === 'rejected' ? String(outcome.reason) : 'opened'));
+    t.is(reasons.filter((reason) => reason === 'opened').length, 1, reasons.join('\n'));
+    await Promise.all(stores.map((store) => store.close()));
+    t.deepEqual(locksIn(path), []);
+  }
 });
 
-for (const [what, content] of [
-  ['of a process that is gone', JSON.stringify({ pid: 2 ** 22 + 7 })],
-  ['of an earlier process with our id', JSON.stringify({ pid: process.pid, started: 'another-boot/1' })],
-  ['of an earlier process with the id of a living one', JSON.stringify({ pid: process.ppid, started: 'another-boot/1' })],
-  ['that is empty', ''],
-  ['that is no lock', '[1, 2'],
-] as const) {
-  test(`a lock ${what} is taken over`, async (t) => {
-    const path = directory(t);
-    writeFileSync(lockOf(path), content);
-    if (what.includes('living') && !existsSync('/proc/self/stat')) {
-      t.pass('this system does not tell start times');
-      return;
-    }
-    const store = await opened(t, path);
-    await store.close();
-    t.deepEqual(
-      readdirSync(path).filter((name) => name.startsWith('keelson.lock')),
-      [],
-      'nothing is left behind',
-    );
+test('a path that is longer than the address of a socket is locked as well', async (t) => {
+  const path = join(directory(t), 'd'.repeat(100), 'store');
+  await opened(t, path);
+  await t.throwsAsync(new LmdbStore({ path }).ready(), { code: 'Unavailable', message: /in use by process/ });
+});
+
+test('a directory that another process has open is refused by the id of that process, and taken over after its death', async (t) => {
+  const path = directory(t);
+  const child = await writer(t, path);
+  await t.throwsAsync(new LmdbStore({ path }).ready(), {
+    code: 'Unavailable',
+    message: new RegExp(`in use by process ${child.pid} on `),
   });
-}
+  await killed(child);
+  t.is(locksIn(path).length, 1, 'a killed process leaves its socket');
+  await opened(t, path);
+  t.is(locksIn(path).length, 1, 'and the next one removes it');
+});
+
+test('a process that is stopped by a signal still has its directory', async (t) => {
+  const path = directory(t);
+  const child = await writer(t, path);
+  child.kill('SIGSTOP');
+  await t.throwsAsync(new LmdbStore({ path }).ready(), { code: 'Unavailable', message: /a process that does not answer/ });
+});
+
+const namespaces = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', '--net'];
+const canUnshare = spawnSync(namespaces[0] ?? '', [...namespaces.slice(1), 'true']).status === 0;
+// In continuous integration the absence is a failure.
+const withNamespaces = canUnshare || process.env['CI'] ? test : test.skip;
+
+withNamespaces(
+  `a process in other PID and network namespaces is seen${canUnshare ? '' : ' [unshare is not possible here]'}`,
+  async (t) => {
+    const path = directory(t);
+    const child = await writer(t, path, namespaces);
+    await t.throwsAsync(new LmdbStore({ path }).ready(), { code: 'Unavailable', message: /in use by process \d+ on / });
+    await killed(child);
+    await opened(t, path);
+  },
+);
+
+withNamespaces(
+  `a process in other namespaces cannot open what is open here${canUnshare ? '' : ' [unshare is not possible here]'}`,
+  async (t) => {
+    const path = directory(t);
+    await opened(t, path);
+    const script = fileURLToPath(new URL('./support/crash-writer.js', import.meta.url));
+    const [command = '', ...args] = namespaces;
+    const failing = promisify(execFile)(command, [...args, process.execPath, script, path, '0', '1', '1000']);
+    await t.throwsAsync(failing, { message: /in use by process \d+ on / });
+  },
+);
+
+const fenced = {
+  code: 'Unavailable',
+  message: /another process has written to the store in .*; run one server per directory/,
+} as const;
+
+test('where the lock was bypassed, a process that finds writes of another one stops and takes nothing from it', async (t) => {
+  const path = directory(t);
+  const child = await writer(t, path);
+  for (const name of locksIn(path)) rmSync(join(path, name));
+  const logger = new RecordingLogger();
+  const store = new LmdbStore({ path, logger });
+  await store.ready();
+  t.teardown(() => store.close());
+  const head = await store.currentRevision();
+  const watch = await store.watch({ start: '/', end: '0' }, { after: head });
+  await once(child.stdout ?? process.stdin, 'data');
+  const writes = Array.from({ length: 5 }, (_, i) =>
+    store.write({ op: 'put', key: `/intruder${i}`, value: Buffer.from('x'), expect: 0 }),
+  );
+  for (const write of writes) await t.throwsAsync(write, fenced);
+  t.regex((await store.failed).message, fenced.message);
+  await t.throwsAsync(store.get('/a'), fenced);
+  await t.throwsAsync(watch[Symbol.asyncIterator]().next(), { code: 'Closed' });
+  t.true(logger.lines.some(({ level, message }) => level === 'error' && message === 'another process has written to the store'));
+  await store.close();
+  await once(child.stdout ?? process.stdin, 'data');
+  t.is(child.exitCode, null, 'the process that wrote first goes on');
+  await killed(child);
+  const left = await opened(t, path);
+  const revisions = new Set<number>();
+  for await (const { entries } of left.list({ start: '/', end: '0' })) {
+    for (const { key, modRevision } of entries) {
+      t.false(key.startsWith('/intruder'));
+      t.false(revisions.has(modRevision), `revision ${modRevision} was assigned twice`);
+      revisions.add(modRevision);
+    }
+  }
+});
+
+test('the owner of a directory stops when another process has written past the lock', async (t) => {
+  const path = directory(t);
+  const store = await opened(t, path);
+  for (const name of locksIn(path)) rmSync(join(path, name));
+  await writer(t, path);
+  await t.throwsAsync(store.write({ op: 'put', key: '/a', value: Buffer.from('x'), expect: 0 }), fenced);
+  await t.throwsAsync(store.compact(1), fenced);
+});
+
+test('the directory and its files are for their owner alone, and wider modes of existing ones are tightened and logged', async (t) => {
+  const path = join(directory(t), 'parent', 'store');
+  const umask = process.umask(0);
+  t.teardown(() => process.umask(umask));
+  const mode = (name: string) => (statSync(join(path, name)).mode & 0o777).toString(8);
+  const store = new LmdbStore({ path });
+  await store.ready();
+  t.is(mode('..'), '700');
+  t.is(mode('.'), '700');
+  for (const name of readdirSync(path)) t.is(mode(name), '600', name);
+  await store.close();
+  chmodSync(path, 0o755);
+  for (const name of readdirSync(path)) chmodSync(join(path, name), 0o644);
+  const logger = new RecordingLogger();
+  const again = new LmdbStore({ path, logger });
+  await again.ready();
+  t.is(mode('.'), '700');
+  for (const name of readdirSync(path)) t.is(mode(name), '600', name);
+  t.deepEqual(
+    logger.lines.map(({ message, fields }) => [message, fields?.['before']]),
+    [
+      ['a file mode was tightened', '0755'],
+      ['a file mode was tightened', '0644'],
+      ['a file mode was tightened', '0644'],
+      ['a file mode was tightened', '0644'],
+    ],
+  );
+  await again.close();
+});
 
 test('a path that cannot be a directory is Unavailable', async (t) => {
   const path = join(directory(t), 'file');
@@ -97,7 +219,7 @@ for (const [what, content] of [
     const path = directory(t);
     writeFileSync(join(path, 'data.mdb'), content);
     await t.throwsAsync(new LmdbStore({ path }).ready(), { code: 'Corrupt', message: /data\.mdb/ });
-    t.false(existsSync(lockOf(path)));
+    t.deepEqual(locksIn(path), []);
     t.deepEqual(readFileSync(join(path, 'data.mdb')), content, 'and untouched');
   });
 }

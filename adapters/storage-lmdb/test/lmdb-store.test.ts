@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -176,6 +176,30 @@ test('thousands of keys deleted since are found in a list of the past', async (t
   }
   t.deepEqual(page, keys.slice(1401, 2101));
 });
+
+const onSmallDisk = 'd=$(mktemp -d) && mount -t tmpfs -o size=12m tmpfs "$d" && exec "$@" "$d"';
+const mounted = (command: readonly string[]) => ['--mount', 'sh', '-c', onSmallDisk, 'sh', ...command];
+const canMount = spawnSync('unshare', mounted(['true'])).status === 0;
+// In continuous integration the absence is a failure.
+const withMounts = canMount || process.env['CI'] ? test : test.skip;
+
+withMounts(
+  `on a full disk reads and deletes go on, also after a restart, and objects are created again when there is space${canMount ? '' : ' [unshare cannot mount here]'}`,
+  async (t) => {
+    const script = fileURLToPath(new URL('./support/small-disk.js', import.meta.url));
+    const { stdout } = await promisify(execFile)('unshare', mounted([process.execPath, script]), { timeout: 60_000 });
+    const result = JSON.parse(stdout) as Readonly<Record<string, unknown>>;
+    t.log(stdout.trim());
+    const created = Number(result['created']);
+    t.true(created > 500);
+    t.is(result['readable'], created, 'the store is opened and read');
+    t.regex(String(result['createdWhileFull']), /^Unavailable: the disk is full: objects can be deleted, not written$/);
+    t.deepEqual(result['marked'], ['true', 'true', 'true'], 'small updates, such as marks of deletion, are accepted');
+    t.deepEqual(result['deleted'], { true: Math.floor(created / 2) });
+    t.is(result['resumed'], 'ok');
+    t.is(result['left'], created - Math.floor(created / 2) + 1);
+  },
+);
 
 function canLimitFiles(): boolean {
   const limiter = 'prlimit';

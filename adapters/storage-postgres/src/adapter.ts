@@ -41,11 +41,12 @@ const optionsSchema = s.message('keelson.storage.postgres.Options', 'A store in 
     s.bool(),
     'Accept synchronous_commit = off, and with it the loss of acknowledged writes.',
   ),
-  preparedStatements: optional(
+  allowUnsafeServer: optional(
     undefined,
     s.bool(),
-    'Use named statements; default true. Turn off for poolers that do not know them.',
+    'Accept fsync = off or full_page_writes = off, and with it a damaged database after a crash of its machine.',
   ),
+  preparedStatements: optional(undefined, s.bool(), 'Use named statements; default: unless a pooler is in between.'),
   partitionRevisions: optional(
     undefined,
     s.int64({ minimum: 1 }),

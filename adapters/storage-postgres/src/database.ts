@@ -1,6 +1,15 @@
-import { type Clock, type Logger, StorageError, StorageErrorCode, throwIfAborted } from '@keelson/core';
-import pg from 'pg';
-import { inspectConnection } from './inspect-connection.ts';
+import {
+  addAbortListener,
+  type Clock,
+  type Logger,
+  removeAbortListener,
+  StorageError,
+  StorageErrorCode,
+  throwIfAborted,
+} from '@keelson/core';
+import type pg from 'pg';
+import { ConnectionPool } from './connection-pool.ts';
+import { inspectConnection, isPooled } from './inspect-connection.ts';
 import { discard, OpenConnections } from './open-connections.ts';
 import type { Settings } from './settings.ts';
 import { type Statement, type Statements, statementsOf } from './statements.ts';
@@ -20,6 +29,9 @@ export interface ReadCall {
   readonly urgent?: boolean;
 }
 
+/** For the store's own questions. */
+const systemConnections = 3;
+
 /**
  * The connections of one store that are shared: for reads, and for the store's own questions. Every read has a deadline, may
  * be given up by its caller, and is tried again once when its connection turned out to be dead.
@@ -30,8 +42,8 @@ export class Database {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #connections = new OpenConnections();
-  readonly #readers: pg.Pool;
-  readonly #system: pg.Pool;
+  readonly #readers: ConnectionPool;
+  readonly #system: ConnectionPool;
   /** What ends the reads under way. */
   readonly #underWay = new Set<() => void>();
   #closed = false;
@@ -41,8 +53,8 @@ export class Database {
     this.#clock = settings.clock;
     this.#logger = settings.logger;
     this.statements = statementsOf(settings.schema);
-    this.#readers = this.#pool(settings.readers);
-    this.#system = this.#pool(3);
+    this.#readers = this.#pool(0, settings.readers);
+    this.#system = this.#pool(1, systemConnections);
   }
 
   /** Rows of a statement that changes nothing, or may be repeated. */
@@ -62,7 +74,8 @@ export class Database {
   /** Runs `work` in a transaction of its own, for twice as long as a read may take; nothing is repeated. */
   async transaction<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
     if (this.#closed) throw closedError();
-    const client = await this.#system.connect();
+    const deadline = this.#clock.monotonic() + this.#settings.readTimeoutMs;
+    const client = await this.#system.take(this.#readers, deadline, () => this.#closed);
     const end = () => discard(client);
     const cancel = this.#clock.after(2 * this.#settings.readTimeoutMs, end);
     this.#underWay.add(end);
@@ -104,7 +117,7 @@ export class Database {
 
   run(runner: Runner, statement: Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
     const { name, text } = statement;
-    const named = this.#settings.preparedStatements ? { name } : {};
+    const named = (this.#settings.preparedStatements ?? !isPooled(runner)) ? { name } : {};
     return runner
       .query({ ...named, text, values: values as unknown[], rowMode: 'array' })
       .then((result) => result.rows as readonly Row[]);
@@ -118,20 +131,21 @@ export class Database {
     await this.#connections.ended(Promise.all([this.#readers.end(), this.#system.end()]), this.#clock);
   }
 
-  #pool(max: number): pg.Pool {
+  /** `min` connections stay when they are idle, so that a crowded server does not give them to others. */
+  #pool(min: number, max: number): ConnectionPool {
     const inspect = (client: pg.ClientBase) => inspectConnection(client, this.#settings);
-    const pool = new pg.Pool({
+    const config = {
       ...this.#settings.connection,
       Client: this.#connections.Client,
+      min,
       max,
       idleTimeoutMillis: 60_000,
       // The driver waits for the promise, though its types do not say so.
       onConnect: inspect as (client: pg.ClientBase) => void,
-    });
-    // An idle connection that breaks is replaced when it is needed.
-    pool.on('error', (error) => this.#logger.debug('idle connection lost', { error: error.message }));
-    pool.on('connect', (client) => client.on('error', () => {}));
-    return pool;
+    };
+    return new ConnectionPool(config, this.#clock, (error) =>
+      this.#logger.debug('idle connection lost', { error: error.message }),
+    );
   }
 
   #readOnce(statement: Statement, values: readonly unknown[], call: ReadCall): Promise<readonly Row[]> {
@@ -142,7 +156,7 @@ export class Database {
         if (settled) return;
         settled = true;
         cancel();
-        call.signal?.removeEventListener('abort', abort);
+        removeAbortListener(call.signal, abort);
         this.#underWay.delete(close);
         action();
       };
@@ -163,11 +177,11 @@ export class Database {
         release(true);
       };
       const cancel = this.#clock.after(this.#settings.readTimeoutMs, late);
-      call.signal?.addEventListener('abort', abort, { once: true });
+      addAbortListener(call.signal, abort);
       this.#underWay.add(close);
-      const pool = call.urgent === true ? this.#system : this.#readers;
+      const [pool, other] = call.urgent === true ? [this.#system, this.#readers] : [this.#readers, this.#system];
       pool
-        .connect()
+        .take(other, this.#clock.monotonic() + this.#settings.readTimeoutMs, () => settled)
         .then(async (connected) => {
           client = connected;
           if (settled) return release(false);

@@ -1,9 +1,11 @@
 import {
   AdvanceWaiters,
+  addAbortListener,
   type Clock,
   isStorageError,
   type OrderedRange,
   type Revision,
+  removeAbortListener,
   type StorageError,
   streamClosed,
   type WatchBatch,
@@ -60,7 +62,7 @@ export class FeedStream implements WatchStream, AsyncIterator<WatchBatch, undefi
     this.prevValue = options.prevValue === true;
     this.#frontier = options.after;
     this.#signal = options.signal;
-    this.#signal?.addEventListener('abort', this.#onAbort, { once: true });
+    addAbortListener(this.#signal, this.#onAbort);
   }
 
   get frontier(): Revision {
@@ -161,7 +163,7 @@ export class FeedStream implements WatchStream, AsyncIterator<WatchBatch, undefi
   #finish(failure: StorageError = streamClosed()): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    removeAbortListener(this.#signal, this.#onAbort);
     this.#feed.forget(this);
     this.#advances.fail(failure);
     this.#resume?.();

@@ -173,7 +173,7 @@ export class GroupWriter {
     } catch (reason) {
       this.#metrics.resolved('unknown');
       for (const write of batch) {
-        const text = 'the connection was lost during the write, and its outcome could not be found out';
+        const text = `the connection was lost during the write, and its outcome could not be found out (${String(reason)})`;
         write.reject(new StorageError(StorageErrorCode.OutcomeUnknown, text, { key: write.op.key, cause: reason }));
       }
     }
@@ -185,7 +185,8 @@ export class GroupWriter {
     this.#queue.giveBack(batch.filter((write) => !tired.includes(write)));
     if (tired.length === 0) return;
     const code = sqlStateOf(error) === SqlState.otherStamp ? StorageErrorCode.EpochChanged : StorageErrorCode.Unavailable;
-    const failure = new StorageError(code, `the write did not happen in ${maxReturns} attempts`, { cause: error });
+    const text = `the write did not happen in ${maxReturns} attempts (${String(error)})`;
+    const failure = new StorageError(code, text, { cause: error });
     for (const write of tired) write.reject(failure);
   }
 

@@ -5,20 +5,32 @@ import type { Settings } from './settings.ts';
 const oldestServer = 140_000;
 
 const query = `select current_setting('server_version_num'), pg_is_in_recovery(), current_setting('synchronous_commit'),
-  current_setting('server_encoding'), current_setting('default_transaction_isolation')`;
+  current_setting('server_encoding'), current_setting('default_transaction_isolation'), current_setting('fsync'),
+  current_setting('full_page_writes'), pg_backend_pid()`;
 
 function refuse(reason: string): never {
   throw new StorageError(StorageErrorCode.Unavailable, reason);
 }
 
+const pooled = new WeakSet<object>();
+
 /**
- * Looks a new connection over: another server may answer behind the same address than the time before.
+ * Whether a pooler stands between this connection and the database: the process that answers is not the one that the connection was
+ * announced with, because a pooler issues cancellation keys of its own. In transaction mode each transaction may then run in another
+ * session, so nothing may be kept in a session: no named statement, no setting, no lock. Session mode cannot be told apart and needs none.
+ */
+export function isPooled(connection: object): boolean {
+  return pooled.has(connection);
+}
+
+/**
+ * Inspects a new connection: another server may answer behind the same address than the time before. Sets {@link isPooled}.
  *
  * @throws StorageError `Unavailable` when the store could not keep its promises over this connection.
  */
 export async function inspectConnection(client: ClientBase, settings: Settings): Promise<void> {
   const { rows } = await client.query<(string | null)[]>({ text: query, rowMode: 'array' });
-  const [version, standby, commit, encoding, isolation] = rows[0] ?? [];
+  const [version, standby, commit, encoding, isolation, fsync, pageWrites, backend] = rows[0] ?? [];
   if (Number(version) < oldestServer) {
     refuse(`PostgreSQL 14 or later is needed, the server has version number ${version}`);
   }
@@ -32,4 +44,13 @@ export async function inspectConnection(client: ClientBase, settings: Settings):
       'synchronous_commit is off: a crash of the database would take back acknowledged writes; turn it on for this role or database, or set allowAsyncCommit',
     );
   }
+  const unsafe = fsync === 'off' ? 'fsync' : pageWrites === 'off' ? 'full_page_writes' : undefined;
+  if (unsafe !== undefined && !settings.allowUnsafeServer) {
+    refuse(
+      `${unsafe} is off: a crash of the machine would damage the database; turn it on in the configuration of the server, or set allowUnsafeServer`,
+    );
+  }
+  // The driver keeps the announced process id, but not in its public types.
+  const { processID } = client as unknown as { readonly processID: number | null };
+  if (Number(backend) !== processID) pooled.add(client);
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock, Revision } from '@keelson/core';
 import type { Client } from 'pg';
 import type { Database } from './database.ts';
+import { isPooled } from './inspect-connection.ts';
 import type { StoreMetrics } from './metrics.ts';
 import { discard } from './open-connections.ts';
 import { nextPause } from './retrying.ts';
@@ -9,9 +10,11 @@ import type { Settings } from './settings.ts';
 
 const firstPauseMs = 100;
 const longestPauseMs = 10_000;
+/** Behind a pooler that keeps no sessions: its configuration may change one day. */
+const pooledPauseMs = 300_000;
 const heartbeatMs = 5000;
 const deadlineMs = 2000;
-/** Every so many heartbeats the connection proves that it still hears itself. */
+/** Every so many heartbeats the connection proves that notifications arrive. */
 const beatsPerProbe = 6;
 /** Writes that follow each other more closely share a notification. */
 const spacingMs = 5;
@@ -26,8 +29,8 @@ export interface ListenerEvents {
 
 /**
  * The connection on which servers tell each other of writes. A notification is a hint that saves asking: all of them may be
- * lost. The connection is tried out by notifying itself, for there are poolers that take a LISTEN and deliver nothing, and
- * asked for a sign of life now and then, for it may be cut without an end.
+ * lost. They are sent over the shared connections, so the listening one is tested by a notification as well: there are poolers that accept
+ * a LISTEN and deliver nothing. It is asked for a sign of life now and then, for it may be cut without an end.
  */
 export class Listener {
   readonly #settings: Settings;
@@ -88,6 +91,14 @@ export class Listener {
       const mine = client;
       mine.on('notification', ({ payload }) => this.#received(payload ?? ''));
       mine.on('end', () => this.#ended(mine));
+      if (isPooled(mine) && !(await this.#keepsSession(mine))) {
+        this.#warn(
+          'a pooler in transaction mode is in between, through which LISTEN has no effect: writes of other servers are found by polling; give a direct connection as listenUrl',
+        );
+        this.#lose();
+        discard(mine);
+        return this.#again(pooledPauseMs);
+      }
       await this.#within(mine.query(`listen "${this.#channel}"`));
       await this.#tryOut(mine);
       this.#pauseMs = firstPauseMs;
@@ -112,11 +123,16 @@ export class Listener {
     this.#setHealthy(false);
   }
 
-  #again(): void {
+  #again(pauseMs?: number): void {
     if (this.#stopped) return;
     this.#cancelTimer();
-    this.#pauseMs = nextPause(this.#pauseMs, longestPauseMs);
-    this.#cancelTimer = this.#clock.after(this.#pauseMs, () => void this.#connect());
+    if (pauseMs === undefined) this.#pauseMs = nextPause(this.#pauseMs, longestPauseMs);
+    this.#cancelTimer = this.#clock.after(pauseMs ?? this.#pauseMs, () => void this.#connect());
+  }
+
+  #warn(text: string): void {
+    if (!this.#warned) this.#settings.logger.warn(text);
+    this.#warned = true;
   }
 
   #setHealthy(healthy: boolean): void {
@@ -124,8 +140,8 @@ export class Listener {
     this.#metrics.listening(healthy);
   }
 
-  /** Sends itself a notification and waits for it. */
-  async #tryOut(client: Client): Promise<void> {
+  /** Sends a notification over another connection and waits for it. */
+  async #hears(channel: string): Promise<boolean> {
     const heard = new Promise<boolean>((resolve) => {
       const cancel = this.#clock.after(deadlineMs, () => resolve(false));
       this.#echo = () => {
@@ -133,15 +149,30 @@ export class Listener {
         resolve(true);
       };
     });
-    await this.#within(client.query('select pg_notify($1, $2)', [this.#channel, this.#probe]));
-    const healthy = await heard;
+    await this.#within(this.#notify(channel, this.#probe));
+    return heard;
+  }
+
+  /**
+   * Whether the pooler that this connection leads to keeps its session. A pooler in transaction mode leaves a LISTEN behind in some session
+   * of its own, so it is tried with a channel that is not used for anything else.
+   */
+  async #keepsSession(client: Client): Promise<boolean> {
+    const channel = `keelson_${this.#probe}`;
+    await this.#within(client.query(`listen "${channel}"`));
+    const heard = await this.#hears(channel);
+    await this.#within(client.query(`unlisten "${channel}"`));
+    return heard;
+  }
+
+  async #tryOut(client: Client): Promise<void> {
+    const healthy = await this.#hears(this.#channel);
     if (this.#client !== client) return;
     const before = this.#healthy;
     this.#setHealthy(healthy);
     if (healthy && !before) this.#events.listening();
-    if (healthy || this.#warned) return;
-    this.#warned = true;
-    this.#settings.logger.warn(
+    if (healthy) return;
+    this.#warn(
       'LISTEN was accepted, but notifications do not arrive: a pooler seems to be in between. Writes of other servers are found by polling; give a direct connection as listenUrl',
     );
   }
@@ -187,11 +218,11 @@ export class Listener {
 
   async #send(): Promise<void> {
     this.#sending = true;
-    while (this.#unsent > 0 && this.#client !== undefined && !this.#stopped) {
+    while (this.#unsent > 0 && !this.#stopped) {
       const revision = this.#unsent;
       this.#unsent = 0;
       try {
-        await this.#client.query('select pg_notify($1, $2)', [this.#channel, String(revision)]);
+        await this.#notify(this.#channel, String(revision));
         this.#metrics.notificationSent();
       } catch (error) {
         this.#settings.logger.debug('a notification could not be sent', { error: String(error) });
@@ -202,5 +233,9 @@ export class Listener {
     }
     this.#unsent = 0;
     this.#sending = false;
+  }
+
+  #notify(channel: string, payload: string): Promise<unknown> {
+    return this.#db.read(this.#db.statements.notify, [channel, payload], { urgent: true });
   }
 }

@@ -1,7 +1,7 @@
 import type { PostgresAdapterOptions } from './adapter.ts';
 
 const counts = ['readers', 'readTimeoutMs', 'writeTimeoutMs', 'connectTimeoutMs', 'partitionRevisions'] as const;
-const flags = ['allowAsyncCommit', 'preparedStatements'] as const;
+const flags = ['allowAsyncCommit', 'allowUnsafeServer', 'preparedStatements'] as const;
 const texts = ['schema', 'listenUrl'] as const;
 /** What the driver makes of a URL. */
 const drivers: ReadonlySet<string> = new Set([

@@ -1,5 +1,7 @@
 import type { Revision } from '@keelson/core';
+import type { Client } from 'pg';
 import type { Database } from './database.ts';
+import { isPooled } from './inspect-connection.ts';
 import { discard } from './open-connections.ts';
 import type { Settings } from './settings.ts';
 
@@ -23,25 +25,49 @@ export async function dropPartitions(
   // Detaching cannot run in a transaction: a session of its own, not through a pooler.
   const client = await db.connect(true);
   const cancel = settings.clock.after(60_000, () => discard(client));
-  let dropped = 0;
   try {
-    const { rows } = await client.query<(string | null)[]>({
-      text: `select pg_try_advisory_lock(hashtextextended('keelson drop ' || '${schema}', 0))`,
-      rowMode: 'array',
-    });
-    if (rows[0]?.[0] !== 't') return 0;
-    await client.query(`set lock_timeout to ${lockTimeoutMs}`);
-    for (const { name, attached, pending } of old) {
-      const log = `"${schema}".log`;
-      const part = `"${schema}"."${name}"`;
-      if (pending) await client.query(`alter table ${log} detach partition ${part} finalize`);
-      else if (attached) await client.query(`alter table ${log} detach partition ${part} concurrently`);
-      await client.query(`drop table ${part}`);
-      dropped++;
-    }
+    return isPooled(client) ? await dropInTransactions(client, schema, old) : await dropInSession(client, schema, old);
   } finally {
     cancel();
     discard(client);
+  }
+}
+
+const lockName = (schema: string): string => `hashtextextended('keelson drop ' || '${schema}', 0)`;
+
+async function isLocked(client: Client, lock: string): Promise<boolean> {
+  const { rows } = await client.query<(string | null)[]>({ text: `select ${lock}`, rowMode: 'array' });
+  return rows[0]?.[0] === 't';
+}
+
+async function dropInSession(client: Client, schema: string, old: readonly Partition[]): Promise<number> {
+  let dropped = 0;
+  if (!(await isLocked(client, `pg_try_advisory_lock(${lockName(schema)})`))) return 0;
+  await client.query(`set lock_timeout to ${lockTimeoutMs}`);
+  for (const { name, attached, pending } of old) {
+    const log = `"${schema}".log`;
+    const part = `"${schema}"."${name}"`;
+    if (pending) await client.query(`alter table ${log} detach partition ${part} finalize`);
+    else if (attached) await client.query(`alter table ${log} detach partition ${part} concurrently`);
+    await client.query(`drop table ${part}`);
+    dropped++;
+  }
+  return dropped;
+}
+
+/** A pooler shares sessions, so locks and settings end with the transaction; readers may have to wait for as long as `lockTimeoutMs`. */
+async function dropInTransactions(client: Client, schema: string, old: readonly Partition[]): Promise<number> {
+  let dropped = 0;
+  for (const { name } of old) {
+    await client.query('begin');
+    if (!(await isLocked(client, `pg_try_advisory_xact_lock(${lockName(schema)})`))) {
+      await client.query('rollback');
+      return dropped;
+    }
+    await client.query(`set local lock_timeout to ${lockTimeoutMs}`);
+    await client.query(`drop table if exists "${schema}"."${name}"`);
+    await client.query('commit');
+    dropped++;
   }
   return dropped;
 }

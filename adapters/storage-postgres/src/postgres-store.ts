@@ -1,10 +1,12 @@
 import {
+  addAbortListener,
   checkKey,
   type Key,
   type KeyRange,
   type ListChunk,
   type ReadOptions,
   type Revision,
+  removeAbortListener,
   StorageError,
   StorageErrorCode,
   type Store,
@@ -21,6 +23,7 @@ import { ChangeLogReader } from './change-log.ts';
 import { Coalesced } from './coalesced.ts';
 import { Database } from './database.ts';
 import { GroupWriter } from './group-writer.ts';
+import { isPooled } from './inspect-connection.ts';
 import { listPages, readPage } from './list-pages.ts';
 import { Listener } from './listener.ts';
 import { Maintenance } from './maintenance.ts';
@@ -113,6 +116,7 @@ export class PostgresStore implements Store {
         discard(client);
         throw error;
       }
+      if (isPooled(client)) this.#settings.logger.info('a pooler is in between: statements are sent unnamed');
       this.#writer.adopt(client);
       await this.#maintenance.extend();
     } catch (error) {
@@ -281,8 +285,8 @@ export class PostgresStore implements Store {
     if (signal === undefined) return answer;
     return new Promise((resolve, reject) => {
       const abort = () => reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal.reason }));
-      signal.addEventListener('abort', abort, { once: true });
-      answer.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+      addAbortListener(signal, abort);
+      answer.then(resolve, reject).finally(() => removeAbortListener(signal, abort));
     });
   }
 

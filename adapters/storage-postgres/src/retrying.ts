@@ -1,7 +1,7 @@
 import { isStorageError } from '@keelson/core';
 import type { Settings } from './settings.ts';
 import { SqlState, sqlStateOf } from './sql-state.ts';
-import { isConnectionLost } from './translate-error.ts';
+import { isConnectionLost, isOutOfConnections } from './translate-error.ts';
 
 const firstPauseMs = 50;
 const longestPauseMs = 1000;
@@ -33,5 +33,5 @@ export async function retrying<T>({ clock, connectTimeoutMs }: Settings, attempt
 function mayPass(error: unknown): boolean {
   // Of our own errors that of a standby may pass: it is promoted, or the address leads elsewhere.
   if (isStorageError(error)) return error.code === 'Unavailable' || error.code === 'Timeout';
-  return isConnectionLost(error) || sqlStateOf(error) === SqlState.wrongState;
+  return isConnectionLost(error) || isOutOfConnections(error) || sqlStateOf(error) === SqlState.wrongState;
 }

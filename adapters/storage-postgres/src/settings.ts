@@ -43,7 +43,9 @@ export interface PostgresStoreOptions {
   readonly connectTimeoutMs?: number;
   /** Open the store although `synchronous_commit` is off, so that a crash of the database may take back acknowledged writes. */
   readonly allowAsyncCommit?: boolean;
-  /** Named statements; default true. A pooler in transaction mode may not know them. */
+  /** Open the store although `fsync` or `full_page_writes` is off, so that a crash of the machine may destroy the database. */
+  readonly allowUnsafeServer?: boolean;
+  /** Named statements. Default: on connections that lead directly to the database, and not through a pooler. */
   readonly preparedStatements?: boolean;
   /** Revisions per partition of the log, settled when the store is made; default 262144. */
   readonly partitionRevisions?: number;
@@ -66,7 +68,9 @@ export interface Settings {
   readonly writeTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly allowAsyncCommit: boolean;
-  readonly preparedStatements: boolean;
+  readonly allowUnsafeServer: boolean;
+  /** Undefined: unless there is a pooler in between. */
+  readonly preparedStatements: boolean | undefined;
   readonly partitionRevisions: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -119,7 +123,8 @@ export function settle(options: PostgresStoreOptions): Settings {
     writeTimeoutMs: options.writeTimeoutMs ?? 15_000,
     connectTimeoutMs,
     allowAsyncCommit: options.allowAsyncCommit ?? false,
-    preparedStatements: options.preparedStatements ?? true,
+    allowUnsafeServer: options.allowUnsafeServer ?? false,
+    preparedStatements: options.preparedStatements,
     partitionRevisions,
     clock: options.clock ?? systemClock,
     logger: (options.logger ?? silentLogger).child({ component: 'storage-postgres', schema }),

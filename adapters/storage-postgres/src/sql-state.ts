@@ -18,6 +18,11 @@ export const SqlState = {
   objectInUse: '55006',
   wrongState: '55000',
   queryCanceled: '57014',
+  tooManyConnections: '53300',
+  /** Of the server; poolers use it for most of what they refuse, and for a lack of connections above all. */
+  protocolViolation: '08P01',
+  invalidStatementName: '26000',
+  duplicateStatement: '42P05',
   adminShutdown: '57P01',
   crashShutdown: '57P02',
   cannotConnectNow: '57P03',

@@ -49,6 +49,7 @@ export function statementsOf(schema: string) {
       `select key, mod_rev, expires_at - ${own('now_ms')}() from ${own('objects')}
        where expires_at is not null order by expires_at limit $1`,
     ),
+    notify: statement('notify', 'select pg_notify($1, $2)'),
     leadExpiry: statement(
       'lead_expiry',
       `select pg_try_advisory_xact_lock(hashtextextended('keelson expire ' || '${schema}', 0))`,

@@ -30,6 +30,12 @@ export function isAboutData(error: unknown): boolean {
   return state === SqlState.programLimitExceeded || state?.startsWith('22') === true;
 }
 
+/** True when a connection was refused because there are too many, so that one of those that exist has to do. */
+export function isOutOfConnections(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  return state === SqlState.tooManyConnections || state === SqlState.protocolViolation;
+}
+
 function codeOf(error: unknown): StorageErrorCode {
   switch (sqlStateOf(error)) {
     case SqlState.programLimitExceeded:
@@ -52,6 +58,11 @@ function reasonOf(error: unknown): string {
       return 'the server takes no writes, it may be a standby';
     case SqlState.insufficientPrivilege:
       return 'the role lacks a privilege';
+    case SqlState.tooManyConnections:
+      return 'the server has no connection left, raise max_connections or lower readers';
+    case SqlState.invalidStatementName:
+    case SqlState.duplicateStatement:
+      return 'a pooler in between does not keep named statements, leave out preparedStatements=true';
     default:
       return isConnectionLost(error) ? 'the database cannot be reached' : 'the database refused';
   }

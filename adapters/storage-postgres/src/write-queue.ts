@@ -1,6 +1,8 @@
 import {
+  addAbortListener,
   type Clock,
   type Revision,
+  removeAbortListener,
   StorageError,
   StorageErrorCode,
   throwIfAborted,
@@ -43,8 +45,8 @@ export class PendingWrite {
     const { signal, timeoutMs } = options;
     if (signal !== undefined) {
       const abort = () => this.#giveUp('the call was aborted', signal.reason);
-      signal.addEventListener('abort', abort, { once: true });
-      this.#release.push(() => signal.removeEventListener('abort', abort));
+      addAbortListener(signal, abort);
+      this.#release.push(() => removeAbortListener(signal, abort));
     }
     if (timeoutMs !== undefined) {
       this.#release.push(clock.after(timeoutMs, () => this.#giveUp(`no answer within ${timeoutMs} ms`, undefined)));

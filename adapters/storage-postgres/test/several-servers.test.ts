@@ -12,7 +12,7 @@ async function servers(t: ExecutionContext, count: number, options: PostgresStor
   const schema = newSchema();
   const stores = Array.from(
     { length: count },
-    () => new PostgresStore({ url: at?.server.url('keelson') ?? '', schema, readers: 3, ...options }),
+    () => new PostgresStore({ url: at?.server.url('keelson') ?? '', schema, readers: 3, allowUnsafeServer: true, ...options }),
   );
   t.teardown(() => Promise.all(stores.map((store) => store.close())));
   await Promise.all(stores.map((store) => store.ready()));
@@ -196,18 +196,18 @@ if (at !== undefined) {
   test('a store that was made by a newer version is refused with a sentence', async (t) => {
     const { schema } = await servers(t, 1);
     await at.server.sql('keelson', `insert into "${schema}".migrations (version, name) values (9999, '9999-later.sql')`);
-    const store = new PostgresStore({ url: at.server.url('keelson'), schema });
+    const store = new PostgresStore({ url: at.server.url('keelson'), schema, allowUnsafeServer: true });
     const error = await t.throwsAsync(store.ready());
     t.regex(error?.message ?? '', /has version 9999.*start the newer version/);
     await store.close();
   });
 
   test('asynchronous commit is refused unless it is asked for', async (t) => {
-    const url = `${at.server.url('keelson')}?options=${encodeURIComponent('-c synchronous_commit=off')}`;
-    const refused = new PostgresStore({ url, schema: newSchema() });
+    const url = `${at.server.direct('keelson')}?options=${encodeURIComponent('-c synchronous_commit=off')}`;
+    const refused = new PostgresStore({ url, schema: newSchema(), allowUnsafeServer: true });
     t.regex((await t.throwsAsync(refused.ready()))?.message ?? '', /synchronous_commit is off/);
     await refused.close();
-    const asked = new PostgresStore({ url, schema: newSchema(), allowAsyncCommit: true });
+    const asked = new PostgresStore({ url, schema: newSchema(), allowUnsafeServer: true, allowAsyncCommit: true });
     await asked.ready();
     await create(asked, '/a');
     await asked.close();
@@ -221,7 +221,8 @@ if (at !== undefined) {
        grant usage on schema "${schema}" to plain;
        grant select, insert, update, delete on all tables in schema "${schema}" to plain`,
     );
-    const store = new PostgresStore({ url: at.server.url('keelson').replace('postgres@', 'plain@'), schema });
+    const plain = at.server.url('keelson').replace('postgres@', 'plain@');
+    const store = new PostgresStore({ url: plain, schema, allowUnsafeServer: true });
     await store.ready();
     t.true((await create(store, '/a')) > 1);
     t.is((await list(store)).length, 1);
@@ -236,7 +237,7 @@ if (at !== undefined) {
       observe: (value: number) => values.set(name, (values.get(name) ?? 0) + value),
     });
     const metrics = { counter: metric, gauge: metric, histogram: metric, text: async () => '' };
-    const { first, second } = await servers(t, 2, { metrics });
+    const { first, second } = await servers(t, 2, { metrics, listenUrl: at.server.direct('keelson') });
     const value = (name: string) => values.get(`keelson_postgres_${name}`) ?? 0;
     await waitFor('the listeners', () => value('listener_connected') === 1);
     const watcher = await Following.open(second, await first.currentRevision());

@@ -1,8 +1,8 @@
-import { StorageError, StorageErrorCode, throwIfAborted } from '@keelson/core';
+import { addAbortListener, removeAbortListener, StorageError, StorageErrorCode, throwIfAborted } from '@keelson/core';
 import { mayReadAgain, NotSentError, translateEtcdError, type Verdict, verdictOf } from '../etcd-errors.ts';
 import type { EtcdMetrics } from '../etcd-metrics.ts';
 import { type WatchTraits, watchTraits } from '../server-version.ts';
-import { decodeStatus, type Header } from '../wire/responses.ts';
+import { decodeStatus, type Header, type KeyValue } from '../wire/responses.ts';
 import type { Endpoint, WatchCall } from './endpoint.ts';
 
 export interface CallOptions {
@@ -10,6 +10,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Part of the error when the call fails. */
   readonly key?: string | undefined;
+  /** For what establishes which store this is: neither waits for that nor is checked against it. */
+  readonly uninspected?: boolean | undefined;
 }
 
 export interface ClusterOptions {
@@ -18,15 +20,29 @@ export interface ClusterOptions {
   readonly lineage: Lineage;
 }
 
+/** A put that etcd has confirmed: as long as its history is the same one, this is what the revision holds. */
+export interface KnownPut {
+  /** As etcd has it. */
+  readonly key: Uint8Array;
+  readonly revision: number;
+  readonly value: Uint8Array;
+}
+
 /** Knows whether an answer can come from the store that was opened. */
 export interface Lineage {
   /** The highest revision that any answer has shown. */
   readonly seen: number;
+  /** Settles when it is known again which store this is; undefined while it is known. */
+  readonly recovery: Promise<void> | undefined;
   /**
    * @param floor what `seen` was when the call was sent; an answer below it comes from the past.
    * @throws StorageError `EpochChanged`
    */
   check(header: Header, floor: number): void;
+  /** The newest put that etcd has confirmed to this process, by an answer or by a watch. */
+  confirmed(put: KnownPut): void;
+  /** The store's record was written by a server. @throws StorageError `EpochChanged` unless it still is the record that is known */
+  recordWritten(kv: KeyValue): void;
 }
 
 const defaultTimeoutMs = 10_000;
@@ -83,6 +99,7 @@ export class Cluster {
 
   /** Opens a stream at the next member that takes one, and says what its version can do. */
   async watch(): Promise<{ readonly endpoint: Endpoint; readonly call: WatchCall; readonly traits: WatchTraits }> {
+    await this.#lineage.recovery;
     const endpoint = this.#endpoint();
     try {
       const connectBy = Date.now() + connectMs;
@@ -122,7 +139,7 @@ export class Cluster {
     decode: (answer: Buffer) => T,
     options: CallOptions,
   ): Promise<T> {
-    const { signal, key, timeoutMs = defaultTimeoutMs } = options;
+    const { signal, key, timeoutMs = defaultTimeoutMs, uninspected = false } = options;
     throwIfAborted(signal);
     const done = this.#metrics.request(method);
     const deadline = Date.now() + timeoutMs;
@@ -130,15 +147,17 @@ export class Cluster {
     for (let attempt = 1; ; attempt++) {
       const endpoint = this.#endpoint();
       try {
-        const floor = method.startsWith(kvMethods) ? this.#lineage.seen : 0;
-        const answer = await this.#attempt(endpoint, kind, method, request, decode, { deadline, signal });
-        this.#lineage.check(answer.header, floor);
+        const { recovery, seen } = this.#lineage;
+        if (recovery !== undefined && !uninspected) await recovered(recovery, deadline, signal);
+        const floor = method.startsWith(kvMethods) ? seen : 0;
+        const answer = await this.#attempt(endpoint, kind, method, request, decode, { deadline, signal, uninspected });
+        if (!uninspected) this.#lineage.check(answer.header, floor);
         done('ok');
         return answer;
       } catch (error) {
         const verdict = verdictOf(error);
         const failure = this.#failure(error, kind, key, signal);
-        if (failure.code === StorageErrorCode.EpochChanged || this.#stopping || signal?.aborted) {
+        if (failure === error || this.#stopping || signal?.aborted) {
           done(failure.code);
           throw failure;
         }
@@ -167,7 +186,11 @@ export class Cluster {
     method: string,
     request: Buffer,
     decode: (answer: Buffer) => T,
-    { deadline, signal }: { readonly deadline: number; readonly signal: AbortSignal | undefined },
+    {
+      deadline,
+      signal,
+      uninspected,
+    }: { readonly deadline: number; readonly signal: AbortSignal | undefined; readonly uninspected: boolean },
   ): Promise<T> {
     const several = this.#endpoints.length > 1;
     const now = Date.now();
@@ -176,6 +199,7 @@ export class Cluster {
       connectBy: several ? Math.min(deadline, now + connectMs) : deadline,
       read: kind === 'read',
       signal,
+      uninspected,
     });
   }
 
@@ -195,4 +219,23 @@ export class Cluster {
     if (endpoint === undefined || this.#closed) throw new StorageError(StorageErrorCode.Closed, 'the store is closed');
     return endpoint;
   }
+}
+
+/** @throws NotSentError when it takes longer than the call may, otherwise the reason why the store cannot be used */
+function recovered(recovery: Promise<void>, deadline: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (reason: string) => settle(() => reject(new NotSentError(reason)));
+    const abort = () => end('the call was aborted');
+    const timer = setTimeout(() => end('the store was restored and is not open yet'), Math.max(deadline - Date.now(), 1));
+    const settle = (action: () => void) => {
+      clearTimeout(timer);
+      removeAbortListener(signal, abort);
+      action();
+    };
+    addAbortListener(signal, abort);
+    recovery.then(
+      () => settle(resolve),
+      (error: unknown) => settle(() => reject(error)),
+    );
+  });
 }

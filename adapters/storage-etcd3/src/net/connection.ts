@@ -1,4 +1,5 @@
 import { type Client, connectivityState, type Metadata } from '@grpc/grpc-js';
+import { addAbortListener, removeAbortListener } from '@keelson/core';
 import { ConnectionPool } from 'etcd3/lib/connection-pool.js';
 import { CredentialsError, NotSentError } from '../etcd-errors.ts';
 
@@ -13,6 +14,8 @@ export interface ConnectionOptions {
   readonly url: string;
   readonly credentials?: Credentials | undefined;
   readonly auth?: { readonly username: string; readonly password: string } | undefined;
+  /** Called over every new connection before anything else is sent over it; rejects when it may not be used. */
+  readonly inspect: (connected: Connected, deadline: number) => Promise<void>;
 }
 
 /** What a call is made with. */
@@ -41,6 +44,8 @@ const channelOptions = {
   'grpc.max_reconnect_backoff_ms': 1000,
   // Otherwise all channels to a member would share one connection.
   'grpc.use_local_subchannel_pool': 1,
+  // Otherwise a call whose connection broke would go over the next one before that is inspected.
+  'grpc.enable_retries': 0,
 };
 
 function poolOptions({ url, credentials, auth }: ConnectionOptions): PoolOptions {
@@ -56,6 +61,9 @@ function poolOptions({ url, credentials, auth }: ConnectionOptions): PoolOptions
   };
 }
 
+/** How long the inspection of a new connection may take. */
+const inspectMs = 5000;
+
 /** One connection to one member, made by the etcd3 library, which also does TLS and exchanges the password for a token. */
 export class Connection {
   readonly #url: string;
@@ -63,28 +71,35 @@ export class Connection {
   /** Kept while the token is good. */
   #known: Connected | undefined;
   #renewing: Promise<void> | undefined;
+  readonly #inspect: ConnectionOptions['inspect'];
+  /** The connection that stands now was inspected, and with success. */
+  #inspected = false;
+  #inspecting: Promise<void> | undefined;
 
   constructor(options: ConnectionOptions) {
     this.#url = options.url;
+    this.#inspect = options.inspect;
     this.#pool = new ConnectionPool(poolOptions(options));
   }
 
   /** What there is to call with right now; undefined when it takes waiting. */
   get now(): Connected | undefined {
     const known = this.#known;
+    if (!this.#inspected) return undefined;
     return known?.client.getChannel().getConnectivityState(true) === connectivityState.READY ? known : undefined;
   }
 
   /**
-   * Waits for the connection until `connectBy`, epoch milliseconds.
+   * Waits for the connection until `connectBy`, epoch milliseconds, and for its inspection unless the call is `uninspected`.
    *
    * @throws NotSentError when there is none by then, CredentialsError when etcd does not take the password
    */
-  async open(connectBy: number, signal?: AbortSignal): Promise<Connected> {
+  async open(connectBy: number, signal?: AbortSignal, uninspected = false): Promise<Connected> {
     const connected = await this.#authenticated();
     if (connected.client.getChannel().getConnectivityState(true) !== connectivityState.READY) {
       await this.#ready(connected.client, connectBy, signal);
     }
+    if (!uninspected && !this.#inspected) await this.#inspectOnce(connected);
     return connected;
   }
 
@@ -99,6 +114,27 @@ export class Connection {
   close(): void {
     this.#known = undefined;
     this.#pool.close();
+  }
+
+  async #inspectOnce(connected: Connected): Promise<void> {
+    // One that is under way may fail because of a token that this caller has replaced.
+    await this.#inspecting?.catch(() => {});
+    if (this.#inspected) return;
+    this.#inspecting ??= this.#runInspection(connected).finally(() => {
+      this.#inspecting = undefined;
+    });
+    await this.#inspecting;
+  }
+
+  async #runInspection(connected: Connected): Promise<void> {
+    let broken = false;
+    connected.client.getChannel().watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, () => {
+      broken = true;
+      this.#inspected = false;
+    });
+    await this.#inspect(connected, Date.now() + inspectMs);
+    if (broken) throw new NotSentError(`the connection to ${this.#url} broke while it was inspected`);
+    this.#inspected = true;
   }
 
   async #renew(): Promise<void> {
@@ -125,9 +161,9 @@ export class Connection {
     return new Promise((resolve, reject) => {
       const abort = () => reject(new NotSentError('the call was aborted', signal?.reason));
       if (signal?.aborted) return abort();
-      signal?.addEventListener('abort', abort, { once: true });
+      addAbortListener(signal, abort);
       client.waitForReady(connectBy, (error) => {
-        signal?.removeEventListener('abort', abort);
+        removeAbortListener(signal, abort);
         if (error === undefined || error === null) resolve();
         else reject(new NotSentError(`no connection to ${this.#url}`, error));
       });

@@ -1,4 +1,5 @@
 import type { ClientDuplexStream, ClientUnaryCall } from '@grpc/grpc-js';
+import { addAbortListener, removeAbortListener } from '@keelson/core';
 import { NotSentError } from '../etcd-errors.ts';
 import { decodeWatchFrame, type WatchFrame } from '../wire/watch-response.ts';
 import { type Connected, Connection, type ConnectionOptions } from './connection.ts';
@@ -11,6 +12,16 @@ export interface UnaryOptions {
   /** `cancelReads` may end it. */
   readonly read: boolean;
   readonly signal?: AbortSignal | undefined;
+  /** It is part of an inspection, and may use a connection that was not inspected. */
+  readonly uninspected?: boolean | undefined;
+}
+
+/** One call over one connection. */
+export type Ask = <T>(method: string, request: Buffer, decode: (answer: Buffer) => T) => Promise<T>;
+
+export interface EndpointOptions extends Omit<ConnectionOptions, 'inspect'> {
+  /** Shows by questions over a new connection whether it leads to the store. */
+  readonly inspect: (ask: Ask) => Promise<void>;
 }
 
 export type WatchCall = ClientDuplexStream<Buffer, WatchFrame>;
@@ -25,9 +36,11 @@ export class Endpoint {
   /** Reads under way. */
   readonly #reads = new Set<ClientUnaryCall>();
 
-  constructor(options: ConnectionOptions) {
-    this.#calls = new Connection(options);
-    this.#watches = new Connection(options);
+  constructor(options: EndpointOptions) {
+    const inspect = (connected: Connected, deadline: number) =>
+      options.inspect((method, request, decode) => this.#send(connected, method, request, decode, { deadline, read: true }));
+    this.#calls = new Connection({ ...options, inspect });
+    this.#watches = new Connection({ ...options, inspect });
   }
 
   /**
@@ -37,7 +50,7 @@ export class Endpoint {
     const { now } = this.#calls;
     if (now !== undefined) return this.#send(now, method, request, decode, options);
     return this.#calls
-      .open(options.connectBy, options.signal)
+      .open(options.connectBy, options.signal, options.uninspected)
       .then((connected) => this.#send(connected, method, request, decode, options));
   }
 
@@ -67,7 +80,7 @@ export class Endpoint {
     method: string,
     request: Buffer,
     decode: (answer: Buffer) => T,
-    { deadline, read, signal }: UnaryOptions,
+    { deadline, read, signal }: Pick<UnaryOptions, 'deadline' | 'read' | 'signal'>,
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (signal?.aborted) {
@@ -75,14 +88,14 @@ export class Endpoint {
         return;
       }
       const call = client.makeUnaryRequest(method, same, decode, request, metadata, { deadline }, (error, answer) => {
-        signal?.removeEventListener('abort', abort);
+        removeAbortListener(signal, abort);
         if (read) this.#reads.delete(call);
         if (error !== null) reject(error);
         else resolve(answer as T);
       });
       const abort = () => call.cancel();
       if (read) this.#reads.add(call);
-      signal?.addEventListener('abort', abort, { once: true });
+      addAbortListener(signal, abort);
     });
   }
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Endpoint } from './endpoint.ts';
+import { type Ask, Endpoint } from './endpoint.ts';
 
 /** Where a store's etcd is. */
 export interface EndpointsOptions {
@@ -11,7 +11,7 @@ export interface EndpointsOptions {
 }
 
 /** @throws Error when the options contradict each other or a file cannot be read */
-export function endpointsOf({ endpoints, tls, auth }: EndpointsOptions): Endpoint[] {
+export function endpointsOf({ endpoints, tls, auth }: EndpointsOptions, inspect: (ask: Ask) => Promise<void>): Endpoint[] {
   if (endpoints.length === 0) throw new Error('etcd: needs at least one endpoint');
   const secure = endpoints.filter((url) => url.startsWith('https://')).length;
   if (secure > 0 && secure < endpoints.length) throw new Error('etcd: either all endpoints use TLS or none does');
@@ -24,5 +24,5 @@ export function endpointsOf({ endpoints, tls, auth }: EndpointsOptions): Endpoin
     ...(tls?.certFile === undefined ? {} : { cert: readFileSync(tls.certFile) }),
     ...(tls?.keyFile === undefined ? {} : { key: readFileSync(tls.keyFile) }),
   };
-  return endpoints.map((url) => new Endpoint({ url, credentials: secure > 0 ? credentials : undefined, auth }));
+  return endpoints.map((url) => new Endpoint({ url, credentials: secure > 0 ? credentials : undefined, auth, inspect }));
 }

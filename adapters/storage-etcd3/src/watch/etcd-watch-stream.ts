@@ -1,8 +1,10 @@
 import {
   AdvanceWaiters,
+  addAbortListener,
   checkNotCompacted,
   type OrderedRange,
   type Revision,
+  removeAbortListener,
   type StorageError,
   streamClosed,
   type WatchBatch,
@@ -45,7 +47,7 @@ export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, u
     this.#range = range;
     this.#frontier = after;
     this.#signal = signal;
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    addAbortListener(signal, this.#onAbort);
     shared.join(this, after, current);
   }
 
@@ -163,7 +165,7 @@ export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, u
   #finish(failure: StorageError = streamClosed()): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#signal?.removeEventListener('abort', this.#onAbort);
+    removeAbortListener(this.#signal, this.#onAbort);
     this.#catchUp?.close();
     this.#catchUp = undefined;
     this.#shared.leave(this);

@@ -161,12 +161,17 @@ export class UpstreamWatch {
   }
 
   #accept(frame: WatchFrame): void {
-    const { keys, metrics } = this.#environment;
+    const { keys, metrics, lineage } = this.#environment;
     let changes = this.#incomplete;
     this.#incomplete = [];
     for (const event of frame.events) {
       if (event.kv.modRevision <= this.#position) continue;
+      if (keys.isHidden(event.kv.key) && !event.deleted && event.kv.key.equals(keys.identity)) lineage.recordWritten(event.kv);
       changes.push(loggedChange(keys, event, this.#options.prevKv, frame.sizeBytes));
+    }
+    const newest = frame.events.at(-1);
+    if (newest !== undefined && !newest.deleted) {
+      lineage.confirmed({ key: newest.kv.key, revision: newest.kv.modRevision, value: newest.kv.value });
     }
     metrics.events(frame.events.length);
     const last = changes.at(-1);

@@ -1,18 +1,28 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { appendFileSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findProgram, freePorts, installPrograms } from '@keelson/test-support';
+import { buildGoTool, findProgram, freePorts, installPrograms } from '@keelson/test-support';
+import { Etcd3 } from 'etcd3';
 
-/** Path of an etcd to test with; undefined when there is none and none can be installed. */
-export function findEtcd(): string | undefined {
-  const given = process.env['KEELSON_TEST_ETCD'];
-  if (given !== undefined && given !== '') {
-    if (!existsSync(given)) throw new Error(`KEELSON_TEST_ETCD: there is no ${given}`);
-    return given;
+/**
+ * Path of an etcd to test with, of the kind that is asked for: `newest` is built from its modules. `KEELSON_TEST_ETCD` names the kind, or an etcd.
+ *
+ * @returns undefined when there is none and none can be installed
+ * @throws Error in continuous integration, which must have both
+ */
+export function findEtcd(wanted = process.env['KEELSON_TEST_ETCD'] || 'installed'): string | undefined {
+  if (wanted === 'newest') {
+    const built = buildGoTool('etcd');
+    if (built === undefined && process.env['CI']) throw new Error('no etcd could be built from its modules');
+    return built;
   }
-  installPrograms(['etcd'], ['etcd-server']);
-  return findProgram('etcd');
+  if (wanted !== 'installed') {
+    if (!existsSync(wanted)) throw new Error(`KEELSON_TEST_ETCD: there is no ${wanted}`);
+    return wanted;
+  }
+  installPrograms(['etcd', 'etcdctl'], ['etcd-server', 'etcd-client']);
+  return findProgram('etcd') ?? buildGoTool('etcd');
 }
 
 /** Ends a server whose test process has died in whatever way: its input ends then. Says "done" to let it go. */
@@ -131,6 +141,43 @@ export class EtcdServer {
 
   signal(name: 'SIGSTOP' | 'SIGCONT'): void {
     this.#child?.kill(name);
+  }
+
+  /** Version of the server, as it says itself. */
+  async version(): Promise<string> {
+    return ((await (await fetch(`${this.url}/version`)).json()) as { etcdserver: string }).etcdserver;
+  }
+
+  /** Takes a snapshot of the running server; returns its file. */
+  async saveSnapshot(): Promise<string> {
+    const file = join(this.#folder, `snapshot-${Date.now()}`);
+    const client = new Etcd3({ hosts: this.url });
+    try {
+      const parts = await client.maintenance.snapshot();
+      await new Promise<void>((resolve, reject) => {
+        parts.on('data', ({ blob }) => appendFileSync(file, blob));
+        parts.on('end', resolve);
+        parts.on('error', reject);
+      });
+    } finally {
+      client.close();
+    }
+    return file;
+  }
+
+  /** Restores a snapshot in the place of the data, as its operators do it: the server is down meanwhile, and is the same member afterwards. */
+  async restoreSnapshot(file: string, ...options: readonly string[]): Promise<void> {
+    await this.kill();
+    rmSync(this.dataFolder, { recursive: true });
+    const peer = `http://127.0.0.1:${this.#peerPort}`;
+    // etcd of 3.6 restores snapshots with a tool of its own, which the one that is built contains.
+    const program = this.#binary.includes('keelson-test') ? this.#binary : (findProgram('etcdctl') ?? 'etcdctl');
+    const member = ['--name=test', `--initial-cluster=test=${peer}`, `--initial-advertise-peer-urls=${peer}`];
+    execFileSync(program, ['snapshot', 'restore', file, `--data-dir=${this.dataFolder}`, ...member, ...options], {
+      env: { ...process.env, ETCDCTL_API: '3' },
+      stdio: 'pipe',
+    });
+    await this.run();
   }
 
   async remove(): Promise<void> {

