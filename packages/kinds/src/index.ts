@@ -1,4 +1,5 @@
 import type { KindDefinition } from '@keelson/core';
+import { CustomResourceDefinition } from './apiextensions/v1/custom-resource-definition.ts';
 import { DaemonSet } from './apps/v1/daemon-set.ts';
 import { Deployment } from './apps/v1/deployment.ts';
 import { ReplicaSet } from './apps/v1/replica-set.ts';
@@ -18,6 +19,7 @@ import {
 } from './authorization/v1beta1/reviews.ts';
 import { CertificateSigningRequest } from './certificates/v1/certificate-signing-request.ts';
 import { Lease } from './coordination/v1/lease.ts';
+import { Binding } from './core/v1/binding.ts';
 import { ConfigMap } from './core/v1/config-map.ts';
 import { Endpoints } from './core/v1/endpoints.ts';
 import { Event } from './core/v1/event.ts';
@@ -27,6 +29,7 @@ import { Pod } from './core/v1/pod.ts';
 import { Secret } from './core/v1/secret.ts';
 import { Service } from './core/v1/service.ts';
 import { ServiceAccount } from './core/v1/service-account.ts';
+import { EventsV1Event } from './events/v1/event.ts';
 import { ExtensionsV1beta1DaemonSet } from './extensions/v1beta1/daemon-set.ts';
 import { ExtensionsV1beta1Deployment } from './extensions/v1beta1/deployment.ts';
 import { Ingress } from './extensions/v1beta1/ingress.ts';
@@ -47,7 +50,6 @@ export { podGracePeriod } from './core/v1/pod/pod-strategy.ts';
 export { type QosClass, qosClassOf } from './core/v1/pod/qos-class.ts';
 export type * as coreV1 from './core/v1/schema/index.ts';
 export type {
-  Binding,
   Container,
   ContainerStatus,
   PodCondition,
@@ -58,6 +60,7 @@ export type {
   Taint,
   Volume,
 } from './core/v1/schema/index.ts';
+export type * as eventsV1 from './events/v1/schema/index.ts';
 export type * as extensionsV1beta1 from './extensions/v1beta1/schema/index.ts';
 export type { DeploymentRollback, Scale as ExtensionsV1beta1Scale } from './extensions/v1beta1/schema/index.ts';
 export type * as networkingV1 from './networking/v1/schema/index.ts';
@@ -69,12 +72,15 @@ export {
   AuthorizationV1beta1SelfSubjectAccessReview,
   AuthorizationV1beta1SelfSubjectRulesReview,
   AuthorizationV1beta1SubjectAccessReview,
+  Binding,
   CertificateSigningRequest,
   ConfigMap,
+  CustomResourceDefinition,
   DaemonSet,
   Deployment,
   Endpoints,
   Event,
+  EventsV1Event,
   ExtensionsV1beta1DaemonSet,
   ExtensionsV1beta1Deployment,
   ExtensionsV1beta1ReplicaSet,
@@ -97,6 +103,7 @@ export {
 };
 
 export const builtinKinds: readonly KindDefinition[] = [
+  Binding,
   ConfigMap,
   Endpoints,
   Event,
@@ -110,7 +117,9 @@ export const builtinKinds: readonly KindDefinition[] = [
   Deployment,
   ReplicaSet,
   CertificateSigningRequest,
+  CustomResourceDefinition,
   Lease,
+  EventsV1Event,
   NetworkingV1Ingress,
   SelfSubjectReview,
   TokenReview,

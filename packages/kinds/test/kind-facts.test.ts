@@ -26,8 +26,8 @@ interface Facts {
 const file = new URL('../../test/fixtures/kind-facts.json', import.meta.url);
 const facts = JSON.parse(readFileSync(file, 'utf8')) as Facts[];
 
-/** Tokens and ephemeral containers come with the kinds that need them. */
-const later = new Set(['ephemeralcontainers', 'token']);
+/** Tokens come with the kinds that need them. */
+const later = new Set(['token']);
 
 function definitionOf({ group, version, kind }: Facts): KindDefinition {
   const found = builtinKinds.find((known) => known.group === group && known.version === version && known.kind === kind);

@@ -59,6 +59,8 @@ async function ask(
   });
   const causes = causesOf(errors.length > 0 ? errors : (kind.strategy.validate?.(value) ?? []));
   const call: VirtualCall = {
+    dryRun: false,
+    createSubresource: () => Promise.reject(new Error('reviews call no subresources')),
     context: internalContext({ user: jane }),
     namespace: options.namespace,
     now: new Date('2026-01-02T12:00:00Z'),
@@ -217,7 +219,7 @@ test('SelfSubjectReview tells who the caller is', async (t) => {
 });
 
 test('every answer fits the schema of its kind', async (t) => {
-  const reviews = builtinKinds.filter(({ virtual }) => virtual);
+  const reviews = builtinKinds.filter(({ virtual, group }) => virtual && group !== '');
   t.is(reviews.length, 11);
   for (const kind of reviews) {
     const spec = { token: 't', user: 'bob', namespace: 'team', resourceAttributes: pods };

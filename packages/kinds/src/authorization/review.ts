@@ -29,7 +29,7 @@ export interface Subject {
   readonly extra?: Record<string, string[]>;
 }
 
-/** Exactly one of the two kinds of request; api-conventions 15.3. */
+/** Requires exactly one of the two kinds of request: see docs/reference/api-rules.md#access-reviews. */
 export function checkQuestion({ resourceAttributes, nonResourceAttributes }: AccessQuestion): FieldError[] {
   if (resourceAttributes && nonResourceAttributes) {
     return [

@@ -16,7 +16,7 @@ interface Scalable extends KubeObject {
   status?: { replicas?: number };
 }
 
-/** `scale` of apps/v1 kinds: the selector is a text (api-conventions 10.2). */
+/** `scale` of the kinds of apps/v1: the selector is a string. See docs/reference/api-rules.md#scale. */
 export const autoscalingScale = scaleSubresource(
   { group: 'autoscaling', version: 'v1', kind: 'Scale' },
   AutoscalingScaleSchema,

@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectMeta } from '@keelson/core';
+import { type KubeObject, type ObjectMeta, parseJsonText } from '@keelson/core';
 
 /** Where a stored DaemonSet keeps what extensions/v1beta1 calls `spec.templateGeneration`. */
 export const templateGenerationAnnotation = 'deprecated.daemonset.template.generation';
@@ -12,8 +12,9 @@ export function integerAnnotation(object: KubeObject, name: string): number | un
   const annotations = object.metadata?.annotations;
   const text = annotations && Object.hasOwn(annotations, name) ? annotations[name] : undefined;
   if (text === undefined || !canonicalInteger.test(text)) return undefined;
-  const value = Number(text);
-  return Number.isSafeInteger(value) ? value : undefined;
+  // As in documents, an integer beyond ±(2^53 - 1) is a bigint behind the type `number`.
+  const value = parseJsonText(text) as number;
+  return typeof value === 'bigint' || Number.isSafeInteger(value) ? value : undefined;
 }
 
 /** A copy of the object (metadata and annotations only) with the annotation set. */

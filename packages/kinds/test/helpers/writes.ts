@@ -49,7 +49,10 @@ export function create<T extends KubeObject>(kind: KindDefinition<T>, manifest: 
   kind.strategy.default?.(object);
   if (kind.strategy.statusSubresource && !kind.strategy.keepsStatusOnCreate) delete (object as { status?: unknown }).status;
   kind.strategy.prepareForCreate?.(object, context);
-  return { object, causes: causesOf(kind.strategy.validate?.(object) ?? []) };
+  return {
+    object,
+    causes: causesOf([...(kind.strategy.validate?.(object) ?? []), ...(kind.strategy.validateCreate?.(object) ?? [])]),
+  };
 }
 
 /** A main write: `change` edits a copy of the stored object, status is restored. */

@@ -21,6 +21,7 @@ import * as autoscaling from '../../src/autoscaling/v1/schema/index.ts';
 import * as certificates from '../../src/certificates/v1/schema/index.ts';
 import * as coordination from '../../src/coordination/v1/schema/index.ts';
 import * as core from '../../src/core/v1/schema/index.ts';
+import * as events from '../../src/events/v1/schema/index.ts';
 import * as extensions from '../../src/extensions/v1beta1/schema/index.ts';
 import * as networking from '../../src/networking/v1/schema/index.ts';
 import * as policy from '../../src/policy/v1/schema/index.ts';
@@ -91,7 +92,7 @@ const exported = new Map<string, MessageNode>();
 for (const [name, schema] of Object.entries({ ...core, ...autoscaling, ...certificates, ...coordination, ...policy })) {
   register(name, schema);
 }
-const groups = [apps, extensions, authentication, authenticationBeta, authorization, authorizationBeta, networking];
+const groups = [apps, events, extensions, authentication, authenticationBeta, authorization, authorizationBeta, networking];
 for (const group of groups) for (const [name, schema] of Object.entries(group)) register(name, schema);
 // Messages of the meta group live in the core package; their facts are checked along with the kinds that use them.
 for (const schema of [
@@ -151,13 +152,14 @@ function isPlainStruct(fact: FieldFacts): boolean {
 
 /** Messages that stand for a whole object: `defineKind` adds their metadata. */
 const kinds = [
-  ...['ConfigMap', 'Endpoints', 'Event', 'Namespace', 'Node', 'Pod', 'Secret', 'Service', 'ServiceAccount'].map(
+  ...['Binding', 'ConfigMap', 'Endpoints', 'Event', 'Namespace', 'Node', 'Pod', 'Secret', 'Service', 'ServiceAccount'].map(
     (name) => `core.v1.${name}`,
   ),
   ...['DaemonSet', 'Deployment', 'ReplicaSet'].flatMap((name) => [`apps.v1.${name}`, `extensions.v1beta1.${name}`]),
   'extensions.v1beta1.Ingress',
   'certificates.v1.CertificateSigningRequest',
   'coordination.v1.Lease',
+  'events.v1.Event',
   'networking.v1.Ingress',
   'authentication.v1.SelfSubjectReview',
   ...['v1', 'v1beta1'].flatMap((version) => [
@@ -170,7 +172,7 @@ const kinds = [
 
 test('every message of the facts is exported, and none besides', (t) => {
   t.deepEqual([...exported.keys()].sort(), Object.keys(facts).sort());
-  t.is(exported.size, 289);
+  t.is(exported.size, 291);
 });
 
 for (const [name, message] of exported) {
@@ -225,7 +227,6 @@ test('fields that reference servers always write are filled when absent', (t) =>
   // The zero value of a time is null, so a missing one is refused; body kinds get their metadata from the registry.
   t.deepEqual(left.sort(), [
     'k8s.io.api.autoscaling.v1.Scale.metadata',
-    'k8s.io.api.core.v1.Binding.metadata',
     'k8s.io.api.extensions.v1beta1.Scale.metadata',
     'k8s.io.api.policy.v1.Eviction.metadata',
     'k8s.io.apimachinery.pkg.apis.meta.v1.Condition.lastTransitionTime',

@@ -16,7 +16,6 @@ export const DaemonSet: KindDefinition<DaemonSetType> = defineKind({
   schema: DaemonSetSchema,
   strategy: {
     generation: 'spec',
-    statusSubresource: true,
     default: defaultDaemonSet,
     prepareForCreate: (daemonSet) => setTemplateGeneration(daemonSet, 1),
     prepareForUpdate(daemonSet, old) {

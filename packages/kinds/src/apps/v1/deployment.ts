@@ -17,7 +17,6 @@ export const Deployment: KindDefinition<DeploymentType> = defineKind({
   schema: DeploymentSchema,
   strategy: {
     generation: 'spec-and-annotations',
-    statusSubresource: true,
     default: defaultDeployment,
     prepareForStatusUpdate: restoreLabels,
     validate({ spec }) {

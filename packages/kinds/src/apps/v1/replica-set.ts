@@ -16,7 +16,6 @@ export const ReplicaSet: KindDefinition<ReplicaSetType> = defineKind({
   schema: ReplicaSetSchema,
   strategy: {
     generation: 'spec',
-    statusSubresource: true,
     default({ spec }) {
       spec.replicas ??= 1;
       defaultPodSpec(spec.template.spec);

@@ -7,6 +7,7 @@ export const AuthenticationV1beta1TokenReview: KindDefinition<Review> = defineKi
   group: 'authentication.k8s.io',
   version: 'v1beta1',
   kind: 'TokenReview',
+  deprecated: { since: '1.19', removed: '1.22', replacement: 'authentication.k8s.io/v1 TokenReview' },
   scope: 'Cluster',
   schema: TokenReviewSchema,
   virtual: { create: async (review, call) => ({ ...review, status: await answerToken(call, review.spec) }) },

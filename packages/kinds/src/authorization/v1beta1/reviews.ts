@@ -13,10 +13,13 @@ import {
 
 const gv = { group: 'authorization.k8s.io', version: 'v1beta1' } as const;
 
+const deprecated = (kind: string) => ({ since: '1.19', removed: '1.22', replacement: `authorization.k8s.io/v1 ${kind}` });
+
 /** Asks whether a user may do something. */
 export const AuthorizationV1beta1SubjectAccessReview: KindDefinition<Review> = defineKind({
   ...gv,
   kind: 'SubjectAccessReview',
+  deprecated: deprecated('SubjectAccessReview'),
   scope: 'Cluster',
   schema: SubjectAccessReviewSchema,
   ...aboutSubject<Review>(({ spec }) => spec.group),
@@ -27,6 +30,7 @@ export type AuthorizationV1beta1SubjectAccessReview = Review;
 export const AuthorizationV1beta1LocalSubjectAccessReview: KindDefinition<LocalReview> = defineKind({
   ...gv,
   kind: 'LocalSubjectAccessReview',
+  deprecated: deprecated('LocalSubjectAccessReview'),
   schema: LocalSubjectAccessReviewSchema,
   ...aboutSubjectHere<LocalReview>(({ spec }) => spec.group),
 });
@@ -36,6 +40,7 @@ export type AuthorizationV1beta1LocalSubjectAccessReview = LocalReview;
 export const AuthorizationV1beta1SelfSubjectAccessReview: KindDefinition<SelfReview> = defineKind({
   ...gv,
   kind: 'SelfSubjectAccessReview',
+  deprecated: deprecated('SelfSubjectAccessReview'),
   scope: 'Cluster',
   schema: SelfSubjectAccessReviewSchema,
   ...aboutCaller<SelfReview>(),
@@ -46,6 +51,7 @@ export type AuthorizationV1beta1SelfSubjectAccessReview = SelfReview;
 export const AuthorizationV1beta1SelfSubjectRulesReview: KindDefinition<RulesReview> = defineKind({
   ...gv,
   kind: 'SelfSubjectRulesReview',
+  deprecated: deprecated('SelfSubjectRulesReview'),
   scope: 'Cluster',
   schema: SelfSubjectRulesReviewSchema,
   ...rulesOfCaller<RulesReview>(),

@@ -16,11 +16,19 @@ export function hasCondition(request: CertificateSigningRequest, type: string): 
 /** Fills in the times that a writer left out: a condition that stood before with the same status keeps its transition. */
 export function stampConditions(request: CertificateSigningRequest, old: CertificateSigningRequest, now: Date): void {
   const time = formatTime(now);
+  const before = new Map<string, Condition>();
+  for (const condition of conditionsOf(old)) {
+    const key = identityOf(condition);
+    if (!before.has(key)) before.set(key, condition);
+  }
   for (const condition of request.status?.conditions ?? []) {
     condition.lastUpdateTime ??= time;
-    const before = conditionsOf(old).find(({ type, status }) => type === condition.type && status === condition.status);
-    condition.lastTransitionTime ??= before?.lastTransitionTime ?? time;
+    condition.lastTransitionTime ??= before.get(identityOf(condition))?.lastTransitionTime ?? time;
   }
+}
+
+function identityOf({ type, status }: Condition): string {
+  return JSON.stringify([type, status]);
 }
 
 /** Decisions and failures stand for good. */
@@ -33,8 +41,9 @@ export function removedConditions(request: CertificateSigningRequest, old: Certi
 /** A writer that is not asked for a decision leaves it as it stands, whatever its body makes of it. */
 export function keepDecisions(request: CertificateSigningRequest, old: CertificateSigningRequest): void {
   const conditions = request.status?.conditions ?? [];
+  const decided = new Map(decisions.map((type) => [type, ofType(old, type)[0]]));
   for (const [i, { type }] of conditions.entries()) {
-    const before = decisions.includes(type) ? ofType(old, type)[0] : undefined;
+    const before = decided.get(type);
     if (before !== undefined) conditions[i] = { ...before };
   }
 }

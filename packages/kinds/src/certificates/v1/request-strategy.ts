@@ -18,7 +18,7 @@ function resetCertificate(request: Request, old: Request): FieldError[] {
 
 /** Behaviour of certificate signing requests: who asks is what the server knows, and what is asked stays as it is. */
 export const requestStrategy: Strategy<Request> = {
-  statusSubresource: true,
+  generation: 'none',
   prepareForCreate(request, { request: { user } }) {
     const { request: pem, signerName, expirationSeconds, usages } = request.spec;
     request.spec = {

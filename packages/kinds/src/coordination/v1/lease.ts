@@ -11,6 +11,7 @@ export const Lease: KindDefinition<LeaseType> = defineKind({
   kind: 'Lease',
   schema: LeaseSchema,
   strategy: {
+    generation: 'none',
     allowCreateOnUpdate: true,
     allowUnconditionalUpdate: false,
     validate: validateLease,

@@ -78,12 +78,16 @@ function lastSeen(event: EventType, now: Date): string {
   return last ? sinceText(last, now) : firstSeen(event, now);
 }
 
-/** An event lives in the namespace of its object; one about a cluster-wide object in `default`. */
-function validateEvent(event: EventType): FieldError[] {
+/**
+ * An event lives in the namespace of its object; one about a cluster-wide object in `default`. Newer reporters may choose the namespace, and
+ * have `kube-system` as well for cluster-wide objects.
+ */
+export function validateEvent(event: EventType): FieldError[] {
   const errors = newErrors();
   const own = event.metadata?.namespace ?? '';
   const involved = event.involvedObject?.namespace ?? '';
-  const fits = involved === '' ? own === '' || own === 'default' : involved === own;
+  const clusterWide = ['', 'default', ...(event.eventTime ? ['kube-system'] : [])];
+  const fits = involved === '' ? clusterWide.includes(own) : involved === own || Boolean(event.eventTime);
   if (!fits) errors.push(fieldError.invalid('involvedObject.namespace', involved, 'does not match event.namespace'));
   if (event.eventTime) checkNewStyle(event, errors);
   return errors;

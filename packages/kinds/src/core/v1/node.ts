@@ -33,7 +33,7 @@ export const Node: KindDefinition<NodeType> = defineKind({
   names: { shortNames: ['no'] },
   schema: NodeSchema,
   strategy: {
-    statusSubresource: true,
+    generation: 'none',
     keepsStatusOnCreate: true,
     default: defaultNode,
     export(node, exact) {

@@ -1,5 +1,6 @@
 import { defineKind, type KindDefinition, type SelectableField } from '@keelson/core';
 import { bindingSubresource } from './pod/binding.ts';
+import { ephemeralContainersSubresource } from './pod/ephemeral-containers.ts';
 import { evictionSubresource } from './pod/eviction.ts';
 import { logSubresource } from './pod/log.ts';
 import { podColumns, podRowConditions } from './pod/pod-columns.ts';
@@ -32,6 +33,7 @@ export const Pod: KindDefinition<PodObject> = defineKind({
   subresources: [
     { type: 'status', name: 'status' },
     bindingSubresource,
+    ephemeralContainersSubresource,
     evictionSubresource,
     logSubresource,
     execSubresource,

@@ -29,7 +29,7 @@ export const Service: KindDefinition<ServiceType> = defineKind({
   schema: ServiceSchema,
   strategy: {
     nameRule: 'dns1035Label',
-    statusSubresource: true,
+    generation: 'none',
     allowCreateOnUpdate: true,
     deleteReturnsObject: true,
     default: defaultService,

@@ -13,13 +13,13 @@ export const ExtensionsV1beta1DaemonSet: KindDefinition<DaemonSetType> = defineK
   group: 'extensions',
   version: 'v1beta1',
   kind: 'DaemonSet',
+  deprecated: { since: '1.8', removed: '1.16', replacement: 'apps/v1 DaemonSet' },
   names: { shortNames: ['ds'], categories: ['all'] },
   schema: DaemonSetSchema,
   storage: daemonSetConversion,
   strategy: {
     generation: 'spec',
     defaultPropagation: 'Orphan',
-    statusSubresource: true,
     default: defaultDaemonSet,
     prepareForCreate(daemonSet) {
       daemonSet.spec.templateGeneration = 1;

@@ -19,13 +19,13 @@ export const ExtensionsV1beta1Deployment: KindDefinition<DeploymentType> = defin
   group: 'extensions',
   version: 'v1beta1',
   kind: 'Deployment',
+  deprecated: { since: '1.8', removed: '1.16', replacement: 'apps/v1 Deployment' },
   names: { shortNames: ['deploy'], categories: ['all'] },
   schema: DeploymentSchema,
   storage: deploymentConversion,
   strategy: {
     generation: 'spec-and-annotations',
     defaultPropagation: 'Orphan',
-    statusSubresource: true,
     default: defaultDeployment,
     prepareForStatusUpdate: restoreLabels,
     validate({ spec }) {

@@ -8,11 +8,11 @@ export const Ingress: KindDefinition<IngressType> = defineKind({
   group: 'extensions',
   version: 'v1beta1',
   kind: 'Ingress',
+  deprecated: { since: '1.14', removed: '1.22', replacement: 'networking.k8s.io/v1 Ingress' },
   names: { shortNames: ['ing'] },
   schema: IngressSchema,
   strategy: {
     generation: 'spec',
-    statusSubresource: true,
     validate: validateIngress,
     validateStatusUpdate: validateIngressStatus,
   },

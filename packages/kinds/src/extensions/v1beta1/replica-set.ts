@@ -14,6 +14,7 @@ export const ExtensionsV1beta1ReplicaSet: KindDefinition<ReplicaSetType> = defin
   group: 'extensions',
   version: 'v1beta1',
   kind: 'ReplicaSet',
+  deprecated: { since: '1.8', removed: '1.16', replacement: 'apps/v1 ReplicaSet' },
   names: { shortNames: ['rs'], categories: ['all'] },
   schema: ReplicaSetSchema,
   storage: {
@@ -25,7 +26,6 @@ export const ExtensionsV1beta1ReplicaSet: KindDefinition<ReplicaSetType> = defin
   strategy: {
     generation: 'spec',
     defaultPropagation: 'Orphan',
-    statusSubresource: true,
     default(replicaSet) {
       defaultFromTemplate(replicaSet);
       replicaSet.spec.replicas ??= 1;

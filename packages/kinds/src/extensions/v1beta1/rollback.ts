@@ -4,8 +4,8 @@ import { type Deployment, type DeploymentRollback, DeploymentRollbackSchema } fr
 const bodyKind = { group: 'extensions', version: 'v1beta1', kind: 'DeploymentRollback' } as const;
 
 /**
- * Notes on a deployment that it shall go back to an earlier revision; a controller does it (api-conventions 10.3). Answers with
- * the request itself, which every old client can decode (0.1 row 2).
+ * Records in a deployment that it is to return to an earlier revision; a controller performs the rollback. The response
+ * is the request itself: see docs/reference/api-rules.md#rollback.
  */
 export const rollbackSubresource: SubresourceDefinition = {
   type: 'action',

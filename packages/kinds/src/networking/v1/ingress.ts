@@ -17,7 +17,6 @@ export const NetworkingV1Ingress: KindDefinition<IngressType> = defineKind({
   storage: ingressConversion,
   strategy: {
     generation: 'spec',
-    statusSubresource: true,
     default: dropEmptyPorts,
     validate: validateIngress,
     validateStatusUpdate({ status }) {

@@ -8,12 +8,12 @@ const nameLabel = 'kubernetes.io/metadata.name';
 const lasting = new Set(['default', 'kube-system', 'kube-public']);
 
 /**
- * Behaviour of namespaces (api-conventions 9): a namespace goes away in two steps. Its deletion sets the phase; it stays until
+ * Behaviour of namespaces: see docs/reference/api-rules.md#namespace-life-cycle. A deleted namespace remains until
  * `spec.finalizers`, which only the `finalize` subresource changes, is empty.
  */
 export const namespaceStrategy: Strategy<Namespace> = {
   nameRule: 'dns1123Label',
-  statusSubresource: true,
+  generation: 'none',
   deleteReturnsObject: true,
   default: labelWithName,
   prepareForCreate(namespace) {

@@ -8,16 +8,17 @@ import {
   type SubresourceDefinition,
   statusErrors,
 } from '@keelson/core';
-import { type Binding, BindingSchema, type Pod, type PodCondition } from '../schema/index.ts';
+import { Binding as BindingKind } from '../binding.ts';
+import type { Binding, Pod, PodCondition } from '../schema/index.ts';
 
 const success: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
 
-/** Assigns a pod to a node: what a scheduler posts (api-conventions 10.4). */
+/** Assigns a pod to a node, as a scheduler requests it: see docs/reference/api-rules.md#binding. */
 export const bindingSubresource: SubresourceDefinition = {
   type: 'action',
   name: 'binding',
   bodyKind: { group: '', version: 'v1', kind: 'Binding' },
-  schema: BindingSchema,
+  schema: BindingKind.schema,
   async run({ parent, body, dryRun, now }: SubresourceCall<Pod, Binding>) {
     const errors = targetErrors(body);
     if (errors.length > 0) throw statusErrors.invalid({ group: '', kind: 'Binding' }, body.metadata?.name ?? parent.name, errors);

@@ -91,7 +91,14 @@ function checkByRole(container: Container | EphemeralContainer, role: Role, grac
     checkOneOf(container.restartPolicy, ['Always'], `${path}.restartPolicy`, errors);
     return;
   }
-  if (container.ports?.length) errors.push(fieldError.forbidden(`${path}.ports`, why));
+  for (const field of ['ports', 'resizePolicy', 'restartPolicyRules'] as const) {
+    if (container[field]?.length) errors.push(fieldError.forbidden(`${path}.${field}`, why));
+  }
+  container.volumeMounts?.forEach((mount, i) => {
+    for (const field of ['subPath', 'subPathExpr'] as const) {
+      if (mount[field]) errors.push(fieldError.forbidden(`${path}.volumeMounts[${i}].${field}`, why));
+    }
+  });
   if (container.restartPolicy) errors.push(fieldError.forbidden(`${path}.restartPolicy`, why));
   if (Object.keys(container.resources ?? {}).length > 0) errors.push(fieldError.forbidden(`${path}.resources`, why));
 }

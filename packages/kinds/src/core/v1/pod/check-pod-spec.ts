@@ -21,7 +21,7 @@ import { checkVolumes } from './check-volumes.ts';
 
 const maxInt32 = 2147483647;
 
-/** A whole pod spec, of a pod or of a template; api-conventions 16.2. */
+/** Validates the whole spec of a pod or of a pod template: see docs/reference/api-rules.md#validation-of-kinds. */
 export function checkPodSpec(spec: PodSpec, path: string, errors: Errors): void {
   checkVolumes(spec.volumes, `${path}.volumes`, errors);
   checkContainers(spec, path, errors);

@@ -7,7 +7,7 @@ import { checkGatedPodUpdate } from './check-gated-pod-update.ts';
 const mutable =
   '`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
-/** What may change in a pod that exists; everything else is fixed for its life. api-conventions 16.2. */
+/** Rejects changes of fields of a pod that are immutable: see docs/reference/api-rules.md#validation-of-kinds. */
 export function checkPodUpdate(pod: Pod, old: Pod, errors: Errors): void {
   for (const field of ['containers', 'initContainers'] as const) {
     if ((pod.spec[field]?.length ?? 0) !== (old.spec[field]?.length ?? 0)) {
@@ -52,7 +52,7 @@ function checkDeadline(seconds: number | undefined, old: number | undefined, err
 /** Tolerations stay as they are, but for the time of those that end in eviction; more may come. */
 function checkTolerationChange(tolerations: readonly Toleration[], old: readonly Toleration[], errors: Errors): void {
   const identity = ({ key, operator, value, effect, tolerationSeconds }: Toleration) =>
-    JSON.stringify([key ?? '', operator ?? '', value ?? '', effect ?? '', effect === 'NoExecute' ? 0 : tolerationSeconds]);
+    JSON.stringify([key ?? '', operator ?? '', value ?? '', effect ?? '', effect === 'NoExecute' ? '' : `${tolerationSeconds}`]);
   const now = new Set(tolerations.map(identity));
   if (old.every((before) => now.has(identity(before)))) return;
   errors.push(fieldError.forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'));

@@ -1,6 +1,9 @@
 import type { Container, EphemeralContainer, HTTPGetAction, Probe } from '../schema/index.ts';
 
-/** Defaults of one container; api-conventions 16.1. With host networking a port is the host's port. */
+/**
+ * Sets the defaults of one container: see docs/reference/api-rules.md#defaults-of-kinds. With host networking a
+ * container port is also the host port.
+ */
 export function defaultContainer(container: Container | EphemeralContainer, hostNetwork: boolean): void {
   container.imagePullPolicy ||= pullPolicyOf(container.image ?? '');
   container.terminationMessagePath ||= '/dev/termination-log';

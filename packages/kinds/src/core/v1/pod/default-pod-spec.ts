@@ -2,7 +2,10 @@ import type { PodSpec } from '../schema/index.ts';
 import { defaultContainer } from './default-container.ts';
 import { defaultVolume } from './default-volume.ts';
 
-/** Defaults of a pod spec, in pods and in templates; api-conventions 16.1. Idempotent. */
+/**
+ * Sets the defaults of the spec of a pod or of a pod template: see docs/reference/api-rules.md#defaults-of-kinds.
+ * Idempotent.
+ */
 export function defaultPodSpec(spec: PodSpec): void {
   spec.restartPolicy ||= 'Always';
   spec.dnsPolicy ||= 'ClusterFirst';

@@ -12,6 +12,7 @@ export const evictionSubresource: SubresourceDefinition = {
   type: 'action',
   name: 'eviction',
   bodyKind: { group: 'policy', version: 'v1', kind: 'Eviction' },
+  otherVersions: ['v1beta1'],
   schema: EvictionSchema,
   async run({ parent, body, dryRun }: SubresourceCall<Pod, Eviction>) {
     const named = body.metadata?.name;

@@ -10,7 +10,7 @@ import { qosClassOf } from './qos-class.ts';
 
 /** Behaviour of pods: status of their own, spec all but fixed, graceful end. */
 export const podStrategy: Strategy<Pod> = {
-  statusSubresource: true,
+  generation: 'none',
   deleteReturnsObject: true,
   default(pod) {
     defaultPodSpec(pod.spec);
@@ -35,6 +35,8 @@ export const podStrategy: Strategy<Pod> = {
     if (pod.status && !pod.status.qosClass && old.status?.qosClass) pod.status.qosClass = old.status.qosClass;
   },
   validate: validatePod,
+  validateCreate: ({ spec }) =>
+    spec.ephemeralContainers?.length ? [fieldError.forbidden('spec.ephemeralContainers', 'cannot be set on create')] : [],
   validateUpdate(pod, old) {
     const errors = newErrors();
     checkPodUpdate(pod, old, errors);
@@ -52,20 +54,17 @@ export const podStrategy: Strategy<Pod> = {
 function validatePod(pod: Pod): FieldError[] {
   const errors = newErrors();
   checkPodSpec(pod.spec, 'spec', errors);
-  if (pod.spec.ephemeralContainers?.length) {
-    errors.push(fieldError.forbidden('spec.ephemeralContainers', 'cannot be set on create'));
-  }
   return errors;
 }
 
 /**
- * Seconds that a pod gets to end: what was asked for, else its own period. A pod that no node runs, or that has ended already,
- * goes at once (api-conventions 8.3).
+ * The grace period of a deletion in seconds: the requested one, else that of the pod. A pod without a node, or in a
+ * final phase, is removed at once. See docs/reference/api-rules.md#order-of-a-delete.
  */
 export function podGracePeriod(pod: Pod, requested: number | undefined): number | undefined {
   const phase = pod.status?.phase;
   if (!pod.spec.nodeName || phase === 'Failed' || phase === 'Succeeded') return undefined;
-  const seconds = requested ?? pod.spec.terminationGracePeriodSeconds ?? 30;
+  const seconds = Number(requested ?? pod.spec.terminationGracePeriodSeconds ?? 30);
   if (seconds === 0) return undefined;
   return Math.max(seconds, 1);
 }

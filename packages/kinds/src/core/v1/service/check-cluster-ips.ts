@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { fieldError } from '@keelson/core';
-import { checkIp, checkOneOf } from '../../../validation/checks.ts';
+import { checkIp, checkOneOf, checkUnique } from '../../../validation/checks.ts';
 import type { Errors } from '../../../validation/errors.ts';
 import type { ServiceSpec } from '../schema/index.ts';
 
@@ -23,9 +23,10 @@ export function checkClusterIps(spec: ServiceSpec, errors: Errors): void {
     errors.push(fieldError.invalid('spec.clusterIPs', clusterIPs, 'first value must match `clusterIP`'));
   }
   checkList(clusterIPs, errors);
+  const seenFamilies = new Set<string>();
   spec.ipFamilies?.forEach((family, i) => {
     checkOneOf(family, families, `spec.ipFamilies[${i}]`, errors);
-    if (spec.ipFamilies?.indexOf(family) !== i) errors.push(fieldError.duplicate(`spec.ipFamilies[${i}]`, family));
+    checkUnique(family, seenFamilies, `spec.ipFamilies[${i}]`, errors);
   });
   checkOneOf(spec.ipFamilyPolicy, policies, 'spec.ipFamilyPolicy', errors);
   if (spec.ipFamilyPolicy === 'SingleStack' && Math.max(clusterIPs.length, spec.ipFamilies?.length ?? 0) > 1) {
@@ -37,6 +38,7 @@ export function checkClusterIps(spec: ServiceSpec, errors: Errors): void {
 function checkList(addresses: readonly string[], errors: Errors): void {
   if (addresses.length > 2) {
     errors.push(fieldError.invalid('spec.clusterIPs', addresses, 'may only hold up to 2 values'));
+    return;
   }
   const seen = new Set<boolean>();
   addresses.forEach((address, i) => {

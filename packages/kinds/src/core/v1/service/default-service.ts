@@ -4,7 +4,10 @@ import type { Service, ServiceSpec } from '../schema/index.ts';
 /** Seconds for which a client stays with its pod: three hours. */
 const stickySeconds = 10800;
 
-/** Defaults of a service that depend on its type; api-conventions 16.1. Idempotent. */
+/**
+ * Sets the defaults of a service, which depend on its type: see docs/reference/api-rules.md#defaults-of-kinds.
+ * Idempotent.
+ */
 export function defaultService({ spec }: Service): void {
   spec.type ||= 'ClusterIP';
   spec.sessionAffinity ||= 'None';

@@ -4,7 +4,10 @@ import type { Service, ServicePort, ServiceSpec } from '../schema/index.ts';
 const hasClusterIp = (spec: ServiceSpec) => spec.type !== 'ExternalName';
 const hasNodePorts = (spec: ServiceSpec) => spec.type === 'NodePort' || spec.type === 'LoadBalancer';
 
-/** Gives a write what the server had allocated and the writer left out (api-conventions 16.3). */
+/**
+ * Copies allocated fields that the body of a write omits from the stored service: see
+ * docs/reference/api-rules.md#allocated-fields-of-services.
+ */
 export function keepAllocated({ spec }: Service, { spec: old }: Service): void {
   if (hasClusterIp(spec) && hasClusterIp(old) && !spec.clusterIP && old.clusterIP) {
     spec.clusterIP = old.clusterIP;

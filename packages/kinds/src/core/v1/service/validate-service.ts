@@ -22,7 +22,7 @@ const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const trafficPolicies = ['Cluster', 'Local'];
 const maxStickySeconds = 86400;
 
-/** A whole service; api-conventions 16.2. */
+/** Validates a whole service: see docs/reference/api-rules.md#validation-of-kinds. */
 export function validateService({ spec }: Service): FieldError[] {
   const errors = newErrors();
   checkServicePorts(spec, 'spec.ports', errors);

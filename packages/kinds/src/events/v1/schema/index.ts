@@ -1,0 +1,1 @@
+export { type Event, EventSchema, type EventSeries, EventSeriesSchema } from './event.ts';
