@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { defaultBrand, protobufForms, Representations, type RequestAttributes } from '@keelson/core';
+import { defaultBrand, eventLoopTurns, protobufForms, Representations, type RequestAttributes } from '@keelson/core';
 import { ConnectHandler } from './connect/connect-handler.ts';
 import { mayHaveBody } from './connect/headers.ts';
 import { answerOn, driveAnswer, serveWithoutUpgrade } from './connect/upgrade-requests.ts';
@@ -10,13 +10,13 @@ import { Health } from './endpoints/health.ts';
 import { createKoaApplication, type KoaApplication } from './endpoints/koa-application.ts';
 import { versionDocument } from './endpoints/version.ts';
 import type { Exchange } from './exchange.ts';
+import { isUrgent } from './filters/in-flight-limits.ts';
 import { HttpMetrics } from './metrics.ts';
 import { defaultLimits, type HealthCheck, type HttpApiOptions, type HttpLimits } from './options.ts';
 import { Pipeline } from './pipeline.ts';
 import { ResourceHandler } from './resource/resource-handler.ts';
 import { Routes } from './resource/route.ts';
 import { connectSubresource } from './resource/subresources.ts';
-import { TurnBatch } from './turn-batch.ts';
 import { WatchHandler } from './watch/watch-handler.ts';
 
 /** The resource API, ready to be put behind any HTTP server. */
@@ -79,13 +79,23 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
   });
   const handleResource = (exchange: Exchange) => resources.handle(exchange);
   const app = createKoaApplication(pipeline, handleResource, router, logger);
-  const koa = app.callback();
-  const resourceRequests = new TurnBatch<Exchange>((exchange) => void pipeline.run(exchange, handleResource));
+  let koa = app.callback();
+  let composed = app.middleware.length;
+  /** Middleware may be added at any time, but Koa puts it together only when it makes a listener. */
+  const throughKoa = (request: IncomingMessage, response: ServerResponse): void => {
+    if (app.middleware.length !== composed) {
+      composed = app.middleware.length;
+      koa = app.callback();
+    }
+    void koa(request, response);
+  };
   return {
     listener: (request, response) => {
       const exchange = pipeline.open(request, response);
-      if (exchange.attributes.isResourceRequest) resourceRequests.add(exchange);
-      else void koa(request, response);
+      if (!exchange.attributes.isResourceRequest) return throughKoa(request, response);
+      const urgent = isUrgent(exchange.attributes);
+      if (!urgent && pipeline.refusedByOverload(exchange, eventLoopTurns.delayMs)) return;
+      eventLoopTurns.add(() => void pipeline.run(exchange, handleResource), urgent);
     },
     acceptUpgrades: (server) => {
       server.on('upgrade', (request: IncomingMessage, stream, head: Buffer) => {

@@ -2,11 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestAttributes, RequestContext, StatusError, UserInfo } from '@keelson/core';
 import type { UpgradeRequest } from './connect/upgrade-requests.ts';
 import { borrowSignal, type SignalLoan } from './connection-signal.ts';
-import { anonymousUser } from './options.ts';
-
-/** Greatest total length of warnings before each is cut; api-conventions 3.1. */
-const warningsTotal = 4096;
-const warningCut = 256;
+import { requireAllowed } from './filters/authorization.ts';
+import type { FlightClass } from './filters/in-flight-limits.ts';
+import { type Authorize, anonymousUser, mastersOnly } from './options.ts';
+import { WarningHeaders } from './warning-headers.ts';
 
 /**
  * One request and its answer: what every filter and handler passes on. It is also the {@link RequestContext} of the operations that
@@ -22,14 +21,18 @@ export class Exchange implements RequestContext {
   /** Monotonic milliseconds after which the request has run too long; moved on while a long answer makes progress. */
   deadlineAt: number;
   user: UserInfo = anonymousUser;
+  /** Decides about every verb that the request needs; set once the request itself is allowed. */
+  authorizer: Authorize = mastersOnly;
   /** Name of the resource in metrics: a registered plural, or `other`. */
   metricsResource = 'other';
   /** A watch, or a call that is passed on: exempt from deadlines and limits. */
   longRunning = false;
   /** Set when the client wants to leave HTTP, and may. */
   upgrade: UpgradeRequest | undefined;
-  /** Place among the running requests; kept by them. */
-  place = 0;
+  /** Place among the running requests, -1 when it is not one of them; kept by them. */
+  place = -1;
+  /** The limit that this request counts against; undefined before it is admitted. Kept by the pipeline. */
+  flight: FlightClass | undefined;
   /** Bytes of body sent, for metrics. */
   sentBytes = 0;
   /** Set when the rest of the request cannot be read: the connection ends with the answer. */
@@ -42,7 +45,7 @@ export class Exchange implements RequestContext {
   answered = false;
   #loan: SignalLoan | undefined;
   #abortedWith: StatusError | undefined;
-  #warnings: string[] | undefined;
+  #warnings: WarningHeaders | undefined;
   #warn: ((text: string) => void) | undefined;
 
   constructor(
@@ -74,20 +77,26 @@ export class Exchange implements RequestContext {
     return this.#loan.controller.signal;
   }
 
+  /** Bound, because contexts are taken apart. */
+  get authorize(): (verb: string) => Promise<void> {
+    return async (verb) => {
+      const attributes = { ...this.attributes, verb };
+      requireAllowed(await this.authorizer(attributes, this.user), attributes, this.user);
+    };
+  }
+
   /** Remembers a remark for the `Warning` header. Bound, because contexts are taken apart. */
   get warn(): (text: string) => void {
     this.#warn ??= (text) => {
-      this.#warnings ??= [];
-      if (!this.#warnings.includes(text)) this.#warnings.push(text);
+      this.#warnings ??= new WarningHeaders();
+      this.#warnings.add(text);
     };
     return this.#warn;
   }
 
   /** Values of the `Warning` header, undefined when there is nothing to say. */
   warningHeader(): string[] | undefined {
-    if (this.#warnings === undefined) return undefined;
-    const total = this.#warnings.reduce((sum, text) => sum + text.length, 0);
-    return this.#warnings.map((text) => `299 - ${quoted(total > warningsTotal ? text.slice(0, warningCut) : text)}`);
+    return this.#warnings?.values();
   }
 
   /** Stops the operation: whoever looks at the signal sees `reason`. */
@@ -105,9 +114,4 @@ export class Exchange implements RequestContext {
   get abortedWith(): StatusError | undefined {
     return this.#abortedWith;
   }
-}
-
-/** A quoted-string of RFC 7230; characters that a header cannot carry become `?`. */
-function quoted(text: string): string {
-  return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 }

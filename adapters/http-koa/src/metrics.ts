@@ -85,7 +85,7 @@ export class HttpMetrics {
     });
     this.#rejected = metrics.counter({
       name: 'keelson_http_requests_rejected_total',
-      help: 'Requests answered with 429 because too many were in flight.',
+      help: 'Requests answered with 429: too many of their kind in flight, or the process too far behind (overload).',
       labels: ['kind'],
     });
   }
@@ -97,7 +97,7 @@ export class HttpMetrics {
     if (!exchange.longRunning) this.#duration.observe((endedAt - exchange.startedAt) / 1000, cell.route);
   }
 
-  rejected(kind: 'read' | 'mutate' | 'watch' | 'connect'): void {
+  rejected(kind: 'read' | 'mutate' | 'watch' | 'connect' | 'overload'): void {
     this.#rejected.add(1, { kind });
   }
 

@@ -11,7 +11,7 @@ export type Authorization = boolean | { readonly allowed: boolean; readonly reas
  */
 export type Authenticate = (request: IncomingMessage) => UserInfo | undefined | Promise<UserInfo | undefined>;
 
-/** Decides whether a user may do what a request wants. */
+/** Decides whether a user may do what a request wants. A PUT that is about to create an object is decided a second time, as `create`. */
 export type Authorize = (attributes: RequestAttributes, user: UserInfo) => Authorization | Promise<Authorization>;
 
 /** One check behind `/healthz`, `/livez` and `/readyz`. */
@@ -35,7 +35,10 @@ export interface VersionInfo {
   readonly buildDate?: string;
 }
 
-/** Bounds on what one client or all of them together can ask of the server; api-conventions 2.3, reliability 3. */
+/**
+ * Limits on what one client, or all clients together, can request of the server: see
+ * docs/reference/api-rules.md#limits-of-a-request.
+ */
 export interface HttpLimits {
   /** Greatest request body. */
   readonly bodyBytes: number;
@@ -43,6 +46,13 @@ export interface HttpLimits {
   readonly readsInFlight: number;
   /** Writing requests at the same time. */
   readonly mutationsInFlight: number;
+  /**
+   * How far the process may be behind its work, in milliseconds, before further requests are answered with 429; health checks and leases
+   * are excepted.
+   */
+  readonly overloadDelayMs: number;
+  /** The same for members of `system:masters`. */
+  readonly overloadDelayMastersMs: number;
   /** Whole life of a request that is neither a watch nor passed on. */
   readonly requestTimeoutMs: number;
   /** Time for the operation itself, within the life of the request. */
@@ -69,6 +79,8 @@ export const defaultLimits: HttpLimits = {
   bodyBytes: 3 * 1024 * 1024,
   readsInFlight: 400,
   mutationsInFlight: 200,
+  overloadDelayMs: 250,
+  overloadDelayMastersMs: 1000,
   requestTimeoutMs: 60_000,
   handlerTimeoutMs: 34_000,
   watchTimeoutMs: 1_800_000,
@@ -83,7 +95,8 @@ export const defaultLimits: HttpLimits = {
 
 /**
  * Options for the `http.Server` (or `https.Server`) that carries the listener: 10 s for the headers, 32 KiB of them, and a bound on
- * the time a body may take.
+ * the time a body may take. With these alone Node applies the time for headers to connections that have not been used yet as well, and
+ * answers 408 on them; `listen` of a control plane keeps those open like any idle connection.
  */
 export const serverOptions: ServerOptions = {
   headersTimeout: 10_000,
@@ -91,6 +104,9 @@ export const serverOptions: ServerOptions = {
   maxHeaderSize: 32 * 1024,
   keepAliveTimeout: 90_000,
   connectionsCheckingInterval: 2_000,
+  // A client that vanished without a sign holds its watch, and its descriptor, until the system notices.
+  keepAlive: true,
+  keepAliveInitialDelay: 30_000,
 };
 
 /** What {@link createHttpApi} needs. */
@@ -111,6 +127,11 @@ export interface HttpApiOptions {
   readonly authorize?: Authorize;
   /** Who sends requests without credentials. Default: the anonymous user. An insecure server names its administrator here. */
   readonly insecureUser?: UserInfo;
+  /**
+   * Hosts, without ports, under which requests without credentials are served for the `insecureUser`, beside `localhost`, `127.0.0.0/8` and
+   * `[::1]`. Requests under other hosts, and those of other web pages, are 403: a browser on the same machine would send them for any page.
+   */
+  readonly allowedHosts?: readonly string[];
   /** `host:port` told in discovery documents; default: the Host header of the request. */
   readonly serverAddress?: string;
   /** How node agents are reached for logs, commands and proxies. Absent: such requests are answered 503. */

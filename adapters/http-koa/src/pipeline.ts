@@ -11,18 +11,24 @@ import {
   StatusError,
   statusErrors,
   type UserInfo,
+  WebPageGuard,
 } from '@keelson/core';
 import { sendText } from './answer/send.ts';
 import { sendStatus } from './answer/status.ts';
 import { ClientGone } from './body/read-body.ts';
 import { Exchange } from './exchange.ts';
-import { forbidden } from './filters/authorization.ts';
+import { requireAllowed } from './filters/authorization.ts';
 import { RunningRequests } from './filters/deadlines.ts';
 import { impersonatedUser } from './filters/impersonation.ts';
-import { type FlightClass, InFlightLimits } from './filters/in-flight-limits.ts';
+import { InFlightLimits, isMaster } from './filters/in-flight-limits.ts';
 import type { HttpLevels, HttpMetrics } from './metrics.ts';
 import { type Authorize, anonymousUser, type HttpApiOptions, type HttpLimits, mastersOnly } from './options.ts';
 import { timeoutParameter } from './parameters/numbers.ts';
+import { prepareForPause } from './paused-connection.ts';
+
+function sendTooMany(exchange: Exchange): void {
+  sendText(exchange, 429, 'Too many requests, please try again later.\n', ['Retry-After', '1']);
+}
 
 /** What answers an admitted request. */
 export type Handler = (exchange: Exchange) => Promise<void> | void;
@@ -41,9 +47,8 @@ function requestIdOf(request: IncomingMessage): string {
 }
 
 /**
- * What every request passes before its handler, in the order of api-conventions 15.1: request id, faults to 500, attributes, deadline,
- * authentication, impersonation, in-flight limits, authorization. Written once; the Koa application and the direct way of resource
- * requests both run it.
+ * The filters that every request passes before its handler: see docs/reference/api-rules.md#order-of-request-filters.
+ * The Koa application and the direct path of resource requests both use it.
  */
 export class Pipeline {
   readonly #clock: Clock;
@@ -54,6 +59,8 @@ export class Pipeline {
   readonly #authenticate: HttpApiOptions['authenticate'];
   readonly #authorize: Authorize;
   readonly #fallbackUser: UserInfo;
+  /** Set when requests without credentials are those of a user with rights. */
+  readonly #webPages: WebPageGuard | undefined;
   readonly #connects: (attributes: RequestAttributes) => boolean;
   readonly #flights: InFlightLimits;
   readonly #running: RunningRequests;
@@ -74,9 +81,11 @@ export class Pipeline {
     this.#authenticate = options.authenticate;
     this.#authorize = options.authorize ?? mastersOnly;
     this.#fallbackUser = options.insecureUser ?? anonymousUser;
+    const remedy = 'the option allowedHosts allows more than loopback addresses';
+    this.#webPages = options.insecureUser && new WebPageGuard({ names: options.allowedHosts ?? [], remedy });
     this.#connects = connects;
     this.#flights = new InFlightLimits(limits);
-    this.#running = new RunningRequests(options.clock, (exchange) => this.#answerError(exchange, exchange.abortedWith));
+    this.#running = new RunningRequests(options.clock, (exchange) => this.#expired(exchange));
   }
 
   get levels(): HttpLevels {
@@ -89,6 +98,7 @@ export class Pipeline {
 
   /** The record of a request that has just arrived. */
   open(request: IncomingMessage, response: ServerResponse): Exchange {
+    prepareForPause(request);
     const now = this.#clock.monotonic();
     return new Exchange(
       request,
@@ -100,10 +110,12 @@ export class Pipeline {
     );
   }
 
-  /** Answers a request: filters, then `handle`. Never rejects; whatever goes wrong becomes an answer. */
+  /**
+   * Answers a request: filters, then `handle`. Never rejects; whatever goes wrong becomes an answer. What the request occupies is released
+   * when this is done, and at its deadline at the latest, even if an authenticator, an authorizer or the handler never settles.
+   */
   async run(exchange: Exchange, handle: Handler): Promise<void> {
     this.#running.add(exchange);
-    let flight: FlightClass | undefined;
     let cancelTimeout: (() => void) | undefined;
     try {
       if (this.#draining) {
@@ -116,25 +128,25 @@ export class Pipeline {
       // The query of a call that is passed on is meant for whoever answers it.
       if (!connect) cancelTimeout = this.#startTimeout(exchange);
 
-      if (this.#authenticate !== undefined) {
-        const found = this.#authenticate(exchange.request);
-        exchange.user = (found instanceof Promise ? await found : found) ?? this.#fallbackUser;
-      } else exchange.user = this.#fallbackUser;
+      const found = this.#authenticate?.(exchange.request);
+      exchange.user = (found instanceof Promise ? await found : found) ?? this.#withoutCredentials(exchange.request);
       const other = impersonatedUser(exchange.request, attributes, exchange.user, this.#authorize);
       if (other !== undefined) exchange.user = await other;
+      if (exchange.abortedWith !== undefined) return;
 
       const wanted = connect ? 'connect' : this.#flights.classOf(attributes, exchange.user);
       if (!this.#flights.enter(wanted, exchange.user)) {
         this.#metrics.rejected(wanted === 'exempt' ? 'read' : wanted);
-        sendText(exchange, 429, 'Too many requests, please try again later.\n', ['Retry-After', '1']);
+        sendTooMany(exchange);
         return;
       }
-      flight = wanted;
+      exchange.flight = wanted;
 
       const answer = this.#authorize(attributes, exchange.user);
       const decision = answer instanceof Promise ? await answer : answer;
-      if (decision === false) throw forbidden(attributes, exchange.user, undefined);
-      if (decision !== true && !decision.allowed) throw forbidden(attributes, exchange.user, decision.reason);
+      if (exchange.abortedWith !== undefined) return;
+      requireAllowed(decision, attributes, exchange.user);
+      exchange.authorizer = this.#authorize;
 
       if (connect) exchange.longRunning = true;
       const handlerEnd = this.#clock.monotonic() + this.#limits.handlerTimeoutMs;
@@ -145,17 +157,62 @@ export class Pipeline {
       this.#answerError(exchange, error);
     } finally {
       cancelTimeout?.();
-      if (flight !== undefined) this.#flights.leave(flight, exchange.user);
-      this.#running.remove(exchange);
-      exchange.release();
-      this.#metrics.finished(exchange, this.#clock.monotonic());
+      this.#finish(exchange);
     }
+  }
+
+  /**
+   * Answers 429 at once when the process is `delayMs` behind its work and that is too much for the sender; true when it did. The request has
+   * passed no filter yet. A user that is not known without waiting counts as an ordinary one.
+   */
+  refusedByOverload(exchange: Exchange, delayMs: number): boolean {
+    const { overloadDelayMs, overloadDelayMastersMs } = this.#limits;
+    if (delayMs <= overloadDelayMs) return false;
+    if (delayMs <= overloadDelayMastersMs && this.#isOfMaster(exchange)) return false;
+    this.#metrics.rejected('overload');
+    sendTooMany(exchange);
+    this.#metrics.finished(exchange, this.#clock.monotonic());
+    return true;
+  }
+
+  #isOfMaster({ request }: Exchange): boolean {
+    if (this.#authenticate === undefined) return isMaster(this.#fallbackUser);
+    try {
+      const found = this.#authenticate(request);
+      if (!(found instanceof Promise)) return isMaster(found ?? this.#fallbackUser);
+      found.catch(() => {});
+      return false;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Releases what a request occupies, once. */
+  #finish(exchange: Exchange): void {
+    if (!this.#running.remove(exchange)) return;
+    if (exchange.flight !== undefined) this.#flights.leave(exchange.flight, exchange.user);
+    exchange.release();
+    this.#metrics.finished(exchange, this.#clock.monotonic());
+  }
+
+  #expired(exchange: Exchange): void {
+    // The rest of the request may never arrive; nothing else can be received on its connection before it.
+    if (!exchange.request.complete) exchange.closeConnection = true;
+    this.#answerError(exchange, exchange.abortedWith);
+    this.#finish(exchange);
   }
 
   /** New requests get 503 from now on. Resolves when the running ones are answered. */
   drain(): Promise<void> {
     this.#draining = true;
     return this.#running.idle();
+  }
+
+  /** @throws StatusError 403 when a web page may have sent the request */
+  #withoutCredentials({ headers }: IncomingMessage): UserInfo {
+    const problem = this.#webPages?.problem(headers);
+    if (problem !== undefined) throw statusErrors.relayed(403, problem);
+    return this.#fallbackUser;
   }
 
   /** A client's own `timeout` is met more precisely than the server's bound; watches have `timeoutSeconds` instead. */

@@ -153,6 +153,60 @@ const body = fc.oneof(
   ),
 );
 
+/** Request targets in absolute form, as for a proxy. */
+const authority = fc.constantFrom(
+  ...[
+    '',
+    '',
+    '',
+    '',
+    'http://localhost',
+    'HTTP://[::1]:80',
+    'http://[bad',
+    'https://a:99999',
+    'http://',
+    'http://a@b:c',
+    'ftp://x',
+  ],
+);
+const header = fc.tuple(
+  fc.constantFrom(
+    ...[
+      'Impersonate-User',
+      'Impersonate-Group',
+      'Impersonate-Uid',
+      'Impersonate-Foo',
+      'Impersonate-Extra-%zz',
+      'Impersonate-Extra-',
+    ],
+    ...[
+      'Impersonate-',
+      'Audit-Id',
+      'If-None-Match',
+      'Accept-Encoding',
+      'Range',
+      'Authorization',
+      'User-Agent',
+      'X-HTTP-Method-Override',
+    ],
+    ...['Upgrade', 'Connection', 'Cookie', 'Origin', 'Sec-Fetch-Site', 'Content-Encoding', 'Accept-Charset', 'TE', 'Via'],
+  ),
+  fc.constantFrom(
+    '',
+    ' ',
+    'a',
+    'Bearer',
+    'gzip;q=x',
+    'websocket',
+    'upgrade',
+    '*',
+    '"',
+    'system:serviceaccount::',
+    '\u00ff',
+    ',,,',
+  ),
+);
+
 test('whatever is sent, the answer is no server error and the server goes on', async (t) => {
   const { port } = await serveReal(t);
   await call(port, 'POST', '/api/v1/namespaces/default/configmaps', { body: '{"metadata":{"name":"a"},"data":{"k":"v"}}' });
@@ -181,11 +235,21 @@ test('whatever is sent, the answer is no server error and the server goes on', a
       mediaType,
       mediaType,
       body,
-      async (method, where, parameters, accept, contentType, content) => {
+      fc.tuple(authority, fc.array(header, { maxLength: 2 })),
+      async (method, where, parameters, accept, contentType, content, [server, more]) => {
         const bytes = Buffer.from(content);
-        const head = `${method} ${where}?${parameters} HTTP/1.1\r\nHost: x\r\nAccept: ${accept}\r\nContent-Type: ${contentType}\r\nConnection: close\r\nContent-Length: ${bytes.length}\r\n\r\n`;
+        const headers = [
+          ['Host', 'localhost'],
+          ['Accept', accept],
+          ['Content-Type', contentType],
+          ['Connection', 'close'],
+          ['Content-Length', String(bytes.length)],
+          ...more,
+        ];
+        const lines = headers.map(([name, text]) => `${name}: ${text}\r\n`).join('');
+        const head = `${method} ${server}${where}?${parameters} HTTP/1.1\r\n${lines}\r\n`;
         // The head of an answer is enough; of watches nothing more is waited for.
-        const answer = await raw(port, Buffer.concat([Buffer.from(head), bytes]), (text) => text.includes('\r\n\r\n'));
+        const answer = await raw(port, Buffer.concat([Buffer.from(head, 'latin1'), bytes]), (text) => text.includes('\r\n\r\n'));
         const status = Number(/^HTTP\/1.1 (\d{3}) /.exec(answer)?.[1]);
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         t.true(status >= 200 && status < 500, `${head}${content.slice(0, 200)}\n-> ${answer.slice(0, 2000)}`);
@@ -193,7 +257,7 @@ test('whatever is sent, the answer is no server error and the server goes on', a
         if (/\r\nAudit-Id: /i.test(answer) && method !== 'HEAD' && status !== 304) t.regex(answer, /\r\nContent-Type: /i);
       },
     ),
-    { numRuns: 600, endOnFailure: true },
+    { numRuns: 800, endOnFailure: true },
   );
   t.true(statuses.size > 4, `saw ${[...statuses].map(([code, count]) => `${code}:${count}`).join(' ')}`);
   t.is((await call(port, 'GET', '/readyz')).status, 200);

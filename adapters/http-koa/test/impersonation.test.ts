@@ -116,11 +116,27 @@ for (const [user, wanted, got] of groups) {
 }
 
 for (const header of ['impersonate-group', 'impersonate-uid', 'impersonate-extra-team']) {
-  test(`${header} without a user is an error, not ignored`, async (t) => {
+  test(`${header} without a user is 400, not ignored`, async (t) => {
     const { get, asked } = await started(t);
     const reply = await get({ [header]: 'x' });
-    t.is(reply.status, 500);
+    t.like(reply.json, { code: 400, reason: 'BadRequest' });
     t.regex(reply.json.message, /without impersonating a user/);
+    t.deepEqual(asked, []);
+  });
+}
+
+const refused: readonly (readonly [headers: Record<string, string | string[]>, message: string])[] = [
+  [{ 'Impersonate-Foo': 'x' }, 'the header "Impersonate-Foo" is not supported'],
+  [{ 'impersonate-user': 'jane', 'impersonate-groups': 'x' }, 'the header "impersonate-groups" is not supported'],
+  [{ 'Impersonate-User': '' }, 'the header "Impersonate-User" has no value'],
+  [{ 'Impersonate-User': ' ', 'impersonate-group': 'x' }, 'the header "Impersonate-User" has no value'],
+  [{ 'impersonate-user': 'jane', 'Impersonate-Uid': '' }, 'the header "Impersonate-Uid" has no value'],
+  [{ 'Impersonate-User': ['jane', 'root'] }, 'the header "Impersonate-User" was sent more than once'],
+];
+for (const [headers, message] of refused) {
+  test(`${JSON.stringify(headers)} is 400, and nothing is done in the name of the sender`, async (t) => {
+    const { get, asked } = await started(t);
+    t.like((await get(headers)).json, { kind: 'Status', code: 400, reason: 'BadRequest', message });
     t.deepEqual(asked, []);
   });
 }

@@ -140,7 +140,7 @@ test('a reader that goes away in the middle of a list stops its work', async (t)
   const registry = registryWith(many(40, 1_000_000));
   const { port, api } = await serve(t, { registry });
   const socket = connect(port, '127.0.0.1');
-  socket.write(`GET ${all} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  socket.write(`GET ${all} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   await once(socket, 'data');
   socket.destroy();
   await api.drain();

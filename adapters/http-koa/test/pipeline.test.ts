@@ -222,7 +222,7 @@ test('headers that do not arrive in time are answered with 408', async (t) => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
-  t.regex(await raw(port, 'GET /readyz HTTP/1.1\r\nHost: x\r\nX-Slow: '), /^HTTP\/1.1 408 /);
+  t.regex(await raw(port, 'GET /readyz HTTP/1.1\r\nHost: localhost\r\nX-Slow: '), /^HTTP\/1.1 408 /);
 });
 
 test('requests one after the other on a connection never see each other’s signal aborted', async (t) => {
@@ -265,7 +265,8 @@ test('bodies beyond the limit are 413, announced or not, and the service never s
     t.is(chunked.status, 413);
   }
   // Far too large: answered without reading on, and the connection ends.
-  const huge = await raw(port, `POST ${all} HTTP/1.1\r\nHost: x\r\nContent-Length: 900000000\r\n\r\n${'x'.repeat(100)}`);
+  const head = 'Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 900000000';
+  const huge = await raw(port, `POST ${all} HTTP/1.1\r\n${head}\r\n\r\n${'x'.repeat(100)}`);
   t.regex(huge, /^HTTP\/1.1 413 /);
   t.regex(huge, /Connection: close/i);
   t.is(registry.service(configMap).calls.length, 1);
@@ -273,7 +274,7 @@ test('bodies beyond the limit are 413, announced or not, and the service never s
 
 test('headers beyond 32 KiB and malformed requests are refused by the server', async (t) => {
   const { port } = await serve(t);
-  t.regex(await raw(port, `GET ${one} HTTP/1.1\r\nHost: x\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`), /^HTTP\/1.1 431 /);
+  t.regex(await raw(port, `GET ${one} HTTP/1.1\r\nHost: localhost\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`), /^HTTP\/1.1 431 /);
   t.regex(await raw(port, 'GET / HTTP/9.9\r\n\r\n'), /^HTTP\/1.1 400 /);
 });
 
@@ -340,7 +341,7 @@ test('a body that stops halfway reaches nobody and leaves nothing running', asyn
   const registry = registryWithOne();
   const { port, api } = await serve(t, { registry });
   const socket = connect(port, '127.0.0.1');
-  socket.write(`POST ${all} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"kind"`);
+  socket.write(`POST ${all} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"kind"`);
   await new Promise((resolve) => setTimeout(resolve, 50));
   socket.destroy();
   await api.drain();
@@ -446,4 +447,41 @@ test('health endpoints list, exclude and single out their checks', async (t) => 
   t.is((await call(port, 'GET', '/livez')).status, 200);
   await api.drain();
   t.is((await call(port, 'GET', '/readyz')).status, 503);
+});
+
+test('middleware that is added later serves paths of its own, behind the filters', async (t) => {
+  const users: string[] = [];
+  const { api, port } = await serve(t, { authorize: ({ path }) => path !== '/closed' });
+  t.is((await call(port, 'GET', '/hello')).status, 404);
+  api.app.use(async (ctx, next) => {
+    if (ctx.path !== '/hello') return next();
+    ctx.body = 'hello\n';
+  });
+  t.deepEqual([(await call(port, 'GET', '/hello')).text, (await call(port, 'GET', '/other')).status], ['hello\n', 404]);
+  api.app.use(async (ctx, next) => {
+    users.push(ctx.state.exchange.user.name);
+    if (ctx.path === '/teapot') ctx.throw(418, 'short and stout');
+    if (ctx.path === '/hidden') ctx.throw(500, 'secret');
+    await next();
+  });
+  t.is((await call(port, 'GET', '/hello')).text, 'hello\n', 'what was there before stays');
+  t.like((await call(port, 'GET', '/teapot')).json, { kind: 'Status', code: 418, message: 'short and stout' });
+  const hidden = await call(port, 'GET', '/hidden');
+  t.is(hidden.status, 500);
+  t.notRegex(hidden.text, /secret/);
+  t.is((await call(port, 'GET', '/closed')).status, 403);
+  t.is((await call(port, 'GET', '/version')).status, 200);
+  t.deepEqual(users, ['admin', 'admin']);
+});
+
+test('a request target in absolute form is served by its path; one that is no URL is 400', async (t) => {
+  const { port } = await serve(t);
+  const send = (target: string) => raw(port, `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+  t.regex(await send('http://localhost/version'), /^HTTP\/1\.1 200 /);
+  t.regex(await send('http://localhost/api/v1/namespaces/default/configmaps?limit=1'), /^HTTP\/1\.1 200 /);
+  for (const target of ['http://[bad', 'http://[bad/api/v1/pods', 'http://a:99999/version', 'https://', 'http://a b']) {
+    const answer = await send(target);
+    t.regex(answer, /^HTTP\/1\.1 400 /, target);
+  }
+  t.regex(await send('http://[bad'), /"kind":"Status".*the request target \\"http:\/\/\[bad\\" is not a valid URL/);
 });

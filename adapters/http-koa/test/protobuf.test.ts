@@ -192,7 +192,7 @@ test('watches end with a bookmark; HTTP/1.0 clients get frames without chunks; a
   const plane = await serveReal(t);
   await call(plane.port, 'POST', maps, { body: '{"metadata":{"name":"a"}}' });
   const path = `${maps}?watch=true&resourceVersion=0&allowWatchBookmarks=true&timeoutSeconds=1`;
-  const text = await raw(plane.port, `GET ${path} HTTP/1.0\r\nHost: x\r\nAccept: ${both}\r\n\r\n`);
+  const text = await raw(plane.port, `GET ${path} HTTP/1.0\r\nHost: localhost\r\nAccept: ${both}\r\n\r\n`);
   const body = Buffer.from(text.slice(text.indexOf('\r\n\r\n') + 4), 'latin1');
   const types: string[] = [];
   for await (const { type } of frames(
@@ -207,8 +207,13 @@ test('watches end with a bookmark; HTTP/1.0 clients get frames without chunks; a
   for await (const { object } of frames(await open(plane.port, 'GET', initial, { headers: { accept: both } }))) {
     const { metadata } = parseProtobufBody(object, ConfigMap) as KubeObject;
     marks.push(metadata?.annotations?.['k8s.io/initial-events-end']);
+    const blueprint = metadata?.annotations?.['kubernetes.io/initial-events-list-blueprint'];
+    if (blueprint === undefined) continue;
+    const { apiVersion, kind } = decodeEnvelope(Buffer.from(blueprint, 'base64'));
+    t.deepEqual([apiVersion, kind], ['v1', 'ConfigMapList']);
+    marks.push('blueprint');
   }
-  t.is(marks[1], 'true');
+  t.deepEqual(marks.slice(1, 3), ['true', 'blueprint']);
 });
 
 test('failures are Statuses in protobuf', async (t) => {

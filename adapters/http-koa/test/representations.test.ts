@@ -152,7 +152,7 @@ test('a YAML watch that fails ends with an ERROR document, whether it began or n
   service.on.watch = async () => {
     throw statusErrors.expired('too old resource version: 1 (5)');
   };
-  const old = await raw(port, `GET ${maps}?watch=1&resourceVersion=1 HTTP/1.0\r\nHost: x\r\nAccept: ${yaml}\r\n\r\n`);
+  const old = await raw(port, `GET ${maps}?watch=1&resourceVersion=1 HTTP/1.0\r\nHost: localhost\r\nAccept: ${yaml}\r\n\r\n`);
   t.regex(old, /^HTTP\/1\.1 200 /);
   t.regex(old, /\r\n\r\n---\ntype: ERROR\nobject:\n {2}kind: Status\n[\s\S]*\n\.\.\.\n$/);
 });

@@ -8,7 +8,7 @@ import { dialerTo, httpUpstream, rawUpstream, runner, toAgent } from './support/
 const exec = '/api/v1/namespaces/default/pods/p/exec';
 
 function wish(path: string, more = '', method = 'GET'): string {
-  return `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: test/1\r\n${more}\r\n`;
+  return `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: test/1\r\n${more}\r\n`;
 }
 
 async function upgrading(t: ExecutionContext, port: number, options: ServeOptions = {}) {
@@ -27,7 +27,9 @@ async function tunnel(t: ExecutionContext, options: ServeOptions = {}) {
   const upstream = await rawUpstream(t, (socket, head) => {
     heads.push(head);
     ends.push(socket);
-    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: test/1\r\nX-Chosen: v5\r\n\r\nwelcome ');
+    socket.write(
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: test/1\r\nX-Stream-Protocol-Version: v5\r\n\r\nwelcome ',
+    );
   });
   const served = await upgrading(t, upstream, options);
   const client = connect({ port: served.port, host: '127.0.0.1', allowHalfOpen: true });
@@ -49,7 +51,7 @@ test('where the agent agrees the connection becomes a tunnel: bytes arrive uncha
   t.regex(head, /^POST \/exec\?command=a HTTP\/1\.1\r\n/);
   t.regex(head, /connection: Upgrade\r\nupgrade: test\/1\r\n/i);
   t.regex(head, /x-stream-protocol-version: v5\r\nx-stream-protocol-version: v4\r\n/i, 'one line each, as they were sent');
-  t.regex(text(), /^HTTP\/1\.1 101 Switching Protocols\r\n.*X-Chosen: v5\r\n.*Audit-Id: one\r\n\r\nwelcome $/s);
+  t.regex(text(), /^HTTP\/1\.1 101 Switching Protocols\r\n.*X-Stream-Protocol-Version: v5\r\n.*Audit-Id: one\r\n\r\nwelcome $/s);
   let arrived = '';
   end.on('data', (chunk) => {
     arrived += chunk.toString('latin1');
@@ -132,11 +134,13 @@ test('elsewhere the wish is not heeded: the request is served, with its body, an
   const h2c = 'HTTP2-Settings: AAMAAABkAARAAAAA\r\n';
   const list = wish('/api/v1/namespaces/default/pods', h2c).replace('Upgrade\r\n', 'Upgrade, HTTP2-Settings\r\n');
   const body = '{"metadata":{"name":"x"}}';
-  const create = wish('/api/v1/namespaces/default/pods', `Content-Length: ${body.length}\r\n`, 'POST') + body;
-  const last = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  const typed = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
+  const create = wish('/api/v1/namespaces/default/pods', typed, 'POST') + body;
+  const last = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
   const steps = [list, create, wish('/version'), wish('/api/v1/namespaces/default/pods/p/log'), last];
   service.on.connect = async () => ({ to: 'nothing' });
   const socket = connect(port, '127.0.0.1');
+  const closed = once(socket, 'close');
   let text = '';
   socket.on('data', (chunk) => {
     text += chunk.toString('latin1');
@@ -145,7 +149,7 @@ test('elsewhere the wish is not heeded: the request is served, with its body, an
     socket.write(step);
     await eventually(() => text.split('HTTP/1.1 2').length === done + 2, `answer ${done + 1}`);
   }
-  await once(socket, 'close');
+  await closed;
   t.deepEqual(text.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 201', 'HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 200']);
   const bodies = service.calls.filter(({ operation }) => operation === 'create').map(({ args }) => args[2]);
   t.deepEqual(bodies, [{ bytes: Buffer.from(body), format: 'json' }]);
@@ -154,5 +158,5 @@ test('elsewhere the wish is not heeded: the request is served, with its body, an
 test('a wish in the middle of a pipeline ends the connection: its answer could not be told from the others', async (t) => {
   const { port, service } = await upgrading(t, 1);
   service.on.list = () => new Promise(() => {});
-  t.is(await raw(port, `GET /api/v1/namespaces/default/pods HTTP/1.1\r\nHost: x\r\n\r\n${wish(exec)}`), '');
+  t.is(await raw(port, `GET /api/v1/namespaces/default/pods HTTP/1.1\r\nHost: localhost\r\n\r\n${wish(exec)}`), '');
 });

@@ -224,8 +224,10 @@ test('HTTP/1.0 gets lines without chunks, pipelined requests their turn', async 
     ['ADDED', 'MODIFIED'],
   );
 
-  const both = await raw(port, `GET ${all}/a HTTP/1.1\r\nHost: x\r\n\r\nGET ${all}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n`, (text) =>
-    text.includes('MODIFIED'),
+  const both = await raw(
+    port,
+    `GET ${all}/a HTTP/1.1\r\nHost: localhost\r\n\r\nGET ${all}?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    (text) => text.includes('MODIFIED'),
   );
   t.is(both.split('HTTP/1.1 200 OK').length, 3);
   t.true(both.indexOf('"resourceVersion":"3"') < both.indexOf('ADDED'));
@@ -287,7 +289,7 @@ test('a client that is gone before its watch exists leaves none behind', async (
       };
     });
   const socket = connect(port, '127.0.0.1');
-  socket.write(`GET ${all}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n`);
+  socket.write(`GET ${all}?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
   await eventually(() => asked, 'the watch is asked for');
   socket.destroy();
   await new Promise((resolve) => setTimeout(resolve, 30));

@@ -1,7 +1,7 @@
 import type { TransformOptions } from 'node:stream';
 import { pipeline as pipe } from 'node:stream/promises';
 import { createGzip, type ZlibOptions } from 'node:zlib';
-import type { Clock, ListBody } from '@keelson/core';
+import { type Clock, eventLoopTurns, type ListBody } from '@keelson/core';
 import { ClientGone } from '../body/read-body.ts';
 import type { Exchange } from '../exchange.ts';
 import type { HttpLimits } from '../options.ts';
@@ -33,10 +33,6 @@ const deflatedPieces = new DeflatedPieces(16 * 1024 * 1024);
 export interface ListSendOptions {
   readonly clock: Clock;
   readonly limits: HttpLimits;
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Resolves at the next drain, rejects when the client goes away first. */
@@ -76,7 +72,7 @@ async function* groups(body: ListBody, clock: Clock): AsyncGenerator<Buffer[]> {
       size = 0;
       until = clock.monotonic() + sliceMs;
     } else if (count % stride === 0 && clock.monotonic() >= until) {
-      await turn();
+      await eventLoopTurns.pass();
       until = clock.monotonic() + sliceMs;
     }
   }
@@ -97,7 +93,11 @@ async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, optio
       open = listPieces.owns(piece) ? response.write(piece, givenBack(piece)) : response.write(piece);
     }
     response.uncork();
-    if (!open) await drained(exchange);
+    if (!open) {
+      await drained(exchange);
+      // Many connections may drain in one turn; each group is a copy of up to a megabyte for the kernel.
+      await eventLoopTurns.pass();
+    }
   }
   response.end();
 }
@@ -166,8 +166,8 @@ async function* inGroups(pieces: readonly Buffer[]): AsyncGenerator<Buffer[]> {
 }
 
 /**
- * Sends a list: small ones in one piece, large ones as a stream of shared buffers under backpressure, compressed when that is asked for
- * and worth it (api-conventions 3.1). Never holds a second copy of a large list.
+ * Sends a list: a small one in one piece, a large one as a stream of shared buffers under backpressure, compressed when
+ * the client accepts it and it is worth it. Never holds a second copy of a large list.
  */
 export async function sendList(exchange: Exchange, contentType: string, body: ListBody, options: ListSendOptions): Promise<void> {
   const known = measured(body);

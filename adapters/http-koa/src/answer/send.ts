@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { constants, type Http2ServerResponse } from 'node:http2';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Exchange } from '../exchange.ts';
@@ -18,11 +19,18 @@ export function answerHeaders(exchange: Exchange, contentType: string, length: n
   return headers;
 }
 
+/** A stream whose request is not read to its end stays open behind its answer, unless it is closed (RFC 9113, 8.1). */
+function endStreamWith({ stream }: Http2ServerResponse): void {
+  stream?.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
+}
+
 /** Writes the head; false when somebody else has answered already or nobody is there to be answered. */
 export function sendHead(exchange: Exchange, code: number, headers: FlatHeaders): boolean {
   const { response } = exchange;
   if (exchange.answered || response.headersSent || response.destroyed) return false;
   exchange.answered = true;
+  if (exchange.closeConnection && exchange.request.httpVersionMajor === 2)
+    endStreamWith(response as unknown as Http2ServerResponse);
   response.writeHead(code, headers as Parameters<ServerResponse['writeHead']>[1] & string[]);
   return true;
 }

@@ -25,7 +25,9 @@ function extraHeaders(exchange: Exchange, status: Status): FlatHeaders {
   return headers;
 }
 
-/** Answers with a failure, in the form the client accepts; JSON when it accepts none that we have (api-conventions 1.1). */
+/**
+ * Sends a failure in the form that the client accepts, else as JSON: see docs/reference/api-rules.md#status-objects.
+ */
 export function sendStatus(exchange: Exchange, { status, code }: StatusError, brand: Brand): void {
   const offers = [json, yaml, { mediaType: protobufMediaType(brand) }];
   const { offer, pretty } = negotiate(exchange.request.headers.accept, offers) ?? { offer: json };

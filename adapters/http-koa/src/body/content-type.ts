@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import {
   type Body,
   type Brand,
@@ -9,10 +10,29 @@ import {
   protobufMediaType,
   statusErrors,
 } from '@keelson/core';
+import { mayHaveBody } from '../connect/headers.ts';
 
-/** Format of a body by its Content-Type; a missing one means JSON, an unknown one is 415 (api-conventions 3.1). */
-export function bodyFormat(contentType: string | undefined, brand: Brand): Body['format'] {
-  const media = bodyMedia(contentType, brand);
+/** The end of the user agent of client-go, whose raw calls (`kubectl create --raw`) send bodies without a type. No page can set it unasked. */
+const clientGo = /\) kubernetes\//;
+
+/**
+ * True for a body without a type that a page may have sent: browsers ask the server before they send any other method, type or user agent to
+ * another site, but not for this. A bearer token is never sent by a browser on its own.
+ */
+function maybeOfPage(request: IncomingMessage): boolean {
+  const { method, headers } = request;
+  if (method !== 'POST' || headers.authorization !== undefined) return false;
+  return mayHaveBody(request) && !clientGo.test(headers['user-agent'] ?? '');
+}
+
+/**
+ * Format of a body by its Content-Type. A missing one means JSON, as in reference servers, except where a web page may be the sender
+ * (docs/adr/0029). @throws StatusError 415
+ */
+export function bodyFormat(request: IncomingMessage, brand: Brand): Body['format'] {
+  const contentType = request.headers['content-type'];
+  const untyped = contentType === undefined || contentType.trim() === '';
+  const media = untyped && maybeOfPage(request) ? undefined : bodyMedia(contentType, brand);
   if (media === undefined) {
     throw statusErrors.unsupportedMediaType(['application/json', 'application/yaml', protobufMediaType(brand)]);
   }

@@ -32,7 +32,7 @@ function arrivedBody(request: IncomingMessage, limitBytes: number): Buffer | und
 
 /**
  * The whole body. 413 when it is longer than `limitBytes`, whether its length was announced or not; a body that goes far beyond the
- * limit is not read to its end and closes the connection.
+ * limit is not read to its end and closes the connection. Rejects when the request is aborted before its body has arrived.
  */
 export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer> | Buffer {
   const { request } = exchange;
@@ -44,12 +44,16 @@ export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer
     const chunks: Buffer[] = [];
     let size = 0;
     let settled = false;
+    const { signal } = exchange;
     const settle = (action: () => void) => {
       if (settled) return;
       settled = true;
       request.off('data', onData);
+      signal.removeEventListener('abort', onAbort);
       action();
     };
+    // Node stops the delivery of a body whose request has been answered, without an end, an error or a close.
+    const onAbort = () => settle(() => reject(exchange.abortedWith ?? new ClientGone()));
     const tooLarge = () => statusErrors.tooLarge(`Request entity too large: limit is ${limitBytes}`);
     const onData = (chunk: Buffer) => {
       size += chunk.length;
@@ -72,6 +76,7 @@ export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer
       reject(tooLarge());
       return;
     }
+    signal.addEventListener('abort', onAbort);
     request.on('data', onData);
     request.once('end', () =>
       settle(() => {

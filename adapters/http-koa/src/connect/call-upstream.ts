@@ -1,7 +1,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
-import { type Clock, type StatusError, statusErrors } from '@keelson/core';
+import { type Clock, printableText, type StatusError, statusErrors } from '@keelson/core';
 import type { Exchange } from '../exchange.ts';
 import type { HttpLimits } from '../options.ts';
 import type { UpstreamCall } from './find-upstream.ts';
@@ -20,7 +20,7 @@ export interface CallOptions {
   readonly limits: Pick<HttpLimits, 'dialTimeoutMs' | 'agentAnswerMs'>;
 }
 
-function open(exchange: Exchange, { upstream, target }: UpstreamCall): ClientRequest {
+function open(exchange: Exchange, { upstream, target, agent }: UpstreamCall): ClientRequest {
   const { host, port, tls } = upstream;
   const { request, upgrade } = exchange;
   const common = {
@@ -28,7 +28,7 @@ function open(exchange: Exchange, { upstream, target }: UpstreamCall): ClientReq
     port,
     path: target,
     method: request.method,
-    headers: requestHeaders(request, upgrade !== undefined),
+    headers: requestHeaders(request, { upgrade: upgrade !== undefined, agent }),
     signal: exchange.signal,
     // A connection of its own: calls are few and long.
     agent: false as const,
@@ -46,7 +46,7 @@ function open(exchange: Exchange, { upstream, target }: UpstreamCall): ClientReq
 
 function unreachable({ label }: UpstreamCall, error: Error): StatusError {
   const { code } = error as NodeJS.ErrnoException;
-  const why = error.message || code || error.name;
+  const why = printableText(error.message || code || error.name);
   return statusErrors.serviceUnavailable(`${label} cannot be reached: ${why}`, error);
 }
 
@@ -74,9 +74,8 @@ export function callUpstream(exchange: Exchange, call: UpstreamCall, { clock, li
     });
     sent.on('error', (error) => settle(() => reject(unreachable(call, error))));
     sent.once('response', (answer) => settle(() => resolve({ answer })));
-    if (exchange.upgrade !== undefined) {
-      sent.once('upgrade', (answer, socket, head) => settle(() => resolve({ answer, socket, head })));
-    }
+    // Without this listener Node would drop the connection of an upgrade that nobody asked for, and report nothing.
+    sent.once('upgrade', (answer, socket, head) => settle(() => resolve({ answer, socket, head })));
     if (exchange.upgrade === undefined && mayHaveBody(exchange.request)) exchange.request.pipe(sent);
     else sent.end();
   });

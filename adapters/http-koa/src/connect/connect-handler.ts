@@ -4,10 +4,10 @@ import { sendBytes } from '../answer/send.ts';
 import type { Exchange } from '../exchange.ts';
 import type { HttpLimits } from '../options.ts';
 import type { Route } from '../resource/route.ts';
+import { switchingHead } from './answer-headers.ts';
 import { callUpstream, type UpstreamAnswer } from './call-upstream.ts';
-import { failedAnswer, isPlainFailure } from './failed-answer.ts';
 import { findUpstream } from './find-upstream.ts';
-import { switchingHead } from './headers.ts';
+import { checkUpgrade, judgeAnswer } from './judge-answer.ts';
 import type { NodeDialer } from './node-dialer.ts';
 import { relayAnswer } from './relay-answer.ts';
 import { joinSockets } from './tunnel.ts';
@@ -50,9 +50,11 @@ export class ConnectHandler {
       if (location.to === 'nothing') return sendBytes(exchange, 200, 'text/plain', nothing);
       const call = await findUpstream(location, this.#options.dialer, exchange.signal);
       const answered = await callUpstream(exchange, call, this.#options);
-      if (answered.socket !== undefined) return await this.#tunnel(exchange, answered);
-      if (!call.proxied && isPlainFailure(answered.answer)) throw await failedAnswer(answered.answer, call);
-      return await relayAnswer(exchange, answered.answer);
+      if (answered.socket !== undefined) {
+        checkUpgrade(exchange, answered, call);
+        return await this.#tunnel(exchange, answered);
+      }
+      return await relayAnswer(exchange, answered.answer, await judgeAnswer(exchange, answered.answer, call));
     } finally {
       this.#open.delete(exchange);
     }

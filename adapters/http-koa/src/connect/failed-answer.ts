@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type StatusError, statusErrors } from '@keelson/core';
+import { printableText, type StatusError, statusErrors } from '@keelson/core';
 import type { UpstreamCall } from './find-upstream.ts';
 
 /** More than this of a failure nobody reads. */
@@ -21,19 +21,25 @@ async function textOf(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).subarray(0, textLimit).toString().trim();
 }
 
-/** True when an agent says in plain words that something is wrong. */
-export function isPlainFailure({ statusCode = 0, headers }: IncomingMessage): boolean {
-  return statusCode >= 400 && !(headers['content-type'] ?? '').startsWith('application/json');
+/** The message of a Status, or the text as it came. */
+function messageOf(text: string, { headers }: IncomingMessage): string {
+  if (!(headers['content-type'] ?? '').startsWith('application/json')) return text;
+  try {
+    const { kind, message } = JSON.parse(text) as { kind?: unknown; message?: unknown };
+    return kind === 'Status' && typeof message === 'string' ? message : text;
+  } catch {
+    return text;
+  }
 }
 
 /**
- * What an agent said, as a Status. That it does not let this server in is no failure of the client, who would look for it in its own
- * credentials.
+ * A failure of an agent, as a Status. When the agent does not accept this server, the client's credentials are not the cause, so that the
+ * code is 503.
  */
 export async function failedAnswer(answer: IncomingMessage, { label }: UpstreamCall): Promise<StatusError> {
   const { statusCode = 500, statusMessage = '' } = answer;
-  const text = (await textOf(answer)) || statusMessage;
-  if (statusCode === 401 || statusCode === 403) {
+  const text = printableText(messageOf((await textOf(answer)) || statusMessage, answer)).trim();
+  if (statusCode === 401 || statusCode === 403 || statusCode === 407) {
     return statusErrors.serviceUnavailable(`${label} refuses this server with ${statusCode}: ${text}`);
   }
   return statusErrors.relayed(statusCode, text);

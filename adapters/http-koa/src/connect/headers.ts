@@ -1,6 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
-import type { FlatHeaders } from '../answer/send.ts';
 
 /** Headers that mean one connection and not the whole way; RFC 9110, 7.6.1. */
 const hopByHop: ReadonlySet<string> = new Set([
@@ -16,13 +15,33 @@ const hopByHop: ReadonlySet<string> = new Set([
   'http2-settings',
 ]);
 
-/** What was meant for this server: whoever answers shall not be able to act as the client. */
-const forThisServer: ReadonlySet<string> = new Set(['host', 'authorization', 'expect', 'audit-id']);
+/** Request headers that concern this server only: the upstream must not be able to act as the client. */
+const forThisServer: ReadonlySet<string> = new Set([
+  'host',
+  'authorization',
+  'cookie',
+  'expect',
+  'audit-id',
+  'forwarded',
+  'x-real-ip',
+]);
+
+/** Prefixes of headers by which front proxies assert an identity or an origin; an upstream that trusts this server would believe them. */
+const assertedByProxies = ['impersonate-', 'x-remote-', 'x-forwarded-'];
+
+/** Headers of a conditional request. Answers of agents carry no validators, so that a 304 would mean nothing to the client. */
+const conditional: ReadonlySet<string> = new Set([
+  'if-match',
+  'if-none-match',
+  'if-modified-since',
+  'if-unmodified-since',
+  'if-range',
+]);
 
 type Values = Map<string, string | string[]>;
 
 /** Headers by lower-case name; repeated ones stay apart. Those that `Connection` names belong to the connection. */
-function passedHeaders({ rawHeaders, headers }: IncomingMessage): Values {
+export function passedHeaders({ rawHeaders, headers }: IncomingMessage): Values {
   const named = new Set((headers.connection ?? '').split(',').map((word) => word.trim().toLowerCase()));
   const values: Values = new Map();
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -43,11 +62,20 @@ export function mayHaveBody(request: IncomingMessage): boolean {
   return httpVersionMajor > 1 && !(request as unknown as Http2ServerRequest).stream.endAfterHeaders;
 }
 
-/** The headers with which a request is passed on. `upgrade`: with its wish to leave HTTP. */
-export function requestHeaders(request: IncomingMessage, upgrade: boolean): OutgoingHttpHeaders {
+export interface RequestHeaderOptions {
+  /** The request keeps its wish to leave HTTP. */
+  readonly upgrade: boolean;
+  /** The upstream is the agent of a node. */
+  readonly agent: boolean;
+}
+
+/** The headers with which a request is passed on. */
+export function requestHeaders(request: IncomingMessage, { upgrade, agent }: RequestHeaderOptions): OutgoingHttpHeaders {
   const headers: OutgoingHttpHeaders = {};
   for (const [name, value] of passedHeaders(request)) {
-    if (!forThisServer.has(name) && !name.startsWith('impersonate-')) headers[name] = value;
+    if (forThisServer.has(name) || assertedByProxies.some((prefix) => name.startsWith(prefix))) continue;
+    if (agent && conditional.has(name)) continue;
+    headers[name] = value;
   }
   if (upgrade) {
     headers['connection'] = 'Upgrade';
@@ -61,21 +89,4 @@ export function requestHeaders(request: IncomingMessage, upgrade: boolean): Outg
     else headers['content-length'] = length;
   }
   return headers;
-}
-
-/** The headers of an answer that is passed on. */
-export function answerHeadersOf(answer: IncomingMessage, requestId: string): FlatHeaders {
-  const headers: FlatHeaders = [];
-  for (const [name, value] of passedHeaders(answer)) if (name !== 'audit-id') headers.push(name, value);
-  headers.push('Audit-Id', requestId);
-  return headers;
-}
-
-/** The head of the answer that ends HTTP on a connection, as it came. */
-export function switchingHead(answer: IncomingMessage, requestId: string): string {
-  const { statusMessage, rawHeaders } = answer;
-  const lines = [`HTTP/1.1 101 ${statusMessage || 'Switching Protocols'}`];
-  for (let i = 0; i < rawHeaders.length; i += 2) lines.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}`);
-  lines.push(`Audit-Id: ${requestId}`);
-  return `${lines.join('\r\n')}\r\n\r\n`;
 }

@@ -1,13 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { sendHead } from '../answer/send.ts';
+import { type FlatHeaders, sendHead } from '../answer/send.ts';
 import type { Exchange } from '../exchange.ts';
-import { answerHeadersOf } from './headers.ts';
 
 /** Passes an answer on as it comes in, no faster than the client takes it. One that breaks off breaks off for the client too. */
-export async function relayAnswer(exchange: Exchange, answer: IncomingMessage): Promise<void> {
+export async function relayAnswer(exchange: Exchange, answer: IncomingMessage, headers: FlatHeaders): Promise<void> {
   const { request, response, requestId } = exchange;
-  const headers = answerHeadersOf(answer, requestId);
+  headers.push('Audit-Id', requestId);
   if (exchange.closeConnection && request.httpVersionMajor === 1) headers.push('Connection', 'close');
   if (!sendHead(exchange, answer.statusCode ?? 502, headers)) {
     answer.destroy();

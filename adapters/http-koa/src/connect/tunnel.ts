@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { addAbortListener, removeAbortListener } from '@keelson/core';
 
 /** How often a silent connection is asked by the system whether its other end is still there. */
 const keepAliveMs = 30_000;
@@ -17,7 +18,7 @@ export function joinSockets(a: Socket, b: Socket, signal: AbortSignal): Promise<
     const closed = () => {
       open -= 1;
       if (open > 0) return;
-      signal.removeEventListener('abort', cut);
+      removeAbortListener(signal, cut);
       resolve();
     };
     for (const [from, to] of [
@@ -40,7 +41,7 @@ export function joinSockets(a: Socket, b: Socket, signal: AbortSignal): Promise<
         closed();
       }
     }
-    signal.addEventListener('abort', cut);
+    addAbortListener(signal, cut);
     if (signal.aborted) cut();
   });
 }

@@ -61,6 +61,8 @@ const fixedPaths = [
   '/openapi/v3',
   '/readyz',
   '/readyz/ping',
+  '/swagger-2.0.0.pb-v1',
+  '/swagger.json',
   '/version',
 ];
 
@@ -76,7 +78,10 @@ export interface ApiDocumentsOptions {
   readonly brand: Brand;
 }
 
-/** The documents that describe what is served: index, discovery, OpenAPI; api-conventions 14. Derived again when the kinds change. */
+/**
+ * The documents that describe what is served: index, discovery, OpenAPI. They are derived again when the kinds change.
+ * See docs/reference/api-rules.md#discovery and docs/reference/api-rules.md#openapi.
+ */
 export class ApiDocuments {
   readonly #options: ApiDocumentsOptions;
   readonly #cache = new Map<string, DocumentFile>();
@@ -132,6 +137,13 @@ export class ApiDocuments {
     if (chosen === undefined) throw statusErrors.notAcceptable(mediaTypesOf(swaggerOffers));
     const headers = ['Cache-Control', 'no-cache, private', 'Vary', 'Accept'];
     return sendFile(exchange, chosen.contentType, this.#openApi.swagger(chosen.form), headers, this.#options.gzipBytes);
+  }
+
+  /** `/swagger.json` and `/swagger-2.0.0.pb-v1`: what `/openapi/v2` was until 1.9, with the form in the path. */
+  swaggerAs(exchange: Exchange, form: SwaggerForm): Promise<void> | void {
+    const contentType = form === 'json' ? jsonMediaType : swaggerProtobuf;
+    const headers = ['Cache-Control', 'no-cache, private'];
+    return sendFile(exchange, contentType, this.#openApi.swagger(form), headers, this.#options.gzipBytes);
   }
 
   /** `/openapi/v3`. */

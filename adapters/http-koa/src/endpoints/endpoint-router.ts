@@ -41,7 +41,10 @@ function methodNotAllowed(): StatusError {
 
 const nosniff: FlatHeaders = ['X-Content-Type-Options', 'nosniff'];
 
-/** The fixed endpoints; api-conventions 14. Paths are case-sensitive, one slash at the end is tolerated. */
+/**
+ * The endpoints that are not resources: see docs/reference/api-rules.md#discovery, docs/reference/api-rules.md#openapi
+ * and docs/reference/api-rules.md#health-and-version.
+ */
 export function createEndpointRouter(options: EndpointOptions): EndpointRouter {
   const router = new Router<KoaState>({ sensitive: true });
   const get = (path: string, endpoint: Endpoint) =>
@@ -73,6 +76,8 @@ export function createEndpointRouter(options: EndpointOptions): EndpointRouter {
   get('/api/:version', (exchange, { version = '' }) => documents.resources(exchange, { group: '', version }));
   get('/apis/:group/:version', (exchange, { group = '', version = '' }) => documents.resources(exchange, { group, version }));
   get('/openapi/v2', (exchange) => documents.swagger(exchange));
+  get('/swagger.json', (exchange) => documents.swaggerAs(exchange, 'json'));
+  get('/swagger-2.0.0.pb-v1', (exchange) => documents.swaggerAs(exchange, 'protobuf'));
   get('/openapi/v3', (exchange) => documents.openApiIndex(exchange));
   get('/openapi/v3/*path', (exchange, { path = '' }) => documents.openApiDocument(exchange, path));
 

@@ -16,7 +16,10 @@ interface Outcome {
 
 const ping: HealthCheck = { name: 'ping', check: () => true, on: ['healthz', 'livez', 'readyz'] };
 
-/** The health endpoints; api-conventions 14.4. Why a check failed is logged and not told. */
+/**
+ * The health endpoints: see docs/reference/api-rules.md#health-and-version. The reason of a failure is logged and not
+ * sent.
+ */
 export class Health {
   readonly #checks: readonly HealthCheck[];
   readonly #logger: Logger;

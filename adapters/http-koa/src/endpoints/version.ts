@@ -3,7 +3,7 @@ import type { VersionInfo } from '../options.ts';
 
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
 
-/** Body of `/version`: every word is a string, indented as clients and people expect it (api-conventions 14.4). */
+/** The body of `/version`: see docs/reference/api-rules.md#health-and-version. */
 export function versionDocument(version: VersionInfo): Buffer {
   const document = {
     major: version.major,

@@ -1,7 +1,8 @@
 import { type RequestAttributes, StatusError, StatusReason, statusErrors, type UserInfo } from '@keelson/core';
+import type { Authorization } from '../options.ts';
 
-/** The 403 of api-conventions 1.2 for a request that its user may not make. */
-export function forbidden(attributes: RequestAttributes, user: UserInfo, reason: string | undefined): StatusError {
+/** The 403 for a request that its user may not make: see docs/reference/api-rules.md#failures. */
+function forbidden(attributes: RequestAttributes, user: UserInfo, reason: string | undefined): StatusError {
   const who = `User ${JSON.stringify(user.name)}`;
   const why = reason ? `: ${reason}` : '';
   if (!attributes.isResourceRequest) {
@@ -24,4 +25,11 @@ export function forbidden(attributes: RequestAttributes, user: UserInfo, reason:
     name,
     `${who} cannot ${verb} resource ${JSON.stringify(full)} in API group ${JSON.stringify(apiGroup)} ${place}${why}`,
   );
+}
+
+/** Does nothing when the decision allows the request. @throws StatusError 403 */
+export function requireAllowed(decision: Authorization, attributes: RequestAttributes, user: UserInfo): void {
+  if (decision === true) return;
+  if (decision === false) throw forbidden(attributes, user, undefined);
+  if (!decision.allowed) throw forbidden(attributes, user, decision.reason);
 }

@@ -16,7 +16,7 @@ export class RunningRequests {
   #sweeping = false;
   #whenIdle: (() => void)[] = [];
 
-  /** @param onExpired called when a request has run past its deadline; its signal is aborted already */
+  /** @param onExpired called when a request has run past its deadline, to answer and remove it; its signal is aborted already */
   constructor(clock: Clock, onExpired: (exchange: Exchange) => void) {
     this.#clock = clock;
     this.#onExpired = onExpired;
@@ -32,15 +32,19 @@ export class RunningRequests {
     if (!this.#sweeping) this.#schedule();
   }
 
-  remove(exchange: Exchange): void {
+  /** False when the request was removed before. */
+  remove(exchange: Exchange): boolean {
+    if (exchange.place === -1) return false;
     const last = this.#running.pop();
     if (last !== undefined && last !== exchange) {
       this.#running[exchange.place] = last;
       last.place = exchange.place;
     }
+    exchange.place = -1;
     if (this.#running.length === 0 && this.#whenIdle.length > 0) {
       for (const resolve of this.#whenIdle.splice(0)) resolve();
     }
+    return true;
   }
 
   /** Resolves when nothing is being worked on. */
@@ -65,10 +69,7 @@ export class RunningRequests {
     const now = this.#clock.monotonic();
     // A copy: ending one may end others.
     for (const exchange of [...this.#running]) {
-      if (!exchange.longRunning && exchange.deadlineAt <= now) {
-        exchange.deadlineAt = Number.POSITIVE_INFINITY;
-        this.expire(exchange);
-      }
+      if (exchange.place !== -1 && !exchange.longRunning && exchange.deadlineAt <= now) this.expire(exchange);
     }
     if (this.#running.length > 0) this.#schedule();
   }

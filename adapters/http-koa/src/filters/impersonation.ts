@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type RequestAttributes, statusErrors, type UserInfo } from '@keelson/core';
 import type { Authorize } from '../options.ts';
-import { forbidden } from './authorization.ts';
+import { requireAllowed } from './authorization.ts';
 
 /** Who a request wants to be taken for. */
 interface WantedUser {
@@ -25,6 +25,13 @@ function decodedKey(key: string): string {
   }
 }
 
+/** The value of a header that may be sent once and not be empty. @throws StatusError 400 */
+function single(header: string, before: string | undefined, value: string): string {
+  if (before !== undefined) throw statusErrors.badRequest(`the header ${JSON.stringify(header)} was sent more than once`);
+  if (value.trim() === '') throw statusErrors.badRequest(`the header ${JSON.stringify(header)} has no value`);
+  return value;
+}
+
 /** Reads the headers; undefined for nearly every request. Raw headers keep repeated ones apart. */
 function wantedUser(request: IncomingMessage): WantedUser | undefined {
   const { rawHeaders } = request;
@@ -37,12 +44,15 @@ function wantedUser(request: IncomingMessage): WantedUser | undefined {
     // Node reads header bytes as Latin-1; clients send names in UTF-8.
     const value = Buffer.from(rawHeaders[i + 1] ?? '', 'latin1').toString();
     wanted ??= { name: undefined, uid: undefined, groups: [], extra: new Map() };
-    if (name === 'impersonate-user') wanted.name = value;
-    else if (name === 'impersonate-uid') wanted.uid = value;
+    if (name === 'impersonate-user') wanted.name = single(raw, wanted.name, value);
+    else if (name === 'impersonate-uid') wanted.uid = single(raw, wanted.uid, value);
     else if (name === 'impersonate-group') wanted.groups.push(value);
     else if (name.startsWith(extraPrefix)) {
       const key = decodedKey(name.slice(extraPrefix.length));
       wanted.extra.set(key, [...(wanted.extra.get(key) ?? []), value]);
+    } else {
+      // To ignore it would serve the request with rights that the client wanted to give up.
+      throw statusErrors.badRequest(`the header ${JSON.stringify(raw)} is not supported`);
     }
   }
   return wanted;
@@ -50,7 +60,7 @@ function wantedUser(request: IncomingMessage): WantedUser | undefined {
 
 type Question = Pick<RequestAttributes, 'apiGroup' | 'resource' | 'subresource' | 'namespace' | 'name'>;
 
-/** Everything that must be allowed before somebody is taken for this user; api-conventions 15.4. */
+/** The authorizations that impersonating this user requires: see docs/reference/api-rules.md#impersonation. */
 function questionsFor(name: string, { uid, groups, extra }: WantedUser): Question[] {
   const account = serviceAccountName.exec(name);
   const plain = { apiGroup: '', subresource: '', namespace: '' };
@@ -82,14 +92,12 @@ async function become(
   authorize: Authorize,
 ): Promise<UserInfo> {
   const { name, uid, groups, extra } = wanted;
-  if (!name) {
-    throw statusErrors.internal('a group, uid or extra field was requested without impersonating a user');
+  if (name === undefined) {
+    throw statusErrors.badRequest('a group, uid or extra field was requested without impersonating a user');
   }
   for (const question of questionsFor(name, wanted)) {
     const asked: RequestAttributes = { ...attributes, ...question, verb: 'impersonate', isResourceRequest: true, named: true };
-    const decision = await authorize(asked, user);
-    if (decision === false) throw forbidden(asked, user, undefined);
-    if (decision !== true && !decision.allowed) throw forbidden(asked, user, decision.reason);
+    requireAllowed(await authorize(asked, user), asked, user);
   }
   return {
     name,
@@ -102,7 +110,7 @@ async function become(
 /**
  * The user whom a request is made as: undefined when it is made as its own. From here on only that user counts.
  *
- * @throws StatusError 403 when the user may not, 500 when details of a user are given without the user (as reference servers have it).
+ * @throws StatusError 403 when the user may not, 400 for headers that name no user or are not supported.
  */
 export function impersonatedUser(
   request: IncomingMessage,

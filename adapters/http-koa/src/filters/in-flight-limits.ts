@@ -7,12 +7,21 @@ export type FlightClass = 'read' | 'mutate' | 'watch' | 'connect' | 'exempt';
 
 const reading: ReadonlySet<string> = new Set(['get', 'list', 'head', 'watch', 'proxy']);
 
-const isMaster = (user: UserInfo): boolean => user.groups.includes('system:masters');
+/**
+ * Requests that are served before others and not refused for overload: a holder whose lease is not renewed in time is replaced, which makes
+ * more work. Health checks do not wait at all: they are answered in the turn that reads them.
+ */
+export function isUrgent({ apiGroup, resource, subresource, name, verb }: RequestAttributes): boolean {
+  return apiGroup === 'coordination.k8s.io' && resource === 'leases' && subresource === '' && (name !== '' || verb === 'create');
+}
+
+export const isMaster = (user: UserInfo): boolean => user.groups.includes('system:masters');
 
 /**
- * How many requests are worked on at the same time; api-conventions 2.3. Reading and writing are counted apart, so that a storm of
- * one cannot starve the other. Members of `system:masters` are not
- * turned away, so a server can always be repaired; only the totals of watches and of calls that are passed on bind them too.
+ * Limits the number of concurrent requests: see docs/reference/api-rules.md#limits-of-a-request. Reads and mutations
+ * are counted separately, so that a burst of one cannot block the other. Members of `system:masters` can always repair
+ * a server: they are bound only by the totals of watches and of calls that are passed on, and by overload
+ * (`Pipeline.refusedByOverload`).
  */
 export class InFlightLimits {
   readonly #limits: HttpLimits;

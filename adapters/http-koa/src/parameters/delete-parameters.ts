@@ -19,9 +19,10 @@ interface RawOptions {
   uid: string | undefined;
   resourceVersion: string | undefined;
   dryRun: readonly unknown[];
+  ignoreReadError: boolean | undefined;
 }
 
-/** 422 for words that no version of the type knows and for two fields that say the same thing; api-conventions 8.2. */
+/** Rejects unknown values and contradicting options with 422: see docs/reference/api-rules.md#options-of-a-delete. */
 function checked(raw: RawOptions): DeleteParameters {
   const { gracePeriodSeconds, orphanDependents, propagationPolicy, uid, resourceVersion } = raw;
   const errors: FieldError[] = dryRunErrors(raw.dryRun);
@@ -40,12 +41,13 @@ function checked(raw: RawOptions): DeleteParameters {
     ...(propagationPolicy === undefined ? {} : { propagationPolicy: propagationPolicy as PropagationPolicy }),
     ...(uid === undefined ? {} : { uid }),
     ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    ...(raw.ignoreReadError ? { ignoreStoreReadErrorWithClusterBreakingPotential: true } : {}),
   };
 }
 
 /**
- * DeleteOptions from the query, for a DELETE without a body. For a collection `resourceVersion` is a parameter of the list of what is
- * deleted (specification, "Query parameters") and no precondition.
+ * DeleteOptions from the query, for a DELETE without a body. For a collection `resourceVersion` is a parameter of the
+ * list and no precondition: see docs/reference/api-rules.md#options-of-a-delete.
  */
 export function deleteParametersFromQuery(query: QueryParameters, collection: boolean): DeleteParameters {
   return checked({
@@ -55,6 +57,7 @@ export function deleteParametersFromQuery(query: QueryParameters, collection: bo
     uid: query.first('uid') || undefined,
     resourceVersion: collection ? undefined : query.first('resourceVersion') || undefined,
     dryRun: query.all('dryRun'),
+    ignoreReadError: query.boolean('ignoreStoreReadErrorWithClusterBreakingPotential'),
   });
 }
 
@@ -106,5 +109,6 @@ export function deleteParametersFromBody(body: unknown, apiVersion: string): Del
     uid: member(preconditions, 'uid', 'a string', isString),
     resourceVersion: member(preconditions, 'resourceVersion', 'a string', isString),
     dryRun: member(body, 'dryRun', 'a list of strings', isStrings) ?? [],
+    ignoreReadError: member(body, 'ignoreStoreReadErrorWithClusterBreakingPotential', 'a boolean', isBoolean),
   });
 }

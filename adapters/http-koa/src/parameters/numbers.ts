@@ -1,6 +1,6 @@
 import { DurationError, durationMs, type QueryParameters, statusErrors } from '@keelson/core';
 
-/** A base-10 integer within 64 bits; undefined when not sent or sent empty. 400 for anything else (api-conventions 2.2). */
+/** A base-10 integer within 64 bits; undefined when not sent or empty, 400 for anything else. */
 export function integerParameter(query: QueryParameters, name: string): number | undefined {
   const text = query.first(name);
   if (text === undefined || text === '') return undefined;
@@ -8,6 +8,17 @@ export function integerParameter(query: QueryParameters, name: string): number |
   if (!Number.isFinite(value)) {
     throw statusErrors.badRequest(
       `invalid value ${JSON.stringify(text)} for query parameter ${name}: expected a base-10 integer`,
+    );
+  }
+  return value;
+}
+
+/** An integer of 32 bits, as the specification types it; undefined when not sent or sent empty. 400 for anything else. */
+export function int32Parameter(query: QueryParameters, name: string): number | undefined {
+  const value = integerParameter(query, name);
+  if (value !== undefined && value !== (value | 0)) {
+    throw statusErrors.badRequest(
+      `invalid value ${JSON.stringify(query.first(name))} for query parameter ${name}: expected an integer of 32 bits`,
     );
   }
   return value;

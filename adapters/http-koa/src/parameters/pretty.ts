@@ -4,8 +4,7 @@ const truthy: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'Tru
 const falsy: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
 
 /**
- * Whether JSON is to be indented: the `pretty` parameter decides, else the Accept clause, else people's tools get it and programs do
- * not; api-conventions 2.2. A value that is no boolean counts as not given.
+ * Whether JSON is indented: see docs/reference/api-rules.md#query-parameters. A value that is no boolean is ignored.
  */
 export function wantsPretty(exchange: Exchange, inClause: boolean | undefined): boolean {
   const value = exchange.attributes.query.first('pretty');

@@ -1,5 +1,5 @@
 import type { QueryParameters, SelectParameters } from '@keelson/core';
-import { integerParameter } from './numbers.ts';
+import { int32Parameter } from './numbers.ts';
 
 /** Which objects a list, watch or deletecollection is about. Contradictions are for the resource service to find. */
 export function selectParameters(query: QueryParameters): SelectParameters {
@@ -8,7 +8,7 @@ export function selectParameters(query: QueryParameters): SelectParameters {
   const fieldSelector = text('fieldSelector');
   const resourceVersionMatch = text('resourceVersionMatch');
   const token = text('continue');
-  const limit = integerParameter(query, 'limit');
+  const limit = int32Parameter(query, 'limit');
   const sendInitialEvents = query.boolean('sendInitialEvents');
   const allowWatchBookmarks = query.boolean('allowWatchBookmarks');
   return {

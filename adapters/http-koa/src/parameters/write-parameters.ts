@@ -26,7 +26,7 @@ function fieldManagerErrors(manager: string): FieldError[] {
 const none: WriteParameters = { dryRun: false, fieldValidation: 'Warn' };
 
 /**
- * Parameters of create, update and patch; api-conventions 2.2.
+ * Parameters of create, update and patch: see docs/reference/api-rules.md#query-parameters.
  *
  * @param optionsKind the kind that a 422 speaks of: `CreateOptions`, `UpdateOptions`, `PatchOptions`
  * @param apply true for the one patch type that `force` belongs to

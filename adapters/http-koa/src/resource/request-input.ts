@@ -37,7 +37,8 @@ export class RequestInput {
   }
 
   /**
-   * Options of a DELETE. A body decides alone; only without one the query is looked at (api-conventions 8.2).
+   * The options of a DELETE, from its body, or without one from the query: see
+   * docs/reference/api-rules.md#options-of-a-delete.
    *
    * @throws StatusError 400, 413, 415, 422
    */
@@ -57,7 +58,7 @@ export class RequestInput {
   }
 
   #format(exchange: Exchange): Body['format'] {
-    return bodyFormat(exchange.request.headers['content-type'], this.#brand);
+    return bodyFormat(exchange.request, this.#brand);
   }
 }
 

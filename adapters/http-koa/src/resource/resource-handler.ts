@@ -51,6 +51,7 @@ export class ResourceHandler {
     const target = route && targetOf(route.kind, attributes);
     if (route === undefined || target === undefined || attributes.verb === 'proxy') return sendNotFound(exchange);
     exchange.metricsResource = route.kind.names.plural;
+    if (route.kind.deprecationWarning !== undefined) exchange.warn(route.kind.deprecationWarning);
     if (attributes.subresource !== '') return this.#subresource(exchange, route, target);
     checkVerb(exchange, route.kind, target);
     switch (attributes.verb) {
@@ -114,13 +115,12 @@ export class ResourceHandler {
   }
 
   async #delete(exchange: Exchange, route: Route, target: Target): Promise<void> {
-    const form = route.forms.of(exchange, 'object');
+    const form = route.forms.of(exchange, target.name === undefined ? 'list' : 'object');
     const parameters = await this.#input.deleteParameters(exchange, route.kind.apiVersion);
-    const answer =
-      target.name === undefined
-        ? await route.service.deleteCollection(exchange, target, parameters, selectParametersOf(exchange.attributes.query))
-        : await route.service.delete(exchange, target, parameters);
-    return this.#send(exchange, form, answer);
+    if (target.name !== undefined) return this.#send(exchange, form, await route.service.delete(exchange, target, parameters));
+    const select = selectParametersOf(exchange.attributes.query);
+    const answer = await route.service.deleteCollection(exchange, target, parameters, select);
+    await sendList(exchange, form.contentType, form.list(answer, listPieces), this.#options);
   }
 
   async #subresource(exchange: Exchange, route: Route, target: Target): Promise<void> {

@@ -59,7 +59,8 @@ export async function callSubresource(
       return { form, answer: await service.patchSubresource(exchange, target, definition, patch, parameters) };
     }
     case 'create': {
-      const form = forms.of(exchange, 'object');
+      // The answer of an action is a Status or the body of the request, which need not have metadata.
+      const form = forms.of(exchange, 'object', definition.type !== 'action');
       const parameters = writeParameters(query, 'CreateOptions');
       const body = await input.body(exchange);
       return { form, answer: await service.createSubresource(exchange, target, definition, body, parameters) };

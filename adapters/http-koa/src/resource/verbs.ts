@@ -56,7 +56,7 @@ export function checkVerb(exchange: Exchange, kind: KindDefinition, target: Targ
   throw verbNotAllowed(exchange, kind, offered);
 }
 
-/** Verbs that a subresource knows; api-conventions 10. */
+/** Verbs of a subresource: see docs/reference/api-rules.md#subresources. */
 export function subresourceVerbs(subresource: SubresourceDefinition): readonly string[] {
   switch (subresource.type) {
     case 'status':

@@ -1,6 +1,6 @@
 import { isStatusError, isStorageError, type Status, statusErrors } from '@keelson/core';
 
-/** The Status of the ERROR event for whatever ended a watch; api-conventions 7.1, 7.3. */
+/** The Status of the ERROR event that ends a watch: see docs/reference/api-rules.md#end-of-a-watch. */
 export function watchFailure(error: unknown): Status {
   if (isStatusError(error)) return error.status;
   if (isStorageError(error)) {

@@ -1,11 +1,13 @@
 import {
   type Clock,
   isStatusError,
+  ObjectList,
   type ResourceWatch,
   type Status,
   statusErrors,
   type Target,
   type WatchForm,
+  type WireForm,
 } from '@keelson/core';
 import { answerHeaders, sendHead } from '../answer/send.ts';
 import type { Exchange } from '../exchange.ts';
@@ -47,7 +49,8 @@ export class WatchHandler {
   /** Answers with a stream of events; resolves when it has ended. Failures before the first byte are ordinary errors. */
   async handle(exchange: Exchange, route: Route, target: Target): Promise<void> {
     const { query } = exchange.attributes;
-    const form = route.forms.of(exchange, 'watch').watch();
+    const wire = route.forms.of(exchange, 'watch');
+    const form = wire.watch();
     if (form === undefined) throw statusErrors.notAcceptable(['application/json', 'application/json;stream=watch']);
     const timeoutSeconds = integerParameter(query, 'timeoutSeconds') ?? 0;
     const select = selectParametersOf(query);
@@ -68,6 +71,7 @@ export class WatchHandler {
       scheduler: this.#scheduler,
       metrics: this.#options.metrics,
       timeoutMs: this.#lifeMs(timeoutSeconds),
+      emptyList: select.sendInitialEvents === true ? (revision) => emptyList(wire, revision) : undefined,
       bookmarkIntervalMs: select.allowWatchBookmarks === true ? this.#options.limits.bookmarkIntervalMs : undefined,
     });
     this.#open.add(stream);
@@ -94,8 +98,16 @@ export class WatchHandler {
     return true;
   }
 
-  /** A watch from before history: clients understand it best as a stream with one ERROR event (api-conventions 7.1). */
+  /**
+   * Rejects a watch from a revision that is no longer in the history, by one ERROR event: see
+   * docs/reference/api-rules.md#start-of-a-watch.
+   */
   #refuse(exchange: Exchange, form: WatchForm, status: Status): void {
     if (this.#start(exchange, form)) exchange.response.end(form.errorFrame(status));
   }
+}
+
+function emptyList(form: WireForm, revision: number): Buffer {
+  const { head, items, tail } = form.list({ list: new ObjectList([], revision), continue: '' });
+  return Buffer.concat([head, ...items, tail]);
 }

@@ -5,6 +5,7 @@ import {
   type ResourceWatch,
   type WatchEvent,
   type WatchForm,
+  withListBlueprint,
 } from '@keelson/core';
 import type { Exchange } from '../exchange.ts';
 import type { EventTally, HttpMetrics } from '../metrics.ts';
@@ -26,6 +27,8 @@ export interface WatchStreamOptions {
   readonly metrics: HttpMetrics;
   /** The stream ends cleanly after this time. */
   readonly timeoutMs: number;
+  /** Bytes of an empty list of that revision, for the bookmark that ends the initial events; undefined when there are none. */
+  readonly emptyList: ((revision: number) => Buffer) | undefined;
   /** Send bookmarks this often and at the end; undefined when the client did not allow them. */
   readonly bookmarkIntervalMs: number | undefined;
 }
@@ -55,6 +58,7 @@ export class WatchStream implements Pump {
   readonly #ended: Promise<void>;
   #resolveEnded: () => void = () => {};
   #first: EventRepresentation | undefined;
+  #emptyList: WatchStreamOptions['emptyList'];
   #state: 'open' | 'ending' | 'ended' = 'open';
   #blocked = false;
   #cancelTimers: (() => void)[] = [];
@@ -65,6 +69,7 @@ export class WatchStream implements Pump {
     this.#watch = watch;
     this.#form = form;
     this.#options = options;
+    this.#emptyList = options.emptyList;
     this.#scheduler = options.scheduler;
     this.#tally = options.metrics.eventTally(exchange.metricsResource);
     this.#sink = openFrameSink(exchange.response);
@@ -137,7 +142,7 @@ export class WatchStream implements Pump {
   #send(events: readonly WatchEvent[]): boolean {
     this.#tally.events += events.length;
     let open = true;
-    let rest = events;
+    let rest = this.#emptyList === undefined ? events : this.#withBlueprint(events, this.#emptyList);
     if (this.#first !== undefined && events[0] !== undefined) {
       open = this.#write(this.#scheduler.joiner.join([events[0]], this.#first));
       this.#first = undefined;
@@ -145,6 +150,14 @@ export class WatchStream implements Pump {
       if (rest.length === 0) return open;
     }
     return this.#write(this.#scheduler.joiner.join(rest, this.#representation));
+  }
+
+  #withBlueprint(events: readonly WatchEvent[], emptyList: (revision: number) => Buffer): readonly WatchEvent[] {
+    const index = events.findIndex(({ initialEventsEnd }) => initialEventsEnd);
+    const end = events[index];
+    if (end === undefined) return events;
+    this.#emptyList = undefined;
+    return events.with(index, withListBlueprint(end, emptyList(end.object.revision)));
   }
 
   #write({ buffers, bytes }: JoinedFrames): boolean {

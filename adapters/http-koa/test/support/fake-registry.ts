@@ -220,7 +220,7 @@ export class FakeService implements ResourceService {
     return this.#call('delete', args, () => this.#object(args[1].name));
   }
   deleteCollection(...args: Parameters<ResourceService['deleteCollection']>) {
-    return this.#call('deleteCollection', args, (): Answer => ({ object: { kind: 'Status', apiVersion: 'v1' }, code: 200 }));
+    return this.#call('deleteCollection', args, () => listOf(this.kind, [...this.objects.values()]));
   }
   getSubresource(...args: Parameters<ResourceService['getSubresource']>) {
     return this.#call('getSubresource', args, () => this.#object(args[1].name));

@@ -58,6 +58,8 @@ export function open(port: number, method: string, path: string, options: CallOp
     if (options.body !== undefined && headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) {
       headers['content-length'] = String(Buffer.byteLength(options.body));
     }
+    // Bodies of unknown type are not served without credentials.
+    if (method === 'POST' && options.body !== undefined) headers['content-type'] ??= 'application/json';
     const req = request({ host: '127.0.0.1', port, method, path, headers, agent: options.agent ?? false }, resolve);
     req.once('error', reject);
     req.end(options.body);

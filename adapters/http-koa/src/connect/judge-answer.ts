@@ -1,0 +1,72 @@
+import type { IncomingMessage } from 'node:http';
+import { printableText, type StatusError, statusErrors } from '@keelson/core';
+import type { FlatHeaders } from '../answer/send.ts';
+import type { Exchange } from '../exchange.ts';
+import { agentAnswerHeaders, pageAnswerHeaders } from './answer-headers.ts';
+import type { UpstreamAnswer } from './call-upstream.ts';
+import { failedAnswer } from './failed-answer.ts';
+import type { UpstreamCall } from './find-upstream.ts';
+
+/** The message of reference servers for this case. */
+function redirected({ label }: UpstreamCall, code: number): StatusError {
+  const rule = 'the backend attempted to redirect this request, which is not permitted';
+  return statusErrors.badGateway(`${rule}: ${label} answered ${code}`);
+}
+
+/**
+ * Where a redirect of a pod leads, as a path below the proxy through which the pod is reached; undefined when it leads to another server.
+ * URL parsing removes dot segments, so that the path cannot leave the proxy.
+ */
+function locationBelowProxy({ attributes }: Exchange, { upstream, target }: UpstreamCall, location: string): string | undefined {
+  const { host, port, tls } = upstream;
+  const own = `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  let url: URL;
+  try {
+    url = new URL(location, own + target);
+    if (url.origin !== new URL(own).origin || url.username !== '' || url.password !== '') return undefined;
+  } catch {
+    return undefined;
+  }
+  const { path, remainder } = attributes;
+  const proxy = remainder.length === 0 ? path : path.split('/').slice(0, -remainder.length).join('/');
+  return `${proxy}${url.pathname}${url.search}${url.hash}`;
+}
+
+/**
+ * Decides what of an answer reaches the client. An agent may be compromised: clients follow redirects with their credentials, browsers run
+ * pages under the origin of the API, and terminals obey escape sequences.
+ *
+ * @returns the headers to pass on
+ * @throws StatusError 502 for a status code that is none and for a redirect to another server; the failure that an agent reports
+ */
+export async function judgeAnswer(exchange: Exchange, answer: IncomingMessage, call: UpstreamCall): Promise<FlatHeaders> {
+  const { statusCode = 0, headers } = answer;
+  const rejected = (error: StatusError): StatusError => {
+    answer.destroy();
+    return error;
+  };
+  if (statusCode < 200 || statusCode > 599) {
+    throw rejected(statusErrors.badGateway(`${call.label} answered with ${statusCode}, which is no status code of an answer`));
+  }
+  const redirect = statusCode >= 300 && statusCode < 400;
+  if (call.agent) {
+    if (redirect) throw rejected(redirected(call, statusCode));
+    if (statusCode >= 400) throw await failedAnswer(answer, call);
+    return agentAnswerHeaders(answer, { streams: !call.proxied });
+  }
+  const location = headers.location === undefined ? undefined : locationBelowProxy(exchange, call, headers.location);
+  if (redirect && headers.location !== undefined && location === undefined) throw rejected(redirected(call, statusCode));
+  return pageAnswerHeaders(answer, location);
+}
+
+const protocols = (header: string | undefined): string[] => (header ?? '').split(',').map((one) => one.trim().toLowerCase());
+
+/** Rejects an upgrade to a protocol that the client did not ask for. @throws StatusError 502 */
+export function checkUpgrade({ request, upgrade }: Exchange, { answer, socket }: UpstreamAnswer, { label }: UpstreamCall): void {
+  const wanted = upgrade === undefined ? [] : protocols(request.headers.upgrade);
+  const chosen = answer.headers.upgrade ?? '';
+  if (wanted.includes(chosen.trim().toLowerCase())) return;
+  socket?.destroy();
+  const name = JSON.stringify(printableText(chosen).slice(0, 64));
+  throw statusErrors.badGateway(`${label} switched to the protocol ${name}, which the client did not ask for`);
+}

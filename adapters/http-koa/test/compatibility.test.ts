@@ -1,0 +1,147 @@
+import type { KubeObject } from '@keelson/core';
+import test from 'ava';
+import { serveReal } from './support/real-plane.ts';
+import { call, lines, open } from './support/serve.ts';
+
+const maps = '/api/v1/namespaces/default/configmaps';
+const initial = '?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true';
+const blueprintName = 'kubernetes.io/initial-events-list-blueprint';
+
+test('Swagger is at the paths that clients of 1.9 ask, in the form that the path names', async (t) => {
+  const { port } = await serveReal(t);
+  const get = (path: string, accept: string) => call(port, 'GET', path, { headers: { accept } });
+  const json = await get('/swagger.json', '*/*');
+  t.is(json.status, 200);
+  t.is(json.headers['content-type'], 'application/json');
+  t.deepEqual(json.body, (await get('/openapi/v2', 'application/json')).body);
+  const binary = await get('/swagger-2.0.0.pb-v1', 'application/json');
+  t.is(binary.status, 200);
+  t.deepEqual(binary.body, (await get('/openapi/v2', 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf')).body);
+  const { paths } = (await get('/', 'application/json')).json;
+  for (const path of ['/swagger.json', '/swagger-2.0.0.pb-v1']) t.true(paths.includes(path));
+});
+
+test('answers about deprecated versions warn, whatever they are; answers about their successors do not', async (t) => {
+  const { port } = await serveReal(t);
+  const ingress =
+    '299 - "extensions/v1beta1 Ingress is deprecated in v1.14+, unavailable in v1.22+; use networking.k8s.io/v1 Ingress"';
+  const old = '/apis/extensions/v1beta1/namespaces/default/ingresses';
+  for (const [method, path] of [
+    ['GET', old],
+    ['GET', `${old}/missing`],
+    ['GET', `${old}/missing/status`],
+    ['DELETE', old],
+    ['GET', `${old}?watch=1&timeoutSeconds=1`],
+  ] as const)
+    t.is((await call(port, method, path)).headers['warning'], ingress, path);
+  t.is((await call(port, 'GET', '/apis/networking.k8s.io/v1/namespaces/default/ingresses')).headers['warning'], undefined);
+  t.regex(
+    String((await call(port, 'GET', '/apis/extensions/v1beta1/deployments')).headers['warning']),
+    /extensions\/v1beta1 Deployment is deprecated in v1\.8\+, unavailable in v1\.16\+; use apps\/v1 Deployment/,
+  );
+});
+
+test('a review has no Table: without another clause it is 406, with one the review is answered', async (t) => {
+  const { port } = await serveReal(t);
+  const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+  const body = '{"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}}';
+  const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  const refused = await call(port, 'POST', path, { body, headers: { accept: table } });
+  t.is(refused.status, 406);
+  t.like(refused.json, { kind: 'Status', reason: 'NotAcceptable' });
+  const answered = await call(port, 'POST', path, { body, headers: { accept: `${table},application/json` } });
+  t.is(answered.json.kind, 'SelfSubjectAccessReview');
+});
+
+test('an action has no Table: without another clause it is 406 and nothing is done', async (t) => {
+  const { port } = await serveReal(t);
+  const path = '/apis/extensions/v1beta1/namespaces/default/deployments/missing/rollback';
+  const body = '{"name":"missing","rollbackTo":{"revision":1}}';
+  const table = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  t.is((await call(port, 'POST', path, { body, headers: { accept: table } })).status, 406);
+  t.is((await call(port, 'POST', path, { body, headers: { accept: `${table},application/json` } })).status, 404);
+});
+
+test('the bookmark that ends the initial events has an empty list in the form of the request', async (t) => {
+  const { port } = await serveReal(t);
+  await call(port, 'POST', maps, { body: '{"metadata":{"name":"a"}}' });
+  const blueprintOf = async (path: string, accept: string) => {
+    const events = lines(await open(port, 'GET', `${path}${initial}`, { headers: { accept } }));
+    for await (const { type, object } of events) {
+      const { annotations, resourceVersion } = (object as unknown as KubeObject).metadata ?? {};
+      if (type !== 'BOOKMARK') continue;
+      t.is(annotations?.['k8s.io/initial-events-end'], 'true');
+      const list = JSON.parse(Buffer.from(annotations?.[blueprintName] ?? '', 'base64').toString());
+      t.is(list.metadata.resourceVersion, resourceVersion);
+      return { kind: list.kind, apiVersion: list.apiVersion, items: list.items };
+    }
+    return undefined;
+  };
+  t.deepEqual(await blueprintOf(maps, 'application/json'), { kind: 'ConfigMapList', apiVersion: 'v1', items: [] });
+  t.deepEqual(await blueprintOf(maps, 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'), {
+    kind: 'PartialObjectMetadataList',
+    apiVersion: 'meta.k8s.io/v1',
+    items: [],
+  });
+  const twin = '/apis/extensions/v1beta1/namespaces/default/deployments';
+  t.deepEqual(await blueprintOf(twin, 'application/json'), {
+    kind: 'DeploymentList',
+    apiVersion: 'extensions/v1beta1',
+    items: [],
+  });
+});
+
+test('CustomResourceDefinitions are an empty list that can be listed and watched, and nothing else', async (t) => {
+  const { port } = await serveReal(t);
+  const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  t.like((await call(port, 'GET', path)).json, { kind: 'CustomResourceDefinitionList', items: [] });
+  t.is((await call(port, 'GET', `${path}/x.example.com`)).status, 404);
+  t.is((await call(port, 'GET', `${path}?watch=1&timeoutSeconds=1`)).status, 200);
+  t.is((await call(port, 'POST', path, { body: '{"metadata":{"name":"x.example.com"}}' })).status, 405);
+  const { resources } = (await call(port, 'GET', '/apis/apiextensions.k8s.io/v1')).json;
+  t.like(resources[0], { name: 'customresourcedefinitions', verbs: ['get', 'list', 'watch'], namespaced: false });
+});
+
+test('a collection that is deleted is answered with the list of its objects, in the form of the request', async (t) => {
+  const { port } = await serveReal(t);
+  const fill = async () => {
+    for (const name of ['a', 'b']) await call(port, 'POST', maps, { body: JSON.stringify({ metadata: { name } }) });
+  };
+  await fill();
+  const json = (await call(port, 'DELETE', `${maps}?fieldSelector=metadata.name!=b`)).json;
+  t.like(json, { kind: 'ConfigMapList', apiVersion: 'v1' });
+  t.deepEqual(
+    json.items.map(({ metadata }: KubeObject) => metadata?.name),
+    ['a'],
+  );
+  await fill();
+  const table = await call(port, 'DELETE', maps, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } });
+  t.is(table.json.kind, 'Table');
+  t.is(table.json.rows.length, 2);
+  t.deepEqual((await call(port, 'GET', maps)).json.items, []);
+});
+
+test('numbers outside of the types of the specification are rejected and change nothing', async (t) => {
+  const { port } = await serveReal(t);
+  await call(port, 'POST', maps, { body: '{"metadata":{"name":"a"}}' });
+  for (const limit of ['2147483648', '-2147483649', '99999999999'])
+    t.like((await call(port, 'GET', `${maps}?limit=${limit}`)).json, { code: 400, reason: 'BadRequest' }, limit);
+  t.is((await call(port, 'GET', `${maps}?limit=2147483647`)).status, 200);
+  for (const send of [
+    () => call(port, 'DELETE', `${maps}/a?gracePeriodSeconds=-1`),
+    () => call(port, 'DELETE', `${maps}/a`, { body: '{"gracePeriodSeconds":2147483648}' }),
+    () => call(port, 'DELETE', maps, { body: '{"gracePeriodSeconds":-1}' }),
+  ]) {
+    const { json } = await send();
+    t.like(json, { code: 422, reason: 'Invalid' });
+    t.is(json.details.causes[0].field, 'gracePeriodSeconds');
+  }
+  t.is((await call(port, 'GET', `${maps}/a`)).status, 200);
+});
+
+test('includeUninitialized is accepted and changes nothing', async (t) => {
+  const { port } = await serveReal(t);
+  await call(port, 'POST', maps, { body: '{"metadata":{"name":"a"}}' });
+  for (const value of ['true', 'false', ''])
+    t.is((await call(port, 'GET', `${maps}?includeUninitialized=${value}`)).json.items.length, 1);
+});

@@ -1,0 +1,251 @@
+import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ConnectLocation } from '@keelson/core';
+import test, { type ExecutionContext } from 'ava';
+import { FakeRegistry } from './support/fake-registry.ts';
+import { call, eventually, raw, serve } from './support/serve.ts';
+import { dialerTo, httpUpstream, rawUpstream, runner, toAgent } from './support/upstream.ts';
+
+const pod = '/api/v1/namespaces/default/pods/p';
+const permitted = 'the backend attempted to redirect this request, which is not permitted';
+
+/** Headers by which an upstream would act on the client in the name of the API server. */
+const hostile = {
+  'Content-Type': 'text/html',
+  'Set-Cookie': 'a=1',
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Allow-Credentials': 'true',
+  'Alt-Svc': 'h2="evil.example:443"',
+  'Clear-Site-Data': '"*"',
+  'Service-Worker-Allowed': '/',
+  'Strict-Transport-Security': 'max-age=1',
+  'WWW-Authenticate': 'Basic realm="x"',
+  Refresh: '0; url=http://evil.example/',
+  Warning: '299 - "run this command"',
+};
+
+function dropped(t: ExecutionContext, headers: IncomingHttpHeaders): void {
+  for (const name of Object.keys(hostile)) if (name !== 'Content-Type') t.is(headers[name.toLowerCase()], undefined, name);
+}
+
+/** A server whose calls lead to this port: of the agent, or with `page` of something else at the node. */
+async function passing(t: ExecutionContext, port: number, { page = false } = {}) {
+  const registry = new FakeRegistry([runner]);
+  const toPage = async (
+    ...[, , , { query, path }]: [unknown, unknown, unknown, { query: { text: string }; path: string }]
+  ): Promise<ConnectLocation> => ({ to: 'node', node: 'n', port, scheme: 'http', path, query: query.text });
+  registry.service(runner).on.connect = (page ? toPage : toAgent) as never;
+  const served = await serve(t, { registry, nodeDialer: dialerTo(port) });
+  served.api.acceptUpgrades(served.server);
+  return served;
+}
+
+const wish = (path: string): string =>
+  `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`;
+
+for (const way of ['log', 'exec', 'proxy/x'] as const) {
+  test(`a redirect of an agent is answered with 502, and neither followed nor passed on: ${way}`, async (t) => {
+    let followed = false;
+    const other = await httpUpstream(t, (_request, response) => {
+      followed = true;
+      response.end();
+    });
+    for (const code of [300, 301, 302, 303, 304, 307, 308, 399]) {
+      const agent = await rawUpstream(t, (socket) => {
+        socket.end(`HTTP/1.1 ${code} Moved\r\nLocation: http://127.0.0.1:${other}/\r\nContent-Length: 4\r\n\r\nbody`);
+      });
+      const { port } = await passing(t, agent);
+      const reply = await call(port, 'GET', `${pod}/${way}`, { headers: { authorization: 'Bearer secret' } });
+      t.like(reply.json, { kind: 'Status', code: 502, status: 'Failure' });
+      t.is(reply.json.message, `${permitted}: the agent of node "n" at 127.0.0.1:${agent} answered ${code}`);
+      t.is(reply.headers.location, undefined);
+      if (way === 'log') continue;
+      const upgraded = await raw(port, wish(`${pod}/${way}`));
+      t.regex(upgraded, /^HTTP\/1\.1 502 Bad Gateway\r\n/);
+      t.notRegex(upgraded, /^location:/im);
+    }
+    t.false(followed);
+  });
+
+  test(`an answer of an agent brings neither cookies, CORS headers nor a page under the origin of the API: ${way}`, async (t) => {
+    const agent = await httpUpstream(t, (_request, response) => {
+      response.writeHead(200, { ...hostile, Location: 'http://evil.example/' }).end('<script>1</script>');
+    });
+    const { port } = await passing(t, agent);
+    const reply = await call(port, 'GET', `${pod}/${way}`);
+    t.deepEqual([reply.status, reply.text], [200, '<script>1</script>']);
+    t.regex(reply.headers['content-type'] ?? '', /^text\/plain(?:; charset=utf-8)?$/);
+    t.is(reply.headers['x-content-type-options'], 'nosniff');
+    t.is(reply.headers.location, undefined);
+    dropped(t, reply.headers);
+  });
+
+  test(`a status code that no answer has is 502: ${way}`, async (t) => {
+    for (const code of ['000', '099', '600', '999', '101']) {
+      const agent = await rawUpstream(t, (socket) => {
+        socket.end(`HTTP/1.1 ${code} Odd\r\nContent-Length: 0\r\n\r\n`);
+      });
+      const { port } = await passing(t, agent);
+      t.is((await call(port, 'GET', `${pod}/${way}`)).status, 502, code);
+    }
+  });
+
+  test(`a failure of an agent is a Status whose message is safe to print: ${way}`, async (t) => {
+    const text = '\u001b[31mred\u001b[0m\u001b]0;title\u0007 \u202eevil\u0000\n\tline\u009b2J';
+    const bodies = [
+      ['text/plain', text],
+      ['application/json', JSON.stringify({ kind: 'Status', message: text, code: 200 })],
+    ] as const;
+    for (const [type, body] of bodies) {
+      const agent = await httpUpstream(t, (_request, response) => {
+        response.writeHead(418, { ...hostile, 'Content-Type': type }).end(body);
+      });
+      const { port } = await passing(t, agent);
+      const reply = await call(port, 'GET', `${pod}/${way}`);
+      t.like(reply.json, { kind: 'Status', code: 418, message: 'red evil\n\tline' });
+      dropped(t, reply.headers);
+    }
+  });
+}
+
+test('the node proxy keeps content types that no browser runs', async (t) => {
+  let type = '';
+  const agent = await httpUpstream(t, (_request, response) => {
+    response.writeHead(200, { 'Content-Type': type, 'Content-Disposition': 'attachment' }).end('x');
+  });
+  const { port } = await passing(t, agent);
+  for (type of ['application/json', 'text/plain; version=0.0.4; charset=utf-8', 'application/openmetrics-text; version=1.0.0']) {
+    const reply = await call(port, 'GET', `${pod}/proxy/metrics`);
+    t.deepEqual([reply.headers['content-type'], reply.headers['content-disposition']], [type, 'attachment']);
+  }
+  for (type of [
+    'image/svg+xml',
+    'application/xhtml+xml',
+    'text/xml',
+    'text/javascript',
+    'multipart/x-mixed-replace',
+    'TEXT/HTML',
+  ]) {
+    t.is((await call(port, 'GET', `${pod}/proxy/`)).headers['content-type'], 'text/plain; charset=utf-8', type);
+  }
+});
+
+test('an upgrade that was not asked for, or to another protocol, ends with 502 and closes the connection to the agent', async (t) => {
+  for (const upgrade of ['h2c', 'websocket, h2c', '\u009b2J']) {
+    const ends: Socket[] = [];
+    const agent = await rawUpstream(t, (socket) => {
+      ends.push(socket);
+      socket.write(Buffer.from(`HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`, 'latin1'));
+      socket.resume();
+    });
+    const { port } = await passing(t, agent);
+    const answer = await raw(port, wish(`${pod}/exec`));
+    t.regex(answer, /^HTTP\/1\.1 502 Bad Gateway\r\n/, upgrade);
+    await eventually(() => ends.every(({ destroyed }) => destroyed), 'the connection to the agent is closed');
+  }
+  const agent = await rawUpstream(t, (socket) => {
+    socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  });
+  const { port } = await passing(t, agent);
+  for (const way of ['log', 'exec', 'proxy/']) t.is((await call(port, 'GET', `${pod}/${way}`)).status, 502, way);
+});
+
+test('only a 101 opens a tunnel: after any other answer to an upgrade both connections are closed', async (t) => {
+  for (const code of [200, 204, 302, 400, 403, 500]) {
+    const ends: Socket[] = [];
+    let late = '';
+    const agent = await rawUpstream(t, (socket) => {
+      ends.push(socket);
+      socket.on('data', (chunk) => {
+        late += String(chunk);
+      });
+      socket.write(
+        `HTTP/1.1 ${code} ${STATUS_CODES[code]}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n`,
+      );
+    });
+    const { port } = await passing(t, agent);
+    const answer = await raw(port, `${wish(`${pod}/exec`)}GET /exec/other HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    t.regex(answer, /^HTTP\/1\.1 (?:200|204|400|500|502|503) /);
+    t.is(answer.match(/HTTP\/1\.1 /g)?.length, 1, 'what came behind the request is dropped');
+    await eventually(() => ends.every(({ destroyed }) => destroyed), `closed after ${code}`);
+    t.is(late, '');
+  }
+});
+
+test('the head of a tunnel carries what the protocol needs and nothing else', async (t) => {
+  const agent = await rawUpstream(t, (socket) => {
+    const head = ['101 \u001b[31m', 'Connection: Upgrade', 'Upgrade: WebSocket', 'Sec-WebSocket-Accept: x', 'Set-Cookie: a=1'];
+    socket.end(Buffer.from(`HTTP/1.1 ${head.join('\r\n')}\r\nLocation: http://evil.example/\r\n\r\n`, 'latin1'));
+  });
+  const { port } = await passing(t, agent);
+  const [head = ''] = (await raw(port, wish(`${pod}/exec`))).split('\r\n\r\n');
+  const [first, ...headers] = head.split('\r\n');
+  t.is(first, 'HTTP/1.1 101 Switching Protocols');
+  t.deepEqual(
+    headers.map((line) => line.replace(/:.*/, '')),
+    ['Connection', 'Upgrade', 'Sec-WebSocket-Accept', 'Audit-Id'],
+  );
+});
+
+test('credentials, cookies and headers that assert an identity stay with this server', async (t) => {
+  const sent = {
+    authorization: 'Bearer secret',
+    cookie: 'session=1',
+    forwarded: 'for=1.2.3.4',
+    'x-forwarded-for': '1.2.3.4',
+    'x-forwarded-host': 'evil.example',
+    'x-real-ip': '1.2.3.4',
+    'x-remote-user': 'admin',
+    'x-remote-group': 'system:masters',
+    'x-remote-extra-scopes': 'all',
+  };
+  for (const page of [false, true]) {
+    let seen: IncomingHttpHeaders = {};
+    const upstream = await httpUpstream(t, (request, response) => {
+      seen = request.headers;
+      response.end();
+    });
+    const { port } = await passing(t, upstream, { page });
+    t.is((await call(port, 'GET', `${pod}/proxy/`, { headers: { ...sent, 'x-own': 'kept' } })).status, 200);
+    t.is(seen['x-own'], 'kept');
+    for (const name of Object.keys(sent)) t.is(seen[name], undefined, name);
+  }
+});
+
+test('a page behind a proxy passes with its code and type, in an origin of its own and without headers for the whole origin', async (t) => {
+  const upstream = await httpUpstream(t, (_request, response) => {
+    response.writeHead(404, { ...hostile, 'X-App': 'kept', ETag: '"1"' }).end('<h1>no such page</h1>');
+  });
+  const { port } = await passing(t, upstream, { page: true });
+  const reply = await call(port, 'GET', `${pod}/proxy/x`);
+  t.deepEqual([reply.status, reply.text, reply.headers['content-type']], [404, '<h1>no such page</h1>', 'text/html']);
+  t.deepEqual([reply.headers['x-app'], reply.headers.etag], ['kept', '"1"']);
+  t.is(reply.headers['content-security-policy'], 'sandbox allow-downloads allow-forms allow-popups allow-scripts');
+  dropped(t, reply.headers);
+});
+
+test('a redirect of a page leads to a path below its proxy; one to another server is 502', async (t) => {
+  let location = '';
+  const upstream = await httpUpstream(t, (_request, response) => response.writeHead(302, { Location: location }).end());
+  const { port } = await passing(t, upstream, { page: true });
+  const below = [
+    ['/login?next=%2F#top', '/login?next=%2F#top'],
+    ['other', '/a/other'],
+    ['../../../../secrets', '/secrets'],
+    ['/%2e%2e/%2E%2e/secrets', '/secrets'],
+    ['/..\\..\\secrets', '/secrets'],
+    [`http://127.0.0.1:${upstream}/b`, '/b'],
+    [`//127.0.0.1:${upstream}/b`, '/b'],
+  ] as const;
+  for (const [sent, path] of below) {
+    location = sent;
+    const reply = await call(port, 'GET', `${pod}/proxy/a/b`);
+    t.deepEqual([reply.status, reply.headers.location], [302, `${pod}/proxy${path}`], sent);
+  }
+  const elsewhere = ['http://evil.example/', '//evil.example', '\\\\evil.example', 'javascript:alert(1)', 'http://[bad'];
+  for (location of [...elsewhere, `https://127.0.0.1:${upstream}/`, `http://u:p@127.0.0.1:${upstream}/`, 'http://127.0.0.1:1/']) {
+    const reply = await call(port, 'GET', `${pod}/proxy/a/b`);
+    t.deepEqual([reply.status, reply.headers.location], [502, undefined], location);
+    t.true(reply.json.message.startsWith(permitted));
+  }
+});
