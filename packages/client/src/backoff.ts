@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 
 /** Growing pauses between attempts; after a success it starts over. */
 export class Backoff {
@@ -36,10 +36,10 @@ export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
   return new Promise((resolve) => {
     const done = () => {
       cancel();
-      signal.removeEventListener('abort', done);
+      removeAbortListener(signal, done);
       resolve();
     };
     const cancel = clock.after(ms, done);
-    signal.addEventListener('abort', done);
+    addAbortListener(signal, done);
   });
 }

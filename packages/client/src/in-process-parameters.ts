@@ -1,16 +1,17 @@
-import type {
-  DeleteOptions,
-  DeleteParameters,
-  ListOptions,
-  MutateOptions,
-  SelectParameters,
-  WatchOptions,
-  WriteParameters,
+import {
+  type DeleteOptions,
+  type DeleteParameters,
+  jsonText,
+  type ListOptions,
+  type MutateOptions,
+  type SelectParameters,
+  type WatchOptions,
+  type WriteParameters,
 } from '@keelson/core';
 
 /** A value as the body of a request. */
 export function jsonBody(value: unknown): { readonly bytes: Buffer; readonly format: 'json' } {
-  return { bytes: Buffer.from(JSON.stringify(value)), format: 'json' };
+  return { bytes: Buffer.from(jsonText(value)), format: 'json' };
 }
 
 /** Parameters of a write; unknown fields are remarked on unless the caller wants otherwise. */
@@ -28,6 +29,9 @@ export function deleteParameters(options: DeleteOptions): DeleteParameters {
   return {
     dryRun,
     ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(options.ignoreStoreReadErrorWithClusterBreakingPotential
+      ? { ignoreStoreReadErrorWithClusterBreakingPotential: true }
+      : {}),
     ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
     ...(orphanDependents === undefined ? {} : { orphanDependents }),
     ...(preconditions?.uid === undefined ? {} : { uid: preconditions.uid }),

@@ -8,6 +8,7 @@ import {
   type KindDefinition,
   type KubeList,
   type KubeObject,
+  type ListAnswer,
   type ListOptions,
   type MutateOptions,
   type PatchBody,
@@ -80,6 +81,10 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
   async list(options: ListOptions = {}): Promise<KubeList<T>> {
     const service = this.#service();
     const answer = await service.list(this.#calls.contextOf(options.signal), this.#target(), listParameters(options));
+    return this.#listOf(answer);
+  }
+
+  #listOf(answer: ListAnswer): KubeList<T> {
     const { kind, list } = answer;
     const items: T[] = [];
     for (const stored of list.objects()) items.push(this.#calls.read(kind, stored) as T);
@@ -112,14 +117,14 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
     return answerValue(await this.#service().delete(context, this.#target(name), deleteParameters(options))) as T | Status;
   }
 
-  async deleteCollection(options: DeleteOptions & ListOptions = {}): Promise<Status | KubeList<T>> {
+  async deleteCollection(options: DeleteOptions & ListOptions = {}): Promise<KubeList<T>> {
     const answer = await this.#service().deleteCollection(
       this.#calls.contextOf(options.signal),
       this.#target(),
       deleteParameters(options),
       listParameters(options),
     );
-    return answerValue(answer) as Status;
+    return this.#listOf(answer);
   }
 
   watch(options: WatchOptions = {}): AsyncIterable<ClientWatchEvent<T>> {

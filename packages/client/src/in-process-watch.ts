@@ -1,4 +1,5 @@
 import {
+  addAbortListener,
   type ClientWatchEvent,
   type Clock,
   type GroupVersionResource,
@@ -6,6 +7,7 @@ import {
   type KubeObject,
   type ResourceService,
   type ResourceWatch,
+  removeAbortListener,
   type StoredObject,
   translateError,
   type WatchEvent,
@@ -87,7 +89,7 @@ export class InProcessWatch<T extends KubeObject> implements AsyncIterator<Clien
     const { signal, timeoutMs, clock } = this.#options;
     if (signal?.aborted) this.#end();
     if (this.#stop.signal.aborted) return;
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    addAbortListener(signal, this.#onAbort);
     if (timeoutMs !== undefined && timeoutMs > 0) this.#cancelTimeout = clock.after(timeoutMs, this.#onAbort);
     this.#service = this.#options.service();
     const watch = await this.#options.open(this.#service, this.#stop.signal);
@@ -117,7 +119,7 @@ export class InProcessWatch<T extends KubeObject> implements AsyncIterator<Clien
 
   #end(): void {
     if (this.#stop.signal.aborted) return;
-    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    removeAbortListener(this.#options.signal, this.#onAbort);
     this.#cancelTimeout?.();
     this.#events = [];
     this.#watch?.close();

@@ -1,4 +1,11 @@
-import type { Clock, KubeObject, Logger, ResourceClient } from '@keelson/core';
+import {
+  addAbortListener,
+  type Clock,
+  type KubeObject,
+  type Logger,
+  type ResourceClient,
+  removeAbortListener,
+} from '@keelson/core';
 import { Backoff } from './backoff.ts';
 import { isGone, isOlderVersion, isTooLargeResourceVersion, needsNewList } from './informer-errors.ts';
 import type { InformerHandlers } from './informer-handlers.ts';
@@ -41,12 +48,15 @@ const shortWatchMs = 1_000;
 /** After a watch that lasted this long, failures are counted anew. */
 const healthyWatchMs = 10_000;
 const leastWatchSeconds = 300;
+/** A failure is reported when it lasts so long, and again after each interval. */
+const lastingFailureMs = 1_000;
+const reportEveryMs = 60_000;
 
 /**
- * A copy of a collection that follows the server: lists once, then watches from the list's resourceVersion, resumes after an end of
- * the stream without missing or repeating a change, and lists anew only when the server's history is gone (410), or when the server
- * has gone back behind what was seen (it was restored). After a new list the handlers see the difference to what was known
- * before, so they never need to know that it happened. Rules: clients.md 3.2.
+ * A copy of a collection that follows the server. It lists once, then watches from the resourceVersion of the list and
+ * resumes after the end of a stream without a lost or repeated change. It lists again only when the history of the
+ * server is gone (410), or when the server is behind what was observed, because it was restored. After such a list the
+ * handlers receive the difference to the previous state.
  */
 export class Informer<T extends KubeObject, K = T> {
   readonly #options: InformerOptions<T, K>;
@@ -58,6 +68,9 @@ export class Informer<T extends KubeObject, K = T> {
   #running: Promise<void> | undefined;
   #resourceVersion = '';
   #next: NextList = 'first';
+  #failingSince: number | undefined;
+  /** Monotonic time before which a lasting failure is not reported again; 0 = it has not been reported. */
+  #nextReport = 0;
   /** The server may have been replaced by one with another past. */
   #suspect = false;
 
@@ -96,10 +109,10 @@ export class Informer<T extends KubeObject, K = T> {
       let abort = () => {};
       const aborted = new Promise<void>((resolve) => {
         abort = resolve;
-        signal.addEventListener('abort', abort, { once: true });
+        addAbortListener(signal, abort);
       });
       await Promise.race([this.#settled, aborted]);
-      signal.removeEventListener('abort', abort);
+      removeAbortListener(signal, abort);
     }
     return this.#synced;
   }
@@ -139,15 +152,39 @@ export class Informer<T extends KubeObject, K = T> {
         else if (this.#suspect) await this.#probe();
         this.#suspect = false;
         if (signal.aborted) return;
+        this.#recovered();
         if (await this.#watch(() => backoff.reset())) continue;
         logger.debug('watch ended at once', { component: 'informer', resource: client.resourceName.resource });
       } catch (err) {
         if (signal.aborted) return;
         if (this.#plan(err)) continue;
-        logger.debug('informer interrupted', { component: 'informer', resource: client.resourceName.resource, err });
+        this.#failed(err);
       }
       await backoff.wait(signal);
     }
+  }
+
+  /** A failure that lasts is reported, and again from time to time; a short one is part of life. */
+  #failed(err: unknown): void {
+    const { clock, logger, client } = this.#options;
+    const now = clock.monotonic();
+    this.#failingSince ??= now;
+    const seconds = Math.round((now - this.#failingSince) / 1000);
+    const fields = { component: 'informer', resource: client.resourceName.resource, seconds, err };
+    if (now - this.#failingSince < lastingFailureMs || now < this.#nextReport) {
+      logger.debug('informer interrupted', fields);
+      return;
+    }
+    this.#nextReport = now + reportEveryMs;
+    logger.warn('a collection cannot be followed', fields);
+  }
+
+  #recovered(): void {
+    this.#failingSince = undefined;
+    if (this.#nextReport === 0) return;
+    this.#nextReport = 0;
+    const { logger, client } = this.#options;
+    logger.info('a collection is followed again', { component: 'informer', resource: client.resourceName.resource });
   }
 
   /** Decides from a failure how to go on; true when it can be tried at once. */
@@ -167,8 +204,9 @@ export class Informer<T extends KubeObject, K = T> {
   }
 
   /**
-   * After trouble with a watch: has this server got as far as we have? One that lost its data would let a watch from the future wait
-   * until it gets there, and tell nothing until then. Fails with the 504 of api-conventions 4.4, which leads to a new list.
+   * Checks after a failed watch that the server has reached the observed revision. On a server that lost data, a watch
+   * from a future revision would stay silent until the server reaches it. Fails with 504 in that case, which leads to a
+   * new list: see docs/reference/api-rules.md#future-revisions.
    */
   async #probe(): Promise<void> {
     const { client } = this.#options;

@@ -75,8 +75,8 @@ export function statusOf(body: Buffer): Status | undefined {
 }
 
 /**
- * The failure that an answer means: the server's own Status where it sent one, otherwise one made from the HTTP code, with the
- * beginning of the body as a cause (clients.md 3.3).
+ * The error that a failed response stands for: the Status that the server sent, otherwise one that follows from the
+ * HTTP code, with the beginning of the body as a cause.
  */
 export function answerError(answer: FailedAnswer, subject: RequestSubject): StatusError {
   const { code, body, retryAfterSeconds } = answer;
@@ -108,7 +108,7 @@ export function answerError(answer: FailedAnswer, subject: RequestSubject): Stat
   });
 }
 
-/** True when a failure says that the resourceVersion asked for is ahead of the server (api-conventions 4.4). */
+/** True when the requested resourceVersion is ahead of the server: see docs/reference/api-rules.md#future-revisions. */
 export function isTooLargeResourceVersion(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || !('status' in error)) return false;
   const { details } = error.status as Status;

@@ -1,10 +1,9 @@
-import { type Clock, type Logger, silentLogger, systemClock } from '@keelson/core';
+import { addAbortListener, type Clock, type Logger, removeAbortListener, silentLogger, systemClock } from '@keelson/core';
 import { Backoff, pause } from '../backoff.ts';
 import { answerError, isTooLargeResourceVersion, type RequestSubject } from './answer-error.ts';
 import { ConnectionError, isConnectionError } from './connection-error.ts';
 import { Endpoint, type WireRequest } from './endpoint.ts';
 import type { HttpClientOptions, Impersonation } from './http-client-options.ts';
-import { onAbort } from './on-abort.ts';
 import { type OpenAnswer, openAnswer, readBody } from './open-answer.ts';
 import { TokenBucket } from './token-bucket.ts';
 import { warningTexts } from './warning-header.ts';
@@ -131,12 +130,12 @@ export class HttpTransport {
     const controller = new AbortController();
     const abort = () => controller.abort(signal?.reason);
     if (signal?.aborted) abort();
-    if (signal !== undefined) onAbort(signal, abort);
+    addAbortListener(signal, abort);
     running.add(controller);
     return {
       signal: controller.signal,
       release: () => {
-        signal?.removeEventListener('abort', abort);
+        removeAbortListener(signal, abort);
         running.delete(controller);
         this.#closeIfIdle();
       },

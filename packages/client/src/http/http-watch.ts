@@ -1,7 +1,15 @@
-import { type ClientWatchEvent, type Clock, isStatusError, type KubeObject, type Status, StatusError } from '@keelson/core';
+import {
+  addAbortListener,
+  type ClientWatchEvent,
+  type Clock,
+  isStatusError,
+  type KubeObject,
+  removeAbortListener,
+  type Status,
+  StatusError,
+} from '@keelson/core';
 import { ConnectionError } from './connection-error.ts';
 import type { HttpStream } from './http-transport.ts';
-import { onAbort } from './on-abort.ts';
 import type { EventReader, WireEvent, WireFormat } from './wire-format.ts';
 
 /** What a watch over HTTP is made of. */
@@ -85,7 +93,7 @@ export class HttpWatch<T extends KubeObject> implements AsyncIterator<ClientWatc
     const { signal, timeoutMs, clock, open } = this.#options;
     if (signal?.aborted) this.#end();
     this.#stop.signal.throwIfAborted();
-    if (signal !== undefined) onAbort(signal, this.#onAbort);
+    addAbortListener(signal, this.#onAbort);
     if (timeoutMs !== undefined && timeoutMs > 0) this.#cancelTimeout = clock.after(timeoutMs + graceMs, this.#onAbort);
     const stream = await open(this.#stop.signal);
     if (this.#stop.signal.aborted) {
@@ -117,7 +125,7 @@ export class HttpWatch<T extends KubeObject> implements AsyncIterator<ClientWatc
 
   #end(): void {
     if (this.#stop.signal.aborted) return;
-    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    removeAbortListener(this.#options.signal, this.#onAbort);
     this.#cancelTimeout?.();
     this.#frames = [];
     this.#stop.abort();

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import type { Clock } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 import { ConnectionError, isConnectionError } from './connection-error.ts';
 import type { Endpoint, WireRequest } from './endpoint.ts';
 
@@ -70,11 +70,11 @@ export function openAnswer(attempt: Attempt): Promise<OpenAnswer> {
       late = true;
       sent.destroy();
     });
-    signal.addEventListener('abort', abort, { once: true });
+    addAbortListener(signal, abort);
     // Emitted in every case, after the answer has been read or when there is nothing more to come.
     sent.once('close', () => {
       cancelTimeout();
-      signal.removeEventListener('abort', abort);
+      removeAbortListener(signal, abort);
     });
     sent.on('error', (error) => reject(failure(error)));
     sent.once('socket', (socket) => {

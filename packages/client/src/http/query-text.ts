@@ -45,6 +45,9 @@ export function deleteBody(options: DeleteOptions): object | undefined {
     ...(orphanDependents === undefined ? {} : { orphanDependents }),
     ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
     ...(dryRun ? { dryRun: ['All'] } : {}),
+    ...(options.ignoreStoreReadErrorWithClusterBreakingPotential
+      ? { ignoreStoreReadErrorWithClusterBreakingPotential: true }
+      : {}),
   };
   return Object.keys(said).length === 0 ? undefined : { kind: 'DeleteOptions', apiVersion: 'v1', ...said };
 }

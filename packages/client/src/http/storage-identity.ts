@@ -3,7 +3,9 @@ import type { DiscoveredResource, GroupVersion, GroupVersionKind } from '@keelso
 
 /** A resource as a server tells of it. */
 export interface DiscoveredRow extends Omit<DiscoveredResource, 'storage'> {
-  /** Equal for two resources exactly when they show the same objects; api-conventions 14.1. */
+  /**
+   * Equal for two resources exactly when they represent the same objects: see docs/reference/api-rules.md#discovery.
+   */
   readonly storageVersionHash?: string;
 }
 

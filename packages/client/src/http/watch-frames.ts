@@ -1,6 +1,6 @@
 import { ConnectionError } from './connection-error.ts';
 
-/** Greatest frame of a watch; clients.md 3.3. */
+/** Maximum size of a frame of a watch: see docs/reference/api-rules.md#frames-of-a-watch. */
 export const maxFrameBytes = 16 * 1024 * 1024;
 
 const newline = 0x0a;
@@ -76,7 +76,10 @@ export class LineSplitter {
   }
 }
 
-/** Cuts a stream into frames that each begin with their length in four bytes, highest first; api-conventions 7.4. */
+/**
+ * Splits a stream into frames with a length prefix of four bytes, big-endian: see
+ * docs/reference/api-rules.md#frames-of-a-watch.
+ */
 export class FrameSplitter {
   readonly #pending: Pending;
   /** Of the frame that is coming in, length included; undefined before its length is known. */

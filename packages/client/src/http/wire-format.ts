@@ -1,4 +1,4 @@
-import type { KubeObject } from '@keelson/core';
+import { jsonText, type KubeObject, parseJsonText } from '@keelson/core';
 import { ConnectionError } from './connection-error.ts';
 import type { HttpAnswer } from './http-transport.ts';
 import { LineSplitter } from './watch-frames.ts';
@@ -38,13 +38,13 @@ export interface WireFormat {
 export const jsonType = 'application/json';
 
 export function jsonBody(value: unknown, contentType: string = jsonType): WireBody {
-  return { bytes: Buffer.from(JSON.stringify(value)), contentType };
+  return { bytes: Buffer.from(jsonText(value)), contentType };
 }
 
 /** @throws ConnectionError `BadAnswer` */
 export function jsonValue(bytes: Buffer, what: string): unknown {
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return parseJsonText(bytes.toString('utf8'));
   } catch (cause) {
     throw new ConnectionError('BadAnswer', `${what} is not JSON`, cause);
   }

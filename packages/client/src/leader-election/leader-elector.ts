@@ -1,4 +1,4 @@
-import type { ApiClient, Clock, Logger } from '@keelson/core';
+import { type ApiClient, addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core';
 import { pause } from '../backoff.ts';
 import { LeaseLock } from './lease-lock.ts';
 
@@ -102,7 +102,7 @@ export class LeaderElector {
     const { lead, onLost, logger, identity, name } = this.#options;
     const end = new AbortController();
     const abort = () => end.abort();
-    this.#stop.signal.addEventListener('abort', abort, { once: true });
+    addAbortListener(this.#stop.signal, abort);
     if (this.#stop.signal.aborted) abort();
     this.#leading = true;
     logger.info('leading', { component: 'leader-election', lease: name, identity });
@@ -115,7 +115,7 @@ export class LeaderElector {
     const lost = await this.#renew(wonAt, end.signal);
     this.#leading = false;
     abort();
-    this.#stop.signal.removeEventListener('abort', abort);
+    removeAbortListener(this.#stop.signal, abort);
     if (lost) {
       logger.warn('leadership lost', { component: 'leader-election', lease: name, identity });
       this.#call(onLost);
@@ -147,7 +147,7 @@ export class LeaderElector {
     const attempt = new AbortController();
     const abort = () => attempt.abort();
     const cancel = clock.after(timeoutMs, abort);
-    signal.addEventListener('abort', abort, { once: true });
+    addAbortListener(signal, abort);
     const aborted = new Promise<false>((resolve) =>
       attempt.signal.addEventListener('abort', () => resolve(false), { once: true }),
     );
@@ -162,7 +162,7 @@ export class LeaderElector {
       return await Promise.race([asked, aborted]);
     } finally {
       cancel();
-      signal.removeEventListener('abort', abort);
+      removeAbortListener(signal, abort);
       this.#report();
     }
   }

@@ -1,4 +1,4 @@
-import { type AdmissionPlugin, internalContext, type KubeObject, type Status, statusErrors } from '@keelson/core';
+import { type AdmissionPlugin, internalContext, type KubeList, type KubeObject, type Status, statusErrors } from '@keelson/core';
 import { test } from './both-forms.ts';
 import { Cart, Gadget, Namespace, OldCart, Open, Ticket } from './fixtures.ts';
 import { createPlane, everything, failure, storedCount } from './harness.ts';
@@ -155,7 +155,7 @@ test('a dry run of a delete removes nothing', async (t) => {
   const { plane, gadgets, created } = await withGadget(t, { finalizers: ['x/y'] });
   t.truthy(((await gadgets.delete('a', { dryRun: true })) as KubeObject).metadata?.deletionTimestamp);
   t.is((await failure(() => gadgets.delete('b', { dryRun: true }))).code, 404);
-  t.like(await gadgets.deleteCollection({ dryRun: true }), { status: 'Success' } as never);
+  t.deepEqual((await gadgets.deleteCollection({ dryRun: true })) as unknown, await gadgets.list());
   t.deepEqual(await gadgets.get('a'), created);
   t.is(await storedCount(plane), 1);
 });
@@ -168,18 +168,16 @@ test('deletecollection takes the selected objects of one namespace through the o
   for (let i = 0; i < 20; i++) await make('n', `a${i}`, { labels: { odd: String(i % 2) } });
   await make('n', 'held', { labels: { odd: '0' }, finalizers: ['x/y'] });
   await make('m', 'other', { labels: { odd: '0' } });
-  t.deepEqual(await gadgets.namespace('n').deleteCollection({ labelSelector: 'odd=0' }), {
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Success',
-    details: { group: 'toys.example.com', kind: 'gadgets' },
-  });
+  const selected = await gadgets.namespace('n').list({ labelSelector: 'odd=0' });
+  t.is(selected.items.length, 11);
+  // The objects as they were.
+  t.deepEqual((await gadgets.namespace('n').deleteCollection({ labelSelector: 'odd=0' })) as unknown, selected);
   const left = (await gadgets.namespace('n').list()).items;
   t.is(left.length, 11);
   t.truthy(left.find((gadget) => gadget.metadata?.name === 'held')?.metadata?.deletionTimestamp);
-  const limited = (await gadgets.namespace('n').deleteCollection({ labelSelector: 'odd=1', limit: 4 })) as Status;
+  const limited = (await gadgets.namespace('n').deleteCollection({ labelSelector: 'odd=1', limit: 4 })) as KubeList<KubeObject>;
   t.truthy(limited.metadata.continue);
+  t.is(limited.items.length, 4);
   t.is((await gadgets.namespace('n').list({ labelSelector: 'odd=1' })).items.length, 6);
   await gadgets.deleteCollection({ propagationPolicy: 'Background' });
   t.deepEqual(
@@ -187,6 +185,25 @@ test('deletecollection takes the selected objects of one namespace through the o
     ['held'],
   );
   t.is((await failure(() => plane.client.resource(Open).deleteCollection())).code, 405);
+});
+
+test('a collection with more objects than a page is answered whole; a grace period outside of what is allowed deletes nothing', async (t) => {
+  const plane = await createPlane(t);
+  const tickets = plane.client.resource(Ticket).namespace('n');
+  for (let i = 0; i < 501; i++) await tickets.create({ metadata: { name: `t${i}` } } as never);
+  for (const gracePeriodSeconds of [-1, 2 ** 31]) {
+    for (const run of [
+      () => tickets.delete('t1', { gracePeriodSeconds }),
+      () => tickets.deleteCollection({ gracePeriodSeconds }),
+    ]) {
+      const { code, details } = await failure(run);
+      t.is(code, 422);
+      t.is(details?.causes?.[0]?.field, 'gracePeriodSeconds');
+    }
+  }
+  t.is(await storedCount(plane), 501);
+  t.is(((await tickets.deleteCollection()) as KubeList<KubeObject>).items.length, 501);
+  t.is(await storedCount(plane), 0);
 });
 
 test('deletecollection of more than a page, while others delete the same objects', async (t) => {

@@ -75,7 +75,6 @@ export const Gadget = defineKind({
     ),
   }),
   strategy: {
-    generation: 'spec',
     validate: (gadget) =>
       gadget.spec.paused && gadget.spec.replicas === 99 ? [fieldError.forbidden('spec.paused', 'too many to pause')] : [],
     validateUpdate: (gadget, old) =>
@@ -223,7 +222,6 @@ export const Cart = defineKind({
   version: 'v1',
   kind: 'Cart',
   schema: cartSchema('load'),
-  strategy: { generation: 'spec' },
 });
 
 type AnyCart = KubeObject & { spec: Record<string, number> };
@@ -239,7 +237,7 @@ export const OldCart = defineKind({
   version: 'v1beta1',
   kind: 'Cart',
   schema: cartSchema('weight'),
-  strategy: { generation: 'spec', defaultPropagation: 'Orphan' },
+  strategy: { defaultPropagation: 'Orphan' },
   storage: {
     kind: Cart,
     toStorage: (cart) => renamed(cart, 'weight', 'load', 'apps.example.com/v1'),

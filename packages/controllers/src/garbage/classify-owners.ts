@@ -2,7 +2,9 @@ import { type ApiClient, isStatusError, type OwnerReference, StatusReason } from
 import type { ResourceMap } from '../resource-map.ts';
 import { foregroundFinalizer, type ObjectNode } from './object-graph.ts';
 
-/** The owner references of one object by what is known of the owners; api-conventions 8.5. */
+/**
+ * The owner references of one object by the state of the owners: see docs/reference/api-rules.md#garbage-collection.
+ */
 export interface ClassifiedOwners {
   /** The owner exists and stays. */
   readonly solid: readonly OwnerReference[];

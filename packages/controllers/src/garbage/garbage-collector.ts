@@ -17,6 +17,8 @@ import { VerifiedOwners } from './verified-owners.ts';
 
 /** How often the collector looks for kinds that were added or removed. */
 const resyncKindsMs = 5_000;
+/** How long the start waits for the first list of every kind. */
+const firstListsMs = 2_000;
 const workers = 8;
 
 interface Followed {
@@ -25,10 +27,11 @@ interface Followed {
 }
 
 /**
- * Removes objects whose owners are gone, makes foreground deletions wait for their dependents, and frees dependents of orphaning
- * owners (api-conventions 8.5). It follows the metadata of every kind that can be listed, watched and deleted, and asks the server
- * again before it acts. Objects that nobody owns and nobody deletes are most of a cluster and take no memory here: whether an owner among
- * them exists is asked once.
+ * Deletes objects whose owners no longer exist, holds foreground deletions until the dependents are gone, and removes
+ * references to orphaning owners: see docs/reference/api-rules.md#garbage-collection. It watches the metadata of every
+ * kind that can be listed, watched and deleted, and reads from the server again before it acts. Objects without owner
+ * that are not being deleted are the majority in a cluster and occupy no memory here: whether such an object exists as
+ * an owner is requested once.
  */
 export class GarbageCollector implements Service {
   readonly name = 'garbage-collector';
@@ -50,7 +53,12 @@ export class GarbageCollector implements Service {
   }
 
   async start(): Promise<void> {
-    await this.#followKinds();
+    let cancel = () => {};
+    const patience = new Promise<void>((resolve) => {
+      cancel = this.#options.clock.after(firstListsMs, resolve);
+    });
+    // A kind that cannot be read must not keep the others waiting: whether an owner exists is asked of the server in any case.
+    await Promise.race([this.#followKinds(), patience]).finally(() => cancel());
     this.#complete = true;
     for (const node of this.#graph.values()) this.#consider(node);
     this.#scheduleResync();
@@ -171,6 +179,11 @@ export class GarbageCollector implements Service {
       owners.some((owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true);
     const blocking = this.#graph.dependents(node.uid).filter(blocks);
     for (const dependent of blocking) if (!dependent.deleting) this.#queue.add(dependent.uid);
+    // In a cycle of owners no object could ever be the first to go, so dependents that wait for this very object stop blocking it.
+    const waitingForNode = this.#graph.waitingOwners(node);
+    for (const dependent of blocking) {
+      if (waitingForNode.has(dependent.uid)) await this.#patch(dependent, (current) => unblocked(current, node.uid));
+    }
     if (blocking.length > 0 || (await this.#listDependents(node)).some(blocks)) return;
     await this.#removeFinalizer(node, foregroundFinalizer);
   }
@@ -234,6 +247,12 @@ function withoutOwners(object: KubeObject, uids: ReadonlySet<string>): Record<st
   const owners = object.metadata?.ownerReferences ?? [];
   const kept = owners.filter((owner) => !uids.has(owner.uid));
   return kept.length === owners.length ? undefined : { ownerReferences: kept.length === 0 ? null : kept };
+}
+
+function unblocked(object: KubeObject, owner: string): Record<string, unknown> | undefined {
+  const owners = object.metadata?.ownerReferences ?? [];
+  if (!owners.some(({ uid, blockOwnerDeletion }) => uid === owner && blockOwnerDeletion === true)) return undefined;
+  return { ownerReferences: owners.map((entry) => (entry.uid === owner ? { ...entry, blockOwnerDeletion: false } : entry)) };
 }
 
 /** Foreground when dependents wait below; otherwise what the object's own finalizers already say, or Background. */

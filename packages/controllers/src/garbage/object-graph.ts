@@ -85,6 +85,24 @@ export class ObjectGraph {
     return [...uids].flatMap((dependent) => this.#nodes.get(dependent) ?? []);
   }
 
+  /**
+   * UIDs of the objects whose foreground deletion waits for this one: its owners through references that block, their owners, and so on. The
+   * object itself is among them when it is its own owner, directly or through others.
+   */
+  waitingOwners(node: ObjectNode): ReadonlySet<string> {
+    const found = new Set<string>();
+    const pending = [node];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      for (const { uid, blockOwnerDeletion } of next.owners) {
+        const owner = blockOwnerDeletion === true && !found.has(uid) ? this.#nodes.get(uid) : undefined;
+        if (owner?.foreground !== true) continue;
+        found.add(uid);
+        pending.push(owner);
+      }
+    }
+    return found;
+  }
+
   #unlink(node: ObjectNode): void {
     for (const owner of node.owners) {
       const set = this.#dependents.get(owner.uid);

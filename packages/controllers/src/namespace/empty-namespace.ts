@@ -1,4 +1,4 @@
-import type { ApiClient, DiscoveredResource } from '@keelson/core';
+import type { ApiClient, DiscoveredResource, KubeObject, ResourceClient } from '@keelson/core';
 import { distinctResources, isCollectable } from '../resource-map.ts';
 
 /** What was found after everything in a namespace was told to go. */
@@ -11,6 +11,9 @@ export interface Emptied {
   }[];
   readonly failures: readonly { readonly resource: string; readonly message: string }[];
 }
+
+/** The answer lists what was deleted, so a collection of any size is deleted in parts. */
+const objectsPerCall = 500;
 
 /** Deletes every object of a namespace and reports what is still there, waiting for a grace period or a finalizer. */
 export async function emptyNamespace(
@@ -28,7 +31,7 @@ export async function emptyNamespace(
     try {
       const before = await collection.list({ limit: 1, signal });
       if (before.items.length === 0) continue;
-      await collection.deleteCollection({ propagationPolicy: 'Background', signal });
+      await deleteAll(collection, signal);
       const left = await collection.list({ signal });
       if (left.items.length === 0) continue;
       const finalizers: Record<string, number> = {};
@@ -41,4 +44,15 @@ export async function emptyNamespace(
     }
   }
   return { remaining, failures };
+}
+
+async function deleteAll(collection: Pick<ResourceClient<KubeObject>, 'deleteCollection'>, signal: AbortSignal): Promise<void> {
+  let next: string | undefined;
+  do {
+    const { metadata } = await collection.deleteCollection({
+      ...{ propagationPolicy: 'Background', limit: objectsPerCall, signal },
+      ...(next === undefined ? {} : { continue: next }),
+    });
+    next = metadata.continue;
+  } while (next !== undefined && next !== '');
 }

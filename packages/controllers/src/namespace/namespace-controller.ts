@@ -17,8 +17,9 @@ interface Kept {
 }
 
 /**
- * Ends the life of namespaces: while one is being deleted, removes everything in it, and when nothing is left removes the
- * `kubernetes` finalizer, upon which the namespace itself goes away (api-conventions 9). What holds it up is told in its conditions.
+ * Completes the deletion of namespaces: removes all objects of a namespace, then its finalizer `kubernetes`, which
+ * removes the namespace itself. Reports what still blocks the deletion in the conditions. See
+ * docs/reference/api-rules.md#namespace-life-cycle.
  */
 export class NamespaceController implements Service {
   readonly name = 'namespace-controller';

@@ -9,7 +9,10 @@ export interface TerminationCondition {
   readonly lastTransitionTime: string;
 }
 
-/** Says in conditions what a namespace still waits for; the types and reasons that clients know (api-conventions 9). */
+/**
+ * The conditions that state what the deletion of a namespace waits for: see
+ * docs/reference/api-rules.md#namespace-life-cycle.
+ */
 export function terminationConditions(emptied: Emptied, now: string): TerminationCondition[] {
   const condition = (
     type: string,
