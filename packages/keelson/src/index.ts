@@ -14,6 +14,7 @@ export type {
 } from './config/storage-choice.ts';
 export type { WatchWindow } from './config/watch-window.ts';
 export { type ControlPlane, type ControlPlaneOptions, createControlPlane } from './control-plane/create-control-plane.ts';
+export type { ConnectionLimits } from './server/connection-limits.ts';
 export type { AgentAccess, Listening, ListenOptions } from './server/listen-plane.ts';
 export { type Credentials, loadCredentials } from './tls/credentials.ts';
 export { credentialsSigner } from './tls/credentials-signer.ts';

@@ -1,13 +1,47 @@
-import { chmod, mkdir, rename, writeFile } from 'node:fs/promises';
+import { chmod, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { type Logger, makePrivateDirectory, silentLogger, tightenMode } from '@keelson/core';
 
 const ownerOnly = 0o600;
 
-/** Replaces a file as a whole, readable by its owner only: a crash leaves the old one or the new one. Its directory is made as well. */
-export async function writePrivateFile(path: string, content: string | Buffer): Promise<void> {
+/** The text of a file that only its owner may read; a wider mode is tightened first. Undefined when the file does not exist. */
+export async function readPrivateFile(path: string, logger: Logger): Promise<string | undefined> {
+  tightenMode(path, logger);
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Replaces a file as a whole, readable by its owner only: a crash of the process or of the machine leaves the old one or the new one. Its
+ * directory is created as well. A file that already has this content is not written again, so that a start needs no disk space.
+ */
+export async function writePrivateFile(path: string, content: string, logger: Logger = silentLogger): Promise<void> {
+  makePrivateDirectory(dirname(path), logger);
+  if ((await readPrivateFile(path, logger)) === content) return;
   const temporary = `${path}.new`;
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  await writeFile(temporary, content, { mode: ownerOnly });
+  const file = await open(temporary, 'w', ownerOnly);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
   await chmod(temporary, ownerOnly);
   await rename(temporary, path);
+  await syncDirectory(dirname(path));
+}
+
+/** Makes the name of a new file durable. */
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
 }

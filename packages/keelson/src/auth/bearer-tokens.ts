@@ -20,15 +20,16 @@ export function tokenUsers(tokens: readonly KnownToken[]): AuthenticateToken {
 /**
  * The user of the bearer token of a request; undefined when it shows none.
  *
- * @throws StatusError 401 for a token that is not known
+ * @param authenticateToken undefined: no token is known
+ * @throws StatusError 401 for a token that is not known, and for `Bearer` without a token
  */
 export async function authenticateBearer(
   { headers: { authorization = '' } }: IncomingMessage,
-  authenticateToken: AuthenticateToken,
+  authenticateToken: AuthenticateToken | undefined,
 ): Promise<UserInfo | undefined> {
   const shown = /^\s*bearer(?:\s+(\S+)\s*$|\s|$)/i.exec(authorization);
   if (shown === null) return undefined;
-  const found = shown[1] === undefined ? undefined : await authenticateToken(shown[1], []);
+  const found = shown[1] === undefined ? undefined : await authenticateToken?.(shown[1], []);
   if (found === undefined) throw statusErrors.unauthorized();
   return found.user;
 }

@@ -30,7 +30,15 @@ const authenticated: AccessRules = {
     },
     { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['selfsubjectreviews'] },
   ],
-  nonResourceRules: [{ verbs: read, nonResourceURLs: ['/', '/index.html', ...['/api', '/apis', '/openapi'].flatMap(tree)] }],
+  nonResourceRules: [
+    {
+      verbs: read,
+      nonResourceURLs: [
+        ...['/', '/index.html', '/swagger.json', '/swagger-2.0.0.pb-v1'],
+        ...['/api', '/apis', '/openapi'].flatMap(tree),
+      ],
+    },
+  ],
   incomplete: false,
 };
 

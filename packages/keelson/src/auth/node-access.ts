@@ -3,7 +3,8 @@ import type { AccessRules, ResourceAccessRule, UserInfo } from '@keelson/core';
 const nodesGroup = 'system:nodes';
 const nodePrefix = 'system:node:';
 const bootstrappersGroup = 'system:bootstrappers';
-const leaseNamespace = 'kube-node-lease';
+/** Namespace of the Leases of nodes. */
+export const leaseNamespace = 'kube-node-lease';
 
 const certificateRequests: ResourceAccessRule = {
   verbs: ['create', 'get', 'list', 'watch'],
@@ -28,7 +29,7 @@ const everyNode: readonly ResourceAccessRule[] = [
   { verbs: ['patch'], apiGroups: [''], resources: ['pods/status'] },
   { verbs: ['get'], apiGroups: [''], resources: ['configmaps', 'secrets'] },
   { verbs: ['list'], apiGroups: [''], resources: ['services'] },
-  { verbs: ['create', 'patch'], apiGroups: [''], resources: ['events'] },
+  { verbs: ['create', 'patch'], apiGroups: ['', 'events.k8s.io'], resources: ['events'] },
   // Who calls the agent, and whether they may, is the server's to say.
   { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'] },
   { verbs: ['create'], apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'] },
@@ -62,8 +63,12 @@ export function nodeAccess(user: UserInfo, namespace: string): AccessRules[] {
   ];
 }
 
-/** The node that a user is; undefined when it is none. */
-export function nodeNameOf({ name, groups }: UserInfo): string | undefined {
-  const isNode = groups.includes(nodesGroup) && name.startsWith(nodePrefix) && name.length > nodePrefix.length;
-  return isNode ? name.slice(nodePrefix.length) : undefined;
+/** Whether a user is a node by group and form of name. */
+export function isNodeUser({ name, groups }: UserInfo): boolean {
+  return groups.includes(nodesGroup) && name.startsWith(nodePrefix);
+}
+
+/** The name of the node that a user is; undefined when it is none, or when the user name does not contain one. */
+export function nodeNameOf(user: UserInfo): string | undefined {
+  return isNodeUser(user) && user.name.length > nodePrefix.length ? user.name.slice(nodePrefix.length) : undefined;
 }

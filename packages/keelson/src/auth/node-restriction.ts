@@ -1,39 +1,222 @@
-import { type AdmissionPlugin, type AdmissionRequest, type KindDefinition, type KubeObject, statusErrors } from '@keelson/core';
-import type { Pod } from '@keelson/kinds';
-import { nodeNameOf } from './node-access.ts';
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type AdmissionPlugin,
+  type AdmissionRequest,
+  type KindDefinition,
+  type KubeObject,
+  objectKey,
+  type ResourceStorage,
+  type StatusError,
+  statusErrors,
+} from '@keelson/core';
+import { Node, Pod } from '@keelson/kinds';
+import { isNodeUser, leaseNamespace, nodeNameOf } from './node-access.ts';
+import { forbiddenLabelChanges } from './node-labels.ts';
+import { apiReferenceOf } from './pod-references.ts';
 
 /** Marks the pods that a node shows for its own files. */
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 
-const boundTo = (object: KubeObject | undefined): string | undefined => (object as Pod | undefined)?.spec?.nodeName;
-
-/** By name, so that no second copy of a kind gets by. */
-const isCore = ({ group, kind }: KindDefinition, name: string): boolean => group === '' && kind === name;
-
-/** Why a node may not do this; undefined when it may. What it may do at all is for the authorizer to say. */
-function problem({ operation, kind, subresource, object, oldObject }: AdmissionRequest, nodeName: string): string | undefined {
-  if (isCore(kind, 'Node') && operation === 'create' && object?.metadata?.name !== nodeName) {
-    return `the node ${nodeName} may only make the node object of its own name`;
-  }
-  if (!isCore(kind, 'Pod')) return undefined;
-  if (operation !== 'create' || subresource !== undefined) {
-    return boundTo(oldObject) === nodeName ? undefined : `the pod is not on the node ${nodeName}`;
-  }
-  if (object?.metadata?.annotations?.[mirrorAnnotation] === undefined) {
-    return `a node may only make pods that mirror its files, with the annotation ${mirrorAnnotation}`;
-  }
-  return boundTo(object) === nodeName
-    ? undefined
-    : `a pod that mirrors a file of the node ${nodeName} names that node in spec.nodeName`;
+/** Where the plugin finds the objects that requests refer to. */
+export interface NodeRestrictionOptions {
+  readonly nodes: ResourceStorage;
+  readonly pods: ResourceStorage;
 }
 
-/** Keeps nodes to their own node object and to the pods that are on them, which rules of access cannot tell. */
-export const nodeRestriction: AdmissionPlugin = {
-  name: 'NodeRestriction',
-  handles: ({ context }) => nodeNameOf(context.user) !== undefined,
-  validate(request) {
-    const { kind, name, context } = request;
-    const why = problem(request, nodeNameOf(context.user) ?? '');
-    if (why !== undefined) throw statusErrors.forbidden({ group: kind.group, resource: kind.names.plural }, name, why);
-  },
+/** A request for a token of a service account, as far as it matters here. */
+interface TokenRequest extends KubeObject {
+  readonly spec?: { readonly boundObjectRef?: Readonly<Record<'apiVersion' | 'kind' | 'name' | 'uid', string | undefined>> };
+}
+
+/** One request of a node. Each rule returns why the request is refused, or undefined when it is not. */
+interface NodeRequest extends AdmissionRequest {
+  readonly nodeName: string;
+  /** Throws the 404 of a missing pod. */
+  readonly readPod: (name: string) => Promise<Pod>;
+  /** Throws the 404 of a missing node. */
+  readonly readNode: () => Promise<Node>;
+}
+
+type Reason = string | undefined;
+type Rule = (request: NodeRequest) => Reason | Promise<Reason>;
+
+const quote = (text: string): string => JSON.stringify(text);
+const operationName = ({ operation }: AdmissionRequest): string => quote(operation.toUpperCase());
+
+function podRule(request: NodeRequest): Reason | Promise<Reason> {
+  switch (request.subresource) {
+    case undefined:
+      return wholePodRule(request);
+    case 'status':
+      return podStatusRule(request);
+    case 'eviction':
+      return evictionRule(request);
+    default:
+      return `unexpected pod subresource ${quote(request.subresource)}, only 'status' and 'eviction' are allowed`;
+  }
+}
+
+function wholePodRule(request: NodeRequest): Reason | Promise<Reason> {
+  const { operation, oldObject, nodeName } = request;
+  if (operation === 'create') return newPodRule(request);
+  const node = `node ${quote(nodeName)}`;
+  if (operation !== 'delete') {
+    return `unexpected operation ${operationName(request)}, ${node} can only create and delete mirror pods`;
+  }
+  if ((oldObject as Pod).spec.nodeName === nodeName) return undefined;
+  return `${node} can only delete pods with spec.nodeName set to itself`;
+}
+
+async function newPodRule({ object, nodeName, readNode }: NodeRequest): Promise<Reason> {
+  const pod = object as Pod;
+  const node = `node ${quote(nodeName)}`;
+  if (pod.metadata?.annotations?.[mirrorAnnotation] === undefined) {
+    return `pod does not have ${quote(mirrorAnnotation)} annotation, ${node} can only create mirror pods`;
+  }
+  if (pod.spec.nodeName !== nodeName) return `${node} can only create pods with spec.nodeName set to itself`;
+  const [owner, ...others] = pod.metadata.ownerReferences ?? [];
+  if (others.length > 0) return `${node} can only create pods with a single owner reference set to itself`;
+  if (owner?.apiVersion !== Node.apiVersion || owner.kind !== Node.kind || owner.name !== nodeName) {
+    return `${node} can only create pods with an owner reference set to itself`;
+  }
+  if (owner.controller !== true) return `${node} can only create pods with a controller owner reference set to itself`;
+  if (owner.blockOwnerDeletion === true) return `${node} must not set blockOwnerDeletion on an owner reference`;
+  const { uid = '' } = (await readNode()).metadata ?? {};
+  if (owner.uid !== uid) return `node ${nodeName} UID mismatch: expected ${owner.uid} got ${uid}`;
+  const reference = apiReferenceOf(pod);
+  return reference === undefined ? undefined : `${node} can not create pods that reference ${reference}`;
+}
+
+function podStatusRule(request: NodeRequest): Reason {
+  const { operation, object, oldObject, nodeName } = request;
+  if (operation !== 'update') return `unexpected operation ${operationName(request)}`;
+  const [pod, old] = [object as Pod, oldObject as Pod];
+  const node = `node ${quote(nodeName)}`;
+  if (old.spec.nodeName !== nodeName) return `${node} can only update pod status for pods with spec.nodeName set to itself`;
+  if (!isDeepStrictEqual(pod.metadata?.labels ?? {}, old.metadata?.labels ?? {})) {
+    return `${node} cannot update labels through pod status`;
+  }
+  if (!isDeepStrictEqual(pod.status?.resourceClaimStatuses ?? [], old.status?.resourceClaimStatuses ?? [])) {
+    return `${node} cannot update resource claim statues`;
+  }
+  return undefined;
+}
+
+async function evictionRule(request: NodeRequest): Promise<Reason> {
+  const { operation, name, nodeName, readPod } = request;
+  if (operation !== 'create') return `unexpected operation ${operation.toUpperCase()}`;
+  const pod = await readPod(name);
+  return pod.spec.nodeName === nodeName ? undefined : `node ${nodeName} can only evict pods with spec.nodeName set to itself`;
+}
+
+function nodeRule({ operation, object, oldObject, name, nodeName }: NodeRequest): Reason {
+  const who = `node ${quote(nodeName)}`;
+  if (name !== nodeName) return `${who} is not allowed to modify node ${quote(name)}`;
+  if (operation !== 'create' && operation !== 'update') return undefined;
+  const node = object as Node;
+  const old = oldObject as Node | undefined;
+  const labels = forbiddenLabelChanges(node.metadata?.labels, old?.metadata?.labels).join(', ');
+  const configSource = node.spec?.configSource;
+  // The garbage collector deletes an object whose owner is gone, so a node with a reference of its own choice could delete itself
+  // and register again without the taints and labels that an administrator has set.
+  const sameOwners = isDeepStrictEqual(node.metadata?.ownerReferences ?? [], old?.metadata?.ownerReferences ?? []);
+  if (old === undefined) {
+    if (configSource) return `${who} is not allowed to create pods with a non-nil configSource`;
+    if (!sameOwners) return `${who} is not allowed to set ownerReferences`;
+    return labels === '' ? undefined : `${who} is not allowed to set the following labels: ${labels}`;
+  }
+  if (configSource && !isDeepStrictEqual(configSource, old.spec?.configSource)) {
+    return `${who} is not allowed to update configSource to a new non-nil configSource`;
+  }
+  if (!isDeepStrictEqual(node.spec?.taints ?? [], old.spec?.taints ?? [])) return `${who} is not allowed to modify taints`;
+  if (!sameOwners) return `${who} is not allowed to modify ownerReferences`;
+  return labels === '' ? undefined : `is not allowed to modify labels: ${labels}`;
+}
+
+/** What a node may report about a claim; everything else of the object stays as it is. */
+const claimReports = new Set(['capacity', 'conditions', 'allocatedResources', 'allocatedResourceStatuses']);
+
+function withoutClaimReports(object: KubeObject | undefined): unknown {
+  const { metadata, status, ...rest } = (object ?? {}) as KubeObject & { status?: Record<string, unknown> };
+  const { resourceVersion: _, ...meta } = metadata ?? {};
+  return { ...rest, metadata: meta, status: Object.entries(status ?? {}).filter(([field]) => !claimReports.has(field)) };
+}
+
+function claimRule(request: NodeRequest): Reason {
+  const { operation, subresource, object, oldObject, nodeName } = request;
+  if (subresource !== 'status') return 'may only update PVC status';
+  if (operation !== 'update') return `unexpected operation ${operationName(request)}`;
+  if (isDeepStrictEqual(withoutClaimReports(object), withoutClaimReports(oldObject))) return undefined;
+  return `node ${quote(nodeName)} is not allowed to update fields other than status.capacity and status.conditions`;
+}
+
+async function tokenRule({ operation, subresource, object, nodeName, readPod }: NodeRequest): Promise<Reason> {
+  if (operation !== 'create' || subresource !== 'token') return undefined;
+  const { apiVersion, kind, name = '', uid = '' } = (object as TokenRequest).spec?.boundObjectRef ?? {};
+  if (apiVersion !== Pod.apiVersion || kind !== Pod.kind || name === '') return 'node requested token not bound to a pod';
+  if (uid === '') return 'node requested token with a pod binding without a uid';
+  const pod = await readPod(name);
+  if (uid !== pod.metadata?.uid) {
+    return `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
+  }
+  return pod.spec.nodeName === nodeName ? undefined : 'node requested token bound to a pod scheduled on a different node';
+}
+
+function leaseRule({ namespace, name, nodeName }: NodeRequest): Reason {
+  if (namespace !== leaseNamespace) return `can only access leases in the ${quote(leaseNamespace)} system namespace`;
+  return name === nodeName ? undefined : 'can only access node lease with the same name as the requesting node';
+}
+
+function csiNodeRule({ name, nodeName }: NodeRequest): Reason {
+  return name === nodeName ? undefined : 'can only access CSINode with the same name as the requesting node';
+}
+
+/** By group and resource, so that a rule holds in every version. */
+const rules: Readonly<Record<string, Rule>> = {
+  '/pods': podRule,
+  '/nodes': nodeRule,
+  '/persistentvolumeclaims': claimRule,
+  '/serviceaccounts': tokenRule,
+  'coordination.k8s.io/leases': leaseRule,
+  'storage.k8s.io/csinodes': csiNodeRule,
 };
+
+const ruleOf = ({ group, names }: KindDefinition): Rule | undefined => rules[`${group}/${names.plural}`];
+
+function refusal({ kind, name }: AdmissionRequest, why: string): StatusError {
+  return statusErrors.forbidden({ group: kind.group, resource: kind.names.plural }, name, why);
+}
+
+/**
+ * Limits what a node may do with the permissions that every node has: its own Node, Lease and CSINode, and the pods that are bound to it. The
+ * rules and messages are those of the plugin of the same name of kube-apiserver.
+ */
+export function nodeRestriction({ nodes, pods }: NodeRestrictionOptions): AdmissionPlugin {
+  const read = async <T extends KubeObject>(
+    kind: KindDefinition<T>,
+    storage: ResourceStorage,
+    name: string,
+    namespace: string | undefined,
+    { signal }: AdmissionRequest['context'],
+  ): Promise<T> => {
+    const stored = await storage.get(objectKey(kind, namespace, name), { at: 'latest' }, signal ? { signal } : {});
+    if (stored === undefined) throw statusErrors.notFound({ group: kind.group, resource: kind.names.plural }, name);
+    return stored.value<T>();
+  };
+  return {
+    name: 'NodeRestriction',
+    handles: ({ context, kind }) => isNodeUser(context.user) && ruleOf(kind) !== undefined,
+    async validate(request) {
+      const { context, kind, namespace } = request;
+      const nodeName = nodeNameOf(context.user);
+      if (nodeName === undefined) throw refusal(request, `could not determine node from user ${quote(context.user.name)}`);
+      const why = await ruleOf(kind)?.({
+        ...request,
+        nodeName,
+        readPod: (name) => read(Pod, pods, name, namespace, context),
+        readNode: () => read(Node, nodes, nodeName, undefined, context),
+      });
+      if (why !== undefined) throw refusal(request, why);
+    },
+  };
+}

@@ -12,3 +12,5 @@ process.exitCode = await main(process.argv.slice(2), {
   stderr: (text) => process.stderr.write(text),
   terminated,
 });
+// Work that nothing waits for, such as a connection attempt of a store that does not answer, must not keep the process.
+setTimeout(() => process.exit(), 1000).unref();

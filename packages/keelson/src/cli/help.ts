@@ -4,6 +4,7 @@ const usage = `Keelson, a control plane for Node.
 
   keelson up     [options]   one process: API server on the embedded store, with its controllers and one node
   keelson serve  [options]   API server with its controllers, on the storage of your choice
+  keelson verify [options]   checks every object in the storage while no server uses it; exit code 1 when it finds damage
   keelson version
   keelson help
 

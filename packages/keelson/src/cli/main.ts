@@ -1,5 +1,10 @@
+import { systemClock } from '@keelson/core';
 import { loadOptions } from '../config/load-options.ts';
+import type { ServerOptions } from '../config/options.ts';
 import { UsageError } from '../config/usage-error.ts';
+import { routeLibraryOutput } from '../observe/library-output.ts';
+import { createPinoLogger } from '../observe/pino-logger.ts';
+import { settledWithin } from '../settled-within.ts';
 import { keelsonVersion } from '../version.ts';
 import { helpText } from './help.ts';
 import { startServer } from './serve.ts';
@@ -17,6 +22,9 @@ export interface CommandIo {
 export const ExitCode = { Ok: 0, Failed: 1, Usage: 2 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
+/** Time for the orderly end of a server: requests have 5 s of it, the rest is for controllers and stores. */
+const stopMs = 20_000;
+
 const helpWords = ['help', '--help', '-h'];
 
 /** Runs one command to its end. Mistakes of the caller are one sentence on stderr and exit code 2, never a stack trace. */
@@ -31,22 +39,52 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       io.stdout(`keelson ${keelsonVersion}\n`);
       return ExitCode.Ok;
     }
-    if (command !== 'serve' && command !== 'up')
-      throw new UsageError(`unknown command ${JSON.stringify(command)}; use serve, up, version or help`);
+    if (command !== 'serve' && command !== 'up' && command !== 'verify')
+      throw new UsageError(`unknown command ${JSON.stringify(command)}; use serve, up, verify, version or help`);
     const options = await loadOptions(rest, io.env);
+    if (command === 'verify') {
+      // Only this command needs the code.
+      const { verifyStores } = await import('./verify.ts');
+      return (await verifyStores(options, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
+    }
     if (command === 'serve' && options.agent === true) throw new UsageError('--agent is for keelson up; serve runs no node');
     const withAgent = command === 'up' && options.agent !== false;
-    const server = await startServer(options, withAgent);
-    io.stdout(`keelson: serving on ${server.url}\n`);
-    const node = withAgent ? startNode(options, server) : undefined;
-    await io.terminated;
-    await node?.then(({ stop }) => stop());
-    await server.stop();
-    return ExitCode.Ok;
+    return await serve(options, withAgent, io);
   } catch (error) {
     io.stderr(`keelson: ${describe(error)}\n`);
     return error instanceof UsageError ? ExitCode.Usage : ExitCode.Failed;
   }
+}
+
+/** Serves until the process is asked to end, which it may be at any point of the start. */
+async function serve(options: ServerOptions, withAgent: boolean, io: CommandIo): Promise<ExitCode> {
+  const restoreOutput = routeLibraryOutput(createPinoLogger(options.logLevel), systemClock);
+  try {
+    return await serveUntilTerminated(options, withAgent, io);
+  } finally {
+    restoreOutput();
+  }
+}
+
+async function serveUntilTerminated(options: ServerOptions, withAgent: boolean, io: CommandIo): Promise<ExitCode> {
+  const starting = new AbortController();
+  const terminated = io.terminated.then(() => {
+    starting.abort();
+    return undefined;
+  });
+  const server = await startServer(options, withAgent, starting.signal).catch((error: unknown) => {
+    if (!starting.signal.aborted) throw error;
+    return undefined;
+  });
+  if (server === undefined) return ExitCode.Ok;
+  io.stdout(`keelson: serving on ${server.url}\n`);
+  const node = withAgent ? startNode(options, server) : undefined;
+  const failure = await Promise.race([terminated, server.failed]);
+  await node?.then(({ stop }) => stop());
+  const stopped = await settledWithin(stopMs, server.stop());
+  if (failure !== undefined) throw failure;
+  if (!stopped) throw new Error(`the server did not stop within ${stopMs / 1000} s and is ended`);
+  return ExitCode.Ok;
 }
 
 function describe(error: unknown): string {

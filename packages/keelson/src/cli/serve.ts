@@ -10,7 +10,7 @@ import { createPinoLogger } from '../observe/pino-logger.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
 import { authorityFile, loadCredentials } from '../tls/credentials.ts';
 import { credentialsSigner } from '../tls/credentials-signer.ts';
-import { writeKubeconfig } from '../tls/kubeconfig.ts';
+import { kubeconfigFile, writeKubeconfig } from '../tls/kubeconfig.ts';
 
 /** A server that runs until it is told to stop. */
 export interface RunningServer {
@@ -20,6 +20,8 @@ export interface RunningServer {
   readonly authorityFile: string;
   /** Ports at 127.0.0.1 of agents in this process, by node; who starts one enters it. */
   readonly localAgents: Map<string, number>;
+  /** Resolves with the reason when the server cannot go on, because a store has stopped for good. */
+  readonly failed: Promise<Error>;
   stop(): Promise<void>;
 }
 
@@ -27,14 +29,14 @@ export interface RunningServer {
  * Opens everything `keelson serve` needs, in order; what was opened is closed again when a later step fails. `withAgent`: an agent will run in
  * this process. It lets nobody in but the server, also where the server lets everybody in.
  */
-export async function startServer(options: ServerOptions, withAgent: boolean): Promise<RunningServer> {
+export async function startServer(options: ServerOptions, withAgent: boolean, signal?: AbortSignal): Promise<RunningServer> {
   const { data, insecure, agentCertificateAuthority } = options;
   const logger = createPinoLogger(options.logLevel);
   const kinds = await loadKinds(options.kinds);
   const { tokenAuthFile } = options;
   const authenticateToken = tokenAuthFile && tokenUsers(await readTokenFile(tokenAuthFile, logger));
   const authority = agentCertificateAuthority === undefined ? undefined : await readAuthority(agentCertificateAuthority);
-  const made = insecure && !withAgent ? undefined : await loadCredentials(data, options.listen.host, systemClock.now());
+  const made = insecure && !withAgent ? undefined : await loadCredentials(data, options.listen.host, systemClock.now(), logger);
   const credentials = insecure ? undefined : made;
   const localAgents = new Map<string, number>();
   const plane = await createControlPlane({
@@ -51,24 +53,34 @@ export async function startServer(options: ServerOptions, withAgent: boolean): P
     metrics: createPromMetrics(),
     ...(credentials ? { certificateSigner: await credentialsSigner(credentials) } : {}),
     continueTokens: { lifetimeMs: options.continueTokenLifetimeMs },
+    ...(signal ? { signal } : {}),
   });
   try {
     const listening = await plane.listen({
       address: options.listen,
       brand: options.brand,
-      ...(credentials ? { credentials } : {}),
+      ...(options.connectionLimits ? { limits: options.connectionLimits } : {}),
+      ...(credentials ? { credentials } : { allowedHosts: options.allowedHosts }),
       agents: {
         ...(made ? { identity: made.agentClient } : {}),
         ...(authority === undefined ? {} : { authority }),
         local: localAgents,
       },
     });
-    const kubeconfig = await writeKubeconfig(data, { url: clientUrl(listening.url), credentials });
+    const kubeconfig = await writeKubeconfig(data, { url: clientUrl(listening.url), credentials }, logger).catch(
+      (err: unknown) => {
+        // On a full disk the server still reads and deletes; the config of an earlier start is right unless the address has changed.
+        if ((err as NodeJS.ErrnoException).code !== 'ENOSPC') throw err;
+        logger.warn('the client config cannot be written, because the disk is full', { err });
+        return join(data, kubeconfigFile);
+      },
+    );
     return {
       url: listening.url,
       kubeconfig,
       authorityFile: join(data, authorityFile),
       localAgents,
+      failed: plane.failed,
       stop: () => plane.close(),
     };
   } catch (error) {

@@ -9,6 +9,7 @@ import { UsageError } from './usage-error.ts';
 const defaults: Omit<ServerOptions, 'storage'> = {
   listen: { host: '127.0.0.1', port: 6443 },
   insecure: false,
+  allowedHosts: [],
   reads: 'consistent',
   acceptNewStore: false,
   controllers: true,
@@ -48,6 +49,11 @@ export async function loadOptions(
   const options: ServerOptions = { ...merged, storage: merged.storage ?? `lmdb:${join(merged.data, 'store')}` };
   if (options.insecure && !isLoopback(options.listen.host)) {
     throw new UsageError(`--insecure serves loopback addresses only; remove it or use --listen 127.0.0.1:${options.listen.port}`);
+  }
+  if (!options.insecure && options.allowedHosts.length > 0) {
+    throw new UsageError(
+      '--allowed-host is for --insecure; with authentication a server may be reached under any host, so remove it',
+    );
   }
   if (options.insecure && options.tokenAuthFile !== undefined) {
     throw new UsageError(

@@ -1,3 +1,4 @@
+import type { ConnectionLimits } from '../server/connection-limits.ts';
 import { type HistoryWindow, type ReadMode, readModes, type StorageChoice } from './storage-choice.ts';
 import type { WatchWindow } from './watch-window.ts';
 
@@ -22,7 +23,9 @@ export interface ServerOptions {
   readonly listen: ListenAddress;
   /** Plain HTTP without authentication, loopback only. */
   readonly insecure: boolean;
-  /** File of bearer tokens and their users; undefined: tokens mean nothing. */
+  /** Hosts, without ports, that the insecure server is reached under beside those of the loopback interface. */
+  readonly allowedHosts: readonly string[];
+  /** File of bearer tokens and their users; undefined: no token is known. */
   readonly tokenAuthFile?: string;
   /** Directory for certificates, the kubeconfig, keys and (by default) the store. */
   readonly data: string;
@@ -30,6 +33,8 @@ export interface ServerOptions {
   readonly kinds: readonly string[];
   readonly logLevel: LogLevel;
   readonly brand: { readonly vendor: string; readonly metaGroup: string };
+  /** Bounds on the connections of clients and on the time of each state of their protocols. */
+  readonly connectionLimits?: Partial<ConnectionLimits>;
   /** How long a continue token of a chunked list stays valid. */
   readonly continueTokenLifetimeMs: number;
 }
@@ -137,6 +142,15 @@ export const optionTable: readonly OptionRow[] = [
     help: 'plain HTTP without authentication; loopback addresses only',
   },
   {
+    key: 'allowedHosts',
+    flag: '--allowed-host',
+    env: 'KEELSON_ALLOWED_HOSTS',
+    value: 'HOST',
+    repeatable: true,
+    default: '',
+    help: 'name or address, without port, that --insecure is reached under beside localhost, 127.0.0.0/8 and [::1]; others are refused',
+  },
+  {
     key: 'tokenAuthFile',
     flag: '--token-auth-file',
     env: 'KEELSON_TOKEN_AUTH_FILE',
@@ -170,5 +184,13 @@ export const optionTable: readonly OptionRow[] = [
     help: logLevels.join(' | '),
   },
   { key: 'brand', default: 'vendor: kubernetes, metaGroup: meta.k8s.io', help: 'words in media types and in the metadata group' },
+  {
+    key: 'connectionLimits',
+    default: [
+      'connections: 3/4 of the descriptors, connectionsPerAddress: 3/4 of connections, streams: 100, streamResetBurst: 200',
+      'streamResetsPerSecond: 50, handshake: 10s, idle: 90s, headers: 10s, request: 60s, unreadAnswer: 2m, linger: 10s, ping: 30s',
+    ].join(', '),
+    help: 'bounds on connections, on the streams of one, and on the time of each state; idle connections make room for new ones',
+  },
   { key: 'continueTokenLifetimeMs', default: '300000', help: 'life of a continue token in milliseconds' },
 ];

@@ -1,4 +1,6 @@
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { parseConnectionLimits } from './connection-options.ts';
 import { type ListenAddress, type LogLevel, logLevels, type ServerOptions } from './options.ts';
 import { text } from './raw-values.ts';
 import { parseHistory, parseReads, parseStorage } from './storage-choice.ts';
@@ -27,6 +29,12 @@ const modules: ValueParser<readonly string[]> = (raw, source) => {
   const list = Array.isArray(raw) ? raw : typeof raw === 'string' ? raw.split(',') : [raw];
   return list.map((item) => text(item, source));
 };
+
+const hosts: ValueParser<readonly string[]> = (raw, source) =>
+  modules(raw, source).map((host) => {
+    if (isIP(host) !== 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host)) return host;
+    throw new UsageError(`${source} must be a host name or an IP address without a port, not ${JSON.stringify(host)}`);
+  });
 
 const logLevel: ValueParser<LogLevel> = (raw, source) => {
   const level = logLevels.find((known) => known === raw);
@@ -69,10 +77,12 @@ export const valueParsers: { readonly [K in keyof ServerOptions]-?: ValueParser<
   agentCertificateAuthority: (raw, source) => resolve(text(raw, source)),
   listen,
   insecure: flag,
+  allowedHosts: hosts,
   tokenAuthFile: (raw, source) => resolve(text(raw, source)),
   data: (raw, source) => resolve(text(raw, source)),
   kinds: modules,
   logLevel,
   brand,
+  connectionLimits: parseConnectionLimits,
   continueTokenLifetimeMs: positiveInteger,
 };

@@ -7,6 +7,7 @@ import {
   type ControllerOptions,
   GarbageCollector,
   NamespaceController,
+  PodGarbageCollector,
 } from '@keelson/controllers';
 import { type Logger, type Service, ServiceHost } from '@keelson/core';
 
@@ -24,8 +25,38 @@ export function builtinControllers(options: ControllerOptions, signer: Certifica
   return [
     new GarbageCollector(options),
     new NamespaceController(options),
+    new PodGarbageCollector(options),
     ...(signer === undefined ? [] : [new CertificateController({ ...options, signer })]),
   ];
+}
+
+/** Longest time for which the API waits for a controller. */
+const startPatienceMs = 3_000;
+
+/**
+ * A controller for which the start of the server waits only a moment: one that cannot read what it follows, because of a damaged object for
+ * instance, goes on trying while the API is served.
+ */
+export function startedInTime(service: Service, { clock, logger }: Pick<ControllerOptions, 'clock' | 'logger'>): Service {
+  return {
+    name: service.name,
+    start: async () => {
+      const starting = service.start();
+      let cancel = () => {};
+      const late = new Promise<'late'>((resolve) => {
+        cancel = clock.after(startPatienceMs, () => resolve('late'));
+      });
+      const outcome = await Promise.race([starting, late]).finally(() => cancel());
+      if (outcome !== 'late') return;
+      const component = service.name;
+      logger.warn('a controller has not started yet; the API is served without it', { component });
+      starting.then(
+        () => logger.info('the controller has started', { component }),
+        (err: unknown) => logger.error('the controller could not be started', { component, err }),
+      );
+    },
+    stop: () => service.stop(),
+  };
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

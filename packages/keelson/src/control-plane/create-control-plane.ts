@@ -14,6 +14,7 @@ import {
   type ResourceRegistry,
   type Service,
   ServiceHost,
+  type StorageError,
   silentLogger,
   systemClock,
 } from '@keelson/core';
@@ -25,7 +26,7 @@ import { objectGraph } from '../object-graph.ts';
 import type { Listening, ListenOptions } from '../server/listen-plane.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 import { relaxedReads } from '../storage/relaxed-reads.ts';
-import { builtinControllers, electedControllers } from './controllers.ts';
+import { builtinControllers, electedControllers, startedInTime } from './controllers.ts';
 import { makeStores } from './make-stores.ts';
 import { planeModule } from './plane.module.ts';
 import { processAnchor } from './process-anchor.ts';
@@ -53,18 +54,21 @@ export interface ControlPlaneOptions {
   readonly admission?: readonly AdmissionPlugin[];
   /** Who may do what over HTTP, and what access reviews say about it. Default: the rules of {@link groupAuthorizer}. */
   readonly authorizer?: Authorizer;
-  /** Whose bearer token it is, over HTTPS and in token reviews. Default: no token is known, and those of requests mean nothing. */
+  /** Whose bearer token it is, over HTTPS and in token reviews. Default: no token is known, and requests with one are 401. */
   readonly authenticateToken?: AuthenticateToken;
   /** Issues the certificates of approved requests. Absent: requests for certificates are kept, and nothing becomes of them. */
   readonly certificateSigner?: CertificateSigner;
   /**
-   * Namespace deletion, garbage collection and certificates. Default true. On a store that several processes may write, one of the servers runs them and
+   * Namespace deletion, garbage collection of objects and of pods, certificates. Default true. On a store that several processes may write,
+   * one of the servers runs them and
    * the others stand by.
    */
   readonly controllers?: boolean;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
+  /** Ends the start at any point: what was started is stopped, and {@link createControlPlane} fails with the signal's reason. */
+  readonly signal?: AbortSignal;
   readonly continueTokens?: {
     /** At least 16 bytes; the same on every server of one store. Default: one that is kept in the store. */
     readonly secret?: Buffer;
@@ -83,6 +87,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly registry: ResourceRegistry;
   /** True while reads and writes are answered without waiting for the store to come back. */
   ready(): boolean;
+  /** Resolves with the reason when a store has stopped for good; nothing but {@link close} is useful afterwards. */
+  readonly failed: Promise<StorageError>;
   /** Serves the API over HTTP or HTTPS. */
   listen(options?: ListenOptions): Promise<Listening>;
   /** Stops listening, controllers, caches and the store, in this order. Idempotent. */
@@ -113,7 +119,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const host = new ServiceHost(
     [
       processAnchor(),
-      { name: 'storages', start: () => stores.start(), stop: () => stores.stop() },
+      { name: 'storages', start: () => stores.start(), stop: () => stores.stop(), waitingFor: () => stores.waitingFor() },
       ...(withBuiltin ? [systemNamespaces(api)] : []),
       ...(withBuiltin && options.controllers !== false
         ? controllersOn(stores, { client: api, ...surroundings }, options.certificateSigner)
@@ -122,7 +128,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     clock,
     logger,
   );
-  await host.start();
+  await host.start(options.signal);
   const listening = new Set<Listening>();
   const close = async () => {
     await Promise.all([...listening].map((server) => server.close()));
@@ -133,6 +139,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     api,
     registry,
     ready: () => stores.ready(),
+    failed: stores.failed(),
     listen: async (listenOptions = {}) => {
       // A plane that is used in process never loads the HTTP server.
       const { listenPlane } = await import('../server/listen-plane.ts');
@@ -158,5 +165,6 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
 /** A store that one process has for itself needs no election. */
 function controllersOn(stores: PlaneStores, options: ControllerOptions, signer: CertificateSigner | undefined): Service[] {
   const services = () => builtinControllers(options, signer);
-  return stores.of(Lease).capabilities.multiWriter ? [electedControllers(options, services)] : services();
+  if (stores.of(Lease).capabilities.multiWriter) return [electedControllers(options, services)];
+  return services().map((service) => startedInTime(service, options));
 }

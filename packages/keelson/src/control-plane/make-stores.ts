@@ -16,7 +16,8 @@ export async function makeStores(
   const { history, reads = 'consistent', data, acceptNewStore = false, continueTokens: tokens, watchWindow = {} } = options;
   const plan = planStorage(options.storage ?? 'memory:', { reads, history }, '--storage');
   const storeOf = routeKinds(plan, kinds);
-  const known = data === undefined ? undefined : new KnownStores({ directory: data, acceptNew: acceptNewStore });
+  const known =
+    data === undefined ? undefined : new KnownStores({ directory: data, acceptNew: acceptNewStore, logger: surroundings.logger });
   const configuration = kinds
     .map((kind) => `${kind.apiVersion}/${kind.kind}`)
     .sort()

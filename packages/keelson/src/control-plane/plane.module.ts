@@ -14,7 +14,7 @@ import {
   MetricsToken,
   namespaceLifecycle,
 } from '@keelson/core';
-import { Namespace } from '@keelson/kinds';
+import { Namespace, Node, Pod } from '@keelson/kinds';
 import { nodeRestriction } from '../auth/node-restriction.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 import { AdmissionToken, ApiClientToken, AuthorizerToken, KindsToken, PlaneStoresToken, RegistryToken } from './tokens.ts';
@@ -44,7 +44,10 @@ export function planeModule(options: PlaneModuleOptions): BindingModule {
     bind(PlaneStoresToken, [], () => options.stores);
     bind(AdmissionToken, [PlaneStoresToken], (storages) => [
       ...(options.namespaces
-        ? [namespaceLifecycle({ kind: Namespace, storage: storages.forKind(Namespace) }), nodeRestriction]
+        ? [
+            namespaceLifecycle({ kind: Namespace, storage: storages.forKind(Namespace) }),
+            nodeRestriction({ nodes: storages.forKind(Node), pods: storages.forKind(Pod) }),
+          ]
         : []),
       ...options.admission,
     ]);

@@ -1,4 +1,4 @@
-import { type Clock, type ResourceClient, type StatusError, statusErrors } from '@keelson/core';
+import { type Clock, printableText, type ResourceClient, type StatusError, statusErrors } from '@keelson/core';
 import type { AgentWish, NodeDialer, Upstream, UpstreamTls } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
 import type { KeyPair } from '../tls/key-pair.ts';
@@ -64,6 +64,6 @@ export class ApiNodeDialer implements NodeDialer {
 }
 
 function unreachable(name: string, tried: readonly string[]): StatusError {
-  const why = tried.length === 0 ? 'it has said no address' : tried.join(', ');
+  const why = tried.length === 0 ? 'it has reported no address' : printableText(tried.join(', '));
   return statusErrors.serviceUnavailable(`node ${JSON.stringify(name)} cannot be reached: ${why}`);
 }

@@ -1,22 +1,17 @@
-import type { LogFields, Logger } from '@keelson/core';
-import { destination, type Logger as Pino, pino } from 'pino';
+import { guardedLogger, type Logger, systemClock } from '@keelson/core';
+import { destination, pino } from 'pino';
 import type { LogLevel } from '../config/options.ts';
 
-function wrap(inner: Pino): Logger {
-  const line =
-    (level: 'debug' | 'info' | 'warn' | 'error') =>
-    (message: string, fields: LogFields = {}) =>
-      inner[level](fields, message);
-  return {
-    debug: line('debug'),
-    info: line('info'),
-    warn: line('warn'),
-    error: line('error'),
-    child: (fields) => wrap(inner.child(fields)),
-  };
-}
-
-/** JSON lines on stderr; stdout belongs to the one line that says where the server is. */
+/** JSON lines on stderr, without credentials and bounded; stdout belongs to the one line that reports the server's address. */
 export function createPinoLogger(level: LogLevel): Logger {
-  return wrap(pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination({ dest: 2, sync: true })));
+  const timestamp = pino.stdTimeFunctions.isoTime;
+  // Errors are plain objects already.
+  const inner = pino({ level, base: null, timestamp, serializers: {} }, destination({ dest: 2, sync: true }));
+  return guardedLogger(
+    {
+      enabled: (lineLevel) => inner.isLevelEnabled(lineLevel),
+      write: (lineLevel, message, fields) => inner[lineLevel](fields, message),
+    },
+    () => systemClock.monotonic(),
+  );
 }

@@ -1,13 +1,14 @@
-import type {
-  AuthenticateToken,
-  Authorizer,
-  Brand,
-  Clock,
-  Logger,
-  Metrics,
-  ResourceClient,
-  ResourceRegistry,
-  UserInfo,
+import {
+  type AuthenticateToken,
+  type Authorizer,
+  type Brand,
+  type Clock,
+  type Logger,
+  type Metrics,
+  type ResourceClient,
+  type ResourceRegistry,
+  statusErrors,
+  type UserInfo,
 } from '@keelson/core';
 import { createHttpApi, type HttpApiOptions, serverOptions } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
@@ -15,10 +16,12 @@ import { authenticateBearer } from '../auth/bearer-tokens.ts';
 import { clientCertificates } from '../auth/client-certificate.ts';
 import type { ListenAddress } from '../config/options.ts';
 import { ApiNodeDialer } from '../nodes/api-node-dialer.ts';
+import { settledWithin } from '../settled-within.ts';
 import type { Credentials } from '../tls/credentials.ts';
 import type { KeyPair } from '../tls/key-pair.ts';
 import { apiVersionInfo } from '../version.ts';
-import { listenOn } from './listen.ts';
+import type { ConnectionLimits } from './connection-limits.ts';
+import { type ListeningServer, listenOn } from './listen.ts';
 
 /** How a plane is served. */
 export interface ListenOptions {
@@ -28,8 +31,12 @@ export interface ListenOptions {
   readonly credentials?: Credentials;
   /** The words of media types and of the metadata API. Default: those that existing clients know. */
   readonly brand?: Brand;
-  /** How long running requests may take to finish when the server closes. Default 5 s. */
+  /** Hosts, without ports, that plain HTTP is served under beside those of the loopback interface. */
+  readonly allowedHosts?: readonly string[];
+  /** Milliseconds for running requests to finish and connections to close when the server closes; then the rest is cut. Default 5,000. */
   readonly drainMs?: number;
+  /** Bounds on connections. Default: those of {@link ConnectionLimits}. */
+  readonly limits?: Partial<ConnectionLimits>;
   /** How node agents are reached for logs, commands and proxies. */
   readonly agents?: AgentAccess;
 }
@@ -48,7 +55,7 @@ export interface AgentAccess {
 export interface Listening {
   readonly url: string;
   readonly port: number;
-  /** Ends watches cleanly, cuts what is passed on to nodes, lets running requests finish, then closes. */
+  /** Ends watches cleanly, cuts what is passed on to nodes, lets running requests finish, then closes; within `drainMs`. */
   close(): Promise<void>;
 }
 
@@ -62,7 +69,7 @@ export interface ServedPlane {
   readonly authorizer: Authorizer;
   /** Absent where there are no nodes. */
   readonly nodes?: Pick<ResourceClient<Node>, 'get'>;
-  /** Undefined: bearer tokens mean nothing. */
+  /** Undefined: no bearer token is known. */
   readonly authenticateToken: AuthenticateToken | undefined;
 }
 
@@ -70,11 +77,28 @@ export interface ServedPlane {
 const insecureAdmin: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 const defaultDrainMs = 5_000;
 
-/** A verified certificate counts more than a token. */
+/**
+ * By certificate, then by token. Credentials that cannot be verified do not make their owner anonymous, as in reference servers; a valid token
+ * makes up for an invalid certificate.
+ */
 function authentication(authenticateToken: AuthenticateToken | undefined, clock: Clock): HttpApiOptions['authenticate'] & {} {
   const byCertificate = clientCertificates(clock);
-  if (authenticateToken === undefined) return byCertificate;
-  return (request) => byCertificate(request) ?? authenticateBearer(request, authenticateToken);
+  return (request) => {
+    const user = byCertificate(request);
+    if (user !== undefined && user !== 'invalid') return user;
+    if (user === undefined && request.headers.authorization === undefined) return undefined;
+    return authenticateBearer(request, authenticateToken).then((found) => {
+      if (found === undefined && user === 'invalid') throw statusErrors.unauthorized();
+      return found;
+    });
+  };
+}
+
+/** Waits for running requests, then closes the server; what is not done by the deadline is cut. */
+async function closeWithin(deadlineMs: number, drained: Promise<void>, server: ListeningServer): Promise<void> {
+  const began = performance.now();
+  await settledWithin(deadlineMs, drained);
+  await server.close(Math.max(0, deadlineMs - (performance.now() - began)));
 }
 
 /** Opens a listening server for a plane. */
@@ -92,21 +116,22 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     authorize: (attributes, user) => authorizer.authorize(attributes, user),
     ...(nodes ? { nodeDialer: new ApiNodeDialer({ nodes, identity, authority, local, clock }) } : {}),
     ...(options.brand ? { brand: options.brand } : {}),
-    ...(options.credentials ? { authenticate: authentication(authenticateToken, clock) } : { insecureUser: insecureAdmin }),
+    ...(options.credentials
+      ? { authenticate: authentication(authenticateToken, clock) }
+      : { insecureUser: insecureAdmin, allowedHosts: options.allowedHosts ?? [] }),
   });
-  const server = await listenOn(
-    options.address ?? { host: '127.0.0.1', port: 0 },
-    api.listener,
-    options.credentials,
-    serverOptions,
-    api.acceptUpgrades,
-  );
+  const server = await listenOn(options.address ?? { host: '127.0.0.1', port: 0 }, api.listener, options.credentials, {
+    http: serverOptions,
+    limits: options.limits,
+    logger: logger.child({ component: 'listener' }),
+    prepare: api.acceptUpgrades,
+  });
   let closing: Promise<void> | undefined;
   return {
     url: server.url,
     port: server.port,
     close: () => {
-      closing ??= api.drain().then(() => server.close(drainMs));
+      closing ??= closeWithin(drainMs, api.drain(), server);
       return closing;
     },
   };

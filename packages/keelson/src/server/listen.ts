@@ -4,9 +4,12 @@ import {
   type RequestListener,
   type Server,
 } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { type Logger, silentLogger } from '@keelson/core';
 import type { ListenAddress } from '../config/options.ts';
 import type { Credentials } from '../tls/credentials.ts';
+import { type ConnectionLimits, connectionLimits } from './connection-limits.ts';
+import { Connections } from './connections.ts';
 import { createTlsServer } from './secure-server.ts';
 
 /**
@@ -24,29 +27,34 @@ export interface ListeningServer {
   close(deadlineMs: number): Promise<void>;
 }
 
-function create(listener: RequestListener, credentials: Credentials | undefined, options: HttpOptions): Server {
-  return credentials === undefined ? createHttpServer(options, listener) : createTlsServer(listener, credentials, options);
+/** What a server does with its connections. */
+export interface ServerSettings {
+  readonly http: HttpOptions;
+  /** Default: the defaults of {@link ConnectionLimits}. */
+  readonly limits?: Partial<ConnectionLimits> | undefined;
+  readonly logger?: Logger;
+  /** Called with the server before it listens. */
+  readonly prepare?: (server: Server) => void;
 }
 
-/**
- * Serves HTTP, or HTTPS when there are credentials. Fails with the system's error when the address is taken.
- *
- * @param prepare called with the server before it listens
- */
+/** Serves HTTP, or HTTPS when there are credentials. Fails with the system's error when the address is taken. */
 export async function listenOn(
   address: ListenAddress,
   listener: RequestListener,
   credentials: Credentials | undefined,
-  options: HttpOptions,
-  prepare: (server: Server) => void = () => {},
+  { http, limits: given, logger = silentLogger, prepare }: ServerSettings,
 ): Promise<ListeningServer> {
-  const server = create(listener, credentials, options);
-  prepare(server);
-  const sockets = new Set<Socket>();
-  server.on(credentials ? 'secureConnection' : 'connection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
+  const limits = connectionLimits(given);
+  const connections = new Connections(limits, logger);
+  const { headersMs, requestMs, idleMs } = limits;
+  const options: HttpOptions = { ...http, headersTimeout: headersMs, requestTimeout: requestMs, keepAliveTimeout: idleMs };
+  const admitted: RequestListener = (request, response) => {
+    if (connections.admit(request, response)) listener(request, response);
+  };
+  const server =
+    credentials === undefined ? createHttpServer(options, admitted) : createTlsServer(admitted, credentials, options, limits);
+  prepare?.(server);
+  connections.attach(server, credentials !== undefined);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port: address.port, host: address.host, backlog }, () => {
@@ -61,9 +69,7 @@ export async function listenOn(
     port,
     close: (deadlineMs) =>
       new Promise((resolve) => {
-        const cut = setTimeout(() => {
-          for (const socket of sockets) socket.destroy();
-        }, deadlineMs);
+        const cut = setTimeout(() => connections.destroy(), deadlineMs);
         server.close(() => {
           clearTimeout(cut);
           resolve();

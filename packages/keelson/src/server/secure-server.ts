@@ -1,16 +1,18 @@
 import type { ServerOptions as HttpOptions, RequestListener, Server } from 'node:http';
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
 import type { Credentials } from '../tls/credentials.ts';
-
-/** Streams one client may have open on a connection; a flood of opened and reset streams ends the connection. */
-const maxStreams = 100;
-const resetBounds: object = { streamResetBurst: 200, streamResetRate: 50 };
+import type { ConnectionLimits } from './connection-limits.ts';
 
 /**
  * An HTTPS server that speaks HTTP/2 to clients that ask for it and HTTP/1.1 to the others. Closing it asks every HTTP/2 client to go
  * elsewhere (GOAWAY) while its running requests finish.
  */
-export function createTlsServer(listener: RequestListener, credentials: Credentials, options: HttpOptions): Server {
+export function createTlsServer(
+  listener: RequestListener,
+  credentials: Credentials,
+  options: HttpOptions,
+  limits: ConnectionLimits,
+): Server {
   const server: Http2SecureServer = createSecureServer(
     {
       cert: credentials.server.certificate,
@@ -21,11 +23,13 @@ export function createTlsServer(listener: RequestListener, credentials: Credenti
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',
       allowHTTP1: true,
-      peerMaxConcurrentStreams: maxStreams,
-      settings: { maxConcurrentStreams: maxStreams, maxHeaderListSize: options.maxHeaderSize ?? 16_384 },
+      handshakeTimeout: limits.handshakeMs,
+      peerMaxConcurrentStreams: limits.streams,
+      settings: { maxConcurrentStreams: limits.streams, maxHeaderListSize: options.maxHeaderSize ?? 16_384 },
       maxSessionMemory: 64,
+      ...socketOptions(options),
       ...http1Options(options),
-      ...resetBounds,
+      ...resetBounds(limits),
     },
     // The compatibility API gives the listener requests and answers of the shape it knows.
     listener as unknown as Parameters<typeof createSecureServer>[1] & object,
@@ -44,13 +48,25 @@ export function createTlsServer(listener: RequestListener, credentials: Credenti
   return Object.assign(server as unknown as Server, timeouts(options));
 }
 
+/** Options of `net.Server`, which servers for plain HTTP/1.1 take by themselves. */
+function socketOptions({ noDelay = true, keepAlive = false, keepAliveInitialDelay = 0 }: HttpOptions): object {
+  return { noDelay, keepAlive, keepAliveInitialDelay };
+}
+
+/** Known to Node 20, not to its types. */
+function resetBounds({ streamResetBurst, streamResetsPerSecond }: ConnectionLimits): object {
+  return { streamResetBurst, streamResetRate: streamResetsPerSecond };
+}
+
 function http1Options(options: HttpOptions): object {
   return { http1Options: options, ...(options.maxHeaderSize === undefined ? {} : { maxHeaderSize: options.maxHeaderSize }) };
 }
 
 /** Bounds that the HTTP/1.1 side of the server reads from its properties. */
-function timeouts({ headersTimeout, requestTimeout, keepAliveTimeout }: HttpOptions): Partial<Server> {
+function timeouts(options: HttpOptions): Partial<Server> {
+  const { headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval } = options;
   return {
+    ...(connectionsCheckingInterval === undefined ? {} : { connectionsCheckingInterval }),
     ...(headersTimeout === undefined ? {} : { headersTimeout }),
     ...(requestTimeout === undefined ? {} : { requestTimeout }),
     ...(keepAliveTimeout === undefined ? {} : { keepAliveTimeout }),

@@ -1,13 +1,18 @@
 import {
+  type Clock,
+  type Key,
+  type ListChunk,
   type Logger,
   type Revision,
   StorageError,
   StorageErrorCode,
   type Store,
   type StoreIdentity,
+  systemClock,
   type WatchStream,
   type WriteResult,
 } from '@keelson/core';
+import { StoreHealth } from './store-health.ts';
 
 /** Told when a store is seen to have lost or rewound history. */
 export type EpochListener = (identity: StoreIdentity, before: StoreIdentity) => void;
@@ -21,13 +26,16 @@ export class GuardedStore implements Store {
   readonly #store: Store;
   readonly #logger: Logger;
   readonly #onEpoch: EpochListener;
+  /** Whether the store works, as its calls show. */
+  readonly health: StoreHealth;
   #approved: StoreIdentity | undefined;
   #foreign: StoreIdentity | undefined;
   #seen: Revision = 0;
   /** The one that follows the whole store. */
   #feed: WatchStream | undefined;
 
-  constructor(store: Store, logger: Logger, onEpoch: EpochListener) {
+  constructor(store: Store, logger: Logger, onEpoch: EpochListener, clock: Clock = systemClock) {
+    this.health = new StoreHealth(clock, logger, () => store.currentRevision());
     this.#store = store;
     this.#logger = logger;
     this.#onEpoch = onEpoch;
@@ -35,6 +43,10 @@ export class GuardedStore implements Store {
 
   get capabilities(): Store['capabilities'] {
     return this.#store.capabilities;
+  }
+
+  get failed(): Promise<StorageError> | undefined {
+    return this.#store.failed;
   }
 
   /** The newest revision that anybody can have learned of through this store. */
@@ -69,20 +81,24 @@ export class GuardedStore implements Store {
     return identity;
   }
 
-  ready: Store['ready'] = () => this.#store.ready();
-  close: Store['close'] = () => this.#store.close();
-  write: Store['write'] = (op, options) => this.#own ?? this.#store.write(op, options).then(this.#noted);
+  ready: Store['ready'] = (options) => this.#observed(this.#store.ready(options));
+  close: Store['close'] = () => {
+    this.health.stop();
+    return this.#store.close();
+  };
+  write: Store['write'] = (op, options) =>
+    this.#own ?? this.#store.write(op, options).then(this.#noted, (error: unknown) => this.#reported(error, options?.signal));
 
-  get: Store['get'] = (key, options) => this.#own ?? this.#store.get(key, options);
-  count: Store['count'] = (range, options) => this.#own ?? this.#store.count(range, options);
+  get: Store['get'] = (key, options) => this.#own ?? this.#observed(this.#store.get(key, options), options?.signal);
+  count: Store['count'] = (range, options) => this.#own ?? this.#observed(this.#store.count(range, options), options?.signal);
   currentRevision: Store['currentRevision'] = async (options) => {
-    const revision = await (this.#own ?? this.#store.currentRevision(options));
+    const revision = await (this.#own ?? this.#observed(this.#store.currentRevision(options), options?.signal));
     this.#saw(revision);
     return revision;
   };
 
   watch: Store['watch'] = async (range, options) => {
-    const stream = await (this.#own ?? this.#store.watch(range, options));
+    const stream = await (this.#own ?? this.#observed(this.#store.watch(range, options), options.signal));
     // Others begin in the past or follow a part of the store: they are never ahead of it.
     if (range.start === '/') {
       this.#saw(this.seen);
@@ -91,12 +107,12 @@ export class GuardedStore implements Store {
     return stream;
   };
 
-  compact: Store['compact'] = (upTo) => this.#own ?? this.#store.compact(upTo);
+  compact: Store['compact'] = (upTo) => this.#own ?? this.#observed(this.#store.compact(upTo));
   compactedRevision: Store['compactedRevision'] = () => this.#own ?? this.#store.compactedRevision();
 
   list: Store['list'] = (range, options) => {
     if (this.#foreign !== undefined) throw this.#refusal(this.#foreign);
-    return this.#store.list(range, options);
+    return this.#listed(this.#store.list(range, options), options?.signal);
   };
 
   /** @throws StorageError `Unavailable` when the adapter has no way, or not this time. */
@@ -111,7 +127,39 @@ export class GuardedStore implements Store {
     await this.#store.passOver(seen);
   }
 
+  async *#listed(chunks: AsyncIterable<ListChunk>, signal: AbortSignal | undefined): AsyncGenerator<ListChunk, void, undefined> {
+    try {
+      for await (const chunk of chunks) {
+        for (const { key, damaged } of chunk.entries) if (damaged) this.#reportDamage(key);
+        yield chunk;
+      }
+      this.health.succeeded();
+    } catch (error) {
+      this.#reported(error, signal);
+    }
+  }
+
+  #reportDamage(key: Key): void {
+    this.health.failed(new StorageError(StorageErrorCode.Corrupt, `the record of ${key} is damaged`, { key }));
+  }
+
+  #observed<T>(call: Promise<T>, signal?: AbortSignal): Promise<T> {
+    return call.then(
+      (answer) => {
+        this.health.succeeded();
+        return answer;
+      },
+      (error: unknown) => this.#reported(error, signal),
+    );
+  }
+
+  #reported(error: unknown, signal: AbortSignal | undefined): never {
+    this.health.failed(error, signal);
+    throw error;
+  }
+
   readonly #noted = (result: WriteResult): WriteResult => {
+    this.health.succeeded();
     this.#saw(result.revision);
     return result;
   };

@@ -1,7 +1,6 @@
-import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Revision, StoreIdentity } from '@keelson/core';
-import { writePrivateFile } from '../private-file.ts';
+import { type Logger, type Revision, type StoreIdentity, silentLogger } from '@keelson/core';
+import { readPrivateFile, writePrivateFile } from '../private-file.ts';
 
 /** File in the data directory with the stores that were used, by name and adapter. */
 export const knownStoresFile = 'stores.json';
@@ -26,6 +25,7 @@ export interface KnownStoresOptions {
   readonly directory: string;
   /** Take note of a different store instead of refusing it. */
   readonly acceptNew: boolean;
+  readonly logger?: Logger;
 }
 
 /** `revision`: the store has been there at least; absent in records of older versions. */
@@ -39,15 +39,15 @@ type Records = Record<string, KnownStore>;
  */
 export class KnownStores {
   readonly #path: string;
-  readonly #directory: string;
   readonly #acceptNew: boolean;
+  readonly #logger: Logger;
   /** One change of the file at a time. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: KnownStoresOptions) {
-    this.#directory = options.directory;
     this.#path = join(options.directory, knownStoresFile);
     this.#acceptNew = options.acceptNew;
+    this.#logger = options.logger ?? silentLogger;
   }
 
   /** @throws StoreIdentityError when the store is not the one that is known, unless new ones are accepted. */
@@ -96,21 +96,15 @@ export class KnownStores {
   }
 
   async #read(): Promise<Records> {
-    let text: string;
-    try {
-      text = await readFile(this.#path, 'utf8');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-      throw error;
-    }
+    const text = await readPrivateFile(this.#path, this.#logger);
+    if (text === undefined) return {};
     const records = recordsOf(text);
     if (records !== undefined) return records;
     throw new StoreIdentityError(`${this.#path} is damaged; remove it to have the stores of the next start taken as they are`);
   }
 
   async #write(records: Records): Promise<void> {
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    await writePrivateFile(this.#path, `${JSON.stringify({ stores: records }, undefined, 2)}\n`);
+    await writePrivateFile(this.#path, `${JSON.stringify({ stores: records }, undefined, 2)}\n`, this.#logger);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ContinueTokens, KindDefinition, ResourceStorages } from '@keelson/core';
+import type { ContinueTokens, KindDefinition, ResourceStorages, StorageError } from '@keelson/core';
 import type { StoreOfKind } from './kind-routes.ts';
 import type { PlaneStore } from './plane-store.ts';
 
@@ -36,15 +36,20 @@ export class PlaneStores implements ResourceStorages {
   }
 
   ready(): boolean {
-    return this.all.every(({ storages }) => storages.ready());
+    return this.all.every((store) => store.healthy);
   }
 
   /** One per store; that of the default store is named `storage`. */
   checks(): StoreCheck[] {
-    return this.all.map(({ name, storages }, i) => ({
-      name: i === 0 ? 'storage' : `storage-${name}`,
-      check: () => storages.ready(),
+    return this.all.map((store, i) => ({
+      name: i === 0 ? 'storage' : `storage-${store.name}`,
+      check: () => store.healthy,
     }));
+  }
+
+  /** Resolves with the reason when one of the stores has stopped for good. */
+  failed(): Promise<StorageError> {
+    return Promise.race(this.all.flatMap(({ failed }) => failed ?? []));
   }
 
   /** Opens every store; when one fails, the others are closed again. */
@@ -54,6 +59,11 @@ export class PlaneStores implements ResourceStorages {
     if (failed === undefined) return;
     await this.stop();
     throw failed.reason;
+  }
+
+  /** What the start waits for. */
+  waitingFor(): string | undefined {
+    return this.all.flatMap((store) => store.waitingFor() ?? []).join(', ') || undefined;
   }
 
   async stop(): Promise<void> {

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { writePrivateFile } from '../private-file.ts';
+import { type Logger, makePrivateDirectory, silentLogger } from '@keelson/core';
+import { readPrivateFile, writePrivateFile } from '../private-file.ts';
 import type { LeafRequest } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';
 
@@ -27,17 +27,9 @@ const dayMs = 86_400_000;
 /** Whoever has the bootstrap credential can join as any node, so it ends soon; a start makes it anew when half of that is over. */
 const bootstrapLifeMs = 14 * dayMs;
 
-async function readText(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-async function readPair(data: string, name: string): Promise<KeyPair | undefined> {
-  const [certificate, key] = await Promise.all([readText(join(data, `${name}.crt`)), readText(join(data, `${name}.key`))]);
+async function readPair(data: string, name: string, logger: Logger): Promise<KeyPair | undefined> {
+  const read = (suffix: string) => readPrivateFile(join(data, `${name}.${suffix}`), logger);
+  const [certificate, key] = await Promise.all([read('crt'), read('key')]);
   return certificate === undefined || key === undefined ? undefined : { certificate, key };
 }
 
@@ -68,18 +60,26 @@ function namesFor(host: string): LeafRequest['names'] {
   return [...fixed, { type: isIP(host) ? 'ip' : 'dns', value: host }];
 }
 
-/** Loads the credentials of a data directory, making or renewing what is missing, foreign or about to end. */
-export async function loadCredentials(data: string, host: string, now: number): Promise<Credentials> {
-  await mkdir(data, { recursive: true, mode: 0o700 });
+/**
+ * Loads the credentials of a data directory, making or renewing what is missing, foreign or about to end. Modes of the directory and its
+ * files that let others read are tightened.
+ */
+export async function loadCredentials(
+  data: string,
+  host: string,
+  now: number,
+  logger: Logger = silentLogger,
+): Promise<Credentials> {
+  makePrivateDirectory(data, logger);
   const { createAuthority, issueCertificate, renewBeforeMs } = await import('./authority.ts');
-  let authority = await readPair(data, 'ca');
+  let authority = await readPair(data, 'ca', logger);
   if (authority === undefined || Date.parse(new X509Certificate(authority.certificate).validTo) - now < renewBeforeMs) {
     authority = await createAuthority(now);
     await writePair(data, 'ca', authority);
   }
   const root = new X509Certificate(authority.certificate);
   const leaf = async (name: string, request: LeafRequest): Promise<KeyPair> => {
-    const existing = await readPair(data, name);
+    const existing = await readPair(data, name, logger);
     const marginMs = request.lifeMs === undefined ? renewBeforeMs : request.lifeMs / 2;
     if (existing !== undefined && stillGood(existing, root, request, now, marginMs)) return existing;
     const pair = await issueCertificate(authority, request, now);

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Logger } from '@keelson/core';
 import { writePrivateFile } from '../private-file.ts';
 import type { Credentials } from './credentials.ts';
 
@@ -7,6 +8,9 @@ export interface KubeconfigOptions {
   readonly url: string;
   readonly credentials: Credentials | undefined;
 }
+
+/** Name of the administrator's config in the data directory. */
+export const kubeconfigFile = 'kubeconfig';
 
 /** In whose name a client config speaks. */
 type KubeconfigUser = 'admin' | 'bootstrap';
@@ -38,11 +42,11 @@ export function kubeconfigText({ url, credentials }: KubeconfigOptions, name: Ku
  * Writes `DATA/kubeconfig`, readable by its owner only, and returns its path; where there are credentials `DATA/bootstrap.kubeconfig` as well, with
  * which nodes join.
  */
-export async function writeKubeconfig(data: string, options: KubeconfigOptions): Promise<string> {
-  const path = join(data, 'kubeconfig');
-  await writePrivateFile(path, kubeconfigText(options));
+export async function writeKubeconfig(data: string, options: KubeconfigOptions, logger?: Logger): Promise<string> {
+  const path = join(data, kubeconfigFile);
+  await writePrivateFile(path, kubeconfigText(options), logger);
   if (options.credentials !== undefined) {
-    await writePrivateFile(join(data, 'bootstrap.kubeconfig'), kubeconfigText(options, 'bootstrap'));
+    await writePrivateFile(join(data, 'bootstrap.kubeconfig'), kubeconfigText(options, 'bootstrap'), logger);
   }
   return path;
 }

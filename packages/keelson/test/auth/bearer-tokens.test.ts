@@ -79,7 +79,7 @@ test('over HTTPS a token is its user, an unknown one 401; reviews of tokens and 
   t.false(await allowed('jane', ['dev', 'system:authenticated']));
 });
 
-test('on a server without tokens those of requests mean nothing', async (t) => {
+test('on a server without tokens no token has an owner', async (t) => {
   const plane = await createControlPlane();
   t.teardown(() => plane.close());
   const { status } = await plane.client(TokenReview).create({

@@ -83,8 +83,26 @@ const refused: readonly (readonly [title: string, words: readonly string[], env:
     {},
     /--insecure serves loopback addresses only/,
   ],
+  [
+    'a host with a port',
+    ['--insecure', '--allowed-host', 'dev:80'],
+    {},
+    /--allowed-host must be a host name or an IP address without/,
+  ],
+  ['an URL as a host', ['--insecure'], { KEELSON_ALLOWED_HOSTS: 'http://dev' }, /KEELSON_ALLOWED_HOSTS must be a host name/],
+  ['hosts for a server with authentication', ['--allowed-host', 'dev.example'], {}, /--allowed-host is for --insecure/],
   ['a config file that is not there', ['--config', '/nonexistent.yaml'], {}, /--config \/nonexistent\.yaml cannot be read/],
 ];
+
+test('hosts of an insecure server are given one by one, in a variable, or not at all', async (t) => {
+  const words = ['--insecure', '--allowed-host', 'dev.example', '--allowed-host', '192.0.2.7'];
+  t.deepEqual((await loadOptions(words, {})).allowedHosts, ['dev.example', '192.0.2.7']);
+  t.deepEqual((await loadOptions(['--insecure'], { KEELSON_ALLOWED_HOSTS: 'a.example,fd00::1' })).allowedHosts, [
+    'a.example',
+    'fd00::1',
+  ]);
+  t.deepEqual((await loadOptions(['--insecure'], {})).allowedHosts, []);
+});
 
 for (const [title, words, env, message] of refused) {
   test(`refused: ${title}`, async (t) => {

@@ -10,7 +10,7 @@ function overflows(): number {
 }
 
 async function overflowsOf(connections: number): Promise<number> {
-  const server = await listenOn({ host: '127.0.0.1', port: 0 }, () => {}, undefined, {});
+  const server = await listenOn({ host: '127.0.0.1', port: 0 }, () => {}, undefined, { http: {} });
   const before = overflows();
   // All knock before the first is let in: the loop that accepts is this one.
   const sockets = Array.from({ length: connections }, () => connect({ host: '127.0.0.1', port: server.port }));

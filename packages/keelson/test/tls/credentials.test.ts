@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { type LogFields, silentLogger } from '@keelson/core';
 import anyTest, { type TestFn } from 'ava';
 import { loadCredentials } from '../../src/tls/credentials.ts';
 import { kubeconfigText, writeKubeconfig } from '../../src/tls/kubeconfig.ts';
@@ -45,6 +46,32 @@ test('every key file is readable by its owner only', async (t) => {
     t.is((await stat(join(data, name))).mode & 0o777, 0o600, name);
   }
   t.is((await stat(data)).mode & 0o777, 0o700);
+});
+
+test('wider modes of the data directory and of the files in it are tightened and logged', async (t) => {
+  const { data } = t.context;
+  const credentials = await loadCredentials(data, '127.0.0.1', now);
+  await writeKubeconfig(data, { url: 'https://127.0.0.1:1', credentials });
+  const names = await readdir(data);
+  await chmod(data, 0o755);
+  for (const name of names) await chmod(join(data, name), 0o644);
+  const tightened: unknown[] = [];
+  const logger = { ...silentLogger, warn: (_message: string, fields?: LogFields) => tightened.push(fields?.['path']) };
+  await loadCredentials(data, '127.0.0.1', now, logger);
+  await writeKubeconfig(data, { url: 'https://127.0.0.1:1', credentials }, logger);
+  t.is((await stat(data)).mode & 0o777, 0o700);
+  for (const name of names) t.is((await stat(join(data, name))).mode & 0o777, 0o600, name);
+  t.deepEqual(tightened.sort(), [data, ...names.map((name) => join(data, name))].sort());
+});
+
+test('a directory that all users share is refused as the data directory', async (t) => {
+  const { data } = t.context;
+  await mkdir(data);
+  await chmod(data, 0o1777);
+  await t.throwsAsync(loadCredentials(data, '127.0.0.1', now), {
+    message: /is shared by all users .*; use a directory below it/,
+  });
+  t.is((await stat(data)).mode & 0o7777, 0o1777);
 });
 
 test('a second start uses the same credentials', async (t) => {

@@ -1,0 +1,99 @@
+import type { coreV1, Pod, Volume } from '@keelson/kinds';
+
+type AnyContainer = coreV1.Container | coreV1.EphemeralContainer;
+
+/** Volume sources that need nothing from the API server, as long as they name no Secret. */
+const localSources = [
+  'awsElasticBlockStore',
+  'azureDisk',
+  'cephfs',
+  'cinder',
+  'downwardAPI',
+  'emptyDir',
+  'fc',
+  'flexVolume',
+  'flocker',
+  'gcePersistentDisk',
+  'gitRepo',
+  'hostPath',
+  'image',
+  'iscsi',
+  'nfs',
+  'photonPersistentDisk',
+  'portworxVolume',
+  'quobyte',
+  'rbd',
+  'scaleIO',
+  'storageos',
+  'vsphereVolume',
+] as const satisfies readonly (keyof Volume)[];
+
+function containersOf({ spec }: Pod): AnyContainer[] {
+  return [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])];
+}
+
+function namesSecret(volume: Volume): boolean {
+  const { cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos, csi } = volume;
+  const bySource = [cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos].some((source) => source?.secretRef);
+  return (
+    bySource ||
+    csi?.nodePublishSecretRef !== undefined ||
+    volume.secret !== undefined ||
+    volume.azureFile !== undefined ||
+    (volume.projected?.sources ?? []).some(({ secret }) => secret !== undefined)
+  );
+}
+
+function namesConfigMap(volume: Volume): boolean {
+  return volume.configMap !== undefined || (volume.projected?.sources ?? []).some(({ configMap }) => configMap !== undefined);
+}
+
+function projectedReference({ name, projected }: Volume): string | undefined {
+  for (const source of projected?.sources ?? []) {
+    if (source.serviceAccountToken) return 'serviceaccounts (via projected volumes)';
+    if (source.clusterTrustBundle) return 'clustertrustbundles';
+    if (source.podCertificate) return 'podcertificates';
+    if (!source.downwardAPI) return `unknown source for projected volume ${JSON.stringify(name)}`;
+  }
+  return undefined;
+}
+
+function volumeReference(volume: Volume): string | undefined {
+  if (volume.csi) return 'csidrivers (via CSI volumes)';
+  if (volume.glusterfs) return 'endpoints (via glusterFS volumes)';
+  if (volume.persistentVolumeClaim) return 'persistentvolumeclaims';
+  if (volume.ephemeral) return 'persistentvolumeclaims (via ephemeral volumes)';
+  if (volume.projected) return projectedReference(volume);
+  const isLocal = localSources.some((source) => volume[source] !== undefined);
+  // A source that is not in the list may be one that was added to the type later.
+  return isLocal ? undefined : `unknown volume type for volume ${JSON.stringify(volume.name)}`;
+}
+
+/**
+ * The resource of the first API object that a pod names, as the plugin NodeRestriction of kube-apiserver names it; undefined when it names
+ * none. A static pod must not name any: a node that could make such pods would get access to every object.
+ */
+export function apiReferenceOf(pod: Pod): string | undefined {
+  const { spec } = pod;
+  const containers = containersOf(pod);
+  const volumes = spec.volumes ?? [];
+  const inEnv = (test: (source: coreV1.EnvVarSource | coreV1.EnvFromSource) => unknown) =>
+    containers.some(({ env = [], envFrom = [] }) =>
+      [...env.map(({ valueFrom }) => valueFrom ?? {}), ...envFrom].some((source) => test(source)),
+    );
+  if (spec.serviceAccountName) return 'serviceaccounts';
+  const secretInEnv = inEnv(
+    (source) => ('secretKeyRef' in source && source.secretKeyRef) || ('secretRef' in source && source.secretRef),
+  );
+  if (spec.imagePullSecrets?.length || secretInEnv || volumes.some(namesSecret)) return 'secrets';
+  const mapInEnv = inEnv(
+    (source) => ('configMapKeyRef' in source && source.configMapKeyRef) || ('configMapRef' in source && source.configMapRef),
+  );
+  if (mapInEnv || volumes.some(namesConfigMap)) return 'configmaps';
+  if (spec.resourceClaims?.length) return 'resourceclaims';
+  for (const volume of volumes) {
+    const reference = volumeReference(volume);
+    if (reference !== undefined) return reference;
+  }
+  return undefined;
+}

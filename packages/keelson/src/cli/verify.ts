@@ -1,0 +1,42 @@
+import { noMetrics, systemClock } from '@keelson/core';
+import { builtinKinds } from '@keelson/kinds';
+import { loadKinds } from '../config/load-kinds.ts';
+import type { ServerOptions } from '../config/options.ts';
+import { createPinoLogger } from '../observe/pino-logger.ts';
+import { makeStore } from '../storage/open-storage.ts';
+import { planStorage } from '../storage/storage-plan.ts';
+import { verifyStore } from '../storage/verify-store.ts';
+
+/**
+ * Checks every store of the options and prints what it found. An embedded store is opened for reading, without changing it, and must not be in
+ * use. Returns false when something is damaged or a store cannot be read.
+ */
+export async function verifyStores(options: ServerOptions, print: (text: string) => void): Promise<boolean> {
+  const kinds = [...builtinKinds, ...(await loadKinds(options.kinds))];
+  const environment = { clock: systemClock, logger: createPinoLogger(options.logLevel), metrics: noMetrics };
+  let sound = true;
+  for (const plan of planStorage(options.storage, { reads: options.reads }, '--storage').stores) {
+    const { store, adapter } = await makeStore(plan, environment);
+    const title = `store ${plan.name} (${adapter})`;
+    if (!store.capabilities.durable) {
+      print(`${title}: keeps nothing beyond its process, so there is nothing to verify\n`);
+      continue;
+    }
+    try {
+      await store.ready({ readOnly: true });
+      const { head, compacted, objects, changes, damages } = await verifyStore(store, kinds);
+      const total = [...objects.values()].reduce((sum, count) => sum + count, 0);
+      print(`${title}: ${total} objects at revision ${head}, ${changes} changes since revision ${compacted}\n`);
+      for (const [name, count] of [...objects].sort(([a], [b]) => (a < b ? -1 : 1))) print(`  ${count} ${name}\n`);
+      for (const damage of damages) print(`  damaged: ${damage}\n`);
+      print(damages.length === 0 ? '  no damage found\n' : `  ${damages.length} damages found\n`);
+      sound &&= damages.length === 0;
+    } catch (error) {
+      print(`${title}: ${(error as Error).message}\n`);
+      sound = false;
+    } finally {
+      await store.close();
+    }
+  }
+  return sound;
+}

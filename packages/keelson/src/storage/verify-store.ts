@@ -1,0 +1,113 @@
+import {
+  type Entry,
+  isStorageError,
+  type KindDefinition,
+  kindPrefix,
+  prefixRange,
+  type Revision,
+  type Store,
+} from '@keelson/core';
+
+/** What was found in a store. */
+export interface StoreFindings {
+  readonly head: Revision;
+  readonly compacted: Revision;
+  /** Objects by plural and group; those of kinds that are not served under `other`. */
+  readonly objects: ReadonlyMap<string, number>;
+  /** Changes between the compacted revision and the head. */
+  readonly changes: number;
+  /** One sentence each; the first {@link maxDamages} of them. */
+  readonly damages: readonly string[];
+}
+
+const maxDamages = 100;
+/** Records of Keelson itself, and objects. */
+const ranges = [prefixRange('!keelson/'), prefixRange('/')];
+
+/**
+ * Reads everything that a store holds and compares it with itself: every record can be read, is an object under its own name, and has a
+ * revision that the store has reached; history goes from the compacted revision to the head without a gap.
+ *
+ * @throws StorageError when the store as a whole cannot be read.
+ */
+export async function verifyStore(store: Store, kinds: readonly KindDefinition[]): Promise<StoreFindings> {
+  const names = new Map(kinds.filter((kind) => !kind.virtual).map((kind) => [kindPrefix(kind), nameOf(kind)]));
+  const head = await store.currentRevision();
+  const compacted = await store.compactedRevision();
+  const objects = new Map<string, number>();
+  const damages: string[] = [];
+  const damagedKeys = new Set<string>();
+  const report = (damage: string, key?: string) => {
+    // The current state of a key is a state of its history as well.
+    if (key !== undefined && damagedKeys.has(key)) return;
+    if (key !== undefined) damagedKeys.add(key);
+    if (damages.length < maxDamages) damages.push(damage);
+  };
+  for (const range of ranges) {
+    let previous = '';
+    for await (const chunk of store.list(range)) {
+      for (const entry of chunk.entries) {
+        const damage = damageOf(entry, chunk.revision) ?? (entry.key === previous ? 'is listed twice' : undefined);
+        if (damage !== undefined) report(`${entry.key}: ${damage}`, entry.key);
+        previous = entry.key;
+        if (!entry.key.startsWith('/')) continue;
+        const name = names.get(prefixOf(entry.key)) ?? 'other';
+        objects.set(name, (objects.get(name) ?? 0) + 1);
+      }
+    }
+  }
+  const changes = await verifyHistory(store, compacted, head, report);
+  return { head, compacted, objects, changes, damages };
+}
+
+/** Returns the number of changes. */
+async function verifyHistory(store: Store, compacted: Revision, head: Revision, report: (damage: string, key?: string) => void) {
+  const after = Math.max(compacted, 1);
+  if (after >= head) return 0;
+  const dense = store.capabilities.denseRevisions && store.capabilities.oneChangePerRevision;
+  let last = after;
+  let changes = 0;
+  try {
+    const stream = await store.watch({ start: '!', end: '0' }, { after, prevValue: true });
+    for await (const { changes: batch, frontier } of stream) {
+      for (const { revision, key, entry, prev } of batch) {
+        if (dense && revision !== last + 1) report(`history: revision ${last + 1} is missing`);
+        if (entry?.damaged || prev?.damaged) report(`history: a state of ${key} at revision ${revision} is damaged`, key);
+        last = revision;
+        changes++;
+      }
+      if (frontier >= head) break;
+    }
+    await stream.close();
+  } catch (error) {
+    if (!isStorageError(error, 'Corrupt')) throw error;
+    report(`history after revision ${last}: ${error.message}`);
+  }
+  return changes;
+}
+
+function damageOf({ key, value, createRevision, modRevision, damaged }: Entry, head: Revision): string | undefined {
+  if (damaged) return 'the record fails its checksum';
+  if (createRevision < 1 || createRevision > modRevision || modRevision > head) {
+    return `its revisions ${createRevision} and ${modRevision} are impossible in a store at ${head}`;
+  }
+  if (!key.startsWith('/')) return undefined;
+  let object: { readonly metadata?: { readonly name?: unknown } } | null;
+  try {
+    object = JSON.parse(Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('utf8')) as typeof object;
+  } catch {
+    return 'the record is not JSON';
+  }
+  const name = object?.metadata?.name;
+  if (typeof name !== 'string') return 'the object has no metadata with a name';
+  return key.endsWith(`/${name}`) ? undefined : `the object in this place has the name ${JSON.stringify(name)}`;
+}
+
+/** `/group/plural/` of a key. */
+function prefixOf(key: string): string {
+  return key.slice(0, key.indexOf('/', key.indexOf('/', 1) + 1) + 1);
+}
+
+function nameOf({ names, group }: KindDefinition): string {
+  return group === '' ? names.plural : `${names.plural}.${group}`;
+}
