@@ -1,0 +1,34 @@
+import type { Clock } from '@keelson/core';
+
+/** Calls once when for so long nothing was touched; 0 = never. It sets no timer per touch. */
+export class IdleWatch {
+  readonly #clock: Clock;
+  readonly #limitMs: number;
+  readonly #onIdle: () => void;
+  #lastMs: number;
+  #cancel = () => {};
+
+  constructor(clock: Clock, limitMs: number, onIdle: () => void) {
+    this.#clock = clock;
+    this.#limitMs = limitMs;
+    this.#onIdle = onIdle;
+    this.#lastMs = clock.monotonic();
+    if (limitMs > 0) this.#wait(limitMs);
+  }
+
+  touch(): void {
+    this.#lastMs = this.#clock.monotonic();
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+
+  #wait(ms: number): void {
+    this.#cancel = this.#clock.after(ms, () => {
+      const leftMs = this.#lastMs + this.#limitMs - this.#clock.monotonic();
+      if (leftMs > 0) this.#wait(leftMs);
+      else this.#onIdle();
+    });
+  }
+}

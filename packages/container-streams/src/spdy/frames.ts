@@ -1,0 +1,134 @@
+/** Types of control frames. */
+export const FrameType = {
+  synStream: 1,
+  synReply: 2,
+  rstStream: 3,
+  settings: 4,
+  ping: 6,
+  goAway: 7,
+  headers: 8,
+  windowUpdate: 9,
+} as const;
+
+/** Why a stream is reset. */
+export const ResetReason = { protocolError: 1, refusedStream: 3, cancel: 5 } as const;
+
+const finFlag = 1;
+const version = 3;
+const headerBytes = 8;
+const controlBit = 0x8000_0000;
+export const streamIdMask = 0x7fff_ffff;
+
+/** The peer does not keep to the protocol; the connection cannot go on. */
+export class SpdyProtocolError extends Error {
+  override readonly name = 'SpdyProtocolError';
+}
+
+export interface ControlFrame {
+  readonly kind: 'control';
+  readonly type: number;
+  /** The sender's last word on its stream. */
+  readonly last: boolean;
+  readonly content: Buffer;
+}
+
+/** Content of a data frame, as far as it has come: frames of 16 MiB are allowed, and need not be kept. */
+export interface DataPiece {
+  readonly kind: 'data';
+  readonly streamId: number;
+  /** The end of a frame that is the sender's last on its stream. */
+  readonly last: boolean;
+  readonly content: Buffer;
+}
+
+export function dataHeader(streamId: number, length: number, last: boolean): Buffer {
+  const header = Buffer.allocUnsafe(headerBytes);
+  header.writeUInt32BE(streamId, 0);
+  header.writeUInt32BE(length, 4);
+  header[4] = last ? finFlag : 0;
+  return header;
+}
+
+export function controlFrame(type: number, content: Buffer, last = false): Buffer {
+  const header = Buffer.allocUnsafe(headerBytes);
+  header.writeUInt16BE((controlBit >>> 16) | version, 0);
+  header.writeUInt16BE(type, 2);
+  header.writeUInt32BE(content.length, 4);
+  header[4] = last ? finFlag : 0;
+  return Buffer.concat([header, content]);
+}
+
+/** A control frame of 32-bit numbers alone, as most are. */
+export function numbersFrame(type: number, ...values: number[]): Buffer {
+  const content = Buffer.alloc(4 * values.length);
+  for (const [index, value] of values.entries()) content.writeUInt32BE(value, 4 * index);
+  return controlFrame(type, content);
+}
+
+/** The answer to a stream that the peer has opened, with a block of headers. */
+export function synReply(streamId: number, block: Buffer): Buffer {
+  const id = Buffer.alloc(4);
+  id.writeUInt32BE(streamId);
+  return controlFrame(FrameType.synReply, Buffer.concat([id, block]));
+}
+
+/** The number at a place of a control frame. @throws SpdyProtocolError when the frame is shorter */
+export function numberAt(content: Buffer, place: number): number {
+  if (content.length < place + 4) throw new SpdyProtocolError('a control frame is too short');
+  return content.readUInt32BE(place);
+}
+
+/** A data frame of which more has to come. */
+interface OpenFrame {
+  readonly streamId: number;
+  readonly last: boolean;
+  left: number;
+}
+
+/** Cuts what comes in into frames. It keeps at most one control frame, which may have so many bytes. */
+export class FrameReader {
+  readonly #maxControlBytes: number;
+  #rest: Buffer = Buffer.alloc(0);
+  #open: OpenFrame | undefined;
+
+  constructor(maxControlBytes: number) {
+    this.#maxControlBytes = maxControlBytes;
+  }
+
+  /** Frames and pieces that are there with this chunk. @throws SpdyProtocolError */
+  *read(chunk: Buffer): Generator<ControlFrame | DataPiece> {
+    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    this.#rest = Buffer.alloc(0);
+    while (bytes.length > 0) {
+      if (this.#open !== undefined) {
+        const content = bytes.subarray(0, this.#open.left);
+        bytes = bytes.subarray(content.length);
+        yield this.#piece(this.#open, content);
+        continue;
+      }
+      if (bytes.length < headerBytes) break;
+      const first = bytes.readUInt32BE(0);
+      const last = ((bytes[4] ?? 0) & finFlag) !== 0;
+      const length = bytes.readUInt32BE(4) & 0xff_ffff;
+      if (first < controlBit) {
+        this.#open = { streamId: first, last, left: length };
+        bytes = bytes.subarray(headerBytes);
+        if (length === 0) yield this.#piece(this.#open, bytes.subarray(0, 0));
+        continue;
+      }
+      if (((first >>> 16) & 0x7fff) !== version) throw new SpdyProtocolError('a control frame is of another version');
+      if (length > this.#maxControlBytes) throw new SpdyProtocolError(`a control frame has ${length} bytes`);
+      if (bytes.length < headerBytes + length) break;
+      yield { kind: 'control', type: first & 0xffff, last, content: bytes.subarray(headerBytes, headerBytes + length) };
+      bytes = bytes.subarray(headerBytes + length);
+    }
+    // A copy, so that the chunk is not kept for a few bytes of it.
+    this.#rest = Buffer.from(bytes);
+  }
+
+  #piece(open: OpenFrame, content: Buffer): DataPiece {
+    open.left -= content.length;
+    if (open.left === 0) this.#open = undefined;
+    return { kind: 'data', streamId: open.streamId, last: open.last && open.left === 0, content };
+  }
+}

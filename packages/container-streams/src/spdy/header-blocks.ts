@@ -1,0 +1,115 @@
+import { constants, createInflate, type Inflate } from 'node:zlib';
+import { headerDictionary } from './dictionary.ts';
+import { SpdyProtocolError } from './frames.ts';
+
+export type SpdyHeaders = ReadonlyMap<string, string>;
+
+/** An empty stored block: readers hand out what came before it. */
+const flush = Buffer.of(0, 0, 0, 0xff, 0xff);
+const zlibBegin = Buffer.of(0x78, 0x01);
+
+function sized(text: string): Buffer {
+  const bytes = Buffer.from(text, 'utf8');
+  return Buffer.concat([uint32(bytes.length), bytes]);
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+/** Blocks of headers before compression: a count, then names and values with their lengths. */
+export function plainHeaderBlock(headers: Readonly<Record<string, string>>): Buffer {
+  const entries = Object.entries(headers);
+  return Buffer.concat([
+    uint32(entries.length),
+    ...entries.flatMap(([name, value]) => [sized(name.toLowerCase()), sized(value)]),
+  ]);
+}
+
+/** Writes the blocks of one connection, which are one zlib stream. It stores and does not compress: answers have next to no headers. */
+export class HeaderWriter {
+  #begun = false;
+
+  write(headers: Readonly<Record<string, string>>): Buffer {
+    const plain = plainHeaderBlock(headers);
+    const stored = Buffer.alloc(5);
+    stored.writeUInt16LE(plain.length, 1);
+    stored.writeUInt16LE(~plain.length & 0xffff, 3);
+    const begin = this.#begun ? Buffer.alloc(0) : zlibBegin;
+    this.#begun = true;
+    return Buffer.concat([begin, stored, plain, flush]);
+  }
+}
+
+/** Reads the blocks of one connection, in their order, each of which may unfold to so many bytes. */
+export class HeaderReader {
+  readonly #maxBytes: number;
+  readonly #inflate: Inflate;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+    const options = { dictionary: headerDictionary, flush: constants.Z_SYNC_FLUSH, readableHighWaterMark: maxBytes + 1 };
+    this.#inflate = createInflate(options);
+    // Whoever waits for a block is told; afterwards nobody is interested.
+    this.#inflate.on('error', () => {});
+    // Inflating stops while this much is not taken, and it is taken at the end of a block.
+    this.#inflate.on('readable', () => {
+      if (this.#inflate.readableLength > maxBytes) this.#inflate.destroy(new SpdyProtocolError('a block of headers is too long'));
+    });
+  }
+
+  /** One at a time. @throws SpdyProtocolError */
+  async read(block: Buffer): Promise<SpdyHeaders> {
+    const plain = await this.#unfold(block);
+    if (plain.length > this.#maxBytes) throw new SpdyProtocolError('a block of headers is too long');
+    return parseHeaderBlock(plain);
+  }
+
+  close(): void {
+    this.#inflate.destroy();
+  }
+
+  #unfold(block: Buffer): Promise<Buffer> {
+    const inflate = this.#inflate;
+    return new Promise((resolve, reject) => {
+      // A write under way is not called back when the stream is destroyed.
+      const onClose = () => reject(unreadable(inflate.errored));
+      if (inflate.destroyed) onClose();
+      inflate.once('close', onClose);
+      inflate.write(block, (error) => {
+        inflate.off('close', onClose);
+        if (error) reject(unreadable(error));
+        else resolve((inflate.read() as Buffer | null) ?? Buffer.alloc(0));
+      });
+    });
+  }
+}
+
+function unreadable(error: Error | null): Error {
+  if (error instanceof SpdyProtocolError) return error;
+  return new SpdyProtocolError(`a block of headers cannot be read: ${error?.message ?? 'the connection is closed'}`);
+}
+
+function parseHeaderBlock(plain: Buffer): SpdyHeaders {
+  let place = 0;
+  const number = () => {
+    if (place + 4 > plain.length) throw new SpdyProtocolError('a block of headers ends too early');
+    place += 4;
+    return plain.readUInt32BE(place - 4);
+  };
+  const word = () => {
+    const length = number();
+    if (place + length > plain.length) throw new SpdyProtocolError('a block of headers ends too early');
+    place += length;
+    return plain.toString('utf8', place - length, place);
+  };
+  const headers = new Map<string, string>();
+  for (let left = number(); left > 0; left -= 1) {
+    const name = word().toLowerCase();
+    if (headers.has(name)) throw new SpdyProtocolError(`the header ${JSON.stringify(name)} comes twice`);
+    headers.set(name, word());
+  }
+  return headers;
+}
