@@ -1,4 +1,7 @@
-/** Periods that are no options (agent.md B.0); tests shorten them. All in milliseconds. */
+/**
+ * Periods that are no options of the command, in milliseconds: see docs/reference/agent-rules.md#periods-and-limits.
+ * Tests shorten them.
+ */
 export interface AgentPeriods {
   readonly relist: number;
   /** In place of `relist` while the runtime tells of changes by itself. */
@@ -9,6 +12,8 @@ export interface AgentPeriods {
   readonly imageGarbage: number;
   /** Looks for ended containers. */
   readonly containerGarbage: number;
+  /** Between two checks of the sizes of logs. */
+  readonly logRotation: number;
   /** Looks whether memory and disk run short. */
   readonly eviction: number;
   /** Looks at memory alone, with --experimental-kernel-memcg-notification. */
@@ -31,6 +36,7 @@ export const defaultPeriods: AgentPeriods = {
   housekeeping: 2_000,
   imageGarbage: 300_000,
   containerGarbage: 60_000,
+  logRotation: 10_000,
   eviction: 10_000,
   memoryWatch: 1_000,
   runtimeStatus: 5_000,

@@ -18,7 +18,9 @@ import { machineUsage } from './eviction/node-usage.ts';
 import { Garbage } from './garbage/garbage.ts';
 import { CloudCredentials } from './images/cloud-credentials.ts';
 import { ImagePuller } from './images/image-puller.ts';
+import { LogRotation } from './logs/log-rotation.ts';
 import { PodRange } from './network/pod-range.ts';
+import { KnownVersion } from './node/known-version.ts';
 import { nodeIps } from './node/node-addresses.ts';
 import { NodePresence } from './node/node-presence.ts';
 import { NodeResources } from './node/node-resources.ts';
@@ -56,7 +58,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     events: recorder = noEvents,
     metrics = noMetrics,
   } = dependencies;
-  const { logRoot = '/var/log', version = 'v0.1.0', random = Math.random } = dependencies;
+  const { logRoot = '/var/log', version: agentVersion = 'v0.1.0', random = Math.random } = dependencies;
   const periods = { ...defaultPeriods, ...dependencies.periods };
   const callTimeoutMs = config.runtimeRequestTimeoutMs;
   const { runtime, images } = withDeadlines(dependencies, { clock, defaultTimeoutMs: callTimeoutMs });
@@ -71,6 +73,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     periodMs: periods.cgroups,
     events: recorder,
   });
+  const version = new KnownVersion(runtime, clock, callTimeoutMs);
   const podCount = metrics.gauge({ name: 'keelson_agent_pods', help: 'Pods that the agent looks after.' });
 
   let presence: NodePresence | undefined;
@@ -94,11 +97,12 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     batchMs: periods.statusBatch,
     mirrorOf: (fullName) => intake.mirrorOf(fullName),
   });
-  const offer = { maxPods, allowedUnsafeSysctls: config.allowedUnsafeSysctls };
+  const offer = { maxPods, allowedUnsafeSysctls: config.allowedUnsafeSysctls, runtime };
   const intake = new PodIntake({
     config: pods,
     states,
     reports,
+    events,
     offer,
     shortFor: (pod) => eviction.refusal(pod),
     workers: () => workers,
@@ -144,7 +148,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     clock,
     logger,
     paths,
-    files: host.files,
+    subPaths: volumeParts.subPaths,
     callTimeoutMs,
     security: { isolatePids: config.isolatePids, seccompRoot: config.seccompRoot },
     resources: { cpuCfsQuota: config.cpuCfsQuota, machineMemoryBytes: machine.memoryBytes },
@@ -168,6 +172,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     clock,
     callTimeoutMs,
     report: (pod: Pod, status) => reports.set(pod, status),
+    runtimeName: () => version.last?.runtimeName ?? runtime.name,
   });
   const work = new PodKeeper({
     ...{ syncer, runtime, killer, states, probes, volumes, messages, reports, paths, callTimeoutMs },
@@ -201,8 +206,10 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     quietPeriodMs: periods.relistWithEvents,
     onRelisted: () => {
       // What runs already is known before the first pod is taken: it is adopted, not begun anew.
-      if (!begun) intake.start();
+      if (begun) return;
       begun = true;
+      // IDs of containers in the status begin with the name of the runtime.
+      void version.get().then(() => stopped.signal.aborted || intake.start());
     },
   });
   const housekeeping = new Housekeeping({
@@ -233,6 +240,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     imagePeriodMs: periods.imageGarbage,
     containerPeriodMs: periods.containerGarbage,
   });
+  const logRotation = new LogRotation({ runtime, states, clock, logger, callTimeoutMs, periodMs: periods.logRotation });
   const state = new PodStateView({
     config: pods,
     states,
@@ -263,7 +271,8 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       ...{ config, machine, runtime, images, clock, logger, callTimeoutMs, ips, resources },
       api: heartbeatApi,
       events: recorder,
-      agentVersion: version,
+      agentVersion,
+      version,
       port: () => (config.server.enabled ? (dependencies.port?.() ?? config.server.port) : 0),
       problems: () => health.problems(),
       pressure: () => eviction.conditions(),
@@ -292,13 +301,26 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       relister.start();
       housekeeping.start();
       garbage.start();
+      logRotation.start();
       volumeStats.start();
     },
     async stop() {
       intake.stop();
       stopped.abort();
       probes.stop();
-      const loops = [eviction, cpus, cgroups, garbage, volumeStats, housekeeping, relister, workers, health, presence];
+      const loops = [
+        eviction,
+        cpus,
+        cgroups,
+        garbage,
+        logRotation,
+        volumeStats,
+        housekeeping,
+        relister,
+        workers,
+        health,
+        presence,
+      ];
       await Promise.all(loops.map(async (loop) => loop?.stop()));
       await reports.stop();
     },

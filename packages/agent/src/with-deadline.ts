@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 
 /** A deadline passed, by the agent's clock. */
 export class DeadlineError extends Error {
@@ -21,7 +21,7 @@ export async function withDeadline<T>(
   const controller = new AbortController();
   const onAbort = () => controller.abort(outer.reason);
   if (outer.aborted) onAbort();
-  outer.addEventListener('abort', onAbort);
+  addAbortListener(outer, onAbort);
   let cancel = () => {};
   const late = new Promise<never>((_, reject) => {
     cancel = clock.after(ms, () => {
@@ -36,6 +36,6 @@ export async function withDeadline<T>(
     return await Promise.race([running, late]);
   } finally {
     cancel();
-    outer.removeEventListener('abort', onAbort);
+    removeAbortListener(outer, onAbort);
   }
 }

@@ -21,10 +21,7 @@ export interface MemoryReserve {
 
 const without = -1;
 
-/**
- * Limits of the groups of classes (agent.md B.7): burstable pods weigh as much as they request together; with a reserve they have the memory
- * that guaranteed ones leave, and best-effort pods what both leave, never less than nothing.
- */
+/** Limits of the cgroups of QoS classes: see docs/reference/agent-rules.md#cgroups-of-pods. No limit is below 0. */
 export function classLimits(pods: Iterable<ClassMember>, { allocatableBytes, percent }: MemoryReserve): ClassLimits {
   let burstableCpu = 0;
   const memory = { Guaranteed: 0, Burstable: 0, BestEffort: 0 };

@@ -13,7 +13,10 @@ export function sharesOf(cpuMilli: number): number {
   return Math.min(mostShares, Math.max(leastShares, Math.floor((cpuMilli * sharesPerCpu) / 1_000)));
 }
 
-/** Limits of a pod's own group (agent.md B.7). `cpuCfsQuota`: limits of CPU become quotas. */
+/**
+ * Limits of the cgroup of a pod: see docs/reference/agent-rules.md#cgroups-of-pods. With `cpuCfsQuota` CPU limits
+ * become quotas.
+ */
 export function podLimits(qos: QosClass, { cpuRequest, cpuLimit, memoryLimit }: PodAmounts, cpuCfsQuota: boolean): CgroupLimits {
   if (qos === 'BestEffort') return { cpuShares: leastShares };
   const quota = cpuLimit === undefined ? undefined : Math.max(leastQuotaUs, (cpuLimit * periodUs) / 1_000);

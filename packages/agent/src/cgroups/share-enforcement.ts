@@ -48,8 +48,9 @@ function targetsOf({ config, names, capacity, share, clusterReserved, systemRese
 }
 
 /**
- * Holds pods and what was set aside to their shares (agent.md B.7). What fails is told by an event once, and tried again each round: pods may use
- * more than their share until some of them are evicted.
+ * Enforces the limits of all pods together and of the reserved groups: see
+ * docs/reference/agent-rules.md#cgroups-of-pods. A failure is reported once by an event, and retried each round,
+ * because pods may use more than their share until some of them are evicted.
  */
 export class ShareEnforcement {
   readonly #options: ShareEnforcementOptions;

@@ -28,8 +28,9 @@ async function rememberedIn(rootDir: string): Promise<FoundRuntime | undefined> 
 }
 
 /**
- * The runtime of the options' default (agent.md C.3): an engine that answers, else an OCI binary, else processes. What was taken once is taken
- * again: the pods of the node are there, and an engine that comes up late, or a binary that was installed meanwhile, must not make them run twice.
+ * Selects the runtime when no option names one: see docs/reference/agent-rules.md#choice-of-the-runtime. The first
+ * selection is permanent, because the pods of the node run there: an engine that starts later, or a binary that is
+ * installed later, must not run them a second time.
  */
 export async function findRuntime(rootDir: string, probes: RuntimeProbes): Promise<Found> {
   const before = await rememberedIn(rootDir);

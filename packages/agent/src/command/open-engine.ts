@@ -20,7 +20,8 @@ type Definite = Exclude<RuntimeChoice, { kind: 'default' }>;
 const ociBinaries = ['runc'];
 
 /**
- * Opens the runtime that the options choose (agent.md C.3), and says in one line which it is and why.
+ * Opens the runtime that the options select, and logs which one and why: see
+ * docs/reference/agent-rules.md#choice-of-the-runtime.
  *
  * @throws MachineError when what was asked for is not there
  */

@@ -5,7 +5,10 @@ import type { PodConfigReader } from '../contracts/pod-source.ts';
 import type { PodStateReader } from '../contracts/pod-state.ts';
 import { MachineError } from './check-swap.ts';
 
-/** Sources have this long to deliver, and pods pauses of 1, 2, 4 … seconds to get going (agent.md B.2). */
+/**
+ * Deadline of the sources, then pauses of 1, 2, 4 … seconds until the pods run: see
+ * docs/reference/agent-rules.md#run-once.
+ */
 const sourcesMs = 1000;
 const stepMs = 20;
 const firstPauseMs = 1000;

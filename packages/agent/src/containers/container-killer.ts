@@ -2,7 +2,7 @@ import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runti
 import type { Clock, Logger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import type { PodEvents } from '../events/pod-events.ts';
-import { allContainersOf } from '../pods/pod-spec-words.ts';
+import { namedContainersOf } from '../pods/pod-spec-words.ts';
 import { withDeadline } from '../with-deadline.ts';
 import { runHook } from './hook-runner.ts';
 import { containerNotesOf } from './runtime-labels.ts';
@@ -29,7 +29,10 @@ export interface KillRequest {
   readonly podIp: string | undefined;
 }
 
-/** Ends containers gracefully: hook, signal, and the end of patience, all within one grace period (agent.md B.3, hooks and grace). */
+/**
+ * Stops containers gracefully: hook, stop signal and SIGKILL within one grace period. See
+ * docs/reference/agent-rules.md#grace-period-of-a-container.
+ */
 export class ContainerKiller {
   readonly #options: ContainerKillerOptions;
 
@@ -51,7 +54,7 @@ export class ContainerKiller {
 
   async #preStop({ pod, status, podIp }: KillRequest, graceMs: number, signal: AbortSignal): Promise<void> {
     const { runtime, clock, logger, events } = this.#options;
-    const container = pod && allContainersOf(pod).find(({ name }) => name === status.metadata.name);
+    const container = pod && namedContainersOf(pod).find(({ name }) => name === status.metadata.name);
     const handler = container?.lifecycle?.preStop ?? containerNotesOf(status.annotations).preStop;
     if (!handler) return;
     const target = { containerId: status.id, container, podIp };
@@ -69,5 +72,5 @@ export class ContainerKiller {
 function graceSecondsOf({ pod, status, graceSeconds }: KillRequest): number {
   const own = pod?.metadata?.deletionGracePeriodSeconds ?? pod?.spec.terminationGracePeriodSeconds;
   const seconds = graceSeconds ?? own ?? containerNotesOf(status.annotations).graceSeconds ?? defaultGraceSeconds;
-  return Math.max(0, seconds);
+  return Math.max(0, Number(seconds));
 }

@@ -1,23 +1,26 @@
 import { mkdir, open, writeFile } from 'node:fs/promises';
 import type { Mount } from '@keelson/container-runtime';
-import type { Container, Pod } from '@keelson/kinds';
+import type { Container, coreV1, Pod } from '@keelson/kinds';
 import { ContainerConfigError } from '../environment/container-environment.ts';
 import { expand } from '../environment/expand.ts';
 import { uidOf } from '../pods/pod-spec-words.ts';
 import type { AgentPaths } from '../volumes/agent-paths.ts';
-import type { HostFiles } from '../volumes/host/host-files.ts';
 import type { VolumePlaces } from '../volumes/pod-volumes.ts';
-import { resolveSubPath } from '../volumes/sub-path.ts';
+import type { SubPaths } from '../volumes/sub-path.ts';
+import { VolumeProblem } from '../volumes/volume-problem.ts';
 
 export interface MountFacts {
   readonly paths: AgentPaths;
   readonly volumes: VolumePlaces;
-  /** Where the volumes are. */
-  readonly files: HostFiles;
+  readonly subPaths: SubPaths;
   readonly variables: ReadonlyMap<string, string>;
   readonly attempt: number;
   /** The runtime can show mounts, so that the agent may add its own. */
   readonly canMount: boolean;
+  /** The runtime checks mounts with `exact`. */
+  readonly canMountExactly: boolean;
+  /** The runtime can make mounts read-only. */
+  readonly readonlyMounts: boolean;
   /** Mounts made later may spread, if asked for. */
   readonly propagation: boolean;
   /** Contents of the hosts file. */
@@ -33,15 +36,20 @@ export interface ContainerMounts {
 /** Volumes of a container, with the hosts file and the file of its termination message. @throws ContainerConfigError, VolumeProblem */
 export async function containerMounts(pod: Pod, container: Container, facts: MountFacts): Promise<ContainerMounts> {
   const mounts: Mount[] = [];
-  for (const wanted of container.volumeMounts ?? []) {
+  const ofObjects = new Set((pod.spec.volumes ?? []).filter(showsObjects).map(({ name }) => name));
+  for (const [index, wanted] of (container.volumeMounts ?? []).entries()) {
     const place = facts.volumes.get(wanted.name);
     if (place === undefined) throw new ContainerConfigError(`there is no volume "${wanted.name}" for ${wanted.mountPath}`);
     const within = wanted.subPathExpr ? expand(wanted.subPathExpr, (name) => facts.variables.get(name)) : wanted.subPath;
     const propagation = facts.propagation ? propagationOf(wanted.mountPropagation) : undefined;
+    const use = { uid: uidOf(pod), volume: wanted.name, container: container.name, index };
+    const source = within ? await facts.subPaths.provide(place, within, use) : { hostPath: place };
+    if ('exact' in source && !facts.canMountExactly)
+      throw new VolumeProblem(`subPath "${within}" needs a mount, and this node may not mount`);
     mounts.push({
       containerPath: wanted.mountPath,
-      hostPath: within ? await resolveSubPath(place, within, facts.files) : place,
-      ...(wanted.readOnly === true ? { readonly: true } : {}),
+      ...source,
+      ...(wanted.readOnly === true || (facts.readonlyMounts && ofObjects.has(wanted.name)) ? { readonly: true } : {}),
       ...(propagation === undefined ? {} : { propagation }),
     });
   }
@@ -54,6 +62,14 @@ export async function containerMounts(pod: Pod, container: Container, facts: Mou
     mounts.push({ containerPath: container.terminationMessagePath, hostPath: messageFile });
   }
   return { mounts, messageFile };
+}
+
+/**
+ * The agent keeps such volumes up to date as its own user: a container that could write to them could place links
+ * there for it to follow (CVE-2017-1002102). They are read-only, as in kubelet.
+ */
+function showsObjects({ secret, configMap, downwardAPI, projected }: coreV1.Volume): boolean {
+  return Boolean(secret ?? configMap ?? downwardAPI ?? projected);
 }
 
 async function writeHosts(pod: Pod, { paths, hosts }: MountFacts): Promise<string> {

@@ -17,8 +17,8 @@ import type { ContainerStart } from '../pods/pod-actions.ts';
 import { fullNameOf, uidOf } from '../pods/pod-spec-words.ts';
 import { RestartBackoff } from '../pods/restart-backoff.ts';
 import type { AgentPaths } from '../volumes/agent-paths.ts';
-import type { HostFiles } from '../volumes/host/host-files.ts';
 import type { VolumePlaces } from '../volumes/pod-volumes.ts';
+import type { SubPaths } from '../volumes/sub-path.ts';
 import { VolumeProblem } from '../volumes/volume-problem.ts';
 import { checkUser } from './check-user.ts';
 import { containerHash } from './container-hash.ts';
@@ -40,8 +40,7 @@ export interface ContainerStarterOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly paths: AgentPaths;
-  /** Where volumes are. */
-  readonly files: HostFiles;
+  readonly subPaths: SubPaths;
   readonly callTimeoutMs: number;
   readonly security: SecurityFacts;
   readonly resources: ResourceFacts;
@@ -125,7 +124,7 @@ export class ContainerStarter {
     context: StartContext,
     signal: AbortSignal,
   ): Promise<ContainerConfig> {
-    const { runtime, images, events, paths, files, security, resources, mountPropagation, callTimeoutMs } = this.#options;
+    const { runtime, images, events, paths, subPaths, security, resources, mountPropagation, callTimeoutMs } = this.#options;
     const { variables, skipped } = await containerEnvironment(pod, container, context.environment);
     if (skipped.length > 0) {
       const message = `Keys that are no names of environment variables were skipped: ${skipped.join(', ')}`;
@@ -134,11 +133,13 @@ export class ContainerStarter {
     await checkUser(pod, container, () => images.imageStatus(image, { signal, timeoutMs: callTimeoutMs }));
     const { mounts, messageFile } = await containerMounts(pod, container, {
       paths,
-      files,
+      subPaths,
       volumes: context.volumes,
       variables,
       attempt,
       canMount: runtime.capabilities.mounts,
+      canMountExactly: runtime.capabilities.exactMounts,
+      readonlyMounts: runtime.capabilities.readonlyMounts,
       propagation: mountPropagation,
       hosts: context.hosts,
     });
@@ -200,7 +201,7 @@ export class ContainerStarter {
       if (signal.aborted) throw error;
       const message = `PostStartHook failed: ${textOf(error)}`;
       events.record(pod, 'Warning', 'FailedPostStartHook', message, container.name);
-      const gracePeriodMs = (pod.spec.terminationGracePeriodSeconds ?? 2) * 1000;
+      const gracePeriodMs = Number(pod.spec.terminationGracePeriodSeconds ?? 2) * 1000;
       await runtime.stopContainer(id, { gracePeriodMs }, { signal, timeoutMs: gracePeriodMs + callTimeoutMs });
       throw new StartProblem('PostStartHookError', message);
     }

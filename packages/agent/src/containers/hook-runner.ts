@@ -40,7 +40,7 @@ export async function runHook(
     return;
   }
   if (sleep) {
-    await pause(clock, sleep.seconds * 1000, signal);
+    await pause(clock, Number(sleep.seconds) * 1000, signal);
     signal.throwIfAborted();
     return;
   }

@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 
 /** A signal that fires some time after another one, and how to let go of both. */
 export interface LingeringSignal {
@@ -14,11 +14,11 @@ export function lingeringSignal(signal: AbortSignal, clock: Clock, ms: number): 
     cancel = clock.after(ms, () => controller.abort(signal.reason));
   };
   if (signal.aborted) linger();
-  else signal.addEventListener('abort', linger, { once: true });
+  else addAbortListener(signal, linger);
   return {
     signal: controller.signal,
     release() {
-      signal.removeEventListener('abort', linger);
+      removeAbortListener(signal, linger);
       cancel();
     },
   };

@@ -30,7 +30,10 @@ export function parseResolvConf(text: string): SandboxDns {
   return { servers, searches, options };
 }
 
-/** Resolver settings of a pod (agent.md B.9). `machine` is the configured resolv.conf, undefined when none is used. */
+/**
+ * Resolver settings of a pod: see docs/reference/agent-rules.md#dns-of-pods. `machine` is the configured resolv.conf,
+ * undefined when none is used.
+ */
 export function podDns(pod: Pod, config: DnsConfig, machine: SandboxDns | undefined): PodDns {
   const warnings: { reason: string; message: string }[] = [];
   const base = machine ?? { servers: ['127.0.0.1'], searches: ['.'], options: [] };

@@ -1,12 +1,13 @@
 import { open } from 'node:fs/promises';
 import type { ContainerStatus } from '@keelson/container-runtime';
+import { readLog } from '../logs/read-log.ts';
 import { containerNotesOf } from './runtime-labels.ts';
 
 const maxFileBytes = 4096;
 const maxLogBytes = 2048;
 const maxLogLines = 80;
 
-/** Last words of ended containers: what they left in their file, or the end of their log if so wanted (agent.md B.3, files). */
+/** Termination messages of ended containers: see docs/reference/agent-rules.md#termination-messages. */
 export class TerminationMessages {
   readonly #known = new Map<string, string>();
 
@@ -32,15 +33,13 @@ async function read(status: ContainerStatus): Promise<string> {
   const message = messageFile === undefined ? '' : await tail(messageFile, maxFileBytes);
   const failed = status.exitCode !== 0;
   if (message !== '' || messagePolicy !== 'FallbackToLogsOnError' || !failed || status.logPath === undefined) return message;
-  // Log lines carry time, stream and flag in front, which take room beside the text.
-  const lines = (await tail(status.logPath, maxLogBytes * 4)).split('\n').filter((line) => line !== '');
-  const text = lines.slice(-maxLogLines).map(logText).join('');
-  return Buffer.from(text).subarray(-maxLogBytes).toString('utf8');
+  return endOfLog(status.logPath).catch(() => '');
 }
 
-function logText(line: string): string {
-  const [, flag, text] = /^\S+ (?:stdout|stderr) ([FP])[^ ]* (.*)$/.exec(line) ?? [];
-  return text === undefined ? `${line}\n` : flag === 'P' ? text : `${text}\n`;
+async function endOfLog(path: string): Promise<string> {
+  let text = Buffer.alloc(0);
+  for await (const part of readLog(path, { tailLines: maxLogLines })) text = Buffer.concat([text, part]).subarray(-maxLogBytes);
+  return text.toString('utf8');
 }
 
 async function tail(path: string, maxBytes: number): Promise<string> {

@@ -5,7 +5,7 @@ import type { CgroupConfig } from './cgroup-config.ts';
 /** Which sources' pods may do something; `*` stands for all. */
 export type AllowedSources = readonly ('file' | 'http' | 'api' | '*')[];
 
-/** How containers are run, as the options ask for it (agent.md C.3). */
+/** The container runtime that the options select: see docs/reference/agent-rules.md#choice-of-the-runtime. */
 export type RuntimeChoice =
   /**
    * An engine that answers at the default socket; else the bundled runtime: `oci` where it can run, else `process`. What was taken is served
@@ -175,7 +175,7 @@ export interface CpuManagerConfig {
   readonly reconcileMs: number;
 }
 
-/** When the node runs short, and what pods get then (agent.md B.8). */
+/** Thresholds and grace periods of evictions: see docs/reference/agent-rules.md#eviction. */
 export interface EvictionConfig {
   /** None: nothing is observed and nobody is evicted. */
   readonly thresholds: readonly Threshold[];

@@ -13,8 +13,8 @@ export class CpuShortageError extends Error {
 }
 
 /**
- * Who has which CPUs (agent.md B.7). Those of no container are shared by all others; of them the first `reserved` are never given away, so that
- * there is always something to share.
+ * Which container owns which CPUs: see docs/reference/agent-rules.md#exclusive-cpus. The first `reserved` shared CPUs
+ * are never assigned, so that the shared set is never empty.
  */
 export class CpuAssignments {
   readonly #topology: CpuTopology;

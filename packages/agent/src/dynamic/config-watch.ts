@@ -23,7 +23,7 @@ export interface ConfigCondition {
   readonly message: string;
 }
 
-/** Periods of agent.md B.0. */
+/** See docs/reference/agent-rules.md#periods-and-limits. */
 const periodMs = 10_000;
 const trialMs = 600_000;
 

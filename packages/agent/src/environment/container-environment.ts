@@ -29,7 +29,8 @@ export interface Environment {
 }
 
 /**
- * The variables of a container: those of services, then whole config maps and secrets, then its own, each over the one before (agent.md B.3).
+ * The variables of a container and their precedence: see docs/reference/agent-rules.md#environment-of-a-container.
+ *
  * @throws ContainerConfigError
  */
 export async function containerEnvironment(pod: Pod, container: Container, facts: EnvironmentFacts): Promise<Environment> {

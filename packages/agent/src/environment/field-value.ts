@@ -9,7 +9,10 @@ export interface PodPlace {
 
 const subscript = /^metadata\.(labels|annotations)\['([^']*)'\]$/;
 
-/** The value of a field of the pod as text; undefined when the path is none that may be asked for (agent.md B.3, env). */
+/**
+ * The value of a field of the pod as text; undefined for a path that may not be referenced. See
+ * docs/reference/agent-rules.md#environment-of-a-container.
+ */
 export function fieldValue(path: string, pod: Pod, place: PodPlace): string | undefined {
   const meta = pod.metadata ?? {};
   const [, map, key] = subscript.exec(path) ?? [];

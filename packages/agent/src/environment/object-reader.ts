@@ -17,8 +17,8 @@ export interface ObjectReader {
 const maxLast = 4096;
 
 /**
- * Reads objects when they are needed and keeps answers for a while, `ttlMs` for config maps and secrets (agent.md B.0). When there is no answer, the
- * last one counts: what was running goes on, and is restarted, while the API server is away.
+ * Reads objects on demand and caches them, config maps and secrets for `ttlMs`. Without an answer of the server the
+ * cached object counts, however old it is: see docs/reference/agent-rules.md#periods-and-limits.
  */
 export class CachedObjectReader implements ObjectReader {
   readonly #api: ApiClient;

@@ -17,7 +17,7 @@ export interface ApiEventRecorderOptions {
   readonly logger: Logger;
 }
 
-/** agent.md B.9. */
+/** See docs/reference/agent-rules.md#events. */
 const maxQueued = 1000;
 const maxTries = 12;
 const retryMs = 10_000;

@@ -21,7 +21,7 @@ export interface CorrelatedEvent extends Happening {
   readonly lastMs: number;
 }
 
-/** agent.md B.9. */
+/** See docs/reference/agent-rules.md#events. */
 const limits = {
   /** Happenings of one subject that pass at once, and how fast more may follow. */
   spamBurst: 25,

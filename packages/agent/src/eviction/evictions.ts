@@ -106,7 +106,7 @@ export class Evictions {
 
   #softGrace({ spec }: Pod): number {
     const { maxPodGraceSeconds } = this.#options;
-    const own = spec.terminationGracePeriodSeconds ?? defaultGraceSeconds;
+    const own = Number(spec.terminationGracePeriodSeconds ?? defaultGraceSeconds);
     return maxPodGraceSeconds < 0 ? own : Math.min(maxPodGraceSeconds, own);
   }
 }

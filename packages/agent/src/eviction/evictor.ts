@@ -47,7 +47,10 @@ interface Shortage {
   readonly ownImagefs: boolean;
 }
 
-/** Keeps the node from running out of memory and disk (agent.md B.8): looks, wins back what nobody needs, and else evicts one pod per look. */
+/**
+ * Prevents the node from running out of memory and disk: observes, reclaims unused files, and else evicts one pod per
+ * round. See docs/reference/agent-rules.md#eviction.
+ */
 export class Evictor {
   readonly #options: EvictorOptions;
   readonly #state: PressureState;

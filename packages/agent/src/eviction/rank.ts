@@ -8,10 +8,7 @@ export interface Candidate {
   readonly priority: number;
 }
 
-/**
- * The order in which pods are evicted (agent.md B.8): those that use more than they asked for before the others, then the lower priority, then
- * the one that is further above what it asked for.
- */
+/** Compares pods by the order in which they are evicted: see docs/reference/agent-rules.md#eviction. */
 export function byEviction(a: Candidate, b: Candidate): number {
   return Number(isOver(b)) - Number(isOver(a)) || a.priority - b.priority || excess(b) - excess(a);
 }

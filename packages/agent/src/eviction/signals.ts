@@ -18,7 +18,7 @@ const traits = {
   'imagefs.inodesFree': { resource: 'imagefsInodes', condition: 'DiskPressure' },
 } as const satisfies Readonly<Record<string, SignalTraits>>;
 
-/** A figure that thresholds are about (agent.md B.8). */
+/** An observed amount that thresholds refer to: see docs/reference/agent-rules.md#eviction. */
 export type Signal = keyof typeof traits;
 
 /** In the order in which shortage is acted upon: memory before disks. */

@@ -11,8 +11,8 @@ export interface MemoryFiles {
 export const memoryFiles: MemoryFiles = { cgroups: '/sys/fs/cgroup', meminfo: '/proc/meminfo' };
 
 /**
- * Memory in use by the root cgroup, less the files in it that were not read lately (agent.md B.8), bytes. The topmost cgroup of v2 has no usage of
- * its own; there it is what is not free.
+ * The working set of the machine in bytes: see docs/reference/agent-rules.md#eviction. The root cgroup of cgroup v2 has
+ * no usage; there it is the memory that is not free, less inactive files.
  *
  * @throws the system's error when the machine does not tell
  */

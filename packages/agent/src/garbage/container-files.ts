@@ -1,9 +1,10 @@
 import { rm } from 'node:fs/promises';
 import type { CallOptions, ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
 import { removeLogLinks } from '../containers/log-links.ts';
+import { rotatedLogs } from '../logs/log-files.ts';
 import type { AgentPaths } from '../volumes/agent-paths.ts';
 
-/** Takes a container out of the runtime, and what the agent kept for it: its log, the link to it, its termination message. */
+/** Takes a container out of the runtime, and what the agent kept for it: its logs, the link to it, its termination message. */
 export async function removeContainer(
   uid: string,
   { id, metadata, logPath }: ContainerStatus,
@@ -15,7 +16,7 @@ export async function removeContainer(
   await rm(paths.messageFile(uid, metadata.name, metadata.attempt), { force: true });
   // Logs of runtimes that keep them elsewhere are theirs.
   if (logPath === undefined || !logPath.startsWith(`${paths.podLogs(uid)}/`)) return;
-  await rm(logPath, { force: true });
+  for (const file of [logPath, ...(await rotatedLogs(logPath))]) await rm(file, { force: true });
   await removeLogLinks(paths, (target) => target === logPath);
 }
 

@@ -25,8 +25,8 @@ export interface ImageGarbageOptions {
 }
 
 /**
- * Deletes unused images when the disk they are on is too full (agent.md B.6): from --image-gc-high-threshold on, the least recently used first,
- * until --image-gc-low-threshold is reached.
+ * Deletes unused images when their file system is too full, the least recently used first: see
+ * docs/reference/agent-rules.md#image-garbage.
  */
 export class ImageGarbage {
   readonly #options: ImageGarbageOptions;

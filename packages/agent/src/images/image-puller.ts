@@ -32,7 +32,7 @@ interface PullFailure {
   readonly message: string;
 }
 
-/** Sees to it that the image of a container is there, by its pull policy (agent.md B.6). */
+/** Makes the image of a container available, by its pull policy: see docs/reference/agent-rules.md#images. */
 export class ImagePuller {
   readonly #options: ImagePullerOptions;
   readonly #backoff = new RestartBackoff();

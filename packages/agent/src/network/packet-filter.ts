@@ -1,3 +1,4 @@
+import type { Logger } from '@keelson/core';
 import type { CommandResult, HostActions } from './host-actions.ts';
 import type { Chain, Rule, Table } from './utility-rules.ts';
 
@@ -15,9 +16,11 @@ const anyMark = /0x[0-9a-f]+\/0x[0-9a-f]+/;
 /** Chains and rules of the machine, through the iptables command. All methods may be repeated. */
 export class PacketFilter {
   readonly #host: HostActions;
+  readonly #logger: Logger;
 
-  constructor(host: HostActions) {
+  constructor(host: HostActions, logger: Logger) {
     this.#host = host;
+    this.#logger = logger;
   }
 
   /** Makes the chain unless it is there. */
@@ -25,14 +28,17 @@ export class PacketFilter {
     if ((await this.#run(table, '-S', name)).code === 0) return;
     const made = await this.#run(table, '-N', name);
     // Somebody else may have made it meanwhile.
-    if (made.code !== 0 && (await this.#run(table, '-S', name)).code !== 0) throw failure(`chain ${name}`, made);
+    if (made.code === 0) this.#changed(table, '-N', name);
+    else if ((await this.#run(table, '-S', name)).code !== 0) throw failure(`chain ${name}`, made);
   }
 
   /** Adds the rule unless it is there. */
   async ensureRule({ table, name, words, first }: Rule): Promise<void> {
     if ((await this.#run(table, '-C', name, ...words)).code === 0) return;
-    const added = await this.#run(table, first ? '-I' : '-A', name, ...words);
+    const change = [first ? '-I' : '-A', name, ...words];
+    const added = await this.#run(table, ...change);
     if (added.code !== 0) throw failure(`rule of ${name}`, added);
+    this.#changed(table, ...change);
   }
 
   /** Removes rules that are this one but for the mark: those of an agent that was told another bit. */
@@ -47,7 +53,13 @@ export class PacketFilter {
       const [, , ...rest] = wordsOf(line);
       const removed = await this.#run(table, '-D', name, ...rest);
       if (removed.code !== 0) throw failure(`old rule of ${name}`, removed);
+      this.#changed(table, '-D', name, ...rest);
     }
+  }
+
+  /** In the words of iptables, which name what was added (-N, -A, -I) or removed (-D). */
+  #changed(table: Table, ...words: readonly string[]): void {
+    this.#logger.info('the packet filter was changed', { component: 'utility-chains', table, change: words.join(' ') });
   }
 
   async #run(table: Table, ...words: readonly string[]): Promise<CommandResult> {

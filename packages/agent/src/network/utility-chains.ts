@@ -30,7 +30,7 @@ export class UtilityChains {
 
   constructor(options: UtilityChainsOptions) {
     this.#options = options;
-    this.#filter = new PacketFilter(options.host);
+    this.#filter = new PacketFilter(options.host, options.logger);
   }
 
   start(): void {

@@ -18,6 +18,11 @@ export class KnownVersion {
     this.#timeoutMs = timeoutMs;
   }
 
+  /** As it was last reported. */
+  get last(): RuntimeVersion | undefined {
+    return this.#version;
+  }
+
   /** Undefined while the runtime has never answered. */
   async get(): Promise<RuntimeVersion | undefined> {
     if (this.#version !== undefined && this.#clock.monotonic() - this.#askedMs < goodForMs) return this.#version;

@@ -3,7 +3,7 @@ import type { ApiClient, Clock, Logger } from '@keelson/core';
 import type { coreV1 } from '@keelson/kinds';
 import type { AgentConfig } from '../contracts/agent-config.ts';
 import type { EventRecorder } from '../contracts/event-recorder.ts';
-import { KnownVersion } from './known-version.ts';
+import type { KnownVersion } from './known-version.ts';
 import type { Machine } from './machine.ts';
 import { NodeLease } from './node-lease.ts';
 import { NodeReporter, type NodeReporterOptions, readImages } from './node-reporter.ts';
@@ -27,6 +27,7 @@ export interface NodePresenceParts extends Pick<NodeFindings, 'ips' | 'agentVers
   readonly pressure: () => NodeFindings['pressure'];
   readonly resources: Pick<NodeResources, 'capacity' | 'allocatable'>;
   readonly further: () => readonly NodeFinding[];
+  readonly version: Pick<KnownVersion, 'get'>;
   readonly volumesInUse: () => Iterable<string>;
   readonly onNode: NonNullable<NodeReporterOptions['onNode']>;
 }
@@ -36,15 +37,13 @@ const leaseSeconds = 40;
 /** What the API server knows the node by: its object with a status that is kept fresh, and its lease. */
 export class NodePresence {
   readonly #parts: NodePresenceParts;
-  readonly #version: KnownVersion;
   readonly #reporter: NodeReporter;
   readonly #lease: NodeLease;
 
   constructor(parts: NodePresenceParts) {
-    const { api, config, machine, runtime, clock, logger, events, callTimeoutMs, onNode } = parts;
+    const { api, config, machine, clock, logger, events, onNode } = parts;
     const { nodeName } = config;
     this.#parts = parts;
-    this.#version = new KnownVersion(runtime, clock, callTimeoutMs);
     this.#reporter = new NodeReporter({
       api,
       nodeName,
@@ -79,7 +78,7 @@ export class NodePresence {
       ...nodeStatus({
         ...{ machine, nodeName: config.nodeName, ips, agentVersion, before },
         ...{ capacity: resources.capacity, allocatable: resources.allocatable },
-        version: await this.#version.get(),
+        version: await this.#parts.version.get(),
         images: await readImages(images, callTimeoutMs),
         port: this.#parts.port(),
         problems: this.#parts.problems(),

@@ -33,7 +33,7 @@ export interface NodeFindings {
 const maxImages = 50;
 const maxNames = 5;
 
-/** Status of the node as its agent sees it (agent.md B.9). */
+/** The status that the agent reports for its node: see docs/reference/agent-rules.md#status-of-the-node. */
 export function nodeStatus(findings: NodeFindings): coreV1.NodeStatus {
   const { machine, nodeName, ips, capacity, allocatable, version, agentVersion, images, port } = findings;
   return {

@@ -17,7 +17,7 @@ const checks: readonly Check[] = [
 ];
 
 /**
- * Values that are well formed each, but wrong together or out of range (agent.md B.1).
+ * Rejects values that are well-formed but out of range, or contradict each other.
  *
  * @throws UsageError with the first problem
  */

@@ -79,7 +79,10 @@ export function resolveGates(given: ReadonlyMap<string, boolean>): Readonly<Reco
   );
 }
 
-/** Gates that say something to other programs and nothing to the agent (agent.md B.10): they are read and reported. */
+/**
+ * Gates that concern only other programs: they are parsed and reported. See
+ * docs/reference/agent-rules.md#feature-gates.
+ */
 const ofOthers = new Set([
   'APIListChunking',
   'APIResponseCompression',

@@ -35,8 +35,8 @@ function parseValue(row: AnyOption, text: string, earlier: unknown): unknown {
 }
 
 /**
- * Reads the words after the command's name by the grammar of agent.md B.1: `--name=value`, `--name value`, `--flag`, and `_` for `-` in
- * names. A value may begin with a dash (`--port -5`), since an option that needs a value always takes the next word.
+ * Parses the arguments of the command: see docs/reference/agent-rules.md#grammar-of-options. A value may begin with a
+ * dash (`--port -5`), because an option that requires a value always takes the next argument.
  *
  * @throws UsageError
  */

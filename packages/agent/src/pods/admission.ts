@@ -1,11 +1,14 @@
-import type { Pod } from '@keelson/kinds';
+import type { Container, Pod } from '@keelson/kinds';
 import type { AgentConfig, AllowedSources } from '../contracts/agent-config.ts';
 import type { PodVerdict } from '../status/pod-status.ts';
 import { sourceWordOf } from './pod-annotations.ts';
 import { allContainersOf } from './pod-spec-words.ts';
-import { forbiddenSysctl } from './sysctl-admission.ts';
+import { type SysctlOffer, sysctlRefusal } from './sysctl-admission.ts';
 
-/** Refused for now: another configuration of the agent would take it (agent.md B.2). */
+/**
+ * Why a pod is refused for now; another configuration of the agent would accept it: see
+ * docs/reference/agent-rules.md#admission-of-pods.
+ */
 export function softRefusal(pod: Pod, config: Pick<AgentConfig, 'sources' | 'limits'>): PodVerdict | undefined {
   const { hostNetwork, hostPID, hostIPC } = pod.spec;
   const { sources, limits } = config;
@@ -19,16 +22,27 @@ export function softRefusal(pod: Pod, config: Pick<AgentConfig, 'sources' | 'lim
   return message === undefined ? undefined : { phase: 'Pending', reason: 'Forbidden', message };
 }
 
+/** Why a container that was added to an admitted pod is not started: the pod could not have been admitted with it. */
+export function addedContainerRefusal(
+  pod: Pod,
+  container: Container,
+  config: Pick<AgentConfig, 'sources' | 'limits'>,
+): string | undefined {
+  const alone = { ...pod, spec: { ...pod.spec, initContainers: [], containers: [container] } };
+  const lacking = unsupported(alone);
+  return softRefusal(alone, config)?.message ?? (lacking && `this agent does not support ${lacking}`);
+}
+
 /** What the node has for pods. */
-export interface NodeOffer {
+export interface NodeOffer extends SysctlOffer {
   readonly maxPods: number;
-  readonly allowedUnsafeSysctls: readonly string[];
 }
 
 /** Refused for good. */
-export function hardRefusal(pod: Pod, others: number, { maxPods, allowedUnsafeSysctls }: NodeOffer): PodVerdict | undefined {
-  const forbidden = forbiddenSysctl(pod, allowedUnsafeSysctls);
-  if (forbidden !== undefined) return { phase: 'Failed', reason: 'SysctlForbidden', message: forbidden };
+export function hardRefusal(pod: Pod, others: number, offer: NodeOffer): PodVerdict | undefined {
+  const { maxPods } = offer;
+  const sysctls = sysctlRefusal(pod, offer);
+  if (sysctls !== undefined) return sysctls;
   if (others >= maxPods) {
     const message = `Node didn't have enough capacity: pods, requested: 1, used: ${others}, capacity: ${maxPods}`;
     return { phase: 'Failed', reason: 'OutOfpods', message };

@@ -4,7 +4,14 @@ import { containerHash } from '../containers/container-hash.ts';
 import { containerNotesOf } from '../containers/runtime-labels.ts';
 import { nextInitSteps } from './init-steps.ts';
 import { newestOf, type PodRuntimeState } from './pod-runtime-state.ts';
-import { allContainersOf, containerPolicy, initContainersOf, restartPolicyOf, restartsAfter } from './pod-spec-words.ts';
+import {
+  containerPolicy,
+  ephemeralContainersOf,
+  initContainersOf,
+  namedContainersOf,
+  restartPolicyOf,
+  restartsAfter,
+} from './pod-spec-words.ts';
 
 export interface ContainerStart {
   readonly container: Container;
@@ -13,6 +20,8 @@ export interface ContainerStart {
   readonly attempt: number;
   /** The instance before, when it ended. */
   readonly previous: ContainerStatus | undefined;
+  /** True for an ephemeral container, which no admission of the pod has seen. */
+  readonly added?: true;
 }
 
 export interface ContainerKill {
@@ -47,13 +56,17 @@ export interface ActionContext {
 
 const nothing = { killPod: false, sandboxAttempt: undefined, sandbox: undefined, kill: [], start: [] } as const;
 
-/** Decides from facts alone; rules: agent.md B.3, "sandbox", "containers", "init containers". */
+/**
+ * Computes what to start and to end, without any side effect: see
+ * docs/reference/agent-rules.md#sandboxes-and-containers.
+ */
 export function podActions(pod: Pod, state: PodRuntimeState, context: ActionContext): PodActions {
   const sandbox = usableSandbox(pod, state, context);
   if (sandbox === undefined) return inNewSandbox(pod, state);
   const init = nextInitSteps(pod, state, sandbox.id, context);
   if (init.failed) return { ...nothing, killPod: true };
-  if (!init.done) return { ...nothing, sandbox, kill: init.kill, start: init.start };
+  const added = ephemeralStarts(pod, state);
+  if (!init.done) return { ...nothing, sandbox, kill: init.kill, start: [...init.start, ...added] };
   const kill: ContainerKill[] = [...init.kill];
   const start: ContainerStart[] = [...init.start];
   let kept = 0;
@@ -64,7 +77,17 @@ export function podActions(pod: Pod, state: PodRuntimeState, context: ActionCont
     if (decision.kept) kept += 1;
   }
   const mainLeft = kept > 0 || start.some((next) => !next.init) || kill.some(({ status }) => !isInit(pod, status));
-  return mainLeft ? { ...nothing, sandbox, kill, start } : { ...nothing, killPod: true };
+  return mainLeft ? { ...nothing, sandbox, kill, start: [...start, ...added] } : { ...nothing, killPod: true };
+}
+
+/** Ephemeral containers that never ran. They do not keep a pod alive whose other containers have ended. */
+function ephemeralStarts(pod: Pod, state: PodRuntimeState): ContainerStart[] {
+  return ephemeralContainersOf(pod).flatMap((container) => {
+    const status = newestOf(state, container.name);
+    return status === undefined || status.state === 'created'
+      ? [{ ...startOf(container, false, status), added: true as const }]
+      : [];
+  });
 }
 
 interface Decision {
@@ -145,7 +168,7 @@ function isInit(pod: Pod, status: ContainerStatus): boolean {
 
 /** Containers that ended and whose story is not told any more: all but the newest two instances of each, and those of unknown names. */
 export function forgettable(pod: Pod, state: PodRuntimeState): readonly ContainerStatus[] {
-  const seen = new Map<string, number>(allContainersOf(pod).map(({ name }) => [name, 0]));
+  const seen = new Map<string, number>(namedContainersOf(pod).map(({ name }) => [name, 0]));
   return state.containers.filter((status) => {
     const count = seen.get(status.metadata.name);
     if (count !== undefined) seen.set(status.metadata.name, count + 1);

@@ -1,6 +1,6 @@
 import type { Pod } from '@keelson/kinds';
 
-/** Annotations of pods that have a meaning for the agent (agent.md B.2). */
+/** Annotations of pods that the agent reads and writes: see docs/reference/agent-rules.md#static-pods. */
 export const PodAnnotation = {
   /** Where the pod came from: file, http or api. */
   source: 'kubernetes.io/config.source',

@@ -1,5 +1,6 @@
 import type { Pod } from '@keelson/kinds';
 import type { PodChange, PodConfigReader } from '../contracts/pod-source.ts';
+import type { PodEvents } from '../events/pod-events.ts';
 import type { PodVerdict } from '../status/pod-status.ts';
 import type { StatusReports } from '../status/status-reports.ts';
 import { hardRefusal, type NodeOffer } from './admission.ts';
@@ -14,6 +15,7 @@ export interface PodIntakeOptions {
   readonly states: PodStates;
   readonly workers: () => PodWorkers;
   readonly reports: StatusReports;
+  readonly events: PodEvents;
   readonly offer: NodeOffer;
   /** Why the node, as short as it is, does not take a pod. */
   readonly shortFor: (pod: Pod) => PodVerdict | undefined;
@@ -48,10 +50,12 @@ export class PodIntake {
 
   /** The beginning of a pod: what was said about it before, and whether the node takes it. */
   remember(pod: Pod): PodMemory {
-    const { offer, states, shortFor } = this.#options;
+    const { offer, states, events, shortFor } = this.#options;
     const memory = newMemory(pod.status ?? this.#mirrors.get(fullNameOf(pod))?.status ?? {});
     if (isKnown(pod) || states.get(uidOf(pod)) !== undefined) return memory;
-    memory.verdict = hardRefusal(pod, this.#placesTaken(), offer) ?? shortFor(pod);
+    const refused = hardRefusal(pod, this.#placesTaken(), offer);
+    if (refused !== undefined) events.record(pod, 'Warning', refused.reason, refused.message);
+    memory.verdict = refused ?? shortFor(pod);
     return memory;
   }
 

@@ -28,7 +28,17 @@ export function initContainersOf(pod: Pod): readonly Container[] {
   return pod.spec.initContainers ?? [];
 }
 
-/** Init containers first. */
+/** Containers that were added to the running pod. They are started once and never again. */
+export function ephemeralContainersOf(pod: Pod): readonly Container[] {
+  return (pod.spec.ephemeralContainers ?? []).map((container) => ({ ...container, restartPolicy: 'Never' }));
+}
+
+/** Every container that may be named in a call, ephemeral ones last. */
+export function namedContainersOf(pod: Pod): readonly Container[] {
+  return [...allContainersOf(pod), ...ephemeralContainersOf(pod)];
+}
+
+/** The containers that make up the pod, init containers first. */
 export function allContainersOf(pod: Pod): readonly Container[] {
   return [...initContainersOf(pod), ...(pod.spec.containers ?? [])];
 }

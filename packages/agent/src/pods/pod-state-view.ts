@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import type { ContainerRuntime, ContainerStats } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
@@ -12,11 +11,12 @@ import {
   type PodUsage,
   type VolumeUsage,
 } from '../contracts/pod-state.ts';
+import { logExists } from '../logs/log-files.ts';
+import { readLog } from '../logs/read-log.ts';
 import type { StatusReports } from '../status/status-reports.ts';
 import { isMirrorPod } from './pod-annotations.ts';
-import { readLog } from './pod-log-reader.ts';
 import type { PodRuntimeState } from './pod-runtime-state.ts';
-import { allContainersOf, uidOf } from './pod-spec-words.ts';
+import { namedContainersOf, uidOf } from './pod-spec-words.ts';
 import type { PodStates } from './pod-states.ts';
 
 export interface PodStateViewOptions {
@@ -66,7 +66,7 @@ export class PodStateView implements PodStateReader {
     const { clock, states } = this.#options;
     const pod = this.pods().find(({ metadata }) => metadata?.name === request.pod && metadata.namespace === request.namespace);
     if (pod === undefined) throw new PodStateError('NotFound', `pod "${request.pod}" does not exist`);
-    if (!allContainersOf(pod).some(({ name }) => name === request.container)) {
+    if (!namedContainersOf(pod).some(({ name }) => name === request.container)) {
       throw new PodStateError('NotFound', `container "${request.container}" not found in pod "${request.pod}"`);
     }
     const instances = (states.get(uidOf(pod))?.containers ?? []).filter(
@@ -81,9 +81,9 @@ export class PodStateView implements PodStateReader {
       );
     }
     const path = found.logPath;
-    if (path === undefined || !(await exists(path))) throw new PodStateError('Unavailable', `${label} has no log`);
+    if (path === undefined || !(await logExists(path))) throw new PodStateError('Unavailable', `${label} has no log`);
     const ended = () => states.get(uidOf(pod))?.containers.find(({ id }) => id === found.id)?.state !== 'running';
-    return readLog(path, request, ended, clock);
+    return readLog(path, request, request.follow ? { clock, signal: request.signal, ended } : undefined);
   }
 
   async usage(signal?: AbortSignal): Promise<readonly PodUsage[]> {
@@ -123,11 +123,4 @@ function usageOf(
     ...(memory?.rssBytes === undefined ? {} : { memoryRssBytes: memory.rssBytes }),
     ...(writableLayer && { writableLayer }),
   };
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -13,7 +13,7 @@ import type { PodConfigReader } from '../contracts/pod-source.ts';
 import { PodStateError } from '../contracts/pod-state.ts';
 import type { ContainerAddress, PodAddress, PodStreams } from '../contracts/pod-streams.ts';
 import { isMirrorPod } from './pod-annotations.ts';
-import { allContainersOf, uidOf } from './pod-spec-words.ts';
+import { namedContainersOf, uidOf } from './pod-spec-words.ts';
 import type { PodStates } from './pod-states.ts';
 
 export interface PodStreamViewOptions {
@@ -78,7 +78,7 @@ export class PodStreamView implements PodStreams {
   #container(address: ContainerAddress): ContainerId {
     const pod = this.#pod(address);
     const label = `container "${address.container}"`;
-    if (!allContainersOf(pod).some(({ name }) => name === address.container))
+    if (!namedContainersOf(pod).some(({ name }) => name === address.container))
       throw new PodStateError('NotFound', `${label} not found in pod "${address.pod}"`);
     const containers = this.#options.states.get(uidOf(pod))?.containers ?? [];
     const found = containers.find(({ metadata, state }) => metadata.name === address.container && state === 'running');

@@ -11,14 +11,14 @@ import { agentConditions } from '../status/pod-conditions.ts';
 import { podStatus } from '../status/pod-status.ts';
 import type { PodVolumes, VolumePlaces } from '../volumes/pod-volumes.ts';
 import { VolumeProblem } from '../volumes/volume-problem.ts';
-import { softRefusal } from './admission.ts';
+import { addedContainerRefusal, softRefusal } from './admission.ts';
 import { forgettable, type PodActions, podActions } from './pod-actions.ts';
 import { endPodProcesses, removeOldSandboxes } from './pod-ending.ts';
 import type { PodMemory } from './pod-memory.ts';
 import { emptyState, isRunning, type PodRuntimeState } from './pod-runtime-state.ts';
 import { allContainersOf, isFinalPhase, uidOf } from './pod-spec-words.ts';
 import type { PodStates } from './pod-states.ts';
-import { StartPreparation, type StartPreparationOptions } from './start-preparation.ts';
+import { SandboxProblem, StartPreparation, type StartPreparationOptions } from './start-preparation.ts';
 
 export interface PodSyncerOptions extends StartPreparationOptions {
   readonly states: PodStates;
@@ -28,6 +28,8 @@ export interface PodSyncerOptions extends StartPreparationOptions {
   readonly probes: PodProbes;
   readonly messages: TerminationMessages;
   readonly clock: Clock;
+  /** The name that IDs of containers begin with in the status, such as `containerd`. */
+  readonly runtimeName: () => string;
   /** Takes what is to be said about a pod. */
   readonly report: (pod: Pod, status: PodStatus) => void;
 }
@@ -42,7 +44,7 @@ export interface SyncResult {
 
 const problemRetryMs = 10_000;
 
-/** Brings one pod a step nearer to what its specification says; order of the steps: agent.md B.3. */
+/** Brings the containers of one pod closer to its spec: see docs/reference/agent-rules.md#steps-of-a-pod-sync. */
 export class PodSyncer {
   readonly #options: PodSyncerOptions;
   readonly #preparation: StartPreparation;
@@ -53,6 +55,17 @@ export class PodSyncer {
   }
 
   async sync(pod: Pod, memory: PodMemory, signal: AbortSignal): Promise<SyncResult> {
+    try {
+      return await this.#sync(pod, memory, signal);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      if (!signal.aborted && !(error instanceof SandboxProblem))
+        this.#options.events.record(pod, 'Warning', 'FailedSync', `error syncing pod: ${message}`);
+      throw error;
+    }
+  }
+
+  async #sync(pod: Pod, memory: PodMemory, signal: AbortSignal): Promise<SyncResult> {
     const { states, messages, probes, events, config, node } = this.#options;
     const state = states.get(uidOf(pod)) ?? identityState(pod);
     await messages.load(state.containers);
@@ -96,7 +109,7 @@ export class PodSyncer {
   }
 
   #tell(pod: Pod, state: PodRuntimeState, memory: PodMemory, refused: PodMemory['verdict']): void {
-    const { runtime, probes, messages, clock, node, report } = this.#options;
+    const { runtimeName, probes, messages, clock, node, report } = this.#options;
     const waiting = refused === undefined ? memory.waiting : blocked(pod, refused.message);
     const own: readonly string[] = agentConditions;
     const foreign = (pod.status?.conditions ?? []).filter(({ type }) => !own.includes(type));
@@ -106,7 +119,7 @@ export class PodSyncer {
       verdict: memory.verdict ?? refused,
       hostIps: node.hostIps(),
       nowMs: clock.now(),
-      runtimeName: runtime.name,
+      runtimeName: runtimeName(),
       waiting,
       ready: (status) => probes.ready(status),
       started: (status) => probes.started(status),
@@ -186,13 +199,18 @@ export class PodSyncer {
     messages.forget(old);
     await removeOldSandboxes(state, new Set(old.map(({ id }) => id)), runtime, call);
     if (actions.start.length === 0) return undefined;
-    const sandbox = await this.#preparation.sandbox(pod, actions, signal);
+    const sandbox = await this.#preparation.sandbox(pod, actions, signal).catch(async (error: unknown) => {
+      if (error instanceof SandboxProblem) await this.#noSandbox(pod, actions, memory, error);
+      throw error;
+    });
     this.#options.states.note(uidOf(pod), sandbox.sandboxId);
     const context = await this.#preparation.startContext(pod, state, sandbox, places);
     let againMs: number | undefined;
     let news = false;
     for (const start of actions.start) {
       try {
+        const refused = start.added ? addedContainerRefusal(pod, start.container, this.#options.config) : undefined;
+        if (refused !== undefined) throw new StartProblem('Blocked', refused);
         await this.#options.starter.start(pod, start, context, signal);
         news = memory.waiting.delete(start.container.name) || news;
       } catch (error) {
@@ -205,6 +223,12 @@ export class PodSyncer {
     // That they run is told after the look that follows.
     if (news) await this.observe(pod, memory, false);
     return againMs;
+  }
+
+  /** The status of the pod shows why its containers are still being created. */
+  async #noSandbox(pod: Pod, { start }: PodActions, memory: PodMemory, { message }: SandboxProblem): Promise<void> {
+    for (const { container } of start) memory.waiting.set(container.name, { reason: 'ContainerCreating', message });
+    await this.observe(pod, memory, false);
   }
 }
 

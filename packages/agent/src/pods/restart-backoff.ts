@@ -4,8 +4,8 @@ interface Entry {
 }
 
 /**
- * Pauses between attempts of things that fail again and again, by key: 10 s, doubled up to 5 min, forgotten after twice that without
- * an attempt (agent.md B.0). Times are the caller's, in milliseconds.
+ * Pauses between failing attempts, by key: see docs/reference/agent-rules.md#back-off. All times are given by the
+ * caller, in milliseconds.
  */
 export class RestartBackoff {
   readonly #entries = new Map<string, Entry>();

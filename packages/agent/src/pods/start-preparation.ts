@@ -37,6 +37,14 @@ export interface StartPreparationOptions {
   readonly callTimeoutMs: number;
 }
 
+/** The runtime did not make the sandbox of a pod; an event says so already. */
+export class SandboxProblem extends Error {
+  constructor(cause: unknown) {
+    super(`failed to create pod sandbox: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    this.name = 'SandboxProblem';
+  }
+}
+
 /** Makes ready what the containers of a pod are started in and with. */
 export class StartPreparation {
   readonly #options: StartPreparationOptions;
@@ -45,7 +53,10 @@ export class StartPreparation {
     this.#options = options;
   }
 
-  /** The sandbox in which to start: that of the decision, or a new one. */
+  /**
+   * The sandbox in which to start: that of the decision, or a new one. @throws SandboxProblem, or the reason of the
+   * signal
+   */
   async sandbox(pod: Pod, actions: PodActions, signal: AbortSignal): Promise<Pick<StartContext, 'sandboxId' | 'podIps'>> {
     const { runtime, config, paths, events, cgroups, callTimeoutMs } = this.#options;
     if (actions.sandbox !== undefined) return { sandboxId: actions.sandbox.id, podIps: actions.sandbox.ips };
@@ -66,9 +77,10 @@ export class StartPreparation {
       const { ips } = await runtime.podSandboxStatus(sandboxId, call);
       return { sandboxId, podIps: ips };
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
-      if (!signal.aborted) events.record(pod, 'Warning', 'FailedCreatePodSandBox', `Failed to create pod sandbox: ${text}`);
-      throw error;
+      if (signal.aborted) throw error;
+      const problem = new SandboxProblem(error);
+      events.record(pod, 'Warning', 'FailedCreatePodSandBox', `F${problem.message.slice(1)}`);
+      throw problem;
     }
   }
 

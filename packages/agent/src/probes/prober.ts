@@ -21,7 +21,7 @@ export type Look = (
 
 const maxOutput = 1024;
 
-/** Looks by command, HTTP request or TCP connection (agent.md B.3, probes). */
+/** Runs a probe once, by command, HTTP request or TCP connection: see docs/reference/agent-rules.md#probes. */
 export function createLook(runtime: ContainerRuntime, clock: Clock, signal: AbortSignal): Look {
   return async (probe, container, status, podIp) => {
     const ms = (probe.timeoutSeconds ?? 1) * 1000;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { pause } from '@keelson/client';
-import type { Clock } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 import { MachineError } from '../command/check-swap.ts';
 
 /** Files are looked at this often: nothing tells of somebody who waits for a lock. */
@@ -41,12 +41,12 @@ export async function takeLock({ path, watch, clock, signal }: LockFileOptions):
     holder.once('close', (code) => resolve(said.trim() === '' ? `exit code ${code}` : said.trim()));
   });
   const abort = () => holder.kill('SIGKILL');
-  signal.addEventListener('abort', abort);
+  addAbortListener(signal, abort);
   if (signal.aborted) abort();
   const locked = once(holder.stdout, 'data').then(() => undefined);
   locked.catch(() => {});
   const problem = await Promise.race([locked, ended]);
-  signal.removeEventListener('abort', abort);
+  removeAbortListener(signal, abort);
   if (signal.aborted) {
     abort();
     return undefined;

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Clock, Logger } from '@keelson/core';
 import type { ProcessConfig } from '../contracts/agent-config.ts';
 import { keepKernelDefaults } from './kernel-defaults.ts';
@@ -7,6 +8,8 @@ import { guardLoops } from './uncaught-errors.ts';
 
 export interface PrepareProcessOptions {
   readonly config: ProcessConfig;
+  /** Directory of the agent. */
+  readonly rootDir: string;
   /** Directory of the kernel's settings. */
   readonly sysctlRoot: string;
   /** Resolves when the process is asked to end. */
@@ -27,14 +30,20 @@ export interface PreparedProcess {
  * end before the lock was free. @throws MachineError
  */
 export async function prepareProcess(options: PrepareProcessOptions): Promise<PreparedProcess | undefined> {
-  const { config, sysctlRoot, logger } = options;
+  const { config, rootDir, sysctlRoot, logger } = options;
   let lock: LockFile | undefined;
   if (config.lockFile !== undefined) {
     lock = await waitForLock(config.lockFile, options);
     if (lock === undefined) return undefined;
   }
+  let restoreKernel: () => Promise<void>;
   try {
-    await keepKernelDefaults(sysctlRoot, config.protectKernelDefaults, logger);
+    restoreKernel = await keepKernelDefaults({
+      root: sysctlRoot,
+      recordFile: join(rootDir, 'kernel-settings.json'),
+      protect: config.protectKernelDefaults,
+      logger,
+    });
   } catch (error) {
     await lock?.release();
     throw error;
@@ -46,6 +55,7 @@ export async function prepareProcess(options: PrepareProcessOptions): Promise<Pr
     ended: lock?.wanted ?? new Promise<void>(() => {}),
     async release() {
       unguard();
+      await restoreKernel();
       await lock?.release();
     },
   };

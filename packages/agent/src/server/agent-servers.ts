@@ -98,13 +98,14 @@ export async function openServers(options: AgentServersOptions): Promise<AgentSe
     open.push(one);
     return one.port;
   };
+  const anybody = openGate(nodeName);
   const router = (routes: readonly Route[], gate: Gate, debuggingHandlers: boolean) =>
     createRouter({ routes, gate, debuggingHandlers, logger });
 
   const statsPort =
     server.statsPort === 0
       ? undefined
-      : new StatsPort({ port: server.statsPort, listener: router(statsPages(history), openGate, false), clock, logger });
+      : new StatsPort({ port: server.statsPort, listener: router(statsPages(history), anybody, false), clock, logger });
 
   async function main(): Promise<number> {
     const clientCa = await clientAuthorities(server.clientCaFile);
@@ -119,14 +120,14 @@ export async function openServers(options: AgentServersOptions): Promise<AgentSe
   }
 
   // Debug paths are there to say that they are closed.
-  const readOnly = () => router([...common.filter((route) => route.readOnlyPort || route.debug), ...debug], openGate, false);
+  const readOnly = () => router([...common.filter((route) => route.readOnlyPort || route.debug), ...debug], anybody, false);
   try {
     const port = server.enabled ? await main() : undefined;
     const readOnlyPort = server.readOnlyPort === 0 ? undefined : await opened(server.address, server.readOnlyPort, readOnly());
     const healthzPort =
       server.healthzPort === 0
         ? undefined
-        : await opened(server.healthzAddress, server.healthzPort, router(health, openGate, false));
+        : await opened(server.healthzAddress, server.healthzPort, router(health, anybody, false));
     await statsPort?.open();
     loopDelay?.start();
     if ((port ?? readOnlyPort ?? statsPort) !== undefined) history.start();

@@ -9,7 +9,10 @@ export interface HealthOptions {
   readonly clock: Clock;
 }
 
-/** The loop that looks after pods may take this long at least (agent.md B.4). */
+/**
+ * Minimum time without a run of the pod loop after which it counts as stuck: see
+ * docs/reference/agent-rules.md#ports-of-the-agent.
+ */
 const leastPatienceMs = 300_000;
 
 /** `/healthz` and its parts: `ping`, and `syncloop`, which fails when the loop that looks after pods is stuck. */

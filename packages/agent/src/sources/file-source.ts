@@ -23,8 +23,9 @@ interface KnownFile {
  * Pods of a file, or of the files of a directory: names with a leading dot and subdirectories are passed over. The path is read again each
  * period, and as soon as the system tells of a change. A path that does not exist is a source without pods.
  *
- * A file that cannot be read or understood is reported and has no pods; one that was good before keeps its pods until it is good again or
- * gone, so that a manifest which is being written over does not end the pod it describes.
+ * A file may have several YAML documents; those that are refused do not keep the others from running. A file that
+ * cannot be read or understood is reported and has no pods; one that was good before keeps its pods until all of it
+ * is good again or gone, so that a manifest which is being written over does not end the pod it describes.
  */
 export class FileSource implements PodSource {
   readonly name = 'file';
@@ -81,10 +82,12 @@ export class FileSource implements PodSource {
     if (before?.bytes.equals(content)) return before;
     const origin = { nodeName, source: 'file', place: `file:${path}` } as const;
     try {
-      const { items } = parseManifests(content);
-      if (items.length === 0) throw new ManifestError('has no pod');
+      const { items, problems: refused } = parseManifests(content);
+      for (const problem of refused) logger.warn('manifest refused', { manifest: origin.place, ...problem });
+      if (items.length === 0 && refused.length === 0) throw new ManifestError('has no pod');
       const { pods, problems } = podsOfManifests(items, origin, logger);
-      return { bytes: content, pods: problems.length > 0 && before !== undefined ? before.pods : pods };
+      const isBad = problems.length > 0 || refused.length > 0;
+      return { bytes: content, pods: isBad && before !== undefined ? before.pods : pods };
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
       logger.warn('manifest refused', { manifest: origin.place, problem: error.message });

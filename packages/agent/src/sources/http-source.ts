@@ -12,7 +12,7 @@ export interface HttpSourceOptions extends SourceOptions {
   readonly periodMs: number;
 }
 
-/** One request may take this long (agent.md B.0). */
+/** Deadline of one request: see docs/reference/agent-rules.md#periods-and-limits. */
 const timeoutMs = 10_000;
 
 /**
@@ -46,9 +46,10 @@ export class HttpSource implements PodSource {
     // The query may be a credential.
     const shown = url.replace(/\?.*$/s, '').replace(/\/\/[^/@]*@/, '//');
     try {
-      const { items } = parseManifests(bytes);
+      const { items, problems } = parseManifests(bytes);
+      for (const problem of problems) logger.warn('manifest refused', { url: shown, ...problem });
       const { pods } = podsOfManifests(items, { nodeName, source: 'http', place: `url:${shown}` }, logger);
-      if (items.length > 0 && pods.length === 0) throw new ManifestError('none of its pods can run');
+      if (items.length + problems.length > 0 && pods.length === 0) throw new ManifestError('none of its pods can run');
       sink(withoutDuplicates(pods, refuseDuplicate(this.#options, this.name)));
       this.#last = bytes;
     } catch (error) {

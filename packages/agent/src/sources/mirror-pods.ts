@@ -15,9 +15,12 @@ export interface MirrorPodsOptions {
 const nameOf = ({ metadata }: Pod): string => `${metadata?.namespace}/${metadata?.name}`;
 const hasReason = (error: unknown, reason: string): boolean => isStatusError(error) && error.status.reason === reason;
 
-/** What the API shall show of a static pod. */
-export function mirrorOf(pod: Pod): Pod {
-  const { name = '', namespace = '', uid = '', labels, annotations } = pod.metadata ?? {};
+/** The state of the manifest that a copy shows. */
+const hashOf = ({ metadata }: Pod): string => metadata?.annotations?.[PodAnnotation.hash] ?? metadata?.uid ?? '';
+
+/** What the API shall show of a static pod: a copy that its node owns, so that it does not outlive the Node object. */
+export function mirrorOf(pod: Pod, node: Node): Pod {
+  const { name = '', namespace = '', labels, annotations } = pod.metadata ?? {};
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -25,7 +28,16 @@ export function mirrorOf(pod: Pod): Pod {
       name,
       namespace,
       ...(labels === undefined ? {} : { labels }),
-      annotations: { ...annotations, [PodAnnotation.mirror]: annotations?.[PodAnnotation.hash] ?? uid },
+      annotations: { ...annotations, [PodAnnotation.mirror]: hashOf(pod) },
+      ownerReferences: [
+        {
+          apiVersion: Node.apiVersion,
+          kind: Node.kind,
+          name: node.metadata?.name ?? '',
+          uid: node.metadata?.uid ?? '',
+          controller: true,
+        },
+      ],
     },
     spec: pod.spec,
   };
@@ -45,7 +57,6 @@ export class MirrorPods {
   #again = false;
   /** Every source had spoken by the first look at everything. */
   #begun = false;
-  #nodeExists = false;
   #cancelRetry: (() => void) | undefined;
 
   constructor(options: MirrorPodsOptions) {
@@ -116,19 +127,17 @@ export class MirrorPods {
   }
 
   async #ensure(pod: Pod, copy: Pod | undefined): Promise<void> {
-    const mirror = mirrorOf(pod);
     if (copy !== undefined) {
       const { annotations, deletionTimestamp } = copy.metadata ?? {};
-      const same = annotations?.[PodAnnotation.mirror] === mirror.metadata?.annotations?.[PodAnnotation.mirror];
+      const same = annotations?.[PodAnnotation.mirror] === hashOf(pod);
       if (same && deletionTimestamp === undefined) return;
       await this.#delete(copy);
     }
-    if (!this.#nodeExists) {
-      await this.#options.client.resource(Node).get(this.#options.nodeName, { signal: this.#abort.signal });
-      this.#nodeExists = true;
-    }
+    const { signal } = this.#abort;
+    // Read for each copy: a Node that was registered again has another UID.
+    const node = await this.#options.client.resource(Node).get(this.#options.nodeName, { signal });
     try {
-      await this.#client(pod).create(mirror, { signal: this.#abort.signal });
+      await this.#client(pod).create(mirrorOf(pod, node), { signal });
     } catch (error) {
       // Ours, not yet seen by the watch, which will tell; or somebody else's, which no force may take away.
       if (!hasReason(error, 'AlreadyExists')) throw error;

@@ -2,11 +2,13 @@ import { isDocumentError, parseJson, parseYaml } from '@keelson/core';
 import { isRecord } from '../is-record.ts';
 import { ManifestError } from './manifest-error.ts';
 
-/** Greatest size of a document of manifests; reliability.md section 3 has the same limit for request bodies. */
+/**
+ * Maximum size of a manifest document; request bodies have the same limit. See
+ * docs/reference/api-rules.md#limits-of-a-request.
+ */
 export const maxManifestBytes = 3 * 1024 * 1024;
 
 function parse(bytes: Buffer): unknown {
-  if (bytes.length > maxManifestBytes) throw new ManifestError(`has more than ${maxManifestBytes} bytes`);
   try {
     // JSON has a higher limit of its size than YAML, which it would otherwise be read as.
     const json = /^\s*[[{]/.test(bytes.toString('latin1', 0, 256));
@@ -20,28 +22,75 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-/** A document of one pod or of a list of pods, in JSON or YAML, as values that have not been looked at yet. */
+/** Pods of one document or of several, in JSON or YAML, as values that were not checked yet. */
 export interface ParsedManifests {
   readonly items: readonly unknown[];
+  /** Documents that are refused, of several. */
+  readonly problems: readonly DocumentProblem[];
+}
+
+export interface DocumentProblem {
+  /** Counted from 1; a line in the text is one of the document. */
+  readonly document: number;
+  readonly problem: string;
 }
 
 /**
- * Takes a document apart. One without a single visible character has no pods.
+ * Reads the pods and lists of pods of the YAML documents in a file, which lines of `---` separate. Documents without
+ * content have no pods.
  *
- * @throws ManifestError when it is neither JSON nor YAML, or something other than a pod or a list
+ * @throws ManifestError when there is one document and it is refused: neither JSON nor YAML, or something other than
+ * a pod or a list
  */
 export function parseManifests(bytes: Buffer): ParsedManifests {
-  if (bytes.toString('utf8', 0, 4096).trim() === '' && bytes.length <= 4096) return { items: [] };
+  if (bytes.length > maxManifestBytes) throw new ManifestError(`has more than ${maxManifestBytes} bytes`);
+  const documents = documentsOf(bytes);
+  if (documents.length <= 1) return { items: documents.flatMap(itemsOf), problems: [] };
+  const items: unknown[] = [];
+  const problems: DocumentProblem[] = [];
+  for (const [index, document] of documents.entries()) {
+    try {
+      for (const item of itemsOf(document)) items.push(item);
+    } catch (error) {
+      if (!(error instanceof ManifestError)) throw error;
+      problems.push({ document: index + 1, problem: error.message });
+    }
+  }
+  return { items, problems };
+}
+
+/** YAML allows a line that begins like this only between documents. */
+const separator = /^---(?=[ \t\r\n]|$)/m;
+
+/** More pods than a node runs; bounds the work on a file of nothing but separators. */
+const maxDocuments = 1000;
+
+function documentsOf(bytes: Buffer): Buffer[] {
+  // Bytes as characters: the parser reports what is not UTF-8.
+  const [first = '', ...others] = bytes.toString('latin1').split(separator);
+  const documents = hasContent(first) ? [first, ...others] : others;
+  if (documents.length > maxDocuments) throw new ManifestError(`has more than ${maxDocuments} documents`);
+  // Errors name lines of the file where there is only one document.
+  return documents.length <= 1 ? [bytes] : documents.map((text) => Buffer.from(text, 'latin1'));
+}
+
+/** False for the comments and directives that may stand before the first separator. */
+function hasContent(text: string): boolean {
+  return text.split('\n').some((line) => !/^(?:\s*$|\s*#|%)/.test(line));
+}
+
+function itemsOf(bytes: Buffer): readonly unknown[] {
+  if (bytes.toString('utf8', 0, 4096).trim() === '' && bytes.length <= 4096) return [];
   const value = parse(bytes);
-  if (value === null || value === undefined) return { items: [] };
+  if (value === null || value === undefined) return [];
   if (!isRecord(value)) throw new ManifestError('is not an object');
   const { kind, apiVersion, items } = value;
   if (apiVersion !== 'v1') throw new ManifestError(`has apiVersion ${JSON.stringify(apiVersion)}; it must be v1`);
-  if (kind === 'Pod') return { items: [value] };
+  if (kind === 'Pod') return [value];
   if (kind !== 'PodList' && kind !== 'List')
     throw new ManifestError(`has kind ${JSON.stringify(kind)}; it must be Pod or PodList`);
-  if (items === undefined || items === null) return { items: [] };
+  if (items === undefined || items === null) return [];
   if (!Array.isArray(items)) throw new ManifestError('has items that are no list');
   // Items of a PodList need not repeat what the list says of them.
-  return { items: items.map((item) => (isRecord(item) ? { apiVersion: 'v1', kind: 'Pod', ...item } : item)) };
+  return items.map((item) => (isRecord(item) ? { apiVersion: 'v1', kind: 'Pod', ...item } : item));
 }

@@ -49,8 +49,7 @@ function decode(manifest: unknown): StaticPod {
 }
 
 /**
- * Makes a pod of a manifest by the rules for static pods (agent.md B.2): the node's name after its own, UID from its content, annotations,
- * bound to this node, and tolerant of taints that would drive it away.
+ * Makes a static pod of a manifest: see docs/reference/agent-rules.md#static-pods.
  *
  * @throws ManifestError
  */

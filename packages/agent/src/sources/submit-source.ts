@@ -96,7 +96,9 @@ export class SubmitSource implements PodSource {
     combine: (added: ReadonlyMap<string, unknown>) => ReadonlyMap<string, unknown>,
   ): Promise<readonly Pod[]> {
     return this.#inTurn(async () => {
-      const { items } = parseManifests(document);
+      const { items, problems } = parseManifests(document);
+      const [refused] = problems;
+      if (refused !== undefined) throw new ManifestError(`has document ${refused.document}, which ${refused.problem}`);
       const pods = items.map((item) => staticPod(item, this.#origin()).pod);
       const added = new Map(items.map((item) => [keyOf(item), item]));
       if (added.size < items.length) throw new ManifestError('names a pod twice');

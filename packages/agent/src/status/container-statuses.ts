@@ -2,7 +2,14 @@ import type { ContainerStatus as RuntimeContainer } from '@keelson/container-run
 import { formatTime } from '@keelson/core';
 import type { Container, ContainerStatus, coreV1, Pod } from '@keelson/kinds';
 import { newestOf, type PodRuntimeState } from '../pods/pod-runtime-state.ts';
-import { allContainersOf, containerPolicy, initContainersOf, isSidecar, restartsAfter } from '../pods/pod-spec-words.ts';
+import {
+  allContainersOf,
+  containerPolicy,
+  ephemeralContainersOf,
+  initContainersOf,
+  isSidecar,
+  restartsAfter,
+} from '../pods/pod-spec-words.ts';
 
 type ContainerState = coreV1.ContainerState;
 
@@ -31,6 +38,11 @@ export function containerStatuses(pod: Pod, state: PodRuntimeState, init: boolea
   return allContainersOf(pod)
     .filter(({ name }) => initNames.has(name) === init)
     .map((container) => oneStatus(pod, container, init, state, facts, initReason(waitsForInit)));
+}
+
+/** Statuses of the containers that were added to the running pod. */
+export function ephemeralStatuses(pod: Pod, state: PodRuntimeState, facts: ContainerFacts): ContainerStatus[] {
+  return ephemeralContainersOf(pod).map((container) => oneStatus(pod, container, false, state, facts, initReason(false)));
 }
 
 function initReason(waitsForInit: boolean): string {

@@ -3,7 +3,7 @@ import { initContainersOf, isSidecar, restartPolicyOf } from '../pods/pod-spec-w
 
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 
-/** The phase that follows from the containers (agent.md B.3). A container that waits after it ended counts as ended. */
+/** The phase that follows from the states of the containers: see docs/reference/agent-rules.md#phase-of-a-pod. */
 export function podPhase(pod: Pod, init: readonly ContainerStatus[], main: readonly ContainerStatus[]): PodPhase {
   const policy = restartPolicyOf(pod);
   let pendingInit = false;

@@ -1,8 +1,8 @@
 import { formatTime } from '@keelson/core';
-import { type Pod, type PodStatus, qosClassOf } from '@keelson/kinds';
+import { type ContainerStatus, type Pod, type PodStatus, qosClassOf } from '@keelson/kinds';
 import type { PodRuntimeState } from '../pods/pod-runtime-state.ts';
 import { isFinalPhase } from '../pods/pod-spec-words.ts';
-import { type ContainerFacts, containerStatuses } from './container-statuses.ts';
+import { type ContainerFacts, containerStatuses, ephemeralStatuses } from './container-statuses.ts';
 import { podConditions } from './pod-conditions.ts';
 import { type PodPhase, podPhase } from './pod-phase.ts';
 
@@ -29,8 +29,11 @@ export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts):
   const kept = final !== undefined && state.containers.length === 0 && hasEnded(before);
   const init = (kept && before.initContainerStatuses) || containerStatuses(pod, state, true, facts);
   const main = (kept && before.containerStatuses) || containerStatuses(pod, state, false, facts);
+  const added = (kept && before.ephemeralContainerStatuses) || ephemeralStatuses(pod, state, facts);
   const phase = final ?? verdict?.phase ?? podPhase(pod, init, main);
   const said = final === undefined ? verdict : before.reason === undefined ? undefined : before;
+  // As in kubelet: clients would show that containers of a refused pod are being created, in place of the reason.
+  const isRefused = phase === 'Failed' && state.containers.length === 0 && [...init, ...main, ...added].every(neverExisted);
   const ips = podIps(pod, state, hostIps, before);
   return {
     phase,
@@ -40,14 +43,21 @@ export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts):
     ...(hostIps[0] === undefined ? {} : { hostIP: hostIps[0], hostIPs: hostIps.map((ip) => ({ ip })) }),
     ...(ips[0] === undefined ? {} : { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
     startTime: before.startTime ?? formatTime(new Date(nowMs)),
-    ...(init.length === 0 ? {} : { initContainerStatuses: init }),
-    containerStatuses: main,
+    ...(init.length === 0 || isRefused ? {} : { initContainerStatuses: init }),
+    ...(isRefused ? {} : { containerStatuses: main }),
+    ...(added.length === 0 || isRefused ? {} : { ephemeralContainerStatuses: added }),
     qosClass: qosClassOf(pod.spec),
   };
 }
 
-function hasEnded({ containerStatuses: main = [], initContainerStatuses: init = [] }: PodStatus): boolean {
-  return [...init, ...main].every(({ state }) => state?.running === undefined);
+function neverExisted({ containerID, lastState }: ContainerStatus): boolean {
+  return !containerID && lastState?.terminated === undefined;
+}
+
+function hasEnded({ containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] }: PodStatus): boolean {
+  return [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses].every(
+    ({ state }) => state?.running === undefined,
+  );
 }
 
 /** Addresses of the newest sandbox; an ended pod keeps those it had. */

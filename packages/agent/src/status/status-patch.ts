@@ -16,6 +16,7 @@ const own: readonly (keyof PodStatus)[] = [
   'startTime',
   'initContainerStatuses',
   'containerStatuses',
+  'ephemeralContainerStatuses',
   'qosClass',
 ];
 

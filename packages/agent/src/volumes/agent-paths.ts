@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-/** Where the agent keeps files (agent.md B.3). All paths are absolute. */
+/** Paths of the agent's files: see docs/reference/agent-rules.md#files-of-the-agent. All paths are absolute. */
 export class AgentPaths {
   readonly rootDir: string;
   readonly logRoot: string;
@@ -29,6 +29,11 @@ export class AgentPaths {
 
   volume(uid: string, plugin: string, name: string): string {
     return join(this.pod(uid), 'volumes', `kubernetes.io~${plugin}`, segment(name));
+  }
+
+  /** Where parts of volumes are mounted for one container, as they were when they were checked. */
+  subPaths(uid: string, volume: string, container: string): string {
+    return join(this.pod(uid), 'volume-subpaths', segment(volume), segment(container));
   }
 
   /** Volumes of plugins of third parties. */

@@ -4,15 +4,16 @@ import type { AgentDependencies } from '../contracts/agent-dependencies.ts';
 import { runProgram } from '../run-program.ts';
 import type { AgentPaths } from './agent-paths.ts';
 import { FlexVolumes } from './flex/flex-volumes.ts';
-import { enteredHost, type HostAccess, localHost } from './host/host-access.ts';
-import { systemMounter } from './mounter.ts';
+import { enteredHost, type HostAccess, localAccess } from './host/host-access.ts';
+import { type Mounter, noMounter, systemMounter } from './mounter.ts';
 import { checkCapabilities } from './node-capabilities.ts';
 import { PodVolumes } from './pod-volumes.ts';
+import { SubPaths } from './sub-path.ts';
 
 export interface CreateVolumesOptions {
   readonly config: AgentConfig;
   readonly paths: AgentPaths;
-  readonly dependencies: Pick<AgentDependencies, 'api' | 'host' | 'mounter' | 'runProgram'>;
+  readonly dependencies: Pick<AgentDependencies, 'api' | 'host' | 'logger' | 'mounter' | 'runProgram'>;
   /** The volumes that the status of the node names as in use have changed. */
   readonly onInUse: () => void;
 }
@@ -20,6 +21,7 @@ export interface CreateVolumesOptions {
 /** The volumes of pods, and what the agent's other parts want of them. */
 export interface Volumes {
   readonly volumes: PodVolumes;
+  readonly subPaths: SubPaths;
   readonly host: HostAccess;
   /** Before the node is reported. */
   start(): Promise<void>;
@@ -31,8 +33,8 @@ export interface Volumes {
 export function createVolumes(options: CreateVolumesOptions): Volumes {
   const { config, paths, dependencies, onInUse } = options;
   const run = dependencies.runProgram ?? runProgram;
-  const host = dependencies.host ?? (config.containerized ? enteredHost(run) : { ...localHost, run });
-  const mounter = dependencies.mounter ?? systemMounter(config.mounterPath, host);
+  const host = dependencies.host ?? (config.containerized ? enteredHost(run) : localAccess(run));
+  const mounter = dependencies.mounter ?? defaultMounter(config, host);
   const flex = new FlexVolumes({
     paths,
     host,
@@ -49,9 +51,23 @@ export function createVolumes(options: CreateVolumesOptions): Volumes {
     host,
     mounter,
     flex,
+    logger: dependencies.logger,
     ...(checks && { checkCapabilities: (type) => checkCapabilities(type, host.files) }),
   });
-  return { volumes, host, start: () => flex.start(), inUse: () => flex.inUse() };
+  const subPaths = new SubPaths({ paths, host, mounter });
+  return { volumes, subPaths, host, start: () => flex.start(), inUse: () => flex.inUse() };
+}
+
+/**
+ * Only root may mount. Other users, who develop, have a node without mounts, unless a program of theirs makes them;
+ * for root a mount that fails is an error.
+ */
+export function defaultMounter(
+  { mounterPath, containerized }: Pick<AgentConfig, 'mounterPath' | 'containerized'>,
+  host: HostAccess,
+  uid = process.getuid?.(),
+): Mounter {
+  return uid === 0 || mounterPath !== undefined || containerized ? systemMounter(mounterPath, host) : noMounter;
 }
 
 /** Without an API server there is no controller that could attach anything. */

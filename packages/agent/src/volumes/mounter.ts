@@ -11,8 +11,15 @@ export interface MountRequest {
 
 /** Mounts of the machine that volumes need. */
 export interface Mounter {
+  /** Nothing can be mounted; callers do what is possible without mounts. */
+  readonly disabled?: true;
   /** Mounts, unless something is mounted there already. */
   mount(request: MountRequest): Promise<void>;
+  /**
+   * Shows at `target`, an existing file or directory, what is at `source` now, a path without symbolic links.
+   * @throws when the source is gone, or a link has taken a place in its path
+   */
+  bind(source: string, target: string): Promise<void>;
   isMounted(path: string): Promise<boolean>;
   /** Takes away every mount at or below a directory. */
   unmountBelow(path: string): Promise<void>;
@@ -31,6 +38,7 @@ export function systemMounter(mountPath = 'mount', host: HostAccess = localHost)
       if (await isMounted(target)) return;
       await host.run(mountPath, mountWords({ type, source, target, options }));
     },
+    bind: (source, target) => host.bind(mountPath, source, target),
     isMounted,
     async unmountBelow(path) {
       // The innermost first.
@@ -45,7 +53,9 @@ function mountWords({ type, source, target, options }: MountRequest): string[] {
 
 /** For machines and tests where nothing may be mounted. */
 export const noMounter: Mounter = {
+  disabled: true,
   mount: () => Promise.reject(new Error('this agent may not mount')),
+  bind: () => Promise.reject(new Error('this agent may not mount')),
   isMounted: () => Promise.resolve(false),
   unmountBelow: () => Promise.resolve(),
 };

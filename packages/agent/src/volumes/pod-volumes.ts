@@ -1,3 +1,4 @@
+import type { Logger } from '@keelson/core';
 import type { coreV1, Pod } from '@keelson/kinds';
 import type { EnvironmentFacts } from '../environment/container-environment.ts';
 import { uidOf } from '../pods/pod-spec-words.ts';
@@ -27,6 +28,7 @@ export interface PodVolumesOptions {
   readonly host: HostAccess;
   readonly mounter: Mounter;
   readonly flex: FlexVolumes;
+  readonly logger: Logger;
   /** Looks for what a mount of this type needs. Absent: mounts are just tried. @throws VolumeProblem */
   readonly checkCapabilities?: (type: string) => Promise<void>;
 }
@@ -35,6 +37,7 @@ export interface PodVolumesOptions {
 export class PodVolumes {
   readonly #options: PodVolumesOptions;
   readonly #measured = new Map<string, readonly MeasuredVolume[]>();
+  #warnedOfDisk = false;
 
   constructor(options: PodVolumesOptions) {
     this.#options = options;
@@ -103,7 +106,7 @@ export class PodVolumes {
   }
 
   async #ofObjects(pod: Pod, volume: coreV1.Volume, facts: EnvironmentFacts, group: number | undefined): Promise<string> {
-    const { paths, host, mounter } = this.#options;
+    const { paths, host } = this.#options;
     const payload = await volumePayload(volume, pod, facts);
     if (payload === undefined) {
       const type = Object.keys(volume).find((key) => key !== 'name') ?? 'unknown';
@@ -112,12 +115,24 @@ export class PodVolumes {
     const plugin = volume.secret ? 'secret' : volume.configMap ? 'configmap' : volume.downwardAPI ? 'downward-api' : 'projected';
     const dir = paths.volume(uidOf(pod), plugin, volume.name);
     await host.files.makeDirectory(dir, 0o755);
-    if (showsSecrets(volume)) {
-      // Secrets stay off the disk where the agent may mount.
-      await mounter.mount({ type: 'tmpfs', source: 'tmpfs', target: dir, options: ['mode=0755'] }).catch(() => undefined);
-    }
+    if (showsSecrets(volume)) await this.#keepOffDisk(dir);
     await writeAtomically(dir, payload, group, host.files);
     return dir;
+  }
+
+  /**
+   * A secret is written to memory, or not at all. Only a node that mounts nothing has its secrets on disk, and logs
+   * that once.
+   */
+  async #keepOffDisk(target: string): Promise<void> {
+    const { mounter, paths, logger } = this.#options;
+    if (!mounter.disabled) return mounter.mount({ type: 'tmpfs', source: 'tmpfs', target, options: ['mode=0755'] });
+    if (this.#warnedOfDisk) return;
+    this.#warnedOfDisk = true;
+    logger.warn('secrets of pods are written to disk: this node mounts no file systems in memory', {
+      component: 'volumes',
+      directory: paths.pods(),
+    });
   }
 }
 

@@ -115,6 +115,9 @@ test('a --resolv-conf that cannot be read keeps pods from starting, and an event
     bench.events.some(({ reason, message }) => reason === 'FailedCreatePodSandBox' && message.includes(path)),
   );
   t.is(bench.status(pod).phase, 'Pending');
+  const { waiting } = bench.status(pod).containerStatuses?.[0]?.state ?? {};
+  t.is(waiting?.reason, 'ContainerCreating');
+  t.regex(waiting?.message ?? '', /^failed to create pod sandbox: ENOENT: .*resolv\.conf/);
   await writeFile(path, machine);
   await bench.until(() => bench.status(pod).phase === 'Running');
   await rm(path);

@@ -88,6 +88,7 @@ test('a directory that cannot be removed hides no other', async (t) => {
   const bench = await startBench(t, {
     mounter: {
       mount: async () => {},
+      bind: async () => {},
       isMounted: async () => false,
       unmountBelow: async (path) => {
         if (!path.endsWith('/busy')) return;

@@ -90,7 +90,10 @@ test(`chains for marks are there, with the bits of the options, and nothing is d
   t.deepEqual(await saved(namespace.run, 'filter'), filter);
   const output = (await namespace.run('iptables', '-S', 'OUTPUT')).trim().split('\n');
   t.is(output[1], '-A OUTPUT -j KUBE-FIREWALL', 'before what was there');
+  const isChange = (message: string) => message === 'the packet filter was changed';
+  t.is(kept.logger.infos.filter(isChange).length, 11, 'each chain and rule is logged');
   await kept.round();
+  t.is(kept.logger.infos.filter(isChange).length, 11, 'as often as it is made');
   t.deepEqual(await saved(namespace.run, 'nat'), nat);
   t.deepEqual(await saved(namespace.run, 'filter'), filter);
   t.deepEqual([kept.logger.lines, kept.events], [[], []]);

@@ -6,7 +6,7 @@ import { newNode, reconcilePatch } from '../../src/node/node-object.ts';
 import { nodeAllocatable, nodeCapacity } from '../../src/node/node-resources.ts';
 import { nodeConditions } from '../../src/node/node-status.ts';
 import { hardRefusal, podCapacity, softRefusal } from '../../src/pods/admission.ts';
-import { machine, testConfig, testPod, wordsConfig } from '../support/bench.ts';
+import { machine, startBench, testConfig, testPod, wordsConfig } from '../support/bench.ts';
 
 const config = testConfig('/x');
 
@@ -67,6 +67,11 @@ test('an existing node gets the labels of its machine back, and keeps what peopl
   t.false('zone' in patch.metadata.labels);
 });
 
+const runtimeWith = (capabilities: { readonly sysctls?: boolean; readonly podNetwork?: boolean } = {}) => ({
+  name: 'test',
+  capabilities: { sysctls: true, podNetwork: true, ...capabilities },
+});
+
 test('sources that may not use the node’s namespaces are refused for now; others are not', (t) => {
   const sources = { ...config.sources, hostNetwork: ['api'] as const, hostPid: [], hostIpc: ['file'] as const };
   const limits = { ...config.limits };
@@ -77,7 +82,7 @@ test('sources that may not use the node’s namespaces are refused for now; othe
   );
   t.is(softRefusal(testPod('a', { hostPID: true }), { sources, limits })?.message, 'pod may not use host PID');
   t.is(softRefusal(testPod('a', { hostIPC: true }), { sources, limits }), undefined);
-  const offer = { maxPods: 2, allowedUnsafeSysctls: [] };
+  const offer = { maxPods: 2, allowedUnsafeSysctls: [], runtime: runtimeWith() };
   t.is(hardRefusal(testPod('a'), 1, offer), undefined);
   t.is(hardRefusal(testPod('a'), 2, offer)?.reason, 'OutOfpods');
 });
@@ -102,8 +107,46 @@ for (const [names, words, spec, message] of [
       words.length === 0 ? [] : [`--experimental-allowed-unsafe-sysctls=${words.join(',')}`],
     );
     const pod = testPod('a', { ...spec, securityContext: { sysctls: names.map((name) => ({ name, value: '1' })) } });
-    const verdict = hardRefusal(pod, 0, { maxPods: 1, allowedUnsafeSysctls });
+    const verdict = hardRefusal(pod, 0, { maxPods: 1, allowedUnsafeSysctls, runtime: runtimeWith() });
     t.is(verdict?.message, message);
     t.is(verdict?.reason, message && 'SysctlForbidden');
   });
 }
+
+for (const [title, name, capabilities, reason, message] of [
+  [
+    'a sysctl of the network on a node whose pods have no network of their own is forbidden, as with host network',
+    'net.ipv4.tcp_syncookies',
+    { podNetwork: false },
+    'SysctlForbidden',
+    'sysctl "net.ipv4.tcp_syncookies" is not allowed: pods of this node have no network of their own',
+  ],
+  ['a sysctl of the IPC namespace needs no network', 'kernel.shm_rmid_forced', { podNetwork: false }, undefined, undefined],
+  [
+    'a sysctl on a runtime that sets none is unsupported',
+    'kernel.shm_rmid_forced',
+    { sysctls: false },
+    'SysctlUnsupported',
+    'sysctl "kernel.shm_rmid_forced" cannot be set: the runtime "test" of this node sets none',
+  ],
+] as const) {
+  test(title, (t) => {
+    const pod = testPod('a', { securityContext: { sysctls: [{ name, value: '1' }] } });
+    const verdict = hardRefusal(pod, 0, { maxPods: 1, allowedUnsafeSysctls: [], runtime: runtimeWith(capabilities) });
+    t.deepEqual([verdict?.reason, verdict?.message], [reason, message]);
+  });
+}
+
+test('a pod that the node refuses for good has an event and a status that say why', async (t) => {
+  const bench = await startBench(t, { runtime: { podNetwork: false } });
+  const pod = testPod('web', { securityContext: { sysctls: [{ name: 'net.ipv4.tcp_syncookies', value: '0' }] } });
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Failed');
+  const message = 'sysctl "net.ipv4.tcp_syncookies" is not allowed: pods of this node have no network of their own';
+  t.like(bench.status(pod), { reason: 'SysctlForbidden', message });
+  t.is(bench.status(pod).containerStatuses, undefined, 'no container seems to be created');
+  t.deepEqual(
+    bench.events.filter((event) => event.pod === 'web'),
+    [{ type: 'Warning', reason: 'SysctlForbidden', message, pod: 'web' }],
+  );
+});

@@ -220,7 +220,7 @@ test('--rotate-certificates needs an API server and its feature gate, which is o
   t.deepEqual(off.warnings, ['--rotate-certificates has no effect: the feature gate RotateAgentClientCertificate is off']);
 });
 
-test('runtime options choose the adapter of agent.md C.3', (t) => {
+test('runtime options choose the adapter', (t) => {
   t.deepEqual(configOf(['--runtime-a-endpoint=unix:///e.sock']).runtime, {
     kind: 'engine',
     endpoint: 'unix:///e.sock',

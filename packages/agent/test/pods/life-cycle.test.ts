@@ -32,6 +32,17 @@ test('a pod runs, says so with addresses and times, and goes with its files when
   );
 });
 
+test('IDs of containers begin with the name that the runtime reports, not with that of the adapter', async (t) => {
+  const bench = await startBench(t, {
+    version: async () => ({ runtimeName: 'containerd', runtimeVersion: 'v1.6.20', runtimeApiVersion: 'v1' }),
+  });
+  const pod = testPod('web');
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  const [container] = bench.containers('main');
+  t.is(bench.status(pod).containerStatuses?.[0]?.containerID, `containerd://${container?.id}`);
+});
+
 test('a pod whose UID cannot name a directory keeps its files as long as it is wanted; those of nobody go', async (t) => {
   const bench = await startBench(t);
   const pod = testPod('odd');

@@ -130,8 +130,10 @@ onLinux('--protect-kernel-defaults: a kernel that differs ends the command with 
   const sets = await run(t, [], env);
   await sets.said('agent started');
   t.is(await readFile(join(root, 'vm/overcommit_memory'), 'utf8'), '1');
+  t.regex(sets.stderr(), /"name":"vm.overcommit_memory","from":"0","to":"1","msg":"a setting of the kernel was changed"/);
   sets.child.kill('SIGTERM');
   t.is(await sets.ended, 0);
+  t.is(await readFile(join(root, 'vm/overcommit_memory'), 'utf8'), '0', 'restored when the agent ends');
 });
 
 onLinux('without cgroups an agent starts with one warning, unless --cgroups-per-qos was given', async (t) => {

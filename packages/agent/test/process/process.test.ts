@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { silentLogger, systemClock } from '@keelson/core';
 import test, { type ExecutionContext } from 'ava';
 import { MachineError } from '../../src/command/check-swap.ts';
-import { keepKernelDefaults } from '../../src/process/kernel-defaults.ts';
+import { type KernelDefaultsOptions, keepKernelDefaults } from '../../src/process/kernel-defaults.ts';
 import { takeLock } from '../../src/process/lock-file.ts';
 import { setMaxOpenFiles, setOomScoreAdj } from '../../src/process/own-limits.ts';
 import { guardLoops } from '../../src/process/uncaught-errors.ts';
@@ -33,16 +33,25 @@ async function kernel(t: ExecutionContext, settings: Readonly<Record<string, str
   return root;
 }
 
+const settings = (root: string, options: Partial<KernelDefaultsOptions> = {}): KernelDefaultsOptions => ({
+  ...{ root, recordFile: join(root, 'record.json'), protect: false, logger: silentLogger },
+  ...options,
+});
+
+/** Values of settings now. */
+const values = (root: string, ...names: string[]) =>
+  Promise.all(names.map(async (name) => (await readFile(join(root, name), 'utf8')).trim()));
+
 test('--protect-kernel-defaults: every setting that differs is named, and none is changed', async (t) => {
   const root = await kernel(t, { ...wanted, 'vm/overcommit_memory': '0', 'kernel/panic': '1' });
   await rm(join(root, 'vm/panic_on_oom'));
-  await t.throwsAsync(keepKernelDefaults(root, true, silentLogger), {
+  await t.throwsAsync(keepKernelDefaults(settings(root, { protect: true })), {
     instanceOf: MachineError,
     message:
       '--protect-kernel-defaults: settings of the kernel differ: vm.overcommit_memory is 0, not 1; vm.panic_on_oom is not there, not 0; kernel.panic is 1, not 10',
   });
   t.is(await readFile(join(root, 'kernel/panic'), 'utf8'), '1\n');
-  await t.notThrowsAsync(keepKernelDefaults(await kernel(t, wanted), true, silentLogger));
+  await t.notThrowsAsync(keepKernelDefaults(settings(await kernel(t, wanted), { protect: true })));
 });
 
 test('without --protect-kernel-defaults what differs is set, and what cannot be set is told', async (t) => {
@@ -52,11 +61,41 @@ test('without --protect-kernel-defaults what differs is set, and what cannot be 
   await mkdir(join(root, 'kernel/panic_on_oops'));
   await writeFile(join(root, 'vm/panic_on_oom'), '1\n');
   const logger = listeningLogger();
-  await keepKernelDefaults(root, false, logger);
+  await keepKernelDefaults(settings(root, { logger }));
   t.is(await readFile(join(root, 'vm/overcommit_memory'), 'utf8'), '1');
   t.is(await readFile(join(root, 'vm/panic_on_oom'), 'utf8'), '0');
   await t.throwsAsync(readFile(join(root, 'kernel/panic')), { code: 'ENOENT' }, 'a kernel without it gets none');
   t.deepEqual(logger.lines, [], 'changes are no warnings');
+});
+
+test('what the agent changed in the kernel is restored when it ends, but for what somebody else changed since', async (t) => {
+  const root = await kernel(t, { ...wanted, 'vm/overcommit_memory': '0', 'kernel/panic': '1', 'kernel/panic_on_oops': '0' });
+  const logger = listeningLogger();
+  const restore = await keepKernelDefaults(settings(root, { logger }));
+  t.deepEqual(await values(root, 'vm/overcommit_memory', 'kernel/panic', 'kernel/panic_on_oops'), ['1', '10', '1']);
+  await writeFile(join(root, 'kernel/panic'), '60\n');
+  await restore();
+  t.deepEqual(await values(root, 'vm/overcommit_memory', 'kernel/panic', 'kernel/panic_on_oops'), ['0', '60', '0']);
+  t.is(logger.infos.filter((message) => message === 'a setting of the kernel was changed').length, 5);
+  t.true(logger.infos.includes('a setting of the kernel was changed since, and is not restored'));
+  await t.throwsAsync(readFile(join(root, 'record.json')), { code: 'ENOENT' });
+});
+
+test('settings that a killed agent left are restored by the next one, unless the machine was started since', async (t) => {
+  const root = await kernel(t, { ...wanted, 'vm/overcommit_memory': '2', 'kernel/random/boot_id': 'a' });
+  await keepKernelDefaults(settings(root));
+  const restore = await keepKernelDefaults(settings(root));
+  t.deepEqual(await values(root, 'vm/overcommit_memory'), ['1']);
+  await restore();
+  t.deepEqual(await values(root, 'vm/overcommit_memory'), ['2']);
+  await keepKernelDefaults(settings(root));
+  await writeFile(join(root, 'kernel/random/boot_id'), 'b\n');
+  await (await keepKernelDefaults(settings(root)))();
+  t.deepEqual(await values(root, 'vm/overcommit_memory'), ['1'], 'the machine has it from its own configuration');
+  await writeFile(join(root, 'record.json'), '{"boot":');
+  const logger = listeningLogger();
+  await (await keepKernelDefaults(settings(root, { logger })))();
+  t.regex(logger.lines[0]?.message ?? '', /^the record of changed kernel settings is damaged/);
 });
 
 onLinux('a lock file is held until it is released, and somebody who waits is noticed', async (t) => {

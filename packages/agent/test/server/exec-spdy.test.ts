@@ -1,8 +1,8 @@
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { TerminalSize } from '@keelson/container-runtime';
+import type { SpdyClient } from '@keelson/container-streams';
 import test, { type ExecutionContext } from 'ava';
-import type { SpdyClient } from '../support/spdy-client.ts';
 import { execPath, openStreamServer, spawned } from '../support/stream-server.ts';
 import { until } from '../support.ts';
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { SpdyClient } from '@keelson/container-streams';
 import test, { type ExecutionContext } from 'ava';
-import { SpdyClient } from '../support/spdy-client.ts';
 import { openStreamServer } from '../support/stream-server.ts';
 import { openTunnel } from '../support/tunnel.ts';
 import { until } from '../support.ts';

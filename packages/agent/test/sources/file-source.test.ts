@@ -54,6 +54,34 @@ test('a directory: one pod per file, sorted, without dot files, subdirectories, 
   t.deepEqual(opened.logger.lines, []);
 });
 
+test('each document of a file is a pod or a list; those that are refused are named and keep no other from running', async (t) => {
+  const directory = await temporaryDirectory(t);
+  const path = join(directory, 'several.yaml');
+  const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [{ metadata: { name: 'no-spec' } }] });
+  const text = manifest('block').replace('command: [sleep, "60"]', 'command: [echo, "a --- b"]');
+  await writeFile(
+    path,
+    `# first\n%YAML 1.2\n---\n${manifest('one')}---  # second\r\n${text}---\nkind: [Pod\n---\n---\n${list}\n--- {"kind": "Service"}\n---\n${manifest('two')}---\n`,
+  );
+  const opened = open(t, directory);
+  await opened.source.start();
+  await is(opened, 'one-n1', 'block-n1', 'two-n1');
+  const place = `file:${path}`;
+  t.deepEqual(
+    opened.logger.lines.map(({ fields }) => [fields['manifest'], fields['document']]),
+    [
+      [place, 3],
+      [place, 6],
+      [`${place} items[2]`, undefined],
+    ],
+  );
+  await writeFile(path, `${manifest('one')}---\nkind: [Pod`);
+  await until(() => opened.logger.lines.length === 4);
+  t.deepEqual(opened.names(), ['one-n1', 'block-n1', 'two-n1'], 'what ran before goes on while a document is refused');
+  await writeFile(path, `${manifest('one')}---\n${manifest('three')}`);
+  await is(opened, 'one-n1', 'three-n1');
+});
+
 test('a bad manifest beside good ones is reported, and the good ones run', async (t) => {
   const directory = await temporaryDirectory(t);
   await writeFile(join(directory, 'good.yaml'), manifest('good'));

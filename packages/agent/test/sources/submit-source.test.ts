@@ -45,6 +45,15 @@ test('submitted manifests are added, replaced by name, taken back, and replaced 
   t.deepEqual(names(), []);
 });
 
+test('documents that are submitted together are taken together, or none of them', async (t) => {
+  const { source } = await open(await temporaryDirectory(t));
+  const refused = source.put(Buffer.from(`${manifest('a')}---\nkind: Service\napiVersion: v1\n`));
+  await t.throwsAsync(refused, { message: 'has document 2, which has kind "Service"; it must be Pod or PodList' });
+  t.deepEqual(source.pods(), []);
+  await source.put(Buffer.from(`${manifest('a')}---\n${manifest('b')}`));
+  t.deepEqual(namesOf(source.pods()), ['a-n1', 'b-n1']);
+});
+
 test('a list with a bad pod changes nothing', async (t) => {
   const { source, sets } = await open(await temporaryDirectory(t));
   const pod = (name: string) => ({ metadata: { name }, spec: { containers: [{ name: 'c', image: 'host' }] } });

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ContainerEngine, RuntimeCapabilities, RuntimeStreaming } from '@keelson/container-runtime';
+import type { ContainerEngine, ContainerRuntime, RuntimeCapabilities, RuntimeStreaming } from '@keelson/container-runtime';
 import { type ApiClient, FakeClock, type Metrics, silentLogger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import { createFakeRuntime, type FakeScript, FakeWorld } from '@keelson/runtime-fake';
@@ -231,6 +231,8 @@ export interface BenchOptions {
   readonly runProgram?: RunProgram;
   /** What the runtime can do, where it differs. */
   readonly runtime?: Partial<RuntimeCapabilities>;
+  /** What the runtime reports as its name and version. */
+  readonly version?: ContainerRuntime['version'];
   readonly topology?: CpuTopology;
   /** Default: cgroups are left alone. */
   readonly cgroups?: (config: AgentConfig, clock: FakeClock) => Promise<CgroupAccess | undefined>;
@@ -291,10 +293,12 @@ export async function startBench(t: ExecutionContext, options: BenchOptions = {}
     words === undefined ? testConfig(agentDir, options.config) : { ...wordsConfig(agentDir, words), ...options.config };
   const begin = async (config = chosen): Promise<Agent> => {
     const cgroups = await options.cgroups?.(config, clock);
+    const engine = createFakeRuntime(world, { logs, streaming, capabilities: options.runtime ?? {} });
+    if (options.version) engine.runtime.version = options.version;
     const agent = createAgent(config, {
       ...(cgroups && { cgroups }),
       ...(options.topology && { topology: options.topology }),
-      ...createFakeRuntime(world, { logs, streaming, capabilities: options.runtime ?? {} }),
+      ...engine,
       ...(options.api && { api: options.api }),
       pods,
       machine,

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { ProcessStreams, StreamRequest } from '@keelson/container-runtime';
+import { SpdyClient } from '@keelson/container-streams';
 import { FakeClock, silentLogger } from '@keelson/core';
 import type { ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
@@ -14,7 +15,6 @@ import type { PodStreams } from '../../src/contracts/pod-streams.ts';
 import { openServers } from '../../src/server/agent-servers.ts';
 import { createTextMetrics } from '../../src/server/text-metrics.ts';
 import { wordsConfig } from './bench.ts';
-import { SpdyClient } from './spdy-client.ts';
 
 const missing = () => {
   throw new PodStateError('NotFound', 'pod "nope" does not exist');

@@ -1,14 +1,16 @@
 import { lstat, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type Logger, silentLogger } from '@keelson/core';
 import type { ConfigMap, coreV1, Pod, Secret } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { uidOf } from '../../src/pods/pod-spec-words.ts';
 import { AgentPaths } from '../../src/volumes/agent-paths.ts';
-import { createVolumes } from '../../src/volumes/create-volumes.ts';
-import { noMounter } from '../../src/volumes/mounter.ts';
+import { createVolumes, defaultMounter } from '../../src/volumes/create-volumes.ts';
+import { localHost } from '../../src/volumes/host/host-access.ts';
+import { type Mounter, noMounter } from '../../src/volumes/mounter.ts';
 import { VolumeProblem } from '../../src/volumes/volume-problem.ts';
 import { testPod, wordsConfig } from '../support/bench.ts';
-import { temporaryDirectory } from '../support.ts';
+import { listeningLogger, temporaryDirectory } from '../support.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const asRoot = process.getuid?.() === 0 || process.env['CI'] ? test : test.skip;
@@ -21,7 +23,7 @@ interface Bench {
   provide(pod: Pod): Promise<ReadonlyMap<string, string>>;
 }
 
-async function bench(t: ExecutionContext): Promise<Bench> {
+async function bench(t: ExecutionContext, mounter: Mounter = noMounter, logger: Logger = silentLogger): Promise<Bench> {
   const rootDir = await temporaryDirectory(t);
   const configMaps = new Map<string, Partial<ConfigMap>>([
     ['default/map', { data: { colour: 'blue', shape: 'round' }, binaryData: { raw: base64('\u0000\u0001') } }],
@@ -33,7 +35,7 @@ async function bench(t: ExecutionContext): Promise<Bench> {
   const { volumes } = createVolumes({
     config: wordsConfig(rootDir, []),
     paths: new AgentPaths(rootDir, join(rootDir, 'log')),
-    dependencies: { mounter: noMounter },
+    dependencies: { mounter, logger },
     onInUse: () => {},
   });
   const facts = {
@@ -306,6 +308,57 @@ asRoot('fsGroup: files belong to the group and can be read by it, an emptyDir ha
   t.is((await lstat(join(empty, 'f'))).gid, 4321, 'new files inherit the group');
 });
 
+const secretVolumes: readonly Omit<coreV1.Volume, 'name'>[] = [
+  { secret: { secretName: 'key' } },
+  { projected: { sources: [{ secret: { name: 'key' } }] } },
+];
+
+test('a secret whose file system in memory cannot be mounted is not written at all', async (t) => {
+  const refusing: Mounter = {
+    mount: () => Promise.reject(new Error('mount: permission denied')),
+    bind: async () => {},
+    isMounted: async () => false,
+    unmountBelow: async () => {},
+  };
+  const { provide, rootDir } = await bench(t, refusing);
+  for (const volume of secretVolumes) {
+    await t.throwsAsync(provide(withVolume(volume)), {
+      instanceOf: VolumeProblem,
+      message: 'volume "v": mount: permission denied',
+    });
+  }
+  const written = await readdir(rootDir, { recursive: true, withFileTypes: true });
+  t.deepEqual(
+    written.filter((entry) => !entry.isDirectory()),
+    [],
+  );
+  t.truthy(await provide(withVolume({ configMap: { name: 'map' } })), 'other objects need no mount');
+});
+
+test('a node that mounts nothing has secrets on disk, and logs that once', async (t) => {
+  const logger = listeningLogger();
+  const { provide, rootDir } = await bench(t, noMounter, logger);
+  await provide(withVolume({ configMap: { name: 'map' } }));
+  t.deepEqual(logger.lines, []);
+  for (const volume of secretVolumes) {
+    const place = (await provide(withVolume(volume))).get('v') ?? '';
+    t.deepEqual(await seen(place), ['user 644 me', 'word 644 sesame']);
+  }
+  t.deepEqual(logger.lines, [
+    {
+      message: 'secrets of pods are written to disk: this node mounts no file systems in memory',
+      fields: { component: 'volumes', directory: join(rootDir, 'pods') },
+    },
+  ]);
+});
+
+test('an agent that is not root mounts nothing, unless a program is named for it', (t) => {
+  const config = { mounterPath: undefined, containerized: false };
+  t.true(defaultMounter(config, localHost, 1000).disabled);
+  t.falsy(defaultMounter(config, localHost, 0).disabled);
+  t.falsy(defaultMounter({ ...config, mounterPath: '/m' }, localHost, 1000).disabled);
+});
+
 test('an emptyDir is there for everybody and keeps its files as long as the pod', async (t) => {
   const { provide, rootDir } = await bench(t);
   const pod = withVolume({ emptyDir: { sizeLimit: '1Gi' } });
@@ -324,8 +377,10 @@ test('network volumes are mounted with the words their servers need', async (t) 
     config: wordsConfig(rootDir, []),
     paths: new AgentPaths(rootDir, join(rootDir, 'log')),
     dependencies: {
+      logger: silentLogger,
       mounter: {
         mount: async ({ type, source, options }) => void mounts.push([type, source, ...options]),
+        bind: async () => {},
         isMounted: async () => false,
         unmountBelow: async () => {},
       },

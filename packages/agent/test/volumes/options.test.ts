@@ -21,6 +21,7 @@ function notingMounter(): Mounter & { readonly mounts: MountRequest[] } {
   return {
     mounts,
     mount: async (request) => void mounts.push(request),
+    bind: async () => {},
     isMounted: async (path) => mounts.some(({ target }) => target === path),
     unmountBelow: async () => {},
   };

@@ -136,6 +136,7 @@ test('what a driver does not support is done by plain mounts: the device once, a
     words: [`--volume-plugin-dir=${driver.directory}`],
     mounter: {
       mount: async (request) => void mounts.push(request),
+      bind: async () => {},
       isMounted: async () => false,
       unmountBelow: async (path) => void unmounts.push(path),
     },

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { writeAtomically } from '../../src/volumes/atomic-writer.ts';
+import { localFiles } from '../../src/volumes/host/local-files.ts';
 import { prepareHostPath } from '../../src/volumes/host-path.ts';
 import { resolveSubPath } from '../../src/volumes/sub-path.ts';
 import { VolumeProblem } from '../../src/volumes/volume-problem.ts';
@@ -64,11 +65,11 @@ test('a sub path stays within its volume', async (t) => {
   await symlink('..', join(root, 'up'));
   await symlink('/etc', join(root, 'etc'));
   await symlink('in', join(root, 'ok'));
-  t.is(await resolveSubPath(root, 'new/deep'), join(root, 'new/deep'));
+  t.is(await resolveSubPath(root, 'new/deep', localFiles), join(root, 'new/deep'));
   t.true((await stat(join(root, 'new/deep'))).isDirectory());
-  t.is(await resolveSubPath(root, 'ok'), join(root, 'in'));
+  t.is(await resolveSubPath(root, 'ok', localFiles), join(root, 'in'));
   for (const path of ['..', '../secret', 'in/../../secret', '/etc', 'up', 'up/secret', 'etc/passwd']) {
-    await t.throwsAsync(resolveSubPath(root, path), { instanceOf: VolumeProblem }, path);
+    await t.throwsAsync(resolveSubPath(root, path, localFiles), { instanceOf: VolumeProblem }, path);
   }
 });
 

@@ -45,7 +45,9 @@ const onlyWith: readonly (readonly [option: OptionName, runtime: 'runtime-a' | '
   ['runtime-b-api-endpoint', 'runtime-b'],
 ];
 
-/** Sentences about options that the chosen runtime does not look at: agent.md C.3 wants these said, not refused. */
+/**
+ * Warnings about options that the chosen runtime does not use: see docs/reference/agent-rules.md#choice-of-the-runtime.
+ */
 export function runtimeWarnings(runtime: string, given: ReadonlySet<string>): string[] {
   const idle = onlyWith.filter(([name, owner]) => owner !== runtime && given.has(name)).map(([name]) => name);
   if (runtime === 'runtime-b') {

@@ -86,7 +86,7 @@ export const podOptions = [
     'protect-kernel-defaults',
     bool,
     false,
-    'Fails when one of six settings of the kernel is not what the agent wants; otherwise it sets them.',
+    'Fails when one of six settings of the kernel is not what the agent wants; otherwise it sets them, and restores them when it ends.',
   ),
   option('fail-swap-on', bool, true, 'Refuses to start on a machine with swap.'),
   option('oom-score-adj', int32, -999, 'Out-of-memory score adjustment of the agent, from -1000 to 1000.'),

@@ -20,7 +20,10 @@ export type Authorize = (caller: Caller, attributes: NodeAttributes) => Promise<
 /** Who is known may do everything, as --authorization-mode=AlwaysAllow says. */
 export const alwaysAllow: Authorize = async () => {};
 
-/** The API server says who may do what with this node (agent.md B.5); the whole question is the key of the cache. */
+/**
+ * Authorizes requests by the API server: see docs/reference/agent-rules.md#access-to-the-agent. The whole review spec
+ * is the key of the cache.
+ */
 export function accessReviews(options: AccessReviewsOptions): Authorize {
   const { api, nodeName, allowedMs, refusedMs, clock, logger } = options;
   const reviews = api.resource(SubjectAccessReview);

@@ -1,7 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import { hostname } from 'node:os';
+import { WebPageGuard } from '@keelson/core';
 import { type Caller, HttpProblem } from '../request.ts';
 import { type Authorize, alwaysAllow } from './access-reviews.ts';
 import { everybody, type Identify } from './identify.ts';
+import { isFromHere } from './known-caller.ts';
 import { nodeAttributes } from './node-attributes.ts';
 
 /** A request whose sender is known and may make it. */
@@ -33,14 +36,25 @@ function segments(pathname: string): string[] {
   }
 }
 
+export interface GateOptions {
+  readonly identify: Identify;
+  readonly authorize: Authorize;
+  /** The name of the node, under which callers may reach it beside its addresses. */
+  readonly nodeName: string;
+}
+
 /** Makes the gate of a port. The segments that are authorized are those by which the route is found. */
-export function createGate({ identify, authorize }: { readonly identify: Identify; readonly authorize: Authorize }): Gate {
+export function createGate({ identify, authorize, nodeName }: GateOptions): Gate {
+  const names = [nodeName, hostname()];
+  // From other machines the agent is reached under names that it cannot know.
+  const fromHere = new WebPageGuard({ names, anyAddress: true });
   return async (incoming) => {
     const { method = 'GET', url: target = '/' } = incoming;
     if (!target.startsWith('/') || !URL.canParse(anyHost + target))
       throw new HttpProblem(400, 'the request target is not a path');
     // Before anything else is told, even whether a path exists.
     const caller = await identify(incoming);
+    if (caller.anonymous) refuseWebPages(incoming, fromHere);
     const { pathname, searchParams } = new URL(anyHost + target);
     const path = segments(pathname);
     await authorize(caller, nodeAttributes(method, path));
@@ -48,5 +62,14 @@ export function createGate({ identify, authorize }: { readonly identify: Identif
   };
 }
 
+/** Pages in a browser of this machine reach every open port. @throws HttpProblem 403 */
+function refuseWebPages({ headers, socket }: IncomingMessage, guard: WebPageGuard): void {
+  const { host, ...others } = headers;
+  const problem = isFromHere(socket) ? guard.problem(headers) : guard.problem(others);
+  if (problem !== undefined) throw new HttpProblem(403, `Forbidden: ${problem}`);
+}
+
 /** Everybody may come in and is nobody in particular. */
-export const openGate: Gate = createGate({ identify: everybody, authorize: alwaysAllow });
+export function openGate(nodeName: string): Gate {
+  return createGate({ identify: everybody, authorize: alwaysAllow, nodeName });
+}

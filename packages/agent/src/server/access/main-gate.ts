@@ -24,6 +24,7 @@ export function mainGate({ config, nodeName, api, clock, logger }: MainGateOptio
   const { anonymousAuth, clientCaFile, tokenWebhook, accessWebhook } = config;
   const reviewToken = tokenWebhook && tokenReviews({ api: needed(api, 'token reviews'), ...tokenWebhook, clock });
   return createGate({
+    nodeName,
     identify: identifier({ anonymousAuth, clientCertificates: clientCaFile !== undefined, reviewToken, logger }),
     authorize:
       accessWebhook === undefined

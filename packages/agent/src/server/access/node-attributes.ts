@@ -23,8 +23,8 @@ const subresources: ReadonlyMap<string, NodeAttributes['subresource']> = new Map
 ]);
 
 /**
- * What a request wants of the node (agent.md B.5), by its method and the first segment of its path. Whatever has no word of its own, running
- * commands among it, is `proxy`.
+ * The attributes by which a request is authorized, from its method and the first segment of its path: see
+ * docs/reference/agent-rules.md#access-to-the-agent.
  */
 export function nodeAttributes(method: string, [first = '']: readonly string[]): NodeAttributes {
   return { verb: verbs.get(method) ?? method.toLowerCase(), subresource: subresources.get(first) ?? 'proxy' };

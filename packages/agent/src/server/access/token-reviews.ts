@@ -13,7 +13,10 @@ export interface TokenReviewsOptions {
 /** Finds out whose token it is; undefined = nobody's. */
 export type ReviewToken = (token: string) => Promise<Caller | undefined>;
 
-/** The API server knows the tokens: it is asked once per token and time of the cache (agent.md B.5). Rejects when there is no answer. */
+/**
+ * Authenticates tokens by the API server, with one request per token within the cache time: see
+ * docs/reference/agent-rules.md#access-to-the-agent. Rejects when the server does not answer.
+ */
 export function tokenReviews({ api, cacheMs, clock }: TokenReviewsOptions): ReviewToken {
   const reviews = api.resource(TokenReview);
   const answers = new AnswerCache<Caller | undefined>({ clock, ttlMs: () => cacheMs });

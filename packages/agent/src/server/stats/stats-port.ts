@@ -9,7 +9,10 @@ export interface StatsPortOptions {
   readonly logger: Logger;
 }
 
-/** Whoever has the port may be about to go (agent.md B.4). */
+/**
+ * Time until the next attempt to listen: another process may release the port. See
+ * docs/reference/agent-rules.md#ports-of-the-agent.
+ */
 const retryMs = 60_000;
 /** Statistics are for this machine alone. */
 const address = '127.0.0.1';
