@@ -11,6 +11,7 @@ export function criCapabilities({ events }: { readonly events: boolean }): Runti
     hostNetwork: true,
     mounts: true,
     readonlyMounts: true,
+    exactMounts: false,
     users: true,
     memoryLimits: true,
     cpuLimits: true,

@@ -25,6 +25,7 @@ import { fromContainer, fromContainerStatus } from './convert/from-container.ts'
 import { fromStats } from './convert/from-stats.ts';
 import { toResources } from './convert/resources.ts';
 import { namespacesOf, type SandboxMessage } from './convert/sandbox-config.ts';
+import type { ImageCalls } from './image-calls.ts';
 import { ListCache } from './list-cache.ts';
 import type { Machine } from './machine.ts';
 import { sendOwnStopSignal } from './own-stop-signal.ts';
@@ -39,11 +40,19 @@ const lookAgainMs = 50;
 export class ContainerCalls {
   readonly #connection: CriConnection;
   readonly #sandboxes: SandboxCalls;
+  readonly #images: Pick<ImageCalls, 'imageStatus'>;
   readonly #machine: Machine;
   readonly #clock: Clock;
   readonly #lists = new ListCache(containerStateField, (bytes) => fromContainer(ContainerMessage.decode(bytes)));
 
-  constructor(connection: CriConnection, sandboxes: SandboxCalls, machine: Machine, clock: Clock) {
+  constructor(
+    connection: CriConnection,
+    sandboxes: SandboxCalls,
+    images: Pick<ImageCalls, 'imageStatus'>,
+    machine: Machine,
+    clock: Clock,
+  ) {
+    this.#images = images;
     this.#connection = connection;
     this.#sandboxes = sandboxes;
     this.#machine = machine;
@@ -53,7 +62,10 @@ export class ContainerCalls {
   async create(podSandboxId: SandboxId, config: ContainerConfig, signal?: AbortSignal): Promise<ContainerId> {
     const sandboxConfig = await this.#sandboxes.configOf(podSandboxId, signal);
     const { unifiedCgroups } = this.#machine;
-    const message = toContainerMessage(config, { namespaces: namespacesOf(sandboxConfig), unifiedCgroups });
+    const message = toContainerMessage(await this.#withUser(config, signal), {
+      namespaces: namespacesOf(sandboxConfig),
+      unifiedCgroups,
+    });
     if (this.#machine.local) await prepareFiles(config, sandboxConfig);
     try {
       const request = { podSandboxId, config: message, sandboxConfig };
@@ -62,6 +74,15 @@ export class ContainerCalls {
     } catch (error) {
       throw await this.#whyNotCreated(toRuntimeError(error), podSandboxId, config, signal);
     }
+  }
+
+  /** The protocol forbids a group without a user: the user is then that of the image, or root. */
+  async #withUser(config: ContainerConfig, signal: AbortSignal | undefined): Promise<ContainerConfig> {
+    const { securityContext: context = {} } = config;
+    if (context.runAsGroup === undefined || context.runAsUser !== undefined || context.runAsUsername !== undefined) return config;
+    const image = await this.#images.imageStatus(config.image, signal && { signal });
+    const user = image?.username ? { runAsUsername: image.username } : { runAsUser: image?.uid ?? 0 };
+    return { ...config, securityContext: { ...context, ...user } };
   }
 
   async start(containerId: ContainerId, signal?: AbortSignal): Promise<void> {

@@ -45,7 +45,7 @@ export async function createCriRuntime(options: CriRuntimeOptions): Promise<Cont
   const machine = inspectMachine(connection.endpoint.local, options.nodeIp);
   const sandboxes = new SandboxCalls(connection, machine, clock);
   const images = new ImageCalls(imageConnection, capabilities.pullProgress);
-  const containers = new ContainerCalls(connection, sandboxes, machine, clock);
+  const containers = new ContainerCalls(connection, sandboxes, images, machine, clock);
 
   const runtime: ContainerRuntime = {
     name,

@@ -1,5 +1,5 @@
 import { RuntimeError } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 
 /** @throws `Aborted` when the signal fires before the time is over */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
@@ -9,10 +9,10 @@ export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
       reject(new RuntimeError('Aborted', 'the caller gave up', { cause: signal?.reason }));
     };
     const cancel = clock.after(ms, () => {
-      signal?.removeEventListener('abort', onAbort);
+      removeAbortListener(signal, onAbort);
       resolve();
     });
     if (signal?.aborted) onAbort();
-    else signal?.addEventListener('abort', onAbort, { once: true });
+    else addAbortListener(signal, onAbort);
   });
 }

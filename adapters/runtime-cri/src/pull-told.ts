@@ -1,4 +1,5 @@
 import { type PullProgress, RuntimeError } from '@keelson/container-runtime';
+import { addAbortListener, removeAbortListener } from '@keelson/core';
 import { PullImageRequest, PullImageStep, pullWithProgress } from './api/image.ts';
 import type { CriConnection } from './connection/cri-connection.ts';
 import { translateCriError } from './connection/cri-errors.ts';
@@ -24,7 +25,7 @@ export async function pullTold(
     stream.once('end', resolve);
     stream.on('error', reject);
   });
-  signal?.addEventListener('abort', cancel, { once: true });
+  addAbortListener(signal, cancel);
   if (signal?.aborted) cancel();
   try {
     await ended;
@@ -32,7 +33,7 @@ export async function pullTold(
     if (signal?.aborted) throw new RuntimeError('Aborted', 'PullImage: the caller gave up', { cause: signal.reason });
     throw translateCriError(error);
   } finally {
-    signal?.removeEventListener('abort', cancel);
+    removeAbortListener(signal, cancel);
   }
   if (imageRef === undefined) throw new RuntimeError('Unavailable', 'PullImage: the service says nothing of what came of it');
   return { imageRef };

@@ -1,14 +1,13 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { isRuntimeError, type ProcessStreams, type TerminalSize } from '@keelson/container-runtime';
+import { isRuntimeError, type ProcessStreams, type StreamRequest, type TerminalSize } from '@keelson/container-runtime';
+import { upgradeToProcess } from '@keelson/container-streams';
 import { FakeClock } from '@keelson/core';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
-import { processProtocols, serveProcess } from '../src/service/streams/serve-process.ts';
-import { StreamServer } from '../src/service/streams/stream-server.ts';
+import { type StreamOffer, StreamServer } from '../src/service/streams/stream-server.ts';
 import { forwardBySpdy } from '../src/streaming/port-forward.ts';
-import { UpgradeRefused } from '../src/streaming/spdy-connection.ts';
 import { openWebSocketSession } from '../src/streaming/websocket-session.ts';
 
 function streamServer(t: ExecutionContext, clock = new FakeClock()) {
@@ -17,61 +16,61 @@ function streamServer(t: ExecutionContext, clock = new FakeClock()) {
   return { server, clock };
 }
 
-const greeting = {
-  kind: 'exec',
-  protocols: processProtocols,
-  serve: (socket: WebSocket) => {
-    socket.send('hello');
-    socket.close();
-  },
-};
+const terminal = { stdin: true, stdout: true, stderr: false, tty: true };
 
-/** What comes of a visit: the first message, or the status of the refusal. */
-async function visit(url: string, protocols = processProtocols): Promise<string> {
+/** A process is offered; each use of the address begins one. */
+function processOffer(begin: () => Promise<ProcessStreams>, request: StreamRequest = terminal): StreamOffer {
+  const task = { begin, endOf: (exitCode: number) => ({ exitCode }), failure: 'error executing command in container' };
+  return { kind: 'exec', serve: (upgrade, _query, limits) => upgradeToProcess(upgrade, request, task, limits) };
+}
+
+const anyOffer = processOffer(() => new Promise(() => {}));
+
+/** What comes of a visit: `open`, or the status of the refusal. */
+async function visit(url: string, protocols = ['v5.channel.k8s.io']): Promise<string> {
   const socket = new WebSocket(url.replace(/^http/, 'ws'), protocols);
-  const greeted = once(socket, 'message').then(([data]) => String(data));
+  const opened = once(socket, 'open').then(() => 'open');
   const refused = once(socket, 'unexpected-response').then(([request, response]) => {
     request.destroy();
     return String(response.statusCode);
   });
-  const answer = await Promise.race([greeted, refused]).finally(() => socket.on('error', () => {}));
+  const answer = await Promise.race([opened, refused]).finally(() => socket.on('error', () => {}));
   socket.terminate();
-  greeted.catch(() => {});
+  opened.catch(() => {});
   refused.catch(() => {});
   return answer;
 }
 
 test('an address is good for one use, of its own kind, within a minute', async (t) => {
   const { server, clock } = streamServer(t);
-  const url = await server.offer(greeting);
+  const url = await server.offer(anyOffer);
   t.regex(url, /^http:\/\/127\.0\.0\.1:\d+\/cri\/exec\/[\w-]{22}$/);
-  t.is(await visit(url), 'hello');
+  t.is(await visit(url), 'open');
   t.is(await visit(url), '404');
-  t.is(await visit((await server.offer(greeting)).replace('/exec/', '/attach/')), '404');
-  const late = await server.offer(greeting);
-  const intime = await server.offer(greeting);
+  t.is(await visit((await server.offer(anyOffer)).replace('/exec/', '/attach/')), '404');
+  const late = await server.offer(anyOffer);
+  const intime = await server.offer(anyOffer);
   clock.advance(59_999);
-  t.is(await visit(intime), 'hello');
+  t.is(await visit(intime), 'open');
   clock.advance(1);
   t.is(await visit(late), '404');
 });
 
-test('whoever speaks no WebSocket, or no protocol of them that is known, is refused and has used the address up', async (t) => {
+test('a request without an upgrade, or with protocols that are not spoken, is refused and has used the address up', async (t) => {
   const { server } = streamServer(t);
-  const plain = await server.offer(greeting);
+  const plain = await server.offer(anyOffer);
   t.is((await fetch(plain)).status, 400);
   t.is((await fetch(plain)).status, 404);
-  t.is(await visit(await server.offer(greeting), ['v1.other']), '400');
-  const forSpdy = await server.offer(greeting);
-  await t.throwsAsync(forwardBySpdy(forSpdy, 80, undefined), { instanceOf: UpgradeRefused });
+  t.is(await visit(await server.offer(anyOffer), ['v1.other']), '400');
+  await t.throwsAsync(forwardBySpdy(await server.offer(anyOffer), 80, undefined), { message: /answered 403 to the upgrade/ });
 });
 
 test('addresses that nobody uses are bounded, and none is given when the service ends', async (t) => {
   const { server } = streamServer(t);
-  for (let count = 0; count < 1000; count += 1) await server.offer(greeting);
-  t.true(isRuntimeError(await t.throwsAsync(server.offer(greeting)), 'Unavailable'));
+  for (let count = 0; count < 1000; count += 1) await server.offer(anyOffer);
+  t.true(isRuntimeError(await t.throwsAsync(server.offer(anyOffer)), 'Unavailable'));
   await server.close();
-  t.true(isRuntimeError(await t.throwsAsync(server.offer(greeting)), 'Unavailable'));
+  t.true(isRuntimeError(await t.throwsAsync(server.offer(anyOffer)), 'Unavailable'));
 });
 
 /** A promise, and the way to fulfil it. */
@@ -99,15 +98,10 @@ function someProcess() {
   return { streams, sizes, stdin, stdout, ended, closed: closed.promise };
 }
 
-const terminal = { stdin: true, stdout: true, stderr: false, tty: true };
-
 test('input, its end, sizes of the terminal and the exit code go through, and all output before the end is told', async (t) => {
   const { server } = streamServer(t);
   const process = someProcess();
-  const url = await server.offer({
-    ...greeting,
-    serve: (socket) => void serveProcess(socket, Promise.resolve(process.streams)),
-  });
+  const url = await server.offer(processOffer(async () => process.streams));
   const { session, halfCloses } = await openWebSocketSession(url, terminal, undefined);
   t.true(halfCloses);
   session.resize({ width: 80, height: 25 });
@@ -125,18 +119,12 @@ test('input, its end, sizes of the terminal and the exit code go through, and al
 test('a caller who goes lets go of the process, and a process that cannot be started is told of', async (t) => {
   const { server } = streamServer(t);
   const process = someProcess();
-  const served = await server.offer({
-    ...greeting,
-    serve: (socket) => void serveProcess(socket, Promise.resolve(process.streams)),
-  });
+  const served = await server.offer(processOffer(async () => process.streams));
   const { session } = await openWebSocketSession(served, terminal, undefined);
   session.close();
   await process.closed;
   t.deepEqual(await session.end, undefined);
-  const refused = await server.offer({
-    ...greeting,
-    serve: (socket) => void serveProcess(socket, Promise.reject(new Error('no such file'))),
-  });
+  const refused = await server.offer(processOffer(() => Promise.reject(new Error('no such file'))));
   const { session: other } = await openWebSocketSession(refused, terminal, undefined);
   other.stdout?.resume();
   t.deepEqual(await other.end, { exitCode: 127 });

@@ -8,7 +8,7 @@ import { isRuntimeError, RuntimeError } from '@keelson/container-runtime';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import test, { type ExecutionContext } from 'ava';
 import { Calls, type CriCall } from '../src/api/calls.ts';
-import { serveCri } from '../src/index.ts';
+import { createCriRuntime, serveCri } from '../src/index.ts';
 import { fromAuth } from '../src/service/convert/to-image.ts';
 import { refusalOf } from '../src/service/grpc-status.ts';
 
@@ -42,7 +42,7 @@ async function serve(t: ExecutionContext) {
         (error, value) => (error === null ? resolve(value ?? response.decode(Buffer.alloc(0))) : reject(error)),
       );
     });
-  return { world, engine, ask, client };
+  return { world, engine, ask, client, socketPath };
 }
 
 const metadata = { name: 'web', namespace: 'default', uid: 'u1', attempt: 0 };
@@ -77,6 +77,42 @@ test('namespaces of which nothing is said are the pod’s, as the protocol has i
   const { podSandboxId = '' } = await ask(Calls.runPodSandbox, { config: { metadata } });
   const { namespaces } = await engine.runtime.podSandboxStatus(podSandboxId);
   t.deepEqual(namespaces, { network: 'pod', pid: 'pod', ipc: 'pod' });
+});
+
+test('a group without a user is refused, of a container and of a sandbox, and paths that a caller protects reach the engine', async (t) => {
+  const { world, ask } = await serve(t);
+  const alone = { runAsGroup: { value: 5 } };
+  const { podSandboxId = '' } = await ask(Calls.runPodSandbox, { config: { metadata } });
+  const create = (name: string, securityContext: object) =>
+    ask(Calls.createContainer, {
+      podSandboxId,
+      config: { metadata: { name, attempt: 0 }, image: { image }, linux: { securityContext } },
+    });
+  for (const asked of [
+    create('refused', alone),
+    ask(Calls.runPodSandbox, { config: { metadata: { ...metadata, attempt: 1 }, linux: { securityContext: alone } } }),
+  ]) {
+    const error = await t.throwsAsync<ServiceError>(asked);
+    t.is(error.code, status.INVALID_ARGUMENT);
+    t.is(error.details, 'user group "5" is specified without user');
+  }
+  const relative = await t.throwsAsync<ServiceError>(create('relative', { maskedPaths: ['proc/keys'] }));
+  t.is(relative.code, status.INVALID_ARGUMENT);
+  const paths = { maskedPaths: ['/proc/keys'], readonlyPaths: ['/proc/sys', '/proc/bus'] };
+  const { containerId = '' } = await create('paths', { ...paths, ...alone, runAsUsername: 'app' });
+  t.like(world.containers.get(containerId)?.config.securityContext, { ...paths, runAsGroup: 5, runAsUsername: 'app' });
+  const { containerId: plain = '' } = await create('plain', { runAsUser: { value: 0 } });
+  t.deepEqual(Object.keys(world.containers.get(plain)?.config.securityContext ?? {}), ['runAsUser']);
+});
+
+test('the client names the user of the image, or root, for a group without a user', async (t) => {
+  const { world, engine, socketPath } = await serve(t);
+  const client = await createCriRuntime({ endpoint: socketPath });
+  t.teardown(() => client.runtime[Symbol.asyncDispose]());
+  const sandboxId = await engine.runtime.runPodSandbox({ metadata });
+  const config = { metadata: { name: 'main', attempt: 0 }, image, securityContext: { runAsGroup: 5 } };
+  const id = await client.runtime.createContainer(sandboxId, config);
+  t.like(world.containers.get(id)?.config.securityContext, { runAsUser: 0, runAsGroup: 5 });
 });
 
 test('a short id that fits two containers is refused', async (t) => {

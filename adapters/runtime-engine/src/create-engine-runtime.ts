@@ -97,7 +97,7 @@ function capabilitiesOf(engine: KnownEngine | undefined): RuntimeCapabilities {
   const secures = (kind: string) => engine === undefined || (SecurityOptions ?? []).some((option) => option.includes(kind));
   return {
     rootFilesystem: 'image',
-    ...{ podNetwork: true, hostNetwork: true, mounts: true, readonlyMounts: true, users: true },
+    ...{ podNetwork: true, hostNetwork: true, mounts: true, readonlyMounts: true, exactMounts: false, users: true },
     ...{ memoryLimits: MemoryLimit, cpuLimits: CpuCfsQuota },
     updateResources: engine?.flavour !== 'podman' || compareVersions(engine.version, podmanUpdate) >= 0,
     ...{

@@ -116,3 +116,16 @@ test('an engine that begins a new file loses no line while somebody follows', (t
   next.finish();
   t.is(readFileSync(target, 'utf8'), ['one', 'two', 'three', 'four'].map((text) => entry(text)).join(''));
 });
+
+test('a file that Docker renamed while nobody followed is read to its end first', (t) => {
+  const { source, target, saved, follow } = copying(t);
+  writeFileSync(source, entry('one'));
+  follow().close();
+  appendFileSync(source, entry('two'));
+  renameSync(source, `${source}.1`);
+  writeFileSync(source, entry('three'));
+  const next = follow(saved.at(-1));
+  appendFileSync(source, entry('four'));
+  next.finish();
+  t.is(readFileSync(target, 'utf8'), ['one', 'two', 'three', 'four'].map((text) => entry(text)).join(''));
+});

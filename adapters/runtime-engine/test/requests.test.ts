@@ -16,7 +16,12 @@ interface Body {
   readonly Hostname?: string;
   readonly Entrypoint?: readonly string[];
   readonly Cmd?: readonly string[];
-  readonly HostConfig: { readonly SecurityOpt: readonly string[]; readonly LogConfig: { readonly Type: string } };
+  readonly HostConfig: {
+    readonly SecurityOpt: readonly string[];
+    readonly MaskedPaths?: readonly string[];
+    readonly ReadonlyPaths?: readonly string[];
+    readonly LogConfig: { readonly Type: string; readonly Config: Readonly<Record<string, string>> };
+  };
 }
 
 function bodyOf(flavour: Flavour, config: Partial<ContainerConfig>): Promise<Body> {
@@ -36,6 +41,16 @@ test('Docker gets the text of a seccomp profile and no host name, Podman the pat
   t.deepEqual(podman.HostConfig.SecurityOpt, ['no-new-privileges', `seccomp=${path}`]);
   t.deepEqual([docker.Hostname, podman.Hostname], [undefined, 'web-0']);
   t.deepEqual([docker.HostConfig.LogConfig.Type, podman.HostConfig.LogConfig.Type], ['json-file', 'k8s-file']);
+});
+
+test('protected paths reach Docker as its lists and Podman as a mask; engines bound their own copy of a log', async (t) => {
+  const config = { securityContext: { maskedPaths: ['/proc/keys', '/proc/kcore'], readonlyPaths: ['/proc/sys'] } };
+  const [docker, podman] = await Promise.all([bodyOf('docker', config), bodyOf('podman', config)]);
+  t.like(docker.HostConfig, { MaskedPaths: ['/proc/keys', '/proc/kcore'], ReadonlyPaths: ['/proc/sys'], SecurityOpt: [] });
+  t.deepEqual(podman.HostConfig.SecurityOpt, ['mask=/proc/keys:/proc/kcore']);
+  const plain = (await bodyOf('docker', {})).HostConfig;
+  t.false('MaskedPaths' in plain || 'ReadonlyPaths' in plain);
+  for (const { HostConfig } of [docker, podman]) t.like(HostConfig.LogConfig, { Config: { 'max-size': '50m' } });
 });
 
 test('a command takes the place of the arguments of the image too, arguments alone do not take that of its entry point', async (t) => {

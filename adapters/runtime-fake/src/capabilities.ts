@@ -7,6 +7,7 @@ export const fakeCapabilities: RuntimeCapabilities = {
   hostNetwork: true,
   mounts: true,
   readonlyMounts: true,
+  exactMounts: true,
   users: true,
   memoryLimits: true,
   cpuLimits: true,

@@ -8,7 +8,6 @@ import { OciBinary } from './binary/oci-binary.ts';
 import { tryBinary } from './binary/try-binary.ts';
 import { OciContainer } from './container/oci-container.ts';
 import type { OciSurroundings } from './container/surroundings.ts';
-import { hasTerminals } from './launch/launch-words.ts';
 import { installPrograms } from './launch/programs.ts';
 import { monitorScript } from './launch/scripts.ts';
 import { type Machine, readMachine } from './machine/machine.ts';
@@ -103,6 +102,7 @@ function capabilitiesOf({ machine, cgroups, seccomp, pull, podNetwork }: Finding
     hostNetwork: true,
     mounts: true,
     readonlyMounts: true,
+    exactMounts: false,
     users: true,
     memoryLimits: cgroups.has('memory'),
     cpuLimits: cgroups.has('cpu'),
@@ -118,7 +118,7 @@ function capabilitiesOf({ machine, cgroups, seccomp, pull, podNetwork }: Finding
     sysctls: true,
     hostPorts: podNetwork,
     devices: true,
-    tty: hasTerminals(),
+    tty: machine.terminals,
     exec: true,
     attach: true,
     portForward: true,

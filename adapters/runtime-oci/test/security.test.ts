@@ -52,6 +52,13 @@ test('settings of the kernel can be read and not written, what tells of the mach
   t.regex(text, /^refused\n0\n0/);
 });
 
+test('paths that a container names itself are protected instead of those of the runtime', async (t) => {
+  const script =
+    'wc -c < /proc/version; test $(wc -c < /proc/interrupts) -gt 0 && echo visible; (echo 1 > /proc/1/oom_score_adj) 2> /dev/null || echo refused';
+  const securityContext = { maskedPaths: ['/proc/version'], readonlyPaths: ['/proc/1'] };
+  t.is((await t.context.run(script, { securityContext })).text, '0\nvisible\nrefused');
+});
+
 test('a privileged container has devices, all capabilities and a writable /sys; it needs a privileged pod', async (t) => {
   const { context, run } = t.context;
   const script = 'ls /dev | wc -l; test -w /proc/sys/vm/swappiness && echo writable; mount -t tmpfs none /home && echo mounted';

@@ -73,13 +73,14 @@ function hasImageSource({ imageSources = [], registries }: ProcessRuntimeOptions
 }
 
 function capabilitiesOf(permissions: Permissions, cgroups: Cgroups, options: ProcessRuntimeOptions): RuntimeCapabilities {
-  const { mounts, chroot, users, noNewPrivileges, root } = permissions;
+  const { mounts, chroot, users, noNewPrivileges, root, terminals } = permissions;
   return {
     rootFilesystem: chroot ? 'chroot' : 'host',
     podNetwork: false,
     hostNetwork: true,
     mounts,
     readonlyMounts: mounts,
+    exactMounts: true,
     users,
     memoryLimits: cgroups.has('memory'),
     cpuLimits: cgroups.has('cpu'),
@@ -95,7 +96,7 @@ function capabilitiesOf(permissions: Permissions, cgroups: Cgroups, options: Pro
     sysctls: false,
     hostPorts: false,
     devices: false,
-    tty: false,
+    tty: terminals,
     exec: true,
     attach: true,
     portForward: true,

@@ -10,6 +10,7 @@ import {
   prepareContainer,
   type SandboxRecord,
   stagingFolder,
+  terminalResizer,
 } from '@keelson/container-monitor';
 import {
   type CallOptions,
@@ -32,6 +33,7 @@ import { readStats } from './container/read-stats.ts';
 import type { ProcessSurroundings } from './container/surroundings.ts';
 import { runCommand } from './exec/run-command.ts';
 import { execStreams, forwardPort } from './exec/streaming.ts';
+import { execTerminal } from './exec/terminal.ts';
 import { hostImage } from './host-image.ts';
 import { makePlan } from './launch/make-plan.ts';
 import type { Permissions } from './machine/permissions.ts';
@@ -54,12 +56,13 @@ export class ProcessRuntime extends MonitoredRuntime<ProcessSandbox, ProcessCont
     this.streaming = {
       exec: async (id, request) => {
         const { container, pid } = await this.running(id);
-        return execStreams(container, pid, request);
+        return request.tty ? execTerminal(parts, container, pid, request) : execStreams(container, pid, request);
       },
       attach: async (id, request) => {
         const { container } = await this.running(id);
-        if (request.tty) throw new RuntimeError('Unsupported', 'the process runtime has no terminals');
-        return attachStreams(container, parts.around, request);
+        const streams = await attachStreams(container, parts.around, request);
+        if (!container.record.config.tty) return streams;
+        return { ...streams, resize: terminalResizer(join(parts.around.state.container(id), 'terminal')) };
       },
       portForward: async (id, port) => {
         this.readySandbox(id);

@@ -1,5 +1,12 @@
 export { attachStreams } from './container/attach-streams.ts';
-export { type CollectedProcess, type CollectOptions, collectOutput, endOf, exitCodeOf } from './container/collect-output.ts';
+export {
+  type CollectedProcess,
+  type CollectOptions,
+  collectOutput,
+  endOf,
+  exitCodeOf,
+  keptOutput,
+} from './container/collect-output.ts';
 export { commandOf, environmentOf, passable } from './container/command-line.ts';
 export { Inventory, type InventoryParts } from './container/inventory.ts';
 export { logPathOf } from './container/log-path.ts';
@@ -23,6 +30,7 @@ export {
 } from './machine/proc.ts';
 export { tryTool } from './machine/run-tool.ts';
 export { signalName, signalNumber } from './machine/signals.ts';
+export { quote, terminalResizer, terminalsWork, withTerminal } from './machine/terminal.ts';
 export { findTool, tool, toolPath } from './machine/tools.ts';
 export { type Account, findAccount } from './root/accounts.ts';
 export { resolveInside } from './root/resolve-inside.ts';

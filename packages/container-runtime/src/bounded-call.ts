@@ -1,4 +1,4 @@
-import type { Clock } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 import type { CallOptions } from './call-options.ts';
 import { RuntimeError } from './runtime-error.ts';
 
@@ -43,7 +43,7 @@ export function boundedCall<T>(
     let cancelTimer = () => {};
     const settle = () => {
       cancelTimer();
-      signal?.removeEventListener('abort', onAbort);
+      removeAbortListener(signal, onAbort);
     };
     const giveUp = (error: RuntimeError) => {
       settle();
@@ -51,7 +51,7 @@ export function boundedCall<T>(
       inner.abort(error);
     };
     const onAbort = () => giveUp(new RuntimeError('Aborted', `${call}: the caller gave up`, { cause: signal?.reason }));
-    signal?.addEventListener('abort', onAbort, { once: true });
+    addAbortListener(signal, onAbort);
     if (timeoutMs !== undefined) {
       const late = () => giveUp(new RuntimeError('DeadlineExceeded', `${call}: no answer within ${timeoutMs} ms`));
       cancelTimer = clock.after(timeoutMs, late);

@@ -7,6 +7,8 @@ export interface RuntimeCapabilities {
   /** Containers see their mounts at the paths asked for. */
   readonly mounts: boolean;
   readonly readonlyMounts: boolean;
+  /** Mounts with `exact` are checked as they are made. */
+  readonly exactMounts: boolean;
   /** Another user than that of the runtime. */
   readonly users: boolean;
   readonly memoryLimits: boolean;

@@ -34,12 +34,21 @@ export interface StopRequest {
 }
 
 /**
- * Runs pods: a sandbox is the environment of one pod, containers live in it.
+ * Runs pods: a sandbox is the environment of one pod; the containers of the pod run in it.
  *
- * All identity is in the labels, annotations and metadata of the runtime's own objects, so that whoever drives a runtime can rebuild
- * what it knows from the lists alone. All methods may be called at the same time, also on the same subject. Returned objects are never
- * changed afterwards. Failures are `RuntimeError`s; methods say which codes have a meaning of their own, every method may also reject
- * with `DeadlineExceeded`, `Aborted`, `Unavailable`, `Internal`.
+ * Call order for one pod: `runPodSandbox`; for each container `createContainer`, `startContainer`, later
+ * `stopContainer` and `removeContainer`; `stopPodSandbox`, `removePodSandbox`. A caller may stop and remove at any
+ * point, repeat a stop or removal, and begin with the lists when it restarts: a runtime must not rely on having seen
+ * the earlier calls.
+ *
+ * - Identity is in the labels, annotations and metadata of the runtime's own objects, so that a caller can rebuild its
+ *   state from the lists alone.
+ * - All methods may be called concurrently, also for the same sandbox or container.
+ * - Returned objects do not change afterwards.
+ * - Every failure is a `RuntimeError`. The methods name the codes that callers handle; every method may also reject
+ *   with `DeadlineExceeded`, `Aborted`, `Unavailable` and `Internal`.
+ * - The last call is `[Symbol.asyncDispose]`. It releases the resources of the adapter; containers continue to run
+ *   where `capabilities.survivesRestart` is true.
  */
 export interface ContainerRuntime extends AsyncDisposable {
   /** Short name for logs and metrics: `process`, `oci`, `cri`, `engine`, `fake`. */

@@ -18,6 +18,11 @@ export interface Mount {
   /** Absolute path on the machine; it exists. */
   readonly hostPath: string;
   readonly readonly?: boolean;
+  /**
+   * `hostPath` has no symbolic links, and the runtime fails the start of the container if one has taken a place in it
+   * since. Given only to runtimes with the capability `exactMounts`.
+   */
+  readonly exact?: boolean;
   /** Whether mounts made later on one side appear on the other; default `private`. */
   readonly propagation?: 'private' | 'hostToContainer' | 'bidirectional';
   readonly selinuxRelabel?: boolean;
@@ -50,6 +55,12 @@ export interface ContainerSecurityContext {
   readonly namespaces?: NamespaceOptions;
   readonly seccomp?: SecurityProfile;
   readonly apparmor?: SecurityProfile;
+  /**
+   * Absolute paths that the container cannot read, and that it cannot write; absent: those that the runtime protects by itself. Privileged
+   * containers have none, and runtimes without mounts (see the capabilities) protect none.
+   */
+  readonly maskedPaths?: readonly string[];
+  readonly readonlyPaths?: readonly string[];
   readonly selinux?: { readonly user?: string; readonly role?: string; readonly type?: string; readonly level?: string };
 }
 

@@ -1,3 +1,4 @@
+import { addAbortListener, removeAbortListener } from '@keelson/core';
 import type { RuntimeEvent } from './events.ts';
 import { RuntimeError } from './runtime-error.ts';
 
@@ -66,10 +67,10 @@ export class EventFeed {
       subscriber.wake?.();
     };
     this.#subscribers.add(subscriber);
-    signal?.addEventListener('abort', end, { once: true });
+    addAbortListener(signal, end);
     const release = () => {
       this.#subscribers.delete(subscriber);
-      signal?.removeEventListener('abort', end);
+      removeAbortListener(signal, end);
     };
     return {
       [Symbol.asyncIterator]: () => ({

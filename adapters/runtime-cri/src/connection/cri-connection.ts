@@ -1,6 +1,6 @@
 import { Client, type ClientReadableStream, status } from '@grpc/grpc-js';
 import { RuntimeError } from '@keelson/container-runtime';
-import type { Logger } from '@keelson/core';
+import { addAbortListener, type Logger, removeAbortListener } from '@keelson/core';
 import { Calls, type CriCall, type CriService } from '../api/calls.ts';
 import { isGrpcError, translateCriError } from './cri-errors.ts';
 import { type Endpoint, parseEndpoint } from './endpoint.ts';
@@ -130,13 +130,13 @@ export class CriConnection {
     return new Promise((resolve, reject) => {
       const path = `/runtime.${version}.${service}/${name}`;
       const call = this.#client.makeUnaryRequest(path, asIs, asIs, request, (error, reply) => {
-        signal?.removeEventListener('abort', cancel);
+        removeAbortListener(signal, cancel);
         if (error !== null) reject(error);
         else resolve(reply ?? Buffer.alloc(0));
       });
       const cancel = () => call.cancel();
       if (signal?.aborted) cancel();
-      else signal?.addEventListener('abort', cancel, { once: true });
+      else addAbortListener(signal, cancel);
     });
   }
 }

@@ -69,6 +69,9 @@ export function toSecurityContext(
     seccompProfilePath: toProfilePath(context.seccomp),
     apparmor: toProfile(context.apparmor),
     apparmorProfile: toProfilePath(context.apparmor),
-    ...(!privileged && { maskedPaths, readonlyPaths }),
+    ...(!privileged && {
+      maskedPaths: context.maskedPaths ?? maskedPaths,
+      readonlyPaths: context.readonlyPaths ?? readonlyPaths,
+    }),
   };
 }

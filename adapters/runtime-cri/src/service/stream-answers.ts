@@ -5,11 +5,10 @@ import {
   type RuntimeStreaming,
   type StreamRequest,
 } from '@keelson/container-runtime';
+import { type ProcessTask, upgradeToPorts, upgradeToProcess } from '@keelson/container-streams';
 import { Calls } from '../api/calls.ts';
 import { type Answer, answer } from './answer.ts';
 import { findId } from './find-id.ts';
-import { portProtocols, servePorts } from './streams/serve-ports.ts';
-import { processProtocols, serveProcess } from './streams/serve-process.ts';
 import type { StreamServer } from './streams/stream-server.ts';
 
 interface WantedStreams {
@@ -34,15 +33,23 @@ export function streamAnswers(runtime: ContainerRuntime, server: StreamServer): 
       if (cmd.length === 0) throw new RuntimeError('InvalidArgument', 'a command is needed');
       const id = await running(containerId, signal);
       const request = { ...streamsOf(wanted), command: cmd };
-      const offer = { kind: 'exec', protocols: processProtocols };
-      return { url: await server.offer({ ...offer, serve: (socket) => void serveProcess(socket, exec(id, request)) }) };
+      const task = taskOf(() => exec(id, request), 'error executing command in container');
+      const url = await server.offer({
+        kind: 'exec',
+        serve: (upgrade, _query, limits) => upgradeToProcess(upgrade, request, task, limits),
+      });
+      return { url };
     }),
     answer(Calls.attach, async ({ containerId, ...wanted }, signal) => {
       const attach = methodOf(runtime, 'attach');
       const id = await running(containerId, signal);
       const request = streamsOf(wanted);
-      const offer = { kind: 'attach', protocols: processProtocols };
-      return { url: await server.offer({ ...offer, serve: (socket) => void serveProcess(socket, attach(id, request)) }) };
+      const task = taskOf(() => attach(id, request), 'error attaching to container');
+      const url = await server.offer({
+        kind: 'attach',
+        serve: (upgrade, _query, limits) => upgradeToProcess(upgrade, request, task, limits),
+      });
+      return { url };
     }),
     answer(Calls.portForward, async ({ podSandboxId = '', port: ports = [] }, signal) => {
       const portForward = methodOf(runtime, 'portForward');
@@ -51,14 +58,18 @@ export function streamAnswers(runtime: ContainerRuntime, server: StreamServer): 
       );
       const { state } = await runtime.podSandboxStatus(id, { signal });
       if (state !== 'ready') throw new RuntimeError('InvalidState', `sandbox ${id} is not ready`);
-      const offer = { kind: 'portforward', protocols: portProtocols };
+      const source = { label: `sandbox ${id}`, open: (port: number) => portForward(id, port) };
       const url = await server.offer({
-        ...offer,
-        serve: (socket, query) => servePorts(socket, portsOf(query, ports), (port) => portForward(id, port)),
+        kind: 'portforward',
+        serve: (upgrade, query, limits) => upgradeToPorts(upgrade, () => portsOf(query, ports), source, limits),
       });
       return { url };
     }),
   ];
+}
+
+function taskOf(begin: ProcessTask['begin'], failure: string): ProcessTask {
+  return { begin, endOf: (exitCode) => ({ exitCode }), failure };
 }
 
 function methodOf<N extends keyof RuntimeStreaming>(runtime: ContainerRuntime, name: N): Required<RuntimeStreaming>[N] {

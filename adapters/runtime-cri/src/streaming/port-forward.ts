@@ -1,5 +1,6 @@
 import { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { addAbortListener, removeAbortListener } from '@keelson/core';
 import { WebSocket } from 'ws';
 import type { PinnedTls } from '../connection/pinned-tls.ts';
 import { openSpdy } from './spdy-connection.ts';
@@ -62,12 +63,12 @@ export async function forwardByWebSocket(
   socket.on('close', () => stream.push(null));
   await new Promise<void>((resolve, reject) => {
     const onAbort = () => socket.terminate();
-    signal?.addEventListener('abort', onAbort, { once: true });
+    addAbortListener(signal, onAbort);
     if (signal?.aborted) onAbort();
     socket.on('error', reject);
     socket.once('close', () => reject(new Error('the streaming server closed the connection')));
     socket.once('open', () => {
-      signal?.removeEventListener('abort', onAbort);
+      removeAbortListener(signal, onAbort);
       resolve();
     });
   });

@@ -1,5 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import type { StreamRequest, TerminalSize } from '@keelson/container-runtime';
+import { addAbortListener, removeAbortListener } from '@keelson/core';
 import { WebSocket } from 'ws';
 import type { PinnedTls } from '../connection/pinned-tls.ts';
 import { parseSessionEnd, type RemoteSession, type SessionEnd } from './remote-session.ts';
@@ -28,12 +29,12 @@ export async function openWebSocketSession(
   const session = new WebSocketSession(socket, request);
   await new Promise<void>((resolve, reject) => {
     const onAbort = () => socket.terminate();
-    signal?.addEventListener('abort', onAbort, { once: true });
+    addAbortListener(signal, onAbort);
     if (signal?.aborted) onAbort();
     socket.once('error', reject);
     socket.once('close', () => reject(new Error('the streaming server closed the connection')));
     socket.once('open', () => {
-      signal?.removeEventListener('abort', onAbort);
+      removeAbortListener(signal, onAbort);
       resolve();
     });
   });

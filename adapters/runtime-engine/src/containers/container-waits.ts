@@ -1,5 +1,5 @@
 import { type ContainerId, RuntimeError } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 
 const firstLookMs = 20;
 const lastLookMs = 1_000;
@@ -36,13 +36,13 @@ export class ContainerWaits {
     return new Promise((resolve) => {
       const go = () => {
         cancel();
-        signal?.removeEventListener('abort', go);
+        removeAbortListener(signal, go);
         set.delete(go);
         if (set.size === 0) this.#waiting.delete(id);
         resolve();
       };
       const cancel = this.#clock.after(ms, go);
-      signal?.addEventListener('abort', go, { once: true });
+      addAbortListener(signal, go);
       set.add(go);
     });
   }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Clock, Logger } from '@keelson/core';
+import { addAbortListener, type Clock, type Logger, removeAbortListener } from '@keelson/core';
 import type { EngineEvent } from '../api/documents.ts';
 import type { EngineHttp } from '../api/engine-http.ts';
 import { lines } from '../api/lines.ts';
@@ -85,11 +85,11 @@ export class EventSource {
     return new Promise((resolve) => {
       const go = () => {
         cancel();
-        signal.removeEventListener('abort', go);
+        removeAbortListener(signal, go);
         resolve();
       };
       const cancel = this.#options.clock.after(ms, go);
-      signal.addEventListener('abort', go);
+      addAbortListener(signal, go);
     });
   }
 

@@ -102,7 +102,11 @@ export class LogFollower {
       if (!this.#isReplaced()) return false;
       // Something may have come between the two looks.
       chunk = this.#read(this.#source);
-      if (chunk.consumed === 0) this.#dropSource();
+      if (chunk.consumed === 0) {
+        this.#dropSource();
+        [this.#sourceInode, this.#offset] = [undefined, 0];
+        return true;
+      }
     }
     this.#target.write(chunk.output);
     this.#offset += chunk.consumed;
@@ -116,7 +120,7 @@ export class LogFollower {
   }
 
   #openSource(): number | undefined {
-    const { source } = this.#options;
+    const source = this.#sourcePath();
     try {
       const file = openSync(source, 'r');
       const { ino, size } = fstatSync(file);
@@ -132,7 +136,15 @@ export class LogFollower {
     }
   }
 
-  /** An engine that was told to bound its logs begins a new file when the one read so far is full. */
+  /** The file to be read: the one that Docker has renamed if it is the one that was read so far, else the one that the engine writes to. */
+  #sourcePath(): string {
+    const { source } = this.#options;
+    const renamed = `${source}.1`;
+    const isCurrent = this.#sourceInode !== undefined && statSync(renamed, { throwIfNoEntry: false })?.ino === this.#sourceInode;
+    return isCurrent ? renamed : source;
+  }
+
+  /** An engine begins a new file when the one read so far is full. */
   #isReplaced(): boolean {
     const now = statSync(this.#options.source, { throwIfNoEntry: false });
     return now !== undefined && (now.ino !== this.#sourceInode || now.size < this.#offset);

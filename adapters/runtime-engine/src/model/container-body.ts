@@ -28,6 +28,7 @@ export async function containerBody(input: ContainerBodyInput): Promise<object> 
   const { flavour, config, sandboxId, namespaces, labels, hostname, cgroupParent } = input;
   const { command, args, workingDir, stdin = false, stdinOnce = false, tty = false, stopSignal, devices = [] } = config;
   const { capabilities = {}, supplementalGroups = [], privileged = false, readonlyRootfs = false } = config.securityContext ?? {};
+  const { maskedPaths, readonlyPaths } = config.securityContext ?? {};
   const user = userOf(config, input.imageUser);
   const joined = `container:${sandboxId}`;
   for (const { hostPath } of config.mounts ?? []) await needPath(hostPath);
@@ -52,6 +53,8 @@ export async function containerBody(input: ContainerBodyInput): Promise<object> 
       ...(namespaces.pid === 'node' && { PidMode: 'host' }),
       ...(namespaces.pid === 'pod' && { PidMode: joined }),
       ...(cgroupParent !== undefined && { CgroupParent: cgroupParent }),
+      ...(flavour === 'docker' && maskedPaths && { MaskedPaths: maskedPaths }),
+      ...(flavour === 'docker' && readonlyPaths && { ReadonlyPaths: readonlyPaths }),
       ...{ Privileged: privileged, ReadonlyRootfs: readonlyRootfs },
       CapAdd: capabilities.add ?? [],
       CapDrop: capabilities.drop ?? [],
@@ -92,10 +95,13 @@ function userOf({ securityContext = {} }: ContainerConfig, imageUser: string | u
   return `${user ?? (imageUser?.split(':')[0] || '0')}:${runAsGroup}`;
 }
 
-/** Files that are read from here, and that the engine must not rotate, whatever its defaults are: only the log directory is rotated. */
+/**
+ * Files that are copied from here line by line. The engine bounds its own copy at the size that all log files of a container have together;
+ * lines are lost only when a container writes more than that while nothing copies.
+ */
 const logConfigs = {
-  docker: { Type: 'json-file', Config: { 'max-size': '1p' } },
-  podman: { Type: 'k8s-file', Config: {} },
+  docker: { Type: 'json-file', Config: { 'max-size': '50m', 'max-file': '2' } },
+  podman: { Type: 'k8s-file', Config: { 'max-size': '50m' } },
 } as const;
 
 const propagations = { private: 'rprivate', hostToContainer: 'rslave', bidirectional: 'rshared' } as const;

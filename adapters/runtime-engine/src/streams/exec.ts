@@ -7,7 +7,7 @@ import {
   type ProcessStreams,
   RuntimeError,
 } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 import type { EngineHttp } from '../api/engine-http.ts';
 import { ExecSession } from './exec-session.ts';
 import { splitFrames } from './frames.ts';
@@ -51,9 +51,9 @@ export async function execCollected(
   if (signal !== undefined) {
     limit((fire) => {
       const onAbort = () => fire(new RuntimeError('Aborted', 'the caller gave up', { cause: signal.reason }));
-      signal.addEventListener('abort', onAbort, { once: true });
+      addAbortListener(signal, onAbort);
       if (signal.aborted) onAbort();
-      return () => signal.removeEventListener('abort', onAbort);
+      return () => removeAbortListener(signal, onAbort);
     });
   }
   try {

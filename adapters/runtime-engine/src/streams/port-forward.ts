@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { RuntimeError } from '@keelson/container-runtime';
+import { addAbortListener, removeAbortListener } from '@keelson/core';
 
 /** Runs in the network of the pod: says `+` when it is connected, then hands bytes on in both directions. */
 const relay = `
@@ -25,7 +26,7 @@ export function forwardPort(pid: number, port: number, signal: AbortSignal | und
   const { stdin, stdout } = child;
   stdin.on('error', () => {}); // the other side has hung up
   const end = () => child.kill('SIGKILL');
-  signal?.addEventListener('abort', end, { once: true });
+  addAbortListener(signal, end);
   return new Promise((resolve, reject) => {
     const refuse = (cause?: Error) =>
       reject(new RuntimeError('Unavailable', `cannot connect to port ${port} of the pod`, ...(cause ? [{ cause }] : [])));
@@ -33,7 +34,7 @@ export function forwardPort(pid: number, port: number, signal: AbortSignal | und
     child.once('exit', () => refuse());
     stdout.once('readable', () => {
       if (stdout.read(1) === null) return;
-      signal?.removeEventListener('abort', end);
+      removeAbortListener(signal, end);
       const duplex = Duplex.from({ readable: stdout, writable: stdin });
       duplex.once('close', end);
       resolve(duplex);

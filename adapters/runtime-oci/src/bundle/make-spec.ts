@@ -44,8 +44,8 @@ export async function makeSpec(input: SpecInput): Promise<OciSpec> {
       resources: { ...resourcesOf(config.resources ?? {}, machine.swapLimits), devices: access.rules },
       devices: access.devices,
       ...(rootfsPropagation && { rootfsPropagation }),
-      maskedPaths: privileged ? [] : maskedPaths,
-      readonlyPaths: privileged ? [] : readonlyPaths,
+      maskedPaths: privileged ? [] : (context.maskedPaths ?? maskedPaths),
+      readonlyPaths: privileged ? [] : (context.readonlyPaths ?? readonlyPaths),
       ...(seccomp && { seccomp }),
     },
   };

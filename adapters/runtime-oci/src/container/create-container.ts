@@ -4,7 +4,6 @@ import { copyRoot, type ImageStore } from '@keelson/container-images';
 import { logPathOf, prepareContainer, signalNumber, stagingFolder } from '@keelson/container-monitor';
 import { type ContainerConfig, RuntimeError } from '@keelson/container-runtime';
 import { makeSpec } from '../bundle/make-spec.ts';
-import { hasTerminals } from '../launch/launch-words.ts';
 import type { OciSandbox } from '../sandbox/oci-sandbox.ts';
 import { OciContainer } from './oci-container.ts';
 import type { OciRecord } from './oci-record.ts';
@@ -27,7 +26,8 @@ export async function createContainer(
   const image = images.find(config.image);
   if (image === undefined) throw new RuntimeError('ImageNotFound', `no image "${config.image}"`);
   const { tty = false, securityContext: context = {} } = config;
-  if (tty && !hasTerminals()) throw new RuntimeError('Unsupported', 'a terminal needs the programs script, stty and tty');
+  if (tty && !around.machine.terminals)
+    throw new RuntimeError('Unsupported', 'a terminal needs the programs script, stty and tty');
   const { config: sandboxConfig } = sandbox.record;
   const logPath = logPathOf(sandboxConfig.logDirectory, config.logPath);
   const imageRoot = images.rootOf(image);
@@ -48,7 +48,6 @@ export async function createContainer(
   const folder = await stagingFolder(around, id);
   await makeRoot(folder, imageRoot, overlay);
   await writeFile(join(folder, 'config.json'), JSON.stringify(spec), { mode: 0o600 });
-  if (tty) await writeFile(join(folder, 'terminal'), '', { mode: 0o600 });
   await prepareContainer(around, record, folder);
   return new OciContainer(around, record);
 }

@@ -1,14 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PassThrough, type Readable, type Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { exitCodeOf, newId, signalProcess, tryTool } from '@keelson/container-monitor';
+import { exitCodeOf, keptOutput, newId, signalProcess, terminalResizer, withTerminal } from '@keelson/container-monitor';
 import { RuntimeError, type TerminalSize } from '@keelson/container-runtime';
 import { binaryEnvironment, lastMessageIn } from '../binary/oci-binary.ts';
 import type { OciContainer } from '../container/oci-container.ts';
 import type { OciSurroundings } from '../container/surroundings.ts';
-import { withTerminal } from '../launch/launch-words.ts';
 import { ReaperRecords } from './reaper-records.ts';
 
 export interface OciProcessRequest {
@@ -86,7 +85,7 @@ async function startDetached(
     child.on('error', (error) => reject(new RuntimeError('StartFailed', error.message, { cause: error })));
   });
   failed.catch(() => {});
-  const [stdout, stderr] = [kept(child.stdout), kept(child.stderr)];
+  const [stdout, stderr] = [keptOutput(child.stdout), keptOutput(child.stderr)];
   const records = new ReaperRecords(child.stdio[3] as Readable);
   // The binary ends when the command runs, unless the command was quicker; by then the process id is written, or never will be.
   let pid: number | undefined;
@@ -121,7 +120,7 @@ async function startWithTerminal(
     stdio: ['pipe', pipe(request.stdout), 'ignore'],
     ...{ detached: true, cwd: '/', env: { ...binaryEnvironment, SHELL: '/bin/sh' } },
   });
-  const stdout = kept(child.stdout);
+  const stdout = keptOutput(child.stdout);
   const ended = new Promise<number>((resolve) => {
     child.on('error', () => resolve(126));
     child.on('exit', (code, signal) => resolve(exitCodeOf(code, signal)));
@@ -133,16 +132,8 @@ async function startWithTerminal(
   return {
     ...{ stdin: request.stdin ? child.stdin : null, stdout, stderr: null, ended },
     kill: () => signalSession(pid),
-    resize: (size) => void resizeTerminal(files.terminal, size),
+    resize: terminalResizer(files.terminal),
   };
-}
-
-/** Node throws the output of a child away that nobody has begun to read when it ends. */
-function kept(output: Readable | null): Readable | null {
-  if (output === null) return null;
-  const copy = output.pipe(new PassThrough());
-  copy.once('close', () => output.destroy());
-  return copy;
 }
 
 async function pidOnceKnown(child: ChildProcess, file: string): Promise<number | undefined> {
@@ -152,13 +143,6 @@ async function pidOnceKnown(child: ChildProcess, file: string): Promise<number |
     if (pid !== undefined || over) return pid;
     await delay(terminalPollMs);
   }
-}
-
-/** Sets the size of the terminal whose name is in a file; the binary hands it on. Best effort: the terminal may just have gone. */
-export async function resizeTerminal(file: string, { width, height }: TerminalSize): Promise<void> {
-  const name = (await readFile(file, 'utf8').catch(() => '')).trim();
-  if (!name.startsWith('/dev/')) return;
-  await tryTool('stty', ['-F', name, 'rows', String(height), 'cols', String(width)]);
 }
 
 async function readPid(file: string): Promise<number | undefined> {

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { attachStreams } from '@keelson/container-monitor';
+import { attachStreams, terminalResizer } from '@keelson/container-monitor';
 import type { ExecRequest, ProcessStreams, StreamRequest } from '@keelson/container-runtime';
 import type { OciContainer } from '../container/oci-container.ts';
 import type { OciSurroundings } from '../container/surroundings.ts';
-import { resizeTerminal, startProcess } from './oci-process.ts';
+import { startProcess } from './oci-process.ts';
 
 /** A command in the container with its ends in the caller's hands. @throws `StartFailed`, `InvalidArgument` */
 export async function execStreams(
@@ -32,7 +32,5 @@ export async function execStreams(
 export async function attach(around: OciSurroundings, container: OciContainer, request: StreamRequest): Promise<ProcessStreams> {
   const streams = await attachStreams(container, around, request);
   if (!container.record.config.tty) return streams;
-  const resize = (size: Parameters<NonNullable<ProcessStreams['resize']>>[0]) =>
-    void resizeTerminal(join(container.folder, 'terminal'), size);
-  return { ...streams, resize };
+  return { ...streams, resize: terminalResizer(join(container.folder, 'terminal')) };
 }

@@ -1,24 +1,8 @@
 import { join } from 'node:path';
-import { findTool, tool } from '@keelson/container-monitor';
+import { tool, withTerminal } from '@keelson/container-monitor';
 import type { OciBinary } from '../binary/oci-binary.ts';
 import type { OciRecord } from '../container/oci-record.ts';
 import type { Programs } from './programs.ts';
-
-/** One word for a POSIX shell, whatever is in it. */
-export function quote(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
-}
-
-/** Whether this machine has what gives a process a terminal of its own. */
-export function hasTerminals(): boolean {
-  return ['script', 'stty', 'tty'].every((name) => findTool(name) !== undefined);
-}
-
-/** A command that has a terminal, whose other side are the standard streams of what is returned. */
-export function withTerminal(words: readonly string[]): string[] {
-  // The words are for its shell; the typescript that it writes is thrown away.
-  return [tool('script'), '-q', '-e', '-f', '-c', `exec ${words.map(quote).join(' ')}`, '/dev/null'];
-}
 
 export interface LaunchPlaces {
   readonly programs: Programs;

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import { terminalsWork } from '@keelson/container-monitor';
 import { ownCapabilities } from '../bundle/capabilities.ts';
 
 /** What this machine is like, as far as bundles depend on it. */
@@ -15,6 +16,8 @@ export interface Machine {
   readonly swapLimits: boolean;
   /** All controllers are on version 2, so containers can see their own part of the tree alone. */
   readonly unifiedCgroups: boolean;
+  /** It has the programs that give a process a terminal. */
+  readonly terminals: boolean;
 }
 
 /** `cgroupMountpoint`: where the hierarchies are mounted. */
@@ -37,6 +40,7 @@ export async function readMachine(cgroupMountpoint: string): Promise<Machine> {
     selinux: await exists('/sys/fs/selinux/enforce'),
     swapLimits: unifiedCgroups || (await exists(join(cgroupMountpoint, 'memory/memory.memsw.limit_in_bytes'))),
     unifiedCgroups,
+    terminals: await terminalsWork(),
   };
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type ContainerSurroundings, spawnMonitor, writeAtomically } from '@keelson/container-monitor';
-import { launcher, startScript } from '../launch/start-script.ts';
+import { launcher, startScript, terminalWords } from '../launch/start-script.ts';
 import type { ProcessRecord } from '../state/records.ts';
 
 function startScriptPath(around: ContainerSurroundings, record: ProcessRecord): string {
@@ -22,7 +22,9 @@ export function launchMonitor(around: ContainerSurroundings, record: ProcessReco
   const { plan, config, id } = record;
   const slave = (config.mounts ?? []).some((mount) => mount.propagation === 'hostToContainer');
   const enter = plan.mountNamespace ? ['unshare', '--mount', `--propagation=${slave ? 'slave' : 'private'}`, '--'] : [];
-  spawnMonitor(around, id, [...enter, '/bin/sh', startScriptPath(around, record)], onError);
+  const words = [...enter, '/bin/sh', startScriptPath(around, record)];
+  const terminal = join(around.state.container(id), 'terminal');
+  spawnMonitor(around, id, config.tty ? terminalWords(plan, terminal, words) : words, onError);
 }
 
 /** A test that tells the command lines of our helpers, which execute one another, from that of the command at their end. */

@@ -6,12 +6,16 @@ import { searchPathOf } from '../launch/make-plan.ts';
 import { execWords } from '../launch/start-script.ts';
 import type { LaunchPlan } from '../state/records.ts';
 
-/** Starts a command where a container is, in a session of its own. @throws `StartFailed`, `InvalidArgument` */
+/**
+ * Starts a command where a container is, in a session of its own; `wrap` adds words before it. @throws `StartFailed`,
+ * `InvalidArgument`
+ */
 export async function spawnInside(
   plan: LaunchPlan,
   containerPid: number,
   command: readonly string[],
   stdio: readonly ('pipe' | 'ignore')[],
+  wrap: (words: readonly string[]) => readonly string[] = (words) => words,
 ): Promise<ChildProcess> {
   const [name = '', ...args] = command;
   if (command.some((word) => word.includes('\0'))) throw new RuntimeError('InvalidArgument', 'a command cannot have NUL in it');
@@ -21,7 +25,7 @@ export async function spawnInside(
     searchPathOf(plan),
     plan.workingDir,
   );
-  const [tool = '', ...words] = execWords(plan, containerPid, [program, ...args]);
+  const [tool = '', ...words] = wrap(execWords(plan, containerPid, [program, ...args]));
   return spawn(tool, words, { detached: true, stdio: [...stdio], cwd: '/', env: { PATH: toolPath } });
 }
 

@@ -5,9 +5,8 @@ import { type ExecRequest, type ProcessStreams, RuntimeError } from '@keelson/co
 import type { ProcessContainer } from '../container/process-container.ts';
 import { spawnInside } from './run-command.ts';
 
-/** A command in the container with its ends in the caller's hands. @throws `Unsupported` with a terminal, `StartFailed` */
+/** A command without a terminal; the caller has its streams. @throws `StartFailed`, `InvalidArgument` */
 export async function execStreams(container: ProcessContainer, pid: number, request: ExecRequest): Promise<ProcessStreams> {
-  if (request.tty) throw new RuntimeError('Unsupported', 'the process runtime has no terminals');
   const pipe = (wanted: boolean) => (wanted ? 'pipe' : 'ignore');
   const stdio = [pipe(request.stdin), pipe(request.stdout), pipe(request.stderr)] as const;
   const child = await spawnInside(container.record.plan, pid, request.command, stdio);

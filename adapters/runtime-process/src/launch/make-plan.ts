@@ -22,6 +22,9 @@ import { containerMarker } from '../machine/members.ts';
 import type { Permissions } from '../machine/permissions.ts';
 import type { LaunchPlan } from '../state/records.ts';
 
+/** What kubelet's runtimes give programs with a terminal. */
+const terminalVariable = ['TERM', 'xterm'] as const;
+
 const defaultPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** What a plan is made of. */
@@ -51,6 +54,7 @@ export async function makePlan(input: PlanInput): Promise<LaunchPlan> {
     ['PATH', defaultPath],
     ['HOSTNAME', sandbox.hostname ?? hostname()],
     ['HOME', user?.home ?? process.env['HOME'] ?? '/'],
+    ...(config.tty ? [terminalVariable] : []),
   ]);
   env.set(containerMarker, input.id);
   const command = commandOf(config, image);
@@ -77,7 +81,7 @@ export async function makePlan(input: PlanInput): Promise<LaunchPlan> {
 function refuse(config: ContainerConfig, permissions: Permissions): void {
   const cannot = (what: string) => new RuntimeError('Unsupported', `the process runtime cannot ${what}`);
   const { securityContext: context = {}, tty, devices = [] } = config;
-  if (tty) throw cannot('give a container a terminal');
+  if (tty && !permissions.terminals) throw cannot('give a container a terminal without the programs script, stty and tty');
   if (context.privileged && !permissions.root) throw cannot('run privileged containers without being root');
   if (context.readonlyRootfs) throw cannot('make the root file system read-only');
   if (context.noNewPrivileges && !permissions.noNewPrivileges) throw cannot('withhold new privileges on this machine');
@@ -112,7 +116,7 @@ async function userOf(input: PlanInput): Promise<User | undefined> {
 async function mountsOf(mounts: readonly Mount[], imageRoot: string, permissions: Permissions): Promise<LaunchPlan['mounts']> {
   const plan = [];
   for (const mount of mounts) {
-    const { hostPath, containerPath, readonly = false, propagation = 'private' } = mount;
+    const { hostPath, containerPath, readonly = false, exact = false, propagation = 'private' } = mount;
     if (!hostPath.startsWith('/') || !containerPath.startsWith('/')) {
       throw new RuntimeError('InvalidArgument', `mount paths must be absolute: "${hostPath}" at "${containerPath}"`);
     }
@@ -130,9 +134,15 @@ async function mountsOf(mounts: readonly Mount[], imageRoot: string, permissions
         `the process runtime cannot mount "${hostPath}" at "${containerPath}": it may not mount on this machine`,
       );
     }
-    plan.push({ source: hostPath, target, readonly, file: !source.isDirectory() });
+    plan.push({ source: hostPath, target, readonly, file: !source.isDirectory(), exact });
   }
   return plan;
+}
+
+/** The same plan for a command with a terminal. */
+export function withTerminalVariable(plan: LaunchPlan): LaunchPlan {
+  const [name, value] = terminalVariable;
+  return plan.env.some((entry) => entry.startsWith(`${name}=`)) ? plan : { ...plan, env: [...plan.env, `${name}=${value}`] };
 }
 
 /** Search path for a plan's commands. */

@@ -1,10 +1,5 @@
-import { tool } from '@keelson/container-monitor';
+import { quote, tool, withTerminal } from '@keelson/container-monitor';
 import type { LaunchPlan } from '../state/records.ts';
-
-/** One word for a POSIX shell, whatever is in it. */
-export function quote(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
-}
 
 const quoteAll = (words: readonly string[]) => words.map(quote).join(' ');
 
@@ -67,17 +62,29 @@ function mounting(plan: LaunchPlan): string[] {
       mount(`--rbind /${name} ${quote(`${root}/${name}`)}`);
     }
   }
-  for (const { source, target, readonly, file } of plan.mounts) {
+  for (const { source, target, readonly, file, exact } of plan.mounts) {
     lines.push(`place=${quote(root + target)}`);
     lines.push(
       file
         ? '[ -e "$place" ] || { mkdir -p -- "$(dirname -- "$place")" && : > "$place"; } || fail "cannot make a mount point"'
         : 'mkdir -p -- "$place" || fail "cannot make a mount point"',
     );
-    mount(`--rbind -- ${quote(source)} "$place"`);
+    if (exact) lines.push(exactMount(source));
+    else mount(`--rbind -- ${quote(source)} "$place"`);
     if (readonly) mount('-o remount,bind,ro -- "$place"');
   }
   return lines;
+}
+
+/**
+ * Mounts a source at `$place` as it was opened, after the kernel has reported that what was opened is at that very
+ * path: a link that took a place in it since cannot lead the mount elsewhere. By its name in /proc, which mount(8)
+ * must not resolve.
+ */
+function exactMount(source: string): string {
+  const check = `[ "$(readlink /proc/self/fd/0)" = ${quote(source)} ]`;
+  const mount = 'mount --no-canonicalize --rbind -- /proc/self/fd/0 "$place"';
+  return `{ ${check} && ${mount}; } < ${quote(source)} || fail "cannot mount: the source was replaced"`;
 }
 
 /** The script that becomes the container's process; see the monitor. It writes `ID.pid` at the last moment, or `ID.failed`. */
@@ -97,6 +104,23 @@ export function startScript(plan: LaunchPlan, runFolder: string, id: string): st
     `exec ${quoteAll(launcher(plan, plan.command))}`,
   ];
   return `${outside.join('\n')}\n`;
+}
+
+/** Arguments: file for the name of the terminal, its owner or nothing, then the command. */
+const terminalScript = `file=$1 owner=$2
+shift 2
+tty=$(tty) || exit 126
+stty sane
+[ -z "$owner" ] || chown -- "$owner" "$tty"
+echo "$tty" > "$file"
+exec "$@"`;
+
+/**
+ * The command with a terminal of its own, which belongs to the user of the plan; the name of the terminal is written
+ * to `file`.
+ */
+export function terminalWords({ uid }: LaunchPlan, file: string, words: readonly string[]): string[] {
+  return withTerminal(['/bin/sh', '-c', terminalScript, 'sh', file, uid === undefined ? '' : String(uid), ...words]);
 }
 
 /** Command that runs another command in a container that runs: program and arguments for `spawn`, no shell on the way to the command. */

@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findTool, tryTool } from '@keelson/container-monitor';
+import { findTool, terminalsWork, tryTool } from '@keelson/container-monitor';
 
 /** What this process may do on this machine; found out by trying, not by asking who it is. */
 export interface Permissions {
@@ -12,6 +12,8 @@ export interface Permissions {
   /** Becoming another user. */
   readonly users: boolean;
   readonly noNewPrivileges: boolean;
+  /** Terminals for containers and commands. */
+  readonly terminals: boolean;
 }
 
 /** `scratch` is a folder on the file system that containers will be on. */
@@ -28,7 +30,8 @@ export async function findPermissions(scratch: string): Promise<Permissions> {
     has('setpriv') &&
     (await tryTool('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', 'true'])) === undefined;
   const noNewPrivileges = has('setpriv') && (await tryTool('setpriv', ['--no-new-privs', 'true'])) === undefined;
-  return { root, mounts, chroot, users, noNewPrivileges, overlay: mounts && (await overlayWorks(scratch)) };
+  const terminals = await terminalsWork();
+  return { root, mounts, chroot, users, noNewPrivileges, overlay: mounts && (await overlayWorks(scratch)), terminals };
 }
 
 async function overlayWorks(scratch: string): Promise<boolean> {

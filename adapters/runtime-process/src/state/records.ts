@@ -17,6 +17,8 @@ export interface LaunchPlan {
     readonly target: string;
     readonly readonly: boolean;
     readonly file: boolean;
+    /** See `Mount`; absent in records of earlier versions. */
+    readonly exact?: boolean;
   }[];
   readonly mountNamespace: boolean;
   readonly uid?: number;

@@ -1,4 +1,5 @@
 import { RuntimeError } from '@keelson/container-runtime';
+import { addAbortListener, removeAbortListener } from '@keelson/core';
 
 interface Job<T, P> {
   readonly result: Promise<T>;
@@ -63,8 +64,8 @@ function orAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Prom
   if (signal === undefined) return result;
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(aborted(signal));
-    signal.addEventListener('abort', onAbort, { once: true });
-    result.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    addAbortListener(signal, onAbort);
+    result.then(resolve, reject).finally(() => removeAbortListener(signal, onAbort));
   });
 }
 

@@ -31,9 +31,11 @@ export async function attachStreams(
     }
   });
   socket.resume();
+  // A container that has ended has no input to close.
+  const closeInput = () => keeper.request('closeStdin', id).catch(() => {});
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
   const stdin = request.stdin
-    ? await openStdin(join(state.container(id), 'stdin'), config.stdinOnce ? () => keeper.request('closeStdin', id) : undefined)
+    ? await openStdin(join(state.container(id), 'stdin'), config.stdinOnce ? closeInput : undefined)
     : undefined;
   void closed.then(() => {
     stdout?.end();

@@ -1,7 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
-import type { Readable } from 'node:stream';
+import { PassThrough, type Readable } from 'node:stream';
 import { type ExecSyncRequest, type ExecSyncResult, RuntimeError } from '@keelson/container-runtime';
+import { addAbortListener, removeAbortListener } from '@keelson/core';
 
 const defaultMaxOutputBytes = 16 * 1024 * 1024;
 /** What a command left behind may hold its pipes open; its output is waited for no longer than this. */
@@ -19,6 +20,14 @@ export function endOf(child: ChildProcess): Promise<number> {
     child.on('error', (error) => reject(new RuntimeError('StartFailed', error.message, { cause: error })));
     child.on('exit', (code, killedBy) => resolve(exitCodeOf(code, killedBy)));
   });
+}
+
+/** The output of a child, kept for a reader that comes late: Node discards what is not read yet when the child ends. */
+export function keptOutput(output: Readable | null): Readable | null {
+  if (output === null) return null;
+  const copy = output.pipe(new PassThrough());
+  copy.once('close', () => output.destroy());
+  return copy;
 }
 
 export interface CollectedProcess {
@@ -60,9 +69,9 @@ export function collectOutput(
     const timer = execTimeoutMs === undefined ? undefined : setTimeout(late, execTimeoutMs);
     const finish = () => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
+      removeAbortListener(signal, onAbort);
     };
-    signal?.addEventListener('abort', onAbort, { once: true });
+    addAbortListener(signal, onAbort);
     if (signal?.aborted) onAbort();
     // The end of the process, not that of its output: something the command left behind may hold the pipes, and it is not what was asked for.
     child.ended

@@ -1,5 +1,5 @@
 import type { CallOptions } from '@keelson/container-runtime';
-import type { Clock } from '@keelson/core';
+import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 import { NetworkError } from '../network-error.ts';
 
 /**
@@ -17,13 +17,13 @@ export async function withinDeadline<T>(
   const ms = Math.min(limitMs, timeoutMs);
   const giveUp = () => ending.abort(new NetworkError('Aborted', `${what}: the caller gave up`, { cause: signal?.reason }));
   const cancel = clock.after(ms, () => ending.abort(new NetworkError('DeadlineExceeded', `${what}: not done within ${ms} ms`)));
-  signal?.addEventListener('abort', giveUp, { once: true });
+  addAbortListener(signal, giveUp);
   if (signal?.aborted) giveUp();
   try {
     ending.signal.throwIfAborted();
     return await work(ending.signal);
   } finally {
     cancel();
-    signal?.removeEventListener('abort', giveUp);
+    removeAbortListener(signal, giveUp);
   }
 }

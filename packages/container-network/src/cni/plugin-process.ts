@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { RuntimeErrorCode } from '@keelson/container-runtime';
+import { addAbortListener, removeAbortListener } from '@keelson/core';
 import { NetworkError, type PluginFailure } from '../network-error.ts';
 import { isObject, type JsonObject } from './network-list.ts';
 import { programPath } from './program-path.ts';
@@ -78,17 +79,17 @@ export class PluginProcess {
       };
       const stdout = collect(child.stdout, stop);
       const stderr = collect(child.stderr, stop);
-      signal.addEventListener('abort', stop, { once: true });
+      addAbortListener(signal, stop);
       child.stdin.on('error', () => {
         // A plugin need not read its input; how it ends tells whether it went well.
       });
       child.stdin.end(JSON.stringify(input));
       child.once('error', (cause) => {
-        signal.removeEventListener('abort', stop);
+        removeAbortListener(signal, stop);
         reject(new NetworkError('Unavailable', `plugin ${call.plugin} could not be started: ${cause.message}`, { cause }));
       });
       child.once('close', (code, killed) => {
-        signal.removeEventListener('abort', stop);
+        removeAbortListener(signal, stop);
         if (signal.aborted) reject(signal.reason);
         else resolve({ exit: code ?? killed ?? 'unknown', stdout: stdout(), stderr: stderr() });
       });

@@ -10,6 +10,7 @@ import { Protocol } from '../../api/sandbox.ts';
 import { fromResources } from '../../convert/resources.ts';
 import type { SandboxMessage } from '../../convert/sandbox-config.ts';
 import { fromNamespaces } from '../../convert/security.ts';
+import { refuseLoneGroup } from './security.ts';
 
 const protocols = new Map<number, PortMapping['protocol']>(
   Object.entries(Protocol).map(([name, number]) => [number, name as PortMapping['protocol']]),
@@ -62,6 +63,7 @@ type SecurityMessage = NonNullable<NonNullable<SandboxMessage['linux']>['securit
 /** What is not said of namespaces is the pod's, so says the protocol; the contract leaves it to the engine. */
 function securityOf(message: SecurityMessage): SandboxSecurityContext {
   const { namespaceOptions, runAsUser, runAsGroup, supplementalGroups, privileged, readonlyRootfs } = message;
+  refuseLoneGroup(runAsUser !== undefined, runAsGroup);
   return {
     namespaces: fromNamespaces(namespaceOptions ?? {}),
     ...(runAsUser && { runAsUser: runAsUser.value ?? 0 }),

@@ -6,11 +6,13 @@ import type { Fields } from '../../wire/message.ts';
 
 const profileTypes = ['runtimeDefault', 'unconfined', 'localhost'] as const;
 
-/** Which paths are hidden is the engine's to say, so what a caller lists of them is not looked at. */
+/** The protocol has no difference between an empty list of paths and none: the engine protects its own paths then. @throws `InvalidArgument` */
 export function fromSecurityContext(message: Fields<typeof LinuxContainerSecurityContext>): ContainerSecurityContext {
   const { capabilities, namespaceOptions, runAsUser, runAsUsername, runAsGroup, supplementalGroups, selinuxOptions } = message;
   const seccomp = profileOf(message.seccomp, message.seccompProfilePath);
   const apparmor = profileOf(message.apparmor, message.apparmorProfile);
+  refuseLoneGroup(runAsUser !== undefined || Boolean(runAsUsername), runAsGroup);
+  const { maskedPaths = [], readonlyPaths = [] } = message;
   const { addCapabilities = [], dropCapabilities = [] } = capabilities ?? {};
   return {
     ...(message.privileged && { privileged: true }),
@@ -24,8 +26,22 @@ export function fromSecurityContext(message: Fields<typeof LinuxContainerSecurit
     ...(namespaceOptions && { namespaces: fromNamespaces(namespaceOptions) }),
     ...(seccomp && { seccomp }),
     ...(apparmor && { apparmor }),
+    ...(maskedPaths.length > 0 && { maskedPaths: absolute(maskedPaths) }),
+    ...(readonlyPaths.length > 0 && { readonlyPaths: absolute(readonlyPaths) }),
     ...(selinuxOptions && { selinux: present(selinuxOptions) }),
   };
+}
+
+/** The protocol requires it: the user that a group would belong to is not known here. @throws `InvalidArgument` */
+export function refuseLoneGroup(hasUser: boolean, group: { readonly value?: number | undefined } | undefined): void {
+  if (group !== undefined && !hasUser)
+    throw new RuntimeError('InvalidArgument', `user group "${group.value ?? 0}" is specified without user`);
+}
+
+function absolute(paths: readonly string[]): readonly string[] {
+  const relative = paths.find((path) => !path.startsWith('/'));
+  if (relative !== undefined) throw new RuntimeError('InvalidArgument', `a protected path must be absolute, not "${relative}"`);
+  return paths;
 }
 
 /** A profile in the protocol's words, else in those it had before. */

@@ -1,27 +1,25 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { RuntimeError } from '@keelson/container-runtime';
+import { type StreamLimits, type StreamUpgrade, UpgradeRefused } from '@keelson/container-streams';
 import { type Clock, systemClock } from '@keelson/core';
-import { type WebSocket, WebSocketServer } from 'ws';
 
-/** What is done with the connection of somebody who came with a token. */
+/** What is done with the connection of a caller that has a token. */
 export interface StreamOffer {
   /** `exec`, `attach` or `portforward`: part of the address, for those who read logs. */
   readonly kind: string;
-  /** Protocols of WebSockets that can carry it, the best first. */
-  readonly protocols: readonly string[];
-  serve(socket: WebSocket, query: URLSearchParams): void;
+  /** @throws UpgradeRefused before the connection is taken over */
+  serve(upgrade: StreamUpgrade, query: URLSearchParams, limits: StreamLimits): Promise<void>;
 }
 
+/** Connections without traffic are ended after this time, as kubelet does by default. */
+const idleMs = 4 * 60 * 60 * 1000;
 /** Whoever has a token may use it once within this time. */
 const tokenLifeMs = 60_000;
 /** More would be somebody who asks and never comes. */
 const maxTokens = 1000;
-
-const notFound = 'HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
-const noProtocol = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
 
 export interface StreamServerOptions {
   readonly clock?: Clock;
@@ -30,23 +28,18 @@ export interface StreamServerOptions {
 }
 
 /**
- * Gives out addresses of streams, each good for one use within a minute. The address is the secret: it has a token of 128 random bits. It
- * speaks WebSockets only. On its own it listens at a port of the loopback that the system chooses, from the first address on.
+ * Gives out addresses of streams, each good for one use within a minute. The address is the secret: it has a token of 128 random bits. On
+ * its own it listens at a port of the loopback that the system chooses, from the first address on.
  */
 export class StreamServer {
   readonly #clock: Clock;
   readonly #origin: (() => string) | undefined;
   readonly #server = createServer((request, response) => {
     const offer = this.#take(request);
-    response.writeHead(offer === undefined ? 404 : 400).end(offer && 'streams are carried by WebSockets here\n');
+    response.writeHead(offer === undefined ? 404 : 400).end(offer && 'streams need an upgrade to a WebSocket or to SPDY/3.1\n');
   });
   readonly #offers = new Map<string, StreamOffer>();
-  readonly #sockets = new WebSocketServer({
-    noServer: true,
-    perMessageDeflate: false,
-    handleProtocols: (_, request) => this.#chosen.get(request) ?? false,
-  });
-  readonly #chosen = new WeakMap<IncomingMessage, string>();
+  readonly #sockets = new Set<Duplex>();
   #listening: Promise<Server> | undefined;
   #closed = false;
 
@@ -76,7 +69,7 @@ export class StreamServer {
   async close(): Promise<void> {
     this.#closed = true;
     this.#offers.clear();
-    for (const socket of this.#sockets.clients) socket.terminate();
+    for (const socket of this.#sockets) socket.destroy();
     const server = await this.#listening;
     if (server === undefined) return;
     server.closeAllConnections();
@@ -98,18 +91,21 @@ export class StreamServer {
     });
   }
 
-  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  #upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => {});
-    const offer = this.#take(request);
-    const wanted = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((word) => word.trim());
-    const protocol = offer?.protocols.find((known) => wanted.includes(known));
-    if (offer === undefined || protocol === undefined) {
-      socket.end(offer === undefined ? notFound : noProtocol);
+    const offer = this.#take(incoming);
+    if (offer === undefined) {
+      refuse(socket, new UpgradeRefused(404, 'there is no such stream'));
       return;
     }
-    this.#chosen.set(request, protocol);
-    const { searchParams } = new URL(request.url ?? '', 'http://127.0.0.1');
-    this.#sockets.handleUpgrade(request, socket, head, (opened) => offer.serve(opened, searchParams));
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    const { searchParams } = new URL(incoming.url ?? '', 'http://127.0.0.1');
+    const limits = { clock: this.#clock, idleMs };
+    offer.serve({ incoming, socket, head, accepted: () => {} }, searchParams, limits).catch((error: unknown) => {
+      if (error instanceof UpgradeRefused) refuse(socket, error);
+      else socket.destroy();
+    });
   }
 
   /** A token is used up by whatever is done with it. */
@@ -120,4 +116,10 @@ export class StreamServer {
     this.#offers.delete(token);
     return offer;
   }
+}
+
+function refuse(socket: Duplex, { status, message, headers }: UpgradeRefused): void {
+  const lines = Object.entries({ ...headers, Connection: 'close', 'Content-Length': String(Buffer.byteLength(message)) });
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${message}`);
 }
