@@ -52,6 +52,10 @@ export class AgentMachine {
     return join(this.dir, 'manifests');
   }
 
+  get readOnlyPort(): number {
+    return this.#port;
+  }
+
   /** `further` are in place of those that all agents of the machine have. */
   start(further = this.#words, runtime = this.#runtime): AgentProcess {
     const words = [

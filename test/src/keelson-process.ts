@@ -65,11 +65,27 @@ export async function runKeelson(args: readonly string[], env: Readonly<Record<s
   return { code, stdout, stderr };
 }
 
+/** Conditions of the process of a server. */
+export interface ProcessConditions {
+  readonly env?: Readonly<Record<string, string>>;
+  /** How many descriptors the process may open; default: as many as this process. */
+  readonly descriptors?: number;
+}
+
 /** Starts a server and waits for its ready line. The system chooses the port unless `--listen` is among the arguments. */
-export async function startKeelson(data: string, args: readonly string[] = [], command = 'serve'): Promise<KeelsonProcess> {
+export async function startKeelson(
+  data: string,
+  args: readonly string[] = [],
+  command = 'serve',
+  { env, descriptors }: ProcessConditions = {},
+): Promise<KeelsonProcess> {
   const listen = args.includes('--listen') ? [] : ['--listen', '127.0.0.1:0'];
-  const child = spawn(process.execPath, [binary, command, ...listen, '--data', data, ...args], {
-    env: cleanEnvironment(),
+  const started = [process.execPath, binary, command, ...listen, '--data', data, ...args];
+  // The shell becomes the process, so that its id is that of the server.
+  const [program = '', ...rest] =
+    descriptors === undefined ? started : ['sh', '-c', `ulimit -n ${descriptors} && exec "$@"`, 'sh', ...started];
+  const child = spawn(program, rest, {
+    env: cleanEnvironment(env),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';

@@ -1,5 +1,9 @@
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
-import { buildGoTool } from './go-tool.ts';
+import { type ChildProcess, type ChildProcessByStdio, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { buildGoTool } from '@keelson/test-support';
 import { cleanEnvironment } from './keelson-process.ts';
 
 const works = (command: string): boolean => spawnSync(command, ['version', '--client'], { stdio: 'ignore' }).status === 0;
@@ -87,8 +91,94 @@ export class Kubectl {
     return new FollowedCommand(child);
   }
 
+  /**
+   * Starts one command in a terminal of this size: rows, then columns. What is typed reaches it unchanged once it
+   * reads keys itself.
+   */
+  inTerminal(
+    args: readonly string[],
+    [rows, columns]: TerminalSize,
+    options: { readonly env?: Readonly<Record<string, string>> } = {},
+  ): CommandInTerminal {
+    const place = join(this.#home, `terminal-${randomUUID()}`);
+    const words = [this.#command, '--kubeconfig', this.#kubeconfig, ...args].map(quote).join(' ');
+    const script = `tty > ${quote(place)}; stty rows ${rows} cols ${columns}; exec ${words}`;
+    const child = spawn('script', ['-q', '-e', '-f', '-c', script, '/dev/null'], {
+      env: this.#env({ SHELL: '/bin/sh', ...options.env }),
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    child.stdin.on('error', () => {});
+    return new CommandInTerminal(child, place);
+  }
+
   #env(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
     return cleanEnvironment({ HOME: this.#home, ...extra });
+  }
+}
+
+type TerminalSize = readonly [rows: number, columns: number];
+
+const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+
+/** A running command that has a terminal. */
+export class CommandInTerminal {
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #place: string;
+  #shown = '';
+  #check: () => void = () => {};
+
+  constructor(child: ChildProcessByStdio<Writable, Readable, null>, place: string) {
+    this.#child = child;
+    this.#place = place;
+    child.stdout.on('data', (chunk) => {
+      this.#shown += String(chunk);
+      this.#check();
+    });
+  }
+
+  type(text: string): void {
+    this.#child.stdin.write(text);
+  }
+
+  resize([rows, columns]: TerminalSize): void {
+    const name = readFileSync(this.#place, 'utf8').trim();
+    execFileSync('stty', ['-F', name, 'rows', String(rows), 'cols', String(columns)]);
+  }
+
+  /** Resolves with what was shown up to the match, which is not shown to the next call. */
+  async until(pattern: RegExp, timeoutMs = 60_000): Promise<string> {
+    const deadline = Date.now() + timeoutMs;
+    for (;;) {
+      const match = pattern.exec(this.#shown);
+      if (match !== null) {
+        const end = match.index + match[0].length;
+        const text = this.#shown.slice(0, end);
+        this.#shown = this.#shown.slice(end);
+        return text;
+      }
+      const left = deadline - Date.now();
+      if (left <= 0) throw new Error(`nothing matches ${String(pattern)} in: ${JSON.stringify(this.#shown)}`);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, left);
+        this.#check = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  }
+
+  async ended(): Promise<number | null> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      await new Promise((resolve) => this.#child.once('exit', resolve));
+    }
+    return this.#child.exitCode;
+  }
+
+  /** Hangs the terminal up. */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.ended();
   }
 }
 

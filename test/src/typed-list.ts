@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import type { KubeObject } from '@keelson/core';
-import { buildGoTool } from './go-tool.ts';
+import { buildGoTool } from '@keelson/test-support';
 import { cleanEnvironment } from './keelson-process.ts';
 
 /**

@@ -4,8 +4,8 @@ import { Pod } from '@keelson/kinds';
 import { podManifest } from '../fixtures.ts';
 
 /**
- * What the binary encoding costs beside JSON, for a pod of about 1.5 KB as a server stores it (performance.md 2.2). Run:
- * `node benchmarks/dist/src/micro/protobuf-codec.js`.
+ * Compares the cost of protobuf with that of JSON, for a pod of about 1.5 KB as a server stores it. Run: `node
+ * benchmarks/dist/src/micro/protobuf-codec.js`.
  */
 const rounds = 15;
 const callsPerRound = 4000;

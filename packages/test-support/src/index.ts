@@ -1,9 +1,11 @@
 export { Containerd, type ContainerdOptions, lackingForContainerd } from './containerd.ts';
 export { findProgram, installPrograms } from './debian-packages.ts';
 export { freePort, freePorts } from './free-ports.ts';
+export { buildGoTool } from './go-tool.ts';
 export { type HostProcess, startHostProcess } from './host-process.ts';
 export { buildRoot, dockerArchive, ociLayout, tarOf } from './image-builder.ts';
 export { killProcessWith } from './kill-process.ts';
+export { unpackNpmPackage } from './npm-package.ts';
 export { lackingForPodman, Podman } from './podman.ts';
 export { type AddedImage, LoopbackRegistry, type RegistryOptions } from './registry.ts';
 export type { RegistryAuth } from './registry-access.ts';

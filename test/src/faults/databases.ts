@@ -76,17 +76,18 @@ export async function startPostgresDatabase({ durable }: { readonly durable: boo
   if (findPostgres() === undefined) return undefined;
   const server = await startPostgres({ durable });
   await server.createDatabase('plane');
+  const unsafe: Readonly<Record<string, string>> = durable ? {} : { allowUnsafeServer: 'true' };
   return {
     port: server.port,
     get pid() {
       return server.pid;
     },
-    storage: (parameters, port) => server.url('plane', port) + query(parameters),
+    storage: (parameters, port) => server.url('plane', port) + query({ ...unsafe, ...parameters }),
     kill: () => server.kill(),
     start: () => server.start(),
     async open(space) {
       const schema = space === undefined ? {} : { schema: space };
-      const store = new PostgresStore({ url: server.url('plane'), notify: 'off', ...schema });
+      const store = new PostgresStore({ url: server.url('plane'), notify: 'off', allowUnsafeServer: !durable, ...schema });
       await store.ready();
       return store;
     },

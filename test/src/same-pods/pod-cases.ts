@@ -44,7 +44,7 @@ const everySecond = { periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 5 }
 const firstThen = (folder: string, first: string, then: string) =>
   main(`if [ -e ${folder}/ran ]; then ${then}; else : > ${folder}/ran; ${first}; fi`, { volumeMounts: [mounted(folder)] });
 
-/** The same pods for every runtime, in the order of agent.md B.3. */
+/** The same pods for every runtime. */
 export const podCases: readonly PodCase[] = [
   {
     name: 'never-zero',

@@ -99,6 +99,47 @@ test('a bound pod runs, and its status says where, since when and how', async (t
   t.is(pod.status?.conditions?.find(({ type }) => type === 'Ready')?.status, 'True');
 });
 
+test('an ephemeral container is started in the running pod once, and is not started again when it ends', async (t) => {
+  const { name, world } = await setting(t, ['--sync-frequency=50ms']);
+  world.script = ({ metadata }) => (metadata.name === 'debug' ? { exitAfterMs: 100, exitCode: 3 } : {});
+  await pods().create(boundPod(name, 'looked-into'));
+  const before = await running('looked-into');
+  const ephemeralContainers = [{ name: 'debug', image: 'tools:1', command: ['look'], targetContainerName: 'main' }];
+  await pods().patchSubresource('looked-into', 'ephemeralcontainers', 'strategic', { spec: { ephemeralContainers } });
+  const ended = await eventually(async () => {
+    const pod = await pods().get('looked-into');
+    return pod.status?.ephemeralContainerStatuses?.[0]?.state?.terminated !== undefined && pod;
+  });
+  t.like(ended.status?.ephemeralContainerStatuses?.[0], {
+    name: 'debug',
+    restartCount: 0,
+    state: { terminated: { exitCode: 3 } },
+  });
+  t.is(ended.status?.phase, 'Running');
+  t.is(ended.status?.containerStatuses?.[0]?.containerID, before.status?.containerStatuses?.[0]?.containerID);
+  // Another pod starts meanwhile, which takes many times the period of looking at both.
+  await pods().create(boundPod(name, 'other'));
+  await running('other');
+  t.is((await pods().get('looked-into')).status?.ephemeralContainerStatuses?.[0]?.restartCount, 0);
+});
+
+test('an ephemeral container that the node would not admit is not started, and the pod goes on', async (t) => {
+  const { name } = await setting(t, ['--allow-privileged=false']);
+  await pods().create(boundPod(name, 'guarded'));
+  await running('guarded');
+  const ephemeralContainers = [{ name: 'debug', image: 'tools:1', securityContext: { privileged: true } }];
+  await pods().patchSubresource('guarded', 'ephemeralcontainers', 'strategic', { spec: { ephemeralContainers } });
+  const waiting = await eventually(async () => {
+    const pod = await pods().get('guarded');
+    return pod.status?.ephemeralContainerStatuses?.[0]?.state?.waiting?.message !== undefined && pod;
+  });
+  t.like(waiting.status?.ephemeralContainerStatuses?.[0]?.state?.waiting, {
+    reason: 'Blocked',
+    message: 'pod may not have privileged containers',
+  });
+  t.is(waiting.status?.phase, 'Running');
+});
+
 test('an unchanged status is not written again', async (t) => {
   const { name } = await setting(t, ['--sync-frequency=50ms']);
   await pods().create(boundPod(name, 'quiet'));

@@ -94,6 +94,10 @@ test('a static pod has a mirror at the API: made, made anew when deleted or chan
   t.is(first.metadata?.annotations?.[mirrorAnnotation], uid);
   t.is(first.metadata?.annotations?.['kubernetes.io/config.source'], 'file');
   t.not(first.metadata?.uid, uid, 'the copy is an object of its own');
+  const node = await api.client(Node).get('n1');
+  t.deepEqual(first.metadata?.ownerReferences, [
+    { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: node.metadata?.uid ?? '', controller: true },
+  ]);
 
   await pods.delete('web-n1', { gracePeriodSeconds: 0 });
   const second = await eventually(async () => {

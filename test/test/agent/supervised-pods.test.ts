@@ -113,7 +113,7 @@ real(
     const first = here.start();
     await here.drop('sleeper.json', JSON.stringify(sleeper(seconds)));
     await isReady(first, 0);
-    t.regex((await pod(first)).containerId ?? '', /^oci:\/\//);
+    t.regex((await pod(first)).containerId ?? '', /^runc:\/\//);
     const sleep = await pidOfSleep(seconds);
     const supervisor = await supervisorPid(here);
     t.true(isThere(supervisor));

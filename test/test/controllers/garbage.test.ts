@@ -146,3 +146,54 @@ test('an owner that was seen to exist when its first dependent came takes all of
   for (const name of names) await eventually(() => gone(secrets, name));
   t.pass();
 });
+
+type Maps = ResourceClient<ConfigMapObject>;
+
+/** ConfigMaps each of which is owned by the next, and the last by the first. All references block. */
+async function cycle(maps: Maps, size: number): Promise<string[]> {
+  const names = Array.from({ length: size }, (_, i) => `cycle-${i}`);
+  const objects = [];
+  for (const name of names) objects.push(await maps.create({ metadata: { name } }));
+  for (const [i, name] of names.entries()) {
+    const owner = objects[(i + 1) % size] ?? {};
+    await maps.patch(name, 'merge', { metadata: { ownerReferences: ownedBy(owner, '', true).metadata?.ownerReferences } });
+  }
+  return names;
+}
+
+const foreground = { propagationPolicy: 'Foreground' } as const;
+
+for (const size of [1, 2, 3, 7]) {
+  test(`foreground deletion of one of ${size} objects that own each other in a cycle ends`, async (t) => {
+    const { maps } = t.context;
+    const names = await cycle(maps, size);
+    await maps.delete(names[0] ?? '', foreground);
+    for (const name of names) await eventually(() => gone(maps, name));
+    t.pass();
+  });
+}
+
+test('foreground deletion of all objects of a cycle at once ends', async (t) => {
+  const { maps } = t.context;
+  const names = await cycle(maps, 4);
+  await Promise.all(names.map((name) => maps.delete(name, foreground).catch(() => undefined)));
+  for (const name of names) await eventually(() => gone(maps, name));
+  t.pass();
+});
+
+test('a cycle below an owner that is deleted in the foreground goes before the owner', async (t) => {
+  const { maps, secrets } = t.context;
+  const [first = '', second = ''] = await cycle(maps, 2);
+  const top = await maps.create({ metadata: { name: 'top' } });
+  const others = (await maps.get(first)).metadata?.ownerReferences ?? [];
+  const reference = ownedBy(top, '', true).metadata?.ownerReferences ?? [];
+  await maps.patch(first, 'merge', { metadata: { ownerReferences: [...others, ...reference] } });
+  const held = ownedBy(await maps.get(second), 'held', true);
+  await secrets.create({ ...held, metadata: { ...held.metadata, finalizers: ['example.com/hold'] } });
+  await maps.delete('top', foreground);
+  await maps.delete(second, foreground);
+  await eventually(async () => (await secrets.get('held')).metadata?.deletionTimestamp !== undefined);
+  t.false(await gone(maps, second), 'a dependent outside of the cycle still blocks');
+  await secrets.patch('held', 'merge', { metadata: { finalizers: null } });
+  for (const name of [first, second, 'top']) await eventually(() => gone(maps, name));
+});

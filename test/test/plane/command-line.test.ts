@@ -3,7 +3,7 @@ import test from 'ava';
 import { removeDirectory, runKeelson, startKeelson, temporaryDirectory } from '../../src/keelson-process.ts';
 
 const mistakes: readonly (readonly [title: string, args: readonly string[], message: RegExp])[] = [
-  ['an unknown command', ['srve'], /^keelson: unknown command "srve"; use serve, up, version or help\n$/],
+  ['an unknown command', ['srve'], /^keelson: unknown command "srve"; use serve, up, verify, version or help\n$/],
   [
     'an unknown option',
     ['serve', '--listn', 'x'],

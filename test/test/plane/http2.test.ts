@@ -87,7 +87,7 @@ test('a client that knows only HTTP/1.1 is served over the same port', async (t)
   t.is(version, '1.1');
 });
 
-test('a certificate of another authority is nobody', async (t) => {
+test('a certificate of another authority is refused with 401', async (t) => {
   const otherData = await temporaryDirectory();
   const other = await startKeelson(otherData, ['--storage', 'memory:']);
   const { certificate, key } = await readKubeconfig(other.kubeconfig);
@@ -96,5 +96,5 @@ test('a certificate of another authority is nobody', async (t) => {
   const { authority } = await readKubeconfig(server.kubeconfig);
   const session = connect(server.url, { ca: authority, cert: certificate, key });
   t.teardown(() => session.close());
-  t.is((await overHttp2(session, { ':path': '/api/v1/namespaces' })).status, 403);
+  t.is((await overHttp2(session, { ':path': '/api/v1/namespaces' })).status, 401);
 });

@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const toolsFolder = fileURLToPath(new URL('../../tools', import.meta.url));
+const toolsFolder = fileURLToPath(new URL('../../../../test/tools', import.meta.url));
 const cacheFolder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'keelson-test');
 
 /** Digest of the sources of a tool: changed sources are another program. */
@@ -18,9 +18,10 @@ function digestOf(folder: string): string {
 /**
  * Compiles `test/tools/{name}` from its sources and the published Go modules that it names, once per machine and state of the sources.
  *
+ * @param main the package of the program, when it is one of the modules instead of the sources here
  * @returns the path of the program; undefined where there is no Go, or where it cannot be built.
  */
-export function buildGoTool(name: string): string | undefined {
+export function buildGoTool(name: string, main = '.'): string | undefined {
   const folder = join(toolsFolder, name);
   const target = join(cacheFolder, `${name}-${digestOf(folder)}`);
   if (existsSync(target)) return target;
@@ -28,7 +29,7 @@ export function buildGoTool(name: string): string | undefined {
   mkdirSync(cacheFolder, { recursive: true });
   // Test files may build the same tool at the same time; what stands under the name is always whole.
   const unfinished = `${target}.${process.pid}-${Date.now()}`;
-  const built = spawnSync('go', ['build', '-o', unfinished, '.'], {
+  const built = spawnSync('go', ['build', '-o', unfinished, main], {
     cwd: folder,
     stdio: ['ignore', 'inherit', 'inherit'],
     timeout: 900_000,

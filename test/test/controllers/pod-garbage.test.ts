@@ -1,0 +1,164 @@
+import { createInProcessClient } from '@keelson/client';
+import { PodGarbageCollector } from '@keelson/controllers';
+import { isStatusError, noMetrics, type ResourceClient, StatusReason, silentLogger } from '@keelson/core';
+import { Lease, Namespace, Node, Pod } from '@keelson/kinds';
+import { eventually, startTestPlane, type TestPlane } from '@keelson/testing';
+import test, { type ExecutionContext } from 'ava';
+
+interface Opened {
+  readonly plane: TestPlane;
+  readonly pods: ResourceClient<Pod>;
+  /** Waits for the condition while the time of the plane goes on. */
+  readonly inTime: <T>(probe: () => Promise<T | undefined | false>) => Promise<T>;
+  /** Lets so much time of the plane pass that every pod has been looked at several times. */
+  readonly pass: () => Promise<void>;
+}
+
+async function open(t: ExecutionContext): Promise<Opened> {
+  const plane = await startTestPlane({ fakeClock: true });
+  t.teardown(() => plane.close());
+  const step = (ms = 5_000) => plane.clock?.advance(ms);
+  const pods = plane.client(Pod).namespace('default');
+  const inTime = <T>(probe: () => Promise<T | undefined | false>) =>
+    eventually(async () => {
+      step();
+      return probe();
+    });
+  return {
+    plane,
+    pods,
+    inTime,
+    // The deletion of a pod of a missing node proves that passes have been made.
+    pass: async () => {
+      await pods.create(pod('probe', { nodeName: 'missing' }));
+      await inTime(() => gone(pods, 'probe'));
+      step(40_000);
+    },
+  };
+}
+
+const pod = (name: string, spec: Partial<Pod['spec']> = {}): Pod => ({
+  metadata: { name },
+  spec: { containers: [{ name: 'main', image: 'app:1' }], ...spec },
+});
+
+async function gone(pods: ResourceClient<Pod>, name: string): Promise<boolean> {
+  try {
+    await pods.get(name);
+    return false;
+  } catch (error) {
+    if (isStatusError(error, StatusReason.NotFound)) return true;
+    throw error;
+  }
+}
+
+const ready = (status: string) => ({ conditions: [{ type: 'Ready', status }] });
+const outOfService = { taints: [{ key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }] };
+
+test('a pod that is bound to a node which does not exist fails and is deleted after a quarantine', async (t) => {
+  const { plane, pods, inTime } = await open(t);
+  await plane.client(Node).create({ metadata: { name: 'n1' } });
+  await pods.create(pod('here', { nodeName: 'n1' }));
+  await pods.create(pod('free'));
+  const { resourceVersion = '' } = (await pods.list()).metadata;
+  const { uid } = (await pods.create(pod('lost', { nodeName: 'ghost' }))).metadata ?? {};
+  const started = plane.clock?.now() ?? 0;
+  await inTime(() => gone(pods, 'lost'));
+  t.true((plane.clock?.now() ?? 0) - started >= 40_000, 'the node may be about to register');
+  let last: Pod | undefined;
+  for await (const { type, object } of pods.watch({ resourceVersion })) {
+    if (type === 'BOOKMARK' || object.metadata?.uid !== uid) continue;
+    last = object;
+    if (type === 'DELETED') break;
+  }
+  const { phase, conditions } = last?.status ?? {};
+  t.is(phase, 'Failed');
+  t.like(
+    conditions?.find(({ type }) => type === 'DisruptionTarget'),
+    {
+      status: 'True',
+      reason: 'DeletionByPodGC',
+      message: 'PodGC: node no longer exists',
+    },
+  );
+  t.false(await gone(pods, 'here'));
+  t.false(await gone(pods, 'free'));
+});
+
+test('a namespace whose pods are bound to a missing node goes away', async (t) => {
+  const { plane, inTime } = await open(t);
+  const namespaces = plane.client(Namespace);
+  await namespaces.create({ metadata: { name: 'doomed' } });
+  await plane
+    .client(Pod)
+    .namespace('doomed')
+    .create(pod('lost', { nodeName: 'ghost' }));
+  await namespaces.delete('doomed');
+  await inTime(async () => !(await namespaces.list()).items.some(({ metadata }) => metadata?.name === 'doomed'));
+  t.pass();
+});
+
+test('a node that registers within the quarantine keeps its pods', async (t) => {
+  const { plane, pods, pass } = await open(t);
+  await pods.create(pod('early', { nodeName: 'late' }));
+  await plane.client(Node).create({ metadata: { name: 'late' } });
+  await pass();
+  t.false(await gone(pods, 'early'));
+});
+
+test('pods that are being deleted on a node out of service go once the node is not ready', async (t) => {
+  const { plane, pods, inTime, pass } = await open(t);
+  const nodes = plane.client(Node);
+  await nodes.create({ metadata: { name: 'down' }, spec: outOfService, status: ready('False') });
+  await nodes.create({ metadata: { name: 'up' }, spec: outOfService, status: ready('True') });
+  await nodes.create({ metadata: { name: 'slow' }, status: ready('False') });
+  for (const nodeName of ['down', 'up', 'slow']) {
+    await pods.create(pod(nodeName, { nodeName }));
+    await pods.delete(nodeName, { gracePeriodSeconds: 3600 });
+  }
+  await pods.create(pod('stays', { nodeName: 'down' }));
+  await inTime(() => gone(pods, 'down'));
+  await pass();
+  for (const name of ['up', 'slow', 'stays']) t.false(await gone(pods, name), name);
+});
+
+test('a node whose lease was not renewed is not ready, whatever it reported last', async (t) => {
+  const { plane, pods, inTime } = await open(t);
+  await plane.client(Node).create({ metadata: { name: 'dead' }, spec: outOfService, status: ready('True') });
+  const renewTime = new Date(plane.clock?.now() ?? 0).toISOString().replace('Z', '000Z');
+  await plane
+    .client(Lease)
+    .namespace('kube-node-lease')
+    .create({ metadata: { name: 'dead' }, spec: { holderIdentity: 'dead', leaseDurationSeconds: 40, renewTime } });
+  await pods.create(pod('waits', { nodeName: 'dead' }));
+  await pods.delete('waits', { gracePeriodSeconds: 3600 });
+  await inTime(() => gone(pods, 'waits'));
+  t.pass();
+});
+
+test('of more ended pods than the threshold the evicted ones are deleted first, then the oldest', async (t) => {
+  const plane = await startTestPlane({ fakeClock: true, controllers: false });
+  t.teardown(() => plane.close());
+  const { clock } = plane;
+  if (clock === undefined) return t.fail();
+  const pods = plane.client(Pod).namespace('default');
+  for (const [name, status] of [
+    ['oldest', { phase: 'Succeeded' }],
+    ['running', { phase: 'Running' }],
+    ['middle', { phase: 'Failed' }],
+    ['newest', { phase: 'Succeeded' }],
+    ['evicted', { phase: 'Failed', reason: 'Evicted' }],
+  ] as const) {
+    await pods.create(pod(name));
+    await pods.patchSubresource(name, 'status', 'merge', { status });
+    clock.advance(1_000);
+  }
+  const client = createInProcessClient(plane.registry, { clock });
+  const options = { client, clock, logger: silentLogger, metrics: noMetrics, terminatedPodThreshold: 2 };
+  const collector = new PodGarbageCollector(options);
+  await collector.start();
+  t.teardown(() => collector.stop());
+  const left = async () => (await pods.list()).items.map(({ metadata }) => metadata?.name);
+  await eventually(async () => (await left()).length === 3);
+  t.deepEqual((await left()).sort(), ['middle', 'newest', 'running']);
+});
