@@ -1,5 +1,7 @@
-// Writes the reference pages that are derived from code. With --check it only tells whether they are up to date.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+// Writes the reference pages that are derived from code. With --check it reports the pages that are out of date, and
+// links and citations of documents that do not exist.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -34,8 +36,14 @@ function commandLine() {
 environment, config file, default. An unknown option, variable or key is an error that suggests the right one. Exit codes: 0 ended as told,
 1 failed, 2 called wrongly.
 
+\`keelson verify\` takes the same options and checks everything that is stored in each store of \`--storage\`, while no server uses it: every record
+passes its checksum and is an object under its own name, revisions are possible, history has no gap, and for LMDB every page of the data file
+is where it belongs. It changes nothing, prints one line per store with the number of objects per kind and one line per damage, and ends with
+exit code 1 when something is damaged or a store cannot be read. On etcd and PostgreSQL it may run beside servers.
+
 When the server is ready it writes exactly one line to stdout, \`keelson: serving on URL\`, and a client config to \`DATA/kubeconfig\`. SIGTERM
-ends it: watches end cleanly, running writes finish.
+ends it, also at any point of its start: watches end cleanly, running writes finish. A start that waits for more than three seconds logs what it
+waits for. The server ends by itself, with exit code 1, when its store has stopped for good (another process wrote to an LMDB directory).
 
 ${table(['option', 'variable', 'key in the file', 'default', 'meaning'], rows)}
 `;
@@ -94,7 +102,7 @@ the agent is root and it works, else they are processes of the machine; what was
 \`KEELSON_AGENT_RUNTIME\` (\`engine\`, \`oci\` or \`process\`) chooses instead. More in [container runtimes](../explanation/container-runtimes.md).
 
 Where \`/var/log\` cannot be written, logs of containers stand in \`log\` below --root-dir; the variable \`KEELSON_AGENT_LOG_ROOT\` names another
-place. An agent of root sets six settings of the kernel below \`/proc/sys\` unless --protect-kernel-defaults is given;
+place. An agent of root sets six settings of the kernel below \`/proc/sys\` while it runs, unless --protect-kernel-defaults is given;
 \`KEELSON_AGENT_SYSCTL_ROOT\` names another directory in its place, such as one that does not exist for an agent that is to change nothing.
 It also makes cgroups for pods where it can; \`KEELSON_AGENT_CGROUP_ROOT\` names another mount point than \`/sys/fs/cgroup\`.
 
@@ -120,6 +128,72 @@ const pages = {
   'docs/reference/kinds.md': kinds(),
 };
 
+/** Sources and pages of the repository, as paths below the root. */
+function* textFiles(folder = '') {
+  for (const entry of readdirSync(root + folder, { withFileTypes: true })) {
+    const path = folder + entry.name;
+    if (entry.isDirectory() && !['node_modules', 'dist', 'coverage', '.git'].includes(entry.name)) yield* textFiles(`${path}/`);
+    else if (entry.isFile() && /\.(?:md|ts|mjs)$/.test(entry.name)) yield path;
+  }
+}
+
+/** A Markdown page without blocks of code, in which `#` and brackets have no meaning. */
+const withoutBlocks = (text) => text.replace(/^([ \t]*)(```|~~~)[\s\S]*?^\1\2/gm, '');
+
+const anchors = new Map();
+
+/** Anchors of the headings of a page, in GitHub's form. */
+function anchorsOf(path) {
+  let known = anchors.get(path);
+  if (known === undefined) {
+    known = new Set();
+    const text = withoutBlocks(readFileSync(root + path, 'utf8'));
+    for (const [, heading] of text.matchAll(/^#{1,6}\s+(.*?)\s*$/gm)) {
+      const plain = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
+      const anchor = plain.replace(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(/\s/g, '-');
+      let unique = anchor;
+      for (let copy = 1; known.has(unique); copy += 1) unique = `${anchor}-${copy}`;
+      known.add(unique);
+    }
+    anchors.set(path, known);
+  }
+  return known;
+}
+
+/** Documents that are not in this repository and that comments once cited by chapter. */
+const outside =
+  /(?<!\/)\b(?:api-conventions|(?:agent|clients|goals|findings|libraries|reliability)\.md|(?:design|performance|storage)\.md [A-D\d]|reliability \d)/;
+const decisions = new Set(readdirSync(`${root}docs/adr`).map((name) => Number(name.slice(0, 4))));
+const decision = /\bADR (\d+)\b|\bdocs\/adr\/(\d{4})(?![\d-])/g;
+const cited = /\bdocs\/[\w./-]+\.md\b(?:#[\w-]+)?/g;
+const linked = /\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)|^\[[^\]]+\]:\s+(\S+)/gm;
+
+/** Whether a document exists relative to one of the folders, and has the heading that the target names. */
+function isThere(target, folders) {
+  const [path, anchor] = decodeURI(target).split('#');
+  const found = folders.map((folder) => join(folder, path)).find((each) => existsSync(root + each));
+  return found !== undefined && (!anchor || !found.endsWith('.md') || anchorsOf(found).has(anchor));
+}
+
+/** Links of a page, and citations in any file, whose target does not exist. Citations are paths from the root. */
+function* danglingIn(path) {
+  const text = readFileSync(root + path, 'utf8');
+  const folder = dirname(path);
+  if (path.endsWith('.md')) {
+    for (const [, inline, defined] of withoutBlocks(text)
+      .replace(/`[^`\n]*`/g, '``')
+      .matchAll(linked)) {
+      const target = inline ?? defined;
+      if (/^[a-z][a-z+.-]*:/i.test(target)) continue;
+      if (!isThere(target.startsWith('#') ? `${basename(path)}${target}` : target, [folder])) yield target;
+    }
+  }
+  for (const [target] of text.matchAll(cited)) if (!isThere(target, ['', folder])) yield target;
+  for (const [target, number, file] of text.matchAll(decision)) if (!decisions.has(Number(number ?? file))) yield target;
+  const [old] = path === 'scripts/docs.mjs' ? [] : (outside.exec(text) ?? []);
+  if (old !== undefined) yield old;
+}
+
 const check = process.argv.includes('--check');
 const stale = Object.entries(pages).filter(
   ([path, text]) => !existsSync(root + path) || readFileSync(root + path, 'utf8') !== text,
@@ -129,4 +203,6 @@ for (const [path, text] of stale) {
   process.stdout.write(`${check ? 'out of date' : 'written'}: ${path}\n`);
 }
 if (check && stale.length > 0) process.stdout.write('run: npm run docs\n');
-process.exitCode = check && stale.length > 0 ? 1 : 0;
+const dangling = check ? [...textFiles()].flatMap((path) => [...new Set(danglingIn(path))].map((to) => `${path}: ${to}`)) : [];
+for (const line of dangling) process.stdout.write(`names a document or heading that does not exist: ${line}\n`);
+process.exitCode = check && stale.length + dangling.length > 0 ? 1 : 0;
