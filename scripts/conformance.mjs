@@ -1,13 +1,34 @@
-// Runs the suites of stores, resource storage and clients on every adapter and prints a table of suites and one of cases, each by adapter:
-// `npm run conformance [-- --write]`. With --write the tables become docs/reference/conformance-table.md.
-import { spawn } from 'node:child_process';
+// Runs the suites of stores, resource storage and clients on every adapter, and on every kind of server that an adapter meets, and prints a
+// table of suites and one of cases: `npm run conformance [-- --write] [--on NAME[,NAME...]]`. With --write the tables become
+// docs/reference/conformance-table.md; --on runs some columns only, and writes nothing.
+import { execFileSync, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { storeCases, resourceStorageCases, clientCases } = await import(`${root}packages/conformance/dist/src/index.js`);
 
-const adapters = ['memory', 'lmdb', 'etcd', 'postgres'];
+const { values: given } = parseArgs({ options: { write: { type: 'boolean', default: false }, on: { type: 'string' } } });
+
+/** Columns of the table: an adapter, and the variable by which its tests choose the server. */
+const allColumns = [
+  { name: 'memory', adapter: 'memory', env: {} },
+  { name: 'lmdb', adapter: 'lmdb', env: {} },
+  { name: 'etcd', adapter: 'etcd', env: { KEELSON_TEST_ETCD: 'installed' } },
+  { name: 'etcd-newest', adapter: 'etcd', env: { KEELSON_TEST_ETCD: 'newest' } },
+  { name: 'postgres', adapter: 'postgres', env: { KEELSON_TEST_POSTGRES: 'installed' } },
+  { name: 'postgres-newest', adapter: 'postgres', env: { KEELSON_TEST_POSTGRES: 'newest' } },
+  { name: 'postgres-pooled', adapter: 'postgres', env: { KEELSON_TEST_POSTGRES: 'pooled' } },
+  { name: 'postgres-crowded', adapter: 'postgres', env: { KEELSON_TEST_POSTGRES: 'crowded' } },
+];
+const wanted = given.on?.split(',') ?? allColumns.map(({ name }) => name);
+const stranger = wanted.find((name) => !allColumns.some((column) => column.name === name));
+if (stranger !== undefined) {
+  process.stderr.write(`--on: there is no column ${stranger}; there are ${allColumns.map(({ name }) => name).join(', ')}\n`);
+  process.exit(2);
+}
+const columns = allColumns.filter(({ name }) => wanted.includes(name));
 const folders = { memory: 'storage-memory', lmdb: 'storage-lmdb', etcd: 'storage-etcd3', postgres: 'storage-postgres' };
 
 /** Suites by the beginning of their test titles. */
@@ -30,9 +51,9 @@ const filesOf = (adapter) => [
 ];
 
 /** Runs test files; resolves to the outcome of each test by its title. */
-async function run(files) {
+async function run(files, env) {
   const cli = `${root}node_modules/ava/entrypoints/cli.mjs`;
-  const options = { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] };
+  const options = { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env } };
   const ava = spawn(process.execPath, [cli, '--tap', '--serial', '--timeout', '10m', ...files], options);
   let text = '';
   ava.stdout.on('data', (chunk) => {
@@ -61,13 +82,33 @@ function outcomesOf(suite, adapter, outcomes) {
 }
 
 const results = new Map();
-for (const adapter of adapters) {
-  process.stderr.write(`${adapter} ...\n`);
-  const outcomes = await run(filesOf(adapter));
+for (const { name, adapter, env } of columns) {
+  process.stderr.write(`${name} ...\n`);
+  const outcomes = await run(filesOf(adapter), env);
   results.set(
-    adapter,
+    name,
     suites.map((suite) => outcomesOf(suite, adapter, outcomes)),
   );
+}
+
+const names = columns.map(({ name }) => name);
+
+/** Versions of the servers behind the columns. */
+async function versions() {
+  const { findEtcd } = await import(`${root}adapters/storage-etcd3/dist/test/support/etcd-server.js`);
+  const { findPostgres } = await import(`${root}adapters/storage-postgres/dist/test/support/postgres-server.js`);
+  const version = (program) =>
+    program === undefined ? 'absent' : /\d+(\.\d+)+/.exec(execFileSync(program, ['--version']).toString())?.[0];
+  const postgres = (variant) => {
+    const folder = findPostgres(variant);
+    return version(folder === undefined ? undefined : `${folder}/postgres`);
+  };
+  return {
+    etcd: version(findEtcd('installed')),
+    newestEtcd: version(findEtcd('newest')),
+    postgres: postgres('installed'),
+    newestPostgres: postgres('newest'),
+  };
 }
 
 const cell = (text) => String(text).replaceAll('|', '\\|');
@@ -80,19 +121,15 @@ const numbers = (found) => {
 };
 const sum = (lists, outcome) => lists.reduce((all, found) => all + count(found, outcome), 0);
 const totals = (pick) =>
-  adapters.map((adapter) => {
-    const lists = pick(results.get(adapter));
+  names.map((name) => {
+    const lists = pick(results.get(name));
     return `${sum(lists, 'passed')} / ${sum(lists, 'failed') + sum(lists, 'absent')} / ${sum(lists, 'skipped')}`;
   });
 
 const summary = table(
-  ['suite', 'cases', ...adapters],
+  ['suite', 'cases', ...names],
   [
-    ...suites.map((suite, i) => [
-      suite.title,
-      suite.cases.length,
-      ...adapters.map((adapter) => numbers(results.get(adapter)[i])),
-    ]),
+    ...suites.map((suite, i) => [suite.title, suite.cases.length, ...names.map((name) => numbers(results.get(name)[i]))]),
     ['**storage and watch together**', '', ...totals((lists) => lists.slice(0, 3))],
     ['**all together**', '', ...totals((lists) => lists)],
   ],
@@ -102,15 +139,22 @@ const sign = ({ outcome, why }) =>
   ({ passed: 'passed', failed: '**failed**', absent: '**missing**', skipped: `– (${why})` })[outcome];
 const details = suites
   .map((suite, i) => {
-    const rows = suite.cases.map(({ id }) => [`\`${id}\``, ...adapters.map((adapter) => sign(results.get(adapter)[i].get(id)))]);
-    return `## ${suite.title}\n\n${table(['case', ...adapters], rows)}\n`;
+    const rows = suite.cases.map(({ id }) => [`\`${id}\``, ...names.map((name) => sign(results.get(name)[i].get(id)))]);
+    return `## ${suite.title}\n\n${table(['case', ...names], rows)}\n`;
   })
   .join('\n');
 
+const of = await versions();
 const page = `# Conformance of the adapters
 
-Made by \`npm run conformance -- --write\`, which runs every case of [conformance.md](conformance.md) on every adapter; where there is no etcd or
-no PostgreSQL its cases count as failed. Numbers are passed / failed / skipped; a case is skipped where the adapter cannot do what it
+Made by \`npm run conformance -- --write\`, which runs every case of [conformance.md](conformance.md) on every adapter, and on the kinds of
+servers that differ; where there is no such server its cases count as failed.
+
+- \`etcd\`: etcd ${of.etcd} as Debian has it. \`etcd-newest\`: etcd ${of.newestEtcd}, built from its modules.
+- \`postgres\`: PostgreSQL ${of.postgres} as Debian has it. \`postgres-newest\`: PostgreSQL ${of.newestPostgres}. \`postgres-pooled\`: the former behind PgBouncer
+  in transaction mode, with the default options. \`postgres-crowded\`: the former with \`max_connections = 8\`.
+
+Numbers are passed / failed / skipped; a case is skipped where the adapter cannot do what it
 is about, and the word in brackets says what: \`advance\` (its clock cannot be moved), \`reopen\` and \`killAndReopen\` (nothing is left after its
 end), \`denseRevisions\` (others may write to the same etcd), \`cache\` (the case is about what a cache does). The suite of resource storage
 runs twice, over the bare store and through the watch cache.
@@ -120,9 +164,6 @@ ${summary}
 ${details}`;
 
 process.stdout.write(`${summary}\n`);
-if (process.argv.includes('--write')) writeFileSync(`${root}docs/reference/conformance-table.md`, page);
-const wrong = adapters.reduce(
-  (all, adapter) => all + sum(results.get(adapter), 'failed') + sum(results.get(adapter), 'absent'),
-  0,
-);
+if (given.write && given.on === undefined) writeFileSync(`${root}docs/reference/conformance-table.md`, page);
+const wrong = names.reduce((all, name) => all + sum(results.get(name), 'failed') + sum(results.get(name), 'absent'), 0);
 process.exitCode = wrong === 0 ? 0 : 1;

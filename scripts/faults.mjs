@@ -1,7 +1,8 @@
 // Fault runs with real servers in full numbers:
-// `npm run faults -- [--scale N] [--part NAME[,NAME...]] [--seed N] [--match PATTERN] [--table FILE]`.
+// `npm run faults -- [--scale N] [--part NAME[,NAME...]] [--seed N] [--match PATTERN] [--table FILE] [--etcd KIND] [--postgres KIND]`.
 // Scale 1 = the counts of docs/explanation/guarantees.md; the same tests run with fewer faults in `npm test`. The parts run one after the
-// other, each with its progress; at the end stands a table of verdicts with the traffic behind them, which --table writes to a file.
+// other, each with its progress; at the end stands a table of verdicts with the traffic behind them, which --table writes to a file. Kinds of
+// servers: etcd as `installed` or `newest`, or the path of one; PostgreSQL as `installed`, `newest`, `pooled` (PgBouncer) or `crowded` (8 connections).
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,10 +17,16 @@ const parts = {
   'kill-server': { files: ['test/dist/test/faults/kill-server.test.js'], minutes: 7 },
   network: { files: ['test/dist/test/faults/network.test.js'], minutes: 3 },
   stalls: { files: ['test/dist/test/faults/stalls.test.js'], minutes: 3 },
+  'kept-connections': { files: ['test/dist/test/faults/kept-connections.test.js'], minutes: 2 },
   overload: { files: ['test/dist/test/faults/overload.test.js'], minutes: 0.5 },
   'two-servers-etcd': { files: ['test/dist/test/faults/two-servers-etcd.test.js'], minutes: 20 },
   'two-servers-postgres': { files: ['test/dist/test/faults/two-servers-postgres.test.js'], minutes: 22 },
   'etcd-cluster': { files: ['test/dist/test/faults/etcd-cluster.test.js'], minutes: 4 },
+  abuse: { files: ['test/dist/test/faults/abuse.test.js'], minutes: 10 },
+  adapters: {
+    files: ['adapters/storage-{etcd3,postgres}/dist/test/{faults,restored,several-servers,variants}.test.js'],
+    minutes: 4,
+  },
   delays: { files: ['adapters/storage-{etcd3,postgres}/dist/test/delays.test.js'], minutes: 9 },
 };
 
@@ -37,10 +44,14 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     match: { type: 'string' },
     table: { type: 'string' },
+    etcd: { type: 'string' },
+    postgres: { type: 'string' },
   },
 });
 const scale = Number(values.scale);
 if (!(scale > 0)) usage('--scale must be a number greater than 0');
+const kinds = ['installed', 'newest', 'pooled', 'crowded'];
+if (values.postgres !== undefined && !kinds.includes(values.postgres)) usage(`--postgres must be one of ${kinds.join(', ')}`);
 const chosen = values.part === undefined ? Object.keys(parts) : values.part.split(',');
 const unknown = chosen.find((name) => !Object.hasOwn(parts, name));
 if (unknown !== undefined) usage(`there is no part ${unknown}; there are ${Object.keys(parts).join(', ')}`);
@@ -64,6 +75,8 @@ async function run(name) {
       KEELSON_FAULT_PROGRESS: '1',
       KEELSON_FAULT_REPORT: report,
       ...(values.seed === undefined ? {} : { KEELSON_SEED: values.seed }),
+      ...(values.etcd === undefined ? {} : { KEELSON_TEST_ETCD: values.etcd }),
+      ...(values.postgres === undefined ? {} : { KEELSON_TEST_POSTGRES: values.postgres }),
     },
   });
   const code = await new Promise((resolve) => ava.on('close', (status) => resolve(status ?? 1)));

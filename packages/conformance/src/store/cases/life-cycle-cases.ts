@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import type { Store } from '@keelson/core';
 import type { StoreCase } from '../harness.ts';
 import { bytes, everything, failsWith, listAll, put, succeeded } from '../store-driver.ts';
@@ -66,6 +67,36 @@ export const lifeCycleCases: readonly StoreCase[] = [
         if (name !== 'delete') await call();
       }
       assert.deepEqual((await listAll(store, everything)).keys, ['/a', '/new']);
+    },
+  },
+  {
+    id: 'abort.shared-signal',
+    title: 'a signal that hundreds of calls share gets a bounded number of listeners, and none stays',
+    async run({ store }) {
+      const { signal } = new AbortController();
+      let most = 0;
+      const count = (): void => {
+        most = Math.max(most, getEventListeners(signal, 'abort').length);
+      };
+      const original = signal.addEventListener.bind(signal);
+      signal.addEventListener = (...args: Parameters<AbortSignal['addEventListener']>) => {
+        original(...args);
+        count();
+      };
+      const { revision } = await store.get('/a');
+      const streams = await Promise.all(Array.from({ length: 20 }, () => store.watch(everything, { after: revision, signal })));
+      const value = bytes('x'.repeat(1000));
+      await Promise.all(
+        Array.from({ length: 500 }, (_, i) => [
+          store.write({ op: 'put', key: `/k/${i}`, value, expect: 0 }, { signal }),
+          store.get(`/k/${i}`, { signal }),
+          store.currentRevision({ signal }),
+        ]).flat(),
+      );
+      await Promise.all(streams.map((stream) => stream.close()));
+      // Node warns of a leak from the eleventh listener on.
+      assert.ok(most <= 10, `${most} listeners at once`);
+      assert.equal(getEventListeners(signal, 'abort').length, 0);
     },
   },
   {
