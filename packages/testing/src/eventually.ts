@@ -6,7 +6,7 @@ const pollMs = 5;
  */
 export async function eventually<T>(
   probe: () => T | undefined | false | Promise<T | undefined | false>,
-  timeoutMs = 10_000,
+  timeoutMs = 30_000,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   let failure: unknown = new Error('the condition was never met');

@@ -30,7 +30,7 @@ async function machine(t: ExecutionContext): Promise<Machine> {
   t.teardown(async () => {
     for (const name of await readdir(manifests)) await rm(join(manifests, name));
     // Whatever watches over containers goes with their sandboxes, and needs its files until then.
-    await eventually(async () => (await left()) === 0, 20_000);
+    await eventually(async () => (await left()) === 0);
     await last?.stop();
     await remove();
   });
@@ -87,7 +87,7 @@ test('a manifest that was edited replaces the pod', async (t) => {
   await eventually(() => find(node, 'web')?.status?.phase === 'Running');
   const uid = find(node, 'web')?.metadata?.uid;
   await drop(here, 'web', `echo two > ${file}; exec sleep 600`);
-  await eventually(async () => (await readFile(file, 'utf8')) === 'two\n', 20_000);
+  await eventually(async () => (await readFile(file, 'utf8')) === 'two\n');
   t.not(find(node, 'web')?.metadata?.uid, uid);
   await eventually(async () => (await node.agent.state.runningPods()).length === 1);
 });

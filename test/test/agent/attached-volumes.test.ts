@@ -65,7 +65,7 @@ test('--enable-controller-attach-detach: the node says so and what is in use, an
   const used = await eventually(async () => {
     const node = await current();
     return node.status?.volumesInUse?.length ? node : undefined;
-  }, 20_000);
+  });
   t.is(used.metadata?.annotations?.[annotation], 'true');
   t.deepEqual(used.status?.volumesInUse, ['flexvolume-acme/shell/vol-7']);
   await eventually(async () => (await calls()).includes('getvolumename'));
@@ -84,7 +84,7 @@ test('--enable-controller-attach-detach: the node says so and what is in use, an
     ['waitforattach /dev/controller', 'mountdevice', 'mount'],
   );
   await pods.delete('on-attach-1');
-  await eventually(async () => !(await current()).status?.volumesInUse?.length, 20_000);
+  await eventually(async () => !(await current()).status?.volumesInUse?.length);
   t.deepEqual((await calls()).slice(-2), ['unmount', 'unmountdevice'], 'the controller detaches');
 });
 
@@ -99,5 +99,5 @@ test('--enable-controller-attach-detach=false: the agent attaches and detaches b
   t.is(node.metadata?.annotations?.[annotation], undefined);
   t.is(node.status?.volumesInUse, undefined);
   await pods.delete('on-attach-2');
-  await eventually(async () => (await calls()).at(-1) === 'detach attach-2', 20_000);
+  await eventually(async () => (await calls()).at(-1) === 'detach attach-2');
 });

@@ -48,15 +48,15 @@ test('a node that runs short of memory says so, evicts pods of the API and of it
   const put = (name: string) => pods.create({ metadata: { name, namespace: 'default' }, spec: { ...spec, nodeName: 'short' } });
 
   await put('bound');
-  for (const name of ['bound', 'own-short']) await eventually(async () => (await status(name))?.phase === 'Running', 20_000);
+  for (const name of ['bound', 'own-short']) await eventually(async () => (await status(name))?.phase === 'Running');
   t.like(await condition(), { status: 'False', reason: 'KubeletHasSufficientMemory' });
 
   available = gibibyte / 2;
-  await eventually(async () => (await condition())?.status === 'True', 20_000);
+  await eventually(async () => (await condition())?.status === 'True');
   const pressed = await condition();
   t.is(pressed?.reason, 'KubeletHasInsufficientMemory');
   for (const name of ['bound', 'own-short']) {
-    await eventually(async () => (await status(name))?.phase === 'Failed', 20_000);
+    await eventually(async () => (await status(name))?.phase === 'Failed');
     t.like(await status(name), { reason: 'Evicted' });
     t.regex(
       (await status(name))?.message ?? '',
@@ -64,17 +64,17 @@ test('a node that runs short of memory says so, evicts pods of the API and of it
     );
   }
   await put('refused');
-  await eventually(async () => (await status('refused'))?.phase === 'Failed', 20_000);
+  await eventually(async () => (await status('refused'))?.phase === 'Failed');
   t.like(await status('refused'), { reason: 'Evicted', message: 'The node had condition: [MemoryPressure].' });
 
   available = 4 * gibibyte;
-  await eventually(async () => (await condition())?.status === 'False', 20_000);
+  await eventually(async () => (await condition())?.status === 'False');
   t.true(Date.parse((await condition())?.lastTransitionTime ?? '') >= Date.parse(pressed?.lastTransitionTime ?? ''));
   await put('taken');
-  await eventually(async () => (await status('taken'))?.phase === 'Running', 20_000);
+  await eventually(async () => (await status('taken'))?.phase === 'Running');
   for (const name of ['bound', 'refused']) {
     await pods.delete(name);
-    await eventually(async () => (await pods.list()).items.every(({ metadata }) => metadata?.name !== name), 20_000);
+    await eventually(async () => (await pods.list()).items.every(({ metadata }) => metadata?.name !== name));
   }
   t.true(events.includes('Node short Warning EvictionThresholdMet'));
   t.true(events.includes('Pod bound Warning Evicted'));

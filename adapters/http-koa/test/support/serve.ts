@@ -111,7 +111,7 @@ export function raw(port: number, bytes: string | Buffer, until: (text: string) 
 
 /** Waits until a condition holds; fails after a generous time. */
 export async function eventually(condition: () => boolean, what: string): Promise<void> {
-  for (let i = 0; i < 1000; i++) {
+  for (let i = 0; i < 6000; i++) {
     if (condition()) return;
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
