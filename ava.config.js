@@ -1,5 +1,9 @@
 export default {
-  files: ['{packages,adapters,examples}/*/dist/test/**/*.test.js', 'test/dist/**/*.test.js', 'benchmarks/dist/test/**/*.test.js'],
+  files: [
+    '{packages,adapters,examples}/*/dist/test/**/*.test.js',
+    'test/dist/**/*.test.js',
+    'benchmarks/dist/test/**/*.test.js',
+  ],
   // Processes can be ended whatever they do; a thread that waits within a native library cannot.
   workerThreads: false,
   // As many as continuous integration has cores. A third one makes the run two minutes shorter, and in every second run a test of daemons late.

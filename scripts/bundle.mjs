@@ -21,7 +21,9 @@ function entriesOf({ exports, bin = {} }) {
 /** The licences of the libraries that modules come from. */
 function licences(moduleIds) {
   const library = /^.*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)\//;
-  const folders = new Map(moduleIds.flatMap((id) => [library.exec(id)].filter(Boolean)).map(([folder, name]) => [name, folder]));
+  const folders = new Map(
+    moduleIds.flatMap((id) => [library.exec(id)].filter(Boolean)).map(([folder, name]) => [name, folder]),
+  );
   return [...folders]
     .sort()
     .map(([name, folder]) => `${name}\n\n${readFileSync(`${folder}LICENSE`, 'utf8').trim()}\n`)

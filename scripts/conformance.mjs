@@ -9,7 +9,9 @@ import { parseArgs } from 'node:util';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { storeCases, resourceStorageCases, clientCases } = await import(`${root}packages/conformance/dist/src/index.js`);
 
-const { values: given } = parseArgs({ options: { write: { type: 'boolean', default: false }, on: { type: 'string' } } });
+const { values: given } = parseArgs({
+  options: { write: { type: 'boolean', default: false }, on: { type: 'string' } },
+});
 
 /** Columns of the table: an adapter, and the variable by which its tests choose the server. */
 const allColumns = [
@@ -25,7 +27,9 @@ const allColumns = [
 const wanted = given.on?.split(',') ?? allColumns.map(({ name }) => name);
 const stranger = wanted.find((name) => !allColumns.some((column) => column.name === name));
 if (stranger !== undefined) {
-  process.stderr.write(`--on: there is no column ${stranger}; there are ${allColumns.map(({ name }) => name).join(', ')}\n`);
+  process.stderr.write(
+    `--on: there is no column ${stranger}; there are ${allColumns.map(({ name }) => name).join(', ')}\n`,
+  );
   process.exit(2);
 }
 const columns = allColumns.filter(({ name }) => wanted.includes(name));
@@ -112,7 +116,8 @@ async function versions() {
 }
 
 const cell = (text) => String(text).replaceAll('|', '\\|');
-const table = (head, rows) => [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n');
+const table = (head, rows) =>
+  [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n');
 
 const count = (found, wanted) => [...found.values()].filter(({ outcome }) => outcome === wanted).length;
 const numbers = (found) => {
@@ -129,7 +134,11 @@ const totals = (pick) =>
 const summary = table(
   ['suite', 'cases', ...names],
   [
-    ...suites.map((suite, i) => [suite.title, suite.cases.length, ...names.map((name) => numbers(results.get(name)[i]))]),
+    ...suites.map((suite, i) => [
+      suite.title,
+      suite.cases.length,
+      ...names.map((name) => numbers(results.get(name)[i])),
+    ]),
     ['**storage and watch together**', '', ...totals((lists) => lists.slice(0, 3))],
     ['**all together**', '', ...totals((lists) => lists)],
   ],

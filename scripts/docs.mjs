@@ -132,7 +132,8 @@ const pages = {
 function* textFiles(folder = '') {
   for (const entry of readdirSync(root + folder, { withFileTypes: true })) {
     const path = folder + entry.name;
-    if (entry.isDirectory() && !['node_modules', 'dist', 'coverage', '.git'].includes(entry.name)) yield* textFiles(`${path}/`);
+    if (entry.isDirectory() && !['node_modules', 'dist', 'coverage', '.git'].includes(entry.name))
+      yield* textFiles(`${path}/`);
     else if (entry.isFile() && /\.(?:md|ts|mjs)$/.test(entry.name)) yield path;
   }
 }
@@ -189,7 +190,8 @@ function* danglingIn(path) {
     }
   }
   for (const [target] of text.matchAll(cited)) if (!isThere(target, ['', folder])) yield target;
-  for (const [target, number, file] of text.matchAll(decision)) if (!decisions.has(Number(number ?? file))) yield target;
+  for (const [target, number, file] of text.matchAll(decision))
+    if (!decisions.has(Number(number ?? file))) yield target;
   const [old] = path === 'scripts/docs.mjs' ? [] : (outside.exec(text) ?? []);
   if (old !== undefined) yield old;
 }
@@ -203,6 +205,8 @@ for (const [path, text] of stale) {
   process.stdout.write(`${check ? 'out of date' : 'written'}: ${path}\n`);
 }
 if (check && stale.length > 0) process.stdout.write('run: npm run docs\n');
-const dangling = check ? [...textFiles()].flatMap((path) => [...new Set(danglingIn(path))].map((to) => `${path}: ${to}`)) : [];
+const dangling = check
+  ? [...textFiles()].flatMap((path) => [...new Set(danglingIn(path))].map((to) => `${path}: ${to}`))
+  : [];
 for (const line of dangling) process.stdout.write(`names a document or heading that does not exist: ${line}\n`);
 process.exitCode = check && stale.length + dangling.length > 0 ? 1 : 0;

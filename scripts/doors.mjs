@@ -47,7 +47,12 @@ const doors = {
     '@keelson/container-network',
   ],
   'adapters/runtime-engine': ['@keelson/core', '@keelson/container-runtime', '@keelson/container-network'],
-  'adapters/runtime-cri': ['@keelson/core', '@keelson/container-runtime', '@keelson/container-streams', '@keelson/protobuf-wire'],
+  'adapters/runtime-cri': [
+    '@keelson/core',
+    '@keelson/container-runtime',
+    '@keelson/container-streams',
+    '@keelson/protobuf-wire',
+  ],
   'examples/own-adapter': ['@keelson/core'],
   'packages/keelson': '*',
   'packages/testing': '*',

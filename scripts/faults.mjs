@@ -51,7 +51,8 @@ const { values } = parseArgs({
 const scale = Number(values.scale);
 if (!(scale > 0)) usage('--scale must be a number greater than 0');
 const kinds = ['installed', 'newest', 'pooled', 'crowded'];
-if (values.postgres !== undefined && !kinds.includes(values.postgres)) usage(`--postgres must be one of ${kinds.join(', ')}`);
+if (values.postgres !== undefined && !kinds.includes(values.postgres))
+  usage(`--postgres must be one of ${kinds.join(', ')}`);
 const chosen = values.part === undefined ? Object.keys(parts) : values.part.split(',');
 const unknown = chosen.find((name) => !Object.hasOwn(parts, name));
 if (unknown !== undefined) usage(`there is no part ${unknown}; there are ${Object.keys(parts).join(', ')}`);
@@ -91,7 +92,8 @@ function tableOf(results) {
   const rest = ['watch sessions', 'resumed', 'events', 'told 410', 'seed'];
   const rows = results.flatMap(({ name, code, ms, verdicts }) => {
     const took = (ms / 60_000).toFixed(1);
-    if (verdicts.length === 0) return [[name, took, '', code === 0 ? 'passed' : 'failed', '', '', '', '', '', '', '', '']];
+    if (verdicts.length === 0)
+      return [[name, took, '', code === 0 ? 'passed' : 'failed', '', '', '', '', '', '', '', '']];
     return verdicts.map(({ faults, verdict, counts, seed }) => [
       name,
       took,
@@ -107,7 +109,9 @@ function tableOf(results) {
       seed,
     ]);
   });
-  return [cells([...head, ...rest]), `|${[...head, ...rest].map(() => '---').join('|')}|`, ...rows.map(cells)].join('\n');
+  return [cells([...head, ...rest]), `|${[...head, ...rest].map(() => '---').join('|')}|`, ...rows.map(cells)].join(
+    '\n',
+  );
 }
 
 const results = [];

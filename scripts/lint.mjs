@@ -7,7 +7,11 @@ const bin = (name) => `${root}node_modules/.bin/${name}`;
 
 const checks = [
   ['format and lint', bin('biome'), ['check', '--error-on-warnings', '.']],
-  ['promises', bin('oxlint'), ['--type-aware', '--config', '.oxlintrc.json', 'packages', 'adapters', 'test', 'benchmarks']],
+  [
+    'promises',
+    bin('oxlint'),
+    ['--type-aware', '--config', '.oxlintrc.json', 'packages', 'adapters', 'test', 'benchmarks'],
+  ],
   ['doors', process.execPath, ['scripts/doors.mjs']],
   ['reference pages', process.execPath, ['scripts/docs.mjs', '--check']],
   ['dead code', bin('knip'), []],
@@ -17,5 +21,7 @@ const failed = checks.filter(([title, command, args]) => {
   process.stdout.write(`\n== ${title}\n`);
   return spawnSync(command, args, { cwd: root, stdio: 'inherit' }).status !== 0;
 });
-process.stdout.write(failed.length === 0 ? '\nall checks passed\n' : `\nfailed: ${failed.map(([title]) => title).join(', ')}\n`);
+process.stdout.write(
+  failed.length === 0 ? '\nall checks passed\n' : `\nfailed: ${failed.map(([title]) => title).join(', ')}\n`,
+);
 process.exitCode = failed.length === 0 ? 0 : 1;

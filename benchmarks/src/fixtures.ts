@@ -94,10 +94,17 @@ function wireLength(body: string): number {
 }
 
 /** An HTTP/1.1 request as bytes on the wire; `{n}` in it becomes a number when it is sent. */
-export function httpRequest(method: string, path: string, body?: string, headers: Readonly<Record<string, string>> = {}): string {
+export function httpRequest(
+  method: string,
+  path: string,
+  body?: string,
+  headers: Readonly<Record<string, string>> = {},
+): string {
   const lines = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1', 'Accept: application/json'];
   const all =
-    body === undefined ? headers : { 'Content-Type': 'application/json', ...headers, 'Content-Length': wireLength(body) };
+    body === undefined
+      ? headers
+      : { 'Content-Type': 'application/json', ...headers, 'Content-Length': wireLength(body) };
   for (const [name, value] of Object.entries(all)) lines.push(`${name}: ${value}`);
   return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
 }

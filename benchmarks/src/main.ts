@@ -42,7 +42,10 @@ try {
   const now: Figures = {
     rows,
     stores,
-    circumstances: { runs: [{ commit: commit(), words: words.filter(withoutFolder), load: [before, load()] }], missing },
+    circumstances: {
+      runs: [{ commit: commit(), words: words.filter(withoutFolder), load: [before, load()] }],
+      missing,
+    },
   };
   const files = wholeReport(options.again ? renewed(await readFigures(join(options.out, 'report.json')), now) : now);
   await mkdir(options.out, { recursive: true });

@@ -38,7 +38,8 @@ export function parseOptions(words: readonly string[], defaultOut: string): Benc
   if (wrong !== undefined) throw new Error(`--adapters knows ${known.join(', ')}, not ${wrong}`);
   const positive = (name: string, text: string): number => {
     const value = Number(text);
-    if (!Number.isInteger(value) || value <= 0) throw new Error(`--${name} must be a positive whole number, not ${text}`);
+    if (!Number.isInteger(value) || value <= 0)
+      throw new Error(`--${name} must be a positive whole number, not ${text}`);
     return value;
   };
   return {

@@ -24,7 +24,11 @@ export interface OpenStage {
 }
 
 /** Starts the processes of one adapter's run and fills the subject with objects. */
-export async function openStage(adapter: string, options: BenchOptions, progress: (text: string) => void): Promise<OpenStage> {
+export async function openStage(
+  adapter: string,
+  options: BenchOptions,
+  progress: (text: string) => void,
+): Promise<OpenStage> {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-bench-'));
   const database = await startDatabase(adapter);
   const spawned: Spawned[] = [];
@@ -65,7 +69,10 @@ export async function openStage(adapter: string, options: BenchOptions, progress
   };
   const fill = async (): Promise<Stage> => {
     const floor = await keep(
-      Spawned.start(process.execPath, [floorServer, ...(adapter === 'memory' ? [] : ['--durable', join(folder, 'floor')])]),
+      Spawned.start(process.execPath, [
+        floorServer,
+        ...(adapter === 'memory' ? [] : ['--durable', join(folder, 'floor')]),
+      ]),
     );
     const subject = await start([]);
     progress(`loading ${options.objects} objects`);
@@ -107,10 +114,16 @@ export async function openStage(adapter: string, options: BenchOptions, progress
 }
 
 /** `durable`: it does a durable write before it sends, as a subject must whose store is in its process. */
-function startWatchFloor(folder: string, frameBytes: number, durable: boolean): { starting: Promise<Spawned>; remark?: string } {
+function startWatchFloor(
+  folder: string,
+  frameBytes: number,
+  durable: boolean,
+): { starting: Promise<Spawned>; remark?: string } {
   const words = [String(frameBytes), ...(durable ? [join(folder, 'watch-floor-log')] : [])];
   const binary = join(folder, 'watch-floor');
-  const { status } = spawnSync('cc', ['-O2', '-o', binary, watchFloorSource], { stdio: ['ignore', 'inherit', 'inherit'] });
+  const { status } = spawnSync('cc', ['-O2', '-o', binary, watchFloorSource], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
   if (status === 0) return { starting: Spawned.start(binary, words) };
   return {
     starting: Spawned.start(process.execPath, [watchFloorServer, ...words]),

@@ -22,7 +22,8 @@ test('every scenario runs and gives figures', async (t) => {
     [],
   );
   t.is(rows.length, scenarios.length + scenarios.filter((scenario) => scenario.everyAdapter).length);
-  for (const row of rows) t.true(row.ratio >= 0 && Number.isFinite(row.ratio), `${row.adapter} ${row.scenario}: ${row.ratio}`);
+  for (const row of rows)
+    t.true(row.ratio >= 0 && Number.isFinite(row.ratio), `${row.adapter} ${row.scenario}: ${row.ratio}`);
   const report = markdown(rows, 'test');
   for (const { name } of scenarios) t.true(report.includes(`| ${name} |`), name);
 });
@@ -45,7 +46,10 @@ test('rounds with a disturbed floor do not count', (t) => {
 });
 
 test('fewer than five good rounds are no verdict', (t) => {
-  const row = toRow(scenario, 'memory', { unit: 'µs', rounds: Array.from({ length: 4 }, () => ({ floor: 10, subject: 10 })) });
+  const row = toRow(scenario, 'memory', {
+    unit: 'µs',
+    rounds: Array.from({ length: 4 }, () => ({ floor: 10, subject: 10 })),
+  });
   t.like(row, { rounds: 4, verdict: 'no verdict' });
 });
 
@@ -64,7 +68,9 @@ test('a failure is a row with its sentence', (t) => {
 });
 
 test('unknown adapters, scenarios and sizes are refused in words', async (t) => {
-  t.throws(() => parseOptions(['--adapters', 'oracle'], ''), { message: /knows memory, lmdb, etcd, postgres, not oracle/ });
+  t.throws(() => parseOptions(['--adapters', 'oracle'], ''), {
+    message: /knows memory, lmdb, etcd, postgres, not oracle/,
+  });
   t.throws(() => parseOptions(['--rounds', '0'], ''), { message: /--rounds must be a positive whole number/ });
   await t.throwsAsync(async () => runBenchmarks(parseOptions(['--scenarios', 'nothing'], ''), () => {}), {
     message: /--scenarios knows get/,

@@ -43,7 +43,12 @@ export class AgentMachine {
   }
 
   /** `dir` must be empty; words are further options, `runtime` is empty where these name one. */
-  static async create(dir: string, nodeName: string, words: readonly string[] = [], runtime = 'process'): Promise<AgentMachine> {
+  static async create(
+    dir: string,
+    nodeName: string,
+    words: readonly string[] = [],
+    runtime = 'process',
+  ): Promise<AgentMachine> {
     await mkdir(join(dir, 'manifests'));
     return new AgentMachine(dir, nodeName, words, await freePort(), runtime);
   }

@@ -1,5 +1,10 @@
 import { createHttpClient } from '@keelson/client';
-import { type ClientHarness, clientSuiteKinds, type OpenedClient, registerClientConformance } from '@keelson/conformance';
+import {
+  type ClientHarness,
+  clientSuiteKinds,
+  type OpenedClient,
+  registerClientConformance,
+} from '@keelson/conformance';
 import type { Store } from '@keelson/core';
 import test from 'ava';
 import { createControlPlane } from 'keelson';

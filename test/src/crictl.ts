@@ -19,7 +19,10 @@ export class Crictl {
   }
 
   /** Runs one command; `code` is its exit code. */
-  run(args: readonly string[], input = ''): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
+  run(
+    args: readonly string[],
+    input = '',
+  ): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
     return new Promise((resolve) => {
       const options = { env: cleanEnvironment(), timeout: 60_000 };
       const child = execFile(this.#command, [...this.#global, ...args], options, (error, stdout, stderr) =>

@@ -15,7 +15,10 @@ const engine = await createProcessRuntime({
 const events: string[] = [];
 const recorder: EventRecorder = { record: (_, type, reason) => events.push(`${type} ${reason}`) };
 const common = ['--hostname-override=full', `--root-dir=${join(dir, 'agent')}`, '--resolv-conf=', '--eviction-hard='];
-const { config } = resolveConfig(parseOptions([...common, ...words]), { hostname: () => 'full', fileExists: () => false });
+const { config } = resolveConfig(parseOptions([...common, ...words]), {
+  hostname: () => 'full',
+  fileExists: () => false,
+});
 const machine = {
   cores: 1,
   memoryBytes: 1 << 30,
@@ -43,8 +46,13 @@ const { runtime, images } = engine;
 const names = ['test.local/first:1', 'test.local/second:1', 'test.local/used:1'];
 for (const name of names) await images.pullImage(name);
 const sandbox = await runtime.runPodSandbox({ metadata: { name: 'p', namespace: 'default', uid: 'u', attempt: 0 } });
-await runtime.createContainer(sandbox, { metadata: { name: 'c', attempt: 0 }, image: 'test.local/used:1', command: ['/none'] });
-const listed = async () => (await images.listImages()).flatMap(({ repoTags }) => repoTags).filter((tag) => names.includes(tag));
+await runtime.createContainer(sandbox, {
+  metadata: { name: 'c', attempt: 0 },
+  image: 'test.local/used:1',
+  command: ['/none'],
+});
+const listed = async () =>
+  (await images.listImages()).flatMap(({ repoTags }) => repoTags).filter((tag) => names.includes(tag));
 const usedPercent = async () => {
   const [disk] = await images.imageFsInfo();
   return disk === undefined ? -1 : Math.ceil(100 - (disk.availableBytes * 100) / disk.capacityBytes);

@@ -39,7 +39,8 @@ function exited(child: ChildProcess): Promise<number | null> {
 /** Environment without settings of the caller's own. */
 export function cleanEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   const kept = Object.entries(process.env).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined && !entry[0].startsWith('KEELSON_') && entry[0] !== 'KUBECONFIG',
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined && !entry[0].startsWith('KEELSON_') && entry[0] !== 'KUBECONFIG',
   );
   return { ...Object.fromEntries(kept), ...extra };
 }
@@ -52,7 +53,10 @@ export function storageArguments(): string[] {
 
 /** Runs the command to its end, for calls that are not meant to serve. */
 export async function runKeelson(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(process.execPath, [binary, ...args], { env: cleanEnvironment(env), stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [binary, ...args], {
+    env: cleanEnvironment(env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk) => {

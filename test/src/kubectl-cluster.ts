@@ -1,8 +1,20 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import anyTest, { type TestFn } from 'ava';
 import { startBalancer } from './balancer.ts';
-import { type DatabaseName, etcdDatabase, type FaultDatabase, offersDatabase, postgresDatabase } from './faults/databases.ts';
-import { type KeelsonProcess, removeDirectory, startKeelson, storageArguments, temporaryDirectory } from './keelson-process.ts';
+import {
+  type DatabaseName,
+  etcdDatabase,
+  type FaultDatabase,
+  offersDatabase,
+  postgresDatabase,
+} from './faults/databases.ts';
+import {
+  type KeelsonProcess,
+  removeDirectory,
+  startKeelson,
+  storageArguments,
+  temporaryDirectory,
+} from './keelson-process.ts';
 import { findKubectl, Kubectl } from './kubectl.ts';
 
 /** A server in a process of its own and a kubectl bound to it. */
@@ -79,7 +91,9 @@ export async function kubectlTest(options: KubectlTestOptions = {}): Promise<Tes
     const folder = await temporaryDirectory();
     cleanup.teardown(() => removeDirectory(folder));
     const { server, kubeconfig } =
-      database === undefined ? await oneServer(folder, args, cleanup) : await twoServers(folder, database, args, cleanup);
+      database === undefined
+        ? await oneServer(folder, args, cleanup)
+        : await twoServers(folder, database, args, cleanup);
     context = { server, folder, kubectl: new Kubectl(command, kubeconfig, folder) };
   });
   test.beforeEach((t) => {

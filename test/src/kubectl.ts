@@ -1,4 +1,11 @@
-import { type ChildProcess, type ChildProcessByStdio, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import {
+  type ChildProcess,
+  type ChildProcessByStdio,
+  execFile,
+  execFileSync,
+  spawn,
+  spawnSync,
+} from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +13,8 @@ import type { Readable, Writable } from 'node:stream';
 import { buildGoTool } from '@keelson/test-support';
 import { cleanEnvironment } from './keelson-process.ts';
 
-const works = (command: string): boolean => spawnSync(command, ['version', '--client'], { stdio: 'ignore' }).status === 0;
+const works = (command: string): boolean =>
+  spawnSync(command, ['version', '--client'], { stdio: 'ignore' }).status === 0;
 
 /**
  * A kubectl of 1.2x or newer: the one named by KEELSON_TEST_KUBECTL, the one on the PATH, or one built from its Go modules.
@@ -16,7 +24,9 @@ export function findKubectl(): string | undefined {
   const named = process.env['KEELSON_TEST_KUBECTL'];
   const found = named ?? (works('kubectl') ? 'kubectl' : buildGoTool('kubectl'));
   if (found === undefined && process.env['CI'] !== undefined) {
-    throw new Error('no kubectl: put one on the PATH, name one in KEELSON_TEST_KUBECTL, or install Go so that it can be built');
+    throw new Error(
+      'no kubectl: put one on the PATH, name one in KEELSON_TEST_KUBECTL, or install Go so that it can be built',
+    );
   }
   return found;
 }

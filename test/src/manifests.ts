@@ -21,7 +21,10 @@ const template = (app: string) => ({
 });
 
 /** One small manifest per kind of the specification, all of the same name; an Event must name the namespace it is about. */
-export function manifestsOf(name: string, namespace = 'default'): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
+export function manifestsOf(
+  name: string,
+  namespace = 'default',
+): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
   const metadata = { name, labels: { app: name } };
   return {
     configmaps: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { key: 'value' } },

@@ -43,7 +43,12 @@ export async function startNodeOfUp(command: string, args: readonly string[] = [
 }
 
 /** Creates a pod of shells on the node. */
-export async function runShells(kubectl: Kubectl, name: string, shells: readonly Shell[], extra: object = {}): Promise<void> {
+export async function runShells(
+  kubectl: Kubectl,
+  name: string,
+  shells: readonly Shell[],
+  extra: object = {},
+): Promise<void> {
   const pod = {
     apiVersion: 'v1',
     kind: 'Pod',

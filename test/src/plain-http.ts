@@ -25,7 +25,11 @@ export class PlainHttp {
   open(method: string, path: string, { headers = {}, body }: PlainRequest = {}): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-      const req = request(`${this.#url}${path}`, { method, agent: this.#agent, headers: { ...length, ...headers } }, resolve);
+      const req = request(
+        `${this.#url}${path}`,
+        { method, agent: this.#agent, headers: { ...length, ...headers } },
+        resolve,
+      );
       req.once('error', reject);
       req.end(body);
     });

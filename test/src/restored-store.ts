@@ -16,7 +16,11 @@ export class RestoredStore {
   /** Returns the revision. */
   async create(name: string): Promise<number> {
     const body = JSON.stringify({ metadata: { name }, data: { name } });
-    const answer = await fetch(this.#url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const answer = await fetch(this.#url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
     const object = (await answer.json()) as Answer;
     if (answer.status !== 201) throw new Error(JSON.stringify(object));
     return Number(object.metadata?.resourceVersion);

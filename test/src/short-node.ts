@@ -29,9 +29,10 @@ const node = await startAgentNode({
 const pods = () => node.agent.state.pods();
 const isQuiet = ({ metadata }: ReturnType<typeof pods>[number]) => metadata?.name === 'quiet-short';
 await eventually(() => pods().length === 2, 20_000);
-await eventually(() => pods().every((pod) => pod.status?.phase === (isQuiet(pod) ? 'Running' : 'Failed')), 30_000).catch(
-  () => {},
-);
+await eventually(
+  () => pods().every((pod) => pod.status?.phase === (isQuiet(pod) ? 'Running' : 'Failed')),
+  30_000,
+).catch(() => {});
 const phases = Object.fromEntries(pods().map(({ metadata, status }) => [metadata?.name, status?.phase]));
 for (const name of await readdir(manifests)) await rm(join(manifests, name));
 await eventually(async () => (await engine.runtime.listPodSandboxes()).length === 0, 20_000);

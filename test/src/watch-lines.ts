@@ -13,7 +13,10 @@ export async function readWatch(
   timeoutMs = 30_000,
 ): Promise<WatchLine[]> {
   const abort = new AbortController();
-  const timer = setTimeout(() => abort.abort(new Error(`fewer than ${count} events within ${timeoutMs} ms`)), timeoutMs);
+  const timer = setTimeout(
+    () => abort.abort(new Error(`fewer than ${count} events within ${timeoutMs} ms`)),
+    timeoutMs,
+  );
   try {
     const response = await fetch(url, { signal: abort.signal });
     if (response.status !== 200 || response.body === null)

@@ -77,7 +77,10 @@ export class HttpMetrics {
       labels: ['kind'],
     });
     this.#watches = metrics.gauge({ name: 'keelson_http_watches', help: 'Open watches.' });
-    this.#connects = metrics.gauge({ name: 'keelson_http_connects', help: 'Open calls that are passed on to nodes and pods.' });
+    this.#connects = metrics.gauge({
+      name: 'keelson_http_connects',
+      help: 'Open calls that are passed on to nodes and pods.',
+    });
     this.#events = metrics.counter({
       name: 'keelson_http_watch_events_total',
       help: 'Events sent to watchers.',

@@ -1,5 +1,14 @@
 import type { IncomingMessage, ServerOptions } from 'node:http';
-import type { Brand, Clock, FormBuilder, Logger, Metrics, RequestAttributes, ResourceRegistry, UserInfo } from '@keelson/core';
+import type {
+  Brand,
+  Clock,
+  FormBuilder,
+  Logger,
+  Metrics,
+  RequestAttributes,
+  ResourceRegistry,
+  UserInfo,
+} from '@keelson/core';
 import type { NodeDialer } from './connect/node-dialer.ts';
 
 /** What an authorizer says; a bare boolean is the same without a reason. */

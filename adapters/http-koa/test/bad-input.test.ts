@@ -189,7 +189,17 @@ const header = fc.tuple(
       'User-Agent',
       'X-HTTP-Method-Override',
     ],
-    ...['Upgrade', 'Connection', 'Cookie', 'Origin', 'Sec-Fetch-Site', 'Content-Encoding', 'Accept-Charset', 'TE', 'Via'],
+    ...[
+      'Upgrade',
+      'Connection',
+      'Cookie',
+      'Origin',
+      'Sec-Fetch-Site',
+      'Content-Encoding',
+      'Accept-Charset',
+      'TE',
+      'Via',
+    ],
   ),
   fc.constantFrom(
     '',
@@ -209,7 +219,9 @@ const header = fc.tuple(
 
 test('whatever is sent, the answer is no server error and the server goes on', async (t) => {
   const { port } = await serveReal(t);
-  await call(port, 'POST', '/api/v1/namespaces/default/configmaps', { body: '{"metadata":{"name":"a"},"data":{"k":"v"}}' });
+  await call(port, 'POST', '/api/v1/namespaces/default/configmaps', {
+    body: '{"metadata":{"name":"a"},"data":{"k":"v"}}',
+  });
   const known = fc.constantFrom(
     '/api/v1/namespaces/default/configmaps/a',
     '/api/v1/namespaces/default/configmaps',
@@ -249,12 +261,15 @@ test('whatever is sent, the answer is no server error and the server goes on', a
         const lines = headers.map(([name, text]) => `${name}: ${text}\r\n`).join('');
         const head = `${method} ${server}${where}?${parameters} HTTP/1.1\r\n${lines}\r\n`;
         // The head of an answer is enough; of watches nothing more is waited for.
-        const answer = await raw(port, Buffer.concat([Buffer.from(head, 'latin1'), bytes]), (text) => text.includes('\r\n\r\n'));
+        const answer = await raw(port, Buffer.concat([Buffer.from(head, 'latin1'), bytes]), (text) =>
+          text.includes('\r\n\r\n'),
+        );
         const status = Number(/^HTTP\/1.1 (\d{3}) /.exec(answer)?.[1]);
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         t.true(status >= 200 && status < 500, `${head}${content.slice(0, 200)}\n-> ${answer.slice(0, 2000)}`);
         // What the platform's own parser refuses has no Audit-Id.
-        if (/\r\nAudit-Id: /i.test(answer) && method !== 'HEAD' && status !== 304) t.regex(answer, /\r\nContent-Type: /i);
+        if (/\r\nAudit-Id: /i.test(answer) && method !== 'HEAD' && status !== 304)
+          t.regex(answer, /\r\nContent-Type: /i);
       },
     ),
     { numRuns: 800, endOnFailure: true },

@@ -15,12 +15,21 @@ const nested = (levels: number, inner: string) => {
 };
 
 /** Requests whose answers would be many times their own size if nothing limited them. */
-const hostile: Record<string, { readonly body: unknown; readonly path?: string; readonly headers?: Record<string, string> }> = {
+const hostile: Record<
+  string,
+  { readonly body: unknown; readonly path?: string; readonly headers?: Record<string, string> }
+> = {
   'invalid labels': { body: configMap({ labels: Object.fromEntries(range(60_000, (i) => [`no label ${i}`, ''])) }) },
   'invalid finalizers': { body: configMap({ finalizers: range(60_000, (i) => `no finalizer ${i}`) }) },
   'owners that are all controllers': {
     body: configMap({
-      ownerReferences: range(12_000, (i) => ({ apiVersion: 'v1', kind: 'Pod', name: `p${i}`, uid: `${i}`, controller: true })),
+      ownerReferences: range(12_000, (i) => ({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        name: `p${i}`,
+        uid: `${i}`,
+        controller: true,
+      })),
     }),
   },
   'invalid data keys of great length': {
@@ -28,7 +37,9 @@ const hostile: Record<string, { readonly body: unknown; readonly path?: string; 
   },
   'a name of a megabyte': { body: configMap({ name: '\u0001'.repeat(300_000) }) },
   'a kind of a megabyte': { body: configMap({}, { kind: '\u0001'.repeat(300_000) }) },
-  'a value of the wrong type with a key of a megabyte': { body: configMap({}, { data: { ['\u0001'.repeat(300_000)]: 1 } }) },
+  'a value of the wrong type with a key of a megabyte': {
+    body: configMap({}, { data: { ['\u0001'.repeat(300_000)]: 1 } }),
+  },
   'unknown fields': { body: nested(150, range(2000, (i) => `"a${i}":1`).join(',')), path: '?fieldValidation=Strict' },
   'repeated fields': { body: nested(150, range(2000, () => '"a":1').join(',')), path: '?fieldValidation=Strict' },
 };

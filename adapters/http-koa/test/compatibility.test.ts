@@ -16,7 +16,10 @@ test('Swagger is at the paths that clients of 1.9 ask, in the form that the path
   t.deepEqual(json.body, (await get('/openapi/v2', 'application/json')).body);
   const binary = await get('/swagger-2.0.0.pb-v1', 'application/json');
   t.is(binary.status, 200);
-  t.deepEqual(binary.body, (await get('/openapi/v2', 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf')).body);
+  t.deepEqual(
+    binary.body,
+    (await get('/openapi/v2', 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf')).body,
+  );
   const { paths } = (await get('/', 'application/json')).json;
   for (const path of ['/swagger.json', '/swagger-2.0.0.pb-v1']) t.true(paths.includes(path));
 });
@@ -34,7 +37,10 @@ test('answers about deprecated versions warn, whatever they are; answers about t
     ['GET', `${old}?watch=1&timeoutSeconds=1`],
   ] as const)
     t.is((await call(port, method, path)).headers['warning'], ingress, path);
-  t.is((await call(port, 'GET', '/apis/networking.k8s.io/v1/namespaces/default/ingresses')).headers['warning'], undefined);
+  t.is(
+    (await call(port, 'GET', '/apis/networking.k8s.io/v1/namespaces/default/ingresses')).headers['warning'],
+    undefined,
+  );
   t.regex(
     String((await call(port, 'GET', '/apis/extensions/v1beta1/deployments')).headers['warning']),
     /extensions\/v1beta1 Deployment is deprecated in v1\.8\+, unavailable in v1\.16\+; use apps\/v1 Deployment/,
@@ -115,7 +121,9 @@ test('a collection that is deleted is answered with the list of its objects, in 
     ['a'],
   );
   await fill();
-  const table = await call(port, 'DELETE', maps, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } });
+  const table = await call(port, 'DELETE', maps, {
+    headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+  });
   t.is(table.json.kind, 'Table');
   t.is(table.json.rows.length, 2);
   t.deepEqual((await call(port, 'GET', maps)).json.items, []);

@@ -25,7 +25,8 @@ const hostile = {
 };
 
 function dropped(t: ExecutionContext, headers: IncomingHttpHeaders): void {
-  for (const name of Object.keys(hostile)) if (name !== 'Content-Type') t.is(headers[name.toLowerCase()], undefined, name);
+  for (const name of Object.keys(hostile))
+    if (name !== 'Content-Type') t.is(headers[name.toLowerCase()], undefined, name);
 }
 
 /** A server whose calls lead to this port: of the agent, or with `page` of something else at the node. */
@@ -114,7 +115,11 @@ test('the node proxy keeps content types that no browser runs', async (t) => {
     response.writeHead(200, { 'Content-Type': type, 'Content-Disposition': 'attachment' }).end('x');
   });
   const { port } = await passing(t, agent);
-  for (type of ['application/json', 'text/plain; version=0.0.4; charset=utf-8', 'application/openmetrics-text; version=1.0.0']) {
+  for (type of [
+    'application/json',
+    'text/plain; version=0.0.4; charset=utf-8',
+    'application/openmetrics-text; version=1.0.0',
+  ]) {
     const reply = await call(port, 'GET', `${pod}/proxy/metrics`);
     t.deepEqual([reply.headers['content-type'], reply.headers['content-disposition']], [type, 'attachment']);
   }
@@ -135,7 +140,9 @@ test('an upgrade that was not asked for, or to another protocol, ends with 502 a
     const ends: Socket[] = [];
     const agent = await rawUpstream(t, (socket) => {
       ends.push(socket);
-      socket.write(Buffer.from(`HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`, 'latin1'));
+      socket.write(
+        Buffer.from(`HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: ${upgrade}\r\n\r\n`, 'latin1'),
+      );
       socket.resume();
     });
     const { port } = await passing(t, agent);
@@ -174,7 +181,13 @@ test('only a 101 opens a tunnel: after any other answer to an upgrade both conne
 
 test('the head of a tunnel carries what the protocol needs and nothing else', async (t) => {
   const agent = await rawUpstream(t, (socket) => {
-    const head = ['101 \u001b[31m', 'Connection: Upgrade', 'Upgrade: WebSocket', 'Sec-WebSocket-Accept: x', 'Set-Cookie: a=1'];
+    const head = [
+      '101 \u001b[31m',
+      'Connection: Upgrade',
+      'Upgrade: WebSocket',
+      'Sec-WebSocket-Accept: x',
+      'Set-Cookie: a=1',
+    ];
     socket.end(Buffer.from(`HTTP/1.1 ${head.join('\r\n')}\r\nLocation: http://evil.example/\r\n\r\n`, 'latin1'));
   });
   const { port } = await passing(t, agent);
@@ -242,8 +255,19 @@ test('a redirect of a page leads to a path below its proxy; one to another serve
     const reply = await call(port, 'GET', `${pod}/proxy/a/b`);
     t.deepEqual([reply.status, reply.headers.location], [302, `${pod}/proxy${path}`], sent);
   }
-  const elsewhere = ['http://evil.example/', '//evil.example', '\\\\evil.example', 'javascript:alert(1)', 'http://[bad'];
-  for (location of [...elsewhere, `https://127.0.0.1:${upstream}/`, `http://u:p@127.0.0.1:${upstream}/`, 'http://127.0.0.1:1/']) {
+  const elsewhere = [
+    'http://evil.example/',
+    '//evil.example',
+    '\\\\evil.example',
+    'javascript:alert(1)',
+    'http://[bad',
+  ];
+  for (location of [
+    ...elsewhere,
+    `https://127.0.0.1:${upstream}/`,
+    `http://u:p@127.0.0.1:${upstream}/`,
+    'http://127.0.0.1:1/',
+  ]) {
     const reply = await call(port, 'GET', `${pod}/proxy/a/b`);
     t.deepEqual([reply.status, reply.headers.location], [502, undefined], location);
     t.true(reply.json.message.startsWith(permitted));

@@ -98,7 +98,10 @@ test('a service is found by its endpoints, and its address is never one of this 
     call(port, 'POST', `/api/v1/namespaces/default/${kind}`, { body: JSON.stringify({ apiVersion: 'v1', ...body }) });
   await post('services', { kind: 'Service', metadata: { name: 'web' }, spec: { ports: [{ port: 80 }] } });
   const proxy = '/api/v1/namespaces/default/services/http:web:80/proxy/';
-  t.like((await call(port, 'GET', proxy)).json, { code: 503, message: 'no endpoints available for service "http:web:80"' });
+  t.like((await call(port, 'GET', proxy)).json, {
+    code: 503,
+    message: 'no endpoints available for service "http:web:80"',
+  });
   t.is((await call(port, 'GET', proxy.replace('web', 'none'))).status, 404);
   t.is((await call(port, 'GET', proxy.replace('http', 'ftp'))).status, 400);
 });

@@ -19,7 +19,18 @@ async function passing(t: ExecutionContext, port: number, options: ServeOptions 
 
 test('an answer is passed on with its code and headers, the request with its query; what means one connection is not', async (t) => {
   let seen: { url: string | undefined; headers: NodeJS.Dict<string | string[]>; body: string } | undefined;
-  const headersOfAnswer = ['Content-Type', 'text/csv', 'Vary', 'a', 'Vary', 'b', 'Connection', 'retry-after', 'Retry-After', '1'];
+  const headersOfAnswer = [
+    'Content-Type',
+    'text/csv',
+    'Vary',
+    'a',
+    'Vary',
+    'b',
+    'Connection',
+    'retry-after',
+    'Retry-After',
+    '1',
+  ];
   const upstream = await httpUpstream(t, (request, response) => {
     void textOf(request).then((body) => {
       seen = { url: request.url, headers: request.headers, body };
@@ -27,7 +38,13 @@ test('an answer is passed on with its code and headers, the request with its que
     });
   });
   const { port, service } = await passing(t, upstream);
-  const headers = { authorization: 'Bearer secret', 'x-own': 'kept', connection: 'x-mine', 'x-mine': 'gone', te: 'trailers' };
+  const headers = {
+    authorization: 'Bearer secret',
+    'x-own': 'kept',
+    connection: 'x-mine',
+    'x-mine': 'gone',
+    te: 'trailers',
+  };
   const reply = await call(port, 'POST', `${proxy}/a//b%20c/?x=1&x=2&timeout=1ms`, { headers, body: 'question' });
   t.deepEqual([reply.status, reply.text, reply.headers['content-type']], [202, 'done', 'text/csv']);
   t.is(reply.headers.vary, 'a, b');
@@ -35,7 +52,10 @@ test('an answer is passed on with its code and headers, the request with its que
   t.truthy(reply.headers['audit-id']);
   t.is(seen?.url, '/proxy/a//b%20c/?x=1&x=2&timeout=1ms');
   t.deepEqual([seen?.body, seen?.headers['x-own']], ['question', 'kept']);
-  t.deepEqual([seen?.headers['authorization'], seen?.headers['x-mine'], seen?.headers['te']], [undefined, undefined, undefined]);
+  t.deepEqual(
+    [seen?.headers['authorization'], seen?.headers['x-mine'], seen?.headers['te']],
+    [undefined, undefined, undefined],
+  );
   t.deepEqual(service.calls[0]?.args[1], { namespace: 'default', name: 'p' });
   const { status } = await call(port, 'OPTIONS', proxy);
   t.is(status, 202, 'a path of somebody else takes any method');
@@ -150,7 +170,10 @@ test('an agent that is away is named with its address; one that says nothing, or
 
   const rude = await rawUpstream(t, (socket) => socket.destroy());
   const hungUp = await call((await passing(t, rude)).port, 'GET', log);
-  t.like(hungUp.json, { code: 503, message: `the agent of node "n" at 127.0.0.1:${rude} cannot be reached: socket hang up` });
+  t.like(hungUp.json, {
+    code: 503,
+    message: `the agent of node "n" at 127.0.0.1:${rude} cannot be reached: socket hang up`,
+  });
 
   const nobody = await call((await passing(t, 1)).port, 'GET', log);
   t.like(nobody.json, { code: 503, reason: 'ServiceUnavailable' });

@@ -34,7 +34,8 @@ for (const [path, group, resource, body] of creatable) {
     const { port } = await serveReal(t, {
       authenticate: ({ headers }) =>
         headers.authorization ? { name: 'jane', groups: [] } : { name: 'root', groups: ['system:masters'] },
-      authorize: ({ verb }, { name }) => name === 'root' || (verbs.has(verb) ? true : { allowed: false, reason: 'by rule' }),
+      authorize: ({ verb }, { name }) =>
+        name === 'root' || (verbs.has(verb) ? true : { allowed: false, reason: 'by rule' }),
     });
     const headers = { authorization: 'jane' };
     const put = (query = '') =>

@@ -11,7 +11,8 @@ const Gauge = defineKind({
 });
 const gauges = '/apis/toys.example.com/v1/namespaces/default/gauges';
 const json = { 'content-type': 'application/json' };
-const gauge = (spec: string) => `{"apiVersion":"toys.example.com/v1","kind":"Gauge","metadata":{"name":"g"},"spec":${spec}}`;
+const gauge = (spec: string) =>
+  `{"apiVersion":"toys.example.com/v1","kind":"Gauge","metadata":{"name":"g"},"spec":${spec}}`;
 
 test('integers of 64 bits survive writes and reads in JSON, YAML and patches', async (t) => {
   const { port, registry } = await serveReal(t);
@@ -30,7 +31,8 @@ test('integers of 64 bits survive writes and reads in JSON, YAML and patches', a
   t.regex(yaml.text, /level: 9223372036854775807\n/);
   t.regex(yaml.text, /- 9007199254740993\n/);
   t.is(
-    (await call(port, 'PUT', `${gauges}/g`, { headers: { 'content-type': 'application/yaml' }, body: yaml.text })).status,
+    (await call(port, 'PUT', `${gauges}/g`, { headers: { 'content-type': 'application/yaml' }, body: yaml.text }))
+      .status,
     200,
   );
   t.is(await spec(), stored);
@@ -73,7 +75,8 @@ test('a pod takes the greatest grace period in protobuf and JSON, and can be del
   const { port } = await serveReal(t);
   const pods = '/api/v1/namespaces/default/pods';
   const protobuf = 'application/vnd.kubernetes.protobuf';
-  const spec = '{"terminationGracePeriodSeconds":9223372036854775807,"nodeName":"n","containers":[{"name":"c","image":"i"}]}';
+  const spec =
+    '{"terminationGracePeriodSeconds":9223372036854775807,"nodeName":"n","containers":[{"name":"c","image":"i"}]}';
   const body = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":${spec}}`;
   const created = await call(port, 'POST', pods, { headers: { ...json, accept: protobuf }, body });
   t.is(created.status, 201, created.text);

@@ -97,7 +97,11 @@ test('service accounts are asked for as such and get their groups', async (t) =>
   const { get, asked, words } = await started(t);
   t.is((await get({ 'impersonate-user': 'system:serviceaccount:team:robot' })).status, 200);
   t.is(words()[0], 'root: impersonate /serviceaccounts/ team/robot');
-  t.deepEqual(asked.at(-1)?.user.groups, ['system:serviceaccounts', 'system:serviceaccounts:team', 'system:authenticated']);
+  t.deepEqual(asked.at(-1)?.user.groups, [
+    'system:serviceaccounts',
+    'system:serviceaccounts:team',
+    'system:authenticated',
+  ]);
 });
 
 const groups: readonly (readonly [user: string, asked: readonly string[], got: readonly string[]])[] = [

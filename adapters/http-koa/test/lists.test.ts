@@ -101,7 +101,11 @@ for (const encoding of ['identity', 'gzip']) {
     const pieces = new Set<ArrayBufferLike>();
     let taken = 0;
     const registry = new FakeRegistry();
-    registry.service(configMap).on.list = async (_context: unknown, _target: unknown, { limit }: { limit?: number }) => {
+    registry.service(configMap).on.list = async (
+      _context: unknown,
+      _target: unknown,
+      { limit }: { limit?: number },
+    ) => {
       const letter = limit === 1 ? 'a' : 'b';
       const answer = listOf(configMap, []);
       const list: StoredList = {

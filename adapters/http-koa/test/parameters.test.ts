@@ -46,7 +46,14 @@ test('select parameters reach the service exactly as the rules read them', async
     t.is(service.calls[0]?.operation, 'list');
     t.deepEqual(service.calls[0]?.args[2], expected, query);
   }
-  for (const query of ['limit=x', 'limit=1.5', 'limit=1e3', 'limit=0x10', 'timeoutSeconds=ten', 'limit=99999999999999999999']) {
+  for (const query of [
+    'limit=x',
+    'limit=1.5',
+    'limit=1e3',
+    'limit=0x10',
+    'timeoutSeconds=ten',
+    'limit=99999999999999999999',
+  ]) {
     const reply = await call(port, 'GET', `${all}?${query}`);
     t.is(reply.status, 400, query);
     t.is(reply.json.reason, 'BadRequest');
@@ -155,7 +162,10 @@ test('DELETE reads its options from the body, JSON or YAML, and from the query o
   ]);
   // Of a collection the version is that of the list, not a precondition of each object.
   await call(port, 'DELETE', `${all}?resourceVersion=0&propagationPolicy=Orphan`);
-  t.deepEqual(service.calls[1]?.args.slice(2), [{ dryRun: false, propagationPolicy: 'Orphan' }, { resourceVersion: '0' }]);
+  t.deepEqual(service.calls[1]?.args.slice(2), [
+    { dryRun: false, propagationPolicy: 'Orphan' },
+    { resourceVersion: '0' },
+  ]);
 });
 
 test('bodies: a missing Content-Type is JSON, parameters are dropped, what nobody reads is 415', async (t) => {
@@ -176,7 +186,10 @@ test('bodies: a missing Content-Type is JSON, parameters are dropped, what nobod
   ];
   for (const [contentType, format] of types) {
     service.calls.length = 0;
-    const reply = await call(port, 'PUT', one, { body: '{"a":1}', headers: contentType ? { 'content-type': contentType } : {} });
+    const reply = await call(port, 'PUT', one, {
+      body: '{"a":1}',
+      headers: contentType ? { 'content-type': contentType } : {},
+    });
     t.is(reply.status, format === undefined ? 415 : 200, contentType);
     if (format === undefined) {
       t.is(reply.json.reason, 'UnsupportedMediaType');
@@ -218,8 +231,12 @@ test('subresources are called by their own rules', async (t) => {
   t.is((await call(port, 'GET', `${w}/status`)).status, 200);
   t.is((await call(port, 'PUT', `${w}/status?dryRun=All`, { body: '{}' })).status, 200);
   t.is(
-    (await call(port, 'PATCH', `${w}/status`, { body: '{}', headers: { 'content-type': 'application/merge-patch+json' } }))
-      .status,
+    (
+      await call(port, 'PATCH', `${w}/status`, {
+        body: '{}',
+        headers: { 'content-type': 'application/merge-patch+json' },
+      })
+    ).status,
     200,
   );
   t.is((await call(port, 'POST', `${w}/rollback`, { body: '{}' })).status, 201);

@@ -1,6 +1,14 @@
 import { Agent, createServer, request as httpRequest } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { FakeClock, type Logger, type Metrics, noMetrics, type RequestContext, silentLogger, statusErrors } from '@keelson/core';
+import {
+  FakeClock,
+  type Logger,
+  type Metrics,
+  noMetrics,
+  type RequestContext,
+  silentLogger,
+  statusErrors,
+} from '@keelson/core';
 import test from 'ava';
 import { serverOptions } from '../src/index.ts';
 import { configMap, FakeRegistry, namespace, stored, widget } from './support/fake-registry.ts';
@@ -128,7 +136,9 @@ for (const viaKoa of [false, true]) {
     );
     t.deepEqual(other.json.details, { name: 'b', kind: 'configmaps' });
     t.is(other.headers['x-content-type-options'], 'nosniff');
-    const cluster = await call(port, 'PUT', '/apis/test.io/v1/widgets?x', { headers: { authorization: 'Bearer good' } });
+    const cluster = await call(port, 'PUT', '/apis/test.io/v1/widgets?x', {
+      headers: { authorization: 'Bearer good' },
+    });
     t.is(
       cluster.json.message,
       'widgets.test.io is forbidden: User "jane" cannot update resource "widgets" in API group "test.io" at the cluster scope: not hers',
@@ -147,7 +157,11 @@ for (const viaKoa of [false, true]) {
       throw new TypeError('secret words');
     };
     const logged: unknown[] = [];
-    const logger: Logger = { ...silentLogger, error: (_message, fields) => logged.push(fields?.['err']), child: () => logger };
+    const logger: Logger = {
+      ...silentLogger,
+      error: (_message, fields) => logged.push(fields?.['err']),
+      child: () => logger,
+    };
     const { port } = await serve(t, { registry, viaKoa, logger });
     const reply = await call(port, 'GET', one);
     t.is(reply.status, 500);
@@ -261,7 +275,10 @@ test('bodies beyond the limit are 413, announced or not, and the service never s
     t.is(announced.status, 413);
     t.is(announced.json.reason, 'RequestEntityTooLarge');
     t.is(announced.json.message, 'Request entity too large: limit is 1000');
-    const chunked = await call(port, 'PUT', one, { body: 'x'.repeat(size), headers: { 'transfer-encoding': 'chunked' } });
+    const chunked = await call(port, 'PUT', one, {
+      body: 'x'.repeat(size),
+      headers: { 'transfer-encoding': 'chunked' },
+    });
     t.is(chunked.status, 413);
   }
   // Far too large: answered without reading on, and the connection ends.
@@ -274,7 +291,10 @@ test('bodies beyond the limit are 413, announced or not, and the service never s
 
 test('headers beyond 32 KiB and malformed requests are refused by the server', async (t) => {
   const { port } = await serve(t);
-  t.regex(await raw(port, `GET ${one} HTTP/1.1\r\nHost: localhost\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`), /^HTTP\/1.1 431 /);
+  t.regex(
+    await raw(port, `GET ${one} HTTP/1.1\r\nHost: localhost\r\nX: ${'y'.repeat(40_000)}\r\n\r\n`),
+    /^HTTP\/1.1 431 /,
+  );
   t.regex(await raw(port, 'GET / HTTP/9.9\r\n\r\n'), /^HTTP\/1.1 400 /);
 });
 

@@ -25,7 +25,9 @@ async function withPod(send: Send, name: string, more: object = {}): Promise<voi
 
 test('evictions of policy/v1, policy/v1beta1 and without a version are taken, in JSON and in protobuf', async (t) => {
   const send = await served(t);
-  const evictionSchema = Pod.subresources.flatMap((one) => (one.name === 'eviction' && 'schema' in one ? [one.schema] : []))[0];
+  const evictionSchema = Pod.subresources.flatMap((one) =>
+    one.name === 'eviction' && 'schema' in one ? [one.schema] : [],
+  )[0];
   if (evictionSchema === undefined) return t.fail();
   for (const apiVersion of ['policy/v1', 'policy/v1beta1', undefined]) {
     const body = { ...(apiVersion === undefined ? {} : { apiVersion, kind: 'Eviction' }), metadata: { name: 'a' } };
@@ -184,7 +186,10 @@ test('ephemeral containers are read, replaced and patched through their subresou
   t.is(read.kind, 'Pod');
   const more = {
     ...read,
-    spec: { containers: [{ ...container, image: 'other' }], ephemeralContainers: [...debuggers, { name: 'two', image: 'x:1' }] },
+    spec: {
+      containers: [{ ...container, image: 'other' }],
+      ephemeralContainers: [...debuggers, { name: 'two', image: 'x:1' }],
+    },
   };
   const replaced = await send('PUT', path, more);
   t.is(replaced.status, 200, replaced.text);

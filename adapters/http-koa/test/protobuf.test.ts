@@ -37,7 +37,10 @@ const bytesOf = (kind: KindDefinition, object: object): Buffer =>
   encodeProtobufObject(kind.schema, kind.apiVersion, kind.kind, object);
 
 /** The object in a protobuf answer. */
-function read(reply: Reply, kind: { kind: string; apiVersion: string; schema: Schema<unknown> }): Record<string, unknown> {
+function read(
+  reply: Reply,
+  kind: { kind: string; apiVersion: string; schema: Schema<unknown> },
+): Record<string, unknown> {
   if (reply.headers['content-type'] !== protobuf)
     throw new Error(`${reply.status} ${reply.headers['content-type']} ${reply.text}`);
   const value = parseProtobufBody(reply.body, kind);
@@ -79,7 +82,10 @@ test('bodies and answers in any combination of JSON, YAML and protobuf', async (
     headers: { 'content-type': 'application/merge-patch+json', accept: both },
   });
   t.like(read(patched, ConfigMap), { data: { k: 'y' } });
-  t.regex((await call(port, 'GET', `${maps}/a`, { headers: { accept: 'application/yaml' } })).text, /^data:\n {2}k: 'y'$/m);
+  t.regex(
+    (await call(port, 'GET', `${maps}/a`, { headers: { accept: 'application/yaml' } })).text,
+    /^data:\n {2}k: 'y'$/m,
+  );
   t.is((await call(port, 'PATCH', `${maps}/a`, { body: got.body, headers: { 'content-type': protobuf } })).status, 415);
 });
 
@@ -176,7 +182,9 @@ test('watches: length-delimited events with whole envelopes, the same objects as
   const put = await call(plane.port, 'PUT', `${maps}/a`, { body: JSON.stringify({ ...first, data: { k: '2' } }) });
   t.deepEqual(await next(), { type: 'MODIFIED', object: put.json });
   const many = await Promise.all(
-    Array.from({ length: 20 }, (_, index) => call(plane.port, 'POST', maps, { body: `{"metadata":{"name":"n${index}"}}` })),
+    Array.from({ length: 20 }, (_, index) =>
+      call(plane.port, 'POST', maps, { body: `{"metadata":{"name":"n${index}"}}` }),
+    ),
   );
   const seen: unknown[] = [];
   for (let index = 0; index < many.length; index += 1) seen.push((await next()).object);
@@ -232,7 +240,9 @@ test('failures are Statuses in protobuf', async (t) => {
   const { details } = read(invalid, statusType) as { details: { causes: { field: string }[] } };
   t.is(details.causes[0]?.field, 'metadata.name');
   t.is(
-    (await typed(plane, 'GET', `${maps}/nobody`, undefined, `application/xml,${protobuf};q=0.5`)).headers['content-type'],
+    (await typed(plane, 'GET', `${maps}/nobody`, undefined, `application/xml,${protobuf};q=0.5`)).headers[
+      'content-type'
+    ],
     protobuf,
   );
 });
@@ -262,7 +272,8 @@ test('bodies that are no protobuf objects of the kind are refused with 400', asy
 test('options of a DELETE in protobuf', async (t) => {
   const plane = await serveReal(t);
   const pods = '/api/v1/namespaces/default/pods';
-  const options = (value: object, version = 'v1') => encodeProtobufObject(deleteOptionsSchema, version, 'DeleteOptions', value);
+  const options = (value: object, version = 'v1') =>
+    encodeProtobufObject(deleteOptionsSchema, version, 'DeleteOptions', value);
   const pod = { metadata: { name: 'p' }, spec: { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] } };
   t.is((await call(plane.port, 'POST', pods, { body: JSON.stringify(pod) })).status, 201);
   const wrong = await typed(plane, 'DELETE', `${pods}/p`, options({ preconditions: { uid: 'other' } }));
@@ -288,7 +299,10 @@ test('options of a DELETE in protobuf', async (t) => {
 test('subresources and kinds that share their storage', async (t) => {
   const plane = await serveReal(t);
   const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
-  const deployment = { metadata: { name: 'd' }, spec: { replicas: 0, selector: { matchLabels: { a: 'b' } }, template } };
+  const deployment = {
+    metadata: { name: 'd' },
+    spec: { replicas: 0, selector: { matchLabels: { a: 'b' } }, template },
+  };
   const path = '/apis/apps/v1/namespaces/default/deployments';
   const created = await typed(plane, 'POST', path, bytesOf(Deployment, deployment));
   t.is(created.status, 201);
@@ -339,7 +353,10 @@ test('discovery documents in protobuf; other documents fall back', async (t) => 
   t.true((await raw('/apis', 'APIGroupList')).includes('apps/v1'));
   t.true((await raw('/apis/apps', 'APIGroup')).includes('apps/v1'));
   const verbs = s.message('Verbs', 'V.', { items: optional(1, s.list(s.string()), 'I.') });
-  const resource = s.message('Resource', 'R.', { name: optional(1, s.string(), 'N.'), verbs: optional(4, verbs, 'V.') });
+  const resource = s.message('Resource', 'R.', {
+    name: optional(1, s.string(), 'N.'),
+    verbs: optional(4, verbs, 'V.'),
+  });
   const resources = s.message('Resources', 'R.', {
     groupVersion: optional(1, s.string(), 'G.'),
     resources: optional(2, s.list(resource), 'R.'),
@@ -347,7 +364,9 @@ test('discovery documents in protobuf; other documents fall back', async (t) => 
   const list = protobufDecoderOf(resources)(await raw('/apis/apps/v1', 'APIResourceList')) as {
     resources: { name: string; verbs: { items: string[] } }[];
   };
-  const json = (await call(plane.port, 'GET', '/apis/apps/v1')).json as { resources: { name: string; verbs: string[] }[] };
+  const json = (await call(plane.port, 'GET', '/apis/apps/v1')).json as {
+    resources: { name: string; verbs: string[] }[];
+  };
   t.deepEqual(
     list.resources.map(({ name, verbs: { items } }) => [name, items]),
     json.resources.map(({ name, verbs: items }) => [name, items]),
@@ -361,11 +380,23 @@ test('metadata alone in protobuf, tables only in JSON', async (t) => {
   const plane = await serveReal(t);
   await call(plane.port, 'POST', maps, { body: '{"metadata":{"name":"a"},"data":{"k":"v"}}' });
   const as = (kind: string, media: string) => `${media};as=${kind};g=meta.k8s.io;v=v1`;
-  const one = await typed(plane, 'GET', `${maps}/a`, undefined, `${as('PartialObjectMetadata', protobuf)},application/json`);
+  const one = await typed(
+    plane,
+    'GET',
+    `${maps}/a`,
+    undefined,
+    `${as('PartialObjectMetadata', protobuf)},application/json`,
+  );
   t.is(decodeEnvelope(one.body).kind, 'PartialObjectMetadata');
   const list = await typed(plane, 'GET', maps, undefined, as('PartialObjectMetadataList', protobuf));
   t.is(decodeEnvelope(list.body).kind, 'PartialObjectMetadataList');
-  const table = await typed(plane, 'GET', maps, undefined, `${as('Table', protobuf)},${as('Table', 'application/json')}`);
+  const table = await typed(
+    plane,
+    'GET',
+    maps,
+    undefined,
+    `${as('Table', protobuf)},${as('Table', 'application/json')}`,
+  );
   t.is(table.json.kind, 'Table');
   t.is((await typed(plane, 'GET', maps, undefined, as('Table', protobuf))).status, 406);
 });
@@ -382,7 +413,13 @@ test('a kind without field numbers: 415 for bodies, JSON or 406 for answers, met
   const only = await typed(plane, 'GET', `${boats}/a`, undefined, protobuf);
   t.is(only.status, 406);
   t.like(read(only, statusType), { reason: 'NotAcceptable', code: 406 });
-  const metadata = await typed(plane, 'GET', `${boats}/a`, undefined, `${protobuf};as=PartialObjectMetadata;g=meta.k8s.io;v=v1`);
+  const metadata = await typed(
+    plane,
+    'GET',
+    `${boats}/a`,
+    undefined,
+    `${protobuf};as=PartialObjectMetadata;g=meta.k8s.io;v=v1`,
+  );
   t.is(decodeEnvelope(metadata.body).kind, 'PartialObjectMetadata');
 });
 
@@ -393,7 +430,10 @@ test('a vendor of one’s own', async (t) => {
   const reply = await call(plane.port, 'POST', maps, { body, headers: { 'content-type': media, accept: media } });
   t.is(reply.status, 201);
   t.is(reply.headers['content-type'], media);
-  t.is((await call(plane.port, 'GET', `${maps}/nobody`, { headers: { accept: media } })).headers['content-type'], media);
+  t.is(
+    (await call(plane.port, 'GET', `${maps}/nobody`, { headers: { accept: media } })).headers['content-type'],
+    media,
+  );
   t.is((await call(plane.port, 'GET', '/api', { headers: { accept: media } })).headers['content-type'], media);
   t.is((await call(plane.port, 'POST', maps, { body, headers: { 'content-type': protobuf } })).status, 415);
 });

@@ -6,7 +6,8 @@ import { serveReal } from './support/real-plane.ts';
 import { call, lines, open } from './support/serve.ts';
 
 const all = '/api/v1/namespaces/default/configmaps';
-const tableV1 = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json';
+const tableV1 =
+  'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json';
 
 test('an object lives: create, read, replace, patch, delete, with the right codes', async (t) => {
   const { port } = await serveReal(t);
@@ -78,7 +79,12 @@ test('forms of an answer follow Accept, pretty and the user agent', async (t) =>
   t.is(partial.json.kind, 'PartialObjectMetadata');
   t.is(partial.json.data, undefined);
 
-  for (const accept of ['application/xml', 'application/vnd.acme.protobuf', 'application/json;as=Unknown;g=x;v=y', 'image/*']) {
+  for (const accept of [
+    'application/xml',
+    'application/vnd.acme.protobuf',
+    'application/json;as=Unknown;g=x;v=y',
+    'image/*',
+  ]) {
     const refused = await get(accept);
     t.is(refused.status, 406, accept);
     t.is(refused.headers['content-type'], 'application/json');
@@ -131,7 +137,8 @@ test('what is forgotten is 410: a watch from before history in its stream, a pag
 
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
   t.teardown(() => agent.destroy());
-  const change = (i: number) => call(port, 'PUT', `${all}/a`, { agent, body: `{"metadata":{"name":"a"},"data":{"i":"${i}"}}` });
+  const change = (i: number) =>
+    call(port, 'PUT', `${all}/a`, { agent, body: `{"metadata":{"name":"a"},"data":{"i":"${i}"}}` });
   for (let i = 0; i < 1000; i += 8) await Promise.all(Array.from({ length: 8 }, (_, at) => change(i + at)));
   clock.advance(301_000);
   for (let i = 0; i < 400; i += 1) await change(i);
@@ -154,7 +161,9 @@ test('watches show what happens, as objects, tables and metadata', async (t) => 
   const plain = lines(await open(port, 'GET', path, { headers: { accept: 'application/json;stream=watch' } }));
   const table = lines(await open(port, 'GET', path, { headers: { accept: tableV1 } }));
   const partial = lines(
-    await open(port, 'GET', path, { headers: { accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1' } }),
+    await open(port, 'GET', path, {
+      headers: { accept: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1' },
+    }),
   );
   await call(port, 'POST', all, { body: '{"metadata":{"name":"a"},"data":{"k":"v"}}' });
   await call(port, 'PATCH', `${all}/a`, {
@@ -225,9 +234,14 @@ test('discovery: plain with and without the last slash, aggregated with ETag', a
     });
     t.true((await call(port, 'GET', `/apis${slash}`)).json.groups.some((g: { name: string }) => g.name === 'apps'));
     t.is((await call(port, 'GET', `/apis/apps${slash}`)).json.preferredVersion.groupVersion, 'apps/v1');
-    t.like((await call(port, 'GET', `/apis/apps/v1${slash}`)).json, { kind: 'APIResourceList', groupVersion: 'apps/v1' });
+    t.like((await call(port, 'GET', `/apis/apps/v1${slash}`)).json, {
+      kind: 'APIResourceList',
+      groupVersion: 'apps/v1',
+    });
     t.true(
-      (await call(port, 'GET', `/api/v1${slash}`)).json.resources.some((r: { name: string }) => r.name === 'namespaces/finalize'),
+      (await call(port, 'GET', `/api/v1${slash}`)).json.resources.some(
+        (r: { name: string }) => r.name === 'namespaces/finalize',
+      ),
     );
     t.is((await call(port, 'GET', `/version${slash}`)).json.gitVersion, 'v1.32.0');
   }
@@ -248,7 +262,9 @@ test('discovery: plain with and without the last slash, aggregated with ETag', a
     t.is(aggregated.json.kind, 'APIGroupDiscoveryList');
     t.is(aggregated.headers['cache-control'], 'public');
     t.is(aggregated.headers.vary?.split(', ')[0], 'Accept');
-    const again = await call(port, 'GET', path, { headers: { accept, 'if-none-match': aggregated.headers.etag as string } });
+    const again = await call(port, 'GET', path, {
+      headers: { accept, 'if-none-match': aggregated.headers.etag as string },
+    });
     t.is(again.status, 304);
     t.is(again.body.length, 0);
     t.is(again.headers['content-length'], undefined);

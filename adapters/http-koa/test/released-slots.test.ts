@@ -117,7 +117,11 @@ const endings: Readonly<Record<string, (t: ExecutionContext, scene: Scene) => Pr
       return never();
     };
     registry.service(configMap).on = { get: hang, create: hang, watch: hang };
-    const running = [call(port, 'GET', one), call(port, 'POST', all, { body: '{}' }), call(port, 'GET', `${all}?watch=1`)];
+    const running = [
+      call(port, 'GET', one),
+      call(port, 'POST', all, { body: '{}' }),
+      call(port, 'GET', `${all}?watch=1`),
+    ];
     await eventually(() => started === 3, 'three operations run');
     clock.advance(61_000);
     for (const reply of await Promise.all(running)) t.is(reply.status, 504);
@@ -193,7 +197,11 @@ for (const part of ['authenticate', 'authorize'] as const) {
     late[0]?.();
     slow = false;
     await allFree(t, scene);
-    t.is(registry.service(configMap).calls.filter(({ operation }) => operation === 'get').length, 1, 'the late one is not run');
+    t.is(
+      registry.service(configMap).calls.filter(({ operation }) => operation === 'get').length,
+      1,
+      'the late one is not run',
+    );
   });
 }
 
@@ -206,7 +214,10 @@ test('over HTTP/2 a body that has not arrived at the deadline ends its stream an
     session.destroy();
     server.close();
   });
-  const stream = session.request({ ':method': 'POST', ':path': all, 'content-type': 'application/json' }, { endStream: false });
+  const stream = session.request(
+    { ':method': 'POST', ':path': all, 'content-type': 'application/json' },
+    { endStream: false },
+  );
   let status: unknown;
   let closed = false;
   stream.on('response', (headers) => {

@@ -13,7 +13,8 @@ const inYaml = { accept: yaml, 'content-type': yaml };
 
 /** What a YAML answer says. */
 function read(reply: Reply): Record<string, never> {
-  if (reply.headers['content-type'] !== yaml) throw new Error(`${reply.status} ${reply.headers['content-type']} ${reply.text}`);
+  if (reply.headers['content-type'] !== yaml)
+    throw new Error(`${reply.status} ${reply.headers['content-type']} ${reply.text}`);
   return parseYaml(reply.body).value as Record<string, never>;
 }
 
@@ -66,7 +67,11 @@ test('an object lives in YAML: bodies, answers, options of the DELETE, failures'
   const refused = await send('DELETE', `${maps}/a`, { preconditions: { uid: 'another' } });
   t.is(refused.status, 409);
   t.is((await call(port, 'DELETE', `${maps}/a`, { headers: inYaml, body: 'preconditions: [' })).status, 400);
-  const deleted = await send('DELETE', `${maps}/a`, { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: 'Background' });
+  const deleted = await send('DELETE', `${maps}/a`, {
+    kind: 'DeleteOptions',
+    apiVersion: 'v1',
+    propagationPolicy: 'Background',
+  });
   t.is(deleted.status, 200);
   t.like(read(deleted), { kind: 'Status', status: 'Success' });
   t.like(read(await send('GET', `${maps}/a`)), { kind: 'Status', code: 404 });
@@ -82,7 +87,9 @@ for (const [how, path, accept] of [
     const { port } = await serveReal(t);
     await call(port, 'POST', maps, { body: '{"metadata":{"name":"a"},"data":{"text":"1\\n...\\n"}}' });
     const query = `${path}resourceVersion=0&allowWatchBookmarks=true&timeoutSeconds=2`;
-    const response = await open(port, 'GET', query, { headers: { accept: accept as string, 'accept-encoding': 'gzip' } });
+    const response = await open(port, 'GET', query, {
+      headers: { accept: accept as string, 'accept-encoding': 'gzip' },
+    });
     t.is(response.headers['content-type'], yaml);
     t.is(response.headers['transfer-encoding'], 'chunked');
     t.is(response.headers['content-encoding'], undefined);
@@ -152,7 +159,10 @@ test('a YAML watch that fails ends with an ERROR document, whether it began or n
   service.on.watch = async () => {
     throw statusErrors.expired('too old resource version: 1 (5)');
   };
-  const old = await raw(port, `GET ${maps}?watch=1&resourceVersion=1 HTTP/1.0\r\nHost: localhost\r\nAccept: ${yaml}\r\n\r\n`);
+  const old = await raw(
+    port,
+    `GET ${maps}?watch=1&resourceVersion=1 HTTP/1.0\r\nHost: localhost\r\nAccept: ${yaml}\r\n\r\n`,
+  );
   t.regex(old, /^HTTP\/1\.1 200 /);
   t.regex(old, /\r\n\r\n---\ntype: ERROR\nobject:\n {2}kind: Status\n[\s\S]*\n\.\.\.\n$/);
 });
@@ -185,7 +195,14 @@ test('the form of an answer: qualities, wildcards, parameters, clauses that are 
     t.is(reply.headers['content-type'], type, accept);
     if (kind !== undefined) t.is(reply.json.kind, kind, accept);
   }
-  for (const accept of ['text/html', 'image/*', `${protobuf};${table}`, 'application/json;stream=tail', '*/*;q=0', 'text']) {
+  for (const accept of [
+    'text/html',
+    'image/*',
+    `${protobuf};${table}`,
+    'application/json;stream=tail',
+    '*/*;q=0',
+    'text',
+  ]) {
     const reply = await call(port, 'GET', maps, { headers: { accept } });
     t.is(reply.status, 406, accept);
     const named = /accept/.test(reply.text) && /application\/json, application\/yaml/.test(reply.text);
@@ -207,7 +224,12 @@ test('Content-Type: charset and letter case are tolerated, JSON is the default, 
   t.is((await post('b', { 'content-type': 'application/json; charset=utf-8' })).status, 201);
   t.is((await post('c', { 'content-type': 'APPLICATION/JSON;charset="UTF-8"' })).status, 201);
   t.is((await post('d', { 'content-type': 'application/yaml; charset=utf-8' })).status, 201);
-  for (const type of ['text/plain', 'application/xml', 'application/x-www-form-urlencoded', 'application/vnd.acme.protobuf']) {
+  for (const type of [
+    'text/plain',
+    'application/xml',
+    'application/x-www-form-urlencoded',
+    'application/vnd.acme.protobuf',
+  ]) {
     const reply = await post('e', { 'content-type': type, accept: yaml });
     t.is(reply.status, 415, type);
     t.like(read(reply), { reason: 'UnsupportedMediaType', code: 415 });
@@ -260,14 +282,24 @@ test('gzip: answers beyond 128 KiB when asked, in every form; not below, not for
 test('HEAD answers what GET answers without its body, for whatever can be read', async (t) => {
   const { port } = await serveReal(t);
   await call(port, 'POST', maps, { body: '{"metadata":{"name":"a"}}' });
-  for (const path of [`${maps}/a`, maps, `${maps}/none`, '/api', '/api/v1', '/apis/apps/v1/', '/version/', '/nothing']) {
+  for (const path of [
+    `${maps}/a`,
+    maps,
+    `${maps}/none`,
+    '/api',
+    '/api/v1',
+    '/apis/apps/v1/',
+    '/version/',
+    '/nothing',
+  ]) {
     for (const accept of ['application/json', yaml, protobuf]) {
       const headers = { accept };
       const [get, head] = [await call(port, 'GET', path, { headers }), await call(port, 'HEAD', path, { headers })];
       t.is(head.status, get.status, path);
       t.is(head.headers['content-type'], get.headers['content-type'], path);
       // The length of a list need not be known before it is made.
-      if (head.headers['content-length'] !== undefined) t.is(head.headers['content-length'], String(get.body.length), path);
+      if (head.headers['content-length'] !== undefined)
+        t.is(head.headers['content-length'], String(get.body.length), path);
       t.is(head.body.length, 0);
     }
   }
@@ -292,11 +324,20 @@ test('OPTIONS is no method of resources: 405 with the methods that are; document
 
 test('a slash at the end: taken by documents, never by resources', async (t) => {
   const { port } = await serveReal(t);
-  for (const path of ['/api', '/apis', '/apis/extensions', '/api/v1', '/apis/extensions/v1beta1', '/version', '/openapi/v2']) {
+  for (const path of [
+    '/api',
+    '/apis',
+    '/apis/extensions',
+    '/api/v1',
+    '/apis/extensions/v1beta1',
+    '/version',
+    '/openapi/v2',
+  ]) {
     const [plain, slashed] = [await call(port, 'GET', path), await call(port, 'GET', `${path}/`)];
     t.is(slashed.status, 200, path);
     t.is(slashed.headers['content-type'], plain.headers['content-type']);
     t.is(slashed.text, plain.text, path);
   }
-  for (const method of ['GET', 'POST', 'DELETE']) t.is((await call(port, method, `${maps}/`, { body: '{}' })).status, 404);
+  for (const method of ['GET', 'POST', 'DELETE'])
+    t.is((await call(port, method, `${maps}/`, { body: '{}' })).status, 404);
 });

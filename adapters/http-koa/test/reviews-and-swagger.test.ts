@@ -68,7 +68,10 @@ test('a review is answered with 201 and nothing can be read, listed or deleted',
     ['DELETE', reviews],
     ['DELETE', `${reviews}/x`],
   ] as const) {
-    const refused = await call(port, method, path, { body: '{}', headers: { 'content-type': 'application/merge-patch+json' } });
+    const refused = await call(port, method, path, {
+      body: '{}',
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
     t.is(refused.status, 405, `${method} ${path}`);
     t.like(refused.json, { kind: 'Status', reason: 'MethodNotAllowed' });
   }

@@ -50,8 +50,15 @@ test('where the agent agrees the connection becomes a tunnel: bytes arrive uncha
   const { client, end, head, text } = await tunnel(t);
   t.regex(head, /^POST \/exec\?command=a HTTP\/1\.1\r\n/);
   t.regex(head, /connection: Upgrade\r\nupgrade: test\/1\r\n/i);
-  t.regex(head, /x-stream-protocol-version: v5\r\nx-stream-protocol-version: v4\r\n/i, 'one line each, as they were sent');
-  t.regex(text(), /^HTTP\/1\.1 101 Switching Protocols\r\n.*X-Stream-Protocol-Version: v5\r\n.*Audit-Id: one\r\n\r\nwelcome $/s);
+  t.regex(
+    head,
+    /x-stream-protocol-version: v5\r\nx-stream-protocol-version: v4\r\n/i,
+    'one line each, as they were sent',
+  );
+  t.regex(
+    text(),
+    /^HTTP\/1\.1 101 Switching Protocols\r\n.*X-Stream-Protocol-Version: v5\r\n.*Audit-Id: one\r\n\r\nwelcome $/s,
+  );
   let arrived = '';
   end.on('data', (chunk) => {
     arrived += chunk.toString('latin1');
@@ -110,7 +117,9 @@ test('an end that does not read holds the other back', async (t) => {
 
 test('who may not is told in plain HTTP, and so is what the agent says instead of agreeing', async (t) => {
   const upstream = await httpUpstream(t, (_request, response) => {
-    response.writeHead(400, { 'Content-Type': 'text/plain' }).end('you must specify at least 1 of stdin, stdout, stderr\n');
+    response
+      .writeHead(400, { 'Content-Type': 'text/plain' })
+      .end('you must specify at least 1 of stdin, stdout, stderr\n');
   });
   const { port } = await upgrading(t, upstream);
   const answer = await raw(port, wish(exec));
@@ -150,7 +159,13 @@ test('elsewhere the wish is not heeded: the request is served, with its body, an
     await eventually(() => text.split('HTTP/1.1 2').length === done + 2, `answer ${done + 1}`);
   }
   await closed;
-  t.deepEqual(text.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 201', 'HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 200']);
+  t.deepEqual(text.match(/HTTP\/1\.1 \d+/g), [
+    'HTTP/1.1 200',
+    'HTTP/1.1 201',
+    'HTTP/1.1 200',
+    'HTTP/1.1 200',
+    'HTTP/1.1 200',
+  ]);
   const bodies = service.calls.filter(({ operation }) => operation === 'create').map(({ args }) => args[2]);
   t.deepEqual(bodies, [{ bytes: Buffer.from(body), format: 'json' }]);
 });

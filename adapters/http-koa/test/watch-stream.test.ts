@@ -51,7 +51,10 @@ for (const [form, path] of [
     const { port } = await serve(t, { registry, clock });
     const response = await open(port, 'GET', path);
     const service = registry.service(configMap);
-    t.deepEqual(service.calls[0]?.args[1], path.includes('/a?') ? { namespace: 'default', name: 'a' } : { namespace: 'default' });
+    t.deepEqual(
+      service.calls[0]?.args[1],
+      path.includes('/a?') ? { namespace: 'default', name: 'a' } : { namespace: 'default' },
+    );
     service.watches[0]?.push(event('ADDED', stored(configMap, 'a', 1)));
     const incoming = lines(response);
     await incoming.next();
@@ -126,7 +129,10 @@ test('a watch from before history is 200 with an ERROR event; other refusals are
   };
   const old = await call(port, 'GET', `${all}?watch=1&resourceVersion=1`);
   t.is(old.status, 200);
-  t.like(old.json, { type: 'ERROR', object: { code: 410, reason: 'Expired', message: 'too old resource version: 1 (5)' } });
+  t.like(old.json, {
+    type: 'ERROR',
+    object: { code: 410, reason: 'Expired', message: 'too old resource version: 1 (5)' },
+  });
   service.on.watch = async () => {
     throw statusErrors.badRequest('no');
   };

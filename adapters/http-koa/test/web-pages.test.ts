@@ -35,7 +35,10 @@ for (const headers of pages) {
         ['GET', '/own'],
       ],
     ] as const) {
-      const reply = await call(port, method as string, path as string, { headers, ...(method === 'POST' ? { body: '{}' } : {}) });
+      const reply = await call(port, method as string, path as string, {
+        headers,
+        ...(method === 'POST' ? { body: '{}' } : {}),
+      });
       t.is(reply.status, 403, `${method} ${path}`);
       t.like(reply.json, { kind: 'Status', reason: 'Forbidden' });
       t.regex(reply.json.message, /^without credentials /);
@@ -57,7 +60,10 @@ for (const headers of pages) {
     const lines = Object.entries({ host: 'localhost', ...headers, connection: 'Upgrade', upgrade: 'websocket' });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
     for (const path of ['exec?command=id', 'proxy/']) {
-      t.regex(await raw(port, `GET /api/v1/namespaces/default/pods/p/${path} HTTP/1.1\r\n${head}\r\n`), /^HTTP\/1\.1 403 /);
+      t.regex(
+        await raw(port, `GET /api/v1/namespaces/default/pods/p/${path} HTTP/1.1\r\n${head}\r\n`),
+        /^HTTP\/1\.1 403 /,
+      );
     }
     t.false(reached);
   });
@@ -80,7 +86,9 @@ test('clients that are no browsers, pages of this server and hosts that are allo
 
 test('with credentials, and for anonymous users, neither host nor origin counts', async (t) => {
   const headers = { host: 'api.example', origin: 'https://console.example', 'sec-fetch-site': 'cross-site' };
-  const byToken = await serve(t, { authenticate: ({ headers: { authorization } }) => (authorization ? admin : undefined) });
+  const byToken = await serve(t, {
+    authenticate: ({ headers: { authorization } }) => (authorization ? admin : undefined),
+  });
   t.is((await call(byToken.port, 'GET', maps, { headers: { ...headers, authorization: 'Bearer x' } })).status, 200);
   t.is((await call(byToken.port, 'GET', maps, { headers })).status, 403, 'the insecure user needs none');
   const anonymous = await serve(t, { insecureUser: undefined as never });
@@ -114,7 +122,10 @@ test('a body of a type that pages send unasked is 415, and nothing is created', 
     `POST ${maps} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
   );
   t.regex(untyped, /^HTTP\/1\.1 415 /);
-  t.regex(untyped, /accepted media types include: application\/json, application\/yaml, application\/vnd\.kubernetes\.protobuf/);
+  t.regex(
+    untyped,
+    /accepted media types include: application\/json, application\/yaml, application\/vnd\.kubernetes\.protobuf/,
+  );
   t.deepEqual(registry.service(configMap).calls, []);
 });
 
@@ -143,7 +154,10 @@ for (const [what, method, path, { body, headers }] of untyped) {
         ...headers,
       });
       const lines = head.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-      raw(port, `${method} ${path} HTTP/1.1\r\n${lines}\r\n${body}`).then((text) => resolve(Number(text.slice(9, 12))), reject);
+      raw(port, `${method} ${path} HTTP/1.1\r\n${lines}\r\n${body}`).then(
+        (text) => resolve(Number(text.slice(9, 12))),
+        reject,
+      );
     });
     t.true(reply === 200 || reply === 201, String(reply));
     t.is(registry.service(configMap).calls.length, 1);

@@ -79,7 +79,8 @@ export class ContainerCalls {
   /** The protocol forbids a group without a user: the user is then that of the image, or root. */
   async #withUser(config: ContainerConfig, signal: AbortSignal | undefined): Promise<ContainerConfig> {
     const { securityContext: context = {} } = config;
-    if (context.runAsGroup === undefined || context.runAsUser !== undefined || context.runAsUsername !== undefined) return config;
+    if (context.runAsGroup === undefined || context.runAsUser !== undefined || context.runAsUsername !== undefined)
+      return config;
     const image = await this.#images.imageStatus(config.image, signal && { signal });
     const user = image?.username ? { runAsUsername: image.username } : { runAsUser: image?.uid ?? 0 };
     return { ...config, securityContext: { ...context, ...user } };
@@ -98,8 +99,11 @@ export class ContainerCalls {
   async stop(containerId: ContainerId, { gracePeriodMs }: StopRequest, signal?: AbortSignal): Promise<void> {
     // CRI counts seconds; who asks for less gets no less.
     const timeout = Math.ceil(gracePeriodMs / 1000);
-    const signalled = timeout > 0 && this.#machine.local && (await this.#signalOfItsOwn(containerId, gracePeriodMs, signal));
-    await unlessGone(this.#connection.call(Calls.stopContainer, { containerId, timeout: signalled ? 0 : timeout }, signal));
+    const signalled =
+      timeout > 0 && this.#machine.local && (await this.#signalOfItsOwn(containerId, gracePeriodMs, signal));
+    await unlessGone(
+      this.#connection.call(Calls.stopContainer, { containerId, timeout: signalled ? 0 : timeout }, signal),
+    );
   }
 
   async remove(containerId: ContainerId, signal?: AbortSignal): Promise<void> {
@@ -112,14 +116,26 @@ export class ContainerCalls {
     const request = ListContainersRequest.encode({
       filter: all
         ? undefined
-        : { id, podSandboxId: sandboxId, labelSelector: labels, state: state && { state: ContainerStateNumber[state] } },
+        : {
+            id,
+            podSandboxId: sandboxId,
+            labelSelector: labels,
+            state: state && { state: ContainerStateNumber[state] },
+          },
     });
-    const items = this.#lists.read(request, await this.#connection.raw('RuntimeService', 'ListContainers', request, signal));
+    const items = this.#lists.read(
+      request,
+      await this.#connection.raw('RuntimeService', 'ListContainers', request, signal),
+    );
     return all ? items : items.filter((container) => matchesContainer(container, filter));
   }
 
   async status(containerId: ContainerId, signal?: AbortSignal): Promise<ContainerStatus> {
-    const { status = {}, info } = await this.#connection.call(Calls.containerStatus, { containerId, verbose: true }, signal);
+    const { status = {}, info } = await this.#connection.call(
+      Calls.containerStatus,
+      { containerId, verbose: true },
+      signal,
+    );
     const { sandboxId, ...container } = fromContainerStatus(status, info);
     return { ...container, sandboxId: sandboxId ?? (await this.list({ id: containerId }, signal))[0]?.sandboxId ?? '' };
   }
@@ -137,7 +153,11 @@ export class ContainerCalls {
   }
 
   async reopenLog(containerId: ContainerId, signal?: AbortSignal): Promise<void> {
-    await this.#ofRunning(containerId, this.#connection.call(Calls.reopenContainerLog, { containerId }, signal), signal);
+    await this.#ofRunning(
+      containerId,
+      this.#connection.call(Calls.reopenContainerLog, { containerId }, signal),
+      signal,
+    );
   }
 
   async stats(filter: ContainerFilter = {}, signal?: AbortSignal): Promise<readonly ContainerStats[]> {
@@ -150,7 +170,9 @@ export class ContainerCalls {
     const containers = new Map(running.map((container) => [container.id, container]));
     return stats.flatMap((message) => {
       const container = containers.get(message.attributes?.id ?? '');
-      return container === undefined || container.state !== 'running' ? [] : (fromStats(message, container.sandboxId) ?? []);
+      return container === undefined || container.state !== 'running'
+        ? []
+        : (fromStats(message, container.sandboxId) ?? []);
     });
   }
 

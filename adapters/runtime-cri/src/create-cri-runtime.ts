@@ -37,7 +37,8 @@ const defaultProbeTimeoutMs = 2000;
 export async function createCriRuntime(options: CriRuntimeOptions): Promise<ContainerEngine> {
   const { endpoint, imageEndpoint = endpoint, clock = systemClock, logger = silentLogger } = options;
   const connection = new CriConnection(endpoint, logger, options.tls);
-  const imageConnection = imageEndpoint === endpoint ? connection : new CriConnection(imageEndpoint, logger, options.tls);
+  const imageConnection =
+    imageEndpoint === endpoint ? connection : new CriConnection(imageEndpoint, logger, options.tls);
   const source = new EventSource(connection, clock, logger);
   const { name, capabilities } = await inquire(connection, source, clock, logger, options.probeTimeoutMs);
   // Nobody will ask for them, should they come after all.
@@ -52,12 +53,18 @@ export async function createCriRuntime(options: CriRuntimeOptions): Promise<Cont
     capabilities,
     streaming: streamingOf(new StreamingCalls(connection, (id) => endOf(containers, id, clock)), capabilities),
     version: async ({ signal } = {}) => {
-      const { runtimeName = '', runtimeVersion = '', runtimeApiVersion = '' } = await connection.call(Calls.version, {}, signal);
+      const {
+        runtimeName = '',
+        runtimeVersion = '',
+        runtimeApiVersion = '',
+      } = await connection.call(Calls.version, {}, signal);
       return { runtimeName, runtimeVersion, runtimeApiVersion };
     },
     status: async ({ signal } = {}) => {
       const { status } = await connection.call(Calls.status, {}, signal);
-      return { conditions: (['RuntimeReady', 'NetworkReady'] as const).map((type) => conditionOf(type, status?.conditions)) };
+      return {
+        conditions: (['RuntimeReady', 'NetworkReady'] as const).map((type) => conditionOf(type, status?.conditions)),
+      };
     },
     updateConfig: async ({ podCidr }, { signal } = {}) => {
       await connection.call(Calls.updateRuntimeConfig, { runtimeConfig: { networkConfig: { podCidr } } }, signal);

@@ -5,7 +5,11 @@ import { isRecord, recordOf } from './convert/is-record.ts';
 /** In the information of a verbose `Status`, where the service of this package says what its engine is: CRI has no call for it. */
 export const engineKey = 'keelson.cri/engine';
 
-const rootFilesystems: readonly unknown[] = ['image', 'chroot', 'host'] satisfies RuntimeCapabilities['rootFilesystem'][];
+const rootFilesystems: readonly unknown[] = [
+  'image',
+  'chroot',
+  'host',
+] satisfies RuntimeCapabilities['rootFilesystem'][];
 
 /** What a client may know of the engine behind a service. */
 export interface EngineInfo {

@@ -84,7 +84,12 @@ export class EventSource {
   }
 
   #tell(message: Buffer): void {
-    const { containerId = '', containerEventType = 0, createdAt = 0, podSandboxStatus } = ContainerEventResponse.decode(message);
+    const {
+      containerId = '',
+      containerEventType = 0,
+      createdAt = 0,
+      podSandboxStatus,
+    } = ContainerEventResponse.decode(message);
     const sandboxId = podSandboxStatus?.id ?? '';
     if (containerId === sandboxId || sandboxId === '') {
       const type = ofSandboxes[containerEventType];

@@ -90,7 +90,9 @@ export class ImageCalls implements ImageService {
       imageFilesystems.map(async (message) => {
         const path = message.fsId?.mountpoint ?? '';
         const size = await statfs(path).catch((cause: unknown) => {
-          throw new RuntimeError('Unsupported', `the file system of the images is not on this machine: ${path}`, { cause });
+          throw new RuntimeError('Unsupported', `the file system of the images is not on this machine: ${path}`, {
+            cause,
+          });
         });
         return fromFilesystem(message, {
           capacityBytes: size.blocks * size.bsize,
@@ -101,7 +103,11 @@ export class ImageCalls implements ImageService {
   }
 
   async #status(name: string, signal?: AbortSignal): Promise<Image | undefined> {
-    const { image, info } = await this.#connection.call(Calls.imageStatus, { image: { image: name }, verbose: true }, signal);
+    const { image, info } = await this.#connection.call(
+      Calls.imageStatus,
+      { image: { image: name }, verbose: true },
+      signal,
+    );
     if (image?.id === undefined) return undefined;
     const config = imageConfigOf(info);
     this.#configs.set(image.id, config);

@@ -18,7 +18,9 @@ export async function sendOwnStopSignal(
   signal?: AbortSignal,
 ): Promise<boolean> {
   // Whatever is wrong, the stop that follows says it better.
-  const reply = await connection.call(Calls.containerStatus, { containerId, verbose: true }, signal).catch(() => undefined);
+  const reply = await connection
+    .call(Calls.containerStatus, { containerId, verbose: true }, signal)
+    .catch(() => undefined);
   if (reply?.status === undefined) return false;
   const { stopSignal } = noteOf(reply.status.annotations);
   const { pid } = fromContainerStatus(reply.status, reply.info);

@@ -19,7 +19,10 @@ export async function pullTold(
     const { imageRef: reference, receivedBytes = 0n, totalBytes } = PullImageStep.decode(bytes);
     if (reference !== undefined) imageRef = reference;
     else
-      onProgress({ receivedBytes: Number(receivedBytes), ...(totalBytes !== undefined && { totalBytes: Number(totalBytes) }) });
+      onProgress({
+        receivedBytes: Number(receivedBytes),
+        ...(totalBytes !== undefined && { totalBytes: Number(totalBytes) }),
+      });
   });
   const ended = new Promise<void>((resolve, reject) => {
     stream.once('end', resolve);
@@ -35,6 +38,7 @@ export async function pullTold(
   } finally {
     removeAbortListener(signal, cancel);
   }
-  if (imageRef === undefined) throw new RuntimeError('Unavailable', 'PullImage: the service says nothing of what came of it');
+  if (imageRef === undefined)
+    throw new RuntimeError('Unavailable', 'PullImage: the service says nothing of what came of it');
   return { imageRef };
 }

@@ -72,7 +72,10 @@ export class SandboxCalls {
     const request = ListPodSandboxRequest.encode({
       filter: all ? undefined : { id, labelSelector: labels, state: state && { state: SandboxStateNumber[state] } },
     });
-    const items = this.#lists.read(request, await this.#connection.raw('RuntimeService', 'ListPodSandbox', request, signal));
+    const items = this.#lists.read(
+      request,
+      await this.#connection.raw('RuntimeService', 'ListPodSandbox', request, signal),
+    );
     // Daemons take the beginning of an id for the id.
     return all ? items : items.filter((sandbox) => matchesSandbox(sandbox, filter));
   }
@@ -80,7 +83,8 @@ export class SandboxCalls {
   /** The configuration in CRI's form, of which the sandbox itself keeps a note. @throws `NotFound`, `InvalidState` unless ready */
   async configOf(podSandboxId: SandboxId, signal?: AbortSignal): Promise<SandboxMessage> {
     const { status = {} } = await this.#connection.call(Calls.podSandboxStatus, { podSandboxId }, signal);
-    if (sandboxState(status.state) !== 'ready') throw new RuntimeError('InvalidState', `sandbox ${podSandboxId} is not ready`);
+    if (sandboxState(status.state) !== 'ready')
+      throw new RuntimeError('InvalidState', `sandbox ${podSandboxId} is not ready`);
     return recallSandbox(status);
   }
 }

@@ -19,7 +19,10 @@ if (lacking.length > 0) {
   const pool = new CriPool(await Promise.all(Array.from({ length: daemons }, () => Containerd.start())));
   const registry = await LoopbackRegistry.open();
   const [first] = pool.all;
-  registry.add('suite:1', { layers: [first?.layer ?? ''], config: { Env: ['PATH=/bin'], Labels: { for: 'the suite' } } });
+  registry.add('suite:1', {
+    layers: [first?.layer ?? ''],
+    config: { Env: ['PATH=/bin'], Labels: { for: 'the suite' } },
+  });
   const { runtime } = await createCriRuntime({ endpoint: first?.endpoint ?? '' });
   const { capabilities } = runtime;
   await runtime[Symbol.asyncDispose]();

@@ -48,7 +48,10 @@ test('a daemon that comes later is used by the engine that was made before', asy
   t.false(runtime.capabilities.events);
   t.is(await codeOf(runtime.listPodSandboxes()), 'Unavailable');
   t.is(await codeOf(images.listImages()), 'Unavailable');
-  t.is(await codeOf(runtime.runPodSandbox({ metadata: { name: 'x', namespace: 'y', uid: 'z', attempt: 0 } })), 'Unavailable');
+  t.is(
+    await codeOf(runtime.runPodSandbox({ metadata: { name: 'x', namespace: 'y', uid: 'z', attempt: 0 } })),
+    'Unavailable',
+  );
   await containerd.start();
   t.true((await answered(() => images.listImages())).length > 0);
   t.is((await runtime.version()).runtimeName, 'containerd');
@@ -93,7 +96,11 @@ test('calls to a daemon that hangs end by their deadline and signal, and it is u
       runtime.listContainers({}, options),
       runtime.containerStatus(id, options),
       runtime.execSync(id, { command: ['true'] }, options),
-      runtime.streaming.exec?.(id, { command: ['true'], stdin: true, stdout: true, stderr: false, tty: false }, options),
+      runtime.streaming.exec?.(
+        id,
+        { command: ['true'], stdin: true, stdout: true, stderr: false, tty: false },
+        options,
+      ),
       images.imageFsInfo(options),
     ];
     for (const call of late) t.is(await codeOf(Promise.resolve(call)), 'DeadlineExceeded');
@@ -123,41 +130,49 @@ test('streams end when the daemon goes away', async (t, shared) => {
   await answered(() => engine.runtime.listContainers());
 });
 
-withEvents('streams of events end with the daemon, and those opened later tell what happens from then on', async (t, shared) => {
-  const { containerd, engine } = shared;
-  const { runtime } = engine;
-  const told = async (types: string[], until: string) => {
-    for await (const { type } of runtime.events?.() ?? []) {
-      if (type !== 'resync') types.push(type);
-      if (type === until) return;
-    }
-  };
-  const before: string[] = [];
-  const first = t.throwsAsync(told(before, 'sandboxRemoved'), { code: 'Unavailable' });
-  const sandboxId = await shared.sandbox();
-  await containerd.stop('SIGKILL');
-  await first;
-  t.deepEqual(before, ['sandboxReady']);
-  await t.throwsAsync(told([], 'sandboxRemoved'), { code: 'Unavailable' });
-  await containerd.start();
-  await answered(() => runtime.listPodSandboxes());
-  const after: string[] = [];
-  const second = told(after, 'sandboxRemoved');
-  await runtime.removePodSandbox(sandboxId);
-  await second;
-  t.deepEqual(after, ['sandboxNotReady', 'sandboxRemoved']);
-});
+withEvents(
+  'streams of events end with the daemon, and those opened later tell what happens from then on',
+  async (t, shared) => {
+    const { containerd, engine } = shared;
+    const { runtime } = engine;
+    const told = async (types: string[], until: string) => {
+      for await (const { type } of runtime.events?.() ?? []) {
+        if (type !== 'resync') types.push(type);
+        if (type === until) return;
+      }
+    };
+    const before: string[] = [];
+    const first = t.throwsAsync(told(before, 'sandboxRemoved'), { code: 'Unavailable' });
+    const sandboxId = await shared.sandbox();
+    await containerd.stop('SIGKILL');
+    await first;
+    t.deepEqual(before, ['sandboxReady']);
+    await t.throwsAsync(told([], 'sandboxRemoved'), { code: 'Unavailable' });
+    await containerd.start();
+    await answered(() => runtime.listPodSandboxes());
+    const after: string[] = [];
+    const second = told(after, 'sandboxRemoved');
+    await runtime.removePodSandbox(sandboxId);
+    await second;
+    t.deepEqual(after, ['sandboxNotReady', 'sandboxRemoved']);
+  },
+);
 
-withOldProtocol('a daemon that speaks only the older version of the protocol is spoken to in it', async (t, { containerd }) => {
-  const front = await V1alpha2Front.open(containerd.socket, `${containerd.folder}/old.sock`);
-  t.teardown(() => front.close());
-  const { runtime, images } = await createCriRuntime({ endpoint: front.endpoint });
-  t.teardown(() => runtime[Symbol.asyncDispose]());
-  const sandboxId = await runtime.runPodSandbox({ metadata: { name: 'old', namespace: 'old', uid: 'old', attempt: 0 } });
-  const status = await runtime.podSandboxStatus(sandboxId);
-  t.deepEqual([status.state, status.metadata.name], ['ready', 'old']);
-  t.is((await images.imageStatus(containerd.busyboxImage))?.repoTags[0], containerd.busyboxImage);
-  await runtime.removePodSandbox(sandboxId);
-  t.true(front.calls.every((path) => path.startsWith('/runtime.v1alpha2.')));
-  t.true(front.calls.length > 4);
-});
+withOldProtocol(
+  'a daemon that speaks only the older version of the protocol is spoken to in it',
+  async (t, { containerd }) => {
+    const front = await V1alpha2Front.open(containerd.socket, `${containerd.folder}/old.sock`);
+    t.teardown(() => front.close());
+    const { runtime, images } = await createCriRuntime({ endpoint: front.endpoint });
+    t.teardown(() => runtime[Symbol.asyncDispose]());
+    const sandboxId = await runtime.runPodSandbox({
+      metadata: { name: 'old', namespace: 'old', uid: 'old', attempt: 0 },
+    });
+    const status = await runtime.podSandboxStatus(sandboxId);
+    t.deepEqual([status.state, status.metadata.name], ['ready', 'old']);
+    t.is((await images.imageStatus(containerd.busyboxImage))?.repoTags[0], containerd.busyboxImage);
+    await runtime.removePodSandbox(sandboxId);
+    t.true(front.calls.every((path) => path.startsWith('/runtime.v1alpha2.')));
+    t.true(front.calls.length > 4);
+  },
+);

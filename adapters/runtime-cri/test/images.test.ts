@@ -23,7 +23,9 @@ test('an image behind a password is pulled with it, and not without', async (t, 
   });
   const reference = `${registry.host}/private:1`;
   await t.throwsAsync(images.pullImage(reference), { code: 'PullFailed' });
-  await t.throwsAsync(images.pullImage(reference, { auth: { username: 'user', password: 'wrong' } }), { code: 'PullFailed' });
+  await t.throwsAsync(images.pullImage(reference, { auth: { username: 'user', password: 'wrong' } }), {
+    code: 'PullFailed',
+  });
   t.is(await images.imageStatus(reference), undefined);
   t.is(await images.pullImage(reference, { auth: { username: 'user', password: 'secret' } }), added.id);
   const image = await images.imageStatus(reference);
@@ -31,7 +33,14 @@ test('an image behind a password is pulled with it, and not without', async (t, 
   t.deepEqual(image?.repoDigests, [`${registry.host}/private@${added.digest}`]);
   t.is(image?.uid, 1234);
   t.deepEqual(image?.config, {
-    ...{ user: '1234', env: ['A=b'], entrypoint: ['/bin/sh'], cmd: ['-c', 'true'], workingDir: '/tmp', stopSignal: 'SIGINT' },
+    ...{
+      user: '1234',
+      env: ['A=b'],
+      entrypoint: ['/bin/sh'],
+      cmd: ['-c', 'true'],
+      workingDir: '/tmp',
+      stopSignal: 'SIGINT',
+    },
     ...{ labels: { x: 'y' }, volumes: ['/v'] },
   });
   t.deepEqual(
@@ -72,7 +81,10 @@ test('a pull that stands still ends by its deadline, and works when the registry
 
 test('an image service that is elsewhere is asked for images', async (t, shared) => {
   const { containerd } = shared;
-  const other = await shared.another({ endpoint: `unix://${containerd.folder}/nobody.sock`, imageEndpoint: containerd.endpoint });
+  const other = await shared.another({
+    endpoint: `unix://${containerd.folder}/nobody.sock`,
+    imageEndpoint: containerd.endpoint,
+  });
   t.true((await other.images.listImages()).length > 0);
   await t.throwsAsync(other.runtime.version(), { code: 'Unavailable' });
   await other.runtime[Symbol.asyncDispose]();

@@ -16,7 +16,8 @@ const over = lackingForPairs.length > 0 ? test.skip : test;
 
 function recordingLogger() {
   const lines: { readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
-  const line = (message: string, fields: Readonly<Record<string, unknown>> = {}) => void lines.push({ message, fields });
+  const line = (message: string, fields: Readonly<Record<string, unknown>> = {}) =>
+    void lines.push({ message, fields });
   const logger = { debug: () => {}, info: line, warn: line, error: line, child: () => logger };
   return { lines, logger };
 }
@@ -58,36 +59,49 @@ over('whoever has the key is served, and sees what the engine behind can do', as
   t.deepEqual(await runtime.listPodSandboxes(), []);
 });
 
-over('a client without a certificate, or with another one, hears in a sentence why, in calls and in streams', async (t) => {
-  const { tls, port, lines } = await serve(t);
-  const other = newPair();
-  for (const [own, shown] of [
-    [{}, 'no certificate'],
-    [{ key: other.key, cert: other.certificate }, 'another certificate'],
-  ] as const) {
-    const sentence = `this service answers only whoever has the key it was started with: the client showed ${shown}`;
-    const session = connectHttp2(`https://127.0.0.1:${port}`, { ...own, ca: tls.peer, checkServerIdentity: () => undefined });
-    const call = session.request({ ':method': 'POST', ':path': '/runtime.v1.RuntimeService/ListContainers' });
-    const [headers] = await once(call, 'response');
-    t.is(headers['grpc-status'], '16');
-    t.is(headers['grpc-message'], sentence);
-    session.destroy();
-    const answer = await new Promise<string>((resolve, reject) => {
-      const asked = request(`https://127.0.0.1:${port}/cri/exec/x`, { ...own, rejectUnauthorized: false, agent: false });
-      asked.once('response', (response) => resolve(text(response)));
-      asked.once('error', reject);
-      asked.end();
-    });
-    t.is(answer, `${sentence}\n`);
-  }
-  t.is(lines.length, 1, 'a stranger does not fill the log');
-  t.regex(String(lines[0]?.fields['reason']), /no certificate/);
-});
+over(
+  'a client without a certificate, or with another one, hears in a sentence why, in calls and in streams',
+  async (t) => {
+    const { tls, port, lines } = await serve(t);
+    const other = newPair();
+    for (const [own, shown] of [
+      [{}, 'no certificate'],
+      [{ key: other.key, cert: other.certificate }, 'another certificate'],
+    ] as const) {
+      const sentence = `this service answers only whoever has the key it was started with: the client showed ${shown}`;
+      const session = connectHttp2(`https://127.0.0.1:${port}`, {
+        ...own,
+        ca: tls.peer,
+        checkServerIdentity: () => undefined,
+      });
+      const call = session.request({ ':method': 'POST', ':path': '/runtime.v1.RuntimeService/ListContainers' });
+      const [headers] = await once(call, 'response');
+      t.is(headers['grpc-status'], '16');
+      t.is(headers['grpc-message'], sentence);
+      session.destroy();
+      const answer = await new Promise<string>((resolve, reject) => {
+        const asked = request(`https://127.0.0.1:${port}/cri/exec/x`, {
+          ...own,
+          rejectUnauthorized: false,
+          agent: false,
+        });
+        asked.once('response', (response) => resolve(text(response)));
+        asked.once('error', reject);
+        asked.end();
+      });
+      t.is(answer, `${sentence}\n`);
+    }
+    t.is(lines.length, 1, 'a stranger does not fill the log');
+    t.regex(String(lines[0]?.fields['reason']), /no certificate/);
+  },
+);
 
 over('the certificate without its key does not help, nor do plain text and older TLS', async (t) => {
   const { tls, service, port, lines } = await serve(t);
   const { key } = newPair();
-  t.throws(() => connectTls({ port, host: '127.0.0.1', key, cert: tls.certificate }), { message: /key values mismatch/ });
+  t.throws(() => connectTls({ port, host: '127.0.0.1', key, cert: tls.certificate }), {
+    message: /key values mismatch/,
+  });
   const ended = (socket: ReturnType<typeof connect>) =>
     new Promise<string>((resolve) => {
       socket.on('error', () => {});
@@ -106,10 +120,13 @@ over('the client refuses whoever shows another certificate, and tells it nothing
   const tls = newPair();
   const heard: Buffer[] = [];
   const other = newPair();
-  const impostor = createServer({ key: other.key, cert: other.certificate, ALPNProtocols: ['h2'] }, (socket: TLSSocket) => {
-    socket.on('data', (data) => heard.push(data));
-    socket.on('error', () => {});
-  });
+  const impostor = createServer(
+    { key: other.key, cert: other.certificate, ALPNProtocols: ['h2'] },
+    (socket: TLSSocket) => {
+      socket.on('data', (data) => heard.push(data));
+      socket.on('error', () => {});
+    },
+  );
   await new Promise<void>((resolve) => impostor.listen(0, '127.0.0.1', resolve));
   t.teardown(() => impostor.close());
   const address = impostor.address();

@@ -62,7 +62,9 @@ test('a request without an upgrade, or with protocols that are not spoken, is re
   t.is((await fetch(plain)).status, 400);
   t.is((await fetch(plain)).status, 404);
   t.is(await visit(await server.offer(anyOffer), ['v1.other']), '400');
-  await t.throwsAsync(forwardBySpdy(await server.offer(anyOffer), 80, undefined), { message: /answered 403 to the upgrade/ });
+  await t.throwsAsync(forwardBySpdy(await server.offer(anyOffer), 80, undefined), {
+    message: /answered 403 to the upgrade/,
+  });
 });
 
 test('addresses that nobody uses are bounded, and none is given when the service ends', async (t) => {

@@ -63,7 +63,9 @@ test('a pod is run, seen and removed by messages alone, and the beginning of an 
   );
   const { stats } = await ask(Calls.containerStats, { containerId });
   t.is(stats?.attributes?.id, containerId);
-  const { items = [] } = await ask(Calls.listPodSandbox, { filter: { labelSelector: { app: 'web' }, state: { state: 0 } } });
+  const { items = [] } = await ask(Calls.listPodSandbox, {
+    filter: { labelSelector: { app: 'web' }, state: { state: 0 } },
+  });
   t.deepEqual(
     items.map(({ id }) => id),
     [podSandboxId],
@@ -136,7 +138,10 @@ test('refusals have the codes of gRPC: what is not there, what cannot be, and st
   const codeOf = async (asked: Promise<unknown>) => (await t.throwsAsync<ServiceError>(asked)).code;
   t.is(await codeOf(ask(Calls.containerStatus, { containerId: 'none' })), status.NOT_FOUND);
   t.is(await codeOf(ask(Calls.runPodSandbox, { config: {} })), status.INVALID_ARGUMENT);
-  t.is(await codeOf(ask(Calls.runPodSandbox, { config: { metadata }, runtimeHandler: 'other' })), status.INVALID_ARGUMENT);
+  t.is(
+    await codeOf(ask(Calls.runPodSandbox, { config: { metadata }, runtimeHandler: 'other' })),
+    status.INVALID_ARGUMENT,
+  );
   await ask(Calls.runPodSandbox, { config: { metadata } });
   t.is(await codeOf(ask(Calls.runPodSandbox, { config: { metadata } })), status.ALREADY_EXISTS);
   const streams = await t.throwsAsync<ServiceError>(ask(Calls.exec, { containerId: 'none', cmd: ['ls'] }));
@@ -144,8 +149,12 @@ test('refusals have the codes of gRPC: what is not there, what cannot be, and st
   t.regex(streams.details, /the runtime fake has no exec/);
   const garbage = new Promise((resolve, reject) => {
     const send = (bytes: Buffer) => bytes;
-    client.makeUnaryRequest('/runtime.v1.RuntimeService/RunPodSandbox', send, send, Buffer.from([10, 200]), (error, value) =>
-      error === null ? resolve(value) : reject(error),
+    client.makeUnaryRequest(
+      '/runtime.v1.RuntimeService/RunPodSandbox',
+      send,
+      send,
+      Buffer.from([10, 200]),
+      (error, value) => (error === null ? resolve(value) : reject(error)),
     );
   });
   t.is(await codeOf(garbage), status.INVALID_ARGUMENT);
@@ -160,7 +169,11 @@ test('every code of the contract has one of gRPC and travels along itself', (t) 
 
 test('credentials of a pull come in parts or in one, and none are none', (t) => {
   const auth = Buffer.from('me:secret:too').toString('base64');
-  t.deepEqual(fromAuth({ auth, serverAddress: 'r.test' }), { username: 'me', password: 'secret:too', serverAddress: 'r.test' });
+  t.deepEqual(fromAuth({ auth, serverAddress: 'r.test' }), {
+    username: 'me',
+    password: 'secret:too',
+    serverAddress: 'r.test',
+  });
   t.deepEqual(fromAuth({ username: 'me', password: 'x', registryToken: 't' }), {
     username: 'me',
     password: 'x',

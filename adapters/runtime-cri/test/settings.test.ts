@@ -13,7 +13,8 @@ test('host name, name servers and settings of the kernel are those of the pod', 
   const id = await shared.started('sleep 1000', {}, sandboxId);
   t.is(await shared.output(id, 'hostname'), 'pod-host\n');
   const resolv = await shared.output(id, 'cat /etc/resolv.conf');
-  for (const line of ['nameserver 192.0.2.53', 'search example.test', 'options ndots:3']) t.true(resolv.includes(line), resolv);
+  for (const line of ['nameserver 192.0.2.53', 'search example.test', 'options ndots:3'])
+    t.true(resolv.includes(line), resolv);
   t.regex(await shared.output(id, 'cat /proc/sys/net/ipv4/ip_local_port_range'), /40000\s+40100/);
 });
 
@@ -50,7 +51,13 @@ test('an ordinary container cannot see or change the kernel, and a privileged on
 test('capabilities, users, groups and the root file system are as asked for', async (t, shared) => {
   const id = await shared.started('sleep 1000', {
     securityContext: {
-      ...{ runAsUser: 1234, runAsGroup: 4321, supplementalGroups: [77, 88], readonlyRootfs: true, noNewPrivileges: true },
+      ...{
+        runAsUser: 1234,
+        runAsGroup: 4321,
+        supplementalGroups: [77, 88],
+        readonlyRootfs: true,
+        noNewPrivileges: true,
+      },
       capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE'] },
     },
   });
@@ -108,17 +115,29 @@ test('mounts made later pass as they were allowed to, where the machine shares i
 
 test('limits are set at the start, changed later, and told by the status', async (t, shared) => {
   const { runtime } = shared.engine;
-  const resources = { memoryLimitBytes: 64 << 20, cpuShares: 512, cpuPeriodUs: 100_000, cpuQuotaUs: 50_000, oomScoreAdjust: 321 };
+  const resources = {
+    memoryLimitBytes: 64 << 20,
+    cpuShares: 512,
+    cpuPeriodUs: 100_000,
+    cpuQuotaUs: 50_000,
+    oomScoreAdjust: 321,
+  };
   const id = await shared.started('sleep 1000', { resources });
   t.like((await runtime.containerStatus(id)).resources, resources);
   t.is(await shared.output(id, 'cat /proc/1/oom_score_adj >/dev/null; cat /proc/self/oom_score_adj'), '321\n');
   await runtime.updateContainerResources?.(id, { memoryLimitBytes: 96 << 20, cpuShares: 256, cpusetCpus: '0' });
-  t.like((await runtime.containerStatus(id)).resources, { memoryLimitBytes: 96 << 20, cpuShares: 256, cpusetCpus: '0' });
+  t.like((await runtime.containerStatus(id)).resources, {
+    memoryLimitBytes: 96 << 20,
+    cpuShares: 256,
+    cpusetCpus: '0',
+  });
   t.regex(await shared.output(id, 'cat /proc/self/status'), /Cpus_allowed_list:\t0\n/);
 });
 
 test('a signal of the configuration is also sent by an engine that did not start the container', async (t, shared) => {
-  const id = await shared.started(`trap 'exit 6' USR1; : > /tmp/ready; while :; do sleep 0.05; done`, { stopSignal: 'USR1' });
+  const id = await shared.started(`trap 'exit 6' USR1; : > /tmp/ready; while :; do sleep 0.05; done`, {
+    stopSignal: 'USR1',
+  });
   t.is(await shared.output(id, 'while [ ! -e /tmp/ready ]; do sleep 0.02; done; echo ready'), 'ready\n');
   const other = await shared.another();
   await other.runtime.stopContainer(id, { gracePeriodMs: 10_000 });

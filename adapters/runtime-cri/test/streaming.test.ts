@@ -10,7 +10,13 @@ const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex
 
 test('a command without input has its output and exit code over a WebSocket', async (t, shared) => {
   const id = await shared.started('sleep 1000');
-  const request = { command: sh('echo out; echo err >&2; exit 3'), stdin: false, stdout: true, stderr: true, tty: false };
+  const request = {
+    command: sh('echo out; echo err >&2; exit 3'),
+    stdin: false,
+    stdout: true,
+    stderr: true,
+    tty: false,
+  };
   const streams = await shared.engine.runtime.streaming.exec?.(id, request);
   t.is(streams?.stdin, undefined);
   t.deepEqual(await Promise.all([read(streams?.stdout), read(streams?.stderr)]), ['out\n', 'err\n']);
@@ -76,7 +82,10 @@ test('a connection to a port of a pod reaches who listens there', async (t, shar
     {},
     sandboxId,
   );
-  t.is(await shared.output(id, 'while ! grep -q ":1F90 " /proc/net/tcp /proc/net/tcp6; do sleep 0.02; done; echo up'), 'up\n');
+  t.is(
+    await shared.output(id, 'while ! grep -q ":1F90 " /proc/net/tcp /proc/net/tcp6; do sleep 0.02; done; echo up'),
+    'up\n',
+  );
   const connection = await streaming.portForward?.(sandboxId, 8080);
   connection?.write('hello\n');
   const answer = await read(connection);

@@ -19,7 +19,10 @@ async function streamingServer(
   serve: (socket: WebSocket, url: string) => void,
 ): Promise<string> {
   const server = createServer((_request, response) => response.writeHead(400).end());
-  const sockets = new WebSocketServer({ server, handleProtocols: (offered) => (offered.has(protocol) ? protocol : false) });
+  const sockets = new WebSocketServer({
+    server,
+    handleProtocols: (offered) => (offered.has(protocol) ? protocol : false),
+  });
   sockets.on('connection', (socket, request) => serve(socket, request.url ?? ''));
   await once(server.listen(0, '127.0.0.1'), 'listening');
   t.teardown(() => {
@@ -83,7 +86,11 @@ test('a handshake that is refused or abandoned is an error', async (t) => {
   silent.on('upgrade', () => {});
   await once(silent.listen(0, '127.0.0.1'), 'listening');
   const controller = new AbortController();
-  const opening = openWebSocketSession(`http://127.0.0.1:${(silent.address() as AddressInfo).port}/`, request, controller.signal);
+  const opening = openWebSocketSession(
+    `http://127.0.0.1:${(silent.address() as AddressInfo).port}/`,
+    request,
+    controller.signal,
+  );
   controller.abort();
   await t.throwsAsync(opening);
   silent.closeAllConnections();

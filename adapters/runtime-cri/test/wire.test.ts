@@ -43,7 +43,9 @@ test('what is written is read again, numbers of any size and sign and keys of an
   const stats = { cpu: { usageCoreNanoSeconds: { value: 2n ** 63n } } };
   t.deepEqual(ContainerStatsMessage.decode(ContainerStatsMessage.encode(stats)), stats);
   const groups = {
-    config: { linux: { securityContext: { supplementalGroups: [0, 77, 4294967294], runAsUser: { value: undefined } } } },
+    config: {
+      linux: { securityContext: { supplementalGroups: [0, 77, 4294967294], runAsUser: { value: undefined } } },
+    },
   };
   const request = CreateContainerRequest.decode(CreateContainerRequest.encode(groups));
   t.deepEqual(request.config?.linux?.securityContext?.supplementalGroups, [0, 77, 4294967294]);
@@ -55,16 +57,22 @@ test('fields that nobody knows are skipped, and messages that are cut short are 
   const Narrow = message({ id: at(1, text), last: at(2, integer) });
   const bytes = Wide.encode({ id: 'x', other: 'y'.repeat(200), number: 300, last: 5 });
   t.deepEqual(Narrow.decode(bytes), { id: 'x', last: 5 });
-  t.deepEqual(Narrow.decode(Buffer.concat([Buffer.from('3d01020304', 'hex'), Buffer.from('390102030405060708', 'hex'), bytes])), {
-    ...{ id: 'x', last: 5 },
-  });
+  t.deepEqual(
+    Narrow.decode(Buffer.concat([Buffer.from('3d01020304', 'hex'), Buffer.from('390102030405060708', 'hex'), bytes])),
+    {
+      ...{ id: 'x', last: 5 },
+    },
+  );
   for (let length = 1; length < 3; length += 1)
     t.throws(() => Narrow.decode(bytes.subarray(0, length)), { instanceOf: RangeError });
 });
 
 const Item = message({ id: at(1, text), state: at(2, integer), createdAt: at(3, integer), labels: at(4, textMap) });
 const Items = message({
-  items: at(1, { write: (writer, field, values: Buffer[]) => values.map((value) => writer.bytes(field, value)), read: () => [] }),
+  items: at(1, {
+    write: (writer, field, values: Buffer[]) => values.map((value) => writer.bytes(field, value)),
+    read: () => [],
+  }),
 });
 
 test('items of a list that have not changed are the same objects, in whatever order they and their labels come', (t) => {
@@ -96,7 +104,10 @@ test('items of a list that have not changed are the same objects, in whatever or
 
 test('a container whose end nobody saw is told apart from one that ended', (t) => {
   const ended = (exitCode: number, reason: string) => {
-    const status = fromContainerStatus({ id: 'c', state: 2, exitCode, reason, finishedAt: 5 }, { info: '{"sandboxID":"s"}' });
+    const status = fromContainerStatus(
+      { id: 'c', state: 2, exitCode, reason, finishedAt: 5 },
+      { info: '{"sandboxID":"s"}' },
+    );
     return [status.exitCode, status.reason, status.signal, status.sandboxId];
   };
   t.deepEqual(ended(255, 'Unknown'), [137, 'ContainerStatusUnknown', undefined, 's']);
@@ -122,7 +133,10 @@ test('failures of the daemon are told apart by their code, and by their text whe
   t.is(codeOf(5, 'anything'), 'NotFound');
   t.is(codeOf(12, 'unknown method'), 'Unsupported');
   t.is(codeOf(14, 'No connection established'), 'Unavailable');
-  t.is(codeOf(unknown, 'failed to reserve sandbox name "a_b_c_0": name "a_b_c_0" is reserved for "1"'), 'AlreadyExists');
+  t.is(
+    codeOf(unknown, 'failed to reserve sandbox name "a_b_c_0": name "a_b_c_0" is reserved for "1"'),
+    'AlreadyExists',
+  );
   t.is(codeOf(unknown, 'pod sandbox with name "x" already exists, name is reserved for y'), 'AlreadyExists');
   t.is(codeOf(unknown, 'container is in CONTAINER_EXITED state'), 'InvalidState');
   t.is(codeOf(unknown, 'server is not initialized yet'), 'Unavailable');
@@ -133,7 +147,8 @@ test('failures of the daemon are told apart by their code, and by their text whe
 });
 
 test('the status at the end of a stream says how the command ended', (t) => {
-  const failure = (message: string, causes: object[] = []) => JSON.stringify({ status: 'Failure', message, details: { causes } });
+  const failure = (message: string, causes: object[] = []) =>
+    JSON.stringify({ status: 'Failure', message, details: { causes } });
   t.deepEqual(parseSessionEnd('{"metadata":{},"status":"Success"}'), { exitCode: 0 });
   t.deepEqual(parseSessionEnd(failure('x', [{ reason: 'ExitCode', message: '42' }])), { exitCode: 42 });
   t.deepEqual(parseSessionEnd(failure('exec: "x": executable file not found in $PATH')), { exitCode: 127 });

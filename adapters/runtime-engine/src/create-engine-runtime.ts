@@ -94,7 +94,8 @@ const podmanUpdate = '4.3';
 
 function capabilitiesOf(engine: KnownEngine | undefined): RuntimeCapabilities {
   const { MemoryLimit = true, CpuCfsQuota = true, SecurityOptions } = engine?.info ?? {};
-  const secures = (kind: string) => engine === undefined || (SecurityOptions ?? []).some((option) => option.includes(kind));
+  const secures = (kind: string) =>
+    engine === undefined || (SecurityOptions ?? []).some((option) => option.includes(kind));
   return {
     rootFilesystem: 'image',
     ...{ podNetwork: true, hostNetwork: true, mounts: true, readonlyMounts: true, exactMounts: false, users: true },

@@ -113,7 +113,11 @@ export class EngineRuntime implements ContainerRuntime {
     return this.#parts.sandboxes.list(filter, signal);
   }
 
-  async createContainer(sandboxId: SandboxId, config: ContainerConfig, { signal }: CallOptions = {}): Promise<ContainerId> {
+  async createContainer(
+    sandboxId: SandboxId,
+    config: ContainerConfig,
+    { signal }: CallOptions = {},
+  ): Promise<ContainerId> {
     const { sandboxes, containers, images } = this.#parts;
     const { record } = await sandboxes.findReady(sandboxId, signal);
     this.#needProfiles(config);

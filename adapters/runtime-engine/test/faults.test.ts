@@ -64,16 +64,19 @@ engineTest('a runtime may be there before its engine', async (t, opened) => {
   t.is(await listening, 'end');
 });
 
-engineTest('a container that ends while the engine is away is found with its exit code and its whole log', async (t, opened) => {
-  const logDirectory = join(opened.folder, 'logs');
-  const id = await started(opened, await sandbox(opened, { logDirectory }), 'sleep 1; echo last words; exit 9', {
-    logPath: 'a.log',
-  });
-  await opened.podman.stop();
-  await until(async () => (await readFile(join(logDirectory, 'a.log'), 'utf8')).includes('last words'));
-  await opened.podman.start();
-  t.is((await exited(opened, id)).exitCode, 9);
-});
+engineTest(
+  'a container that ends while the engine is away is found with its exit code and its whole log',
+  async (t, opened) => {
+    const logDirectory = join(opened.folder, 'logs');
+    const id = await started(opened, await sandbox(opened, { logDirectory }), 'sleep 1; echo last words; exit 9', {
+      logPath: 'a.log',
+    });
+    await opened.podman.stop();
+    await until(async () => (await readFile(join(logDirectory, 'a.log'), 'utf8')).includes('last words'));
+    await opened.podman.start();
+    t.is((await exited(opened, id)).exitCode, 9);
+  },
+);
 
 engineTest('an engine that hangs costs a call its time and no more', async (t, opened) => {
   const { runtime } = opened.engine;
@@ -90,36 +93,39 @@ engineTest('an engine that hangs costs a call its time and no more', async (t, o
   t.is((await runtime.podSandboxStatus(id)).state, 'ready');
 });
 
-engineTest('a runtime that is killed while a container writes costs no line of its log and repeats none', async (t, opened) => {
-  // One runtime at a time has this owner and this folder.
-  await opened.engine.runtime[Symbol.asyncDispose]();
-  const logDirectory = join(opened.folder, 'logs');
-  const count = 3000;
-  const script = `i=0; while [ $i -lt ${count} ]; do echo "line $i"; i=$((i+1)); [ $((i % 20)) = 0 ] && sleep 0.01; done`;
-  const host = fileURLToPath(new URL('support/log-host.js', import.meta.url));
-  const args = [host, JSON.stringify(opened.options), logDirectory, opened.podman.busyboxImage, script];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [output] = (await once(child.stdout, 'data')) as [Buffer];
-  const id = output.toString().trim();
-  const path = join(logDirectory, 'app.log');
-  const lines = async () => (await readFile(path, 'utf8').catch(() => '')).split('\n').slice(0, -1);
-  await until(async () => (await lines()).length > 100);
-  child.kill('SIGKILL');
-  await once(child, 'exit');
-  // Others follow, and let go while it still writes.
-  for (let round = 0; round < 3; round += 1) {
-    const next = await openEngine(opened.podman, opened.options, opened.folder);
-    const then = (await lines()).length;
-    const status = await next.engine.runtime.containerStatus(id);
-    if (status.state === 'running') await until(async () => (await lines()).length > then || undefined);
-    await next.engine.runtime[Symbol.asyncDispose]();
-  }
-  const last = await openEngine(opened.podman, opened.options, opened.folder);
-  await exited(last, id);
-  await last.engine.runtime[Symbol.asyncDispose]();
-  const texts = (await lines()).map((line) => parseLogLine(Buffer.from(line))?.text.toString());
-  t.deepEqual(
-    texts,
-    Array.from({ length: count }, (_, index) => `line ${index}`),
-  );
-});
+engineTest(
+  'a runtime that is killed while a container writes costs no line of its log and repeats none',
+  async (t, opened) => {
+    // One runtime at a time has this owner and this folder.
+    await opened.engine.runtime[Symbol.asyncDispose]();
+    const logDirectory = join(opened.folder, 'logs');
+    const count = 3000;
+    const script = `i=0; while [ $i -lt ${count} ]; do echo "line $i"; i=$((i+1)); [ $((i % 20)) = 0 ] && sleep 0.01; done`;
+    const host = fileURLToPath(new URL('support/log-host.js', import.meta.url));
+    const args = [host, JSON.stringify(opened.options), logDirectory, opened.podman.busyboxImage, script];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [output] = (await once(child.stdout, 'data')) as [Buffer];
+    const id = output.toString().trim();
+    const path = join(logDirectory, 'app.log');
+    const lines = async () => (await readFile(path, 'utf8').catch(() => '')).split('\n').slice(0, -1);
+    await until(async () => (await lines()).length > 100);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    // Others follow, and let go while it still writes.
+    for (let round = 0; round < 3; round += 1) {
+      const next = await openEngine(opened.podman, opened.options, opened.folder);
+      const then = (await lines()).length;
+      const status = await next.engine.runtime.containerStatus(id);
+      if (status.state === 'running') await until(async () => (await lines()).length > then || undefined);
+      await next.engine.runtime[Symbol.asyncDispose]();
+    }
+    const last = await openEngine(opened.podman, opened.options, opened.folder);
+    await exited(last, id);
+    await last.engine.runtime[Symbol.asyncDispose]();
+    const texts = (await lines()).map((line) => parseLogLine(Buffer.from(line))?.text.toString());
+    t.deepEqual(
+      texts,
+      Array.from({ length: count }, (_, index) => `line ${index}`),
+    );
+  },
+);

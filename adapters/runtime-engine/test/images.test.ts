@@ -8,7 +8,10 @@ const registry = await LoopbackRegistry.open();
 await podman?.relay(Number(registry.host.split(':')[1]));
 let images = 0;
 const infra = `${registry.host}/team/pause:1`;
-registry.add('team/pause:1', { layers: [podman?.layer ?? ''], config: { Cmd: ['/bin/sleep', '100000'], Env: ['PATH=/bin'] } });
+registry.add('team/pause:1', {
+  layers: [podman?.layer ?? ''],
+  config: { Cmd: ['/bin/sleep', '100000'], Env: ['PATH=/bin'] },
+});
 
 /** A reference of an image that is like no other. */
 function publish(): string {
@@ -24,20 +27,26 @@ function publish(): string {
 closePodmanAfterwards();
 test.after.always(() => registry[Symbol.asyncDispose]());
 
-engineTest('what a registry refuses is told by its code, though the engine says it within a success', async (t, opened) => {
-  const { images: store } = opened.engine;
-  t.teardown(() => registry.behave({ auth: undefined, cutAfter: undefined, refuse: undefined }));
-  await t.throwsAsync(store.pullImage(`${registry.host}/team/none:1`), { code: 'ImageNotFound' });
-  registry.behave({ auth: { kind: 'basic', username: 'user', password: 'secret' } });
-  const reference = publish();
-  await t.throwsAsync(store.pullImage(reference), { code: 'PullFailed', message: /unauthorized/ });
-  const auth = { username: 'user', password: 'secret' };
-  await t.throwsAsync(store.pullImage(reference, { auth: { ...auth, password: 'wrong' } }), { code: 'PullFailed' });
-  const id = await store.pullImage(reference, { auth });
-  t.is((await store.imageStatus(id))?.config.labels?.['n'], String(images));
-  registry.behave({ auth: undefined, refuse: ({ path }) => (path.includes('/blobs/') ? { status: 500 } : undefined) });
-  await t.throwsAsync(store.pullImage(publish()), { code: 'PullFailed' });
-});
+engineTest(
+  'what a registry refuses is told by its code, though the engine says it within a success',
+  async (t, opened) => {
+    const { images: store } = opened.engine;
+    t.teardown(() => registry.behave({ auth: undefined, cutAfter: undefined, refuse: undefined }));
+    await t.throwsAsync(store.pullImage(`${registry.host}/team/none:1`), { code: 'ImageNotFound' });
+    registry.behave({ auth: { kind: 'basic', username: 'user', password: 'secret' } });
+    const reference = publish();
+    await t.throwsAsync(store.pullImage(reference), { code: 'PullFailed', message: /unauthorized/ });
+    const auth = { username: 'user', password: 'secret' };
+    await t.throwsAsync(store.pullImage(reference, { auth: { ...auth, password: 'wrong' } }), { code: 'PullFailed' });
+    const id = await store.pullImage(reference, { auth });
+    t.is((await store.imageStatus(id))?.config.labels?.['n'], String(images));
+    registry.behave({
+      auth: undefined,
+      refuse: ({ path }) => (path.includes('/blobs/') ? { status: 500 } : undefined),
+    });
+    await t.throwsAsync(store.pullImage(publish()), { code: 'PullFailed' });
+  },
+);
 
 engineTest('a pull that comes to a halt ends with its time, and can be repeated', async (t, opened) => {
   const { images: store } = opened.engine;

@@ -6,7 +6,8 @@ import { convertLines } from '../src/logs/convert-lines.ts';
 import { LogFollower } from '../src/logs/log-follower.ts';
 import type { LogPosition } from '../src/state/state-records.ts';
 
-const entry = (text: string, time = 1) => `2026-01-02T03:04:05.${String(time).padStart(9, '0')}+00:00 stdout F ${text}\n`;
+const entry = (text: string, time = 1) =>
+  `2026-01-02T03:04:05.${String(time).padStart(9, '0')}+00:00 stdout F ${text}\n`;
 
 interface Copying {
   readonly source: string;
@@ -31,7 +32,8 @@ function copying(t: ExecutionContext): Copying {
 }
 
 test("Docker's entries become entries of a log, whole lines and parts", (t) => {
-  const line = (log: string, stream = 'stdout') => `${JSON.stringify({ log, stream, time: '2026-01-02T03:04:05.1Z' })}\n`;
+  const line = (log: string, stream = 'stdout') =>
+    `${JSON.stringify({ log, stream, time: '2026-01-02T03:04:05.1Z' })}\n`;
   const input = Buffer.from(`${line('one\n')}${line('pärt')}not json\n${line('two\n', 'stderr')}{"log":"cut`);
   const { consumed, output } = convertLines(input);
   const time = '2026-01-02T03:04:05.1Z';
@@ -95,7 +97,8 @@ test('a source that appears late and grows is followed', async (t) => {
   follower.reopen();
   for (let count = 2; count < 20; count += 1) {
     appendFileSync(source, entry(`number ${count}`));
-    while (!readFileSync(target, 'utf8').includes(`number ${count}\n`)) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (!readFileSync(target, 'utf8').includes(`number ${count}\n`))
+      await new Promise((resolve) => setTimeout(resolve, 5));
   }
   follower.close();
   t.is(readFileSync(target, 'utf8'), readFileSync(source, 'utf8'));

@@ -16,22 +16,36 @@ const idle = 'sleep 1000';
 
 closePodmanAfterwards();
 
-engineTest('a pod has its host name, its name servers and its kernel parameters in every container', async (t, opened) => {
-  const dns = {
-    servers: ['192.0.2.53', '192.0.2.54'],
-    searches: ['test.svc.cluster.local', 'cluster.local'],
-    options: ['ndots:5'],
-  };
-  const id = await sandbox(opened, { hostname: 'web-0', dns, sysctls: { 'net.ipv4.ip_unprivileged_port_start': '81' } });
-  const container = await started(opened, id, idle);
-  const text = await exec(opened, container, 'hostname; cat /etc/resolv.conf /proc/sys/net/ipv4/ip_unprivileged_port_start');
-  t.is(
-    text,
-    'web-0\nnameserver 192.0.2.53\nnameserver 192.0.2.54\nsearch test.svc.cluster.local cluster.local\noptions ndots:5\n81\n',
-  );
-  const [ip = ''] = (await opened.engine.runtime.podSandboxStatus(id)).ips;
-  t.regex(await exec(opened, container, 'cat /etc/hosts'), new RegExp(`^${ip.replaceAll('.', '\\.')}\\s.*web-0`, 'm'));
-});
+engineTest(
+  'a pod has its host name, its name servers and its kernel parameters in every container',
+  async (t, opened) => {
+    const dns = {
+      servers: ['192.0.2.53', '192.0.2.54'],
+      searches: ['test.svc.cluster.local', 'cluster.local'],
+      options: ['ndots:5'],
+    };
+    const id = await sandbox(opened, {
+      hostname: 'web-0',
+      dns,
+      sysctls: { 'net.ipv4.ip_unprivileged_port_start': '81' },
+    });
+    const container = await started(opened, id, idle);
+    const text = await exec(
+      opened,
+      container,
+      'hostname; cat /etc/resolv.conf /proc/sys/net/ipv4/ip_unprivileged_port_start',
+    );
+    t.is(
+      text,
+      'web-0\nnameserver 192.0.2.53\nnameserver 192.0.2.54\nsearch test.svc.cluster.local cluster.local\noptions ndots:5\n81\n',
+    );
+    const [ip = ''] = (await opened.engine.runtime.podSandboxStatus(id)).ips;
+    t.regex(
+      await exec(opened, container, 'cat /etc/hosts'),
+      new RegExp(`^${ip.replaceAll('.', '\\.')}\\s.*web-0`, 'm'),
+    );
+  },
+);
 
 engineTest('containers of a pod share its network and IPC, and processes only when asked to', async (t, opened) => {
   const namespaces = async (pid: 'pod' | 'container') => {
@@ -95,7 +109,10 @@ engineTest('security settings arrive', async (t, opened) => {
   const profile = join(opened.folder, 'seccomp.json');
   await writeFile(
     profile,
-    JSON.stringify({ defaultAction: 'SCMP_ACT_ALLOW', syscalls: [{ names: ['mkdir', 'mkdirat'], action: 'SCMP_ACT_ERRNO' }] }),
+    JSON.stringify({
+      defaultAction: 'SCMP_ACT_ALLOW',
+      syscalls: [{ names: ['mkdir', 'mkdirat'], action: 'SCMP_ACT_ERRNO' }],
+    }),
   );
   const look = async (securityContext: object, script: string, more: object = {}) =>
     exec(opened, await started(opened, id, idle, { securityContext, ...more }), script);
@@ -103,13 +120,18 @@ engineTest('security settings arrive', async (t, opened) => {
   t.is(await look({ capabilities: { drop: ['ALL'], add: ['NET_ADMIN'] } }, bounding), '0000000000001000\n');
   t.regex(await look({ privileged: true }, bounding), /^000001ff/);
   t.regex(await look({ readonlyRootfs: true }, 'touch /x'), /Read-only file system/);
-  t.regex(await look({ seccomp: { type: 'localhost', localhostRef: profile } }, 'mkdir /tmp/x'), /Operation not permitted/);
+  t.regex(
+    await look({ seccomp: { type: 'localhost', localhostRef: profile } }, 'mkdir /tmp/x'),
+    /Operation not permitted/,
+  );
   t.is(await look({ seccomp: { type: 'unconfined' } }, 'grep Seccomp: /proc/self/status | cut -f 2'), '0\n');
   t.is(await look({ runAsUser: 4242, runAsGroup: 5 }, 'id -u; id -g'), '4242\n5\n');
   t.is(await look({ runAsGroup: 5 }, 'id -u; id -g'), '0\n5\n');
   const devices = [{ hostPath: '/dev/null', containerPath: '/dev/keelson', permissions: 'rw' }];
   t.is(await look({}, 'echo x > /dev/keelson && echo written', { devices }), 'written\n');
-  const missing = started(opened, id, idle, { securityContext: { seccomp: { type: 'localhost', localhostRef: '/no/such' } } });
+  const missing = started(opened, id, idle, {
+    securityContext: { seccomp: { type: 'localhost', localhostRef: '/no/such' } },
+  });
   await t.throwsAsync(missing, { code: 'InvalidArgument' });
 });
 
@@ -128,7 +150,9 @@ engineTest('limits are those of the kernel, from the start and when they are cha
     const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8');
     const read = async (controller: string, file: string) => {
       const path = new RegExp(`^\\d+:(?:.*,)?${controller}(?:,.*)?:(.*)$`, 'm').exec(groups)?.[1];
-      return path === undefined ? undefined : (await readFile(join('/sys/fs/cgroup', controller, path, file), 'utf8')).trim();
+      return path === undefined
+        ? undefined
+        : (await readFile(join('/sys/fs/cgroup', controller, path, file), 'utf8')).trim();
     };
     return [await read('cpu', 'cpu.shares'), await read('memory', 'memory.limit_in_bytes')];
   };
@@ -192,7 +216,11 @@ engineTest('a terminal is a terminal, with a size, for commands and for those wh
 
 engineTest('that a container could not be started is known to the next runtime', async (t, opened) => {
   const { runtime } = opened.engine;
-  const config = { metadata: { name: 'bad', attempt: 0 }, image: opened.podman.busyboxImage, command: ['/no/such/program'] };
+  const config = {
+    metadata: { name: 'bad', attempt: 0 },
+    image: opened.podman.busyboxImage,
+    command: ['/no/such/program'],
+  };
   const id = await runtime.createContainer(await sandbox(opened), config);
   await t.throwsAsync(runtime.startContainer(id), { code: 'StartFailed', message: /no such file/ });
   const status = await runtime.containerStatus(id);

@@ -26,7 +26,15 @@ interface Body {
 
 function bodyOf(flavour: Flavour, config: Partial<ContainerConfig>): Promise<Body> {
   const whole = { metadata: { name: 'app', attempt: 0 }, image: 'app', ...config };
-  const input = { flavour, config: whole, sandboxId: 'pod', namespaces, labels: {}, hostname: 'web-0', cgroupParent: undefined };
+  const input = {
+    flavour,
+    config: whole,
+    sandboxId: 'pod',
+    namespaces,
+    labels: {},
+    hostname: 'web-0',
+    cgroupParent: undefined,
+  };
   return containerBody({ ...input, imageUser: undefined }) as Promise<Body>;
 }
 
@@ -35,7 +43,9 @@ test('Docker gets the text of a seccomp profile and no host name, Podman the pat
   t.teardown(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'profile.json');
   writeFileSync(path, '{"defaultAction":"SCMP_ACT_ALLOW"}');
-  const config = { securityContext: { seccomp: { type: 'localhost', localhostRef: path }, noNewPrivileges: true } } as const;
+  const config = {
+    securityContext: { seccomp: { type: 'localhost', localhostRef: path }, noNewPrivileges: true },
+  } as const;
   const [docker, podman] = await Promise.all([bodyOf('docker', config), bodyOf('podman', config)]);
   t.deepEqual(docker.HostConfig.SecurityOpt, ['no-new-privileges', 'seccomp={"defaultAction":"SCMP_ACT_ALLOW"}']);
   t.deepEqual(podman.HostConfig.SecurityOpt, ['no-new-privileges', `seccomp=${path}`]);
@@ -46,7 +56,11 @@ test('Docker gets the text of a seccomp profile and no host name, Podman the pat
 test('protected paths reach Docker as its lists and Podman as a mask; engines bound their own copy of a log', async (t) => {
   const config = { securityContext: { maskedPaths: ['/proc/keys', '/proc/kcore'], readonlyPaths: ['/proc/sys'] } };
   const [docker, podman] = await Promise.all([bodyOf('docker', config), bodyOf('podman', config)]);
-  t.like(docker.HostConfig, { MaskedPaths: ['/proc/keys', '/proc/kcore'], ReadonlyPaths: ['/proc/sys'], SecurityOpt: [] });
+  t.like(docker.HostConfig, {
+    MaskedPaths: ['/proc/keys', '/proc/kcore'],
+    ReadonlyPaths: ['/proc/sys'],
+    SecurityOpt: [],
+  });
   t.deepEqual(podman.HostConfig.SecurityOpt, ['mask=/proc/keys:/proc/kcore']);
   const plain = (await bodyOf('docker', {})).HostConfig;
   t.false('MaskedPaths' in plain || 'ReadonlyPaths' in plain);

@@ -44,7 +44,10 @@ export type FakeScript = (start: FakeStart) => FakeBehaviour;
 /** What a pull of one reference does. */
 export interface FakePull {
   readonly delayMs?: number;
-  readonly error?: { readonly code: 'ImageNotFound' | 'PullFailed' | 'Unavailable' | 'Unsupported'; readonly message: string };
+  readonly error?: {
+    readonly code: 'ImageNotFound' | 'PullFailed' | 'Unavailable' | 'Unsupported';
+    readonly message: string;
+  };
   readonly sizeBytes?: number;
   /** Numeric user of the image. */
   readonly uid?: number;

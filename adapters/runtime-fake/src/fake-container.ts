@@ -98,9 +98,15 @@ export class FakeContainer {
     this.#behaviour = this.#world.script({ sandbox: sandbox.config, config, metadata: config.metadata });
     const { startDelayMs = 0, startError, exitAfterMs, exitCode = 0 } = this.#behaviour;
     if (startDelayMs > 0) await this.#world.wait(startDelayMs);
-    if (this.state !== 'created') throw new RuntimeError('InvalidState', `container "${this.id}" was stopped before it started`);
+    if (this.state !== 'created')
+      throw new RuntimeError('InvalidState', `container "${this.id}" was stopped before it started`);
     if (startError !== undefined) {
-      this.#finish({ exitCode: 128, reason: ExitReason.StartError, message: startError, finishedAt: this.#world.clock.now() });
+      this.#finish({
+        exitCode: 128,
+        reason: ExitReason.StartError,
+        message: startError,
+        finishedAt: this.#world.clock.now(),
+      });
       throw new RuntimeError('StartFailed', startError);
     }
     this.#startedAt = this.#world.clock.now();

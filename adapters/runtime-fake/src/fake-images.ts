@@ -54,6 +54,8 @@ export class FakeImages implements ImageService {
     let usedBytes = 0;
     for (const image of this.#world.images.values()) usedBytes += image.sizeBytes;
     const timestamp = this.#world.clock.now();
-    return [{ timestamp, mountpoint: '/fake', usedBytes, capacityBytes: diskBytes, availableBytes: diskBytes - usedBytes }];
+    return [
+      { timestamp, mountpoint: '/fake', usedBytes, capacityBytes: diskBytes, availableBytes: diskBytes - usedBytes },
+    ];
   }
 }

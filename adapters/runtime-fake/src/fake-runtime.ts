@@ -115,8 +115,11 @@ class FakeRuntime implements ContainerRuntime {
 
   async listPodSandboxes(filter?: SandboxFilter): Promise<readonly PodSandbox[]> {
     await this.#world.admit('listPodSandboxes');
-    const found = filter?.id === undefined ? [...this.#world.sandboxes.values()] : [this.#world.sandboxes.get(filter.id)];
-    return found.flatMap((sandbox) => (sandbox && matchesSandbox(sandbox.snapshot, filter) ? [sandbox.snapshot] : [])).reverse();
+    const found =
+      filter?.id === undefined ? [...this.#world.sandboxes.values()] : [this.#world.sandboxes.get(filter.id)];
+    return found
+      .flatMap((sandbox) => (sandbox && matchesSandbox(sandbox.snapshot, filter) ? [sandbox.snapshot] : []))
+      .reverse();
   }
 
   async createContainer(sandboxId: SandboxId, config: ContainerConfig): Promise<ContainerId> {
@@ -126,7 +129,10 @@ class FakeRuntime implements ContainerRuntime {
     const { name, attempt } = config.metadata;
     for (const { metadata } of [...sandbox.containers].map((container) => container.snapshot)) {
       if (metadata.name !== name || metadata.attempt !== attempt) continue;
-      throw new RuntimeError('AlreadyExists', `container "${name}", attempt ${attempt}, exists in sandbox "${sandboxId}"`);
+      throw new RuntimeError(
+        'AlreadyExists',
+        `container "${name}", attempt ${attempt}, exists in sandbox "${sandboxId}"`,
+      );
     }
     const image = this.#world.findImage(config.image);
     if (image === undefined) throw new RuntimeError('ImageNotFound', `no image "${config.image}"`);
@@ -182,7 +188,8 @@ class FakeRuntime implements ContainerRuntime {
     if (execTimeoutMs === undefined) return result;
     let cancel = () => {};
     const late = new Promise<never>((_, reject) => {
-      const fail = () => reject(new RuntimeError('DeadlineExceeded', `the command did not end within ${execTimeoutMs} ms`));
+      const fail = () =>
+        reject(new RuntimeError('DeadlineExceeded', `the command did not end within ${execTimeoutMs} ms`));
       cancel = this.#world.clock.after(execTimeoutMs, fail);
     });
     return Promise.race([result, late]).finally(cancel);
@@ -227,7 +234,8 @@ class FakeRuntime implements ContainerRuntime {
   #matching(filter: ContainerFilter = {}): FakeContainer[] {
     const { containers, sandboxes } = this.#world;
     let candidates: Iterable<FakeContainer> = containers.values();
-    if (filter.id !== undefined) candidates = [containers.get(filter.id)].filter((container) => container !== undefined);
+    if (filter.id !== undefined)
+      candidates = [containers.get(filter.id)].filter((container) => container !== undefined);
     else if (filter.sandboxId !== undefined) candidates = sandboxes.get(filter.sandboxId)?.containers ?? [];
     return [...candidates].filter((container) => matchesContainer(container.snapshot, filter));
   }

@@ -94,7 +94,9 @@ export class FakeWorld {
 
   /** The image of a reference or id. @throws `InvalidArgument` */
   findImage(reference: string): Image | undefined {
-    return this.images.get(reference.startsWith('fake:') ? reference.slice('fake:'.length) : normalizeImageReference(reference));
+    return this.images.get(
+      reference.startsWith('fake:') ? reference.slice('fake:'.length) : normalizeImageReference(reference),
+    );
   }
 
   addImage(reference: string, pull: FakePull): Image {

@@ -4,7 +4,10 @@ import test from 'ava';
 import { fakeHarness } from './support/fake-harness.ts';
 
 /** A runtime with some methods replaced. */
-function changed(engine: ContainerEngine, change: (runtime: ContainerRuntime, images: ImageService) => object): ContainerEngine {
+function changed(
+  engine: ContainerEngine,
+  change: (runtime: ContainerRuntime, images: ImageService) => object,
+): ContainerEngine {
   return { ...engine, runtime: { ...engine.runtime, ...change(engine.runtime, engine.images) } };
 }
 
@@ -91,7 +94,11 @@ const faults: readonly [string, string, (runtime: ContainerRuntime, images: Imag
     (r) => ({ stopContainer: (id: string) => r.stopContainer(id, { gracePeriodMs: 2000 }) }),
   ],
   ['signals are ignored', 'call.abandoned', (r) => ({ runPodSandbox: (config: never) => r.runPodSandbox(config) })],
-  ['streams do not begin with resync', 'observe.events-begin-with-resync', (r) => ({ events: () => skipFirst(r.events!()) })],
+  [
+    'streams do not begin with resync',
+    'observe.events-begin-with-resync',
+    (r) => ({ events: () => skipFirst(r.events!()) }),
+  ],
   [
     'exits are told too early',
     'observe.event-then-truth',

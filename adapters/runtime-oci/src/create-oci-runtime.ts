@@ -1,7 +1,19 @@
 import { join } from 'node:path';
 import { ImageStore } from '@keelson/container-images';
-import { Cgroups, containerSurroundings, findNodeIp, findTool, Inventory, StateDirectory } from '@keelson/container-monitor';
-import { type ContainerEngine, type RuntimeCapabilities, RuntimeError, withDeadlines } from '@keelson/container-runtime';
+import {
+  Cgroups,
+  containerSurroundings,
+  findNodeIp,
+  findTool,
+  Inventory,
+  StateDirectory,
+} from '@keelson/container-monitor';
+import {
+  type ContainerEngine,
+  type RuntimeCapabilities,
+  RuntimeError,
+  withDeadlines,
+} from '@keelson/container-runtime';
 import { silentLogger, systemClock } from '@keelson/core';
 import { findBinary } from './binary/find-binary.ts';
 import { OciBinary } from './binary/oci-binary.ts';
@@ -34,7 +46,8 @@ export async function createOciRuntime(options: OciRuntimeOptions): Promise<Cont
     nodeIp = findNodeIp,
     network,
   } = options;
-  const { mountpoint: cgroupMountpoint = defaultMountpoint, parent: cgroupParent = defaultParent } = options.cgroups ?? {};
+  const { mountpoint: cgroupMountpoint = defaultMountpoint, parent: cgroupParent = defaultParent } =
+    options.cgroups ?? {};
   refuseMachine();
   const { path, version } = await findBinary(options.binary, cgroupMountpoint);
 
@@ -64,7 +77,8 @@ export async function createOciRuntime(options: OciRuntimeOptions): Promise<Cont
   });
   await inventory.load(rebooted);
   await state.confirmBoot();
-  for (const sandbox of inventory.sandboxes.values()) if (sandbox.ready && !(await sandbox.isWhole())) await sandbox.stop();
+  for (const sandbox of inventory.sandboxes.values())
+    if (sandbox.ready && !(await sandbox.isWhole())) await sandbox.stop();
   await network?.sweep(new Set(inventory.sandboxes.keys()));
   await inventory.keepLogs();
 
@@ -76,7 +90,16 @@ export async function createOciRuntime(options: OciRuntimeOptions): Promise<Cont
     podNetwork: network !== undefined,
   });
   const address = typeof nodeIp === 'string' ? () => nodeIp : nodeIp;
-  const runtime = new OciRuntime({ around, images, overlay, seccomp, sandboxes, inventory, capabilities, nodeIp: address });
+  const runtime = new OciRuntime({
+    around,
+    images,
+    overlay,
+    seccomp,
+    sandboxes,
+    inventory,
+    capabilities,
+    nodeIp: address,
+  });
   return withDeadlines({ runtime, images }, { clock });
 }
 
@@ -84,7 +107,8 @@ function refuseMachine(): void {
   if (process.platform !== 'linux') throw new RuntimeError('Unsupported', 'the OCI runtime needs Linux');
   if (process.getuid?.() !== 0) throw new RuntimeError('Unsupported', 'the OCI runtime needs to be root');
   const missing = neededTools.filter((name) => findTool(name) === undefined);
-  if (missing.length > 0) throw new RuntimeError('Unsupported', `the OCI runtime needs these programs: ${missing.join(', ')}`);
+  if (missing.length > 0)
+    throw new RuntimeError('Unsupported', `the OCI runtime needs these programs: ${missing.join(', ')}`);
 }
 
 interface Findings {

@@ -25,16 +25,22 @@ function script(path: string, text: string): string {
   return path;
 }
 
-asRoot('a binary that is not there, cannot be executed, or is something else, is refused with the reason', async (t) => {
-  const folder = await scratch(t);
-  const create = (binary: string) => createOciRuntime({ stateDirectory: join(folder, 'state'), binary });
-  await t.throwsAsync(create('/no/such/runc'), { code: 'Unsupported', message: /cannot execute .*"\/no\/such\/runc"/ });
-  await t.throwsAsync(create('no-such-runc'), { code: 'Unsupported', message: /no "no-such-runc" in/ });
-  writeFileSync(join(folder, 'plain'), '');
-  await t.throwsAsync(create(join(folder, 'plain')), { code: 'Unsupported', message: /cannot execute/ });
-  await t.throwsAsync(create('/bin/true'), { code: 'Unsupported', message: /does not answer like an OCI runtime/ });
-  t.false(existsSync(join(folder, 'state')), 'nothing was made');
-});
+asRoot(
+  'a binary that is not there, cannot be executed, or is something else, is refused with the reason',
+  async (t) => {
+    const folder = await scratch(t);
+    const create = (binary: string) => createOciRuntime({ stateDirectory: join(folder, 'state'), binary });
+    await t.throwsAsync(create('/no/such/runc'), {
+      code: 'Unsupported',
+      message: /cannot execute .*"\/no\/such\/runc"/,
+    });
+    await t.throwsAsync(create('no-such-runc'), { code: 'Unsupported', message: /no "no-such-runc" in/ });
+    writeFileSync(join(folder, 'plain'), '');
+    await t.throwsAsync(create(join(folder, 'plain')), { code: 'Unsupported', message: /cannot execute/ });
+    await t.throwsAsync(create('/bin/true'), { code: 'Unsupported', message: /does not answer like an OCI runtime/ });
+    t.false(existsSync(join(folder, 'state')), 'nothing was made');
+  },
+);
 
 asRoot('crun is refused where cgroups of both versions have controllers', async (t) => {
   const folder = await scratch(t);
@@ -53,54 +59,64 @@ asRoot('a binary that cannot run containers is refused with what it says', async
   const folder = await scratch(t);
   const text = `case $* in *--version*) echo fakec version 1.0 ;; *run*) while [ "$1" != --log ]; do shift; done
     echo '{"level":"error","msg":"no room at the inn"}' >> "$2"; exit 1 ;; esac`;
-  const attempt = createOciRuntime({ stateDirectory: join(folder, 'state'), binary: script(join(folder, 'fakec'), text) });
+  const attempt = createOciRuntime({
+    stateDirectory: join(folder, 'state'),
+    binary: script(join(folder, 'fakec'), text),
+  });
   await t.throwsAsync(attempt, {
     code: 'Unsupported',
     message: 'fakec cannot run containers on this machine: no room at the inn',
   });
 });
 
-asRoot('the binary of the option is the one that is called, with its own root and the words of the command line', async (t) => {
-  t.timeout(60_000);
-  const folder = await scratch(t);
-  const images = buildImages();
-  t.teardown(() => images.remove());
-  const log = join(folder, 'argv');
-  const binary = script(join(folder, 'logging'), `echo "$@" >> ${log}\nexec ${findProgram('runc')} "$@"`);
-  const parent = `/${basename(folder)}`;
-  const engine = await createOciRuntime({
-    stateDirectory: join(folder, 'state'),
-    binary,
-    imageSources: [images.sources],
-    cgroups: { parent },
-  });
-  const { runtime } = engine;
-  const { runtimeName, runtimeVersion } = await runtime.version();
-  t.is(runtimeName, 'runc');
-  t.regex(runtimeVersion, /^\d+\.\d+/);
-  await engine.images.pullImage(image);
-  const sandboxId = await runtime.runPodSandbox({ metadata: { name: 'p', namespace: 'd', uid: 'u', attempt: 0 } });
-  const id = await runtime.createContainer(sandboxId, { metadata: { name: 'c', attempt: 0 }, image, command: ['sleep', '1000'] });
-  await runtime.startContainer(id);
-  t.is((await runtime.execSync(id, { command: ['true', '--help-me'] })).exitCode, 0);
-  await runtime.updateContainerResources?.(id, { cpuShares: 128 });
-  await runtime.removePodSandbox(sandboxId);
-  await runtime[Symbol.asyncDispose]();
-  const calls = readFileSync(log, 'utf8').trim().split('\n');
-  t.is(calls.shift(), '--version');
-  const root = join(folder, 'state/oci');
-  for (const call of calls) t.true(call.startsWith(`--root ${root} `), call);
-  const own = calls
-    .filter((call) => call.includes(id))
-    .map((call) => call.replace(/^--root \S+ (--log \S+ --log-format json )?/, ''));
-  const container = join(folder, 'state/containers', id);
-  t.is(own[0], `run --detach --bundle ${container} --pid-file ${container}/pid ${id}`);
-  t.regex(own[1] ?? '', new RegExp(`^exec --detach --pid-file ${container}/exec-\\S+/pid ${id} true --help-me$`));
-  t.is(own[2], `update --resources ${container}/update.json ${id}`);
-  t.is(own[3], `delete --force ${id}`);
-  for (const hierarchy of execFileSync('ls', ['/sys/fs/cgroup'], { encoding: 'utf8' }).trim().split('\n'))
-    spawnSync('rmdir', [join('/sys/fs/cgroup', hierarchy, parent)]);
-});
+asRoot(
+  'the binary of the option is the one that is called, with its own root and the words of the command line',
+  async (t) => {
+    t.timeout(60_000);
+    const folder = await scratch(t);
+    const images = buildImages();
+    t.teardown(() => images.remove());
+    const log = join(folder, 'argv');
+    const binary = script(join(folder, 'logging'), `echo "$@" >> ${log}\nexec ${findProgram('runc')} "$@"`);
+    const parent = `/${basename(folder)}`;
+    const engine = await createOciRuntime({
+      stateDirectory: join(folder, 'state'),
+      binary,
+      imageSources: [images.sources],
+      cgroups: { parent },
+    });
+    const { runtime } = engine;
+    const { runtimeName, runtimeVersion } = await runtime.version();
+    t.is(runtimeName, 'runc');
+    t.regex(runtimeVersion, /^\d+\.\d+/);
+    await engine.images.pullImage(image);
+    const sandboxId = await runtime.runPodSandbox({ metadata: { name: 'p', namespace: 'd', uid: 'u', attempt: 0 } });
+    const id = await runtime.createContainer(sandboxId, {
+      metadata: { name: 'c', attempt: 0 },
+      image,
+      command: ['sleep', '1000'],
+    });
+    await runtime.startContainer(id);
+    t.is((await runtime.execSync(id, { command: ['true', '--help-me'] })).exitCode, 0);
+    await runtime.updateContainerResources?.(id, { cpuShares: 128 });
+    await runtime.removePodSandbox(sandboxId);
+    await runtime[Symbol.asyncDispose]();
+    const calls = readFileSync(log, 'utf8').trim().split('\n');
+    t.is(calls.shift(), '--version');
+    const root = join(folder, 'state/oci');
+    for (const call of calls) t.true(call.startsWith(`--root ${root} `), call);
+    const own = calls
+      .filter((call) => call.includes(id))
+      .map((call) => call.replace(/^--root \S+ (--log \S+ --log-format json )?/, ''));
+    const container = join(folder, 'state/containers', id);
+    t.is(own[0], `run --detach --bundle ${container} --pid-file ${container}/pid ${id}`);
+    t.regex(own[1] ?? '', new RegExp(`^exec --detach --pid-file ${container}/exec-\\S+/pid ${id} true --help-me$`));
+    t.is(own[2], `update --resources ${container}/update.json ${id}`);
+    t.is(own[3], `delete --force ${id}`);
+    for (const hierarchy of execFileSync('ls', ['/sys/fs/cgroup'], { encoding: 'utf8' }).trim().split('\n'))
+      spawnSync('rmdir', [join('/sys/fs/cgroup', hierarchy, parent)]);
+  },
+);
 
 test('the last message of a binary is found in logs of both formats', (t) => {
   t.is(lastMessage('{"level":"warning","msg":"a"}\n{"level":"error","msg":"b \\"c\\""}\n'), 'b "c"');

@@ -36,7 +36,8 @@ async function startHost(scripts: readonly string[]): Promise<Started> {
   return { folder, parent, host, ...host.said };
 }
 
-const reopen = ({ folder, parent }: Started) => openOci({ ...options, cgroups: { parent }, relistPeriodMs: 200 }, folder, false);
+const reopen = ({ folder, parent }: Started) =>
+  openOci({ ...options, cgroups: { parent }, relistPeriodMs: 200 }, folder, false);
 
 function contextOf(t: ExecutionContext, opened: OpenedOci): RuntimeCaseContext {
   return new RuntimeCaseContext(ociHarness('oci', opened.engine.runtime.capabilities, options), opened, (message) =>
@@ -63,7 +64,10 @@ async function countedTo(folder: string, position: number): Promise<number> {
 
 test('twenty containers outlive the death of their runtime: none is lost, none restarts, exits are known', async (t) => {
   t.timeout(120_000);
-  const endings = Array.from({ length: 5 }, (_, index) => `while [ ! -e FOLDER/flag ]; do sleep 0.05; done; exit ${10 + index}`);
+  const endings = Array.from(
+    { length: 5 },
+    (_, index) => `while [ ! -e FOLDER/flag ]; do sleep 0.05; done; exit ${10 + index}`,
+  );
   const started = await startHost([...Array.from({ length: 15 }, () => counting), ...endings]);
   const { folder, ids, sandboxId } = started;
   const before = monitorsOf(started);
@@ -74,7 +78,8 @@ test('twenty containers outlive the death of their runtime: none is lost, none r
   try {
     t.is((await context.runtime.podSandboxStatus(sandboxId)).state, 'ready');
     t.is((await context.runtime.listContainers()).length, 20);
-    for (const [index] of endings.entries()) t.is((await context.waitFor(ids[15 + index]!, 'exited')).exitCode, 10 + index);
+    for (const [index] of endings.entries())
+      t.is((await context.waitFor(ids[15 + index]!, 'exited')).exitCode, 10 + index);
     for (const id of ids.slice(0, 15)) t.is((await context.runtime.containerStatus(id)).state, 'running');
     const counts = await Promise.all(Array.from({ length: 15 }, (_, index) => countedTo(folder, index)));
     await context.until('all go on', async () => {
@@ -99,7 +104,11 @@ test('a container outlives its monitor and its reaper, and goes on writing; its 
   const context = contextOf(t, opened);
   try {
     const logDirectory = join(opened.folder, 'logs');
-    const id = await context.started(context.script(counting), { logPath: '0.log' }, await context.sandbox({ logDirectory }));
+    const id = await context.started(
+      context.script(counting),
+      { logPath: '0.log' },
+      await context.sandbox({ logDirectory }),
+    );
     const { pid = 0 } = await context.runtime.containerStatus(id);
     const reaper = Number(/^\d+ \(.*\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.[1]);
     const monitor = Number.parseInt(readFileSync(join(opened.folder, 'state/run', `${id}.monitor`), 'latin1'), 10);
@@ -153,7 +162,9 @@ test('after everything was killed, state is whole: ended containers say so, the 
   while (!existsSync(join(folder, 'state/run', `${ids[2]}.exit`))) await delay(20);
   await started.host.kill();
   const holder = Number(readFileSync(join(folder, 'state/pods', sandboxId, 'holder/pid'), 'utf8'));
-  const firsts = ids.slice(0, 2).map((id) => Number.parseInt(readFileSync(join(folder, 'state/run', `${id}.pid`), 'latin1'), 10));
+  const firsts = ids
+    .slice(0, 2)
+    .map((id) => Number.parseInt(readFileSync(join(folder, 'state/run', `${id}.pid`), 'latin1'), 10));
   for (const pid of [...pidsOf(folder), holder, ...firsts]) {
     try {
       process.kill(pid, 'SIGKILL');

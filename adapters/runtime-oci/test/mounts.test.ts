@@ -44,7 +44,11 @@ test('what a container mounts appears on the machine if that was asked for, and 
   const hostPath = await sharedFolder(t);
   const securityContext = { privileged: true };
   const mounts = [{ hostPath, containerPath: '/mnt', propagation: 'bidirectional' as const }];
-  const id = await context.started({ kind: 'run' }, { mounts, securityContext }, await context.sandbox({ securityContext }));
+  const id = await context.started(
+    { kind: 'run' },
+    { mounts, securityContext },
+    await context.sandbox({ securityContext }),
+  );
   await context.exec(id, ['mount', '-t', 'tmpfs', 'tmpfs', '/mnt/sub']);
   await context.exec(id, ['touch', '/mnt/sub/made']);
   t.true(existsSync(join(hostPath, 'sub/made')));
@@ -74,7 +78,8 @@ test('what was mounted for a pod is gone with it, whoever was started meanwhile'
     readdirSync('/proc').filter((pid) => {
       try {
         return (
-          /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/mounts`, 'utf8').includes(`${opened.folder}/state/pods/${sandboxId}/`)
+          /^\d+$/.test(pid) &&
+          readFileSync(`/proc/${pid}/mounts`, 'utf8').includes(`${opened.folder}/state/pods/${sandboxId}/`)
         );
       } catch {
         return false; // it ended

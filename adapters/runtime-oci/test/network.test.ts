@@ -8,9 +8,13 @@ import anyTest from 'ava';
 import { benchTest } from './support/bench.ts';
 import { image, missing } from './support/busybox-image.ts';
 
-const absent = [...missing, ...installPrograms(['iptables', 'ip'], ['iptables', 'iproute2', 'containernetworking-plugins'])];
+const absent = [
+  ...missing,
+  ...installPrograms(['iptables', 'ip'], ['iptables', 'iproute2', 'containernetworking-plugins']),
+];
 
-if (absent.length > 0) anyTest.skip(`pods with a network of their own [not run, there is no ${absent.join(', ')}]`, () => {});
+if (absent.length > 0)
+  anyTest.skip(`pods with a network of their own [not run, there is no ${absent.join(', ')}]`, () => {});
 else {
   // The node of this network is a namespace that the test makes: nothing of the machine's own network changes.
   const folder = mkdtempSync('/tmp/keelson-oci-network-');
@@ -20,7 +24,13 @@ else {
   const inNode = ['nsenter', `--net=${node}`];
   const network = createBridgeNetwork({
     ...{ binDirs: ['/usr/lib/cni', '/opt/cni/bin'], stateDirectory: join(folder, 'network'), launch: inNode },
-    ...{ clock: systemClock, logger: silentLogger, podCidr: '10.79.0.0/24', bridge: 'kbr0', hairpinMode: 'none' as const },
+    ...{
+      clock: systemClock,
+      logger: silentLogger,
+      podCidr: '10.79.0.0/24',
+      bridge: 'kbr0',
+      hairpinMode: 'none' as const,
+    },
   });
   const test = benchTest({ network });
   test.after.always('the network is gone', () => {
@@ -85,7 +95,9 @@ else {
     stream.end('\r\n');
     await new Promise((resolve) => stream.once('close', resolve));
     t.regex(text, /^HTTP\/1\.[01] 200 OK\r\n[\s\S]*\r\n\r\noriginal\n$/);
-    await t.throwsAsync(context.runtime.streaming.portForward?.(sandboxId, 9) ?? Promise.resolve(), { code: 'Unavailable' });
+    await t.throwsAsync(context.runtime.streaming.portForward?.(sandboxId, 9) ?? Promise.resolve(), {
+      code: 'Unavailable',
+    });
   });
 
   test('addresses outlive the runtime, and are given back when the pod stops', async (t) => {
@@ -94,7 +106,11 @@ else {
     const stateDirectory = join(opened.folder, 'second-state');
     // Two runtimes with one network: neither may judge what the other has.
     const shared = { ...network, sweep: async () => {} };
-    const options = { stateDirectory, network: shared, ...(opened.options.cgroups && { cgroups: opened.options.cgroups }) };
+    const options = {
+      stateDirectory,
+      network: shared,
+      ...(opened.options.cgroups && { cgroups: opened.options.cgroups }),
+    };
     const first = await createOciRuntime(options);
     const config = { metadata: { name: 'p', namespace: 'd', uid: 'u', attempt: 0 } };
     const id = await first.runtime.runPodSandbox(config);

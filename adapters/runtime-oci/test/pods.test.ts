@@ -31,8 +31,14 @@ test('containers share memory and queues of their pod, not those of others', asy
   await context.exec(a, ['/bin/sh', '-c', 'echo shared > /dev/shm/f']);
   t.is(await context.exec(b, ['cat', '/dev/shm/f']), 'shared\n');
   t.not((await runtime.execSync(c, { command: ['cat', '/dev/shm/f'] })).exitCode, 0);
-  t.is(await context.exec(a, ['readlink', '/proc/self/ns/ipc']), await context.exec(b, ['readlink', '/proc/self/ns/ipc']));
-  t.not(await context.exec(a, ['readlink', '/proc/self/ns/ipc']), await context.exec(c, ['readlink', '/proc/self/ns/ipc']));
+  t.is(
+    await context.exec(a, ['readlink', '/proc/self/ns/ipc']),
+    await context.exec(b, ['readlink', '/proc/self/ns/ipc']),
+  );
+  t.not(
+    await context.exec(a, ['readlink', '/proc/self/ns/ipc']),
+    await context.exec(c, ['readlink', '/proc/self/ns/ipc']),
+  );
 });
 
 test('namespaces of the machine are used where they are asked for', async (t) => {
@@ -43,7 +49,10 @@ test('namespaces of the machine are used where they are asked for', async (t) =>
     { securityContext },
     { securityContext },
   );
-  t.deepEqual(text.split('\n'), await Promise.all(['pid', 'ipc', 'net'].map((name) => readlink(`/proc/self/ns/${name}`))));
+  t.deepEqual(
+    text.split('\n'),
+    await Promise.all(['pid', 'ipc', 'net'].map((name) => readlink(`/proc/self/ns/${name}`))),
+  );
 });
 
 test('containers that share process ids see each other, and one does not outlive its own first process', async (t) => {
@@ -66,16 +75,26 @@ test('containers that share process ids see each other, and one does not outlive
 test('a container cannot share process ids that its pod does not have', async (t) => {
   const { context } = t.context;
   const securityContext = { namespaces: { ...own, pid: 'pod' } as const };
-  await t.throwsAsync(context.create(await context.sandbox(), { kind: 'run' }, { securityContext }), { code: 'InvalidArgument' });
+  await t.throwsAsync(context.create(await context.sandbox(), { kind: 'run' }, { securityContext }), {
+    code: 'InvalidArgument',
+  });
 });
 
 test('with the process ids of the machine, what the first process leaves behind ends with it', async (t) => {
   const { context } = t.context;
   const securityContext = { namespaces: { ...own, pid: 'node' } as const };
   const script = 'setsid sh -c "while :; do sleep 0.1; done" marker-of-leftover & sleep 0.1; exit 4';
-  const id = await context.started(context.script(script), { securityContext }, await context.sandbox({ securityContext }));
+  const id = await context.started(
+    context.script(script),
+    { securityContext },
+    await context.sandbox({ securityContext }),
+  );
   t.is((await context.waitFor(id, 'exited')).exitCode, 4);
-  const watcher = await context.started({ kind: 'run' }, { securityContext }, await context.sandbox({ securityContext }));
+  const watcher = await context.started(
+    { kind: 'run' },
+    { securityContext },
+    await context.sandbox({ securityContext }),
+  );
   t.notRegex(await context.exec(watcher, ['ps', '-o', 'args']), /marker-of-leftover/);
 });
 

@@ -33,15 +33,21 @@ test('another user has no capabilities', async (t) => {
 test('user, groups, environment, folder and command come from the image and its own files', async (t) => {
   const { run } = t.context;
   const text = 'id -u; id -g; pwd; echo $FROM_IMAGE $HOME';
-  t.is((await run(text, { image: userImage, command: ['/bin/sh', '-c', text] })).text, '4242\n4343\n/home\nyes /home/app');
+  t.is(
+    (await run(text, { image: userImage, command: ['/bin/sh', '-c', text] })).text,
+    '4242\n4343\n/home\nyes /home/app',
+  );
   t.is((await run('', { image: userImage, command: [] })).text, '4242');
   t.is((await run('id -u; id -g', { securityContext: { runAsUsername: 'app' } })).text, '4242\n4343');
 });
 
 test('a read-only root can be read and not written, its own file systems aside', async (t) => {
-  const { text } = await t.context.run('cat /suite-file; echo x > /new || echo refused; echo y > /dev/shm/z && echo written', {
-    securityContext: { readonlyRootfs: true },
-  });
+  const { text } = await t.context.run(
+    'cat /suite-file; echo x > /new || echo refused; echo y > /dev/shm/z && echo written',
+    {
+      securityContext: { readonlyRootfs: true },
+    },
+  );
   t.regex(text, /^original\nrefused\nwritten/);
 });
 
@@ -61,12 +67,15 @@ test('paths that a container names itself are protected instead of those of the 
 
 test('a privileged container has devices, all capabilities and a writable /sys; it needs a privileged pod', async (t) => {
   const { context, run } = t.context;
-  const script = 'ls /dev | wc -l; test -w /proc/sys/vm/swappiness && echo writable; mount -t tmpfs none /home && echo mounted';
+  const script =
+    'ls /dev | wc -l; test -w /proc/sys/vm/swappiness && echo writable; mount -t tmpfs none /home && echo mounted';
   const { text } = await run(script, privileged, privileged);
   const [devices = '0', ...rest] = text.split('\n');
   t.true(Number(devices) > 20, devices);
   t.deepEqual(rest, ['writable', 'mounted']);
-  await t.throwsAsync(context.create(await context.sandbox(), { kind: 'run' }, privileged), { code: 'InvalidArgument' });
+  await t.throwsAsync(context.create(await context.sandbox(), { kind: 'run' }, privileged), {
+    code: 'InvalidArgument',
+  });
 });
 
 test('devices are there under the names and with the permissions asked for, and no others', async (t) => {
@@ -107,12 +116,16 @@ test('a profile of a file is applied, with its conditions; one that is none is r
   const archMap = [{ architecture: 'SCMP_ARCH_X86_64', subArchitectures: ['SCMP_ARCH_X86'] }];
   await writeFile(path, JSON.stringify({ defaultAction: 'SCMP_ACT_ALLOW', archMap, syscalls }));
   const seccomp = { type: 'localhost', localhostRef: path } as const;
-  const { text } = await run('mkdir /tmp/a || echo refused; rmdir /home && echo removed', { securityContext: { seccomp } });
+  const { text } = await run('mkdir /tmp/a || echo refused; rmdir /home && echo removed', {
+    securityContext: { seccomp },
+  });
   t.regex(text, /^refused\nremoved/);
   const attempt = (localhostRef: string) =>
     context
       .sandbox()
-      .then((id) => context.create(id, { kind: 'run' }, { securityContext: { seccomp: { type: 'localhost', localhostRef } } }));
+      .then((id) =>
+        context.create(id, { kind: 'run' }, { securityContext: { seccomp: { type: 'localhost', localhostRef } } }),
+      );
   await t.throwsAsync(attempt(join(folder, 'missing.json')), { code: 'InvalidArgument' });
 });
 

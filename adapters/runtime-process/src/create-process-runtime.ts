@@ -1,6 +1,18 @@
 import { ImageStore } from '@keelson/container-images';
-import { Cgroups, containerSurroundings, findNodeIp, findTool, Inventory, StateDirectory } from '@keelson/container-monitor';
-import { type ContainerEngine, type RuntimeCapabilities, RuntimeError, withDeadlines } from '@keelson/container-runtime';
+import {
+  Cgroups,
+  containerSurroundings,
+  findNodeIp,
+  findTool,
+  Inventory,
+  StateDirectory,
+} from '@keelson/container-monitor';
+import {
+  type ContainerEngine,
+  type RuntimeCapabilities,
+  RuntimeError,
+  withDeadlines,
+} from '@keelson/container-runtime';
 import { silentLogger, systemClock } from '@keelson/core';
 import { ProcessContainer } from './container/process-container.ts';
 import { ProcessSandbox } from './container/process-sandbox.ts';
@@ -20,7 +32,12 @@ const defaultRelistPeriodMs = 10_000;
  * @throws `Unsupported` on machines that are not Linux or lack a tool.
  */
 export async function createProcessRuntime(options: ProcessRuntimeOptions): Promise<ContainerEngine> {
-  const { clock = systemClock, logger = silentLogger, relistPeriodMs = defaultRelistPeriodMs, nodeIp = findNodeIp } = options;
+  const {
+    clock = systemClock,
+    logger = silentLogger,
+    relistPeriodMs = defaultRelistPeriodMs,
+    nodeIp = findNodeIp,
+  } = options;
   if (process.platform !== 'linux') throw new RuntimeError('Unsupported', 'the process runtime needs Linux');
   const missing = neededTools.filter((name) => findTool(name) === undefined);
   if (missing.length > 0)
@@ -63,7 +80,8 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
 
 /** Images need a root of their own, and come from somewhere. */
 function whyNotRunnable(name: string, permissions: Permissions, options: ProcessRuntimeOptions): string | undefined {
-  if (!hasImageSource(options)) return `the process runtime has no image source, it can run "host" only; "${name}" needs one`;
+  if (!hasImageSource(options))
+    return `the process runtime has no image source, it can run "host" only; "${name}" needs one`;
   if (!permissions.chroot) return `the process runtime cannot run "${name}": it may not chroot on this machine`;
   return undefined;
 }
@@ -72,7 +90,11 @@ function hasImageSource({ imageSources = [], registries }: ProcessRuntimeOptions
   return imageSources.length > 0 || registries !== undefined;
 }
 
-function capabilitiesOf(permissions: Permissions, cgroups: Cgroups, options: ProcessRuntimeOptions): RuntimeCapabilities {
+function capabilitiesOf(
+  permissions: Permissions,
+  cgroups: Cgroups,
+  options: ProcessRuntimeOptions,
+): RuntimeCapabilities {
   const { mounts, chroot, users, noNewPrivileges, root, terminals } = permissions;
   return {
     rootFilesystem: chroot ? 'chroot' : 'host',

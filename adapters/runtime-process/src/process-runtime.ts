@@ -106,17 +106,34 @@ export class ProcessRuntime extends MonitoredRuntime<ProcessSandbox, ProcessCont
     return new ProcessSandbox(around, record, true);
   }
 
-  protected async makeContainer(sandbox: ProcessSandbox, config: ContainerConfig, id: ContainerId): Promise<ProcessContainer> {
+  protected async makeContainer(
+    sandbox: ProcessSandbox,
+    config: ContainerConfig,
+    id: ContainerId,
+  ): Promise<ProcessContainer> {
     const { around, images, permissions } = this.#parts;
     const image = images.find(config.image);
     if (image === undefined) throw new RuntimeError('ImageNotFound', `no image "${config.image}"`);
     const logPath = logPathOf(sandbox.record.config.logDirectory, config.logPath);
     const folder = await stagingFolder(around, id);
     const imageRoot = images.rootOf(image);
-    const cgroups = await around.cgroups.create(sandbox.record.config.cgroupParent, sandbox.id, id, config.resources ?? {});
+    const cgroups = await around.cgroups.create(
+      sandbox.record.config.cgroupParent,
+      sandbox.id,
+      id,
+      config.resources ?? {},
+    );
     try {
       const root = image === hostImage ? undefined : await this.#makeRoot(folder, id, imageRoot);
-      const input = { id, config, sandbox: sandbox.record.config, permissions, image: image.config, imageRoot, cgroups };
+      const input = {
+        id,
+        config,
+        sandbox: sandbox.record.config,
+        permissions,
+        image: image.config,
+        imageRoot,
+        cgroups,
+      };
       const plan = await makePlan({ ...input, ...(root && { root }) });
       const record = {
         ...{ id, sandboxId: sandbox.id, createdAt: around.clock.now(), config, imageId: image.id, plan },
@@ -131,7 +148,11 @@ export class ProcessRuntime extends MonitoredRuntime<ProcessSandbox, ProcessCont
   }
 
   /** Root file system of a container, as it will be called once the folder is in place. */
-  async #makeRoot(folder: string, id: ContainerId, imageRoot: string): Promise<{ path: string; overlayLower?: string }> {
+  async #makeRoot(
+    folder: string,
+    id: ContainerId,
+    imageRoot: string,
+  ): Promise<{ path: string; overlayLower?: string }> {
     const { around, permissions } = this.#parts;
     const path = join(around.state.container(id), 'rootfs');
     if (!permissions.overlay) {

@@ -51,7 +51,8 @@ test('limits are written in the words of version 1, and new cpusets take after t
   }
   const file = (path: string) => join(mountpoint, path);
   for (const level of ['', '/pods', '/pods/sandbox', '/pods/sandbox/container']) {
-    for (const name of ['cpuset.cpus', 'cpuset.mems']) writeFileSync(file(`cpuset${level}/${name}`), level === '' ? '0-1' : '\n');
+    for (const name of ['cpuset.cpus', 'cpuset.mems'])
+      writeFileSync(file(`cpuset${level}/${name}`), level === '' ? '0-1' : '\n');
   }
   writeFileSync(file('memory/pods/sandbox/container/memory.limit_in_bytes'), '');
   writeFileSync(file('cpu/pods/sandbox/container/cpu.cfs_quota_us'), '');
@@ -93,7 +94,10 @@ test('a machine without cgroups has none, and nothing fails', async (t) => {
       'container.update-resources',
       'sandbox.remove-removes-its-containers',
     ]) {
-      await runRuntimeCase(processHarness('process', capabilities, options), runtimeCases.find((entry) => entry.id === id)!);
+      await runRuntimeCase(
+        processHarness('process', capabilities, options),
+        runtimeCases.find((entry) => entry.id === id)!,
+      );
     }
     // Fails unless every group below was removed.
     rmdirSync(join('/sys/fs/cgroup/memory', parent!));

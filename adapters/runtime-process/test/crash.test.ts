@@ -62,9 +62,15 @@ async function countedTo(folder: string, position: number): Promise<number> {
 
 test('twenty containers outlive the death of their runtime: none is lost, none restarts, exits are known', async (t) => {
   t.timeout(100_000);
-  const endings = Array.from({ length: 5 }, (_, index) => `while [ ! -e FLAG ]; do sleep 0.05; done; exit ${10 + index}`);
+  const endings = Array.from(
+    { length: 5 },
+    (_, index) => `while [ ! -e FLAG ]; do sleep 0.05; done; exit ${10 + index}`,
+  );
   const flag = `/tmp/keelson-crash-flag-${process.pid}`;
-  const scripts = [...Array.from({ length: 15 }, () => counting), ...endings.map((script) => script.replace('FLAG', flag))];
+  const scripts = [
+    ...Array.from({ length: 15 }, () => counting),
+    ...endings.map((script) => script.replace('FLAG', flag)),
+  ];
   const { folder, host, ids, sandboxId } = await startHost(scripts);
   const before = pidsOf(`${folder}/state`).sort();
   await host.kill();
@@ -74,7 +80,8 @@ test('twenty containers outlive the death of their runtime: none is lost, none r
   try {
     t.is((await context.runtime.podSandboxStatus(sandboxId)).state, 'ready');
     t.is((await context.runtime.listContainers()).length, 20);
-    for (const [index] of endings.entries()) t.is((await context.waitFor(ids[15 + index]!, 'exited')).exitCode, 10 + index);
+    for (const [index] of endings.entries())
+      t.is((await context.waitFor(ids[15 + index]!, 'exited')).exitCode, 10 + index);
     for (const id of ids.slice(0, 15)) t.is((await context.runtime.containerStatus(id)).state, 'running');
     const counts = await Promise.all(Array.from({ length: 15 }, (_, index) => countedTo(folder, index)));
     await context.until('all go on', async () => {

@@ -64,7 +64,10 @@ withChroot('an OCI layout runs with the environment, user, directory and command
   const context = contextOf(await opened(t, sources));
   t.is(await context.images.pullImage('registry.test/app:2'), id);
   t.is((await context.images.imageStatus(id))?.username, 'app');
-  const result = await context.output({ image: 'registry.test/app:2' }, { env: [{ name: 'BOTH', value: 'container' }] });
+  const result = await context.output(
+    { image: 'registry.test/app:2' },
+    { env: [{ name: 'BOTH', value: 'container' }] },
+  );
   t.is(result.stdout, 'yes container /home/app\n/tmp\n4242\n4343\n4343\noriginal\n');
   const args = await context.output({ image: 'registry.test/app:2', args: ['echo other; exit 3'] });
   t.deepEqual([args.stdout, args.status.exitCode], ['other\n', 3]);
@@ -200,7 +203,9 @@ withChroot('damaged sources are refused, and leave nothing; a good one beside th
   await t.throwsAsync(images.pullImage('linked:1'), { code: 'PullFailed' } as object);
   await t.throwsAsync(images.pullImage('none:1'), { code: 'ImageNotFound' } as object);
   await images.pullImage('good:1');
-  const kept = (await readdir(join(engine.folder, 'state/images'))).filter((name) => !['names.json', 'blobs'].includes(name));
+  const kept = (await readdir(join(engine.folder, 'state/images'))).filter(
+    (name) => !['names.json', 'blobs'].includes(name),
+  );
   t.is(kept.length, 1);
 });
 
@@ -224,25 +229,28 @@ withChroot('an image of a registry runs, and outlives the runtime that pulled it
   t.is((await context.output({ image: reference })).stdout, 'original\nabove\n');
 });
 
-withChroot('where overlays are not possible, a container has a copy of its image with the owners of its files', async (t) => {
-  t.timeout(60_000);
-  const { folder, sources, layer } = await workshop(t);
-  const base = layer((root) => {
-    buildRoot(root);
-    writeFileSync(join(root, 'owned'), 'x');
-    chownSync(join(root, 'owned'), 4242, 4343);
-  });
-  execFileSync('tar', ['--numeric-owner', '-cf', base, '-C', base.replace(/\.tar$/, ''), '.']);
-  dockerArchive(join(folder, 'scratch'), join(sources, 'app.tar'), 'app:1', [base], { Env: ['PATH=/bin'] });
-  // Options of overlay mounts are separated by commas.
-  const place = join(folder, 'a,b');
-  mkdirSync(place);
-  const engine = await openProcess({ imageSources: [sources] }, place);
-  t.teardown(() => engine.dispose());
-  await engine.engine.images.pullImage('app:1');
-  const { stdout } = await contextOf(engine).output({ image: 'app:1', command: ['ls', '-ln', '/owned'] });
-  t.regex(stdout, /^-rw-r--r-- 1 4242 4343 /);
-});
+withChroot(
+  'where overlays are not possible, a container has a copy of its image with the owners of its files',
+  async (t) => {
+    t.timeout(60_000);
+    const { folder, sources, layer } = await workshop(t);
+    const base = layer((root) => {
+      buildRoot(root);
+      writeFileSync(join(root, 'owned'), 'x');
+      chownSync(join(root, 'owned'), 4242, 4343);
+    });
+    execFileSync('tar', ['--numeric-owner', '-cf', base, '-C', base.replace(/\.tar$/, ''), '.']);
+    dockerArchive(join(folder, 'scratch'), join(sources, 'app.tar'), 'app:1', [base], { Env: ['PATH=/bin'] });
+    // Options of overlay mounts are separated by commas.
+    const place = join(folder, 'a,b');
+    mkdirSync(place);
+    const engine = await openProcess({ imageSources: [sources] }, place);
+    t.teardown(() => engine.dispose());
+    await engine.engine.images.pullImage('app:1');
+    const { stdout } = await contextOf(engine).output({ image: 'app:1', command: ['ls', '-ln', '/owned'] });
+    t.regex(stdout, /^-rw-r--r-- 1 4242 4343 /);
+  },
+);
 
 test('without an image source, other images are refused with the reason', async (t) => {
   const engine = await openProcess();

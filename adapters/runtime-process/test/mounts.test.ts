@@ -20,7 +20,11 @@ async function bench(t: ExecutionContext): Promise<{ context: RuntimeCaseContext
   await writeFile(join(folder, "vol'ume/in/f"), 'inside\n');
   await mkdir(join(folder, 'outside'));
   await writeFile(join(folder, 'outside/f'), 'outside\n');
-  const context = new RuntimeCaseContext(processHarness('process', opened.engine.runtime.capabilities), opened, () => {});
+  const context = new RuntimeCaseContext(
+    processHarness('process', opened.engine.runtime.capabilities),
+    opened,
+    () => {},
+  );
   return { context, folder };
 }
 

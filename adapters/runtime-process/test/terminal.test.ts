@@ -53,43 +53,49 @@ async function attach(context: RuntimeCaseContext, id: string) {
   return { streams, stdin: streams.stdin, until: reader(streams) };
 }
 
-withTerminals('a command with a terminal has a real one: echo, size at once and later, signals by key, exit code', async (t) => {
-  const context = await bench(t);
-  const id = await context.started(forever);
-  const { streams, stdin, until } = await exec(context, id, '/bin/sh');
-  streams.resize?.({ width: 91, height: 19 });
-  stdin.write('tty; echo $TERM is=$((40+2))\n');
-  t.regex(await until('xterm is=42'), /echo \$TERM is=\$\(\(40\+2\)\)\r\n[\s\S]*\/dev\/pts\/\d+\r\n/);
-  await context.until('the first size', async () => {
-    stdin.write('stty size; echo do"ne"\n');
-    return /19 91/.test(await until('done'));
-  });
-  // The size reaches a program that runs, by SIGWINCH.
-  stdin.write('sh -c \'trap "stty size" WINCH; echo wai"ting"; while :; do sleep 0.05; done\'\n');
-  await until('waiting');
-  for (let width = 50; width <= 70; width += 1) streams.resize?.({ width, height: 30 });
-  streams.resize?.({ width: 123, height: 45 });
-  t.false((await until('45 123')).includes('30 69'), 'sizes that follow quickly are combined');
-  stdin.write('\u0003');
-  stdin.write('sh -c \'echo slee"ping"; exec sleep 1000\'\n');
-  await until('sleeping');
-  stdin.write('\u0003echo back=$((1+1))\n');
-  await until('back=2');
-  stdin.write('exit 7\n');
-  t.deepEqual(await streams.ended, { exitCode: 7 });
-  streams.close();
-});
+withTerminals(
+  'a command with a terminal has a real one: echo, size at once and later, signals by key, exit code',
+  async (t) => {
+    const context = await bench(t);
+    const id = await context.started(forever);
+    const { streams, stdin, until } = await exec(context, id, '/bin/sh');
+    streams.resize?.({ width: 91, height: 19 });
+    stdin.write('tty; echo $TERM is=$((40+2))\n');
+    t.regex(await until('xterm is=42'), /echo \$TERM is=\$\(\(40\+2\)\)\r\n[\s\S]*\/dev\/pts\/\d+\r\n/);
+    await context.until('the first size', async () => {
+      stdin.write('stty size; echo do"ne"\n');
+      return /19 91/.test(await until('done'));
+    });
+    // The size reaches a program that runs, by SIGWINCH.
+    stdin.write('sh -c \'trap "stty size" WINCH; echo wai"ting"; while :; do sleep 0.05; done\'\n');
+    await until('waiting');
+    for (let width = 50; width <= 70; width += 1) streams.resize?.({ width, height: 30 });
+    streams.resize?.({ width: 123, height: 45 });
+    t.false((await until('45 123')).includes('30 69'), 'sizes that follow quickly are combined');
+    stdin.write('\u0003');
+    stdin.write('sh -c \'echo slee"ping"; exec sleep 1000\'\n');
+    await until('sleeping');
+    stdin.write('\u0003echo back=$((1+1))\n');
+    await until('back=2');
+    stdin.write('exit 7\n');
+    t.deepEqual(await streams.ended, { exitCode: 7 });
+    streams.close();
+  },
+);
 
-withTerminals('a command with a terminal that cannot be executed is refused; one that a signal ends has its code', async (t) => {
-  const context = await bench(t);
-  const id = await context.started(forever);
-  await t.throwsAsync(exec(context, id, '/no/such'), { code: 'StartFailed' } as object);
-  const { streams } = await exec(context, id, '/bin/sh', '-c', 'kill -TERM $$');
-  t.deepEqual(await streams.ended, { exitCode: 143 });
-  const quick = await exec(context, id, 'echo', 'all of it');
-  await quick.streams.ended;
-  t.regex(await quick.until('of it'), /all of it/, 'the output is there for a late reader');
-});
+withTerminals(
+  'a command with a terminal that cannot be executed is refused; one that a signal ends has its code',
+  async (t) => {
+    const context = await bench(t);
+    const id = await context.started(forever);
+    await t.throwsAsync(exec(context, id, '/no/such'), { code: 'StartFailed' } as object);
+    const { streams } = await exec(context, id, '/bin/sh', '-c', 'kill -TERM $$');
+    t.deepEqual(await streams.ended, { exitCode: 143 });
+    const quick = await exec(context, id, 'echo', 'all of it');
+    await quick.streams.ended;
+    t.regex(await quick.until('of it'), /all of it/, 'the output is there for a late reader');
+  },
+);
 
 withTerminals('the end of the input is end of file for a command with a terminal', async (t) => {
   const context = await bench(t);
@@ -115,26 +121,29 @@ withTerminals('closing a command with a terminal ends all of its session, and no
   t.is((await context.runtime.containerStatus(id)).state, 'running');
 });
 
-withTerminals('a container with a terminal takes input and sizes from those that attach, and ends with its code', async (t) => {
-  const context = await bench(t);
-  const script =
-    'tty; while read -r line; do echo "<$line>"; [ "$line" = size ] && stty size; [ "$line" = quit ] && exit 5; done; exit 1';
-  const id = await context.started(shell(script), { tty: true, stdin: true, stdinOnce: true });
-  const first = await attach(context, id);
-  first.stdin.write('hello\n');
-  await first.until('<hello>');
-  first.streams.resize?.({ width: 77, height: 33 });
-  await context.until('the new size', async () => {
-    first.stdin.write('size\n');
-    return /33 77/.test((await first.until('<size>\r\n')) + (await first.until('\r\n')));
-  });
-  first.streams.close();
-  t.is((await context.runtime.containerStatus(id)).state, 'running', 'detaching leaves it alone');
-  const again = await attach(context, id);
-  again.stdin.write('quit\n');
-  t.deepEqual(await again.streams.ended, { exitCode: 5 });
-  again.streams.close();
-});
+withTerminals(
+  'a container with a terminal takes input and sizes from those that attach, and ends with its code',
+  async (t) => {
+    const context = await bench(t);
+    const script =
+      'tty; while read -r line; do echo "<$line>"; [ "$line" = size ] && stty size; [ "$line" = quit ] && exit 5; done; exit 1';
+    const id = await context.started(shell(script), { tty: true, stdin: true, stdinOnce: true });
+    const first = await attach(context, id);
+    first.stdin.write('hello\n');
+    await first.until('<hello>');
+    first.streams.resize?.({ width: 77, height: 33 });
+    await context.until('the new size', async () => {
+      first.stdin.write('size\n');
+      return /33 77/.test((await first.until('<size>\r\n')) + (await first.until('\r\n')));
+    });
+    first.streams.close();
+    t.is((await context.runtime.containerStatus(id)).state, 'running', 'detaching leaves it alone');
+    const again = await attach(context, id);
+    again.stdin.write('quit\n');
+    t.deepEqual(await again.streams.ended, { exitCode: 5 });
+    again.streams.close();
+  },
+);
 
 withTerminals('a terminal without input stays open and silent; the log has what was shown', async (t) => {
   const context = await bench(t);

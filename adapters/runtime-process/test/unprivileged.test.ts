@@ -11,7 +11,9 @@ test('the suite passes for a user without privileges', async (t) => {
   t.timeout(110_000);
   accessSync(runner, constants.R_OK);
   const command = [process.execPath, runner];
-  const [program = '', ...args] = root ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', ...command] : command;
+  const [program = '', ...args] = root
+    ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', ...command]
+    : command;
   const env = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin' };
   const { stdout } = await promisify(execFile)(program, args, { env, maxBuffer: 1 << 24, cwd: '/' });
   const results = stdout

@@ -2,14 +2,22 @@ import { type Infer, optional, required, s } from '@keelson/core';
 
 const historySchema = s.message('keelson.storage.etcd3.History', 'What is kept for readers and watchers of the past.', {
   minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many revisions; default 1000.'),
-  minAgeMs: optional(undefined, s.int64({ minimum: 0 }), 'At least changes this young, in milliseconds; default 300000.'),
+  minAgeMs: optional(
+    undefined,
+    s.int64({ minimum: 0 }),
+    'At least changes this young, in milliseconds; default 300000.',
+  ),
 });
 
-const tlsSchema = s.message('keelson.storage.etcd3.Tls', 'Files of PEM text; an empty object asks for TLS with public CAs.', {
-  caFile: optional(undefined, s.string({ minLength: 1 }), 'CA that signed the certificates of the members.'),
-  certFile: optional(undefined, s.string({ minLength: 1 }), 'Certificate shown to the members.'),
-  keyFile: optional(undefined, s.string({ minLength: 1 }), 'Key of that certificate.'),
-});
+const tlsSchema = s.message(
+  'keelson.storage.etcd3.Tls',
+  'Files of PEM text; an empty object asks for TLS with public CAs.',
+  {
+    caFile: optional(undefined, s.string({ minLength: 1 }), 'CA that signed the certificates of the members.'),
+    certFile: optional(undefined, s.string({ minLength: 1 }), 'Certificate shown to the members.'),
+    keyFile: optional(undefined, s.string({ minLength: 1 }), 'Key of that certificate.'),
+  },
+);
 
 export const optionsSchema = s.message('keelson.storage.etcd3.Options', 'A store in etcd, for any number of servers.', {
   hosts: required(undefined, s.list(s.string({ minLength: 1 })), 'host:port of the members of one cluster.'),

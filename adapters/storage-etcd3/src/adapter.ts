@@ -17,7 +17,8 @@ export const etcd3Adapter: StorageAdapter<Etcd3AdapterOptions> = {
 
 function storeOptions(options: Etcd3AdapterOptions): Etcd3StoreOptions {
   const { hosts, prefix, tls, username, password, history, compaction } = options;
-  if ((username === undefined) !== (password === undefined)) throw new Error('etcd: username and password belong together');
+  if ((username === undefined) !== (password === undefined))
+    throw new Error('etcd: username and password belong together');
   const scheme = tls === undefined ? 'http' : 'https';
   return {
     endpoints: hosts.map((host) => `${scheme}://${host}`),

@@ -101,9 +101,14 @@ function textOf(error: unknown): string {
 }
 
 /** The one place where a failure of etcd or of the connection becomes a {@link StorageError}. */
-export function translateEtcdError(error: unknown, call: 'read' | 'write', details: StorageErrorDetails = {}): StorageError {
+export function translateEtcdError(
+  error: unknown,
+  call: 'read' | 'write',
+  details: StorageErrorDetails = {},
+): StorageError {
   if (isStorageError(error)) return error;
-  const make = (code: StorageErrorCode, message: string) => new StorageError(code, message, { ...details, cause: error });
+  const make = (code: StorageErrorCode, message: string) =>
+    new StorageError(code, message, { ...details, cause: error });
   const verdict = verdictOf(error);
   switch (verdict) {
     case 'notDone':

@@ -143,15 +143,22 @@ export class Etcd3Store implements Store {
     return this.#lineage.identity();
   }
 
-  async write(op: WriteOp, options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {}): Promise<WriteResult> {
+  async write(
+    op: WriteOp,
+    options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {},
+  ): Promise<WriteResult> {
     this.#assertOpen();
     throwIfAborted(options.signal);
     checkKey(op.key);
     const limit = this.capabilities.maxValueBytes;
     if (op.op === 'put' && op.value.byteLength > limit) {
-      throw new StorageError(StorageErrorCode.TooLarge, `a value has at most ${limit} bytes, got ${op.value.byteLength}`, {
-        key: op.key,
-      });
+      throw new StorageError(
+        StorageErrorCode.TooLarge,
+        `a value has at most ${limit} bytes, got ${op.value.byteLength}`,
+        {
+          key: op.key,
+        },
+      );
     }
     return this.#writer.write(op, options);
   }

@@ -68,10 +68,14 @@ export class HistoryBound {
   async explain(error: unknown, revision: Revision): Promise<unknown> {
     if (isStorageError(error, 'Compacted')) {
       if (this.known <= revision) await this.#ask();
-      return new StorageError(StorageErrorCode.Compacted, `revision ${revision} is compacted, history begins at ${this.known}`, {
-        revision: this.known,
-        cause: error,
-      });
+      return new StorageError(
+        StorageErrorCode.Compacted,
+        `revision ${revision} is compacted, history begins at ${this.known}`,
+        {
+          revision: this.known,
+          cause: error,
+        },
+      );
     }
     if (isStorageError(error, 'FutureRevision')) {
       const current = await this.probe(0, {});

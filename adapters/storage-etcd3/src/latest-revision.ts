@@ -25,7 +25,8 @@ export class LatestRevision {
     const answer = this.#join();
     if (signal === undefined) return answer;
     return new Promise((resolve, reject) => {
-      const abort = () => reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal.reason }));
+      const abort = () =>
+        reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal.reason }));
       addAbortListener(signal, abort);
       answer.then(resolve, reject).finally(() => removeAbortListener(signal, abort));
     });

@@ -49,7 +49,10 @@ function checkHost(host: string): string {
 function accountOf(account: string): { readonly username: string; readonly password: string } {
   const colon = account.indexOf(':');
   if (colon === -1) throw new Error('etcd: an account in the URL is user:password');
-  return { username: decoded(account.slice(0, colon), 'user'), password: decoded(account.slice(colon + 1), 'password') };
+  return {
+    username: decoded(account.slice(0, colon), 'user'),
+    password: decoded(account.slice(colon + 1), 'password'),
+  };
 }
 
 function decoded(text: string, what: string): string {

@@ -12,6 +12,7 @@ export function watchTraits(version: string): WatchTraits {
   const [major, minor, patch] = [Number(majorText), Number(minorText), Number(patchText)];
   if (major > 3 || (major === 3 && minor >= 6)) return { progress: true, answersWhenIdle: true };
   if (major === 3 && minor === 5) return { progress: patch >= 13, answersWhenIdle: patch < 8 || patch >= 13 };
-  if (major === 3 && minor === 4) return { progress: patch >= 31, answersWhenIdle: (patch >= 11 && patch < 25) || patch >= 31 };
+  if (major === 3 && minor === 4)
+    return { progress: patch >= 31, answersWhenIdle: (patch >= 11 && patch < 25) || patch >= 31 };
   return { progress: false, answersWhenIdle: false };
 }

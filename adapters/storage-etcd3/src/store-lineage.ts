@@ -130,7 +130,8 @@ export class StoreLineage implements Lineage {
   }
 
   #rewound({ clusterId }: StoreRecord, header: Header, floor: number): string | undefined {
-    if (header.clusterId !== clusterId) return `etcd answers as cluster ${header.clusterId}, the store was in ${clusterId}`;
+    if (header.clusterId !== clusterId)
+      return `etcd answers as cluster ${header.clusterId}, the store was in ${clusterId}`;
     return header.revision < floor ? `etcd went back from revision ${floor} to ${header.revision}` : undefined;
   }
 
@@ -207,7 +208,10 @@ export class StoreLineage implements Lineage {
         found === undefined
           ? { storeId: randomUUID(), epoch: 1, clusterId }
           : { ...found, epoch: Math.max(found.epoch, epoch) + 1, clusterId };
-      const request = encodePutIf(kv?.modRevision ?? 0, { key: identity, value: [Buffer.from(JSON.stringify(record))] });
+      const request = encodePutIf(kv?.modRevision ?? 0, {
+        key: identity,
+        value: [Buffer.from(JSON.stringify(record))],
+      });
       try {
         const done = await cluster.write('/etcdserverpb.KV/Txn', request, decodeTxn, call);
         if (!done.succeeded) continue;

@@ -46,7 +46,11 @@ test('the adapter binds one store, and options that contradict each other are re
   const bound: { target: unknown; dependencies: unknown; make: () => unknown }[] = [];
   const load = (options: Parameters<typeof etcd.module>[0]) => {
     etcd.module(options)((target, dependencies, factory) => {
-      bound.push({ target, dependencies, make: () => factory(...([new FakeClock(), silentLogger, noMetrics] as never)) });
+      bound.push({
+        target,
+        dependencies,
+        make: () => factory(...([new FakeClock(), silentLogger, noMetrics] as never)),
+      });
     });
     return bound.at(-1) as (typeof bound)[number];
   };
@@ -58,7 +62,9 @@ test('the adapter binds one store, and options that contradict each other are re
   t.throws(() => load({ hosts: [] }).make(), { message: /at least one endpoint/ });
   t.throws(() => load({ hosts: ['a:1'], prefix: 'x' }).make(), { message: /begins and ends with a slash/ });
   t.throws(() => load({ hosts: ['a:1'], tls: { caFile: '/does/not/exist' } }).make(), { message: /ENOENT/ });
-  t.throws(() => new Etcd3Store({ endpoints: ['http://a:1', 'https://b:1'] }), { message: /all endpoints use TLS or none/ });
+  t.throws(() => new Etcd3Store({ endpoints: ['http://a:1', 'https://b:1'] }), {
+    message: /all endpoints use TLS or none/,
+  });
 });
 
 const program = 'openssl';
@@ -112,7 +118,11 @@ overTls('etcds: connects with a CA and a client certificate, and not without', a
     'copyall',
   );
   const at = (name: string) => join(folder, name);
-  const server = await EtcdServer.startWithTls(binary as string, { cert: at('tls.pem'), key: at('tls.key'), ca: at('ca.pem') });
+  const server = await EtcdServer.startWithTls(binary as string, {
+    cert: at('tls.pem'),
+    key: at('tls.key'),
+    ca: at('ca.pem'),
+  });
   t.teardown(() => server.remove());
   const url = `//127.0.0.1:${server.tlsPort}/tls?ca=${at('ca.pem')}`;
   const { hosts, prefix = '', tls = {} } = etcd.parseUrl(`${url}&cert=${at('tls.pem')}&key=${at('tls.key')}`, 'etcds');

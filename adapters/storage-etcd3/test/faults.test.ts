@@ -79,7 +79,9 @@ serial('while etcd stands still nothing is lost and no write is repeated', async
   const first = await put(store, '/a', '0');
   const follower = await Follower.open(store, first);
   server.signal('SIGSTOP');
-  const impatient = failureOf(store.write({ op: 'put', key: '/b', value: Buffer.from('x'), expect: 0 }, { timeoutMs: 1000 }));
+  const impatient = failureOf(
+    store.write({ op: 'put', key: '/b', value: Buffer.from('x'), expect: 0 }, { timeoutMs: 1000 }),
+  );
   const patient = put(store, '/a', '1', first);
   const reading = store.get('/a');
   t.is((await impatient).code, 'OutcomeUnknown');
@@ -164,7 +166,10 @@ serial('an etcd whose data goes back in time changes the epoch, and every stream
   rmSync(server.dataFolder, { recursive: true });
   cpSync(`${server.dataFolder}.copy`, server.dataFolder, { recursive: true });
   await server.run();
-  t.true((await store.currentRevision()) > last, 'what is asked then is answered by the restored store, above all that was seen');
+  t.true(
+    (await store.currentRevision()) > last,
+    'what is asked then is answered by the restored store, above all that was seen',
+  );
   await follower.over;
   t.like(follower.failure, { code: 'EpochChanged' });
   t.deepEqual(await store.identity(), { storeId: identity.storeId, epoch: identity.epoch + 1 });

@@ -77,25 +77,28 @@ for (const kind of etcdKinds) {
     t.deepEqual(again.revisions, [revision]);
   });
 
-  on('an idle server notices a restored snapshot that others brought above everything it has seen', async (t, server) => {
-    const proxy = await TcpProxy.start(server.port);
-    t.teardown(() => proxy.close());
-    const store = await storeAt(t, proxy.url);
-    const file = await server.saveSnapshot();
-    const lost = await put(store, '/lost', 'x');
-    const follower = await Follower.open(store, lost);
-    const { epoch } = await store.identity();
-    proxy.refuse = true;
-    await server.restoreSnapshot(file);
-    await writeElsewhere(server.url, 20);
-    proxy.refuse = false;
-    // The watch alone returns; nothing is asked of the store.
-    await follower.over;
-    t.like(follower.failure, { code: 'EpochChanged' });
-    t.is((await store.identity()).epoch, epoch + 1);
-    t.is((await store.get('/lost')).entry, undefined);
-    t.is((await failureOf(store.watch(everything, { after: lost }))).code, 'Compacted');
-  });
+  on(
+    'an idle server notices a restored snapshot that others brought above everything it has seen',
+    async (t, server) => {
+      const proxy = await TcpProxy.start(server.port);
+      t.teardown(() => proxy.close());
+      const store = await storeAt(t, proxy.url);
+      const file = await server.saveSnapshot();
+      const lost = await put(store, '/lost', 'x');
+      const follower = await Follower.open(store, lost);
+      const { epoch } = await store.identity();
+      proxy.refuse = true;
+      await server.restoreSnapshot(file);
+      await writeElsewhere(server.url, 20);
+      proxy.refuse = false;
+      // The watch alone returns; nothing is asked of the store.
+      await follower.over;
+      t.like(follower.failure, { code: 'EpochChanged' });
+      t.is((await store.identity()).epoch, epoch + 1);
+      t.is((await store.get('/lost')).entry, undefined);
+      t.is((await failureOf(store.watch(everything, { after: lost }))).code, 'Compacted');
+    },
+  );
 
   if (kind === 'newest') {
     on(
@@ -126,11 +129,14 @@ for (const kind of etcdKinds) {
     await put(first, '/a', 'x');
   });
 
-  on('a snapshot that lacks more revisions than can be used up keeps the store closed, with what to do', async (t, server) => {
-    const store = await storeAt(t, server.url);
-    const revision = await put(store, '/a', 'x');
-    const failure: StorageError = await failureOf(store.passOver(revision + 1_000_000));
-    t.is(failure.code, 'Unavailable');
-    t.regex(failure.message, /restore it again with etcdutl snapshot restore --bump-revision \d+ --mark-compacted/);
-  });
+  on(
+    'a snapshot that lacks more revisions than can be used up keeps the store closed, with what to do',
+    async (t, server) => {
+      const store = await storeAt(t, server.url);
+      const revision = await put(store, '/a', 'x');
+      const failure: StorageError = await failureOf(store.passOver(revision + 1_000_000));
+      t.is(failure.code, 'Unavailable');
+      t.regex(failure.message, /restore it again with etcdutl snapshot restore --bump-revision \d+ --mark-compacted/);
+    },
+  );
 }

@@ -14,34 +14,37 @@ function countingMetrics(): { readonly metrics: Metrics; readonly counts: Map<st
 }
 
 if (etcdForThisFile()) {
-  test.serial('two stores on one prefix are one store: one identity, one order, one winner, each sees all', async (t) => {
-    const prefix = newPrefix();
-    const stores = await Promise.all(Array.from({ length: 4 }, () => openEtcd({ prefix })));
-    t.teardown(() => Promise.all(stores.map((store) => store.dispose())).then(() => {}));
-    const identities = await Promise.all(stores.map(({ store }) => store.identity()));
-    for (const identity of identities) t.deepEqual(identity, identities[0]);
-    const start = (await stores[0]?.store.currentRevision()) as number;
-    const followers = await Promise.all(stores.map(({ store }) => Follower.open(store, start, { prevValue: true })));
-    let last = 0;
-    for (let round = 0; round < 30; round++) {
-      const expect = last;
-      const writes = stores.map(({ store }, i) =>
-        store.write({ op: 'put', key: '/one', value: Buffer.from(`${round} by ${i}`), expect }),
-      );
-      const results = await Promise.all(writes);
-      const winners = results.filter((result) => result.ok);
-      t.is(winners.length, 1);
-      last = winners[0]?.revision as number;
-      for (const result of results) if (!result.ok) t.is(result.current?.modRevision, last);
-      const { store } = stores[round % stores.length] as (typeof stores)[number];
-      t.is((await store.get('/one')).entry?.modRevision, last, 'what one has acknowledged all can read');
-    }
-    await Promise.all(followers.map((follower) => follower.reach(last)));
-    for (const follower of followers) {
-      t.is(follower.changes.length, 30);
-      t.deepEqual(follower.changes, followers[0]?.changes);
-    }
-  });
+  test.serial(
+    'two stores on one prefix are one store: one identity, one order, one winner, each sees all',
+    async (t) => {
+      const prefix = newPrefix();
+      const stores = await Promise.all(Array.from({ length: 4 }, () => openEtcd({ prefix })));
+      t.teardown(() => Promise.all(stores.map((store) => store.dispose())).then(() => {}));
+      const identities = await Promise.all(stores.map(({ store }) => store.identity()));
+      for (const identity of identities) t.deepEqual(identity, identities[0]);
+      const start = (await stores[0]?.store.currentRevision()) as number;
+      const followers = await Promise.all(stores.map(({ store }) => Follower.open(store, start, { prevValue: true })));
+      let last = 0;
+      for (let round = 0; round < 30; round++) {
+        const expect = last;
+        const writes = stores.map(({ store }, i) =>
+          store.write({ op: 'put', key: '/one', value: Buffer.from(`${round} by ${i}`), expect }),
+        );
+        const results = await Promise.all(writes);
+        const winners = results.filter((result) => result.ok);
+        t.is(winners.length, 1);
+        last = winners[0]?.revision as number;
+        for (const result of results) if (!result.ok) t.is(result.current?.modRevision, last);
+        const { store } = stores[round % stores.length] as (typeof stores)[number];
+        t.is((await store.get('/one')).entry?.modRevision, last, 'what one has acknowledged all can read');
+      }
+      await Promise.all(followers.map((follower) => follower.reach(last)));
+      for (const follower of followers) {
+        t.is(follower.changes.length, 30);
+        t.deepEqual(follower.changes, followers[0]?.changes);
+      }
+    },
+  );
 
   test.serial('what one server compacts is the bound of all', async (t) => {
     const prefix = newPrefix();
@@ -206,7 +209,11 @@ if (etcdForThisFile()) {
     await post('enable', {});
     const prefix = newPrefix();
     try {
-      const wrong = new Etcd3Store({ endpoints: [theServer().url], prefix, auth: { username: 'root', password: 'wrong' } });
+      const wrong = new Etcd3Store({
+        endpoints: [theServer().url],
+        prefix,
+        auth: { username: 'root', password: 'wrong' },
+      });
       t.teardown(() => wrong.close());
       const begin = performance.now();
       t.regex((await failureOf(wrong.ready())).message, /invalid user ID or password/);

@@ -20,7 +20,9 @@ if (etcdForThisFile()) {
     const value = Buffer.alloc(300, 'x');
     const written: number[] = [];
     for (let round = 0; round < 14; round++) {
-      written.push(...(await Promise.all(Array.from({ length: 250 }, (_, i) => put(store, `/k/${round}/${i}`, value)))));
+      written.push(
+        ...(await Promise.all(Array.from({ length: 250 }, (_, i) => put(store, `/k/${round}/${i}`, value)))),
+      );
     }
     written.sort((a, b) => a - b);
     const proxy = await TcpProxy.start(theServer().port);
@@ -49,7 +51,10 @@ if (etcdForThisFile()) {
     });
     await watching.ready();
     const start = await store.currentRevision();
-    const [plain, full] = [await Follower.open(watching, start), await Follower.open(watching, start, { prevValue: true })];
+    const [plain, full] = [
+      await Follower.open(watching, start),
+      await Follower.open(watching, start, { prevValue: true }),
+    ];
     const written: number[] = [];
     let cuts = 0;
     for (let round = 0; round < 20; round++) {
@@ -100,7 +105,10 @@ if (etcdForThisFile()) {
     const next = await put(store, '/e', 'x');
     await again.reach(next);
     t.deepEqual(again.revisions, [next]);
-    t.like(await failureOf(watching.watch({ start: '/', end: '0' }, { after: start })), { code: 'Compacted', revision: bound });
+    t.like(await failureOf(watching.watch({ start: '/', end: '0' }, { after: start })), {
+      code: 'Compacted',
+      revision: bound,
+    });
   });
 
   test.serial(

@@ -39,7 +39,14 @@ class FakeCall extends EventEmitter {
 
   send(frame: Partial<WatchFrame>, revision = 0): void {
     const header = { clusterId: '1', revision };
-    const empty = { toStream: false, created: false, canceled: false, compactRevision: 0, cancelReason: '', fragment: false };
+    const empty = {
+      toStream: false,
+      created: false,
+      canceled: false,
+      compactRevision: 0,
+      cancelReason: '',
+      fragment: false,
+    };
     this.emit('data', { ...empty, events: [], sizeBytes: 100, header, ...frame });
   }
 
@@ -63,7 +70,13 @@ class FakeCall extends EventEmitter {
 }
 
 function event(revision: number, name = 'a', created = revision): WatchEvent {
-  const kv = { key: Buffer.from(`/p/${name}`), createRevision: created, modRevision: revision, version: 1, leased: false };
+  const kv = {
+    key: Buffer.from(`/p/${name}`),
+    createRevision: created,
+    modRevision: revision,
+    version: 1,
+    leased: false,
+  };
   return { deleted: false, kv: { ...kv, value: Buffer.from(`v${revision}`) }, prev: undefined };
 }
 

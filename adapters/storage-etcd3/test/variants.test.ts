@@ -11,7 +11,10 @@ import { everything, Follower, failureOf, put } from './support/following.ts';
 
 // In what versions of etcd differ; `npm run conformance` runs all cases on each of them.
 
-async function storeAt(t: ExecutionContext, options: Partial<Etcd3StoreOptions> & Pick<Etcd3StoreOptions, 'endpoints'>) {
+async function storeAt(
+  t: ExecutionContext,
+  options: Partial<Etcd3StoreOptions> & Pick<Etcd3StoreOptions, 'endpoints'>,
+) {
   const store = new Etcd3Store({ compaction: 'never', ...options });
   t.teardown(() => store.close());
   await store.ready();
@@ -71,25 +74,28 @@ for (const kind of etcdKinds) {
     t.regex(refusal.message, /authentication failed/);
   });
 
-  on('authentication that is enabled under a running server without an account is named in every failure', async (t, server) => {
-    const store = await storeAt(t, { endpoints: [server.url] });
-    const first = await put(store, '/a', 'x');
-    const follower = await Follower.open(store, first);
-    await enableAuth(server.url);
-    const read = await failureOf(store.get('/a'));
-    const write = await failureOf(store.write({ op: 'put', key: '/b', value: Buffer.from('x'), expect: 0 }));
-    for (const failure of [read, write]) {
-      t.is(failure.code, 'Unavailable');
-      t.regex(failure.message, /etcd refuses the request: .*(user name is empty|permission denied)/);
-    }
-    // A watch that is open goes on in some versions; a new one does not begin.
-    const watching = store.watch(everything, { after: first });
-    t.regex((await failureOf(watching)).message, /user name is empty|permission denied/);
-    await server.kill();
-    await server.run();
-    await follower.over;
-    t.regex(String(follower.failure), /user name is empty|permission denied/);
-  });
+  on(
+    'authentication that is enabled under a running server without an account is named in every failure',
+    async (t, server) => {
+      const store = await storeAt(t, { endpoints: [server.url] });
+      const first = await put(store, '/a', 'x');
+      const follower = await Follower.open(store, first);
+      await enableAuth(server.url);
+      const read = await failureOf(store.get('/a'));
+      const write = await failureOf(store.write({ op: 'put', key: '/b', value: Buffer.from('x'), expect: 0 }));
+      for (const failure of [read, write]) {
+        t.is(failure.code, 'Unavailable');
+        t.regex(failure.message, /etcd refuses the request: .*(user name is empty|permission denied)/);
+      }
+      // A watch that is open goes on in some versions; a new one does not begin.
+      const watching = store.watch(everything, { after: first });
+      t.regex((await failureOf(watching)).message, /user name is empty|permission denied/);
+      await server.kill();
+      await server.run();
+      await follower.over;
+      t.regex(String(follower.failure), /user name is empty|permission denied/);
+    },
+  );
 
   on('a watch reaches a revision that nothing it watches has made', async (t, server) => {
     const { counts, metrics } = countingMetrics();

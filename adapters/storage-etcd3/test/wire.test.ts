@@ -83,7 +83,9 @@ test('an answer cut at any byte is refused or lacks what was cut, and nothing is
     .integer(1, 1)
     .message(2, keyValue('/p/a', Buffer.alloc(0), 9))
     .message(3, keyValue('/p/a', Buffer.from('x'), 8));
-  const frame = decodeWatchFrame(new WireWriter().message(1, header).integer(2, -1).flag(7, true).message(11, event).finish());
+  const frame = decodeWatchFrame(
+    new WireWriter().message(1, header).integer(2, -1).flag(7, true).message(11, event).finish(),
+  );
   t.like(frame, { toStream: true, fragment: true, created: false });
   t.like(frame.events[0], { deleted: true });
   t.is(frame.events[0]?.prev?.value.toString(), 'x');
@@ -172,7 +174,10 @@ test('what a version can do', (t) => {
 test('questions for the revision share one that began after them, and a failure is of those who shared it alone', async (t) => {
   const answers: ((value: number | Error) => void)[] = [];
   const latest = new LatestRevision(
-    () => new Promise((resolve, reject) => answers.push((value) => (typeof value === 'number' ? resolve(value) : reject(value)))),
+    () =>
+      new Promise((resolve, reject) =>
+        answers.push((value) => (typeof value === 'number' ? resolve(value) : reject(value))),
+      ),
   );
   const first = latest.get();
   const [second, third] = [latest.get(), latest.get()];

@@ -1,9 +1,22 @@
-import { ClockToken, type Infer, LoggerToken, optional, required, type StorageAdapter, StoreToken, s } from '@keelson/core';
+import {
+  ClockToken,
+  type Infer,
+  LoggerToken,
+  optional,
+  required,
+  type StorageAdapter,
+  StoreToken,
+  s,
+} from '@keelson/core';
 import { LmdbStore } from './lmdb-store.ts';
 
 const historySchema = s.message('keelson.storage.lmdb.History', 'What is kept for readers and watchers of the past.', {
   minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
-  minAgeMs: optional(undefined, s.int64({ minimum: 0 }), 'At least changes this young, in milliseconds; default 300000.'),
+  minAgeMs: optional(
+    undefined,
+    s.int64({ minimum: 0 }),
+    'At least changes this young, in milliseconds; default 300000.',
+  ),
 });
 
 const optionsSchema = s.message('keelson.storage.lmdb.Options', 'A durable store in a directory, for one process.', {

@@ -56,7 +56,8 @@ export async function checkPages(file: string, cancelled: () => boolean = () => 
     // A crash at the very beginning leaves an empty file, which is a new store.
     if (size === 0) return [];
     const head = Buffer.alloc(headerBytes + 8);
-    if (readSync(descriptor, head) < head.byteLength || read32(head, headerBytes) !== magic) return ['it is not a database'];
+    if (readSync(descriptor, head) < head.byteLength || read32(head, headerBytes) !== magic)
+      return ['it is not a database'];
     const version = read32(head, headerBytes + 4);
     if (version !== dataVersion) return [`it has data format ${version}, the driver reads format ${dataVersion}`];
     // The rest of the layout is read as little-endian numbers.
@@ -127,13 +128,15 @@ class PageCheck {
         if (this.#damages.length >= maxDamages || this.#cancelled()) return [];
         if (++this.#pages % pagesPerTurn === 0) await new Promise((resolve) => setImmediate(resolve));
         const { page, level } = next;
-        for (const child of this.#checkPage(tree, page, level, counts, inner)) pending.push({ page: child, level: level + 1 });
+        for (const child of this.#checkPage(tree, page, level, counts, inner))
+          pending.push({ page: child, level: level + 1 });
       }
       // The numbers differ in any case below a page that could not be read.
       if (this.#damages.length > before) return inner;
     }
     for (const key of ['branchPages', 'leafPages', 'overflowPages', 'entries'] as const) {
-      if (counts[key] !== tree[key]) this.#report(`${tree.name}: ${counts[key]} ${key} where ${tree[key]} are recorded`);
+      if (counts[key] !== tree[key])
+        this.#report(`${tree.name}: ${counts[key]} ${key} where ${tree[key]} are recorded`);
     }
     return inner;
   }

@@ -34,7 +34,14 @@ export class Compactor {
   #cancelTimer: (() => void) | undefined;
   #stopped = false;
 
-  constructor(env: Environment, clock: Clock, logger: Logger, window: HistoryWindow, head: () => Revision, readOnly: boolean) {
+  constructor(
+    env: Environment,
+    clock: Clock,
+    logger: Logger,
+    window: HistoryWindow,
+    head: () => Revision,
+    readOnly: boolean,
+  ) {
     this.#env = env;
     this.#clock = clock;
     this.#logger = logger;

@@ -72,7 +72,9 @@ export class DirectoryLock {
     } catch (error) {
       lock.release();
       if (!withoutSockets.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-      logger.warn('the file system has no sockets: a second process is not refused at its start, but when it writes', { path });
+      logger.warn('the file system has no sockets: a second process is not refused at its start, but when it writes', {
+        path,
+      });
       return lock;
     }
     try {

@@ -16,7 +16,10 @@ const fullCodes: readonly unknown[] = ['ENOSPC', 'EDQUOT', 28, 122];
 /** Whether an operation failed because there is no space left. */
 export function isDiskFull(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (fullCodes.includes((cause as { readonly code?: unknown }).code) || /no space left|quota exceeded/i.test(cause.message)) {
+    if (
+      fullCodes.includes((cause as { readonly code?: unknown }).code) ||
+      /no space left|quota exceeded/i.test(cause.message)
+    ) {
       return true;
     }
   }
@@ -122,7 +125,8 @@ export class DiskReserve {
     // Some space beyond the reserve, so that it is not given up again at once.
     if (onDisk >= 2 * reserveBytes) this.#fill();
     if (this.#held || onDisk + this.#freeInFile() >= 2 * reserveBytes) {
-      if (this.#full) this.#logger.info('the disk has space again: objects are created again', { path: this.#directory });
+      if (this.#full)
+        this.#logger.info('the disk has space again: objects are created again', { path: this.#directory });
       this.#full = false;
     } else this.#shrink();
     // Without the reserve the disk is looked at again, so that it is made as soon as it can be.

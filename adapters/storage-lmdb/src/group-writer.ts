@@ -227,7 +227,8 @@ export class GroupWriter {
       if (after === undefined) void obj.remove(keyBytes);
       else void obj.put(keyBytes, after.bytes);
       if (before !== undefined) void hist.put(historyKey(keyBytes, revision), before.bytes);
-      if (before?.entry.expiresAt !== undefined) void ttl.remove(expiryKey(before.entry.expiresAt, before.entry.modRevision));
+      if (before?.entry.expiresAt !== undefined)
+        void ttl.remove(expiryKey(before.entry.expiresAt, before.entry.modRevision));
       if (after?.entry.expiresAt !== undefined) void ttl.put(expiryKey(after.entry.expiresAt, revision), keyBytes);
     }
     const changes = writes.map(({ type, keyBytes }) => ({ type, key: keyBytes }));
@@ -306,6 +307,9 @@ function settle({ waiting }: PendingWrite, error?: StorageError): void {
   for (const { settlement, result } of waiting) {
     if (error === undefined) settlement.resolve(result);
     else if (result.ok) settlement.reject(error);
-    else settlement.reject(new StorageError(StorageErrorCode.Unavailable, 'the write before this one failed', { cause: error }));
+    else
+      settlement.reject(
+        new StorageError(StorageErrorCode.Unavailable, 'the write before this one failed', { cause: error }),
+      );
   }
 }

@@ -115,7 +115,10 @@ export class LmdbStore implements Store {
   }
 
   // Not `async`: one promise less for every write.
-  write(op: WriteOp, options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {}): Promise<WriteResult> {
+  write(
+    op: WriteOp,
+    options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {},
+  ): Promise<WriteResult> {
     try {
       return this.#write(op, options);
     } catch (error) {
@@ -125,15 +128,20 @@ export class LmdbStore implements Store {
 
   #write(op: WriteOp, options: Patience): Promise<WriteResult> {
     const { writer, sweeper, readOnly } = this.#use();
-    if (readOnly) throw new StorageError(StorageErrorCode.Unavailable, 'the store was opened to be checked, not to be written');
+    if (readOnly)
+      throw new StorageError(StorageErrorCode.Unavailable, 'the store was opened to be checked, not to be written');
     throwIfAborted(options.signal);
     checkKey(op.key);
     if (op.op === 'delete') return writer.write(op, options);
     const limit = this.capabilities.maxValueBytes;
     if (op.value.byteLength > limit) {
-      throw new StorageError(StorageErrorCode.TooLarge, `a value has at most ${limit} bytes, got ${op.value.byteLength}`, {
-        key: op.key,
-      });
+      throw new StorageError(
+        StorageErrorCode.TooLarge,
+        `a value has at most ${limit} bytes, got ${op.value.byteLength}`,
+        {
+          key: op.key,
+        },
+      );
     }
     if (op.ttlMs === undefined) return writer.write(op, options);
     const expiresAt = Math.ceil(this.#clock.now() + op.ttlMs);
@@ -267,7 +275,9 @@ export class LmdbStore implements Store {
       lock?.release();
       if (error instanceof StorageError) throw error;
       const text = error instanceof Error ? error.message : String(error);
-      throw new StorageError(StorageErrorCode.Unavailable, `the store in ${path} cannot be opened: ${text}`, { cause: error });
+      throw new StorageError(StorageErrorCode.Unavailable, `the store in ${path} cannot be opened: ${text}`, {
+        cause: error,
+      });
     }
   }
 
@@ -307,7 +317,9 @@ export class LmdbStore implements Store {
     const shrink = () => {
       const { compactor, writer } = this.#opened ?? {};
       if (compactor === undefined || writer === undefined) return;
-      compactor.raise(writer.head).catch((err: unknown) => this.#logger.warn('history cannot be compacted now', { err }));
+      compactor
+        .raise(writer.head)
+        .catch((err: unknown) => this.#logger.warn('history cannot be compacted now', { err }));
     };
     const reserve = new DiskReserve(this.#options.path, this.#clock, this.#logger, () => env.freeBytes(), shrink);
     reserve.begin();
@@ -318,7 +330,8 @@ export class LmdbStore implements Store {
   #committed(writes: readonly PendingWrite[]): void {
     if (this.#opened === undefined) return;
     const { recent, compactor, hub } = this.#opened;
-    for (const { type, revision, key, before, after } of writes) recent.push(type, revision, key, after?.entry, before?.entry);
+    for (const { type, revision, key, before, after } of writes)
+      recent.push(type, revision, key, after?.entry, before?.entry);
     compactor.noteWrites();
     hub.wake();
   }
@@ -392,14 +405,21 @@ function changeLog(recent: RecentChanges, past: Past, compactor: Compactor): Cha
 
 function boundsOf(range: KeyRange): { readonly start: ScanPosition; readonly end: Buffer } {
   new OrderedRange(range);
-  return { start: { key: Buffer.from(range.start), exclusive: range.startExclusive === true }, end: Buffer.from(range.end) };
+  return {
+    start: { key: Buffer.from(range.start), exclusive: range.startExclusive === true },
+    end: Buffer.from(range.end),
+  };
 }
 
 function assertReached(revision: Revision, current: Revision): void {
   if (revision <= current) return;
-  throw new StorageError(StorageErrorCode.FutureRevision, `revision ${revision} is not reached, the store is at ${current}`, {
-    revision: current,
-  });
+  throw new StorageError(
+    StorageErrorCode.FutureRevision,
+    `revision ${revision} is not reached, the store is at ${current}`,
+    {
+      revision: current,
+    },
+  );
 }
 
 function requireStore(path: string): void {

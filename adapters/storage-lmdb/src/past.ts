@@ -168,7 +168,8 @@ export class Past {
     while (keys.length < size) {
       let found: Buffer | undefined;
       const range = { end, limit: 1 };
-      for (const key of this.#env.hist.getKeys(start.byteLength === 0 ? range : { ...range, start })) found = keyOfHistory(key);
+      for (const key of this.#env.hist.getKeys(start.byteLength === 0 ? range : { ...range, start }))
+        found = keyOfHistory(key);
       if (found === undefined) return { keys, bound: undefined };
       keys.push(found);
       start = historyEnd(found);

@@ -44,7 +44,9 @@ export class Settlement<T> {
     });
     this.#signal = signal;
     if (timeoutMs !== undefined) {
-      this.#cancelTimeout = clock.after(timeoutMs, () => this.#giveUp(`the write did not finish within ${timeoutMs} ms`));
+      this.#cancelTimeout = clock.after(timeoutMs, () =>
+        this.#giveUp(`the write did not finish within ${timeoutMs} ms`),
+      );
     }
     if (signal === undefined) return;
     recent.add(this);

@@ -76,7 +76,8 @@ class Ledger {
       if (revision !== ++expected) t.fail(`revision ${revision} where ${expected} was due`);
       const line = `${type} ${key} ${text(entry?.value)}`;
       if (revision <= this.head) {
-        if (this.history.get(revision) !== line) t.fail(`revision ${revision} was ${this.history.get(revision)}, now ${line}`);
+        if (this.history.get(revision) !== line)
+          t.fail(`revision ${revision} was ${this.history.get(revision)}, now ${line}`);
         continue;
       }
       this.history.set(revision, line);
@@ -155,7 +156,8 @@ test(`kill -9 at ${rounds} random points loses no acknowledged write, no change,
         tail.map(({ revision }) => revision),
         tail.map((_, i) => bound + 1 + i),
       );
-      for (const change of tail) ledger.history.set(change.revision, `${change.type} ${change.key} ${text(change.entry?.value)}`);
+      for (const change of tail)
+        ledger.history.set(change.revision, `${change.type} ${change.key} ${text(change.entry?.value)}`);
       t.is(bound + tail.length, head);
       ledger.head = head;
     }
@@ -174,6 +176,8 @@ test(`kill -9 at ${rounds} random points loses no acknowledged write, no change,
     t.deepEqual([...listed].sort(byKey), [...ledger.state].sort(byKey), `state after round ${round}`);
     await store.close();
   }
-  t.log(`${rounds} kills, ${acknowledgements} acknowledged writes, ${unacknowledged} more on disk, head ${ledger.head}`);
+  t.log(
+    `${rounds} kills, ${acknowledgements} acknowledged writes, ${unacknowledged} more on disk, head ${ledger.head}`,
+  );
   t.true(acknowledgements > rounds * 20, 'too little traffic to mean anything');
 });

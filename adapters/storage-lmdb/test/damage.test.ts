@@ -170,7 +170,8 @@ test('a store of format 1, whose records have no checksums, is read and written 
       );
       break;
     }
-    if (expected === 'old') t.is((await store.write({ op: 'put', key: '/a', value: Buffer.from('new'), expect: 2 })).revision, 3);
+    if (expected === 'old')
+      t.is((await store.write({ op: 'put', key: '/a', value: Buffer.from('new'), expect: 2 })).revision, 3);
     await store.close();
   }
 });
@@ -181,7 +182,9 @@ test('a store is opened for reading without being created or changed', async (t)
   const store = new LmdbStore({ path, history: { minChanges: 0, minAgeMs: 0 } });
   await store.ready({ readOnly: true });
   t.is((await listed(store)).size, keys);
-  await t.throwsAsync(store.write({ op: 'put', key: '/x', value: Buffer.from('x'), expect: 0 }), { code: 'Unavailable' });
+  await t.throwsAsync(store.write({ op: 'put', key: '/x', value: Buffer.from('x'), expect: 0 }), {
+    code: 'Unavailable',
+  });
   await store.close();
   t.deepEqual(readFileSync(join(path, 'data.mdb')), before);
   const none = join(directory(t), 'none');

@@ -94,7 +94,10 @@ test('a process that is stopped by a signal still has its directory', async (t) 
   const path = directory(t);
   const child = await writer(t, path);
   child.kill('SIGSTOP');
-  await t.throwsAsync(new LmdbStore({ path }).ready(), { code: 'Unavailable', message: /a process that does not answer/ });
+  await t.throwsAsync(new LmdbStore({ path }).ready(), {
+    code: 'Unavailable',
+    message: /a process that does not answer/,
+  });
 });
 
 const namespaces = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', '--net'];
@@ -148,7 +151,11 @@ test('where the lock was bypassed, a process that finds writes of another one st
   t.regex((await store.failed).message, fenced.message);
   await t.throwsAsync(store.get('/a'), fenced);
   await t.throwsAsync(watch[Symbol.asyncIterator]().next(), { code: 'Closed' });
-  t.true(logger.lines.some(({ level, message }) => level === 'error' && message === 'another process has written to the store'));
+  t.true(
+    logger.lines.some(
+      ({ level, message }) => level === 'error' && message === 'another process has written to the store',
+    ),
+  );
   await store.close();
   await once(child.stdout ?? process.stdin, 'data');
   t.is(child.exitCode, null, 'the process that wrote first goes on');

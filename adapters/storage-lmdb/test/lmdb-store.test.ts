@@ -97,7 +97,10 @@ test('a write that takes longer than its caller waits is OutcomeUnknown, and hap
   clock.advance(51);
   await t.throwsAsync(writing, { code: 'OutcomeUnknown' });
   const controller = new AbortController();
-  const other = store.write({ op: 'put', key: '/b', value: Buffer.from('x'), expect: 0 }, { signal: controller.signal });
+  const other = store.write(
+    { op: 'put', key: '/b', value: Buffer.from('x'), expect: 0 },
+    { signal: controller.signal },
+  );
   controller.abort();
   await t.throwsAsync(other, { code: 'OutcomeUnknown' });
   await store.settled();
@@ -164,7 +167,8 @@ test('thousands of keys deleted since are found in a list of the past', async (t
   await Promise.all(keys.map((key, i) => store.write({ op: 'delete', key, expect: created[i] ?? 0 })));
   await put(store, '/k/01500a', 'later');
   const listed: string[] = [];
-  for await (const chunk of store.list(everything, { revision: before })) listed.push(...chunk.entries.map(({ key }) => key));
+  for await (const chunk of store.list(everything, { revision: before }))
+    listed.push(...chunk.entries.map(({ key }) => key));
   t.deepEqual(listed, keys);
   const page: string[] = [];
   for await (const { entries, more } of store.list(
@@ -218,14 +222,20 @@ onLimitedDisk(
     const { path, remove } = temporaryDirectory();
     t.teardown(remove);
     const script = fileURLToPath(new URL('./support/disk-full.js', import.meta.url));
-    const { stdout } = await promisify(execFile)(process.execPath, [script, join(path, 'data')], { maxBuffer: 64 << 20 });
+    const { stdout } = await promisify(execFile)(process.execPath, [script, join(path, 'data')], {
+      maxBuffer: 64 << 20,
+    });
     const result = JSON.parse(stdout) as {
       whileFull: Record<string, number>;
       afterwards: Record<string, number>;
       [field: string]: unknown;
     };
     t.log(JSON.stringify(result));
-    t.deepEqual(Object.keys(result.whileFull).sort(), ['Unavailable', 'ok'], 'every failure says that nothing happened');
+    t.deepEqual(
+      Object.keys(result.whileFull).sort(),
+      ['Unavailable', 'ok'],
+      'every failure says that nothing happened',
+    );
     t.deepEqual(result.afterwards, { ok: 500 });
     const written = result.whileFull['ok'] ?? 0;
     t.true(written > 100);

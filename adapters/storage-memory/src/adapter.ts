@@ -1,10 +1,18 @@
 import { ClockToken, type Infer, optional, type StorageAdapter, StoreToken, s } from '@keelson/core';
 import { MemoryStore } from './memory-store.ts';
 
-const historySchema = s.message('keelson.storage.memory.History', 'What is kept for readers and watchers of the past.', {
-  minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
-  minAgeMs: optional(undefined, s.int64({ minimum: 0 }), 'At least changes this young, in milliseconds; default 300000.'),
-});
+const historySchema = s.message(
+  'keelson.storage.memory.History',
+  'What is kept for readers and watchers of the past.',
+  {
+    minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
+    minAgeMs: optional(
+      undefined,
+      s.int64({ minimum: 0 }),
+      'At least changes this young, in milliseconds; default 300000.',
+    ),
+  },
+);
 
 const optionsSchema = s.message('keelson.storage.memory.Options', 'A store in memory, gone with the process.', {
   history: optional(undefined, historySchema, 'The history window.'),

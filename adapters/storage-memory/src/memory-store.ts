@@ -94,9 +94,13 @@ export class MemoryStore implements Store {
     checkKey(op.key);
     const limit = this.capabilities.maxValueBytes;
     if (op.op === 'put' && op.value.byteLength > limit) {
-      throw new StorageError(StorageErrorCode.TooLarge, `a value has at most ${limit} bytes, got ${op.value.byteLength}`, {
-        key: op.key,
-      });
+      throw new StorageError(
+        StorageErrorCode.TooLarge,
+        `a value has at most ${limit} bytes, got ${op.value.byteLength}`,
+        {
+          key: op.key,
+        },
+      );
     }
     const ordered = orderedForm(op.key);
     const current = this.#state.current(ordered);
@@ -233,9 +237,13 @@ export class MemoryStore implements Store {
   #assertReached(revision: Revision): void {
     const current = this.#state.head;
     if (revision <= current) return;
-    throw new StorageError(StorageErrorCode.FutureRevision, `revision ${revision} is not reached, the store is at ${current}`, {
-      revision: current,
-    });
+    throw new StorageError(
+      StorageErrorCode.FutureRevision,
+      `revision ${revision} is not reached, the store is at ${current}`,
+      {
+        revision: current,
+      },
+    );
   }
 
   #assertOpen(): void {

@@ -72,7 +72,13 @@ export class OrderedMap<V> {
     this.#scan(this.#root, start, startExclusive, end, visit);
   }
 
-  #scan(node: Node<V>, start: string, exclusive: boolean, end: string, visit: (value: V, key: string) => boolean): boolean {
+  #scan(
+    node: Node<V>,
+    start: string,
+    exclusive: boolean,
+    end: string,
+    visit: (value: V, key: string) => boolean,
+  ): boolean {
     if (!node.leaf) {
       for (let i = childIndex(node.keys, start); i < node.children.length; i++) {
         if (i > 0 && (node.keys[i - 1] as string) >= end) return false;

@@ -18,7 +18,14 @@ export class Version {
   #plain: Change | undefined;
   #full: Change | undefined;
 
-  constructor(key: Key, ordered: string, revision: Revision, entry: Entry | undefined, before: Version | undefined, at: number) {
+  constructor(
+    key: Key,
+    ordered: string,
+    revision: Revision,
+    entry: Entry | undefined,
+    before: Version | undefined,
+    at: number,
+  ) {
     this.key = key;
     this.ordered = ordered;
     this.revision = revision;

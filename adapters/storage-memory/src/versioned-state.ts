@@ -92,7 +92,8 @@ export class VersionedState implements ChangeLog {
       if (version === undefined) return false;
       version.leaveHistory();
       // A key whose newest version is a delete exists for history alone.
-      if (version.entry === undefined && this.#index.get(version.ordered) === version) this.#index.delete(version.ordered);
+      if (version.entry === undefined && this.#index.get(version.ordered) === version)
+        this.#index.delete(version.ordered);
     }
     return this.#history.first <= this.#compacted && this.retained > 0;
   }

@@ -15,7 +15,10 @@ function harnessOf(make: BrokenStorages['make']): ResourceStorageHarness<OpenedM
 }
 
 /** The first case of the group that rejects the storages. */
-async function firstRejection(harness: ResourceStorageHarness<OpenedMemory>, group: RegExp): Promise<string | undefined> {
+async function firstRejection(
+  harness: ResourceStorageHarness<OpenedMemory>,
+  group: RegExp,
+): Promise<string | undefined> {
   for (const resourceCase of resourceStorageCases) {
     if (!group.test(resourceCase.id) || resourceCase.requires?.includes('cache')) continue;
     try {

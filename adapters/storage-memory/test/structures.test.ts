@@ -7,7 +7,13 @@ import { Version } from '../src/version.ts';
 
 const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
-function scan(map: OrderedMap<number>, start: string, exclusive: boolean, end: string, limit = Number.POSITIVE_INFINITY) {
+function scan(
+  map: OrderedMap<number>,
+  start: string,
+  exclusive: boolean,
+  end: string,
+  limit = Number.POSITIVE_INFINITY,
+) {
   const found: [string, number][] = [];
   map.scan(start, exclusive, end, (value, key) => {
     found.push([key, value]);

@@ -6,7 +6,9 @@ import { memoryHarness } from './support/memory-harness.ts';
 const seed = 20_261_120;
 
 /** The first case that rejects the store; the cases before it have accepted it. */
-async function firstRejection(harness: ReturnType<typeof memoryHarness>): Promise<{ id: string; why: string } | undefined> {
+async function firstRejection(
+  harness: ReturnType<typeof memoryHarness>,
+): Promise<{ id: string; why: string } | undefined> {
   for (const storeCase of storeCases) {
     if (missingRequirements(harness, storeCase).length > 0) continue;
     try {

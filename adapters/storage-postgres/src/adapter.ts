@@ -1,12 +1,29 @@
-import { ClockToken, type Infer, LoggerToken, MetricsToken, optional, type StorageAdapter, StoreToken, s } from '@keelson/core';
+import {
+  ClockToken,
+  type Infer,
+  LoggerToken,
+  MetricsToken,
+  optional,
+  type StorageAdapter,
+  StoreToken,
+  s,
+} from '@keelson/core';
 import { parsePostgresUrl } from './parse-url.ts';
 import { PostgresStore } from './postgres-store.ts';
 import type { PostgresStoreOptions } from './settings.ts';
 
-const historySchema = s.message('keelson.storage.postgres.History', 'What is kept for readers and watchers of the past.', {
-  minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
-  minAgeMs: optional(undefined, s.int64({ minimum: 0 }), 'At least changes this young, in milliseconds; default 300000.'),
-});
+const historySchema = s.message(
+  'keelson.storage.postgres.History',
+  'What is kept for readers and watchers of the past.',
+  {
+    minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
+    minAgeMs: optional(
+      undefined,
+      s.int64({ minimum: 0 }),
+      'At least changes this young, in milliseconds; default 300000.',
+    ),
+  },
+);
 
 const optionsSchema = s.message('keelson.storage.postgres.Options', 'A store in a schema of a PostgreSQL database.', {
   url: optional(
@@ -22,7 +39,11 @@ const optionsSchema = s.message('keelson.storage.postgres.Options', 'A store in 
   tls: optional(undefined, s.bool(), 'Connect with TLS and verify the server.'),
   listenUrl: optional(undefined, s.string(), 'A direct connection for LISTEN, when url leads to a pooler.'),
   schema: optional(undefined, s.string(), 'Schema that holds the store; made when missing. Default keelson.'),
-  notify: optional(undefined, s.enum('after', 'txn', 'off'), 'How other servers learn of writes; default after the commit.'),
+  notify: optional(
+    undefined,
+    s.enum('after', 'txn', 'off'),
+    'How other servers learn of writes; default after the commit.',
+  ),
   history: optional(undefined, historySchema, 'The history window.'),
   readers: optional(undefined, s.int32({ minimum: 1 }), 'Connections for reads, at most; default 6.'),
   readTimeoutMs: optional(undefined, s.int64({ minimum: 1 }), 'Milliseconds that a read may take; default 15000.'),

@@ -124,7 +124,11 @@ export class ChangeFeed implements FeedHost {
   }
 
   assertReadable(revision: Revision): void {
-    this.#reader.assertReadable(revision, { stamp: '', head: this.recent.head, compacted: this.#reader.compacted }, false);
+    this.#reader.assertReadable(
+      revision,
+      { stamp: '', head: this.recent.head, compacted: this.#reader.compacted },
+      false,
+    );
   }
 
   setWaiting(stream: FeedStream, waiting: boolean): void {
@@ -161,7 +165,9 @@ export class ChangeFeed implements FeedHost {
         this.#metrics.lag(Math.max(this.#wanted - frontier, 0));
       } catch (error) {
         if (!isStorageError(error, StorageErrorCode.Compacted)) {
-          this.#settings.logger.debug('the log cannot be read, trying again with the next poll', { error: String(error) });
+          this.#settings.logger.debug('the log cannot be read, trying again with the next poll', {
+            error: String(error),
+          });
           return;
         }
         // Too far behind to follow: the streams find out by themselves where they stand.

@@ -33,7 +33,9 @@ export class ChangeLogReader {
   async read(after: Revision, bounds: Bounds | typeof allKeys, prevValue: boolean): Promise<LogPiece> {
     const upto = bounds === allKeys ? Number.MAX_SAFE_INTEGER : after + scan;
     const values = [after, upto, bounds.start, bounds.end, pieceChanges, pieceBytes, prevValue];
-    const { rows, store, position } = await this.#reader.ask((s) => s.changes, values, changesPosition, { urgent: true });
+    const { rows, store, position } = await this.#reader.ask((s) => s.changes, values, changesPosition, {
+      urgent: true,
+    });
     this.#reader.assertReadable(after, position, false);
     const changes = rows.map((row) => readChange(row, prevValue));
     const looked = Number(store[2]);
@@ -55,10 +57,18 @@ function readChange(row: Row, prevValue: boolean): ReadChange {
   const type = types[Number(op)];
   if (type === undefined || key === null || key === undefined)
     throw corrupt(`the log row of revision ${revision} cannot be read`);
-  const entry = type === 'delete' ? undefined : entryOf({ key, createRevision, modRevision: rev, expiresAt, text, bytes });
+  const entry =
+    type === 'delete' ? undefined : entryOf({ key, createRevision, modRevision: rev, expiresAt, text, bytes });
   const plain: Change = { type, revision, key, entry };
   if (!prevValue) return { plain, full: undefined };
   if (type === 'create') return { plain, full: plain };
-  const fields = { key, createRevision, modRevision: prevRevision, expiresAt: prevExpires, text: prevText, bytes: prevBytes };
+  const fields = {
+    key,
+    createRevision,
+    modRevision: prevRevision,
+    expiresAt: prevExpires,
+    text: prevText,
+    bytes: prevBytes,
+  };
   return { plain, full: { ...plain, prev: entryOf(fields) } };
 }

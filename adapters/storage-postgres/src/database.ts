@@ -166,7 +166,9 @@ export class Database {
       };
       // Given up: the statement runs to its end, and its connection is used again then.
       const abort = () =>
-        settle(() => reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: call.signal?.reason })));
+        settle(() =>
+          reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: call.signal?.reason })),
+        );
       const close = () => {
         settle(() => reject(closedError()));
         release(true);

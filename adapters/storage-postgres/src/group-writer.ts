@@ -1,5 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { isStorageError, type Revision, StorageError, StorageErrorCode, type WriteOp, type WriteResult } from '@keelson/core';
+import {
+  isStorageError,
+  type Revision,
+  StorageError,
+  StorageErrorCode,
+  type WriteOp,
+  type WriteResult,
+} from '@keelson/core';
 import type { Client } from 'pg';
 import type { Database, Row } from './database.ts';
 import type { StoreMetrics } from './metrics.ts';
@@ -150,7 +157,10 @@ export class GroupWriter {
 
   /** The answer is lost: settles the outcome by the log, and sends again what certainly did not happen. */
   async #lookFor(batch: readonly PendingWrite[], number: number, since: Revision, error: unknown): Promise<void> {
-    this.#settings.logger.warn('the answer to a batch of writes was lost', { writes: batch.length, error: String(error) });
+    this.#settings.logger.warn('the answer to a batch of writes was lost', {
+      writes: batch.length,
+      error: String(error),
+    });
     try {
       const found = await resolveBatch(this.#settings, this.#db, { writer: this.#writer, batch: number, since });
       this.#metrics.resolved(found.size > 0 ? 'committed' : 'absent');
@@ -184,7 +194,8 @@ export class GroupWriter {
     for (const write of batch) if (++write.returns > maxReturns) tired.push(write);
     this.#queue.giveBack(batch.filter((write) => !tired.includes(write)));
     if (tired.length === 0) return;
-    const code = sqlStateOf(error) === SqlState.otherStamp ? StorageErrorCode.EpochChanged : StorageErrorCode.Unavailable;
+    const code =
+      sqlStateOf(error) === SqlState.otherStamp ? StorageErrorCode.EpochChanged : StorageErrorCode.Unavailable;
     const text = `the write did not happen in ${maxReturns} attempts (${String(error)})`;
     const failure = new StorageError(code, text, { cause: error });
     for (const write of tired) write.reject(failure);

@@ -120,9 +120,13 @@ export class Maintenance {
     this.#nextTurnAt = this.#settings.clock.monotonic() + turnMs * (0.9 + Math.random() / 10);
     const { minChanges, minAgeMs } = this.#settings;
     const spacingMs = Math.max(Math.min(turnMs, minAgeMs / 30), 10) * 0.8;
-    const [row] = await this.#db.read(this.#db.statements.trim, [minChanges, Math.round(minAgeMs), Math.round(spacingMs)], {
-      urgent: true,
-    });
+    const [row] = await this.#db.read(
+      this.#db.statements.trim,
+      [minChanges, Math.round(minAgeMs), Math.round(spacingMs)],
+      {
+        urgent: true,
+      },
+    );
     await this.extend();
     const compacted = row?.[0];
     if (compacted !== null && compacted !== undefined) {

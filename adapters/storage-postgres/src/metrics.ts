@@ -17,8 +17,16 @@ export function storeMetrics(metrics: Metrics, store: string): StoreMetrics {
   const labels = ['store'];
   const own = { store };
   const name = (text: string) => `keelson_postgres_${text}`;
-  const sent = metrics.counter({ name: name('notifications_sent_total'), help: 'Notifications sent after writes.', labels });
-  const received = metrics.counter({ name: name('notifications_received_total'), help: 'Notifications received.', labels });
+  const sent = metrics.counter({
+    name: name('notifications_sent_total'),
+    help: 'Notifications sent after writes.',
+    labels,
+  });
+  const received = metrics.counter({
+    name: name('notifications_received_total'),
+    help: 'Notifications received.',
+    labels,
+  });
   const lost = metrics.counter({
     name: name('notifications_lost_total'),
     help: 'Times that writes were found by asking, which no notification had told while one should have.',

@@ -15,7 +15,11 @@ export interface Migration {
 export async function readMigrations(): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => /^\d{4}-.*\.sql$/.test(name)).sort();
   return Promise.all(
-    names.map(async (name) => ({ version: Number(name.slice(0, 4)), name, sql: await readFile(new URL(name, folder), 'utf8') })),
+    names.map(async (name) => ({
+      version: Number(name.slice(0, 4)),
+      name,
+      sql: await readFile(new URL(name, folder), 'utf8'),
+    })),
   );
 }
 

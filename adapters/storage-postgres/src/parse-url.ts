@@ -44,7 +44,8 @@ export function parsePostgresUrl(rest: string): PostgresAdapterOptions {
 
 function take(options: Mutable, name: string, value: string): void {
   if (name === 'notify') {
-    if (value !== 'after' && value !== 'txn' && value !== 'off') throw new Error(`notify is after, txn or off, got ${value}`);
+    if (value !== 'after' && value !== 'txn' && value !== 'off')
+      throw new Error(`notify is after, txn or off, got ${value}`);
     options.notify = value;
   } else if (name === 'minChanges' || name === 'minAgeMs') {
     options.history = { ...options.history, [name]: count(name, value) };

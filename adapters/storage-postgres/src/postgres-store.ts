@@ -147,9 +147,13 @@ export class PostgresStore implements Store {
     checkKey(op.key);
     const limit = this.capabilities.maxValueBytes;
     if (op.op === 'put' && op.value.byteLength > limit) {
-      throw new StorageError(StorageErrorCode.TooLarge, `a value has at most ${limit} bytes, got ${op.value.byteLength}`, {
-        key: op.key,
-      });
+      throw new StorageError(
+        StorageErrorCode.TooLarge,
+        `a value has at most ${limit} bytes, got ${op.value.byteLength}`,
+        {
+          key: op.key,
+        },
+      );
     }
     return this.#writer.write(op, options);
   }
@@ -284,7 +288,8 @@ export class PostgresStore implements Store {
   #abortable<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     if (signal === undefined) return answer;
     return new Promise((resolve, reject) => {
-      const abort = () => reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal.reason }));
+      const abort = () =>
+        reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal.reason }));
       addAbortListener(signal, abort);
       answer.then(resolve, reject).finally(() => removeAbortListener(signal, abort));
     });

@@ -13,7 +13,8 @@ export function bytesOf(text: string | null | undefined, bytes: string | null | 
 /** @throws StorageError `Corrupt` for anything but a revision, or a number that JavaScript cannot hold. */
 export function revisionOf(text: string | null | undefined): Revision {
   const revision = Number(text);
-  if (text === null || text === undefined || !Number.isSafeInteger(revision)) throw corrupt(`${text} is not a revision`);
+  if (text === null || text === undefined || !Number.isSafeInteger(revision))
+    throw corrupt(`${text} is not a revision`);
   return revision;
 }
 

@@ -9,7 +9,10 @@ export type Statements = ReturnType<typeof statementsOf>;
 /** Everything that is asked of a store, in SQL; `schema` is a name that needs no escaping within quotes. */
 export function statementsOf(schema: string) {
   const own = (name: string) => `"${schema}".${name}`;
-  const statement = (name: string, text: string): Statement => ({ name: `keelson_${schema.slice(0, 40)}_${name}`, text });
+  const statement = (name: string, text: string): Statement => ({
+    name: `keelson_${schema.slice(0, 40)}_${name}`,
+    text,
+  });
   return {
     apply: statement(
       'apply',

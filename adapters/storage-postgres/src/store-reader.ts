@@ -86,9 +86,13 @@ export class StoreReader {
   assertReadable(revision: Revision, position: Position, reached = true): void {
     checkNotCompacted(revision, Math.max(position.compacted, this.#compacted));
     if (this.#state.isLost(revision)) {
-      throw new StorageError(StorageErrorCode.Compacted, `revision ${revision} was lost when the database failed over`, {
-        revision: position.head,
-      });
+      throw new StorageError(
+        StorageErrorCode.Compacted,
+        `revision ${revision} was lost when the database failed over`,
+        {
+          revision: position.head,
+        },
+      );
     }
     if (!reached || revision <= position.head) return;
     throw new StorageError(

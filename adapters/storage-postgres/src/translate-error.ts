@@ -21,7 +21,11 @@ export function isConnectionLost(error: unknown): boolean {
 /** True when the transaction was rolled back for a reason that the next attempt may not meet. */
 export function isTransient(error: unknown): boolean {
   const state = sqlStateOf(error);
-  return state === SqlState.serializationFailure || state === SqlState.deadlockDetected || state === SqlState.lockNotAvailable;
+  return (
+    state === SqlState.serializationFailure ||
+    state === SqlState.deadlockDetected ||
+    state === SqlState.lockNotAvailable
+  );
 }
 
 /** True when a value or key was refused, so that other writes of its batch may go through without it. */

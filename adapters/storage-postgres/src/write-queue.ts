@@ -32,7 +32,9 @@ export class PendingWrite {
   /** Travels in a batch of its own, because a batch with it was refused as a whole. */
   alone = false;
   #sent = false;
-  #settle: { readonly resolve: (result: WriteResult) => void; readonly reject: (error: StorageError) => void } | undefined;
+  #settle:
+    | { readonly resolve: (result: WriteResult) => void; readonly reject: (error: StorageError) => void }
+    | undefined;
   readonly answer: Promise<WriteResult>;
   readonly #release: (() => void)[] = [];
 
@@ -73,7 +75,8 @@ export class PendingWrite {
   #giveUp(why: string, cause: unknown): void {
     const { key } = this.op;
     const { OutcomeUnknown, Timeout } = StorageErrorCode;
-    if (this.#sent) this.reject(new StorageError(OutcomeUnknown, `${why} while the write was under way`, { key, cause }));
+    if (this.#sent)
+      this.reject(new StorageError(OutcomeUnknown, `${why} while the write was under way`, { key, cause }));
     else this.reject(new StorageError(Timeout, `${why}, the write was not sent`, { key, cause }));
   }
 

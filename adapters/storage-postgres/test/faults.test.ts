@@ -133,7 +133,8 @@ if (at !== undefined) {
     const store = new PostgresStore({ url: at.server.url('keelson', proxy.port), schema, readers: 3, notify: 'off' });
     await store.ready();
     // Connections are made, and nobody answers what is asked over them.
-    proxy.onData = (data, direction) => (direction === 'toServer' && !data.includes('application_name') ? undefined : data);
+    proxy.onData = (data, direction) =>
+      direction === 'toServer' && !data.includes('application_name') ? undefined : data;
     // More reads than connections: some are asked over new ones, which wait to be looked over.
     const reads = Array.from({ length: 6 }, (_, i) => t.throwsAsync(store.get(`/${i}`), { message: /closed/ }));
     await waitFor('new connections', () => proxy.connections >= 4);
@@ -147,7 +148,10 @@ if (at !== undefined) {
   test.serial('a store that is opened again makes no connection more', async (t) => {
     const store = await opened(t, newSchema());
     const connections = async () => {
-      const [row] = await at.server.sql('keelson', `select count(*) from pg_stat_activity where application_name = 'keelson'`);
+      const [row] = await at.server.sql(
+        'keelson',
+        `select count(*) from pg_stat_activity where application_name = 'keelson'`,
+      );
       return row?.['count'];
     };
     await create(store, '/a');
@@ -251,7 +255,10 @@ if (at !== undefined) {
     const store = await opened(t, schema);
     await Promise.all(span(0, 49).map((i) => create(store, `/${i}`)));
     for (let round = 0; round < 10; round++) {
-      await at.server.sql('keelson', `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'keelson'`);
+      await at.server.sql(
+        'keelson',
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'keelson'`,
+      );
       const counts = await Promise.all(span(0, 5).map(() => store.count(everything)));
       t.deepEqual(new Set(counts.map(({ count }) => count)), new Set([50]));
     }

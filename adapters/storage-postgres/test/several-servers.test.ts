@@ -12,7 +12,14 @@ async function servers(t: ExecutionContext, count: number, options: PostgresStor
   const schema = newSchema();
   const stores = Array.from(
     { length: count },
-    () => new PostgresStore({ url: at?.server.url('keelson') ?? '', schema, readers: 3, allowUnsafeServer: true, ...options }),
+    () =>
+      new PostgresStore({
+        url: at?.server.url('keelson') ?? '',
+        schema,
+        readers: 3,
+        allowUnsafeServer: true,
+        ...options,
+      }),
   );
   t.teardown(() => Promise.all(stores.map((store) => store.close())));
   await Promise.all(stores.map((store) => store.ready()));
@@ -21,7 +28,8 @@ async function servers(t: ExecutionContext, count: number, options: PostgresStor
 
 async function list(store: PostgresStore, revision?: number) {
   const entries = [];
-  for await (const chunk of store.list(everything, revision === undefined ? {} : { revision })) entries.push(...chunk.entries);
+  for await (const chunk of store.list(everything, revision === undefined ? {} : { revision }))
+    entries.push(...chunk.entries);
   return entries;
 }
 
@@ -83,7 +91,9 @@ if (at !== undefined) {
     let expect = await create(first, '/a');
     for (let round = 0; round < 20; round++) {
       const results = await Promise.all(
-        stores.flatMap((store, i) => [0, 1].map((j) => store.write({ op: 'put', key: '/a', value: bytes(`${i}${j}`), expect }))),
+        stores.flatMap((store, i) =>
+          [0, 1].map((j) => store.write({ op: 'put', key: '/a', value: bytes(`${i}${j}`), expect })),
+        ),
       );
       const winners = results.filter((result) => result.ok);
       t.is(winners.length, 1);
@@ -195,7 +205,10 @@ if (at !== undefined) {
 
   test('a store that was made by a newer version is refused with a sentence', async (t) => {
     const { schema } = await servers(t, 1);
-    await at.server.sql('keelson', `insert into "${schema}".migrations (version, name) values (9999, '9999-later.sql')`);
+    await at.server.sql(
+      'keelson',
+      `insert into "${schema}".migrations (version, name) values (9999, '9999-later.sql')`,
+    );
     const store = new PostgresStore({ url: at.server.url('keelson'), schema, allowUnsafeServer: true });
     const error = await t.throwsAsync(store.ready());
     t.regex(error?.message ?? '', /has version 9999.*start the newer version/);

@@ -155,7 +155,10 @@ test('errors of the server and of the network are told apart', (t) => {
   t.false(isConnectionLost(new StorageError(StorageErrorCode.Closed, 'closed')));
   t.is(translateError(fromServer('54000'), 'x').code, 'TooLarge');
   t.is(translateError(fromServer('XX001'), 'x').code, 'Corrupt');
-  t.regex(translateError(fromServer(SqlState.undefinedTable), 'a read').message, /^a read: the tables of the store are missing/);
+  t.regex(
+    translateError(fromServer(SqlState.undefinedTable), 'a read').message,
+    /^a read: the tables of the store are missing/,
+  );
   t.regex(translateError(new AggregateError([new Error('ECONNREFUSED ::1')], ''), 'a read').message, /ECONNREFUSED/);
   t.true(
     isStorageError(
@@ -184,7 +187,13 @@ test('a URL is split into what the driver and what the store understands', (t) =
   });
   t.deepEqual(parseUrl(''), {});
   t.deepEqual(parseUrl('///db?host=/run/postgresql'), { url: 'postgres:///db?host=%2Frun%2Fpostgresql' });
-  for (const url of ['/db', '//h/db?notify=maybe', '//h/db?shcema=x', '//h/db?readers=many', '//h/db?preparedStatements=1']) {
+  for (const url of [
+    '/db',
+    '//h/db?notify=maybe',
+    '//h/db?shcema=x',
+    '//h/db?readers=many',
+    '//h/db?preparedStatements=1',
+  ]) {
     t.throws(() => parseUrl(url), { message: /postgres|notify|shcema|readers|preparedStatements/ });
   }
 });

@@ -10,7 +10,11 @@ import { findPostgres, type PostgresServer, type ServerOptions, startPostgres } 
 type Variant = NonNullable<ServerOptions['variant']>;
 
 /** A test with a server of its own; skipped visibly where this machine cannot have such a server. */
-function on(variant: Variant, title: string, run: (t: ExecutionContext, server: PostgresServer) => Promise<void>): void {
+function on(
+  variant: Variant,
+  title: string,
+  run: (t: ExecutionContext, server: PostgresServer) => Promise<void>,
+): void {
   if (findPostgres(variant) === undefined) {
     if (process.env['CI'] !== undefined) test(title, (t) => t.fail(`there is no ${variant} PostgreSQL`));
     else test.skip(`${title} [not run, there is no ${variant} PostgreSQL]`, () => {});
@@ -39,7 +43,13 @@ async function opened(t: ExecutionContext, server: PostgresServer, options: Open
 /** Keeps warnings. */
 function warningLogger(warnings: string[]) {
   const ignore = () => {};
-  const logger = { debug: ignore, info: ignore, warn: (text: string) => warnings.push(text), error: ignore, child: () => logger };
+  const logger = {
+    debug: ignore,
+    info: ignore,
+    warn: (text: string) => warnings.push(text),
+    error: ignore,
+    child: () => logger,
+  };
   return logger;
 }
 
@@ -55,7 +65,11 @@ async function exercise(t: ExecutionContext, first: PostgresStore, second: Postg
     t.true((await mine.count(everything)).count > 0);
   });
   await Promise.all(work);
-  const removed = await first.write({ op: 'delete', key: '/exercise/1', expect: (await first.get('/exercise/1')).revision });
+  const removed = await first.write({
+    op: 'delete',
+    key: '/exercise/1',
+    expect: (await first.get('/exercise/1')).revision,
+  });
   t.false(removed.ok, 'the newest revision is not that of the key');
   const end = await second.currentRevision();
   await watcher.reached(end);
@@ -87,7 +101,11 @@ on('pooled', 'behind PgBouncer with a direct listenUrl notifications arrive', as
   const schema = newSchema();
   const warnings: string[] = [];
   const received: string[] = [];
-  const metric = ({ name }: { readonly name: string }) => ({ add: () => received.push(name), set: () => {}, observe: () => {} });
+  const metric = ({ name }: { readonly name: string }) => ({
+    add: () => received.push(name),
+    set: () => {},
+    observe: () => {},
+  });
   const metrics = { counter: metric, gauge: metric, histogram: metric, text: async () => '' };
   const writer = await opened(t, server, { schema });
   const reader = await opened(t, server, {

@@ -1,5 +1,13 @@
 import { join } from 'node:path';
-import { createAgent, createSources, noEvents, noMounter, parseOptions, readMachine, resolveConfig } from '@keelson/agent';
+import {
+  createAgent,
+  createSources,
+  noEvents,
+  noMounter,
+  parseOptions,
+  readMachine,
+  resolveConfig,
+} from '@keelson/agent';
 import { type ApiClient, silentLogger, systemClock } from '@keelson/core';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 
@@ -13,7 +21,12 @@ export interface FakeFleet {
 const spreadMs = 10_000;
 
 /** Starts so many agents, `node-0` and on, with their files in a folder that the caller puts away. */
-export async function startFakeFleet(api: ApiClient, nodes: number, podsPerNode: number, folder: string): Promise<FakeFleet> {
+export async function startFakeFleet(
+  api: ApiClient,
+  nodes: number,
+  podsPerNode: number,
+  folder: string,
+): Promise<FakeFleet> {
   const machine = await readMachine();
   const common = { clock: systemClock, logger: silentLogger };
   const one = async (index: number) => {

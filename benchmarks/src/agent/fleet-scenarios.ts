@@ -32,7 +32,14 @@ class Fleet {
     folder: string,
     nodeWords: readonly string[],
   ): Promise<Fleet> {
-    const words = [...nodeWords, fleetProgram, `http://127.0.0.1:${server.port}`, String(nodes), String(podsPerNode), folder];
+    const words = [
+      ...nodeWords,
+      fleetProgram,
+      `http://127.0.0.1:${server.port}`,
+      String(nodes),
+      String(podsPerNode),
+      folder,
+    ];
     return new Fleet(await Spawned.start(process.execPath, words, undefined, cores.load));
   }
 
@@ -91,35 +98,40 @@ export const nodeHeartbeats: Scenario = {
   goal: { form: 'times', mark: 1 },
   everyAdapter: false,
   run: (stage) =>
-    withFleet(stage, Math.min(fleetNodes, Math.ceil(stage.objects / 10)), 110, async (fleet, server): Promise<Measurement> => {
-      const rounds = [];
-      const beats = [];
-      const fleetShares = [];
-      for (let round = 0; round <= Math.min(stage.rounds, 3); round += 1) {
-        const before = [server.cpu(), fleet.process.cpu(), await revision(server)] as const;
-        const at = performance.now();
-        await sleep(Math.min(beatPeriodMs, stage.sliceMs * 15));
-        const seconds = (performance.now() - at) / 1000;
-        const share = (server.cpu() - before[0]) / seconds;
-        stage.progress(`round ${round}`);
-        if (round === 0) continue;
-        rounds.push({ floor: 25, subject: share * 100 });
-        fleetShares.push(((fleet.process.cpu() - before[1]) / seconds) * 100);
-        beats.push(((await revision(server)) - before[2]) / seconds);
-      }
-      const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-      return {
-        unit: '% of a core',
-        rounds,
-        leastRounds: 1,
-        notes: {
-          'heartbeats/s': mean(beats),
-          'agents % of a core': mean(fleetShares),
-          'agents MB': fleet.process.memory() / megabyte,
-          'server MB': server.memory() / megabyte,
-        },
-      };
-    }),
+    withFleet(
+      stage,
+      Math.min(fleetNodes, Math.ceil(stage.objects / 10)),
+      110,
+      async (fleet, server): Promise<Measurement> => {
+        const rounds = [];
+        const beats = [];
+        const fleetShares = [];
+        for (let round = 0; round <= Math.min(stage.rounds, 3); round += 1) {
+          const before = [server.cpu(), fleet.process.cpu(), await revision(server)] as const;
+          const at = performance.now();
+          await sleep(Math.min(beatPeriodMs, stage.sliceMs * 15));
+          const seconds = (performance.now() - at) / 1000;
+          const share = (server.cpu() - before[0]) / seconds;
+          stage.progress(`round ${round}`);
+          if (round === 0) continue;
+          rounds.push({ floor: 25, subject: share * 100 });
+          fleetShares.push(((fleet.process.cpu() - before[1]) / seconds) * 100);
+          beats.push(((await revision(server)) - before[2]) / seconds);
+        }
+        const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+        return {
+          unit: '% of a core',
+          rounds,
+          leastRounds: 1,
+          notes: {
+            'heartbeats/s': mean(beats),
+            'agents % of a core': mean(fleetShares),
+            'agents MB': fleet.process.memory() / megabyte,
+            'server MB': server.memory() / megabyte,
+          },
+        };
+      },
+    ),
 };
 
 const fakePods = 10_000;
@@ -199,7 +211,9 @@ export const exitToStatus: Scenario = {
         const rounds = [];
         let p50 = 0;
         for (let round = 0; round < Math.min(stage.rounds, 3); round += 1) {
-          const times = await fleet.ask<{ p50: number; p99: number }>(`/exits?count=${Math.min(exitSamples, podsOf(stage))}`);
+          const times = await fleet.ask<{ p50: number; p99: number }>(
+            `/exits?count=${Math.min(exitSamples, podsOf(stage))}`,
+          );
           rounds.push({ floor: 1000, subject: times.p99 });
           p50 = times.p50;
           stage.progress(`round ${round + 1}`);

@@ -73,7 +73,12 @@ export class ProcessNode {
         hostNetwork: true,
         terminationGracePeriodSeconds: 0,
         containers: [
-          { name: 'main', image: 'host', imagePullPolicy: 'Never', command: ['/bin/sh', '-c', `: > ${mark}; exec sleep 3600`] },
+          {
+            name: 'main',
+            image: 'host',
+            imagePullPolicy: 'Never',
+            command: ['/bin/sh', '-c', `: > ${mark}; exec sleep 3600`],
+          },
         ],
       },
     };

@@ -8,7 +8,10 @@ const mostPods = 100;
 const podsOf = (stage: Stage): number => Math.min(mostPods, Math.ceil(stage.objects / 10));
 const megabyte = 1_000_000;
 
-async function withPods<T>(stage: Stage, measure: (node: ProcessNode, times: readonly number[]) => Promise<T>): Promise<T> {
+async function withPods<T>(
+  stage: Stage,
+  measure: (node: ProcessNode, times: readonly number[]) => Promise<T>,
+): Promise<T> {
   const node = await ProcessNode.start();
   const pods = podsOf(stage);
   try {

@@ -30,7 +30,9 @@ function selected(): Buffer {
 }
 
 function listOf(count: number): Buffer {
-  return Buffer.from(`{"kind":"PodList","items":[${Array.from({ length: count }, () => object.toString()).join(',')}]}`);
+  return Buffer.from(
+    `{"kind":"PodList","items":[${Array.from({ length: count }, () => object.toString()).join(',')}]}`,
+  );
 }
 
 const server = createServer((request, response) => {
@@ -73,7 +75,10 @@ process.stdin.on('data', (chunk) => {
       const count = Number(line.slice(5));
       list = listOf(count);
       page = listOf(Math.min(500, count));
-      labelled = Array.from({ length: count }, (_, i) => ({ labels: { app: 'bench', shard: String(i % 100) }, bytes: object }));
+      labelled = Array.from({ length: count }, (_, i) => ({
+        labels: { app: 'bench', shard: String(i % 100) },
+        bytes: object,
+      }));
     }
   }
 });

@@ -6,5 +6,7 @@ const app = new Koa();
 app.use((ctx) => {
   ctx.body = 'ok';
 });
-const server = app.listen(0, '127.0.0.1', () => process.stdout.write(`ready ${(server.address() as AddressInfo).port}\n`));
+const server = app.listen(0, '127.0.0.1', () =>
+  process.stdout.write(`ready ${(server.address() as AddressInfo).port}\n`),
+);
 process.once('SIGTERM', () => process.exit(0));

@@ -63,7 +63,10 @@ export class Load {
     const limitMs = jobLimitMs + ('durationMs' in job ? (job.durationMs ?? 0) : 0);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`the load did not finish "${job.kind}" within ${limitMs / 1000} s`)), limitMs);
+      timer = setTimeout(
+        () => reject(new Error(`the load did not finish "${job.kind}" within ${limitMs / 1000} s`)),
+        limitMs,
+      );
     });
     const answered = new Promise<LoadResult | undefined>((resolve, reject) => {
       this.#child.once('message', (answer: { result?: LoadResult; error?: string }) => {

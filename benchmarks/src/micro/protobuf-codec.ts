@@ -59,7 +59,9 @@ const best = measure();
 const parse = best.get('JSON.parse') ?? Number.NaN;
 process.stdout.write(`pod: ${json.length} bytes as JSON, ${bytes.length} as protobuf\n`);
 for (const [name, micros] of best) {
-  process.stdout.write(`${name.padEnd(26)} ${micros.toFixed(2).padStart(7)} us  ${(micros / parse).toFixed(2)} x JSON.parse\n`);
+  process.stdout.write(
+    `${name.padEnd(26)} ${micros.toFixed(2).padStart(7)} us  ${(micros / parse).toFixed(2)} x JSON.parse\n`,
+  );
 }
 const ratio = (best.get('protobuf decode') ?? Number.NaN) / parse;
 process.stdout.write(`decode ratio ${ratio.toFixed(2)} (target at most ${decodeTarget})\n`);

@@ -29,7 +29,10 @@ export function plotRatios(title: string, bars: readonly RatioBar[]): string {
   const plot = new Plot(width, height);
   plot.text(16, 24, title, { size: 15, bold: true });
   plot.legend(left, 44, [...new Set(drawn.map(({ adapter }) => adapter))]);
-  const longest = Math.min(cut, Math.max(1, ...drawn.flatMap(({ ratio, mark }) => [ratio, markValue(mark) || 0])) * 1.05);
+  const longest = Math.min(
+    cut,
+    Math.max(1, ...drawn.flatMap(({ ratio, mark }) => [ratio, markValue(mark) || 0])) * 1.05,
+  );
   const at = (value: number) => left + (Math.min(value, longest) / longest) * (width - left - right);
   for (let tick = 0; tick <= longest; tick += 0.5) {
     plot.line(at(tick), top - 6, at(tick), height - 24);
@@ -44,7 +47,8 @@ export function plotRatios(title: string, bars: readonly RatioBar[]): string {
       plot.bar(left, y + 1, at(ratio) - left, barHeight - 3, colourOf(adapter));
       plot.line(at(spread[0]), middle - 0.5, at(spread[1]), middle - 0.5, { colour: '#222222' });
       const goal = markValue(mark);
-      if (!Number.isNaN(goal)) plot.line(at(goal), y - 1, at(goal), y + barHeight, { colour: '#cc0033', width: 2, dashed: true });
+      if (!Number.isNaN(goal))
+        plot.line(at(goal), y - 1, at(goal), y + barHeight, { colour: '#cc0033', width: 2, dashed: true });
       const words = mark === '' ? short(ratio) : `${short(ratio)} (${mark}) ${verdict}`;
       plot.text(Math.max(at(ratio), at(spread[1]), Number.isNaN(goal) ? 0 : at(goal)) + 6, y + barHeight - 3, words, {
         size: 10,

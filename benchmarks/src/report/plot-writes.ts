@@ -62,7 +62,12 @@ const byAdapter = (points: readonly WritePoint[]): readonly (readonly [string, r
 
 export function plotThroughput(points: readonly WritePoint[]): string {
   const lines = byAdapter(points).flatMap(([adapter, own]): Line[] => [
-    { name: adapter, colour: colourOf(adapter), dashed: false, points: own.map((point) => [point.inFlight, point.perSecond]) },
+    {
+      name: adapter,
+      colour: colourOf(adapter),
+      dashed: false,
+      points: own.map((point) => [point.inFlight, point.perSecond]),
+    },
     {
       name: `${adapter} raw`,
       colour: colourOf(adapter),

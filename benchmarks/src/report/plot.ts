@@ -36,7 +36,13 @@ export class Plot {
     );
   }
 
-  line(x1: number, y1: number, x2: number, y2: number, style: { colour?: string; width?: number; dashed?: boolean } = {}): void {
+  line(
+    x1: number,
+    y1: number,
+    x2: number,
+    y2: number,
+    style: { colour?: string; width?: number; dashed?: boolean } = {},
+  ): void {
     const { colour = '#cccccc', width = 1, dashed = false } = style;
     const dash = dashed ? ' stroke-dasharray="5 3"' : '';
     this.#parts.push(
@@ -52,7 +58,9 @@ export class Plot {
 
   dot(x: number, y: number, colour: string, hollow = false): void {
     const fill = hollow ? '#ffffff' : colour;
-    this.#parts.push(`<circle cx="${number(x)}" cy="${number(y)}" r="4" fill="${fill}" stroke="${colour}" stroke-width="1.5"/>`);
+    this.#parts.push(
+      `<circle cx="${number(x)}" cy="${number(y)}" r="4" fill="${fill}" stroke="${colour}" stroke-width="1.5"/>`,
+    );
   }
 
   /** Squares with the names of the adapters, in a row. */

@@ -5,7 +5,8 @@ import type { Circumstances, Figures } from './whole-report.ts';
 export async function readFigures(path: string): Promise<Figures> {
   // JSON has no NaN, which stands for figures that do not exist.
   const revive = (_: string, value: unknown) => (value === null ? Number.NaN : value);
-  const { rows, stores, ...circumstances } = JSON.parse(await readFile(path, 'utf8'), revive) as Circumstances & Figures;
+  const { rows, stores, ...circumstances } = JSON.parse(await readFile(path, 'utf8'), revive) as Circumstances &
+    Figures;
   return { rows, stores, circumstances };
 }
 

@@ -102,10 +102,14 @@ export function markdown(rows: readonly Row[], commit: string): string {
       row.mark,
       row.verdict,
       `${row.rounds} of ${row.raw.length}`,
-      [...Object.entries(row.notes).map(([name, value]) => `${name} ${shown(value)}`), row.remark ?? []].flat().join(', '),
+      [...Object.entries(row.notes).map(([name, value]) => `${name} ${shown(value)}`), row.remark ?? []]
+        .flat()
+        .join(', '),
     ].join(' | '),
   );
-  const legend = [...new Map(rows.map((row) => [row.scenario, row.what]))].map(([name, what]) => `- **${name}**: ${what}.`);
+  const legend = [...new Map(rows.map((row) => [row.scenario, row.what]))].map(
+    ([name, what]) => `- **${name}**: ${what}.`,
+  );
   const machine = `${cpus().length} x ${cpus()[0]?.model.trim() ?? 'unknown processor'}, Node ${process.versions.node}, commit ${commit}`;
   return `# Benchmarks\n\n${machine}. Medians of interleaved rounds, those left out whose floor was disturbed; cost is the server's CPU unless the unit says otherwise.\n\n${head}${body.map((line) => `| ${line} |\n`).join('')}\n${legend.join('\n')}\n`;
 }

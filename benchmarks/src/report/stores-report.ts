@@ -2,7 +2,8 @@ import type { StoreRow } from '../stores/store-row.ts';
 import { short } from './plot.ts';
 import type { WritePoint } from './plot-writes.ts';
 
-const figure = (value: number | undefined): string => (value === undefined || !Number.isFinite(value) ? '' : short(value));
+const figure = (value: number | undefined): string =>
+  value === undefined || !Number.isFinite(value) ? '' : short(value);
 
 /** The points of the write scenarios, for the plots. */
 export function writePoints(rows: readonly StoreRow[]): readonly WritePoint[] {
@@ -27,7 +28,8 @@ const table = (head: readonly string[], body: readonly (readonly string[])[]): s
 
 function line(row: StoreRow): readonly string[] {
   const { scenario, adapter } = row;
-  if (row.verdict === 'not measured') return [scenario, adapter, '', '', '', '', '', row.mark, `not measured: ${row.remark}`, ''];
+  if (row.verdict === 'not measured')
+    return [scenario, adapter, '', '', '', '', '', row.mark, `not measured: ${row.remark}`, ''];
   if (row.verdict === 'failed') return [scenario, adapter, '', '', '', '', '', row.mark, `failed: ${row.remark}`, ''];
   return [
     scenario,
@@ -47,7 +49,9 @@ function line(row: StoreRow): readonly string[] {
 export function storesMarkdown(rows: readonly StoreRow[]): string {
   const points = writePoints(rows);
   const latency = points.map((point) => {
-    const row = rows.find(({ scenario, adapter }) => adapter === point.adapter && scenario === `store write ${point.inFlight}`);
+    const row = rows.find(
+      ({ scenario, adapter }) => adapter === point.adapter && scenario === `store write ${point.inFlight}`,
+    );
     const cells = [point.perSecond, point.rawPerSecond, point.p50Ms, point.p90Ms, point.p99Ms];
     const raw = [row?.notes['raw p50 ms'], row?.notes['raw p99 ms']];
     return [point.adapter, String(point.inFlight), ...cells.map(figure), ...raw.map(figure)];
@@ -55,9 +59,13 @@ export function storesMarkdown(rows: readonly StoreRow[]): string {
   const others = rows
     .filter(({ scenario, notes }) => !scenario.startsWith('store write') && notes['p50 ms'] !== undefined)
     .map(({ scenario, adapter, notes }) => [scenario, adapter, figure(notes['p50 ms']), figure(notes['p99 ms'])]);
-  const what = [...new Map(rows.map((row) => [row.scenario, row.what]))].map(([name, words]) => `- **${name}**: ${words}.\n`);
+  const what = [...new Map(rows.map((row) => [row.scenario, row.what]))].map(
+    ([name, words]) => `- **${name}**: ${words}.\n`,
+  );
   const raws = [
-    ...new Map(rows.flatMap(({ adapter, remark }) => (remark?.startsWith('raw: ') ? [[adapter, remark.slice(5)]] : []))),
+    ...new Map(
+      rows.flatMap(({ adapter, remark }) => (remark?.startsWith('raw: ') ? [[adapter, remark.slice(5)]] : [])),
+    ),
   ];
   const parts = [
     '## Stores beside their raw backends\n\n',
@@ -71,7 +79,17 @@ export function storesMarkdown(rows: readonly StoreRow[]): string {
     ...raws.map(([adapter, words]) => `- **raw ${adapter}**: ${words}.\n`),
   ];
   if (latency.length > 0) {
-    const head = ['adapter', 'in flight', 'writes/s', 'raw writes/s', 'p50 ms', 'p90 ms', 'p99 ms', 'raw p50 ms', 'raw p99 ms'];
+    const head = [
+      'adapter',
+      'in flight',
+      'writes/s',
+      'raw writes/s',
+      'p50 ms',
+      'p90 ms',
+      'p99 ms',
+      'raw p50 ms',
+      'raw p99 ms',
+    ];
     parts.push('\n### Writes: throughput and latency\n\n', table(head, latency));
     parts.push('\npgbench tells an average instead of percentiles; it stands in the column of the raw p50.\n');
   }

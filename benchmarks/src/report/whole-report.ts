@@ -42,7 +42,10 @@ function plots({ rows, stores }: Figures): ReportFiles {
       'store-shares.svg': plotRatios('Share of the raw backend’s throughput (more is better)', shares),
     }),
     ...(times.length > 0 && { 'store-times.svg': plotRatios('Times the floor (less is better)', times) }),
-    ...(points.length > 0 && { 'write-throughput.svg': plotThroughput(points), 'write-latency.svg': plotLatency(points) }),
+    ...(points.length > 0 && {
+      'write-throughput.svg': plotThroughput(points),
+      'write-latency.svg': plotLatency(points),
+    }),
     ...(measured.length > 0 && {
       'http.svg': plotRatios('HTTP scenarios beside their floors (>= more, <= less is better)', measured),
     }),

@@ -24,7 +24,12 @@ export class Audience {
   }
 
   /** The stage's watchers, as many with each of the requests. */
-  static async open(stage: Stage, server: Spawned, object: WatchedObject, requests: readonly string[]): Promise<Audience> {
+  static async open(
+    stage: Stage,
+    server: Spawned,
+    object: WatchedObject,
+    requests: readonly string[],
+  ): Promise<Audience> {
     const audience = new Audience(stage, server, object);
     const watchers = Math.max(1, Math.floor(stage.watchers / requests.length));
     try {

@@ -59,7 +59,12 @@ export const readsBesideLoad: Scenario = {
         const alone = await stage.load.requests(job);
         const [beside] = await Promise.all([
           stage.load.requests(job),
-          lister.requests({ port, connections: 1, durationMs: stage.sliceMs, requests: [httpRequest('GET', podsPath)] }),
+          lister.requests({
+            port,
+            connections: 1,
+            durationMs: stage.sliceMs,
+            requests: [httpRequest('GET', podsPath)],
+          }),
           writer.requests({
             port,
             connections: 1,

@@ -7,11 +7,17 @@ export const createdNamespace = 'created';
 export const podsPath = `/api/v1/namespaces/${benchNamespace}/pods`;
 export const firstPod = 'pod-first';
 
-const namespaceOf = (name: string): string => httpRequest('POST', '/api/v1/namespaces', JSON.stringify({ metadata: { name } }));
+const namespaceOf = (name: string): string =>
+  httpRequest('POST', '/api/v1/namespaces', JSON.stringify({ metadata: { name } }));
 
 /** Makes the namespaces and the pods that scenarios read. */
 export async function loadObjects(load: Load, port: number, count: number): Promise<void> {
-  await load.requests({ port, connections: 1, count: 2, requests: [namespaceOf(benchNamespace), namespaceOf(createdNamespace)] });
+  await load.requests({
+    port,
+    connections: 1,
+    count: 2,
+    requests: [namespaceOf(benchNamespace), namespaceOf(createdNamespace)],
+  });
   await load.requests({
     port,
     connections: 1,

@@ -18,7 +18,8 @@ export const memoryPerObject: Scenario = {
     const measured = [];
     for (let round = 0; round < Math.min(rounds, stage.rounds); round += 1) {
       const server = await stage.start([]);
-      const list = async () => (await (await fetch(`http://127.0.0.1:${server.port}${podsPath}`)).arrayBuffer()).byteLength;
+      const list = async () =>
+        (await (await fetch(`http://127.0.0.1:${server.port}${podsPath}`)).arrayBuffer()).byteLength;
       await loadObjects(stage.load, server.port, objects / 4);
       const first = await list();
       await quiet();

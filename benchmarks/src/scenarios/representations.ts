@@ -17,7 +17,9 @@ const wholeList = httpRequest('GET', podsPath);
 const getOne = httpRequest('GET', `${podsPath}/${firstPod}`);
 
 async function bodyBytes(port: number, path: string, accept: string): Promise<number> {
-  const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { accept, 'accept-encoding': 'identity' } });
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+    headers: { accept, 'accept-encoding': 'identity' },
+  });
   return (await response.arrayBuffer()).byteLength;
 }
 

@@ -8,7 +8,11 @@ const objectPath = `${podsPath}/${firstPod}`;
 const getOne = httpRequest('GET', objectPath);
 const patchOne = patchRequest(objectPath);
 const inOther = (namespace: string) => podsPath.replace(`/${benchNamespace}/`, `/${namespace}/`);
-const createOne = httpRequest('POST', inOther(createdNamespace), JSON.stringify(templatedPod('made-{n}', createdNamespace)));
+const createOne = httpRequest(
+  'POST',
+  inOther(createdNamespace),
+  JSON.stringify(templatedPod('made-{n}', createdNamespace)),
+);
 const onePage = httpRequest('GET', `${podsPath}?limit=500`);
 
 export const requestScenarios: readonly Scenario[] = [
@@ -32,8 +36,13 @@ export const requestScenarios: readonly Scenario[] = [
       const few = await stage.start([]);
       const path = inOther('default');
       const made = httpRequest('POST', path, JSON.stringify(podManifest(firstPod, 'default')));
-      for (const { port } of [few, many]) await stage.load.requests({ port, connections: 1, count: 1, requests: [made] });
-      const job = { connections: clients, durationMs: stage.sliceMs, requests: [httpRequest('GET', `${path}/${firstPod}`)] };
+      for (const { port } of [few, many])
+        await stage.load.requests({ port, connections: 1, count: 1, requests: [made] });
+      const job = {
+        connections: clients,
+        durationMs: stage.sliceMs,
+        requests: [httpRequest('GET', `${path}/${firstPod}`)],
+      };
       const measured = await requestRounds(stage, [few, job], [many, job]);
       await few.stop();
       await many.stop();
@@ -103,7 +112,12 @@ export const requestScenarios: readonly Scenario[] = [
     everyAdapter: true,
     run: (stage) => {
       const job = { connections: clients, durationMs: stage.sliceMs, requests: [createOne] };
-      return requestRounds(stage, [stage.floor, job], [stage.subject, job], stage.adapter === 'memory' ? 'cpu' : 'wall');
+      return requestRounds(
+        stage,
+        [stage.floor, job],
+        [stage.subject, job],
+        stage.adapter === 'memory' ? 'cpu' : 'wall',
+      );
     },
   },
   {
@@ -115,7 +129,11 @@ export const requestScenarios: readonly Scenario[] = [
       const mix = [...Array.from({ length: 8 }, () => getOne), onePage, patchOne];
       const job = { connections: 16, durationMs: stage.sliceMs };
       const onFloor = mix.map((request) => (request === onePage ? httpRequest('GET', '/page') : request));
-      return requestRounds(stage, [stage.floor, { ...job, requests: onFloor }], [stage.subject, { ...job, requests: mix }]);
+      return requestRounds(
+        stage,
+        [stage.floor, { ...job, requests: onFloor }],
+        [stage.subject, { ...job, requests: mix }],
+      );
     },
   },
 ];

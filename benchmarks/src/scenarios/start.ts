@@ -13,7 +13,10 @@ export const testPlaneStart: Scenario = {
   run: async (stage) => {
     const rounds = [];
     for (let round = 0; round < stage.rounds; round += 1) {
-      const { stdout, stderr, status } = spawnSync(process.execPath, [testPlaneProgram], { encoding: 'utf8', timeout: 20_000 });
+      const { stdout, stderr, status } = spawnSync(process.execPath, [testPlaneProgram], {
+        encoding: 'utf8',
+        timeout: 20_000,
+      });
       if (status !== 0) throw new Error(`the program with the plane ended with ${status}: ${stderr}`);
       rounds.push({ floor: 50, subject: Number(stdout.trim()) });
     }

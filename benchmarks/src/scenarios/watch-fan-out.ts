@@ -82,7 +82,12 @@ export const slowWatcherTax: Scenario = {
     const object = await createWatched(stage, stage.subject, 'large', largeData);
     const p99 = async (stalled: number) => {
       const watchers = Math.min(50, stage.watchers);
-      await stage.load.watch({ port: stage.subject.port, watchers, stalled, request: await watchRequest(stage.subject, object) });
+      await stage.load.watch({
+        port: stage.subject.port,
+        watchers,
+        stalled,
+        request: await watchRequest(stage.subject, object),
+      });
       const { p99Ms } = await stage.load.fanOut({
         port: stage.subject.port,
         request: object.patch,

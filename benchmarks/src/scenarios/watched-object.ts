@@ -12,9 +12,19 @@ export interface WatchedObject {
   readonly leastFrame: number;
 }
 
-export async function createWatched(stage: Stage, server: Spawned, name: string, dataBytes: number): Promise<WatchedObject> {
+export async function createWatched(
+  stage: Stage,
+  server: Spawned,
+  name: string,
+  dataBytes: number,
+): Promise<WatchedObject> {
   const body = JSON.stringify({ metadata: { name }, data: { data: 'x'.repeat(dataBytes) } });
-  await stage.load.requests({ port: server.port, connections: 1, count: 1, requests: [httpRequest('POST', path, body)] });
+  await stage.load.requests({
+    port: server.port,
+    connections: 1,
+    count: 1,
+    requests: [httpRequest('POST', path, body)],
+  });
   return { name, patch: patchRequest(`${path}/${name}`), leastFrame: dataBytes + 150 };
 }
 

@@ -36,7 +36,8 @@ const etcdSupport = async () => (await import(support('storage-etcd3', 'etcd-ser
 /** Why an adapter cannot be measured here; undefined when it can. */
 export async function missingServer(adapter: string): Promise<string | undefined> {
   if (adapter === 'etcd' && (await etcdSupport()).findEtcd() === undefined) return 'no etcd on this machine';
-  if (adapter === 'postgres' && (await postgresSupport()).findPostgres() === undefined) return 'no PostgreSQL on this machine';
+  if (adapter === 'postgres' && (await postgresSupport()).findPostgres() === undefined)
+    return 'no PostgreSQL on this machine';
   return undefined;
 }
 

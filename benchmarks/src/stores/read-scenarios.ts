@@ -21,7 +21,10 @@ async function beside(stage: StoreStage, inFlight: number, floor: Operation, sub
   return {
     unit: 'wall µs',
     rounds,
-    notes: { 'p50 ms': median(measured.map((each) => each.p50Ms)), 'p99 ms': median(measured.map((each) => each.p99Ms)) },
+    notes: {
+      'p50 ms': median(measured.map((each) => each.p50Ms)),
+      'p99 ms': median(measured.map((each) => each.p99Ms)),
+    },
   };
 }
 

@@ -39,7 +39,8 @@ export interface StoreScenario {
 const writesAtOnce = 256;
 
 async function inBatches(keys: readonly string[], write: (key: string) => Promise<unknown>): Promise<void> {
-  for (let at = 0; at < keys.length; at += writesAtOnce) await Promise.all(keys.slice(at, at + writesAtOnce).map(write));
+  for (let at = 0; at < keys.length; at += writesAtOnce)
+    await Promise.all(keys.slice(at, at + writesAtOnce).map(write));
 }
 
 /** Writes the objects and twice as many changes into a store, and the objects into the raw backend. */
@@ -67,7 +68,10 @@ const leastGood = 5;
 const mostRepeated = 5;
 
 /** Measures rounds after one that warms up; while too few of them are undisturbed, up to five more. */
-export async function measureRounds(stage: StoreStage, measure: (round: number) => Promise<Round>): Promise<readonly Round[]> {
+export async function measureRounds(
+  stage: StoreStage,
+  measure: (round: number) => Promise<Round>,
+): Promise<readonly Round[]> {
   const rounds: Round[] = [];
   await measure(0);
   const enough = (): boolean => {

@@ -83,7 +83,8 @@ export const watchScenarios: readonly StoreScenario[] = [
     what: 'the same with the watch on a second instance with connections of its own',
     form: 'times',
     goal: () => ({ form: 'times', mark: 3 }),
-    inapplicable: (adapter) => (adapter === 'memory' || adapter === 'lmdb' ? 'one process at a time has this store' : undefined),
+    inapplicable: (adapter) =>
+      adapter === 'memory' || adapter === 'lmdb' ? 'one process at a time has this store' : undefined,
     run: async (stage) => {
       const writer = await openStore(stage.ground.spec('replica'));
       try {

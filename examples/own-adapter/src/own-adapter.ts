@@ -3,7 +3,11 @@ import { LinesStore } from './lines-store.ts';
 
 const historySchema = s.message('example.lines.History', 'What is kept for readers and watchers of the past.', {
   minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
-  minAgeMs: optional(undefined, s.int64({ minimum: 0 }), 'At least changes this young, in milliseconds; default 300000.'),
+  minAgeMs: optional(
+    undefined,
+    s.int64({ minimum: 0 }),
+    'At least changes this young, in milliseconds; default 300000.',
+  ),
 });
 
 const optionsSchema = s.message('example.lines.Options', 'A store in a file of JSON lines, for one process.', {

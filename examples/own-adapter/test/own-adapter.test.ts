@@ -41,8 +41,13 @@ test('the file is made of lines that people can read', async (t) => {
   await plane.close();
   const lines = (await readFile(path, 'utf8')).trim().split('\n');
   t.regex(lines[0] ?? '', /^\{"storeId":"[0-9a-f-]{36}","epoch":1,/);
-  const line = lines.map((text) => JSON.parse(text) as { k?: string; v?: string }).find(({ k }) => k?.endsWith('/seen'));
-  t.regex(Buffer.from(line?.v ?? '', 'base64').toString(), /^\{"kind":"ConfigMap","apiVersion":"v1","metadata":\{"name":"seen"/);
+  const line = lines
+    .map((text) => JSON.parse(text) as { k?: string; v?: string })
+    .find(({ k }) => k?.endsWith('/seen'));
+  t.regex(
+    Buffer.from(line?.v ?? '', 'base64').toString(),
+    /^\{"kind":"ConfigMap","apiVersion":"v1","metadata":\{"name":"seen"/,
+  );
 });
 
 test('mistakes in its options are told by name', async (t) => {

@@ -11,8 +11,21 @@ export const Backup = defineKind({
     }),
   }),
   columns: [
-    { name: 'Name', type: 'string', format: 'name', description: '', priority: 0, value: (b) => b.metadata?.name ?? '' },
+    {
+      name: 'Name',
+      type: 'string',
+      format: 'name',
+      description: '',
+      priority: 0,
+      value: (b) => b.metadata?.name ?? '',
+    },
     { name: 'Database', type: 'string', description: 'What is saved.', priority: 0, value: (b) => b.spec.database },
-    { name: 'Keep', type: 'integer', description: 'How many copies stay.', priority: 0, value: (b) => b.spec.keep ?? 0 },
+    {
+      name: 'Keep',
+      type: 'integer',
+      description: 'How many copies stay.',
+      priority: 0,
+      value: (b) => b.spec.keep ?? 0,
+    },
   ],
 });

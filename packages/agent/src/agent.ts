@@ -165,7 +165,8 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     probes,
     cgroups: cgroups.pods,
     messages,
-    objects: api === undefined ? noObjects : new CachedObjectReader(api, clock, Math.min(periods.objectTtl, config.syncMs)),
+    objects:
+      api === undefined ? noObjects : new CachedObjectReader(api, clock, Math.min(periods.objectTtl, config.syncMs)),
     events,
     node: { hostIps: () => ips, allocatable: () => resources.allocatable, networkReady: () => health.networkReady() },
     paths,

@@ -26,7 +26,14 @@ export type {
 export type { Agent, AgentDependencies } from './contracts/agent-dependencies.ts';
 export type { CgroupConfig, EnforcedShare } from './contracts/cgroup-config.ts';
 export { type EventRecorder, type EventSubject, noEvents } from './contracts/event-recorder.ts';
-export type { PodChange, PodConfigListener, PodConfigReader, PodSink, PodSource, PodSourceName } from './contracts/pod-source.ts';
+export type {
+  PodChange,
+  PodConfigListener,
+  PodConfigReader,
+  PodSink,
+  PodSource,
+  PodSourceName,
+} from './contracts/pod-source.ts';
 export {
   type ContainerUsage,
   type LogRequest,

@@ -25,7 +25,13 @@ import {
   type Target,
   type WatchOptions,
 } from '@keelson/core';
-import { deleteParameters, jsonBody, listParameters, watchParameters, writeParameters } from './in-process-parameters.ts';
+import {
+  deleteParameters,
+  jsonBody,
+  listParameters,
+  watchParameters,
+  writeParameters,
+} from './in-process-parameters.ts';
 import { InProcessWatch } from './in-process-watch.ts';
 
 /** What all clients of one process share. */
@@ -68,7 +74,12 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
 
   async create(object: T, options: MutateOptions = {}): Promise<T> {
     const context = this.#calls.contextOf(options.signal);
-    const answer = await this.#service().create(context, this.#homeOf(object), jsonBody(object), writeParameters(options));
+    const answer = await this.#service().create(
+      context,
+      this.#homeOf(object),
+      jsonBody(object),
+      writeParameters(options),
+    );
     return answerValue(answer) as T;
   }
 
@@ -114,7 +125,9 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
 
   async delete(name: string, options: DeleteOptions = {}): Promise<T | Status> {
     const context = this.#calls.contextOf(options.signal);
-    return answerValue(await this.#service().delete(context, this.#target(name), deleteParameters(options))) as T | Status;
+    return answerValue(await this.#service().delete(context, this.#target(name), deleteParameters(options))) as
+      | T
+      | Status;
   }
 
   async deleteCollection(options: DeleteOptions & ListOptions = {}): Promise<KubeList<T>> {
@@ -151,7 +164,12 @@ export class InProcessResourceClient<T extends KubeObject> implements ResourceCl
     ) as KubeObject;
   }
 
-  async updateSubresource(name: string, subresource: string, body: KubeObject, options: MutateOptions = {}): Promise<KubeObject> {
+  async updateSubresource(
+    name: string,
+    subresource: string,
+    body: KubeObject,
+    options: MutateOptions = {},
+  ): Promise<KubeObject> {
     const { service, definition } = this.#subresource(subresource);
     const answer = await service.updateSubresource(
       this.#calls.contextOf(options.signal),

@@ -77,7 +77,12 @@ export class Informer<T extends KubeObject, K = T> {
   constructor(options: InformerOptions<T, K>) {
     this.#options = options;
     const { keep, remember, logger, handlers, client } = options;
-    this.#mirror = new ObjectMirror({ keep, ...(remember && { remember }), logger, resource: client.resourceName.resource });
+    this.#mirror = new ObjectMirror({
+      keep,
+      ...(remember && { remember }),
+      logger,
+      resource: client.resourceName.resource,
+    });
     if (handlers !== undefined) this.#mirror.addHandlers(handlers);
     this.#settled = new Promise((resolve) => {
       this.#settle = resolve;
@@ -212,7 +217,13 @@ export class Informer<T extends KubeObject, K = T> {
     const { client } = this.#options;
     const resourceVersion = this.#resourceVersion;
     const { signal } = this.#stop;
-    await client.list({ ...this.#selection(), limit: 1, resourceVersion, resourceVersionMatch: 'NotOlderThan', signal });
+    await client.list({
+      ...this.#selection(),
+      limit: 1,
+      resourceVersion,
+      resourceVersionMatch: 'NotOlderThan',
+      signal,
+    });
   }
 
   async #list(): Promise<void> {

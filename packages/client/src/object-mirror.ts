@@ -65,13 +65,17 @@ export class ObjectMirror<T extends KubeObject, K> {
     }
     this.#entries.set(key, { uid, resourceVersion, kept });
     for (const handlers of this.#handlers) {
-      this.#tell(() => (before === undefined ? handlers.added?.(kept, key) : handlers.updated?.(kept, before.kept, key)), key);
+      this.#tell(
+        () => (before === undefined ? handlers.added?.(kept, key) : handlers.updated?.(kept, before.kept, key)),
+        key,
+      );
     }
   }
 
   /** An object that is gone, with its last state. Handlers are not told of one they never knew, unless some are not remembered. */
   remove(key: string, last: T): void {
-    if (this.#entries.delete(key) || this.#options.remember !== undefined) this.#tellDeleted(key, this.#options.keep(last));
+    if (this.#entries.delete(key) || this.#options.remember !== undefined)
+      this.#tellDeleted(key, this.#options.keep(last));
   }
 
   /** Everything else is gone; the last state known stands in for the last state. */
@@ -97,7 +101,12 @@ export class ObjectMirror<T extends KubeObject, K> {
     try {
       call();
     } catch (err) {
-      this.#options.logger.error('a handler failed', { component: 'informer', resource: this.#options.resource, key, err });
+      this.#options.logger.error('a handler failed', {
+        component: 'informer',
+        resource: this.#options.resource,
+        key,
+        err,
+      });
     }
   }
 }

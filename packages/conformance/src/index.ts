@@ -1,5 +1,11 @@
 export { clientCases } from './client/client-cases.ts';
-export type { ClientCase, ClientCaseContext, ClientHarness, ClientRequirement, OpenedClient } from './client/harness.ts';
+export type {
+  ClientCase,
+  ClientCaseContext,
+  ClientHarness,
+  ClientRequirement,
+  OpenedClient,
+} from './client/harness.ts';
 export { registerClientConformance } from './client/register-client-conformance.ts';
 export { type ClientCaseOptions, runClientCase } from './client/run-client-case.ts';
 export { clientSuiteKinds, OldPart, Part, type PartObject, Zone } from './client/suite-kinds.ts';

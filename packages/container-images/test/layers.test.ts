@@ -68,7 +68,9 @@ test('an opaque folder has nothing from below, and all from its own layer', asyn
 });
 
 test('marks whose name is made of dots, and reserved names, change nothing', async (t) => {
-  const marks = ['.wh.', '.wh..', '.wh...', 'dir/.wh..', '.wh..wh.plnk', '.wh..wh.aufs/inner'].map((name) => file(name, ''));
+  const marks = ['.wh.', '.wh..', '.wh...', 'dir/.wh..', '.wh..wh.plnk', '.wh..wh.aufs/inner'].map((name) =>
+    file(name, ''),
+  );
   const root = await rootOf(t, [folder('dir/'), file('dir/kept'), file('kept')], marks);
   t.deepEqual(tree(root), ['dir/', 'dir/kept', 'kept']);
 });
@@ -84,7 +86,13 @@ test('files, folders and links take the place of each other', async (t) => {
 });
 
 test('a folder that is only on the way to a file does not replace a link, nor change the folder below', async (t) => {
-  const below = [folder('usr/'), folder('usr/lib/'), file('usr/lib/old'), symlink('lib', 'usr/lib'), symlink('abs', '/usr/lib')];
+  const below = [
+    folder('usr/'),
+    folder('usr/lib/'),
+    file('usr/lib/old'),
+    symlink('lib', 'usr/lib'),
+    symlink('abs', '/usr/lib'),
+  ];
   const root = await rootOf(
     t,
     [...below, folder('tmp/', { mode: 0o1777 })],
@@ -137,12 +145,21 @@ test('hard links share a file within a layer and with the layers below, also wit
 asRoot('owners, set-user-id bits and times are those of the layer', async (t) => {
   const root = await rootOf(
     t,
-    [folder('home/', { uid: 5, gid: 6, mode: 0o2750 }), file('su', 'x', { uid: 0, gid: 7, mode: 0o6755, mtime: 1_234_567_890 })],
-    [folder('home/', { uid: 8, gid: 9, mode: 0o711, mtime: 1_111_111_111 }), file('home/f', 'x', { uid: 123_456, gid: 65_534 })],
+    [
+      folder('home/', { uid: 5, gid: 6, mode: 0o2750 }),
+      file('su', 'x', { uid: 0, gid: 7, mode: 0o6755, mtime: 1_234_567_890 }),
+    ],
+    [
+      folder('home/', { uid: 8, gid: 9, mode: 0o711, mtime: 1_111_111_111 }),
+      file('home/f', 'x', { uid: 123_456, gid: 65_534 }),
+    ],
   );
   const { uid, gid, mode, mtimeMs } = statSync(join(root, 'home'));
   t.deepEqual([uid, gid, mode & 0o7777, mtimeMs], [8, 9, 0o711, 1_111_111_111_000]);
-  t.deepEqual([statSync(join(root, 'su')).mode & 0o7777, statSync(join(root, 'su')).mtimeMs], [0o6755, 1_234_567_890_000]);
+  t.deepEqual(
+    [statSync(join(root, 'su')).mode & 0o7777, statSync(join(root, 'su')).mtimeMs],
+    [0o6755, 1_234_567_890_000],
+  );
   t.deepEqual([statSync(join(root, 'home/f')).uid, statSync(join(root, 'home/f')).gid], [123_456, 65_534]);
 });
 
@@ -197,7 +214,9 @@ asRoot('a copy has owners, modes, links, pipes and names like the image itself',
 
 asRoot('extended attributes are kept', async (t) => {
   const capability = Buffer.from('0100000200200000000000000000000000000000', 'hex').toString('latin1');
-  const root = await rootOf(t, [file('ping', 'x', { mode: 0o755, pax: { 'SCHILY.xattr.security.capability': capability } })]);
+  const root = await rootOf(t, [
+    file('ping', 'x', { mode: 0o755, pax: { 'SCHILY.xattr.security.capability': capability } }),
+  ]);
   const again = execFileSync('tar', ['--xattrs', '--xattrs-include=*', '-cf', '-', '-C', root, 'ping']);
   t.true(again.includes('SCHILY.xattr.security.capability'));
 });
@@ -243,13 +262,21 @@ const attacks: Record<string, (outside: string) => TarEntry[][]> = {
   'a mark of removal with dots': () => [[file('a/.wh...', ''), file('../.wh.victim', '')]],
   'a hard link out': (outside) => [[hardLink('own', `../../../../../../..${outside}/victim`), file('own', 'bad')]],
   'an absolute hard link': (outside) => [[hardLink('own', `${outside}/victim`)], [file('own', 'bad')]],
-  'a hard link through a link': (outside) => [[symlink('out', outside)], [hardLink('own', 'out/victim'), file('own', 'bad')]],
-  'a hard link through a link of the same layer': (outside) => [[symlink('out', outside), hardLink('own', 'out/victim')]],
+  'a hard link through a link': (outside) => [
+    [symlink('out', outside)],
+    [hardLink('own', 'out/victim'), file('own', 'bad')],
+  ],
+  'a hard link through a link of the same layer': (outside) => [
+    [symlink('out', outside), hardLink('own', 'out/victim')],
+  ],
   'a hard link placed behind a link': (outside) => [
     [file('evil', 'bad'), symlink('out', outside)],
     [hardLink('out/victim', 'evil')],
   ],
-  'a folder behind a link': (outside) => [[symlink('out', outside)], [folder('out/sub/'), folder('out/', { mode: 0o777 })]],
+  'a folder behind a link': (outside) => [
+    [symlink('out', outside)],
+    [folder('out/sub/'), folder('out/', { mode: 0o777 })],
+  ],
   'a name that is hidden from the header': () => [[file('innocent', 'bad', { pax: { path: '../../../victim' } })]],
   'a root that is a link': (outside) => [[symlink('./', outside)], [file('victim', 'bad')]],
 };
@@ -280,7 +307,10 @@ for (const [name, layersOf] of Object.entries(attacks)) {
     t.deepEqual(readdirSync(outside), ['victim']);
     t.is(text(outside, 'victim'), 'safe');
     const after = statSync(outside);
-    t.deepEqual([after.mode, after.uid, after.nlink, after.mtimeMs], [before.mode, before.uid, before.nlink, before.mtimeMs]);
+    t.deepEqual(
+      [after.mode, after.uid, after.nlink, after.mtimeMs],
+      [before.mode, before.uid, before.nlink, before.mtimeMs],
+    );
     t.is(statSync(join(outside, 'victim')).nlink, 1);
   });
 }
@@ -310,5 +340,8 @@ test('a layer that is larger than allowed when it is unpacked is refused', async
   writeFileSync(join(folder, 'bomb.tar'), tarBytes([{ name: 'zeros', content: Buffer.alloc(20 << 20) }]));
   registry.add('app:1', { layers: [join(folder, 'bomb.tar')] });
   const store = await openStore(t, { maxImageBytes: 1 << 20 });
-  await t.throwsAsync(store.pullImage(`${registry.host}/app:1`), { code: 'PullFailed', message: /larger than 1048576 bytes/ });
+  await t.throwsAsync(store.pullImage(`${registry.host}/app:1`), {
+    code: 'PullFailed',
+    message: /larger than 1048576 bytes/,
+  });
 });

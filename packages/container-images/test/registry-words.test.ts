@@ -32,7 +32,8 @@ test('challenges are read with and without quotes, in any order, and bearer goes
   });
   t.deepEqual(parseChallenge('Basic realm="x", Bearer realm="https://a"'), { scheme: 'bearer', realm: 'https://a' });
   t.deepEqual(parseChallenge('basic'), { scheme: 'basic' });
-  for (const none of ['', 'Negotiate', 'Bearer service="s"', 'Digest realm="basic"']) t.is(parseChallenge(none), undefined, none);
+  for (const none of ['', 'Negotiate', 'Bearer service="s"', 'Digest realm="basic"'])
+    t.is(parseChallenge(none), undefined, none);
 });
 
 test('of several variants the plain one is chosen, and other systems never', (t) => {

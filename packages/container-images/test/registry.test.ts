@@ -20,7 +20,14 @@ for (const format of ['oci', 'docker'] as const) {
   test(`an image is pulled by tag and by digest, with what its configuration says: ${format}`, async (t) => {
     const registry = await openRegistry(t);
     const store = await openStore(t);
-    const config = { Env: ['A=b'], Cmd: ['c'], Entrypoint: ['e'], WorkingDir: '/w', User: '12:34', StopSignal: 'SIGINT' };
+    const config = {
+      Env: ['A=b'],
+      Cmd: ['c'],
+      Entrypoint: ['e'],
+      WorkingDir: '/w',
+      User: '12:34',
+      StopSignal: 'SIGINT',
+    };
     const { id, digest } = registry.add('team/app:1', { layers: small(), config, format });
     t.is(await store.pullImage(`${registry.host}/team/app:1`), id);
     const image = await store.imageStatus(`${registry.host}/team/app@${digest}`);
@@ -201,14 +208,20 @@ test('a layer that is right on the way and wrong without its compression is refu
   const registry = await openRegistry(t);
   const [layer] = small() as [Exclude<RegistryLayer, string>];
   registry.add('app:1', { layers: [{ ...layer, bytes: gzipSync(Buffer.alloc(2048)) }] });
-  await t.throwsAsync((await openStore(t)).pullImage(`${registry.host}/app:1`), { code: 'PullFailed', message: /damaged/ });
+  await t.throwsAsync((await openStore(t)).pullImage(`${registry.host}/app:1`), {
+    code: 'PullFailed',
+    message: /damaged/,
+  });
 });
 
 test('answers that break off, are too long, or make no sense are failures of the pull, with their cause', async (t) => {
   const registry = await openRegistry(t, { cutAfter: 1000 });
   const { layers } = registry.add('app:1', { layers: [layerOf([fileOf('a', 9000)])] });
   const store = await openStore(t);
-  const error = await t.throwsAsync<RegistryError>(store.pullImage(`${registry.host}/app:1`), fails('PullFailed', 'unreachable'));
+  const error = await t.throwsAsync<RegistryError>(
+    store.pullImage(`${registry.host}/app:1`),
+    fails('PullFailed', 'unreachable'),
+  );
   t.is(error?.reason, 'unreachable');
   t.truthy(error?.cause);
   registry.behave({ cutAfter: undefined });
@@ -244,7 +257,10 @@ test('refusals of a registry name the status; a part that is missing is not a mi
   const store = await openStore(t);
   for (const status of [403, 429, 500, 503]) {
     registry.behave({ refuse: () => ({ status }) });
-    await t.throwsAsync(store.pullImage(`${registry.host}/app:1`), fails('PullFailed', 'x', new RegExp(`status ${status}`)));
+    await t.throwsAsync(
+      store.pullImage(`${registry.host}/app:1`),
+      fails('PullFailed', 'x', new RegExp(`status ${status}`)),
+    );
   }
   registry.behave({ refuse: ({ path }) => (path.includes('/blobs/') ? { status: 404 } : undefined) });
   await t.throwsAsync(store.pullImage(`${registry.host}/app:1`), fails('PullFailed', 'invalid'));
@@ -301,7 +317,10 @@ test('https is spoken to registries that are not on loopback, with the authoriti
   const mistrusting = await openStore(t, {
     registries: { mirrors: { 'reg.invalid': [`https://${registry.host}`] }, requestTimeoutMs: 5000 },
   });
-  await t.throwsAsync(mistrusting.pullImage('reg.invalid/library/app:1'), fails('PullFailed', 'unreachable', /reg\.invalid/));
+  await t.throwsAsync(
+    mistrusting.pullImage('reg.invalid/library/app:1'),
+    fails('PullFailed', 'unreachable', /reg\.invalid/),
+  );
 });
 
 test('mirrors are asked in their order and without credentials; what none has comes from the registry itself', async (t) => {

@@ -116,7 +116,10 @@ test('who waits for a blob that another cannot get fetches it on its own', async
     refuse = reject;
   });
   const first = content.ensure(digest, 'place', () => refused, { signal, onBytes: () => {} });
-  const second = content.ensure(digest, 'place', async (path) => writeFileSync(path, 'good'), { signal, onBytes: () => {} });
+  const second = content.ensure(digest, 'place', async (path) => writeFileSync(path, 'good'), {
+    signal,
+    onBytes: () => {},
+  });
   refuse(new Error('wrong credentials'));
   await t.throwsAsync(first, { message: 'wrong credentials' });
   await second;
@@ -146,7 +149,9 @@ test('a pull ends with its signal and leaves nothing; others that wait for the s
   t.deepEqual(readdirSync(folder).sort(), ['blobs', 'names.json']);
   t.false(readdirSync(join(folder, 'blobs')).some((name) => name.startsWith('.')));
   await until(() => registry.bodies.open === 0);
-  await t.throwsAsync(store.pullImage(`${registry.host}/app:1`, {}, { signal: AbortSignal.abort() }), { code: 'Aborted' });
+  await t.throwsAsync(store.pullImage(`${registry.host}/app:1`, {}, { signal: AbortSignal.abort() }), {
+    code: 'Aborted',
+  });
 });
 
 test('removal frees what no other image uses, and usage says so', async (t) => {

@@ -32,7 +32,8 @@ test('the environment of the image goes over the defaults, that of the container
 test('signals have names and numbers', (t) => {
   for (const [text, number] of Object.entries({ SIGTERM: 15, term: 15, '9': 9, 'SIGRTMIN+3': 37 }))
     t.is(signalNumber(text), number);
-  for (const text of ['', 'SIGNOPE', '0', '65', 'SIGRTMIN+40']) t.throws(() => signalNumber(text), { code: 'InvalidArgument' });
+  for (const text of ['', 'SIGNOPE', '0', '65', 'SIGRTMIN+40'])
+    t.throws(() => signalNumber(text), { code: 'InvalidArgument' });
   t.is(signalName(9), 'SIGKILL');
   t.is(exitCodeOf(null, 'SIGTERM'), 143);
   t.is(exitCodeOf(3, null), 3);

@@ -44,7 +44,9 @@ function rate(annotations: Readonly<Record<string, string>>, key: string): numbe
     bits = Number(quantityValue(text));
   } catch (error) {
     if (!(error instanceof QuantityError)) throw error;
-    throw new NetworkError('InvalidArgument', `annotation ${key}: ${JSON.stringify(text)} is no quantity`, { cause: error });
+    throw new NetworkError('InvalidArgument', `annotation ${key}: ${JSON.stringify(text)} is no quantity`, {
+      cause: error,
+    });
   }
   if (bits >= minRate && bits <= maxRate) return bits;
   throw new NetworkError('InvalidArgument', `annotation ${key}: ${text} is not between 1k and 1P`);

@@ -32,17 +32,24 @@ for (const version of ['0.3.1', '0.4.0', '1.0.0'] as const) {
     t.deepEqual(calls[2]?.stdin['prevResult'], result(version));
     // Before 0.4.0 nobody remembered results.
     const remembered = version === '0.3.1' ? undefined : result(version);
-    for (const call of calls.slice(3)) t.deepEqual(call.stdin['prevResult'], remembered, `${call.plugin} ${call.command}`);
+    for (const call of calls.slice(3))
+      t.deepEqual(call.stdin['prevResult'], remembered, `${call.plugin} ${call.command}`);
     for (const call of calls.slice(1)) {
       t.like(call, { id: 's1', netns: netnsPath, ifName: 'eth0', path: bench.binDir });
-      t.is(call.args, 'IgnoreUnknown=1;K8S_POD_NAMESPACE=web;K8S_POD_NAME=front-1;K8S_POD_INFRA_CONTAINER_ID=s1;K8S_POD_UID=u-1');
+      t.is(
+        call.args,
+        'IgnoreUnknown=1;K8S_POD_NAMESPACE=web;K8S_POD_NAME=front-1;K8S_POD_INFRA_CONTAINER_ID=s1;K8S_POD_UID=u-1',
+      );
     }
   });
 }
 
 test('a file of one plugin is a network too, and one without a version speaks the first', async (t) => {
   const bench = await scriptedPlugins(t);
-  await bench.plugin('old', `if [ $CNI_COMMAND = ADD ]; then echo '{"ip4":{"ip":"10.9.0.8/24"},"ip6":{"ip":"fd00::8/64"}}'; fi`);
+  await bench.plugin(
+    'old',
+    `if [ $CNI_COMMAND = ADD ]; then echo '{"ip4":{"ip":"10.9.0.8/24"},"ip6":{"ip":"fd00::8/64"}}'; fi`,
+  );
   await bench.network('net.conf', { name: 'pods', type: 'old', bridge: 'x' });
   const network = bench.open();
   t.deepEqual(await network.add(request), { ips: ['10.9.0.8', 'fd00::8'] });
@@ -88,7 +95,9 @@ test('plugins are told what they ask for, and nothing else', async (t) => {
   await network.add({ ...request, sandboxId: 's2' });
   const calls = await bench.calls();
   const told = (plugin: string, command: string) =>
-    calls.filter((call) => call.plugin === plugin && call.command === command).map(({ stdin }) => stdin['runtimeConfig']);
+    calls
+      .filter((call) => call.plugin === plugin && call.command === command)
+      .map(({ stdin }) => stdin['runtimeConfig']);
   const ports = {
     portMappings: [
       { hostPort: 8080, containerPort: 80, protocol: 'tcp', hostIP: '127.0.0.1' },

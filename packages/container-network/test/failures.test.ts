@@ -11,7 +11,11 @@ import { NetworkError, type NetworkPlugin } from '../src/index.ts';
 import { answers, type Bench, type Call, netnsPath, request, scriptedPlugins } from './support/scripted-plugins.ts';
 
 const killed = fileURLToPath(new URL('./support/connect-forever.js', import.meta.url));
-const list = (...types: readonly string[]) => ({ cniVersion: '1.0.0', name: 'pods', plugins: types.map((type) => ({ type })) });
+const list = (...types: readonly string[]) => ({
+  cniVersion: '1.0.0',
+  name: 'pods',
+  plugins: types.map((type) => ({ type })),
+});
 const shape = (calls: readonly Call[]) => calls.map(({ plugin, command }) => `${plugin} ${command}`);
 const records = async ({ stateDir }: Bench) => readdir(join(stateDir, 'sandboxes')).catch(() => []);
 
@@ -27,7 +31,12 @@ test('what a plugin says when it fails is in the error, with its own code and a 
     [100, 'Internal'],
   ] as const) {
     const bench = await scriptedPlugins(t);
-    const answer = JSON.stringify({ cniVersion: '1.0.0', code: pluginCode, msg: 'no more addresses', details: 'range 10.9/24' });
+    const answer = JSON.stringify({
+      cniVersion: '1.0.0',
+      code: pluginCode,
+      msg: 'no more addresses',
+      details: 'range 10.9/24',
+    });
     await bench.plugin('one', `if [ $CNI_COMMAND = ADD ]; then echo '${answer}'; exit 1; fi`);
     await bench.network('a.conflist', list('one'));
     const error = await failureOf(t, bench.open());
@@ -114,7 +123,10 @@ test('after a restart a sandbox is disconnected as it was connected, whatever th
 
 test('plugins hear when the namespace is gone, and one that does not know the sandbox is done', async (t) => {
   const bench = await scriptedPlugins(t);
-  await bench.plugin('one', `${answers('1.0.0')}; if [ $CNI_COMMAND = DEL ]; then echo '{"code":3,"msg":"unknown"}'; exit 1; fi`);
+  await bench.plugin(
+    'one',
+    `${answers('1.0.0')}; if [ $CNI_COMMAND = DEL ]; then echo '{"code":3,"msg":"unknown"}'; exit 1; fi`,
+  );
   await bench.network('a.conflist', list('one'));
   const network = bench.open();
   await network.add(request);
@@ -161,7 +173,11 @@ test('a sandbox is connected once, and its calls are done one after another', as
   await bench.plugin('one', answers('1.0.0'));
   await bench.network('a.conflist', list('one'));
   const network = bench.open();
-  const [first, second, third] = await Promise.allSettled([network.add(request), network.add(request), network.remove(request)]);
+  const [first, second, third] = await Promise.allSettled([
+    network.add(request),
+    network.add(request),
+    network.remove(request),
+  ]);
   t.deepEqual([first.status, second.status, third.status], ['fulfilled', 'rejected', 'fulfilled']);
   if (second.status === 'rejected') t.is(second.reason.code, 'AlreadyExists');
   t.deepEqual(shape(await bench.calls()), ['loopback ADD', 'one ADD', 'one DEL']);

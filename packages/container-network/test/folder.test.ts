@@ -33,12 +33,18 @@ test('a network that is missing is not ready, and says precisely what is', async
   await bench.plugin('bridge', answers('1.0.0'), ['0.3.1', '0.4.0']);
   t.deepEqual(
     await network.status(),
-    notReady(`no usable network in ${bench.confDir}: a.conflist: plugin bridge does not speak CNI 1.0.0, only 0.3.1, 0.4.0`),
+    notReady(
+      `no usable network in ${bench.confDir}: a.conflist: plugin bridge does not speak CNI 1.0.0, only 0.3.1, 0.4.0`,
+    ),
   );
   await bench.network('a.conflist', list('pods', 'bridge', '0.4.0'));
   t.deepEqual(await network.status(), { ready: true });
   await chmod(join(bench.binDir, 'bridge'), 0o644);
-  t.deepEqual((await network.status()).ready, true, 'the network is still the same; plugins are looked for when they are called');
+  t.deepEqual(
+    (await network.status()).ready,
+    true,
+    'the network is still the same; plugins are looked for when they are called',
+  );
   await t.throwsAsync(network.add(request), { code: 'Unavailable', message: `no plugin "bridge" in ${bench.binDir}` });
   await chmod(join(bench.binDir, 'bridge'), 0o755);
   await rm(join(bench.binDir, 'loopback'));

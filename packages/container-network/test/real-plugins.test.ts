@@ -105,7 +105,18 @@ testFrames(
     await bench.node.run('sh', '-c', 'echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables');
     await network.add(a.request);
     await network.add(b.request);
-    const service = ['-d', '10.99.0.1/32', '-p', 'udp', '--dport', '53', '-j', 'DNAT', '--to-destination', '10.77.3.3:5300'];
+    const service = [
+      '-d',
+      '10.99.0.1/32',
+      '-p',
+      'udp',
+      '--dport',
+      '53',
+      '-j',
+      'DNAT',
+      '--to-destination',
+      '10.77.3.3:5300',
+    ];
     await bench.node.run('iptables', '-t', 'nat', '-A', 'PREROUTING', ...service);
     const received = await b.receive(5300);
     await a.run(process.execPath, '-e', datagrams);
@@ -206,7 +217,11 @@ async function conflist(bench: Bench): Promise<string> {
           bridge: 'tbr1',
           isGateway: true,
           capabilities: { ipRanges: true },
-          ipam: { type: 'host-local', dataDir: join(bench.stateDirectory, 'addresses'), routes: [{ dst: '0.0.0.0/0' }] },
+          ipam: {
+            type: 'host-local',
+            dataDir: join(bench.stateDirectory, 'addresses'),
+            routes: [{ dst: '0.0.0.0/0' }],
+          },
         },
         { type: 'portmap', capabilities: { portMappings: true } },
       ],
@@ -225,9 +240,12 @@ for (const hairpin of [true, false]) {
     t.deepEqual(await network.status(), { ready: true });
     const pod = await bench.pod('a');
     await pod.serve(80);
-    t.deepEqual(await network.add({ ...pod.request, portMappings: [{ protocol: 'TCP', containerPort: 80, hostPort: 18_081 }] }), {
-      ips: ['10.77.9.2'],
-    });
+    t.deepEqual(
+      await network.add({ ...pod.request, portMappings: [{ protocol: 'TCP', containerPort: 80, hostPort: 18_081 }] }),
+      {
+        ips: ['10.77.9.2'],
+      },
+    );
     t.is(await bench.node.ask('10.77.9.1', 18_081), '10.77.9.1');
     const port = (await linksOf(bench)).find(({ master }) => master === 'tbr1');
     t.is(port?.linkinfo?.info_slave_data?.hairpin, hairpin);

@@ -61,7 +61,12 @@ export interface ContainerSecurityContext {
    */
   readonly maskedPaths?: readonly string[];
   readonly readonlyPaths?: readonly string[];
-  readonly selinux?: { readonly user?: string; readonly role?: string; readonly type?: string; readonly level?: string };
+  readonly selinux?: {
+    readonly user?: string;
+    readonly role?: string;
+    readonly type?: string;
+    readonly level?: string;
+  };
 }
 
 export interface ContainerConfig {

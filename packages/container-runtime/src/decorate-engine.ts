@@ -10,7 +10,11 @@ export type RuntimeCall =
   | keyof ImageService;
 
 /** Runs a call, and decides what goes before and after it. It hands `options` on, changed or not. */
-export type Around = <T>(call: RuntimeCall, options: CallOptions, run: (options: CallOptions) => Promise<T>) => Promise<T>;
+export type Around = <T>(
+  call: RuntimeCall,
+  options: CallOptions,
+  run: (options: CallOptions) => Promise<T>,
+) => Promise<T>;
 
 /**
  * The same engine with `around` about every call. Optional methods stay absent where they were, so capabilities stay true. Disposing of
@@ -32,15 +36,18 @@ function decorateRuntime(inner: ContainerRuntime, around: Around): ContainerRunt
     stopPodSandbox: (id, options = {}) => around('stopPodSandbox', options, (o) => inner.stopPodSandbox(id, o)),
     removePodSandbox: (id, options = {}) => around('removePodSandbox', options, (o) => inner.removePodSandbox(id, o)),
     podSandboxStatus: (id, options = {}) => around('podSandboxStatus', options, (o) => inner.podSandboxStatus(id, o)),
-    listPodSandboxes: (filter, options = {}) => around('listPodSandboxes', options, (o) => inner.listPodSandboxes(filter, o)),
+    listPodSandboxes: (filter, options = {}) =>
+      around('listPodSandboxes', options, (o) => inner.listPodSandboxes(filter, o)),
     createContainer: (sandboxId, config, options = {}) =>
       around('createContainer', options, (o) => inner.createContainer(sandboxId, config, o)),
     startContainer: (id, options = {}) => around('startContainer', options, (o) => inner.startContainer(id, o)),
-    stopContainer: (id, request, options = {}) => around('stopContainer', options, (o) => inner.stopContainer(id, request, o)),
+    stopContainer: (id, request, options = {}) =>
+      around('stopContainer', options, (o) => inner.stopContainer(id, request, o)),
     removeContainer: (id, options = {}) => around('removeContainer', options, (o) => inner.removeContainer(id, o)),
     listContainers: (filter, options = {}) => around('listContainers', options, (o) => inner.listContainers(filter, o)),
     containerStatus: (id, options = {}) => around('containerStatus', options, (o) => inner.containerStatus(id, o)),
-    reopenContainerLog: (id, options = {}) => around('reopenContainerLog', options, (o) => inner.reopenContainerLog(id, o)),
+    reopenContainerLog: (id, options = {}) =>
+      around('reopenContainerLog', options, (o) => inner.reopenContainerLog(id, o)),
     execSync: (id, request, options = {}) => around('execSync', options, (o) => inner.execSync(id, request, o)),
     listContainerStats: (filter, options = {}) =>
       around('listContainerStats', options, (o) => inner.listContainerStats(filter, o)),
@@ -72,7 +79,9 @@ function decorateStreaming(inner: RuntimeStreaming, around: Around): RuntimeStre
     }),
     ...(portForward && {
       portForward: ((id, port, options = {}) =>
-        around('portForward', options, (o) => portForward.call(inner, id, port, o))) satisfies RuntimeStreaming['portForward'],
+        around('portForward', options, (o) =>
+          portForward.call(inner, id, port, o),
+        )) satisfies RuntimeStreaming['portForward'],
     }),
   };
 }
@@ -81,7 +90,8 @@ function decorateImages(inner: ImageService, around: Around): ImageService {
   return {
     listImages: (reference, options = {}) => around('listImages', options, (o) => inner.listImages(reference, o)),
     imageStatus: (reference, options = {}) => around('imageStatus', options, (o) => inner.imageStatus(reference, o)),
-    pullImage: (reference, request, options = {}) => around('pullImage', options, (o) => inner.pullImage(reference, request, o)),
+    pullImage: (reference, request, options = {}) =>
+      around('pullImage', options, (o) => inner.pullImage(reference, request, o)),
     removeImage: (reference, options = {}) => around('removeImage', options, (o) => inner.removeImage(reference, o)),
     imageFsInfo: (options = {}) => around('imageFsInfo', options, (o) => inner.imageFsInfo(o)),
   };

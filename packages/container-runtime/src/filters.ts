@@ -1,7 +1,10 @@
 import type { Container, ContainerFilter } from './container.ts';
 import type { PodSandbox, SandboxFilter } from './sandbox.ts';
 
-function hasLabels(labels: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>> | undefined): boolean {
+function hasLabels(
+  labels: Readonly<Record<string, string>>,
+  wanted: Readonly<Record<string, string>> | undefined,
+): boolean {
   if (wanted === undefined) return true;
   return Object.entries(wanted).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
 }

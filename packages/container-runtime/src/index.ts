@@ -39,7 +39,14 @@ export { matchesContainer, matchesSandbox } from './filters.ts';
 export type { FilesystemUsage, Image, ImageAuth, ImageConfig, PullProgress, PullRequest } from './image.ts';
 export { type ImageReference, normalizeImageReference, parseImageReference } from './image-reference.ts';
 export type { ImageService } from './image-service.ts';
-export { formatLogLine, type LogLine, type LogLineHead, maxLogHeadBytes, parseLogHead, parseLogLine } from './log-line.ts';
+export {
+  formatLogLine,
+  type LogLine,
+  type LogLineHead,
+  maxLogHeadBytes,
+  parseLogHead,
+  parseLogLine,
+} from './log-line.ts';
 export type { NamespaceMode, NamespaceOptions } from './namespaces.ts';
 export type { LinuxResources } from './resources.ts';
 export { isRuntimeError, RuntimeError, RuntimeErrorCode, toRuntimeError } from './runtime-error.ts';

@@ -47,7 +47,10 @@ export class RuntimeError extends Error {
 /** True for a {@link RuntimeError} (of the given code, if one is given), also across two copies of this package. */
 export function isRuntimeError(error: unknown, code?: RuntimeErrorCode): error is RuntimeError {
   return (
-    typeof error === 'object' && error !== null && brand in error && (code === undefined || (error as RuntimeError).code === code)
+    typeof error === 'object' &&
+    error !== null &&
+    brand in error &&
+    (code === undefined || (error as RuntimeError).code === code)
   );
 }
 

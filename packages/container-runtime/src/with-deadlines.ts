@@ -4,7 +4,14 @@ import type { ContainerEngine } from './container-runtime.ts';
 import { decorateEngine, type RuntimeCall } from './decorate-engine.ts';
 
 /** Calls whose duration is the caller's business, not the runtime's: they have no default deadline. */
-const unbounded: ReadonlySet<RuntimeCall> = new Set(['pullImage', 'execSync', 'exec', 'attach', 'portForward', 'stopContainer']);
+const unbounded: ReadonlySet<RuntimeCall> = new Set([
+  'pullImage',
+  'execSync',
+  'exec',
+  'attach',
+  'portForward',
+  'stopContainer',
+]);
 
 export interface DeadlineOptions {
   readonly clock?: Clock;

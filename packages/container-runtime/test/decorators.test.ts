@@ -13,7 +13,12 @@ import {
   withMetrics,
 } from '../src/index.ts';
 
-const created = (containerId: string): RuntimeEvent => ({ type: 'containerCreated', containerId, sandboxId: 's', at: 0 });
+const created = (containerId: string): RuntimeEvent => ({
+  type: 'containerCreated',
+  containerId,
+  sandboxId: 's',
+  at: 0,
+});
 
 /** An engine whose `status` never answers and whose `version` fails. */
 function engineOf(signals: AbortSignal[] = []): ContainerEngine {
@@ -56,7 +61,10 @@ test('a graceful stop has no default deadline', async (t) => {
   const { runtime } = withDeadlines(engineOf(), { clock, defaultTimeoutMs: 5000 });
   const stopping = runtime.stopContainer('c', { gracePeriodMs: 60_000 });
   clock.advance(50_000);
-  const winner = await Promise.race([stopping.catch(() => 'failed'), new Promise((resolve) => setImmediate(resolve, 'waiting'))]);
+  const winner = await Promise.race([
+    stopping.catch(() => 'failed'),
+    new Promise((resolve) => setImmediate(resolve, 'waiting')),
+  ]);
   t.is(winner, 'waiting');
 });
 

@@ -1,6 +1,12 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { formatLogLine, matchesContainer, normalizeImageReference, parseImageReference, parseLogLine } from '../src/index.ts';
+import {
+  formatLogLine,
+  matchesContainer,
+  normalizeImageReference,
+  parseImageReference,
+  parseLogLine,
+} from '../src/index.ts';
 
 test('log lines come back as they were written', (t) => {
   const text = fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes.filter((byte) => byte !== 0x0a)));
@@ -86,6 +92,9 @@ test('filters look at own labels only', (t) => {
   t.true(matchesContainer(container));
   t.false(matchesContainer(container, { labels: { toString: 'x' } }));
   t.true(
-    matchesContainer({ ...container, labels: { a: 'b' } }, { labels: { a: 'b' }, state: 'running', sandboxId: 's', id: 'c' }),
+    matchesContainer(
+      { ...container, labels: { a: 'b' } },
+      { labels: { a: 'b' }, state: 'running', sandboxId: 's', id: 'c' },
+    ),
   );
 });

@@ -35,7 +35,10 @@ export function listed(header: string | string[] | undefined): string[] {
 }
 
 /** What is offered first and known here. Whoever offers nothing speaks the first version. */
-export function chooseChannelProtocol(offered: readonly string[], newest: ProtocolVersion): ChannelProtocol | undefined {
+export function chooseChannelProtocol(
+  offered: readonly string[],
+  newest: ProtocolVersion,
+): ChannelProtocol | undefined {
   if (offered.length === 0) return { name: undefined, version: 1, base64: false };
   const known = channelProtocols.filter(({ version }) => version <= newest);
   return offered.flatMap((name) => known.find((one) => one.name === name) ?? [])[0];

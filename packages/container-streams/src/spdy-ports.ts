@@ -69,7 +69,8 @@ function portOf(text = ''): number {
 }
 
 /** Callers of old open the error stream first, and say nothing of requests. */
-const requestOf = (streamId: number, type: 'data' | 'error'): string => String(type === 'error' ? streamId : streamId - 2);
+const requestOf = (streamId: number, type: 'data' | 'error'): string =>
+  String(type === 'error' ? streamId : streamId - 2);
 
 async function serve(port: number, data: SpdyStream, error: SpdyStream, { label, open }: PortSource): Promise<void> {
   error.resume();

@@ -60,6 +60,10 @@ async function overChannels(
   const ports = channelPorts();
   const socket = await acceptWebSocket(upgrade, protocol.name);
   const end = () => socket.terminate();
-  const channels = watched(limits, end, (onActivity) => new ChannelSocket({ socket, base64: protocol.base64, onActivity }));
+  const channels = watched(
+    limits,
+    end,
+    (onActivity) => new ChannelSocket({ socket, base64: protocol.base64, onActivity }),
+  );
   await serveWebSocketPorts(channels, ports, source);
 }

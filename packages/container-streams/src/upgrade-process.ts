@@ -42,11 +42,20 @@ async function overWebSocket(
   if (protocol === undefined) throw notSpoken(400, offered, channelProtocolNames(newest));
   const socket = await acceptWebSocket(upgrade, protocol.name);
   const end = () => socket.terminate();
-  const channels = watched(limits, end, (onActivity) => new ChannelSocket({ socket, base64: protocol.base64, onActivity }));
+  const channels = watched(
+    limits,
+    end,
+    (onActivity) => new ChannelSocket({ socket, base64: protocol.base64, onActivity }),
+  );
   await serveProcess(new WebSocketProcess(channels, protocol.version, wanted), task);
 }
 
-async function overSpdy(upgrade: StreamUpgrade, wanted: StreamRequest, task: ProcessTask, limits: StreamLimits): Promise<void> {
+async function overSpdy(
+  upgrade: StreamUpgrade,
+  wanted: StreamRequest,
+  task: ProcessTask,
+  limits: StreamLimits,
+): Promise<void> {
   const offered = offeredSpdy(upgrade.incoming);
   const protocol = chooseSpdyProtocol(offered);
   if (protocol === undefined) throw notSpoken(403, offered, spdyProtocolNames);

@@ -10,7 +10,11 @@ const inboxBytes = 64 * 1024;
  * Serves connections to ports over a WebSocket, one to each: channel 2*i has the data of the i-th port and 2*i+1 what went wrong with it. Each
  * channel begins with the number of its port. One direction cannot end alone; when all ports are done the connection ends.
  */
-export async function serveWebSocketPorts(channels: ChannelSocket, ports: readonly number[], source: PortSource): Promise<void> {
+export async function serveWebSocketPorts(
+  channels: ChannelSocket,
+  ports: readonly number[],
+  source: PortSource,
+): Promise<void> {
   const inboxes = ports.map((_, index) => new PortChannel(channels, 2 * index));
   channels.onMessage((channel, content) => {
     const inbox = channel % 2 === 0 ? inboxes[channel / 2] : undefined;

@@ -50,7 +50,11 @@ test('frames are read as they were written, wherever they are cut', (t) => {
   t.deepEqual(frames(new FrameReader(100), bytes) as unknown[], expected);
   for (let cut = 1; cut < bytes.length; cut += 1) {
     const reader = new FrameReader(100);
-    t.deepEqual(joined(frames(reader, bytes.subarray(0, cut), bytes.subarray(cut))) as unknown[], expected, `cut at ${cut}`);
+    t.deepEqual(
+      joined(frames(reader, bytes.subarray(0, cut), bytes.subarray(cut))) as unknown[],
+      expected,
+      `cut at ${cut}`,
+    );
   }
   const single = Array.from(bytes, (byte) => Buffer.of(byte));
   t.deepEqual(joined(frames(new FrameReader(100), ...single)) as unknown[], expected);
@@ -137,5 +141,8 @@ test('a block of headers that is too long, cut off, repeated or rubbish is told 
     const [block] = await compressed(plain);
     await t.throwsAsync(read(block!), { instanceOf: SpdyProtocolError, message });
   }
-  await t.throwsAsync(read(Buffer.from('no zlib at all')), { instanceOf: SpdyProtocolError, message: /cannot be read/ });
+  await t.throwsAsync(read(Buffer.from('no zlib at all')), {
+    instanceOf: SpdyProtocolError,
+    message: /cannot be read/,
+  });
 });

@@ -11,7 +11,12 @@ export {
   type WatchOptions,
 } from './client/resource-client.ts';
 export { type Brand, defaultBrand } from './codec/brand.ts';
-export { DocumentError, type DocumentErrorReason, isDocumentError, type ParsedDocument } from './codec/document-error.ts';
+export {
+  DocumentError,
+  type DocumentErrorReason,
+  isDocumentError,
+  type ParsedDocument,
+} from './codec/document-error.ts';
 export { maxJsonDepth, parseJson } from './codec/json.ts';
 export { jsonText, parseJsonText } from './codec/json-numbers.ts';
 export type { ListEnvelope, ListMetadata, ListPage } from './codec/list-envelope.ts';
@@ -135,7 +140,13 @@ export {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from './kind/object-meta-validation.ts';
-export { jsonSchemaOf, kindComponentName, listComponentName, openApiSchemas, patchComponent } from './kind/open-api-schema.ts';
+export {
+  jsonSchemaOf,
+  kindComponentName,
+  listComponentName,
+  openApiSchemas,
+  patchComponent,
+} from './kind/open-api-schema.ts';
 export {
   always,
   embedded,
@@ -154,7 +165,14 @@ export {
   type StringTraits,
   s,
 } from './kind/schema.ts';
-export { childField, childSchema, type ListNode, type MapNode, type MessageNode, messageNode } from './kind/schema-walk.ts';
+export {
+  childField,
+  childSchema,
+  type ListNode,
+  type MapNode,
+  type MessageNode,
+  messageNode,
+} from './kind/schema-walk.ts';
 export { type StatusObject, statusSchema } from './kind/status-schema.ts';
 export type { PropagationPolicy, Strategy, StrategyContext } from './kind/strategy.ts';
 export type { ParentAccess, SubresourceAnswer, SubresourceCall, SubresourceDefinition } from './kind/subresource.ts';

@@ -13,7 +13,11 @@ export type {
   UrlChoice,
 } from './config/storage-choice.ts';
 export type { WatchWindow } from './config/watch-window.ts';
-export { type ControlPlane, type ControlPlaneOptions, createControlPlane } from './control-plane/create-control-plane.ts';
+export {
+  type ControlPlane,
+  type ControlPlaneOptions,
+  createControlPlane,
+} from './control-plane/create-control-plane.ts';
 export type { ConnectionLimits } from './server/connection-limits.ts';
 export type { AgentAccess, Listening, ListenOptions } from './server/listen-plane.ts';
 export { type Credentials, loadCredentials } from './tls/credentials.ts';

@@ -86,7 +86,10 @@ test('whatever octet of a request is changed, it is refused, and cut short it is
 
 test('who asks is what the server knows, whatever the body says', (t) => {
   const user: UserInfo = { name: 'jane', uid: 'u1', groups: ['a', 'b'], extra: { k: ['v'] } };
-  const { object } = create(CertificateSigningRequest, manifest({ username: 'admin', groups: ['system:masters'], uid: 'x' }));
+  const { object } = create(
+    CertificateSigningRequest,
+    manifest({ username: 'admin', groups: ['system:masters'], uid: 'x' }),
+  );
   t.is(object.spec.username, 'system:apiserver');
   CertificateSigningRequest.strategy.prepareForCreate?.(object, contextOf(user));
   t.deepEqual(object.spec, { ...sound, username: 'jane', uid: 'u1', groups: ['a', 'b'], extra: { k: ['v'] } });
@@ -122,7 +125,9 @@ test('a status write issues and fails, but neither decides nor takes back', (t) 
   ]);
   t.deepEqual(write(stored(), { certificate: base64(pems.node) }), ['status.certificate Invalid']);
   t.deepEqual(write(stored(), { certificate: base64('x') }), ['status.certificate Invalid']);
-  t.deepEqual(write(stored(), { conditions: [condition('Failed', 'False')] }), ['status.conditions[0].status NotSupported']);
+  t.deepEqual(write(stored(), { conditions: [condition('Failed', 'False')] }), [
+    'status.conditions[0].status NotSupported',
+  ]);
   t.deepEqual(write(stored(), { conditions: [condition('Own', 'False'), condition('Own')] }), [
     'status.conditions[1].type Duplicate',
   ]);

@@ -17,7 +17,11 @@ function find(kind: KindDefinition, name: string): ConnectSubresource {
   return found;
 }
 
-function locate(kind: KindDefinition, subresource: string, call: { parent: object } & Partial<Omit<ConnectCall, 'parent'>>) {
+function locate(
+  kind: KindDefinition,
+  subresource: string,
+  call: { parent: object } & Partial<Omit<ConnectCall, 'parent'>>,
+) {
   const { parent, ...rest } = call;
   return find(kind, subresource).locate({
     context: internalContext(),
@@ -96,7 +100,8 @@ test('of several containers one has to be named, and it has to exist', async (t)
 });
 
 test('what cannot be about a log is refused field by field', (t) => {
-  const errors = (options: Record<string, unknown>) => (find(Pod, 'log').validate?.(options) ?? []).map(({ field }) => field);
+  const errors = (options: Record<string, unknown>) =>
+    (find(Pod, 'log').validate?.(options) ?? []).map(({ field }) => field);
   t.deepEqual(errors({ tailLines: -1, limitBytes: 0, sinceSeconds: 0 }), ['tailLines', 'limitBytes', 'sinceSeconds']);
   t.deepEqual(errors({ sinceSeconds: 1, sinceTime: '2026-01-02T00:00:00Z' }), ['sinceTime']);
   t.deepEqual(errors({ tailLines: 0, limitBytes: 1, sinceSeconds: 1 }), []);
@@ -132,7 +137,10 @@ test('the proxy of a pod leads to the port that is named, else the first that is
   t.deepEqual(found(pod(), 'p'), { ...there, scheme: 'http', port: 80 });
   t.deepEqual(found(pod([{ containerPort: 8080 }]), 'p'), { ...there, scheme: 'http', port: 8080 });
   t.deepEqual(found(pod([{ containerPort: 8080 }]), 'https:p:8443'), { ...there, scheme: 'https', port: 8443 });
-  t.deepEqual(await refused(t, () => found(pod([], '127.0.0.1'), 'p')), [400, 'address not allowed: pod p has 127.0.0.1']);
+  t.deepEqual(await refused(t, () => found(pod([], '127.0.0.1'), 'p')), [
+    400,
+    'address not allowed: pod p has 127.0.0.1',
+  ]);
   t.deepEqual(await refused(t, () => found(pod([], ''), 'p')), [400, 'pod p has no address yet']);
   t.is((await refused(t, () => found(pod(), 'p:web')))[0], 400);
   const { parentName } = find(Pod, 'proxy');
@@ -170,7 +178,11 @@ test('the proxy of a service leads to a ready pod behind it, and to nothing that
   ];
   const there = { to: 'address', host: '10.1.2.3', port: 8080, path: '/', query: '' };
   t.deepEqual(await found('web:web', good), { ...there, scheme: 'http' });
-  t.deepEqual(await found('https:web:80', good), { ...there, scheme: 'https' }, 'by the number of the port of the service');
+  t.deepEqual(
+    await found('https:web:80', good),
+    { ...there, scheme: 'https' },
+    'by the number of the port of the service',
+  );
   const none: [number, string] = [503, 'no endpoints available for service "web:web"'];
   const bad: object[][] = [
     [],
@@ -179,6 +191,7 @@ test('the proxy of a service leads to a ready pod behind it, and to nothing that
     [{ addresses: [{ ip: '127.0.0.1', targetRef }], ports: [port] }],
     [{ addresses: [{ ip: '10.1.2.3', targetRef: { ...targetRef, namespace: 'other' } }], ports: [port] }],
   ];
-  for (const subsets of bad) t.deepEqual(await refused(t, () => found('web:web', subsets)), none, JSON.stringify(subsets));
+  for (const subsets of bad)
+    t.deepEqual(await refused(t, () => found('web:web', subsets)), none, JSON.stringify(subsets));
   t.deepEqual(await refused(t, () => found('web:81', good)), [503, 'no service port 81 found for service "web"']);
 });

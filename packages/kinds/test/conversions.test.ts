@@ -19,7 +19,11 @@ const generation = 'deprecated.daemonset.template.generation';
 const annotations = fc.option(
   fc.dictionary(
     fc.constantFrom('a', 'b.io/c', rollback, generation, '__proto__x'),
-    fc.oneof(fc.string(), fc.integer().map(String), fc.constantFrom('', '0', '-0', '007', '1e3', ' 1', '99999999999999999999')),
+    fc.oneof(
+      fc.string(),
+      fc.integer().map(String),
+      fc.constantFrom('', '0', '-0', '007', '1e3', ' 1', '99999999999999999999'),
+    ),
     { minKeys: 1 },
   ),
   { nil: undefined },
@@ -31,10 +35,16 @@ const common = {
   paused: fc.boolean(),
 };
 
-function built(kind: KindDefinition, spec: Record<string, unknown>, own: Record<string, string> | undefined): KubeObject {
+function built(
+  kind: KindDefinition,
+  spec: Record<string, unknown>,
+  own: Record<string, string> | undefined,
+): KubeObject {
   const manifest = workloadManifest(kind.apiVersion, kind.kind, spec);
-  return decoderOf(kind.schema)({ ...manifest, metadata: { ...manifest.metadata, ...(own ? { annotations: own } : {}) } })
-    .value as KubeObject;
+  return decoderOf(kind.schema)({
+    ...manifest,
+    metadata: { ...manifest.metadata, ...(own ? { annotations: own } : {}) },
+  }).value as KubeObject;
 }
 
 function frozen<T>(value: T): T {

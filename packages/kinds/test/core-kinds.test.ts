@@ -79,14 +79,21 @@ table(Secret, [
     ['data[.dockercfg] Invalid'],
   ],
   ['a user without password', { type: 'kubernetes.io/basic-auth', stringData: { username: 'u' } }, []],
-  ['neither user nor password', { type: 'kubernetes.io/basic-auth' }, ['data[username] Required', 'data[password] Required']],
+  [
+    'neither user nor password',
+    { type: 'kubernetes.io/basic-auth' },
+    ['data[username] Required', 'data[password] Required'],
+  ],
   ['no SSH key', { type: 'kubernetes.io/ssh-auth' }, ['data[ssh-privatekey] Required']],
   ['half of TLS', { type: 'kubernetes.io/tls', stringData: { 'tls.crt': 'x' } }, ['data[tls.key] Required']],
   ['a type of its own', { type: 'example.com/mine' }, []],
 ]);
 
 test('plain text is merged over the data and never kept', (t) => {
-  const { object: secret } = create(Secret, object({ data: { a: base64('1'), b: base64('2') }, stringData: { b: 'ü', c: '' } }));
+  const { object: secret } = create(
+    Secret,
+    object({ data: { a: base64('1'), b: base64('2') }, stringData: { b: 'ü', c: '' } }),
+  );
   t.deepEqual(secret.data, { a: base64('1'), b: base64('ü'), c: '' });
   t.false('stringData' in secret);
   t.is(secret.type, 'Opaque');
@@ -184,7 +191,9 @@ table(Event, [
 ]);
 
 test('a cluster-wide object has its events in default only', (t) => {
-  t.deepEqual(create(Event, object(about(undefined), { namespace: 'other' })).causes, ['involvedObject.namespace Invalid']);
+  t.deepEqual(create(Event, object(about(undefined), { namespace: 'other' })).causes, [
+    'involvedObject.namespace Invalid',
+  ]);
 });
 
 test('the row of an event, and its time to live', (t) => {
@@ -317,7 +326,10 @@ test('export leaves out the status of a node and the tokens of an account', (t) 
 });
 
 test('an account keeps the names of its secrets only', (t) => {
-  const { object: account } = create(ServiceAccount, object({ secrets: [{ name: 's', uid: 'u', namespace: 'other' }] }));
+  const { object: account } = create(
+    ServiceAccount,
+    object({ secrets: [{ name: 's', uid: 'u', namespace: 'other' }] }),
+  );
   t.deepEqual(account.secrets, [{ name: 's' }]);
   t.is(row(ServiceAccount, account)['Secrets'], 1);
 });

@@ -63,7 +63,10 @@ for (const fact of facts) {
     t.deepEqual(kind.names.categories, fact.categories);
     t.is(kind.scope, fact.namespaced ? 'Namespaced' : 'Cluster');
     t.deepEqual(kind.verbs, fact.verbs);
-    t.deepEqual(kind.subresources.map(({ name }) => name).sort(), fact.subresources.filter((name) => !later.has(name)).sort());
+    t.deepEqual(
+      kind.subresources.map(({ name }) => name).sort(),
+      fact.subresources.filter((name) => !later.has(name)).sort(),
+    );
     t.deepEqual([...kind.selectableFields.keys()].sort(), [...fact.fieldSelectors].sort());
     t.deepEqual(
       kind.columns.map(({ name, type, format, priority }) => [name, type, format ?? '', priority]),

@@ -8,7 +8,12 @@ const conversion = Ingress.storage!;
 const service = { name: 'web', port: { number: 80 } };
 
 function ingress(spec: Record<string, unknown>): Record<string, unknown> {
-  return { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', metadata: { name: 'front', namespace: 'default' }, spec };
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'Ingress',
+    metadata: { name: 'front', namespace: 'default' },
+    spec,
+  };
 }
 
 function rule(path: Record<string, unknown>): Record<string, unknown> {
@@ -36,7 +41,9 @@ const spec = fc.record(
   {
     ingressClassName: fc.constantFrom('', 'nginx'),
     defaultBackend: backend,
-    tls: fc.array(fc.record({ hosts: fc.constant(['a.example.com']), secretName: fc.constant('cert') }), { maxLength: 2 }),
+    tls: fc.array(fc.record({ hosts: fc.constant(['a.example.com']), secretName: fc.constant('cert') }), {
+      maxLength: 2,
+    }),
     rules: fc.array(
       fc.record(
         {
@@ -75,7 +82,11 @@ test('what the older version wrote comes back to it, with open path types made e
       backend: { serviceName: 'web', servicePort: 'http' },
       rules: [
         {
-          http: { paths: [{ path: '/', ...(pathType ? { pathType } : {}), backend: { serviceName: 'api', servicePort: 8080 } }] },
+          http: {
+            paths: [
+              { path: '/', ...(pathType ? { pathType } : {}), backend: { serviceName: 'api', servicePort: 8080 } },
+            ],
+          },
         },
       ],
     },
@@ -87,7 +98,11 @@ test('what the older version wrote comes back to it, with open path types made e
       {
         http: {
           paths: [
-            { path: '/', pathType: 'ImplementationSpecific', backend: { service: { name: 'api', port: { number: 8080 } } } },
+            {
+              path: '/',
+              pathType: 'ImplementationSpecific',
+              backend: { service: { name: 'api', port: { number: 8080 } } },
+            },
           ],
         },
       },
@@ -112,20 +127,31 @@ test('neither direction touches its argument', (t) => {
 const good: readonly (readonly [title: string, spec: Record<string, unknown>])[] = [
   ['a default backend alone', { defaultBackend: { service } }],
   ['a rule without host', { rules: [{ http: { paths: [{ pathType: 'Prefix', path: '/', backend: { service } }] } }] }],
-  ['a port by name', rule({ pathType: 'Exact', path: '/a', backend: { service: { name: 'web', port: { name: 'http' } } } })],
+  [
+    'a port by name',
+    rule({ pathType: 'Exact', path: '/a', backend: { service: { name: 'web', port: { name: 'http' } } } }),
+  ],
   [
     'a name and an empty number',
     rule({ pathType: 'Exact', path: '/', backend: { service: { name: 'web', port: { name: 'http', number: 0 } } } }),
   ],
-  ['another object as backend', rule({ pathType: 'Exact', path: '/', backend: { resource: { kind: 'Bucket', name: 'b' } } })],
+  [
+    'another object as backend',
+    rule({ pathType: 'Exact', path: '/', backend: { resource: { kind: 'Bucket', name: 'b' } } }),
+  ],
 ];
-for (const [title, wanted] of good) test(`${title} is valid`, (t) => t.deepEqual(create(Ingress, ingress(wanted)).causes, []));
+for (const [title, wanted] of good)
+  test(`${title} is valid`, (t) => t.deepEqual(create(Ingress, ingress(wanted)).causes, []));
 
 const at = 'spec.rules[0].http.paths[0]';
 const bad: readonly (readonly [title: string, spec: Record<string, unknown>, causes: readonly string[]])[] = [
   ['nothing', {}, ['spec Invalid']],
   ['a path without type', rule({ path: '/', backend: { service } }), [`${at}.pathType Required`]],
-  ['a path with an unknown type', rule({ path: '/', pathType: 'Some', backend: { service } }), [`${at}.pathType NotSupported`]],
+  [
+    'a path with an unknown type',
+    rule({ path: '/', pathType: 'Some', backend: { service } }),
+    [`${at}.pathType NotSupported`],
+  ],
   ['a relative path', rule({ path: 'a', pathType: 'Prefix', backend: { service } }), [`${at}.path Invalid`]],
   ['a path with dots', rule({ path: '/a/../b', pathType: 'Exact', backend: { service } }), [`${at}.path Invalid`]],
   ['no backend at all', rule({ path: '/', pathType: 'Exact', backend: {} }), [`${at}.backend Invalid`]],
@@ -135,7 +161,11 @@ const bad: readonly (readonly [title: string, spec: Record<string, unknown>, cau
     [`${at}.backend Invalid`],
   ],
   ['no port', { defaultBackend: { service: { name: 'web' } } }, ['spec.defaultBackend Required']],
-  ['no service name', { defaultBackend: { service: { port: { number: 80 } } } }, ['spec.defaultBackend.service.name Required']],
+  [
+    'no service name',
+    { defaultBackend: { service: { port: { number: 80 } } } },
+    ['spec.defaultBackend.service.name Required'],
+  ],
   [
     'two ports',
     { defaultBackend: { service: { name: 'web', port: { name: 'http', number: 80 } } } },
@@ -146,7 +176,11 @@ const bad: readonly (readonly [title: string, spec: Record<string, unknown>, cau
     { defaultBackend: { service: { name: 'web', port: { number: 70000 } } } },
     ['spec.defaultBackend.service.port.number Invalid'],
   ],
-  ['an address as host', { rules: [{ host: '10.0.0.1' }], defaultBackend: { service } }, ['spec.rules[0].host Invalid']],
+  [
+    'an address as host',
+    { rules: [{ host: '10.0.0.1' }], defaultBackend: { service } },
+    ['spec.rules[0].host Invalid'],
+  ],
   ['an empty list of paths', { rules: [{ http: { paths: [] } }] }, ['spec.rules[0].http.paths Required']],
 ];
 for (const [title, wanted, causes] of bad)

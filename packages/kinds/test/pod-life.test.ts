@@ -89,7 +89,12 @@ for (const [title, containers, expected] of [
   ],
   [
     'equal amounts in other words',
-    [{ ...container, resources: { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '1000m', memory: '1024Mi' } } }],
+    [
+      {
+        ...container,
+        resources: { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '1000m', memory: '1024Mi' } },
+      },
+    ],
     'Guaranteed',
   ],
   ['only a request', [{ ...container, resources: { requests: { cpu: '1m' } } }], 'Burstable'],
@@ -141,7 +146,11 @@ const changes: readonly [string, (pod: Pod) => void, readonly string[]][] = [
     },
     ['spec Forbidden'],
   ],
-  ['another container', ({ spec }) => void spec.containers.push({ name: 'b', image: 'b' }), ['spec.containers Forbidden']],
+  [
+    'another container',
+    ({ spec }) => void spec.containers.push({ name: 'b', image: 'b' }),
+    ['spec.containers Forbidden'],
+  ],
   ['no image', ({ spec }) => void delete spec.containers[0]!.image, ['spec.containers[0].image Required']],
   [
     'a longer deadline',
@@ -188,7 +197,11 @@ test('a gated pod may be narrowed and released', (t) => {
 
 test('a status write keeps spec and owners, and does not wake the dead', (t) => {
   const old = stored({ restartPolicy: 'Never' });
-  old.status = { phase: 'Running', qosClass: 'BestEffort', containerStatuses: [status('app', { terminated: { exitCode: 0 } })] };
+  old.status = {
+    phase: 'Running',
+    qosClass: 'BestEffort',
+    containerStatuses: [status('app', { terminated: { exitCode: 0 } })],
+  };
   const written = updateStatus(Pod, old, (pod) => {
     pod.spec.nodeName = 'elsewhere';
     pod.metadata!.ownerReferences = [{ apiVersion: 'v1', kind: 'Pod', name: 'x', uid: 'u' }];

@@ -28,7 +28,11 @@ table('containers', [
   ['no image', { containers: [{ name: 'app' }] }, [`${at}.image Required`]],
   ['blanks around the image', with1({ image: ' nginx ' }), [`${at}.image Invalid`]],
   ['unknown pull policy', with1({ imagePullPolicy: 'Sometimes' }), [`${at}.imagePullPolicy NotSupported`]],
-  ['unknown message policy', with1({ terminationMessagePolicy: 'Shout' }), [`${at}.terminationMessagePolicy NotSupported`]],
+  [
+    'unknown message policy',
+    with1({ terminationMessagePolicy: 'Shout' }),
+    [`${at}.terminationMessagePolicy NotSupported`],
+  ],
   ['a restart policy of its own', with1({ restartPolicy: 'Always' }), [`${at}.restartPolicy Forbidden`]],
   [
     'an init container with a probe',
@@ -37,10 +41,18 @@ table('containers', [
   ],
   [
     'a sidecar with a probe',
-    { initContainers: [{ ...container, name: 'i', restartPolicy: 'Always', livenessProbe: { exec: { command: ['x'] } } }] },
+    {
+      initContainers: [
+        { ...container, name: 'i', restartPolicy: 'Always', livenessProbe: { exec: { command: ['x'] } } },
+      ],
+    },
     [],
   ],
-  ['an ephemeral container', { ephemeralContainers: [{ ...container, name: 'e' }] }, ['spec.ephemeralContainers Forbidden']],
+  [
+    'an ephemeral container',
+    { ephemeralContainers: [{ ...container, name: 'e' }] },
+    ['spec.ephemeralContainers Forbidden'],
+  ],
 ]);
 
 table('ports', [
@@ -56,7 +68,11 @@ table('ports', [
   ],
   ['no number', with1({ ports: [{ name: 'http' }] }), [`${at}.ports[0].containerPort Required`]],
   ['number too large', with1({ ports: [{ containerPort: 65536 }] }), [`${at}.ports[0].containerPort Invalid`]],
-  ['name too long', with1({ ports: [{ containerPort: 1, name: 'abcdefghijklmnop' }] }), [`${at}.ports[0].name Invalid`]],
+  [
+    'name too long',
+    with1({ ports: [{ containerPort: 1, name: 'abcdefghijklmnop' }] }),
+    [`${at}.ports[0].name Invalid`],
+  ],
   ['name without a letter', with1({ ports: [{ containerPort: 1, name: '123' }] }), [`${at}.ports[0].name Invalid`]],
   [
     'name twice',
@@ -68,7 +84,11 @@ table('ports', [
     }),
     [`${at}.ports[1].name Duplicate`],
   ],
-  ['unknown protocol', with1({ ports: [{ containerPort: 1, protocol: 'tcp' }] }), [`${at}.ports[0].protocol NotSupported`]],
+  [
+    'unknown protocol',
+    with1({ ports: [{ containerPort: 1, protocol: 'tcp' }] }),
+    [`${at}.ports[0].protocol NotSupported`],
+  ],
   [
     'host port of another container',
     {
@@ -113,7 +133,9 @@ table('environment', [
   [
     'two sources',
     with1({
-      env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'k' }, configMapKeyRef: { name: 's', key: 'k' } } }],
+      env: [
+        { name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'k' }, configMapKeyRef: { name: 's', key: 'k' } } },
+      ],
     }),
     [`${at}.env[0].valueFrom Invalid`],
   ],
@@ -139,11 +161,19 @@ const handler = { httpGet: { port: 80 } };
 table('probes and hooks', [
   [
     'complete',
-    with1({ livenessProbe: handler, readinessProbe: { tcpSocket: { port: 'http' } }, startupProbe: { grpc: { port: 1 } } }),
+    with1({
+      livenessProbe: handler,
+      readinessProbe: { tcpSocket: { port: 'http' } },
+      startupProbe: { grpc: { port: 1 } },
+    }),
     [],
   ],
   ['no handler', with1({ livenessProbe: {} }), [`${at}.livenessProbe Required`]],
-  ['two handlers', with1({ livenessProbe: { ...handler, exec: { command: ['x'] } } }), [`${at}.livenessProbe.httpGet Forbidden`]],
+  [
+    'two handlers',
+    with1({ livenessProbe: { ...handler, exec: { command: ['x'] } } }),
+    [`${at}.livenessProbe.httpGet Forbidden`],
+  ],
   ['empty command', with1({ livenessProbe: { exec: {} } }), [`${at}.livenessProbe.exec.command Required`]],
   ['port 0', with1({ livenessProbe: { httpGet: { port: 0 } } }), [`${at}.livenessProbe.httpGet.port Invalid`]],
   [
@@ -245,7 +275,11 @@ table('volumes', [
   ['name twice', { volumes: [{ name: 'v' }, { name: 'v' }] }, ['spec.volumes[1].name Duplicate']],
   ['two sources', v({ emptyDir: {}, hostPath: { path: '/' } }), ['spec.volumes[0].emptyDir Forbidden']],
   ['host path with ..', v({ hostPath: { path: '/a/../b' } }), ['spec.volumes[0].hostPath.path Invalid']],
-  ['unknown host path type', v({ hostPath: { path: '/a', type: 'Pipe' } }), ['spec.volumes[0].hostPath.type NotSupported']],
+  [
+    'unknown host path type',
+    v({ hostPath: { path: '/a', type: 'Pipe' } }),
+    ['spec.volumes[0].hostPath.type NotSupported'],
+  ],
   ['secret without name', v({ secret: {} }), ['spec.volumes[0].secret.secretName Required']],
   ['mode', v({ secret: { secretName: 's', defaultMode: 512 } }), ['spec.volumes[0].secret.defaultMode Invalid']],
   [
@@ -263,8 +297,16 @@ table('volumes', [
     v({ configMap: { name: 'c', items: [{ key: 'k', path: '..data' }] } }),
     ['spec.volumes[0].configMap.items[0].path Invalid'],
   ],
-  ['downward file of nothing', v({ downwardAPI: { items: [{ path: 'l' }] } }), ['spec.volumes[0].downwardAPI.items[0] Required']],
-  ['nfs without server', v({ nfs: { path: 'p' } }), ['spec.volumes[0].nfs.server Required', 'spec.volumes[0].nfs.path Invalid']],
+  [
+    'downward file of nothing',
+    v({ downwardAPI: { items: [{ path: 'l' }] } }),
+    ['spec.volumes[0].downwardAPI.items[0] Required'],
+  ],
+  [
+    'nfs without server',
+    v({ nfs: { path: 'p' } }),
+    ['spec.volumes[0].nfs.server Required', 'spec.volumes[0].nfs.path Invalid'],
+  ],
   [
     'short-lived token',
     v({ projected: { sources: [{ serviceAccountToken: { path: 't', expirationSeconds: 60 } }] } }),
@@ -279,8 +321,16 @@ table('volumes', [
     }),
     ['spec.volumes[0].projected Invalid'],
   ],
-  ['mount of nothing', with1({ volumeMounts: [{ name: 'x', mountPath: '/x' }] }), [`${at}.volumeMounts[0].name NotFound`]],
-  ['mount without path', { ...v({}), ...with1({ volumeMounts: [{ name: 'v' }] }) }, [`${at}.volumeMounts[0].mountPath Required`]],
+  [
+    'mount of nothing',
+    with1({ volumeMounts: [{ name: 'x', mountPath: '/x' }] }),
+    [`${at}.volumeMounts[0].name NotFound`],
+  ],
+  [
+    'mount without path',
+    { ...v({}), ...with1({ volumeMounts: [{ name: 'v' }] }) },
+    [`${at}.volumeMounts[0].mountPath Required`],
+  ],
   [
     'path twice',
     {
@@ -319,8 +369,16 @@ table('scheduling', [
     [],
   ],
   ['toleration without key', { tolerations: [{ value: 'x' }] }, ['spec.tolerations[0].operator Invalid']],
-  ['seconds without eviction', { tolerations: [{ key: 'a', tolerationSeconds: 3 }] }, ['spec.tolerations[0].effect Invalid']],
-  ['value that exists', { tolerations: [{ key: 'a', operator: 'Exists', value: 'x' }] }, ['spec.tolerations[0].value Invalid']],
+  [
+    'seconds without eviction',
+    { tolerations: [{ key: 'a', tolerationSeconds: 3 }] },
+    ['spec.tolerations[0].effect Invalid'],
+  ],
+  [
+    'value that exists',
+    { tolerations: [{ key: 'a', operator: 'Exists', value: 'x' }] },
+    ['spec.tolerations[0].value Invalid'],
+  ],
   ['unknown effect', { tolerations: [{ key: 'a', effect: 'Never' }] }, ['spec.tolerations[0].effect NotSupported']],
   ['node selector', { nodeSelector: { 'a b': 'c' } }, ['spec.nodeSelector Invalid']],
   [
@@ -347,13 +405,18 @@ table('scheduling', [
   ['pod affinity', { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } }, []],
   [
     'pod affinity without place',
-    { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ ...term, topologyKey: '' }] } } },
+    {
+      affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ ...term, topologyKey: '' }] } },
+    },
     ['spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey Required'],
   ],
   [
     'spread',
     { topologySpreadConstraints: [{ ...term, maxSkew: 0, whenUnsatisfiable: 'Perhaps' }] },
-    ['spec.topologySpreadConstraints[0].maxSkew Invalid', 'spec.topologySpreadConstraints[0].whenUnsatisfiable NotSupported'],
+    [
+      'spec.topologySpreadConstraints[0].maxSkew Invalid',
+      'spec.topologySpreadConstraints[0].whenUnsatisfiable NotSupported',
+    ],
   ],
   ['gates with a node', { nodeName: 'n', schedulingGates: [{ name: 'x.io/g' }] }, ['spec.nodeName Forbidden']],
 ]);
@@ -365,7 +428,10 @@ table('pod', [
   ['DNS None with an empty config', { dnsPolicy: 'None', dnsConfig: {} }, ['spec.dnsConfig.nameservers Required']],
   [
     'DNS None',
-    { dnsPolicy: 'None', dnsConfig: { nameservers: ['1.1.1.1'], searches: ['a.example.'], options: [{ name: 'ndots' }] } },
+    {
+      dnsPolicy: 'None',
+      dnsConfig: { nameservers: ['1.1.1.1'], searches: ['a.example.'], options: [{ name: 'ndots' }] },
+    },
     [],
   ],
   ['server that is no address', { dnsConfig: { nameservers: ['dns'] } }, ['spec.dnsConfig.nameservers[0] Invalid']],

@@ -25,7 +25,12 @@ import {
 } from '../src/index.ts';
 import { causesOf } from './helpers/writes.ts';
 
-const jane: UserInfo = { name: 'jane', uid: '7', groups: ['dev', 'system:authenticated'], extra: { team: ['red', 'blue'] } };
+const jane: UserInfo = {
+  name: 'jane',
+  uid: '7',
+  groups: ['dev', 'system:authenticated'],
+  extra: { team: ['red', 'blue'] },
+};
 
 interface Asked {
   readonly attributes: AccessAttributes;
@@ -40,7 +45,11 @@ interface Answer extends KubeObject {
 async function ask(
   kind: KindDefinition,
   manifest: Record<string, unknown>,
-  options: { namespace?: string; authorizer?: Partial<Authorizer>; authenticateToken?: VirtualCall['authenticateToken'] } = {},
+  options: {
+    namespace?: string;
+    authorizer?: Partial<Authorizer>;
+    authenticateToken?: VirtualCall['authenticateToken'];
+  } = {},
 ) {
   const asked: Asked[] = [];
   const authorizer: Authorizer = {
@@ -123,11 +132,16 @@ test('denied is said only when it is, and never beside allowed', async (t) => {
   t.deepEqual(await decided({ allowed: true, denied: true }), { allowed: true });
 });
 
-for (const kind of [SubjectAccessReview, LocalSubjectAccessReview, SelfSubjectAccessReview] as readonly KindDefinition[]) {
+for (const kind of [
+  SubjectAccessReview,
+  LocalSubjectAccessReview,
+  SelfSubjectAccessReview,
+] as readonly KindDefinition[]) {
   test(`${kind.kind} asks exactly one question`, async (t) => {
     const options = kind === LocalSubjectAccessReview ? { namespace: 'team' } : {};
     const whom = kind === SelfSubjectAccessReview ? {} : { user: 'bob' };
-    const causes = async (spec: Record<string, unknown>) => (await ask(kind, { spec: { ...whom, ...spec } }, options)).causes;
+    const causes = async (spec: Record<string, unknown>) =>
+      (await ask(kind, { spec: { ...whom, ...spec } }, options)).causes;
     t.deepEqual(await causes({}), ['spec.resourceAttributes Invalid']);
     t.true(
       (await causes({ resourceAttributes: pods, nonResourceAttributes: { path: '/' } })).includes(
@@ -145,7 +159,10 @@ test('a review about somebody names somebody, and a review has no metadata', asy
   t.deepEqual((await ask(SubjectAccessReview, { metadata: { creationTimestamp: null, labels: {} }, spec })).causes, []);
 });
 
-for (const kind of [LocalSubjectAccessReview, AuthorizationV1beta1LocalSubjectAccessReview] as readonly KindDefinition[]) {
+for (const kind of [
+  LocalSubjectAccessReview,
+  AuthorizationV1beta1LocalSubjectAccessReview,
+] as readonly KindDefinition[]) {
   test(`${kind.apiVersion} LocalSubjectAccessReview is about its own namespace`, async (t) => {
     const spec = { user: 'bob', resourceAttributes: pods };
     t.like(await ask(kind, { spec }, { namespace: 'team' }), { causes: [], answer: { status: { allowed: true } } });
@@ -160,7 +177,10 @@ for (const kind of [LocalSubjectAccessReview, AuthorizationV1beta1LocalSubjectAc
   });
 }
 
-for (const kind of [SelfSubjectAccessReview, AuthorizationV1beta1SelfSubjectAccessReview] as readonly KindDefinition[]) {
+for (const kind of [
+  SelfSubjectAccessReview,
+  AuthorizationV1beta1SelfSubjectAccessReview,
+] as readonly KindDefinition[]) {
   test(`${kind.apiVersion} SelfSubjectAccessReview asks about the caller`, async (t) => {
     const { asked, answer } = await ask(kind, { spec: { resourceAttributes: { verb: '*', resource: '*' } } });
     t.is(asked[0]?.user, jane);
@@ -197,7 +217,12 @@ for (const kind of [TokenReview, AuthenticationV1beta1TokenReview] as readonly K
     const known = await ask(
       kind,
       { spec },
-      { authenticateToken: async (token, audiences) => ({ user: { ...jane, name: token }, audiences: audiences.slice(1) }) },
+      {
+        authenticateToken: async (token, audiences) => ({
+          user: { ...jane, name: token },
+          audiences: audiences.slice(1),
+        }),
+      },
     );
     t.deepEqual(known.answer?.status, {
       authenticated: true,

@@ -62,15 +62,27 @@ const serviceCases: readonly Case[] = [
   ['addresses that disagree', { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.2'] }, ['spec.clusterIPs Invalid']],
   ['an alias', { type: 'ExternalName', externalName: 'a.example.', ports: [] }, []],
   ['an alias to nothing', { type: 'ExternalName' }, ['spec.externalName Required']],
-  ['an alias with an address', { type: 'ExternalName', externalName: 'a', clusterIP: '10.0.0.1' }, ['spec.clusterIP Forbidden']],
+  [
+    'an alias with an address',
+    { type: 'ExternalName', externalName: 'a', clusterIP: '10.0.0.1' },
+    ['spec.clusterIP Forbidden'],
+  ],
   ['unknown affinity', { sessionAffinity: 'Cookie' }, ['spec.sessionAffinity NotSupported']],
   [
     'affinity for too long',
     { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP: { timeoutSeconds: 86401 } } },
     ['spec.sessionAffinityConfig.clientIP.timeoutSeconds Invalid'],
   ],
-  ['a policy for outside traffic that never comes', { externalTrafficPolicy: 'Local' }, ['spec.externalTrafficPolicy Invalid']],
-  ['an unknown policy', { type: 'NodePort', externalTrafficPolicy: 'Near' }, ['spec.externalTrafficPolicy NotSupported']],
+  [
+    'a policy for outside traffic that never comes',
+    { externalTrafficPolicy: 'Local' },
+    ['spec.externalTrafficPolicy Invalid'],
+  ],
+  [
+    'an unknown policy',
+    { type: 'NodePort', externalTrafficPolicy: 'Near' },
+    ['spec.externalTrafficPolicy NotSupported'],
+  ],
   ['an outside address on the loopback', { externalIPs: ['127.0.0.1'] }, ['spec.externalIPs[0] Invalid']],
   ['an IPv6 outside address of the link', { externalIPs: ['fe80::1'] }, ['spec.externalIPs[0] Invalid']],
   [
@@ -98,7 +110,8 @@ test('defaults of a service follow its type', (t) => {
     ipFamilies: ['IPv4'],
   });
   t.like(
-    defaulted(Service, serviceManifest({ type: 'LoadBalancer', clusterIP: '2001:db8::1', sessionAffinity: 'ClientIP' })).spec,
+    defaulted(Service, serviceManifest({ type: 'LoadBalancer', clusterIP: '2001:db8::1', sessionAffinity: 'ClientIP' }))
+      .spec,
     {
       externalTrafficPolicy: 'Cluster',
       allocateLoadBalancerNodePorts: true,
@@ -264,7 +277,10 @@ test('rows of ingresses', (t) => {
   });
 });
 
-const endpoints = (subset: Record<string, unknown>) => ({ metadata: { name: 'e', namespace: 'default' }, subsets: [subset] });
+const endpoints = (subset: Record<string, unknown>) => ({
+  metadata: { name: 'e', namespace: 'default' },
+  subsets: [subset],
+});
 for (const [title, subset, causes] of [
   ['addresses and ports', { addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 80 }] }, []],
   ['no addresses', { ports: [{ port: 80 }] }, ['subsets[0] Required']],
@@ -275,7 +291,11 @@ for (const [title, subset, causes] of [
     { addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 1 }, { port: 2, name: 'b' }] },
     ['subsets[0].ports[0].name Required'],
   ],
-  ['a port too large', { addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 70000 }] }, ['subsets[0].ports[0].port Invalid']],
+  [
+    'a port too large',
+    { addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 70000 }] },
+    ['subsets[0].ports[0].port Invalid'],
+  ],
 ] as readonly Case[]) {
   test(`Endpoints with ${title}`, (t) => {
     t.deepEqual(create(Endpoints, endpoints(subset)).causes, causes);

@@ -77,7 +77,9 @@ test('a binding assigns the pod, merges annotations and marks it scheduled', asy
   const bound = parent.object as Pod;
   t.is(bound.spec.nodeName, 'n1');
   t.deepEqual(bound.metadata?.annotations, { a: 'b' });
-  t.deepEqual(bound.status?.conditions, [{ type: 'PodScheduled', status: 'True', lastTransitionTime: '2026-01-02T12:00:00Z' }]);
+  t.deepEqual(bound.status?.conditions, [
+    { type: 'PodScheduled', status: 'True', lastTransitionTime: '2026-01-02T12:00:00Z' },
+  ]);
   t.deepEqual(parent.updates, [{ as: 'raw', dryRun: false, uid: 'u' }]);
 });
 
@@ -124,7 +126,11 @@ test('a rollback notes revision and annotations, and answers with itself', async
   const body = { name: 'web', updatedAnnotations: { a: 'b' }, rollbackTo: { revision: 2 } };
   const answer = await run(ExtensionsV1beta1Deployment, 'rollback', parent, body);
   t.is(answer.code, 201);
-  t.deepEqual(answer.object, { kind: 'DeploymentRollback', apiVersion: 'extensions/v1beta1', ...body } as unknown as KubeObject);
+  t.deepEqual(answer.object, {
+    kind: 'DeploymentRollback',
+    apiVersion: 'extensions/v1beta1',
+    ...body,
+  } as unknown as KubeObject);
   const noted = parent.object as ExtensionsV1beta1Deployment;
   t.deepEqual(noted.spec.rollbackTo, { revision: 2 });
   t.is(noted.metadata?.annotations?.['a'], 'b');
@@ -150,7 +156,13 @@ for (const [title, body, code] of [
   });
 }
 
-const identity = { name: 'web', namespace: 'default', uid: 'u', resourceVersion: '5', creationTimestamp: '2026-01-02T12:00:00Z' };
+const identity = {
+  name: 'web',
+  namespace: 'default',
+  uid: 'u',
+  resourceVersion: '5',
+  creationTimestamp: '2026-01-02T12:00:00Z',
+};
 
 test('scale of apps/v1 shows the selector as a text', (t) => {
   for (const kind of [Deployment, ReplicaSet] as readonly KindDefinition[]) {
@@ -176,7 +188,10 @@ test('scale of extensions/v1beta1 shows the selector as a map if it can', (t) =>
       apiVersion: 'extensions/v1beta1',
       status: { replicas: 0, selector: { app: 'web' }, targetSelector: 'app=web' },
     });
-    object.spec.selector = { matchLabels: { app: 'web' }, matchExpressions: [{ key: 'b', operator: 'In', values: ['1', '2'] }] };
+    object.spec.selector = {
+      matchLabels: { app: 'web' },
+      matchExpressions: [{ key: 'b', operator: 'In', values: ['1', '2'] }],
+    };
     const { status } = scale.read(object) as { status?: Record<string, unknown> };
     t.deepEqual(status, { replicas: 0, targetSelector: 'app=web,b in (1,2)' });
   }

@@ -49,7 +49,11 @@ test('defaults of both versions of DaemonSet', (t) => {
 test('a template gets the defaults of pods, but not those that only a pod gets', (t) => {
   const { template: made } = defaulted(
     ReplicaSet,
-    workloadManifest('apps/v1', 'ReplicaSet', template({ containers: [{ ...container, resources: { limits: { cpu: '1' } } }] })),
+    workloadManifest(
+      'apps/v1',
+      'ReplicaSet',
+      template({ containers: [{ ...container, resources: { limits: { cpu: '1' } } }] }),
+    ),
   ).spec;
   t.like(made.spec, { restartPolicy: 'Always', terminationGracePeriodSeconds: 30, dnsPolicy: 'ClusterFirst' });
   t.is(made.spec.enableServiceLinks, undefined);
@@ -68,14 +72,22 @@ for (const [kind, apiVersion] of [
   const cases: readonly [string, Record<string, unknown>, readonly string[]][] = [
     ['the smallest one', {}, []],
     ['an empty selector', { selector: {} }, ['spec.selector Invalid']],
-    ['a selector that does not fit', { selector: { matchLabels: { app: 'other' } } }, ['spec.template.metadata.labels Invalid']],
+    [
+      'a selector that does not fit',
+      { selector: { matchLabels: { app: 'other' } } },
+      ['spec.template.metadata.labels Invalid'],
+    ],
     [
       'a bad selector',
       { selector: { matchExpressions: [{ key: 'app', operator: 'Like' }] } },
       ['spec.selector.matchExpressions[0].operator Invalid'],
     ],
     ['pods that end', template({ restartPolicy: 'Never' }), ['spec.template.spec.restartPolicy NotSupported']],
-    ['a deadline for pods', template({ activeDeadlineSeconds: 3 }), ['spec.template.spec.activeDeadlineSeconds Forbidden']],
+    [
+      'a deadline for pods',
+      template({ activeDeadlineSeconds: 3 }),
+      ['spec.template.spec.activeDeadlineSeconds Forbidden'],
+    ],
     ['no containers', template({ containers: [] }), ['spec.template.spec.containers Required']],
     ['no image', template({ containers: [{ name: 'a' }] }), ['spec.template.spec.containers[0].image Required']],
     ['bad labels', template({}, { app: 'web', 'a b': 'c' }), ['spec.template.labels Invalid']],
@@ -87,7 +99,10 @@ for (const [kind, apiVersion] of [
     test(`${kind.kind} of ${apiVersion} with ${title}`, (t) => {
       // An old selector that is left out follows the template, so that a bad label is refused in it as well.
       const follows = apiVersion !== 'apps/v1' && title === 'bad labels';
-      t.deepEqual(create(kind, manifest(spec)).causes, follows ? ['spec.selector.matchLabels Invalid', ...causes] : causes);
+      t.deepEqual(
+        create(kind, manifest(spec)).causes,
+        follows ? ['spec.selector.matchLabels Invalid', ...causes] : causes,
+      );
     });
   }
 

@@ -21,7 +21,12 @@ test('fields are written as the format has them, zero and false not at all', (t)
 
 test('what is written is read again, whatever the numbers, lengths and fields are', (t) => {
   const field = fc.integer({ min: 1, max: 2 ** 28 - 1 });
-  const entry = fc.tuple(field, fc.maxSafeInteger(), fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }), fc.string({ maxLength: 300 }));
+  const entry = fc.tuple(
+    field,
+    fc.maxSafeInteger(),
+    fc.bigInt({ min: 1n, max: 2n ** 64n - 1n }),
+    fc.string({ maxLength: 300 }),
+  );
   const property = fc.property(entry, ([number, integer, bigint, text]) => {
     const inner = new WireWriter().integer(number, integer || 1).integer(15, bigint);
     const whole = new WireWriter().message(number, inner).bytes(1, Buffer.from(text)).integer(2, 7).finish();
@@ -47,7 +52,10 @@ test('what is written is read again, whatever the numbers, lengths and fields ar
 });
 
 test('bytes are views, and a message that is left early does not disturb the one around it', (t) => {
-  const buffer = new WireWriter().message(1, new WireWriter().integer(1, 5).integer(2, 6)).bytes(2, Buffer.from('ab')).finish();
+  const buffer = new WireWriter()
+    .message(1, new WireWriter().integer(1, 5).integer(2, 6))
+    .bytes(2, Buffer.from('ab'))
+    .finish();
   const read = new WireReader(buffer);
   read.next();
   t.is(

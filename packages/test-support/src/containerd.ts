@@ -56,7 +56,10 @@ export class Containerd implements AsyncDisposable {
     this.layer = join(this.folder, 'layer.tar');
     const bridge = `kt${randomBytes(5).toString('hex')}`;
     mkdirSync(join(this.folder, 'net.d'));
-    writeFileSync(join(this.folder, 'config.toml'), containerdConfig({ folder: this.folder, socket: this.socket, pauseImage }));
+    writeFileSync(
+      join(this.folder, 'config.toml'),
+      containerdConfig({ folder: this.folder, socket: this.socket, pauseImage }),
+    );
     writeFileSync(join(this.folder, 'net.d', '10-bridge.conflist'), bridgeNetwork(bridge, this.folder));
     this.#guard = spawn('/bin/sh', ['-c', cleanUpScript, 'clean-up', this.folder, bridge], {
       stdio: ['pipe', 'ignore', 'ignore'],

@@ -48,7 +48,12 @@ export function dockerArchive(
     return `layer-${position}.tar`;
   });
   const diffIds = layers.map((layer) => `sha256:${digest(readFileSync(layer))}`);
-  const document = JSON.stringify({ architecture: 'amd64', os: 'linux', config, rootfs: { type: 'layers', diff_ids: diffIds } });
+  const document = JSON.stringify({
+    architecture: 'amd64',
+    os: 'linux',
+    config,
+    rootfs: { type: 'layers', diff_ids: diffIds },
+  });
   writeFileSync(join(scratch, 'config.json'), document);
   writeFileSync(
     join(scratch, 'manifest.json'),
@@ -72,6 +77,9 @@ export function ociLayout(folder: string, reference: string, layers: readonly st
   const manifest = add(Buffer.from(JSON.stringify({ schemaVersion: 2, config: configuration, layers: packed })));
   const annotations = { 'org.opencontainers.image.ref.name': reference };
   writeFileSync(join(folder, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}');
-  writeFileSync(join(folder, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [{ ...manifest, annotations }] }));
+  writeFileSync(
+    join(folder, 'index.json'),
+    JSON.stringify({ schemaVersion: 2, manifests: [{ ...manifest, annotations }] }),
+  );
   return configuration.digest;
 }

@@ -47,7 +47,11 @@ export function unpackNpmPackage(
 function pack(spec: string, folder: string): string | undefined {
   try {
     const args = ['pack', spec, '--pack-destination', folder, '--silent'];
-    const options = { cwd: folder, timeout: 240_000, stdio: ['ignore', 'pipe', 'ignore'] as ['ignore', 'pipe', 'ignore'] };
+    const options = {
+      cwd: folder,
+      timeout: 240_000,
+      stdio: ['ignore', 'pipe', 'ignore'] as ['ignore', 'pipe', 'ignore'],
+    };
     return join(folder, execFileSync('npm', args, options).toString().trim().split('\n').at(-1) ?? '');
   } catch {
     return undefined;

@@ -58,7 +58,11 @@ export class Podman implements AsyncDisposable {
     const folder = await mkdtemp('/tmp/keelson-pod-');
     await writePodmanConfig(folder, 'local.test/pause:1');
     const args = ['--mount', '--net', '--propagation', 'private', 'sh', '-c', holderScript, 'holder', folder];
-    const holder = spawn('unshare', args, { stdio: ['pipe', 'pipe', 'ignore'], detached: true, env: environmentOf(folder) });
+    const holder = spawn('unshare', args, {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      detached: true,
+      env: environmentOf(folder),
+    });
     holder.stdin.on('error', () => {});
     const [line] = (await once(holder.stdout, 'data')) as [Buffer];
     const pid = Number(/^ready (\d+)/.exec(line.toString())?.[1]);
@@ -158,7 +162,14 @@ export class Podman implements AsyncDisposable {
   }
 
   #commandLine(args: readonly string[]): [string, ...string[]] {
-    const storage = ['--root', join(this.folder, 'root'), '--runroot', join(this.folder, 'runroot'), '--storage-driver', 'vfs'];
+    const storage = [
+      '--root',
+      join(this.folder, 'root'),
+      '--runroot',
+      join(this.folder, 'runroot'),
+      '--storage-driver',
+      'vfs',
+    ];
     // Who runs tests in the background ignores signals, which containers would inherit.
     return [...this.enter, 'env', '--default-signal', 'podman', ...storage, ...args];
   }

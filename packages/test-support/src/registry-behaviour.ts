@@ -13,7 +13,9 @@ export interface RegistryRequest {
 export interface RegistryBehaviour {
   readonly auth?: RegistryAuth | undefined;
   /** Answers a request with another status, and an error code of the distribution specification. */
-  readonly refuse?: ((request: RegistryRequest) => { readonly status: number; readonly code?: string } | undefined) | undefined;
+  readonly refuse?:
+    | ((request: RegistryRequest) => { readonly status: number; readonly code?: string } | undefined)
+    | undefined;
   /** Blobs stop after this many bytes with the connection open, until this is changed. */
   readonly stallAfter?: number | undefined;
   /** Blobs end after this many bytes, with the connection cut. */

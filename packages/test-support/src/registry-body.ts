@@ -12,7 +12,12 @@ export async function writeBody(
   const gone = once(response, 'close');
   let sent = 0;
   while (sent < bytes.length && !response.destroyed) {
-    const { stallAfter = Number.POSITIVE_INFINITY, cutAfter = Number.POSITIVE_INFINITY, slow, wrongDigest } = behaviour();
+    const {
+      stallAfter = Number.POSITIVE_INFINITY,
+      cutAfter = Number.POSITIVE_INFINITY,
+      slow,
+      wrongDigest,
+    } = behaviour();
     if (sent >= cutAfter) {
       response.destroy();
       return;

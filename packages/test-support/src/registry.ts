@@ -157,7 +157,8 @@ export class LoopbackRegistry implements AsyncDisposable {
   async #sendNamed(response: ServerResponse, method: string, path: string): Promise<void> {
     const [, repository, kind, name = ''] = /^\/v2\/(.+)\/(manifests|blobs)\/([^/?]+)/.exec(path) ?? [];
     if (/^\/v2\/?$/.test(path)) response.end('{}');
-    else if (kind === 'manifests') this.#sendManifest(response, method, `${repository}${name.includes(':') ? '@' : ':'}${name}`);
+    else if (kind === 'manifests')
+      this.#sendManifest(response, method, `${repository}${name.includes(':') ? '@' : ':'}${name}`);
     else if (kind !== 'blobs') fail(response, 404, 'NAME_UNKNOWN');
     else if (!this.#behaviour.redirect) await this.#sendBlob(response, method, name);
     else response.writeHead(307, { location: `${this.#scheme}://${this.#hostOf(1)}/${name}` }).end();
@@ -168,7 +169,9 @@ export class LoopbackRegistry implements AsyncDisposable {
     const query = request.method === 'POST' ? await text(request) : (request.url ?? '').split('?')[1];
     const token = auth && this.#access.token(auth, request, new URLSearchParams(query));
     if (token === undefined) return fail(response, 401, 'UNAUTHORIZED');
-    response.setHeader('content-type', 'application/json').end(JSON.stringify({ token, access_token: token, expires_in: 300 }));
+    response
+      .setHeader('content-type', 'application/json')
+      .end(JSON.stringify({ token, access_token: token, expires_in: 300 }));
   }
 
   #sendManifest(response: ServerResponse, method: string, name: string): void {

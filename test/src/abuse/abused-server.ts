@@ -56,7 +56,11 @@ export class AbusedServer {
     const process = await startKeelson(data, ['--config', config, '--log-level', 'error'], 'serve', {
       env: { NODE_OPTIONS: `--import=${probe}`, PROCESS_PROBE_FILE: probeFile },
     });
-    const server = new AbusedServer(process, targetOf(process.url, await readKubeconfig(process.kubeconfig)), probeFile);
+    const server = new AbusedServer(
+      process,
+      targetOf(process.url, await readKubeconfig(process.kubeconfig)),
+      probeFile,
+    );
     await server.#createObjects();
     return server;
   }
@@ -87,7 +91,10 @@ export class AbusedServer {
     await eventually(async () => (await this.#inFlight()) === 0, 60_000);
     await rm(this.#probeFile, { force: true });
     process.kill(this.#process.pid, 'SIGUSR2');
-    const report = await eventually(async () => JSON.parse(await readFile(this.#probeFile, 'utf8')) as ProcessReport, 30_000);
+    const report = await eventually(
+      async () => JSON.parse(await readFile(this.#probeFile, 'utf8')) as ProcessReport,
+      30_000,
+    );
     const descriptors = (await readdir(`/proc/${this.#process.pid}/fd`)).length;
     return { report, descriptors, stored: await this.#stored(), logged: this.#process.output().stderr.length };
   }
@@ -105,7 +112,9 @@ export class AbusedServer {
     const growth = used(report) - used(before.report);
     const found = [
       ...(growth > memoryMargin ? [`memory grew by ${(growth / 2 ** 20).toFixed(0)} MiB`] : []),
-      ...(report.longestDelayMs > longestTurnMs ? [`the event loop was blocked for ${report.longestDelayMs.toFixed(0)} ms`] : []),
+      ...(report.longestDelayMs > longestTurnMs
+        ? [`the event loop was blocked for ${report.longestDelayMs.toFixed(0)} ms`]
+        : []),
       ...(report.prototypeNames.length > 0 ? [`Object.prototype has ${report.prototypeNames.join(', ')}`] : []),
       ...(after.descriptors > before.descriptors + descriptorMargin
         ? [`${after.descriptors} descriptors are open, ${before.descriptors} were before`]
@@ -134,13 +143,17 @@ export class AbusedServer {
   }
 
   async #createObjects(): Promise<void> {
-    for (const name of [keptNamespace, abusedNamespace]) await this.#create('/api/v1/namespaces', { metadata: { name } });
+    for (const name of [keptNamespace, abusedNamespace])
+      await this.#create('/api/v1/namespaces', { metadata: { name } });
     const { configmaps, secrets, services } = manifestsOf('kept', keptNamespace);
     for (const [resource, object] of Object.entries({ configmaps, secrets, services }))
       await this.#create(`/api/v1/namespaces/${keptNamespace}/${resource}`, object);
     const metadata = { name: patchedName, labels: { app: 'a' } };
     await this.#create(`/api/v1/namespaces/${abusedNamespace}/configmaps`, { metadata, data: { key: 'value' } });
-    const template = { metadata: { labels: { app: 'a' } }, spec: { containers: [{ name: 'main', image: 'main:1.0' }] } };
+    const template = {
+      metadata: { labels: { app: 'a' } },
+      spec: { containers: [{ name: 'main', image: 'main:1.0' }] },
+    };
     const spec = { selector: { matchLabels: { app: 'a' } }, template };
     await this.#create(`/apis/apps/v1/namespaces/${abusedNamespace}/deployments`, { metadata, spec });
   }

@@ -42,9 +42,16 @@ function hostileFrame(random: Random, stream: number): Buffer {
     case 4:
       return Buffer.concat([frame(1, 5, stream, headerBlock), frame(3, 0, stream, uint32(random.below(20)))]);
     case 5:
-      return frame(4, random.below(2), 0, Buffer.concat([Buffer.from([0, random.below(8)]), uint32(random.below(2 ** 32))]));
+      return frame(
+        4,
+        random.below(2),
+        0,
+        Buffer.concat([Buffer.from([0, random.below(8)]), uint32(random.below(2 ** 32))]),
+      );
     case 6:
-      return Buffer.concat(Array.from({ length: 50 }, () => frame(6, 0, 0, Buffer.alloc(random.pick([0, 8, 8, 8, 9])))));
+      return Buffer.concat(
+        Array.from({ length: 50 }, () => frame(6, 0, 0, Buffer.alloc(random.pick([0, 8, 8, 8, 9])))),
+      );
     case 7:
       return frame(8, 0, random.pick([0, stream]), uint32(random.pick([0, 1, 2 ** 31 - 1])));
     case 8:

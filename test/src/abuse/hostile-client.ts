@@ -9,7 +9,10 @@ export interface HostileTarget {
 }
 
 /** The target of a server's URL with the credential of a kubeconfig. */
-export function targetOf(url: string, credential?: { authority: string; certificate: string; key: string }): HostileTarget {
+export function targetOf(
+  url: string,
+  credential?: { authority: string; certificate: string; key: string },
+): HostileTarget {
   const { hostname, port } = new URL(url);
   if (credential === undefined) return { host: hostname, port: Number(port) };
   const { authority, certificate, key } = credential;
@@ -109,7 +112,9 @@ export class HostileClient {
 
 function withoutInterim(reply: Buffer): Buffer {
   const end = reply.indexOf('\r\n\r\n');
-  return end !== -1 && /^HTTP\/1\.1 1\d\d/.test(reply.subarray(0, 12).toString('latin1')) ? reply.subarray(end + 4) : reply;
+  return end !== -1 && /^HTTP\/1\.1 1\d\d/.test(reply.subarray(0, 12).toString('latin1'))
+    ? reply.subarray(end + 4)
+    : reply;
 }
 
 function isComplete(reply: Buffer, noBody: boolean): boolean {

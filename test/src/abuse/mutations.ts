@@ -35,7 +35,14 @@ const foreignValues: readonly unknown[] = [
 ];
 
 /** Names that are special in JavaScript; as data they mean nothing. */
-export const specialNames = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', '__defineGetter__'] as const;
+export const specialNames = [
+  '__proto__',
+  'constructor',
+  'prototype',
+  'toString',
+  'hasOwnProperty',
+  '__defineGetter__',
+] as const;
 
 type Container = Record<string, unknown>;
 

@@ -68,7 +68,12 @@ function request({ method, path, headers = {}, body }: Parts): HostileRequest {
 }
 
 /** A creation, or a replacement of an object that may exist, with this body. */
-function write(random: Random, document: { apiVersion: string; kind: string }, type: string, body: Buffer): HostileRequest {
+function write(
+  random: Random,
+  document: { apiVersion: string; kind: string },
+  type: string,
+  body: Buffer,
+): HostileRequest {
   const collection = collectionOf(document);
   const options = random.pick(['', '?dryRun=All', '?fieldValidation=Strict', '?fieldValidation=Warn']);
   return random.chance(0.7)
@@ -151,7 +156,9 @@ function contentTypes(random: Random): HostileRequest {
   const headers = {
     'content-type': mediaType(random),
     accept: mediaType(random),
-    ...(random.chance(0.3) && { 'accept-encoding': random.pick(['gzip', 'gzip;q=0', 'br', '*', 'identity;q=0', 'gzip, gzip']) }),
+    ...(random.chance(0.3) && {
+      'accept-encoding': random.pick(['gzip', 'gzip;q=0', 'br', '*', 'identity;q=0', 'gzip, gzip']),
+    }),
     ...(random.chance(0.1) && { 'content-encoding': random.pick(['gzip', 'br', 'identity', 'x']) }),
   };
   const body = Buffer.from(JSON.stringify(document));
@@ -221,7 +228,12 @@ function queries(random: Random): HostileRequest {
   const path = random.chance(0.7) ? collection : `${collection}/hostile`;
   const method = random.pick(['GET', 'GET', 'GET', 'GET', 'HEAD', 'DELETE', 'POST', 'PATCH']);
   const body = method === 'POST' || method === 'PATCH' ? { body: Buffer.from('{}') } : {};
-  return request({ method, path: `${path}?${pairs.join('&')}`, headers: { 'content-type': 'application/json' }, ...body });
+  return request({
+    method,
+    path: `${path}?${pairs.join('&')}`,
+    headers: { 'content-type': 'application/json' },
+    ...body,
+  });
 }
 
 const segments = [
@@ -271,7 +283,12 @@ function paths(random: Random): HostileRequest {
   const prefix = random.pick(['/', '/', '/', '//', '', '/./', 'http://127.0.0.1/', 'http://[bad', '*']);
   const method = random.pick(['GET', 'GET', 'GET', 'HEAD', 'OPTIONS', 'POST', 'TRACE', 'QUERY', 'get', 'PROPFIND']);
   const body = method === 'POST' ? { body: Buffer.from('{"metadata":{}}') } : {};
-  return request({ method, path: `${prefix}${parts.join('/')}`, headers: { 'content-type': 'application/json' }, ...body });
+  return request({
+    method,
+    path: `${prefix}${parts.join('/')}`,
+    headers: { 'content-type': 'application/json' },
+    ...body,
+  });
 }
 
 const pointers = [
@@ -333,7 +350,9 @@ function patches(random: Random): HostileRequest {
 function specialJson(random: Random, depth = 0): string {
   const name = JSON.stringify(random.pick(specialNames));
   const value =
-    depth < 3 && random.chance(0.6) ? specialJson(random, depth + 1) : random.pick(['"polluted"', 'true', 'null', '[]']);
+    depth < 3 && random.chance(0.6)
+      ? specialJson(random, depth + 1)
+      : random.pick(['"polluted"', 'true', 'null', '[]']);
   return random.chance(0.3) ? `{${name}:${value},"polluted":"yes"}` : `{${name}:${value}}`;
 }
 
@@ -359,7 +378,11 @@ function prototypeKeys(random: Random): HostileRequest {
   }
   const collection = collectionOf(random.pick(documents));
   if (kind === 2) {
-    const query = random.pick([`${special}=1`, `labelSelector=${special}%3Da`, `fieldSelector=${special}.${special}%3Da`]);
+    const query = random.pick([
+      `${special}=1`,
+      `labelSelector=${special}%3Da`,
+      `fieldSelector=${special}.${special}%3Da`,
+    ]);
     return request({ method: 'GET', path: `${collection}?${query}` });
   }
   return request({
@@ -417,7 +440,9 @@ function headers(random: Random): HostileRequest {
   );
   const method = random.pick(['GET', 'POST', 'HEAD', 'DELETE', hostileText(random)]);
   const path = random.chance(0.8) ? `${collectionOf(random.pick(documents))}/hostile` : `/${hostileText(random)}`;
-  const version = random.chance(0.9) ? 'HTTP/1.1' : random.pick(['HTTP/1.0', 'HTTP/2.0', 'HTTP/0.9', 'HTTP/9.9', '', 'SPDY/3']);
+  const version = random.chance(0.9)
+    ? 'HTTP/1.1'
+    : random.pick(['HTTP/1.0', 'HTTP/2.0', 'HTTP/0.9', 'HTTP/9.9', '', 'SPDY/3']);
   const end = random.pick(['\r\n', '\r\n', '\r\n', '\n']);
   const host = random.chance(0.95) ? `Host: 127.0.0.1${end}` : '';
   const head = `${method} ${path} ${version}${end}${host}${chosen.join(end)}${end}Connection: close${end}${end}`;
@@ -464,8 +489,14 @@ function agentPorts(random: Random): HostileRequest {
     : '';
   if (random.chance(0.3)) return headers(random);
   const method = random.pick(['GET', 'GET', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
-  const body = method === 'GET' || method === 'OPTIONS' ? {} : { body: mutateBytes(random, Buffer.from('{"spec":{}}')) };
-  return request({ method, path: `/${parts.join('/')}${query}`, headers: { 'content-type': 'application/json' }, ...body });
+  const body =
+    method === 'GET' || method === 'OPTIONS' ? {} : { body: mutateBytes(random, Buffer.from('{"spec":{}}')) };
+  return request({
+    method,
+    path: `/${parts.join('/')}${query}`,
+    headers: { 'content-type': 'application/json' },
+    ...body,
+  });
 }
 
 /** Generators of requests by class; `count` is the number of requests of a full run. */

@@ -123,14 +123,18 @@ async function openStage(options: StageOptions, onClose: (step: () => PromiseLik
       const pod = await pods.get(name);
       const found = pod.status?.containerStatuses?.find((one) => one.name === container);
       const id = found?.containerID?.replace(/^.*:\/\//, '') ?? '';
-      const { stdout } = await engine.runtime.execSync(id, { command: ['/bin/sh', '-c', script], execTimeoutMs: waitMs });
+      const { stdout } = await engine.runtime.execSync(id, {
+        command: ['/bin/sh', '-c', script],
+        execTimeoutMs: waitMs,
+      });
       return Buffer.from(stdout).toString();
     },
     async log(name, container = 'main') {
       const parts: Buffer[] = [];
       const all = { follow: false, previous: false, timestamps: false, tailLines: undefined, sinceMs: undefined };
       const request = { namespace: 'default', pod: name, container, ...all, limitBytes: undefined };
-      for await (const part of await node.agent.state.logs({ ...request, signal: AbortSignal.timeout(waitMs) })) parts.push(part);
+      for await (const part of await node.agent.state.logs({ ...request, signal: AbortSignal.timeout(waitMs) }))
+        parts.push(part);
       return Buffer.concat(parts).toString();
     },
   };

@@ -43,7 +43,9 @@ export const configMaps: Readonly<Record<string, Readonly<Record<string, string>
   settings: { colour: 'blue', shape: 'round' },
   changing: { word: 'one' },
 };
-export const secrets: Readonly<Record<string, Readonly<Record<string, string>>>> = { key: { user: 'me', word: 'sesame' } };
+export const secrets: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  key: { user: 'me', word: 'sesame' },
+};
 export const labels = { app: 'web', part: 'one' };
 export const annotations = { note: 'first' };
 
@@ -59,7 +61,12 @@ const resource = (path: string, name: string, containerName = 'measured', diviso
 const colourDeep: coreV1.KeyToPath[] = [{ key: 'colour', path: 'deep/er/colour' }];
 
 export const sourceCases: readonly SourceCase[] = [
-  { list: 'config map', title: 'one file for each key', source: settings(), expected: ['colour 644 blue', 'shape 644 round'] },
+  {
+    list: 'config map',
+    title: 'one file for each key',
+    source: settings(),
+    expected: ['colour 644 blue', 'shape 644 round'],
+  },
   {
     list: 'config map',
     title: 'a mode for all files',

@@ -71,7 +71,11 @@ export interface OwnDatabase extends FaultDatabase {
 }
 
 /** Undefined where there is no PostgreSQL. */
-export async function startPostgresDatabase({ durable }: { readonly durable: boolean }): Promise<OwnDatabase | undefined> {
+export async function startPostgresDatabase({
+  durable,
+}: {
+  readonly durable: boolean;
+}): Promise<OwnDatabase | undefined> {
   const { findPostgres, startPostgres } = await postgresSupport();
   if (findPostgres() === undefined) return undefined;
   const server = await startPostgres({ durable });
@@ -87,7 +91,12 @@ export async function startPostgresDatabase({ durable }: { readonly durable: boo
     start: () => server.start(),
     async open(space) {
       const schema = space === undefined ? {} : { schema: space };
-      const store = new PostgresStore({ url: server.url('plane'), notify: 'off', allowUnsafeServer: !durable, ...schema });
+      const store = new PostgresStore({
+        url: server.url('plane'),
+        notify: 'off',
+        allowUnsafeServer: !durable,
+        ...schema,
+      });
       await store.ready();
       return store;
     },

@@ -119,7 +119,8 @@ export class EtcdCluster {
     const look = async () => {
       for (const member of this.#members) {
         const status = await member.status();
-        if (status?.leader !== undefined && status.leader !== '0' && status.leader === status.header?.member_id) found = member;
+        if (status?.leader !== undefined && status.leader !== '0' && status.leader === status.header?.member_id)
+          found = member;
       }
       looking = false;
     };

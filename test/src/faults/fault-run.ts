@@ -92,7 +92,8 @@ export async function startRun(t: ExecutionContext, options: Omit<WorkloadOption
   };
   const traffic = async (writes: number): Promise<void> => {
     const due = workload.acknowledged + writes;
-    if (!(await until(() => workload.acknowledged >= due, 60_000))) throw new Error(`no ${writes} writes within a minute`);
+    if (!(await until(() => workload.acknowledged >= due, 60_000)))
+      throw new Error(`no ${writes} writes within a minute`);
   };
   return { random: new Random(seed ^ 0x5f17), workload, traffic, judge };
 }

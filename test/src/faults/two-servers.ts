@@ -109,7 +109,12 @@ export async function twoServers(
     await run.traffic(1);
     slowest = Math.max(slowest, performance.now() - over);
     await run.traffic(20 + random.below(40));
-    progress(t, done, count, () => `${name}, revision ${workload.latest}, ${workload.acknowledged} writes acknowledged`);
+    progress(
+      t,
+      done,
+      count,
+      () => `${name}, revision ${workload.latest}, ${workload.acknowledged} writes acknowledged`,
+    );
   }
   // A server that has just started remembers nothing of its own: sooner or later a watch begins where the database has let go.
   await injections['kill -9 of a server']?.({ database, servers, proxy, random });

@@ -42,7 +42,9 @@ const everySecond = { periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 5 }
 
 /** Does `first` when it runs for the first time, `then` ever after. */
 const firstThen = (folder: string, first: string, then: string) =>
-  main(`if [ -e ${folder}/ran ]; then ${then}; else : > ${folder}/ran; ${first}; fi`, { volumeMounts: [mounted(folder)] });
+  main(`if [ -e ${folder}/ran ]; then ${then}; else : > ${folder}/ran; ${first}; fi`, {
+    volumeMounts: [mounted(folder)],
+  });
 
 /** The same pods for every runtime. */
 export const podCases: readonly PodCase[] = [
@@ -190,7 +192,9 @@ export const podCases: readonly PodCase[] = [
         main(`until [ -e ${folder}/hook ]; do sleep 0.1; done; cat ${folder}/hook`, {
           volumeMounts: [mounted(folder)],
           lifecycle: {
-            postStart: { exec: { command: ['/bin/sh', '-c', `echo hooked > ${folder}/h; mv ${folder}/h ${folder}/hook`] } },
+            postStart: {
+              exec: { command: ['/bin/sh', '-c', `echo hooked > ${folder}/h; mv ${folder}/h ${folder}/hook`] },
+            },
           },
         }),
       ],

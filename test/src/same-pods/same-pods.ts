@@ -162,7 +162,13 @@ async function create(stage: Stage, { name, spec }: Pick<PodCase, 'name' | 'spec
   const initContainers = withImage(wanted.initContainers);
   return podsOf(stage).create({
     metadata: { name, namespace: 'default', labels: { part: 'same' } },
-    spec: { terminationGracePeriodSeconds: 1, ...wanted, nodeName, containers, ...(initContainers && { initContainers }) },
+    spec: {
+      terminationGracePeriodSeconds: 1,
+      ...wanted,
+      nodeName,
+      containers,
+      ...(initContainers && { initContainers }),
+    },
   });
 }
 
@@ -218,7 +224,13 @@ async function logOf({ node }: Stage, pod: string): Promise<string> {
     limitBytes: undefined,
   };
   const signal = AbortSignal.timeout(waitMs);
-  for await (const part of await node.agent.state.logs({ namespace: 'default', pod, container: 'main', ...request, signal })) {
+  for await (const part of await node.agent.state.logs({
+    namespace: 'default',
+    pod,
+    container: 'main',
+    ...request,
+    signal,
+  })) {
     parts.push(part);
   }
   // Runtimes may break a line that comes in pieces where they like.

@@ -52,7 +52,15 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>): void {
     const namespace = await namespaceFor(kubectl, t.title);
     await ownedPair(t, namespace);
     await kubectl.run(['delete', 'deploy', 'owner', '-n', namespace, '--cascade=orphan']);
-    const owners = await kubectl.run(['get', 'rs', 'owned', '-n', namespace, '-o', 'jsonpath={.metadata.ownerReferences}']);
+    const owners = await kubectl.run([
+      'get',
+      'rs',
+      'owned',
+      '-n',
+      namespace,
+      '-o',
+      'jsonpath={.metadata.ownerReferences}',
+    ]);
     t.is(owners, '');
   });
 
@@ -78,13 +86,9 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>): void {
     };
     await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(pod) });
     await kubectl.run(['delete', 'pod', 'slow', '-n', namespace, '--grace-period=40', '--wait=false']);
-    const deleting = await kubectl.json<{ metadata: { deletionTimestamp?: string; deletionGracePeriodSeconds?: number } }>([
-      'get',
-      'pod',
-      'slow',
-      '-n',
-      namespace,
-    ]);
+    const deleting = await kubectl.json<{
+      metadata: { deletionTimestamp?: string; deletionGracePeriodSeconds?: number };
+    }>(['get', 'pod', 'slow', '-n', namespace]);
     t.is(deleting.metadata.deletionGracePeriodSeconds, 40);
     t.truthy(deleting.metadata.deletionTimestamp);
     await kubectl.run(['delete', 'pod', 'slow', '-n', namespace, '--grace-period=0', '--force']);
@@ -98,7 +102,16 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>): void {
     await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(held) });
     await kubectl.run(['delete', 'cm', 'held', '-n', namespace, '--wait=false']);
     t.truthy(await kubectl.run(['get', 'cm', 'held', '-n', namespace, '-o', 'jsonpath={.metadata.deletionTimestamp}']));
-    await kubectl.run(['patch', 'cm', 'held', '-n', namespace, '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
+    await kubectl.run([
+      'patch',
+      'cm',
+      'held',
+      '-n',
+      namespace,
+      '--type=merge',
+      '-p',
+      '{"metadata":{"finalizers":null}}',
+    ]);
     t.regex((await kubectl.try(['get', 'cm', 'held', '-n', namespace])).stderr, /NotFound/);
   });
 
@@ -106,7 +119,9 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>): void {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     for (const name of ['red', 'blue']) {
-      await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(manifestsOf(name)['configmaps']) });
+      await kubectl.run(['create', '-n', namespace, '-f', '-'], {
+        input: JSON.stringify(manifestsOf(name)['configmaps']),
+      });
     }
     await kubectl.run(['delete', 'cm', '-n', namespace, '-l', 'app=red']);
     t.is((await kubectl.run(['get', 'cm', '-n', namespace, '-o', 'name'])).trim(), 'configmap/blue');
@@ -147,7 +162,16 @@ export function registerDeleteScenarios(test: TestFn<KubectlContext>): void {
       input: JSON.stringify(manifestsOf('late')['configmaps']),
     });
     t.regex(refused.stderr, /because it is being terminated/);
-    await kubectl.run(['patch', 'cm', 'held', '-n', namespace, '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
+    await kubectl.run([
+      'patch',
+      'cm',
+      'held',
+      '-n',
+      namespace,
+      '--type=merge',
+      '-p',
+      '{"metadata":{"finalizers":null}}',
+    ]);
     await kubectl.run(['wait', '--for=delete', `ns/${namespace}`, '--timeout=30s']);
   });
 

@@ -82,7 +82,16 @@ export function registerReadScenarios(test: TestFn<KubectlContext>): void {
     t.deepEqual(await header('svc'), ['NAME', 'TYPE', 'CLUSTER-IP', 'EXTERNAL-IP', 'PORT(S)', 'AGE']);
     t.deepEqual(await header('deploy'), ['NAME', 'READY', 'UP-TO-DATE', 'AVAILABLE', 'AGE']);
     t.deepEqual(await header('rs'), ['NAME', 'DESIRED', 'CURRENT', 'READY', 'AGE']);
-    t.deepEqual(await header('ds'), ['NAME', 'DESIRED', 'CURRENT', 'READY', 'UP-TO-DATE', 'AVAILABLE', 'NODE SELECTOR', 'AGE']);
+    t.deepEqual(await header('ds'), [
+      'NAME',
+      'DESIRED',
+      'CURRENT',
+      'READY',
+      'UP-TO-DATE',
+      'AVAILABLE',
+      'NODE SELECTOR',
+      'AGE',
+    ]);
     t.deepEqual(await header('ns'), ['NAME', 'STATUS', 'AGE']);
   });
 
@@ -96,9 +105,13 @@ export function registerReadScenarios(test: TestFn<KubectlContext>): void {
       };
       await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(manifest) });
     }
-    const names = async (...args: string[]) => (await kubectl.run(['get', 'cm', '-o', 'name', ...args])).trim().split('\n');
+    const names = async (...args: string[]) =>
+      (await kubectl.run(['get', 'cm', '-o', 'name', ...args])).trim().split('\n');
     t.deepEqual(await names('-n', namespace, '-l', 'even=true'), ['configmap/two']);
-    t.deepEqual(await names('-n', namespace, '-l', 'app in (one,three),even!=true'), ['configmap/one', 'configmap/three']);
+    t.deepEqual(await names('-n', namespace, '-l', 'app in (one,three),even!=true'), [
+      'configmap/one',
+      'configmap/three',
+    ]);
     t.deepEqual(await names('-n', namespace, '--field-selector', 'metadata.name=three'), ['configmap/three']);
     t.true((await names('--all-namespaces')).length >= 3);
     const all = await kubectl.run(['get', 'cm', '-A']);
@@ -142,7 +155,9 @@ export function registerReadScenarios(test: TestFn<KubectlContext>): void {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
     for (const name of ['mine', 'other']) {
-      await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(manifestsOf(name)['configmaps']) });
+      await kubectl.run(['create', '-n', namespace, '-f', '-'], {
+        input: JSON.stringify(manifestsOf(name)['configmaps']),
+      });
     }
     const watch = kubectl.follow([
       'get',
@@ -185,7 +200,10 @@ export function registerReadScenarios(test: TestFn<KubectlContext>): void {
   test('an unknown resource, a missing object and a bad name are told apart', async (t) => {
     const { kubectl } = t.context;
     t.regex((await kubectl.try(['get', 'nonsense'])).stderr, /doesn't have a resource type "nonsense"/);
-    t.regex((await kubectl.try(['get', 'cm', 'absent'])).stderr, /Error from server \(NotFound\): configmaps "absent" not found/);
+    t.regex(
+      (await kubectl.try(['get', 'cm', 'absent'])).stderr,
+      /Error from server \(NotFound\): configmaps "absent" not found/,
+    );
     const invalid = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'Not_Valid' } };
     t.regex(
       (await kubectl.try(['create', '-f', '-'], { input: JSON.stringify(invalid) })).stderr,

@@ -13,7 +13,9 @@ interface Loaded {
   };
   readonly spec: {
     readonly replicas: number;
-    readonly template: { readonly spec: { readonly containers: readonly { readonly name: string; readonly image: string }[] } };
+    readonly template: {
+      readonly spec: { readonly containers: readonly { readonly name: string; readonly image: string }[] };
+    };
   };
   readonly data: Record<string, string>;
 }
@@ -56,7 +58,10 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>): void {
       const labelled = { ...manifest, metadata: { name: 'thing', labels: { app: 'thing', applied: 'yes' } } };
       await kubectl.run(['apply', ...inNamespace, '-f', '-'], { input: JSON.stringify(labelled) });
       t.is((await get()).metadata.labels?.['applied'], 'yes');
-      t.regex(await kubectl.run(['apply', ...inNamespace, '-f', '-'], { input: JSON.stringify(labelled) }), /unchanged/);
+      t.regex(
+        await kubectl.run(['apply', ...inNamespace, '-f', '-'], { input: JSON.stringify(labelled) }),
+        /unchanged/,
+      );
 
       await kubectl.run([
         'patch',
@@ -113,7 +118,9 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>): void {
     await kubectl.run(['apply', '-f', '-'], { input: JSON.stringify(manifest) });
     await kubectl.run(['patch', 'ns', 'team-space', '-p', '{"metadata":{"labels":{"b":"2"}}}']);
     await kubectl.run(['annotate', 'ns', 'team-space', 'note=hello']);
-    await writeFile(`${folder}/editor-ns.sh`, '#!/bin/sh\nsed -i "s/note: hello/note: edited/" "$1"\n', { mode: 0o700 });
+    await writeFile(`${folder}/editor-ns.sh`, '#!/bin/sh\nsed -i "s/note: hello/note: edited/" "$1"\n', {
+      mode: 0o700,
+    });
     await kubectl.run(['edit', 'ns', 'team-space'], { env: { KUBE_EDITOR: `${folder}/editor-ns.sh` } });
     const loaded = await kubectl.json<Loaded>(['get', 'ns', 'team-space']);
     t.like(loaded.metadata.labels, { a: '1', b: '2', 'kubernetes.io/metadata.name': 'team-space' });
@@ -131,7 +138,15 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>): void {
       t.is(scaled.spec.replicas, 5);
       t.is(scaled.metadata.generation, 2);
       await kubectl.run(['scale', resource, 'web', '-n', namespace, '--current-replicas=5', '--replicas=1']);
-      const refused = await kubectl.try(['scale', resource, 'web', '-n', namespace, '--current-replicas=5', '--replicas=9']);
+      const refused = await kubectl.try([
+        'scale',
+        resource,
+        'web',
+        '-n',
+        namespace,
+        '--current-replicas=5',
+        '--replicas=9',
+      ]);
       t.not(refused.code, 0);
       t.is((await kubectl.json<Loaded>(['get', resource, 'web', '-n', namespace])).spec.replicas, 1);
       const scale = await kubectl.json<{ kind: string; spec: { replicas: number } }>([
@@ -228,14 +243,22 @@ export function registerWriteScenarios(test: TestFn<KubectlContext>): void {
   test('create --dry-run=server validates and stores nothing', async (t) => {
     const { kubectl } = t.context;
     const manifest = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'ghost' } });
-    t.regex(await kubectl.run(['create', '--dry-run=server', '-f', '-'], { input: manifest }), /created \(server dry run\)/);
+    t.regex(
+      await kubectl.run(['create', '--dry-run=server', '-f', '-'], { input: manifest }),
+      /created \(server dry run\)/,
+    );
     t.regex((await kubectl.try(['get', 'cm', 'ghost'])).stderr, /NotFound/);
   });
 
   test('stringData of a Secret is stored as data and never shown', async (t) => {
     const { kubectl } = t.context;
     const namespace = await namespaceFor(kubectl, t.title);
-    const manifest = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'plain' }, stringData: { password: 'hidden' } };
+    const manifest = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'plain' },
+      stringData: { password: 'hidden' },
+    };
     await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(manifest) });
     const secret = await kubectl.json<{ data: Record<string, string>; stringData?: unknown }>([
       'get',

@@ -78,7 +78,8 @@ test('the node registers with labels, taints and provider id, becomes Ready, and
 
 test('a runtime that is not ready makes the node NotReady, and ready again', async (t) => {
   const { name, world } = await setting(t);
-  const status = async () => (await plane.client(Node).get(name)).status?.conditions?.find(({ type }) => type === 'Ready');
+  const status = async () =>
+    (await plane.client(Node).get(name)).status?.conditions?.find(({ type }) => type === 'Ready');
   await eventually(async () => (await status())?.status === 'True');
   world.networkReady = false;
   await eventually(async () => (await status())?.status === 'False');

@@ -22,7 +22,11 @@ async function startService(t: ExecutionContext) {
     securityContext: { namespaces: { network: 'node', pid: 'container', ipc: 'node' } },
   });
   const metadata = { name: 'main', attempt: 0 };
-  const containerId = await engine.runtime.createContainer(sandboxId, { metadata, image: 'host', command: ['sleep', '100000'] });
+  const containerId = await engine.runtime.createContainer(sandboxId, {
+    metadata,
+    image: 'host',
+    command: ['sleep', '100000'],
+  });
   await engine.runtime.startContainer(containerId);
   t.teardown(async () => {
     await engine.runtime.removePodSandbox(sandboxId);
@@ -43,7 +47,10 @@ for (const transport of ['spdy', 'websocket']) {
     t.regex(failed.stderr, /^err$/m);
     t.regex(failed.stderr, /exit code 7/);
     t.not(failed.code, 0);
-    const fed = await crictl.run(['exec', '-i', '--transport', transport, containerId, 'sh', '-c', 'head -c 5'], 'hello world');
+    const fed = await crictl.run(
+      ['exec', '-i', '--transport', transport, containerId, 'sh', '-c', 'head -c 5'],
+      'hello world',
+    );
     t.is(fed.stdout, 'hello', fed.stderr);
 
     const size = 300_000;

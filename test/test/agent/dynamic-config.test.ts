@@ -18,7 +18,8 @@ onLinux(
     const plane = await startTestPlane();
     t.teardown(() => plane.close());
     const { url } = await plane.listen();
-    const text = 'apiVersion: agentconfig/v1alpha1\nkind: AgentConfiguration\nmaxPods: 7\nnodeStatusUpdateFrequency: 1s\n';
+    const text =
+      'apiVersion: agentconfig/v1alpha1\nkind: AgentConfiguration\nmaxPods: 7\nnodeStatusUpdateFrequency: 1s\n';
     await plane
       .client(ConfigMap)
       .namespace('kube-system')
@@ -51,7 +52,9 @@ onLinux(
     machine.start();
     const { status } = await eventually(async () => {
       const node = await plane.client(Node).get('n1');
-      return node.status?.conditions?.some(({ type, reason }) => type === 'ConfigOK' && reason === 'AssignedConfig') && node;
+      return (
+        node.status?.conditions?.some(({ type, reason }) => type === 'ConfigOK' && reason === 'AssignedConfig') && node
+      );
     }, waitMs);
     t.is(status?.capacity?.['pods'], '7');
     t.regex(

@@ -28,7 +28,10 @@ async function open(): Promise<Stage> {
     .create({ metadata: { name: 'key' }, data });
   await client(Service)
     .namespace('default')
-    .create({ metadata: { name: 'near' }, spec: { clusterIP: '10.96.0.77', selector: { app: 'near' }, ports: [{ port: 80 }] } });
+    .create({
+      metadata: { name: 'near' },
+      spec: { clusterIP: '10.96.0.77', selector: { app: 'near' }, ports: [{ port: 80 }] },
+    });
   return here;
 }
 
@@ -175,7 +178,10 @@ if (stage !== undefined) {
     const here = await opened(t);
     const initContainers = [shell('exit 1', { name: 'a' }), shell('echo never', { name: 'b' })];
     await here.create('init-fails', { initContainers, containers: [shell(stay)] });
-    const { status } = await here.until('init-fails', (pod) => (pod.status?.initContainerStatuses?.[0]?.restartCount ?? 0) >= 1);
+    const { status } = await here.until(
+      'init-fails',
+      (pod) => (pod.status?.initContainerStatuses?.[0]?.restartCount ?? 0) >= 1,
+    );
     t.is(status?.phase, 'Pending');
     t.is(status?.containerStatuses?.[0]?.state?.waiting?.reason, 'PodInitializing');
     t.is(status?.initContainerStatuses?.[1]?.state?.waiting?.reason, 'PodInitializing');

@@ -13,7 +13,10 @@ const stage = sharedStage('pods in containers of an OCI binary', {
   packages: ['runc'],
   words: ['--allow-privileged', '--experimental-allowed-unsafe-sysctls=kernel.msg*'],
   images: [
-    { reference: entryImage, config: { Entrypoint: ['/bin/echo', 'entry'], Cmd: ['word', 'of', 'image'], Env: ['PATH=/bin'] } },
+    {
+      reference: entryImage,
+      config: { Entrypoint: ['/bin/echo', 'entry'], Cmd: ['word', 'of', 'image'], Env: ['PATH=/bin'] },
+    },
   ],
   open: openOciEngine,
 });
@@ -42,7 +45,11 @@ const privilege = 'mount -t tmpfs none /tmp 2>/dev/null && echo mounted || echo 
 
 const printed: readonly Printed[] = [
   { title: 'command: neither is given, those of the image count', spec: image({}), prints: 'entry word of image\n' },
-  { title: 'command: arguments take the place of those of the image', spec: image({ args: ['a', 'b'] }), prints: 'entry a b\n' },
+  {
+    title: 'command: arguments take the place of those of the image',
+    spec: image({ args: ['a', 'b'] }),
+    prints: 'entry a b\n',
+  },
   {
     title: 'command: a command takes the place of that of the image, with its arguments',
     spec: image({ command: ['/bin/echo', 'own'] }),
@@ -113,7 +120,11 @@ const printed: readonly Printed[] = [
   },
   {
     title: 'sysctl: one that is not safe is set when the node allows it',
-    spec: alone('cat /proc/sys/kernel/msgmax', {}, { securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '10081' }] } }),
+    spec: alone(
+      'cat /proc/sys/kernel/msgmax',
+      {},
+      { securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '10081' }] } },
+    ),
     prints: '10081\n',
   },
 ];
@@ -127,7 +138,12 @@ if (stage !== undefined) {
       // Which process of the machine is looked for.
       const env = [{ name: 'PID', value: String(process.pid) }];
       const containers = spec.containers?.map((container) => ({ ...container, env }));
-      await here.create(name, { restartPolicy: 'Never', hostNetwork: true, ...spec, ...(containers && { containers }) });
+      await here.create(name, {
+        restartPolicy: 'Never',
+        hostNetwork: true,
+        ...spec,
+        ...(containers && { containers }),
+      });
       await here.reaches(name, 'Succeeded');
       t.is(await here.log(name), prints);
     });
@@ -168,7 +184,10 @@ if (stage !== undefined) {
     t.timeout(2 * waitMs);
     const here = await stage();
     for (const name of ['foo-', 'kernel.shmmax ', 'Kernel.SHM', '']) {
-      const refused = here.create('invalid', { securityContext: { sysctls: [{ name, value: '1' }] }, containers: [shell(stay)] });
+      const refused = here.create('invalid', {
+        securityContext: { sysctls: [{ name, value: '1' }] },
+        containers: [shell(stay)],
+      });
       await t.throwsAsync(refused, { message: /sysctls\[0\]\.name/ }, name);
     }
   });
@@ -212,7 +231,9 @@ if (stage !== undefined) {
     await here.create('hosts', {
       hostAliases: [{ ip: '192.0.2.9', hostnames: ['far'] }],
       volumes: [{ name: 'own', emptyDir: {} }],
-      initContainers: [shell('echo mine > /own/hosts', { name: 'a', volumeMounts: [{ name: 'own', mountPath: '/own' }] })],
+      initContainers: [
+        shell('echo mine > /own/hosts', { name: 'a', volumeMounts: [{ name: 'own', mountPath: '/own' }] }),
+      ],
       containers: [shell(stay), shell(stay, { name: 'other', volumeMounts: [own] })],
     });
     await here.create('hosts-of-machine', { hostNetwork: true, containers: [shell(stay)] });

@@ -11,7 +11,11 @@ const waitMs = 30_000;
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 /** An agent alone, on processes; `words` say where its pods come from, `end` takes them away. */
-async function machine(t: ExecutionContext, words: (dir: string) => readonly string[], end: (dir: string) => Promise<unknown>) {
+async function machine(
+  t: ExecutionContext,
+  words: (dir: string) => readonly string[],
+  end: (dir: string) => Promise<unknown>,
+) {
   t.timeout(4 * waitMs);
   const { dir, remove } = await scratchDirectory();
   const engine = await createProcessRuntime({ stateDirectory: join(dir, 'runtime'), nodeIp: '127.0.0.1' });
@@ -34,7 +38,9 @@ async function runningPods(node: AgentNode, names: readonly string[]): Promise<R
   return eventually(async () => {
     const inRuntime = await node.agent.state.runningPods();
     const known = node.agent.state.pods();
-    const found = inRuntime.map(({ metadata }) => [metadata?.name?.replace(/-alone$/, '') ?? '', metadata?.uid ?? ''] as const);
+    const found = inRuntime.map(
+      ({ metadata }) => [metadata?.name?.replace(/-alone$/, '') ?? '', metadata?.uid ?? ''] as const,
+    );
     last = found
       .map(([name]) => name)
       .sort()
@@ -53,7 +59,12 @@ const pod = (name: string, word = 'one') => ({
   spec: {
     terminationGracePeriodSeconds: 1,
     containers: [
-      { name: 'main', image: 'host', imagePullPolicy: 'Never', command: ['/bin/sh', '-c', `: ${word}; exec sleep 600`] },
+      {
+        name: 'main',
+        image: 'host',
+        imagePullPolicy: 'Never',
+        command: ['/bin/sh', '-c', `: ${word}; exec sleep 600`],
+      },
     ],
   },
 });
@@ -74,7 +85,9 @@ spec:
 
 onLinux('static pods of a directory follow what becomes of its files', async (t) => {
   const words = (dir: string) => [`--pod-manifest-path=${dir}/manifests`, '--file-check-frequency=200ms'];
-  const { dir, run } = await machine(t, words, (folder) => rm(join(folder, 'manifests'), { recursive: true, force: true }));
+  const { dir, run } = await machine(t, words, (folder) =>
+    rm(join(folder, 'manifests'), { recursive: true, force: true }),
+  );
   const manifests = join(dir, 'manifests');
   const put = (name: string, text: string) => writeFile(join(manifests, name), text);
   await mkdir(join(manifests, 'sub'), { recursive: true });
@@ -129,7 +142,9 @@ onLinux('static pods by URL: a list runs, trouble leaves it alone, an empty answ
   };
   const headers: string[][] = [];
   const server = createServer((request, response) => {
-    headers.push(request.rawHeaders.flatMap((word, i, all) => (i % 2 === 0 && word === 'X-Pod' ? [all[i + 1] ?? ''] : [])));
+    headers.push(
+      request.rawHeaders.flatMap((word, i, all) => (i % 2 === 0 && word === 'X-Pod' ? [all[i + 1] ?? ''] : [])),
+    );
     answer.given += 1;
     response.statusCode = answer.code;
     response.end(answer.body);

@@ -144,7 +144,8 @@ const made = new Map<Change, Promise<unknown>>();
 /** Changes a thing once, after all who have it mounted have been seen to have what was before. */
 function change(t: ExecutionContext, here: Stage, what: Change): Promise<unknown> {
   const make = async () => {
-    for (const { directory, before } of changing.get(what) ?? []) t.deepEqual(await seen(here, 'root', directory), before);
+    for (const { directory, before } of changing.get(what) ?? [])
+      t.deepEqual(await seen(here, 'root', directory), before);
     await changes[what](here);
   };
   const once = made.get(what) ?? make();
@@ -171,7 +172,9 @@ if (stage !== undefined) {
         if (changed !== undefined) {
           await change(t, here, changed.what);
           const after = wanted.join('|');
-          await eventually(async () => (await seen(here, as, places[0] ?? '')).join('|') === after, waitMs).catch(() => {});
+          await eventually(async () => (await seen(here, as, places[0] ?? '')).join('|') === after, waitMs).catch(
+            () => {},
+          );
         }
         for (const place of places) t.deepEqual(await seen(here, as, place), wanted);
       });
@@ -250,17 +253,28 @@ if (stage !== undefined) {
   const hostModes = mount('root', { hostPath: { path: 'shared', type: 'Directory' } });
   test('hostPath: the directory is that of the machine, with its mode', async (t) => {
     t.timeout(2 * waitMs);
-    t.is(await (await opened()).inside(podOf('root'), `stat -c %a ${hostModes}; cat ${hostModes}/file`), '755\nof the host\n');
+    t.is(
+      await (await opened()).inside(podOf('root'), `stat -c %a ${hostModes}; cat ${hostModes}/file`),
+      '755\nof the host\n',
+    );
   });
 
   const again = mount('root', { hostPath: { path: 'shared' } });
   test('hostPath: what one mount writes another reads', async (t) => {
     t.timeout(2 * waitMs);
-    t.is(await (await opened()).inside(podOf('root'), `echo new > ${again}/written; cat ${hostModes}/written`), 'new\n');
+    t.is(
+      await (await opened()).inside(podOf('root'), `echo new > ${again}/written; cat ${hostModes}/written`),
+      'new\n',
+    );
   });
 
   for (const [title, subPath, script, expected] of [
-    ['a subPath that is not there is made', 'made/here', (place: string) => `echo x > ${place}/f; cat ${place}/f`, 'x\n'],
+    [
+      'a subPath that is not there is made',
+      'made/here',
+      (place: string) => `echo x > ${place}/f; cat ${place}/f`,
+      'x\n',
+    ],
     ['a subPath that is a directory', 'there', (place: string) => `ls ${place}; cat ${place}/inner`, 'inner\ninner\n'],
     ['a subPath that is a file', 'file', (place: string) => `cat ${place}`, 'of the host\n'],
   ] as const) {

@@ -44,7 +44,8 @@ async function onSmallDisk(
   t.teardown(remove);
   const [disk, manifests] = [join(dir, 'disk'), join(dir, 'manifests')];
   await Promise.all([mkdir(disk), mkdir(manifests)]);
-  for (const [name, script] of Object.entries(scripts)) await writeFile(join(manifests, `${name}.json`), manifest(name, script));
+  for (const [name, script] of Object.entries(scripts))
+    await writeFile(join(manifests, `${name}.json`), manifest(name, script));
   const mount = 'disk=$1; shift; mount -t tmpfs -o size=64m,nr_inodes=2000 tmpfs "$disk" && exec "$@"';
   const command = [process.execPath, child, disk, manifests, ...words];
   const agent = spawn('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', mount, 'sh', disk, ...command], {

@@ -26,7 +26,9 @@ test('a node that runs short of memory says so, evicts pods of the API and of it
   let available = 4 * gibibyte;
   const disk = { device: '1', capacityBytes: 1e11, availableBytes: 9e10, inodes: 1e6, inodesFree: 9e5 };
   const events: string[] = [];
-  const recorder: EventRecorder = { record: ({ kind, name }, type, reason) => events.push(`${kind} ${name} ${type} ${reason}`) };
+  const recorder: EventRecorder = {
+    record: ({ kind, name }, type, reason) => events.push(`${kind} ${name} ${type} ${reason}`),
+  };
   const node = await startAgentNode({
     name: 'short',
     engine: createFakeRuntime(new FakeWorld({ images: ['app:1'] })),
@@ -45,7 +47,8 @@ test('a node that runs short of memory says so, evicts pods of the API and of it
   const status = async (name: string) => (await pods.get(name)).status;
   const condition = async () =>
     (await plane.client(Node).get('short')).status?.conditions?.find(({ type }) => type === 'MemoryPressure');
-  const put = (name: string) => pods.create({ metadata: { name, namespace: 'default' }, spec: { ...spec, nodeName: 'short' } });
+  const put = (name: string) =>
+    pods.create({ metadata: { name, namespace: 'default' }, spec: { ...spec, nodeName: 'short' } });
 
   await put('bound');
   for (const name of ['bound', 'own-short']) await eventually(async () => (await status(name))?.phase === 'Running');

@@ -45,9 +45,13 @@ async function onSmallDisk(t: ExecutionContext, left: number, words: readonly st
   await mkdir(disk);
   const script = 'disk=$1; shift; mount -t tmpfs -o size=36m tmpfs "$disk" && exec "$@"';
   const command = [process.execPath, child, disk, source, String(left), ...words];
-  const process_ = spawn('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', disk, ...command], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const process_ = spawn(
+    'unshare',
+    ['--mount', '--propagation', 'private', 'sh', '-c', script, 'sh', disk, ...command],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   t.teardown(() => process_.kill('SIGKILL'));
   let stdout = '';
   let stderr = '';

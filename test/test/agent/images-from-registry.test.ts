@@ -40,7 +40,11 @@ test.before(async () => {
   cloudRegistry = await LoopbackRegistry.open({ auth: { kind: 'basic', username: '_json_key', password: cloudKey } });
   const keyPath = join(dir, 'key.json');
   writeFileSync(keyPath, JSON.stringify({ ...JSON.parse(cloudKey), registries: [cloudRegistry.host] }));
-  const engine = await createProcessRuntime({ stateDirectory: join(dir, 'runtime'), nodeIp: '192.0.2.1', registries: {} });
+  const engine = await createProcessRuntime({
+    stateDirectory: join(dir, 'runtime'),
+    nodeIp: '192.0.2.1',
+    registries: {},
+  });
   const words = [
     '--image-pull-progress-deadline=8s',
     '--registry-qps=0',
@@ -53,7 +57,8 @@ test.before(async () => {
   };
   node = await startAgentNode({ name: nodeName, engine, api: plane.api, words, dir, events });
   cleanUp = async () => {
-    for (const { metadata } of (await pods().list()).items) await pods().delete(metadata?.name ?? '', { gracePeriodSeconds: 0 });
+    for (const { metadata } of (await pods().list()).items)
+      await pods().delete(metadata?.name ?? '', { gracePeriodSeconds: 0 });
     await eventually(async () => (await engine.runtime.listPodSandboxes()).length === 0, 45_000);
     await node.stop();
     await engine.runtime[Symbol.asyncDispose]();

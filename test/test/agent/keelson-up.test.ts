@@ -50,7 +50,10 @@ onLinux(
     t.true(process.kill(pid, 0), 'a container outlives the agent');
     server = await startKeelson(data, ['--log-level', 'warn'], 'up');
     const after = new Kubectl(command ?? '', server.kubeconfig, data);
-    await eventually(async () => (await after.run(['get', 'node', nodeName, '--no-headers'])).includes(' Ready '), waitMs);
+    await eventually(
+      async () => (await after.run(['get', 'node', nodeName, '--no-headers'])).includes(' Ready '),
+      waitMs,
+    );
     t.regex(await after.run(['get', 'pod', 'hello', '--no-headers']), /1\/1\s+Running\s+0\s/);
     t.is(Number(await readFile(pidFile, 'utf8')), pid);
     await after.run(['delete', 'pod', 'hello', '--timeout=50s']);

@@ -43,8 +43,12 @@ onLinux(
     await here.drop('c-name.json', JSON.stringify(waitingPod('Not_A_Name', pidFile('never'))));
     await here.drop('d-bytes.json', '\u0000\u0001');
     const noImage = { name: 'main', image: 'no.such/image:1', imagePullPolicy: 'Never' };
-    await here.drop('e-image.json', JSON.stringify(waitingPod('image', pidFile('never'), { containers: [noImage] } as never)));
-    const running = async (agent: AgentProcess) => (await agent.pods()).filter(({ status }) => status?.phase === 'Running');
+    await here.drop(
+      'e-image.json',
+      JSON.stringify(waitingPod('image', pidFile('never'), { containers: [noImage] } as never)),
+    );
+    const running = async (agent: AgentProcess) =>
+      (await agent.pods()).filter(({ status }) => status?.phase === 'Running');
     await within(first, async () => (await running(first)).length === names.length);
     const pidsOf = () => Promise.all(names.map((name) => pidIn(pidFile(name))));
     const before = await within(first, async () => {

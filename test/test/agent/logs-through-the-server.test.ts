@@ -15,7 +15,11 @@ const withKubectl = command === undefined ? test.skip : test;
 let up: NodeOfUp | undefined;
 
 /** What the port of the agent says to somebody with a certificate of the server's, or with none. */
-async function askAgent({ kubectl, folder }: NodeOfUp, path: string, certificate?: string): Promise<number | undefined> {
+async function askAgent(
+  { kubectl, folder }: NodeOfUp,
+  path: string,
+  certificate?: string,
+): Promise<number | undefined> {
   const port = Number(
     await kubectl.run(['get', 'node', nodeName, '-o', 'jsonpath={.status.daemonEndpoints.kubeletEndpoint.Port}']),
   );
@@ -37,36 +41,46 @@ test.beforeEach((t) => {
 });
 test.after.always(() => up?.stop());
 
-withKubectl('kubectl logs shows what a container wrote: all of it, its end, one of several, of those with a label', async (t) => {
-  t.timeout(180_000);
-  const { kubectl } = t.context;
-  const shells = [
-    { name: 'main', script: 'echo one; echo two; echo three' },
-    { name: 'side', script: 'echo beside' },
-  ];
-  await runShells(kubectl, 'talker', shells, { restartPolicy: 'Never' });
-  await kubectl.run(['wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/talker', '--timeout=50s']);
-  t.is(await kubectl.run(['logs', 'talker', '-c', 'main']), 'one\ntwo\nthree\n');
-  t.is(await kubectl.run(['logs', 'talker', '-c', 'main', '--tail=1']), 'three\n');
-  t.is(await kubectl.run(['logs', 'talker', '-c', 'main', '--limit-bytes=5']), 'one\nt');
-  t.is(await kubectl.run(['logs', 'talker', 'side']), 'beside\n');
-  t.regex(await kubectl.run(['logs', 'talker', 'side', '--timestamps']), /^\d{4}-\d\d-\d\dT[\d:.]+Z beside\n$/);
-  const labelled = await kubectl.run(['logs', '-l', 'app=talker', '--all-containers', '--prefix']);
-  t.deepEqual(labelled.trimEnd().split('\n').sort(), [
-    '[pod/talker/main] one',
-    '[pod/talker/main] three',
-    '[pod/talker/main] two',
-    '[pod/talker/side] beside',
-  ]);
+withKubectl(
+  'kubectl logs shows what a container wrote: all of it, its end, one of several, of those with a label',
+  async (t) => {
+    t.timeout(180_000);
+    const { kubectl } = t.context;
+    const shells = [
+      { name: 'main', script: 'echo one; echo two; echo three' },
+      { name: 'side', script: 'echo beside' },
+    ];
+    await runShells(kubectl, 'talker', shells, { restartPolicy: 'Never' });
+    await kubectl.run(['wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/talker', '--timeout=50s']);
+    t.is(await kubectl.run(['logs', 'talker', '-c', 'main']), 'one\ntwo\nthree\n');
+    t.is(await kubectl.run(['logs', 'talker', '-c', 'main', '--tail=1']), 'three\n');
+    t.is(await kubectl.run(['logs', 'talker', '-c', 'main', '--limit-bytes=5']), 'one\nt');
+    t.is(await kubectl.run(['logs', 'talker', 'side']), 'beside\n');
+    t.regex(await kubectl.run(['logs', 'talker', 'side', '--timestamps']), /^\d{4}-\d\d-\d\dT[\d:.]+Z beside\n$/);
+    const labelled = await kubectl.run(['logs', '-l', 'app=talker', '--all-containers', '--prefix']);
+    t.deepEqual(labelled.trimEnd().split('\n').sort(), [
+      '[pod/talker/main] one',
+      '[pod/talker/main] three',
+      '[pod/talker/main] two',
+      '[pod/talker/side] beside',
+    ]);
 
-  const raw = await kubectl.try(['get', '--raw', '/api/v1/namespaces/default/pods/talker/log']);
-  t.regex(raw.stderr, /BadRequest.*a container name must be specified for pod talker, choose one of: \[main side\]/);
-  t.regex((await kubectl.try(['logs', 'talker', '-c', 'none'])).stderr, /container none is not valid for pod talker/);
-  t.regex((await kubectl.try(['logs', 'talker', '-c', 'main', '-p'])).stderr, /previous terminated container "main".* not found/);
-  t.regex((await kubectl.try(['logs', 'nobody'])).stderr, /pods "nobody" not found/);
-  const negative = await kubectl.try(['get', '--raw', '/api/v1/namespaces/default/pods/talker/log?container=main&tailLines=-2']);
-  t.regex(negative.stderr, /tailLines: Invalid value/);
-});
+    const raw = await kubectl.try(['get', '--raw', '/api/v1/namespaces/default/pods/talker/log']);
+    t.regex(raw.stderr, /BadRequest.*a container name must be specified for pod talker, choose one of: \[main side\]/);
+    t.regex((await kubectl.try(['logs', 'talker', '-c', 'none'])).stderr, /container none is not valid for pod talker/);
+    t.regex(
+      (await kubectl.try(['logs', 'talker', '-c', 'main', '-p'])).stderr,
+      /previous terminated container "main".* not found/,
+    );
+    t.regex((await kubectl.try(['logs', 'nobody'])).stderr, /pods "nobody" not found/);
+    const negative = await kubectl.try([
+      'get',
+      '--raw',
+      '/api/v1/namespaces/default/pods/talker/log?container=main&tailLines=-2',
+    ]);
+    t.regex(negative.stderr, /tailLines: Invalid value/);
+  },
+);
 
 withKubectl('kubectl logs -f shows lines as they are written and ends with the container', async (t) => {
   t.timeout(180_000);
@@ -114,13 +128,16 @@ withKubectl('a pod without a node has no log yet, and a node that nobody finds i
   await kubectl.run(['delete', 'pod', 'lost', '--force', '--grace-period=0']);
 });
 
-withKubectl('the agent lets in the server and administrators, and nobody else whom the same authority knows', async (t) => {
-  const { kubectl } = t.context;
-  t.is(await kubectl.run(['get', '--raw', `/api/v1/nodes/${nodeName}/proxy/healthz`]), 'ok');
-  t.is(await askAgent(t.context, '/healthz'), 401);
-  t.is(await askAgent(t.context, '/healthz', 'bootstrap'), 403);
-  t.is(await askAgent(t.context, '/healthz', 'admin'), 200);
-});
+withKubectl(
+  'the agent lets in the server and administrators, and nobody else whom the same authority knows',
+  async (t) => {
+    const { kubectl } = t.context;
+    t.is(await kubectl.run(['get', '--raw', `/api/v1/nodes/${nodeName}/proxy/healthz`]), 'ok');
+    t.is(await askAgent(t.context, '/healthz'), 401);
+    t.is(await askAgent(t.context, '/healthz', 'bootstrap'), 403);
+    t.is(await askAgent(t.context, '/healthz', 'admin'), 200);
+  },
+);
 
 withKubectl('keelson up --insecure: the agent still knows the server, and still lets nobody else in', async (t) => {
   t.timeout(180_000);

@@ -1,6 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type HostActions, parseOptions, type RunAgentOptions, resolveConfig, runAgent, UsageError } from '@keelson/agent';
+import {
+  type HostActions,
+  parseOptions,
+  type RunAgentOptions,
+  resolveConfig,
+  runAgent,
+  UsageError,
+} from '@keelson/agent';
 import { silentLogger, systemClock } from '@keelson/core';
 import { Event, Node } from '@keelson/kinds';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
@@ -104,7 +111,8 @@ test('--cloud-provider=external: addresses that somebody else gives the node sta
   const addresses = [{ type: 'ExternalIP', address: '203.0.113.9' }];
   const patch = { status: { addresses: [...addresses, { $patch: 'replace' }] } };
   await plane.client(Node).patchSubresource(name, 'status', 'strategic', patch);
-  const beat = (one: Node | undefined) => one?.status?.conditions?.find(({ type }) => type === 'Ready')?.lastHeartbeatTime;
+  const beat = (one: Node | undefined) =>
+    one?.status?.conditions?.find(({ type }) => type === 'Ready')?.lastHeartbeatTime;
   const given = await nodeOf(name);
   const later = await eventually(async () => {
     const now = await nodeOf(name);

@@ -75,7 +75,12 @@ const sandboxesOf = (dir: string) => readdir(join(dir, 'root/runtime-oci/sandbox
 async function removePods(dir: string): Promise<void> {
   if ((await sandboxesOf(dir)).length === 0) return;
   const stateDirectory = join(dir, 'root/runtime-oci');
-  const { runtime } = await createOciRuntime({ stateDirectory, imageSources: [], clock: systemClock, logger: silentLogger });
+  const { runtime } = await createOciRuntime({
+    stateDirectory,
+    imageSources: [],
+    clock: systemClock,
+    logger: silentLogger,
+  });
   for (const { id } of await runtime.listPodSandboxes()) await runtime.removePodSandbox(id);
   await runtime[Symbol.asyncDispose]();
 }
@@ -105,7 +110,10 @@ test(`keelson-agent on the OCI runtime: pods get addresses of --pod-cidr and the
     '--eviction-hard=',
   ];
   const env = { ...process.env, KEELSON_AGENT_RUNTIME: 'oci', KEELSON_AGENT_LOG_ROOT: join(dir, 'log') };
-  const agent = spawn('nsenter', [...enter, process.execPath, binary, ...words], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const agent = spawn('nsenter', [...enter, process.execPath, binary, ...words], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   t.teardown(async () => {
     agent.kill('SIGKILL');
     await ended;

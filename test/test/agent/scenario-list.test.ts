@@ -67,7 +67,8 @@ test('every test that the page of scenarios names exists, and every list is whol
     if (count !== undefined) t.true(rows.length >= Number(count), `${list} has ${rows.length} rows`);
     for (const [, scenario = '', file, title] of rows) {
       if (file === undefined || title === undefined) {
-        if (count !== undefined) t.true(text.split('## Later')[1]?.includes(scenario), `${scenario} is told of at the end`);
+        if (count !== undefined)
+          t.true(text.split('## Later')[1]?.includes(scenario), `${scenario} is told of at the end`);
         continue;
       }
       named += 1;

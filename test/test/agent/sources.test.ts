@@ -10,7 +10,12 @@ import test, { type ExecutionContext } from 'ava';
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 
 const manifest = (name: string, image = 'host') =>
-  JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { containers: [{ name: 'main', image }] } });
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name },
+    spec: { containers: [{ name: 'main', image }] },
+  });
 
 async function temporaryDirectory(t: ExecutionContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'keelson-agent-'));
@@ -37,7 +42,12 @@ async function open(
   logger: Logger = silentLogger,
 ): Promise<Opened> {
   const directory = await temporaryDirectory(t);
-  const parsed = parseOptions(['--hostname-override=n1', `--root-dir=${directory}/root`, '--enable-server=false', ...words]);
+  const parsed = parseOptions([
+    '--hostname-override=n1',
+    `--root-dir=${directory}/root`,
+    '--enable-server=false',
+    ...words,
+  ]);
   const { config } = resolveConfig(parsed, { hostname: () => 'n1', fileExists: () => false });
   const sources = createSources({ config, client, events: noEvents, clock: systemClock, logger });
   const heard: string[] = [];
@@ -66,7 +76,11 @@ test('the API source follows the pods of its node, and of no other', async (t) =
   await pods.create(bound('after', 'n1', { annotations: { 'kubernetes.io/config.source': 'file' } }) as never);
   await eventually(() => heard.includes('api add after'));
   const after = sources.config.pods().find(({ metadata }) => metadata?.name === 'after');
-  t.is(after?.metadata?.annotations?.['kubernetes.io/config.source'], 'api', 'a pod of the API cannot pass for one of a file');
+  t.is(
+    after?.metadata?.annotations?.['kubernetes.io/config.source'],
+    'api',
+    'a pod of the API cannot pass for one of a file',
+  );
   await pods.patch('before', 'merge', { metadata: { labels: { a: 'b' } } });
   await eventually(() => heard.includes('api update before'));
   await pods.patchSubresource('before', 'status', 'merge', { status: { message: 'x' } });
@@ -130,7 +144,9 @@ test('mirrors of pods that went while the agent was away are deleted, but only w
   const api = await plane(t, 'n1');
   const pods = api.client(Pod).namespace('default');
   await pods.create(
-    bound('old-n1', 'n1', { annotations: { [mirrorAnnotation]: 'gone', 'kubernetes.io/config.source': 'file' } }) as never,
+    bound('old-n1', 'n1', {
+      annotations: { [mirrorAnnotation]: 'gone', 'kubernetes.io/config.source': 'file' },
+    }) as never,
   );
   await pods.create(bound('real', 'n1') as never);
   // Nobody answers there: the source of the URL is not seen.

@@ -29,7 +29,9 @@ async function machine(t: ExecutionContext) {
   const running = (name: string) =>
     eventually(
       () =>
-        node.agent.state.pods().find(({ metadata, status }) => metadata?.name === `${name}-alone` && status?.phase === 'Running'),
+        node.agent.state
+          .pods()
+          .find(({ metadata, status }) => metadata?.name === `${name}-alone` && status?.phase === 'Running'),
       waitMs,
     );
   return { dir, manifests, node, running };

@@ -47,28 +47,31 @@ test.beforeEach((t) => {
 test.after.always(() => up?.stop());
 
 for (const [transport, env] of Object.entries(transports)) {
-  withKubectl(`kubectl exec over ${transport}: output, errors, input, exit code, and more than fits into a buffer`, async (t) => {
-    t.timeout(180_000);
-    const { kubectl } = t.context;
-    const exec = (words: readonly string[], input?: string) =>
-      kubectl.try(['exec', ...(input === undefined ? [] : ['-i']), 'box', '-c', 'main', '--', ...words], {
-        env,
-        ...(input === undefined ? {} : { input }),
-      });
-    t.deepEqual(await exec(['sh', '-c', 'echo out; echo err >&2']), { code: 0, stdout: 'out\n', stderr: 'err\n' });
-    const failed = await exec(['sh', '-c', 'exit 3']);
-    t.is(failed.code, 3);
-    t.regex(failed.stderr, /command terminated with exit code 3/);
-    const long = randomBytes(1_500_000).toString('base64');
-    t.true((await exec(['cat'], long)).stdout === long);
-    const absent = await exec(['no-such-program']);
-    t.not(absent.code, 0);
-    t.regex(absent.stderr, /no-such-program/);
-    t.regex(
-      (await kubectl.try(['exec', 'box', '-c', 'none', '--', 'true'], { env })).stderr,
-      /container none is not valid for pod box|container not found/,
-    );
-  });
+  withKubectl(
+    `kubectl exec over ${transport}: output, errors, input, exit code, and more than fits into a buffer`,
+    async (t) => {
+      t.timeout(180_000);
+      const { kubectl } = t.context;
+      const exec = (words: readonly string[], input?: string) =>
+        kubectl.try(['exec', ...(input === undefined ? [] : ['-i']), 'box', '-c', 'main', '--', ...words], {
+          env,
+          ...(input === undefined ? {} : { input }),
+        });
+      t.deepEqual(await exec(['sh', '-c', 'echo out; echo err >&2']), { code: 0, stdout: 'out\n', stderr: 'err\n' });
+      const failed = await exec(['sh', '-c', 'exit 3']);
+      t.is(failed.code, 3);
+      t.regex(failed.stderr, /command terminated with exit code 3/);
+      const long = randomBytes(1_500_000).toString('base64');
+      t.true((await exec(['cat'], long)).stdout === long);
+      const absent = await exec(['no-such-program']);
+      t.not(absent.code, 0);
+      t.regex(absent.stderr, /no-such-program/);
+      t.regex(
+        (await kubectl.try(['exec', 'box', '-c', 'none', '--', 'true'], { env })).stderr,
+        /container none is not valid for pod box|container not found/,
+      );
+    },
+  );
 
   withKubectl(`kubectl attach over ${transport} reads and writes the container itself`, async (t) => {
     t.timeout(180_000);
@@ -84,23 +87,26 @@ for (const [transport, env] of Object.entries(transports)) {
     t.is(await kubectl.run(['logs', name]), 'got a word\n');
   });
 
-  withKubectl(`kubectl port-forward over ${transport}: several connections at once, and a port that nobody serves`, async (t) => {
-    t.timeout(180_000);
-    const { kubectl, folder } = t.context;
-    const forward = async (port: string) => {
-      const forwarding = kubectl.follow(['port-forward', 'pod/box', `:${port}`], { env });
-      t.teardown(() => forwarding.stop());
-      const line = await forwarding.waitFor(/^Forwarding from 127\.0\.0\.1:/, waitMs);
-      return { url: `http://127.0.0.1:${/:(\d+) ->/.exec(line)?.[1]}/`, forwarding };
-    };
-    const { url } = await forward(await eventually(() => readFile(join(folder, 'port'), 'utf8'), waitMs));
-    const ask = async () => (await fetch(url, { headers: { connection: 'close' } })).text();
-    t.deepEqual(await Promise.all([ask(), ask(), ask()]), ['hello', 'hello', 'hello']);
-    t.is(await ask(), 'hello');
-    const lost = await forward('1');
-    await t.throwsAsync(fetch(lost.url));
-    t.is(await lost.forwarding.ended(), 1, 'kubectl gives up, as it was told that nobody is there');
-  });
+  withKubectl(
+    `kubectl port-forward over ${transport}: several connections at once, and a port that nobody serves`,
+    async (t) => {
+      t.timeout(180_000);
+      const { kubectl, folder } = t.context;
+      const forward = async (port: string) => {
+        const forwarding = kubectl.follow(['port-forward', 'pod/box', `:${port}`], { env });
+        t.teardown(() => forwarding.stop());
+        const line = await forwarding.waitFor(/^Forwarding from 127\.0\.0\.1:/, waitMs);
+        return { url: `http://127.0.0.1:${/:(\d+) ->/.exec(line)?.[1]}/`, forwarding };
+      };
+      const { url } = await forward(await eventually(() => readFile(join(folder, 'port'), 'utf8'), waitMs));
+      const ask = async () => (await fetch(url, { headers: { connection: 'close' } })).text();
+      t.deepEqual(await Promise.all([ask(), ask(), ask()]), ['hello', 'hello', 'hello']);
+      t.is(await ask(), 'hello');
+      const lost = await forward('1');
+      await t.throwsAsync(fetch(lost.url));
+      t.is(await lost.forwarding.ended(), 1, 'kubectl gives up, as it was told that nobody is there');
+    },
+  );
 }
 
 withKubectl('kubectl cp copies files into a container and out of it', async (t) => {

@@ -74,76 +74,79 @@ async function setting(t: ExecutionContext, name: string) {
   return { dir, create, output, phase };
 }
 
-asRoot('a user who is not root reads objects as files through the group of the pod, and shares what it writes', async (t) => {
-  const { dir, create, output, phase } = await setting(t, 'volumes-1');
-  await plane
-    .client(ConfigMap)
-    .namespace('default')
-    .create({ metadata: { name: 'settings' }, data: { colour: 'blue' } });
-  await plane
-    .client(Secret)
-    .namespace('default')
-    .create({ metadata: { name: 'key' }, data: { word: base64('sesame') } });
-  await mkdir(join(dir, 'host/sub'), { recursive: true });
-  await writeFile(join(dir, 'host/sub/f'), 'of the host\n');
-  await create(
-    'reads',
-    [
-      'id -u',
-      'cat /config/colour && echo',
-      'cat /secret/word && echo',
-      'ls -ln /secret/..data/word | { read mode links user group rest; echo $mode $user $group; }',
-      'cat /all/where/name && echo',
-      'cat /all/colour && echo',
-      'echo mine > /empty/f && cat /again/f',
-      'ls -ln /empty/f | { read mode links user group rest; echo $user $group; }',
-      'cat /sub/f',
-      'echo no > /sub/f || echo read-only',
-      'echo no > /config/colour || echo refused',
-    ].join('\n'),
-    {
-      securityContext: { runAsUser: 4242, runAsGroup: 4343, fsGroup: 7777 },
-      volumes: [
-        { name: 'config', configMap: { name: 'settings' } },
-        { name: 'secret', secret: { secretName: 'key', defaultMode: 0o400 } },
-        {
-          name: 'all',
-          projected: {
-            sources: [
-              { configMap: { name: 'settings' } },
-              { downwardAPI: { items: [{ path: 'where/name', fieldRef: { fieldPath: 'metadata.name' } }] } },
-            ],
+asRoot(
+  'a user who is not root reads objects as files through the group of the pod, and shares what it writes',
+  async (t) => {
+    const { dir, create, output, phase } = await setting(t, 'volumes-1');
+    await plane
+      .client(ConfigMap)
+      .namespace('default')
+      .create({ metadata: { name: 'settings' }, data: { colour: 'blue' } });
+    await plane
+      .client(Secret)
+      .namespace('default')
+      .create({ metadata: { name: 'key' }, data: { word: base64('sesame') } });
+    await mkdir(join(dir, 'host/sub'), { recursive: true });
+    await writeFile(join(dir, 'host/sub/f'), 'of the host\n');
+    await create(
+      'reads',
+      [
+        'id -u',
+        'cat /config/colour && echo',
+        'cat /secret/word && echo',
+        'ls -ln /secret/..data/word | { read mode links user group rest; echo $mode $user $group; }',
+        'cat /all/where/name && echo',
+        'cat /all/colour && echo',
+        'echo mine > /empty/f && cat /again/f',
+        'ls -ln /empty/f | { read mode links user group rest; echo $user $group; }',
+        'cat /sub/f',
+        'echo no > /sub/f || echo read-only',
+        'echo no > /config/colour || echo refused',
+      ].join('\n'),
+      {
+        securityContext: { runAsUser: 4242, runAsGroup: 4343, fsGroup: 7777 },
+        volumes: [
+          { name: 'config', configMap: { name: 'settings' } },
+          { name: 'secret', secret: { secretName: 'key', defaultMode: 0o400 } },
+          {
+            name: 'all',
+            projected: {
+              sources: [
+                { configMap: { name: 'settings' } },
+                { downwardAPI: { items: [{ path: 'where/name', fieldRef: { fieldPath: 'metadata.name' } }] } },
+              ],
+            },
           },
-        },
-        { name: 'empty', emptyDir: {} },
-        { name: 'host', hostPath: { path: join(dir, 'host'), type: 'Directory' } },
+          { name: 'empty', emptyDir: {} },
+          { name: 'host', hostPath: { path: join(dir, 'host'), type: 'Directory' } },
+        ],
+      },
+      [
+        { name: 'config', mountPath: '/config' },
+        { name: 'secret', mountPath: '/secret', readOnly: true },
+        { name: 'all', mountPath: '/all' },
+        { name: 'empty', mountPath: '/empty' },
+        { name: 'empty', mountPath: '/again', readOnly: true },
+        { name: 'host', mountPath: '/sub', subPath: 'sub', readOnly: true },
       ],
-    },
-    [
-      { name: 'config', mountPath: '/config' },
-      { name: 'secret', mountPath: '/secret', readOnly: true },
-      { name: 'all', mountPath: '/all' },
-      { name: 'empty', mountPath: '/empty' },
-      { name: 'empty', mountPath: '/again', readOnly: true },
-      { name: 'host', mountPath: '/sub', subPath: 'sub', readOnly: true },
-    ],
-  );
-  await phase('reads', 'Succeeded');
-  const lines = (await output('reads')).split('\n').filter((line) => !/^\/bin\/sh: /.test(line));
-  t.deepEqual(lines.slice(0, -1), [
-    '4242',
-    'blue',
-    'sesame',
-    '-r--r----- 0 7777',
-    'reads',
-    'blue',
-    'mine',
-    '4242 7777',
-    'of the host',
-    'read-only',
-    'refused',
-  ]);
-});
+    );
+    await phase('reads', 'Succeeded');
+    const lines = (await output('reads')).split('\n').filter((line) => !/^\/bin\/sh: /.test(line));
+    t.deepEqual(lines.slice(0, -1), [
+      '4242',
+      'blue',
+      'sesame',
+      '-r--r----- 0 7777',
+      'reads',
+      'blue',
+      'mine',
+      '4242 7777',
+      'of the host',
+      'read-only',
+      'refused',
+    ]);
+  },
+);
 
 asRoot('a running container sees a config map, labels and an optional secret change', async (t) => {
   const { create, output, phase } = await setting(t, 'volumes-2');

@@ -1,5 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { createHttpClient, type HttpClientOptions, isConnectionError, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
+import {
+  createHttpClient,
+  type HttpClientOptions,
+  isConnectionError,
+  kubeconfigAccess,
+  loadKubeconfig,
+} from '@keelson/client';
 import { isStatusError, type KubeObject } from '@keelson/core';
 import { ConfigMap, Namespace } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';

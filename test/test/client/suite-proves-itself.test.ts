@@ -84,7 +84,8 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
     'read.empty-name',
     'an empty name deletes the collection',
     (good) => ({
-      delete: async (name, options) => (name === '' ? ((await good.deleteCollection()) as never) : good.delete(name, options)),
+      delete: async (name, options) =>
+        name === '' ? ((await good.deleteCollection()) as never) : good.delete(name, options),
     }),
   ],
   [
@@ -124,7 +125,11 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
       },
     }),
   ],
-  ['page.every-object-once', 'the limit is not sent', (good) => ({ list: (options) => good.list(without('limit')(options)) })],
+  [
+    'page.every-object-once',
+    'the limit is not sent',
+    (good) => ({ list: (options) => good.list(without('limit')(options)) }),
+  ],
   ['page.one-state', 'the token is lost', (good) => ({ list: (options) => good.list(without('continue')(options)) })],
   [
     'update.stale-version',
@@ -151,7 +156,12 @@ const faults: readonly (readonly [caseId: string, what: string, fault: Fault])[]
     'null is left out of patches',
     (good) => ({
       patch: (name, type, patch, options) =>
-        good.patch(name, type, JSON.parse(JSON.stringify(patch, (_key, value: unknown) => value ?? undefined)), options),
+        good.patch(
+          name,
+          type,
+          JSON.parse(JSON.stringify(patch, (_key, value: unknown) => value ?? undefined)),
+          options,
+        ),
     }),
   ],
   [

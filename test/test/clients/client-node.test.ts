@@ -92,7 +92,11 @@ const template = {
 };
 const workload = { selector: { matchLabels: { app: 'thing' } }, template };
 
-const typed: readonly (readonly [kind: string, api: (config: KubeConfig) => object, own: (namespace: string) => object])[] = [
+const typed: readonly (readonly [
+  kind: string,
+  api: (config: KubeConfig) => object,
+  own: (namespace: string) => object,
+])[] = [
   ['ConfigMap', (config) => config.makeApiClient(CoreV1Api), () => ({ data: { key: 'value' } })],
   ['Secret', (config) => config.makeApiClient(CoreV1Api), () => ({ data: { password: 'aGlkZGVu' } })],
   [
@@ -157,7 +161,10 @@ for (const server of ['secure', 'insecure'] as const) {
         `listNamespaced${kind}`,
       )({ namespace, labelSelector: 'app=thing', fieldSelector: 'metadata.name=thing' });
       t.is((list['items'] as unknown[]).length, 1);
-      const everywhere = await method(api, `list${kind}ForAllNamespaces`)({ fieldSelector: `metadata.namespace=${namespace}` });
+      const everywhere = await method(
+        api,
+        `list${kind}ForAllNamespaces`,
+      )({ fieldSelector: `metadata.namespace=${namespace}` });
       t.is((everywhere['items'] as KubernetesObject[]).filter((item) => item.metadata?.name === 'thing').length, 1);
 
       read.metadata = { ...read.metadata, annotations: { replaced: 'yes' } };
@@ -187,7 +194,10 @@ for (const server of ['secure', 'insecure'] as const) {
         )({ namespace, body: { metadata: { name, labels: { batch: 'yes' } }, ...own(namespace) } });
       }
       if (kind !== 'Service') {
-        await method(api, `deleteCollectionNamespaced${kind}`)({ namespace, labelSelector: 'batch=yes', gracePeriodSeconds: 0 });
+        await method(
+          api,
+          `deleteCollectionNamespaced${kind}`,
+        )({ namespace, labelSelector: 'batch=yes', gracePeriodSeconds: 0 });
         const left = await method(api, `listNamespaced${kind}`)({ namespace, labelSelector: 'batch=yes' });
         t.deepEqual(left['items'], []);
       }
@@ -208,7 +218,10 @@ for (const server of ['secure', 'insecure'] as const) {
       };
       const created = await api.create(body);
       t.is(created.apiVersion, 'extensions/v1beta1');
-      const patched = await api.patch({ ...body, metadata: { ...body.metadata, labels: { app: 'thing', patched: 'yes' } } });
+      const patched = await api.patch({
+        ...body,
+        metadata: { ...body.metadata, labels: { app: 'thing', patched: 'yes' } },
+      });
       t.is(patched.metadata?.labels?.['patched'], 'yes');
       const read = await api.read(body);
       t.is(read.metadata?.uid, created.metadata?.uid);
@@ -244,7 +257,10 @@ test('scale and status of a deployment have their own methods', async (t) => {
   const apps = config.makeApiClient(AppsV1Api);
   const namespace = await newNamespace(config);
   const here = { name: 'thing', namespace };
-  await apps.createNamespacedDeployment({ namespace, body: { metadata: { name: 'thing' }, spec: { replicas: 1, ...workload } } });
+  await apps.createNamespacedDeployment({
+    namespace,
+    body: { metadata: { name: 'thing' }, spec: { replicas: 1, ...workload } },
+  });
   const scale = await apps.readNamespacedDeploymentScale(here);
   t.is(scale.spec?.replicas, 1);
   await apps.replaceNamespacedDeploymentScale({ ...here, body: { ...scale, spec: { replicas: 4 } } });
@@ -263,7 +279,13 @@ test('access reviews are answered', async (t) => {
   });
   t.true(review.status?.allowed);
   const stranger = await t.context.secure.makeApiClient(AuthorizationV1Api).createSubjectAccessReview({
-    body: { spec: { user: 'stranger', groups: ['system:authenticated'], resourceAttributes: { verb: 'get', resource: 'pods' } } },
+    body: {
+      spec: {
+        user: 'stranger',
+        groups: ['system:authenticated'],
+        resourceAttributes: { verb: 'get', resource: 'pods' },
+      },
+    },
   });
   t.false(stranger.status?.allowed);
   const self = await t.context.secure.makeApiClient(AuthenticationV1Api).createSelfSubjectReview({ body: {} });
@@ -280,7 +302,11 @@ test('failures carry code, reason and message', async (t) => {
     instanceOf: ApiException,
   });
   t.is(error?.code, 404);
-  t.like(JSON.parse(error?.body as string), { kind: 'Status', reason: 'NotFound', message: 'configmaps "absent" not found' });
+  t.like(JSON.parse(error?.body as string), {
+    kind: 'Status',
+    reason: 'NotFound',
+    message: 'configmaps "absent" not found',
+  });
   const invalid = core.createNamespacedConfigMap({ namespace: 'default', body: { metadata: { name: 'Not_A_Name' } } });
   t.is(await codeOf(invalid), 422);
 });
@@ -335,7 +361,11 @@ test('a watch sees every change in order and goes on from a resourceVersion', as
   };
   const all = await follow(metadata?.resourceVersion ?? '', 4);
   await core.createNamespacedConfigMap({ namespace, body: { metadata: { name: 'a' } } });
-  await core.patchNamespacedConfigMap({ namespace, name: 'a', body: [{ op: 'add', path: '/data', value: { k: 'v' } }] });
+  await core.patchNamespacedConfigMap({
+    namespace,
+    name: 'a',
+    body: [{ op: 'add', path: '/data', value: { k: 'v' } }],
+  });
   await core.createNamespacedConfigMap({ namespace, body: { metadata: { name: 'b' } } });
   await core.deleteNamespacedConfigMap({ namespace, name: 'a' });
   await all.done;
@@ -360,7 +390,10 @@ test('an informer keeps its store right through a restart of the server', async 
   });
   const config = configOf(server);
   const core = config.makeApiClient(CoreV1Api);
-  await core.createNamespacedConfigMap({ namespace: 'default', body: { metadata: { name: 'before' }, data: { v: '1' } } });
+  await core.createNamespacedConfigMap({
+    namespace: 'default',
+    body: { metadata: { name: 'before' }, data: { v: '1' } },
+  });
   const informer = makeInformer<V1ConfigMap>(config, '/api/v1/namespaces/default/configmaps', () =>
     core.listNamespacedConfigMap({ namespace: 'default' }),
   );

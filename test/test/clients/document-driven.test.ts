@@ -38,7 +38,9 @@ type Place = ((value: string) => Place) & {
   readonly [segment: string]: Place;
 } & { readonly getObjectStream: (options: CallOptions) => Promise<ObjectStream> };
 
-const { Client } = require('kubernetes-client') as { Client: new (options: object) => Place & { loadSpec(): Promise<Place> } };
+const { Client } = require('kubernetes-client') as {
+  Client: new (options: object) => Place & { loadSpec(): Promise<Place> };
+};
 const Request = require('kubernetes-client/backends/request') as new (options: object) => object;
 const { KubeConfig } = createRequire(require.resolve('kubernetes-client'))('@kubernetes/client-node') as {
   KubeConfig: new () => { loadFromFile(path: string): void };
@@ -108,7 +110,8 @@ function placeOf(client: Place, path: string, values: Readonly<Record<string, st
   return place;
 }
 
-const call = (place: Place, method: string, options?: CallOptions) => (place[method] as unknown as Call).call(place, options);
+const call = (place: Place, method: string, options?: CallOptions) =>
+  (place[method] as unknown as Call).call(place, options);
 
 function manifestOf(resource: string, name: string, namespace: string): Readonly<Record<string, unknown>> {
   const manifests = manifestsOf(name, namespace);
@@ -193,7 +196,9 @@ async function tryOperation(client: Place, operation: Operation, index: number):
   if (own) return [];
   return [
     ...misfits(document, documented.schema ?? {}, answer.body),
-    ...(wanted === '' || answer.body['kind'] === wanted ? [] : [`kind is ${String(answer.body['kind'])}, not ${wanted}`]),
+    ...(wanted === '' || answer.body['kind'] === wanted
+      ? []
+      : [`kind is ${String(answer.body['kind'])}, not ${wanted}`]),
   ];
 }
 
@@ -215,9 +220,13 @@ test('every operation of the 1.10 document on the nine kinds answers as the docu
 
 test('the client also works from the document that the server itself serves', async (t) => {
   const client = await new Client({ backend: requestBackend(t.context.server) }).loadSpec();
-  const created = await call(placeOf(client, '/api/v1/namespaces/{namespace}/configmaps', { namespace: 'default' }), 'post', {
-    body: manifestOf('configmaps', 'own-document', 'default'),
-  });
+  const created = await call(
+    placeOf(client, '/api/v1/namespaces/{namespace}/configmaps', { namespace: 'default' }),
+    'post',
+    {
+      body: manifestOf('configmaps', 'own-document', 'default'),
+    },
+  );
   t.is(created.statusCode, 201);
   const where = { namespace: 'default', name: 'own-document' };
   const read = await call(placeOf(client, '/api/v1/namespaces/{namespace}/configmaps/{name}', where), 'get');

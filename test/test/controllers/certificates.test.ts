@@ -113,15 +113,30 @@ test('what a person approves is issued by the signers of this server, and left a
 });
 
 for (const [title, pem, changes, message] of [
-  ['a client certificate of the administrators', 'masters', { signerName: clientSigner }, /system:masters are not issued/],
+  [
+    'a client certificate of the administrators',
+    'masters',
+    { signerName: clientSigner },
+    /system:masters are not issued/,
+  ],
   [
     'a client certificate that serves',
     'person',
     { signerName: clientSigner, usages: servingUsages },
     /usage "client auth" is missing/,
   ],
-  ['a serving certificate without names', 'node', { signerName: servingSigner, usages: servingUsages }, /is missing among the/],
-  ['a serving certificate of mail addresses', 'mail', { signerName: servingSigner, usages: servingUsages }, /must be DNS names/],
+  [
+    'a serving certificate without names',
+    'node',
+    { signerName: servingSigner, usages: servingUsages },
+    /is missing among the/,
+  ],
+  [
+    'a serving certificate of mail addresses',
+    'mail',
+    { signerName: servingSigner, usages: servingUsages },
+    /must be DNS names/,
+  ],
   ['a node certificate of a person', 'person', {}, /organization must be system:nodes/],
 ] as const) {
   test(`${title} is not issued although approved, and the request says why`, async (t) => {
@@ -171,7 +186,9 @@ test('approval is read, patched and put; status cannot decide', async (t) => {
   await ask(plane, 'a', 'person', { signerName: 'example.com/own' });
   const [csrs, approved] = [requests(plane), { type: 'Approved', status: 'True', reason: 'Test' }];
   t.is((await csrs.getSubresource('a', 'approval')).metadata?.name, 'a');
-  const error = await t.throwsAsync(csrs.patchSubresource('a', 'status', 'merge', { status: { conditions: [approved] } }));
+  const error = await t.throwsAsync(
+    csrs.patchSubresource('a', 'status', 'merge', { status: { conditions: [approved] } }),
+  );
   t.true(isStatusError(error, StatusReason.Invalid));
   const patch = { spec: { usages: ['any'] }, status: { conditions: [approved], certificate: base64(pems.cert) } };
   const patched = (await csrs.patchSubresource('a', 'approval', 'merge', patch)) as CertificateSigningRequest;

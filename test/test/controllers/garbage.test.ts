@@ -3,7 +3,11 @@ import { ConfigMap, Secret } from '@keelson/kinds';
 import { eventually, startTestPlane, type TestPlane } from '@keelson/testing';
 import anyTest, { type TestFn } from 'ava';
 
-const test = anyTest as TestFn<{ plane: TestPlane; maps: ResourceClient<ConfigMapObject>; secrets: ResourceClient<KubeObject> }>;
+const test = anyTest as TestFn<{
+  plane: TestPlane;
+  maps: ResourceClient<ConfigMapObject>;
+  secrets: ResourceClient<KubeObject>;
+}>;
 type ConfigMapObject = Awaited<ReturnType<ResourceClient<KubeObject>['get']>>;
 
 let plane: TestPlane;
@@ -27,7 +31,10 @@ test.beforeEach(async (t) => {
 function ownedBy(owner: KubeObject, name: string, blockOwnerDeletion = false): KubeObject {
   const { name: ownerName = '', uid = '' } = owner.metadata ?? {};
   return {
-    metadata: { name, ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: ownerName, uid, blockOwnerDeletion }] },
+    metadata: {
+      name,
+      ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: ownerName, uid, blockOwnerDeletion }],
+    },
   };
 }
 
@@ -54,7 +61,10 @@ test('a chain of dependents goes when its first owner is deleted', async (t) => 
 
 test('an object with one owner left stays and loses the reference to the other', async (t) => {
   const { maps, secrets } = t.context;
-  const [stays, goes] = [await maps.create({ metadata: { name: 'stays' } }), await maps.create({ metadata: { name: 'goes' } })];
+  const [stays, goes] = [
+    await maps.create({ metadata: { name: 'stays' } }),
+    await maps.create({ metadata: { name: 'goes' } }),
+  ];
   const references = [
     ...(ownedBy(stays, '').metadata?.ownerReferences ?? []),
     ...(ownedBy(goes, '').metadata?.ownerReferences ?? []),
@@ -156,7 +166,9 @@ async function cycle(maps: Maps, size: number): Promise<string[]> {
   for (const name of names) objects.push(await maps.create({ metadata: { name } }));
   for (const [i, name] of names.entries()) {
     const owner = objects[(i + 1) % size] ?? {};
-    await maps.patch(name, 'merge', { metadata: { ownerReferences: ownedBy(owner, '', true).metadata?.ownerReferences } });
+    await maps.patch(name, 'merge', {
+      metadata: { ownerReferences: ownedBy(owner, '', true).metadata?.ownerReferences },
+    });
   }
   return names;
 }

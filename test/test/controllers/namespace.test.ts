@@ -53,7 +53,9 @@ test('a namespace says in its conditions which finalizers it waits for, and goes
   await plane.client(Namespace).delete('held');
   const condition = await eventually(async () => {
     const { status } = await plane.client(Namespace).get('held');
-    return status?.conditions?.find((entry) => entry.type === 'NamespaceFinalizersRemaining' && entry.status === 'True');
+    return status?.conditions?.find(
+      (entry) => entry.type === 'NamespaceFinalizersRemaining' && entry.status === 'True',
+    );
   });
   t.regex(condition.message ?? '', /example\.com\/hold in 1 resource instances/);
   await maps.patch('stubborn', 'merge', { metadata: { finalizers: null } });

@@ -53,7 +53,9 @@ async function gone(pods: ResourceClient<Pod>, name: string): Promise<boolean> {
 }
 
 const ready = (status: string) => ({ conditions: [{ type: 'Ready', status }] });
-const outOfService = { taints: [{ key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }] };
+const outOfService = {
+  taints: [{ key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' }],
+};
 
 test('a pod that is bound to a node which does not exist fails and is deleted after a quarantine', async (t) => {
   const { plane, pods, inTime } = await open(t);

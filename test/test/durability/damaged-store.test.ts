@@ -10,7 +10,8 @@ interface Answer {
 }
 
 async function call(url: string, method: string, path: string, body?: object): Promise<Answer> {
-  const content = body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+  const content =
+    body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
   const answer = await fetch(url + path, { method, ...content });
   return { status: answer.status, body: (await answer.json()) as Answer['body'] };
 }
@@ -41,7 +42,10 @@ test('one damaged object fails reads of its collection by name, everything else 
 
   const verified = await runKeelson(['verify', '--data', data]);
   t.is(verified.code, 1);
-  t.regex(verified.stdout, /damaged: \/.*configmaps\/sick\/victim: the record fails its checksum\n {2}1 damages found\n$/);
+  t.regex(
+    verified.stdout,
+    /damaged: \/.*configmaps\/sick\/victim: the record fails its checksum\n {2}1 damages found\n$/,
+  );
 
   server = await startKeelson(data, ['--insecure']);
   const { url } = server;
@@ -76,7 +80,10 @@ test('verify reports a sound store, a missing one, one in use and a truncated on
   const data = await temporaryDirectory();
   t.teardown(() => removeDirectory(data));
   const missing = await runKeelson(['verify', '--data', data]);
-  t.deepEqual([missing.code, missing.stdout], [1, `store default (lmdb): there is no store in ${join(data, 'store')}\n`]);
+  t.deepEqual(
+    [missing.code, missing.stdout],
+    [1, `store default (lmdb): there is no store in ${join(data, 'store')}\n`],
+  );
   const server = await startKeelson(data, ['--insecure']);
   t.teardown(() => server.kill());
   const used = await runKeelson(['verify', '--data', data]);
@@ -90,7 +97,14 @@ test('verify reports a sound store, a missing one, one in use and a truncated on
   const file = join(data, 'store', 'data.mdb');
   await truncate(file, (await stat(file)).size - 8192);
   for (const command of ['verify', 'serve']) {
-    const { code, stdout, stderr } = await runKeelson([command, '--data', data, '--insecure', '--listen', '127.0.0.1:0']);
+    const { code, stdout, stderr } = await runKeelson([
+      command,
+      '--data',
+      data,
+      '--insecure',
+      '--listen',
+      '127.0.0.1:0',
+    ]);
     t.is(code, 1, command);
     t.regex(stdout + stderr, /data\.mdb is damaged and cannot be used; restore a back-up\. Found: /, command);
   }

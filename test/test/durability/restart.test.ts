@@ -53,7 +53,9 @@ test('after kill -9 everything is still there and a watch resumes from its last 
   });
   t.deepEqual(
     resumed.map((event) => `${event.type} ${event.object.metadata?.name}`),
-    ['missed-0', 'missed-1', 'missed-2', 'missed-3', 'missed-4', 'afterwards-0', 'afterwards-1'].map((name) => `ADDED ${name}`),
+    ['missed-0', 'missed-1', 'missed-2', 'missed-3', 'missed-4', 'afterwards-0', 'afterwards-1'].map(
+      (name) => `ADDED ${name}`,
+    ),
   );
 });
 
@@ -84,7 +86,11 @@ test('a continue token from before a restart with another configuration is void'
   const rest = (await (await page(same, `limit=2&continue=${token}`)).json()) as KubeList;
   t.is(rest.items.length, 2);
   await same.stop();
-  const other = await startKeelson(data, ['--insecure', '--kinds', new URL('../../src/extra-kind.js', import.meta.url).pathname]);
+  const other = await startKeelson(data, [
+    '--insecure',
+    '--kinds',
+    new URL('../../src/extra-kind.js', import.meta.url).pathname,
+  ]);
   t.teardown(async () => {
     await other.stop();
   });

@@ -19,7 +19,11 @@ async function recordOf(data: string): Promise<{ storeId: string; epoch: number;
   return Object.values(stores)[0];
 }
 
-async function restored(t: ExecutionContext, data: string, { storage, keepCopy, putBack, survivor }: Copied): Promise<void> {
+async function restored(
+  t: ExecutionContext,
+  data: string,
+  { storage, keepCopy, putBack, survivor }: Copied,
+): Promise<void> {
   const start = async () => {
     const server = await startKeelson(data, ['--insecure', ...storage]);
     t.teardown(() => server.kill());
@@ -107,10 +111,11 @@ test('a server that is killed right after it passed over lost revisions has reco
   }
 });
 
-const databases: Readonly<Record<string, { start(): Promise<OwnDatabase | undefined>; readonly survivor: 200 | 410 }>> = {
-  PostgreSQL: { start: () => startPostgresDatabase({ durable: false }), survivor: 200 },
-  etcd: { start: startEtcdDatabase, survivor: 410 },
-};
+const databases: Readonly<Record<string, { start(): Promise<OwnDatabase | undefined>; readonly survivor: 200 | 410 }>> =
+  {
+    PostgreSQL: { start: () => startPostgresDatabase({ durable: false }), survivor: 200 },
+    etcd: { start: startEtcdDatabase, survivor: 410 },
+  };
 
 for (const [name, { start, survivor }] of Object.entries(databases)) {
   test(`${name}: an older copy put in place of the store while no server runs repeats no revision, and old ones are gone`, async (t) => {
@@ -123,7 +128,12 @@ for (const [name, { start, survivor }] of Object.entries(databases)) {
     }
     t.teardown(() => database.close());
     const { keepCopy, putBack } = database;
-    await restored(t, await directoryFor(t), { storage: ['--storage', database.storage({})], keepCopy, putBack, survivor });
+    await restored(t, await directoryFor(t), {
+      storage: ['--storage', database.storage({})],
+      keepCopy,
+      putBack,
+      survivor,
+    });
   });
 }
 

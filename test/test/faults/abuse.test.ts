@@ -28,7 +28,12 @@ function failureOf(request: HostileRequest, { outcome, status, body }: HostileRe
   if (text.includes(secret)) return 'content of a file outside the log directory';
   if (/\n {4}at .*:\d+:\d+/.test(text)) return 'a stack trace in the reply';
   if (status >= 400 && body.length > 64 * 1024 + 4 * request.bytes.length) return `an error of ${body.length} bytes`;
-  if (status >= 400 && text.startsWith('{') && !text.includes(`"code":${status}`) && !text.includes(`"code": ${status}`))
+  if (
+    status >= 400 &&
+    text.startsWith('{') &&
+    !text.includes(`"code":${status}`) &&
+    !text.includes(`"code": ${status}`)
+  )
     return `the Status has another code than ${status}`;
   return undefined;
 }
@@ -57,7 +62,9 @@ async function sendAll(
       const failure = failureOf(request, reply) ?? further(request, reply);
       if (failure === undefined) continue;
       const sent = JSON.stringify(request.bytes.toString('latin1').slice(0, 4000));
-      failures.push(`${failure}\nrequest: ${sent}\nreply: ${reply.head}\n${reply.body.toString('latin1').slice(0, 1000)}`);
+      failures.push(
+        `${failure}\nrequest: ${sent}\nreply: ${reply.head}\n${reply.body.toString('latin1').slice(0, 1000)}`,
+      );
     }
     client.close();
   };
@@ -73,7 +80,8 @@ test('hostile requests and connections: every reply is a precise error, and the 
   const server = await AbusedServer.start(await directoryFor(t));
   t.teardown(() => server.stop());
   const { target } = server;
-  const classes: Record<string, { count: number; run: (count: number, random: Random) => Promise<readonly string[]> }> = {};
+  const classes: Record<string, { count: number; run: (count: number, random: Random) => Promise<readonly string[]> }> =
+    {};
   for (const [name, { count, generate }] of Object.entries(requestClasses))
     classes[name] = { count: counted(count), run: (all, random) => sendAll(target, all, generate, random) };
   classes['HTTP/2 frames'] = {
@@ -122,7 +130,12 @@ test('hostile requests to the ports of an agent: nothing outside its log directo
   await mkdir(agentDirectory);
   await writeFile(join(dir, 'secret.txt'), secret);
   await writeFile(join(agentDirectory, 'secret.txt'), secret);
-  const ports = ['--enable-server=true', '--port=0', `--healthz-port=${healthPort}`, '--enable-debugging-handlers=true'];
+  const ports = [
+    '--enable-server=true',
+    '--port=0',
+    `--healthz-port=${healthPort}`,
+    '--enable-debugging-handlers=true',
+  ];
   const machine = await AgentMachine.create(agentDirectory, 'hostile');
   const agent = machine.start(ports);
   t.teardown(() => machine.clear());
@@ -172,7 +185,9 @@ test('tokens and revisions of before a restored store are refused, edited ones t
     for (let i = 0; i < 20; i += 1) revisions.push(await create(second.url, `lost-${i}`));
     const tokens = await Promise.all(
       [1, 2, 3].map(async (limit) => {
-        const list = (await (await fetch(`${second.url}${path}?limit=${limit}`)).json()) as { metadata: { continue: string } };
+        const list = (await (await fetch(`${second.url}${path}?limit=${limit}`)).json()) as {
+          metadata: { continue: string };
+        };
         return list.metadata.continue;
       }),
     );

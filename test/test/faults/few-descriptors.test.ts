@@ -41,41 +41,44 @@ for (const [what, protocols] of [
   ['HTTP/1.1 connections over TLS', ['http/1.1']],
   ['HTTP/2 connections', ['h2']],
 ] as const) {
-  test.serial(`${hostile} ${what} that are not used lock nobody out of a server with ${descriptors} descriptors`, async (t) => {
-    const args = ['--storage', 'memory:', '--log-level', 'error'];
-    const server = await startKeelson(await directoryFor(t), args, 'serve', { descriptors });
-    t.teardown(() => server.kill());
-    const { tls, get } = await caller(server);
-    const kept = new Agent({ ...tls, keepAlive: true, maxSockets: 1 });
-    t.teardown(() => kept.destroy());
-    const watch = request(`${server.url}/api/v1/namespaces?watch=1`, { ...tls, agent: false });
-    let watchEnded = false;
-    const watching = new Promise<void>((resolve) =>
-      watch.once('response', (answer) => {
-        answer.resume();
-        answer.once('close', () => {
-          watchEnded = true;
-        });
-        resolve();
-      }),
-    );
-    watch.on('error', () => {});
-    watch.end();
-    await watching;
-    t.teardown(() => watch.destroy());
-    const port = Number(new URL(server.url).port);
-    const open = () =>
-      protocols === undefined
-        ? connect(port, '127.0.0.1')
-        : connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: [...protocols] });
-    const flooding = flood(t, open);
-    for (let i = 0; i < 5; i++) {
-      t.is(await get('/readyz'), 200, 'a health check on a connection of its own');
-      t.is(await get('/api/v1/namespaces/default', kept), 200, 'a client that keeps its connection');
-    }
-    await flooding;
-    t.is(await get('/readyz'), 200);
-    t.is(await get('/api/v1/namespaces'), 200);
-    t.false(watchEnded, 'a watch goes on');
-  });
+  test.serial(
+    `${hostile} ${what} that are not used lock nobody out of a server with ${descriptors} descriptors`,
+    async (t) => {
+      const args = ['--storage', 'memory:', '--log-level', 'error'];
+      const server = await startKeelson(await directoryFor(t), args, 'serve', { descriptors });
+      t.teardown(() => server.kill());
+      const { tls, get } = await caller(server);
+      const kept = new Agent({ ...tls, keepAlive: true, maxSockets: 1 });
+      t.teardown(() => kept.destroy());
+      const watch = request(`${server.url}/api/v1/namespaces?watch=1`, { ...tls, agent: false });
+      let watchEnded = false;
+      const watching = new Promise<void>((resolve) =>
+        watch.once('response', (answer) => {
+          answer.resume();
+          answer.once('close', () => {
+            watchEnded = true;
+          });
+          resolve();
+        }),
+      );
+      watch.on('error', () => {});
+      watch.end();
+      await watching;
+      t.teardown(() => watch.destroy());
+      const port = Number(new URL(server.url).port);
+      const open = () =>
+        protocols === undefined
+          ? connect(port, '127.0.0.1')
+          : connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: [...protocols] });
+      const flooding = flood(t, open);
+      for (let i = 0; i < 5; i++) {
+        t.is(await get('/readyz'), 200, 'a health check on a connection of its own');
+        t.is(await get('/api/v1/namespaces/default', kept), 200, 'a client that keeps its connection');
+      }
+      await flooding;
+      t.is(await get('/readyz'), 200);
+      t.is(await get('/api/v1/namespaces'), 200);
+      t.false(watchEnded, 'a watch goes on');
+    },
+  );
 }

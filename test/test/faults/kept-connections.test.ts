@@ -20,7 +20,13 @@ const connectionCounts = [1, 8, 64] as const;
 
 async function ownProcess(t: ExecutionContext, secure: boolean): Promise<Target> {
   const insecure = secure ? [] : ['--insecure'];
-  const server = await startKeelson(await directoryFor(t), ['--storage', 'memory:', '--log-level', 'error', ...insecure]);
+  const server = await startKeelson(await directoryFor(t), [
+    '--storage',
+    'memory:',
+    '--log-level',
+    'error',
+    ...insecure,
+  ]);
   t.teardown(() => server.kill());
   if (!secure) return server;
   const { authority, certificate, key } = await readKubeconfig(server.kubeconfig);
@@ -54,10 +60,18 @@ for (const [place, start] of [
             const bodies = Math.max(1, Math.round((all * share) / connectionCounts.length));
             const requests = bodies * 2;
             const { answers, failures } = await sendBodies({ ...target, protocol, connections, bytes, requests });
-            t.deepEqual([...new Set(failures)], [], `${failures.length} of ${requests} with ${bytes} bytes on ${connections}`);
+            t.deepEqual(
+              [...new Set(failures)],
+              [],
+              `${failures.length} of ${requests} with ${bytes} bytes on ${connections}`,
+            );
             const { 429: refused = 0, ...served } = answers;
             // A machine that is slow enough refuses some for overload, which is an answer.
-            t.is((served[200] ?? 0) + (served[201] ?? 0) + refused, requests, `${bytes} bytes on ${connections} connections`);
+            t.is(
+              (served[200] ?? 0) + (served[201] ?? 0) + refused,
+              requests,
+              `${bytes} bytes on ${connections} connections`,
+            );
             done += bodies;
             progress(t, done, all, () => `${bytes} bytes on ${connections} connections`);
           }

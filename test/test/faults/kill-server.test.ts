@@ -23,7 +23,12 @@ test(`kill -9 of the server at ${kills} random points under load: no write lost,
     workload.recorder.mark('ready');
     progress(t, kill, kills, () => `revision ${workload.latest}, ${workload.acknowledged} writes acknowledged`);
   }
-  const { counts } = await run.judge({ faults: kills, retention: shortHistory, minWrites: kills * 10, minEvents: kills * 20 });
+  const { counts } = await run.judge({
+    faults: kills,
+    retention: shortHistory,
+    minWrites: kills * 10,
+    minEvents: kills * 20,
+  });
   t.log(`ready again after ${Math.round(Math.max(...restarts))} ms at most; ${counts.gone} watches were told 410`);
   t.true(counts.resumed > kills, 'watches were resumed');
   t.true(counts.unknown > 0, 'kills met writes under way');

@@ -46,6 +46,11 @@ test(`${rounds} cuts, black holes, one-way cuts, delays, throttles and resets be
     await run.traffic(10 + random.below(20));
     progress(t, round, rounds, () => `${name} ${direction}, revision ${workload.latest}`);
   }
-  const { counts } = await run.judge({ faults: rounds, retention: shortHistory, minWrites: rounds * 10, minEvents: rounds * 20 });
+  const { counts } = await run.judge({
+    faults: rounds,
+    retention: shortHistory,
+    minWrites: rounds * 10,
+    minEvents: rounds * 20,
+  });
   t.true(counts.resumed > 0 && counts.unknown > 0, 'faults met calls under way');
 });

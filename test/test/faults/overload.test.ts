@@ -11,7 +11,15 @@ const enough = 300;
 async function pushed(t: ExecutionContext, writers: number) {
   const server = await FaultServer.start({ data: await directoryFor(t) });
   t.teardown(() => server.stop());
-  const options = { servers: [server.url], seed, readers: 0, watchers: 0, pauseMs: 0, names: 300, callTimeoutMs: 10_000 };
+  const options = {
+    servers: [server.url],
+    seed,
+    readers: 0,
+    watchers: 0,
+    pauseMs: 0,
+    names: 300,
+    callTimeoutMs: 10_000,
+  };
   const workload = new Workload({ ...options, writers });
   t.teardown(() => workload.stop());
   await workload.start();
@@ -29,7 +37,11 @@ async function pushed(t: ExecutionContext, writers: number) {
   }
   const perSecond = ((workload.acknowledged - before) * 1000) / (performance.now() - began);
   await workload.finish();
-  return { perSecond, slowestHealthMs, verdict: checkHistory(workload.recorder, { minWrites: enough, minEvents: enough * 2 }) };
+  return {
+    perSecond,
+    slowestHealthMs,
+    verdict: checkHistory(workload.recorder, { minWrites: enough, minEvents: enough * 2 }),
+  };
 }
 
 test('sixteen times as many writers as needed: writes go on, health checks are answered, the history is right', async (t) => {

@@ -22,7 +22,12 @@ test.serial(`${pauses} SIGSTOPs of the server: no stale read afterwards, no watc
     run.workload.recorder.mark('SIGCONT');
     progress(t, pause, pauses, () => `revision ${run.workload.latest}`);
   }
-  const { counts } = await run.judge({ faults: pauses, retention: shortHistory, minWrites: pauses * 30, minEvents: pauses * 60 });
+  const { counts } = await run.judge({
+    faults: pauses,
+    retention: shortHistory,
+    minWrites: pauses * 30,
+    minEvents: pauses * 60,
+  });
   t.true(counts.unknown > 0, 'calls timed out while the server was stopped');
   const historyReads = await server.historyReads();
   t.log(`${historyReads} watches read from the history of the store`);

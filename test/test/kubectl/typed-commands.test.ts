@@ -46,7 +46,14 @@ for (const [resource, args] of Object.entries(creates)) {
 test('create namespace, dry runs on the server', async (t) => {
   const { kubectl } = t.context;
   t.is((await kubectl.json<{ status: { phase: string } }>(['create', 'namespace', 'typed'])).status.phase, 'Active');
-  const dry = await kubectl.json<{ metadata: { uid?: string } }>(['create', 'configmap', 'x', '-n', 'typed', '--dry-run=server']);
+  const dry = await kubectl.json<{ metadata: { uid?: string } }>([
+    'create',
+    'configmap',
+    'x',
+    '-n',
+    'typed',
+    '--dry-run=server',
+  ]);
   t.truthy(dry.metadata.uid);
   t.is((await kubectl.try(['get', 'configmap', 'x', '-n', 'typed'])).code, 1);
 });
@@ -84,7 +91,12 @@ test('describe reads lists of events as protobuf', async (t) => {
   const namespace = await namespaceFor(kubectl, 'typed describe');
   const inNamespace = ['-n', namespace];
   await kubectl.run(['create', 'deployment', 'thing', '--image=nginx:1.27', ...inNamespace]);
-  const { metadata } = await kubectl.json<{ metadata: { uid: string } }>(['get', 'deployment', 'thing', ...inNamespace]);
+  const { metadata } = await kubectl.json<{ metadata: { uid: string } }>([
+    'get',
+    'deployment',
+    'thing',
+    ...inNamespace,
+  ]);
   const event = {
     apiVersion: 'v1',
     kind: 'Event',

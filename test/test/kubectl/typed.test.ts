@@ -19,13 +19,20 @@ interface Loaded {
   };
 }
 
-const configMap = (name: string, more: object = {}) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, ...more });
+const configMap = (name: string, more: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name },
+  ...more,
+});
 
 test('create of a v1 List validates its items by the Swagger document and creates them', async (t) => {
   const { kubectl } = t.context;
   const namespace = await namespaceFor(kubectl, t.title);
   const list = (...items: object[]) => JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
-  const created = await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: list(configMap('a'), configMap('b')) });
+  const created = await kubectl.run(['create', '-n', namespace, '-f', '-'], {
+    input: list(configMap('a'), configMap('b')),
+  });
   t.regex(created, /configmap\/a created\nconfigmap\/b created/);
   const pod = {
     apiVersion: 'v1',
@@ -79,7 +86,13 @@ test('services of every type are created', async (t) => {
       .split('\n')
       .map((line) => line.trim())
       .sort(),
-    ['balanced LoadBalancer 80', 'headless ClusterIP', 'node NodePort 80', 'outside ExternalName', 'plain ClusterIP 8080'],
+    [
+      'balanced LoadBalancer 80',
+      'headless ClusterIP',
+      'node NodePort 80',
+      'outside ExternalName',
+      'plain ClusterIP 8080',
+    ],
   );
 });
 
@@ -107,7 +120,12 @@ test('secrets of every type are created', async (t) => {
     '--type=example.com/own',
     ...inNamespace,
   ]);
-  const secret = await kubectl.json<{ type: string; data: Record<string, string> }>(['get', 'secret', 'file', ...inNamespace]);
+  const secret = await kubectl.json<{ type: string; data: Record<string, string> }>([
+    'get',
+    'secret',
+    'file',
+    ...inNamespace,
+  ]);
   t.is(secret.type, 'example.com/own');
   t.is(Buffer.from(secret.data['words.txt'] ?? '', 'base64').toString(), 'one\ntwo\n');
   const registry = await kubectl.json<{ type: string }>(['get', 'secret', 'registry', ...inNamespace]);
@@ -146,7 +164,10 @@ test('an ingress is the same object in both groups', async (t) => {
   t.like(old.spec['rules'], [
     {
       http: {
-        paths: [{ pathType: 'Prefix', backend: { serviceName: 'web', servicePort: 80 } }, { backend: { servicePort: 'http' } }],
+        paths: [
+          { pathType: 'Prefix', backend: { serviceName: 'web', servicePort: 80 } },
+          { backend: { servicePort: 'http' } },
+        ],
       },
     },
   ]);
@@ -181,7 +202,10 @@ test('run makes a pod, expose makes services of pods and deployments', async (t)
   await kubectl.run(['create', 'deployment', 'web', '--image=nginx', '--port=80', ...inNamespace]);
   await kubectl.run(['expose', 'deployment', 'web', '--name=front', '--type=NodePort', ...inNamespace]);
   const service = async (name: string) => (await kubectl.json<Loaded>(['get', 'svc', name, ...inNamespace])).spec;
-  t.like(await service('shell'), { selector: { app: 'shell' }, ports: [{ port: 80, targetPort: 8080, protocol: 'TCP' }] });
+  t.like(await service('shell'), {
+    selector: { app: 'shell' },
+    ports: [{ port: 80, targetPort: 8080, protocol: 'TCP' }],
+  });
   t.like(await service('front'), { selector: { app: 'web' }, type: 'NodePort' });
 });
 
@@ -260,7 +284,10 @@ test('rollout restart, pause and resume change the deployment', async (t) => {
   await kubectl.run(['create', 'deployment', 'web', '--image=nginx:1', ...inNamespace]);
   const deployment = () => kubectl.json<Loaded>(['get', 'deploy', 'web', ...inNamespace]);
   await kubectl.run(['rollout', 'restart', 'deploy/web', ...inNamespace]);
-  t.regex((await deployment()).spec.template.metadata.annotations?.['kubectl.kubernetes.io/restartedAt'] ?? '', /^\d{4}-/);
+  t.regex(
+    (await deployment()).spec.template.metadata.annotations?.['kubectl.kubernetes.io/restartedAt'] ?? '',
+    /^\d{4}-/,
+  );
   await kubectl.run(['rollout', 'pause', 'deploy/web', ...inNamespace]);
   t.true((await deployment()).spec['paused']);
   await kubectl.run(['rollout', 'resume', 'deploy/web', ...inNamespace]);
@@ -305,7 +332,13 @@ test('wait sees conditions, fields and deletions', async (t) => {
   const inNamespace = ['-n', await namespaceFor(kubectl, t.title)];
   await kubectl.run(['run', 'one', '--image=i', ...inNamespace]);
   const ready = kubectl.run(['wait', '--for=condition=Ready', 'pod/one', '--timeout=30s', ...inNamespace]);
-  const phase = kubectl.run(['wait', '--for=jsonpath={.status.phase}=Running', 'pod/one', '--timeout=30s', ...inNamespace]);
+  const phase = kubectl.run([
+    'wait',
+    '--for=jsonpath={.status.phase}=Running',
+    'pod/one',
+    '--timeout=30s',
+    ...inNamespace,
+  ]);
   await kubectl.run([
     'patch',
     'pod',
@@ -343,7 +376,9 @@ test('nodes are cordoned, uncordoned, tainted, labelled and drained by eviction'
   const { kubectl } = t.context;
   const namespace = await namespaceFor(kubectl, t.title);
   const name = 'machine-typed';
-  await kubectl.run(['create', '-f', '-'], { input: JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name } }) });
+  await kubectl.run(['create', '-f', '-'], {
+    input: JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name } }),
+  });
   const node = () => kubectl.json<Loaded>(['get', 'node', name]);
   t.regex(await kubectl.run(['drain', name]), /drained/);
   t.true((await node()).spec['unschedulable']);
@@ -415,7 +450,11 @@ test('questions about somebody, written by hand', async (t) => {
   t.deepEqual((await ask({ user: 'bob', resourceAttributes })).status, { allowed: false });
   t.deepEqual((await ask({ user: 'bob', groups: ['system:masters'], resourceAttributes })).status, { allowed: true });
   const wrong = await kubectl.try(create, {
-    input: JSON.stringify({ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec: { user: 'bob' } }),
+    input: JSON.stringify({
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SubjectAccessReview',
+      spec: { user: 'bob' },
+    }),
   });
   t.regex(wrong.stderr, /spec\.resourceAttributes: Invalid value/);
   t.regex((await kubectl.try(['get', 'subjectaccessreviews'])).stderr, /NotFound|MethodNotAllowed|does not allow/);

@@ -41,7 +41,14 @@ for (const [title, args, message] of mistakes) {
 test('help lists every option and version prints one', async (t) => {
   const help = await runKeelson(['help']);
   t.is(help.code, 0);
-  for (const option of ['--storage URL', '--listen HOST:PORT', '--insecure', '--data DIR', '--config FILE', '--kinds MODULE'])
+  for (const option of [
+    '--storage URL',
+    '--listen HOST:PORT',
+    '--insecure',
+    '--data DIR',
+    '--config FILE',
+    '--kinds MODULE',
+  ])
     t.true(help.stdout.includes(option), option);
   t.regex((await runKeelson(['version'])).stdout, /^keelson \d+\.\d+\.\d+\n$/);
 });

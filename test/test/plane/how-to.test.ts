@@ -18,7 +18,10 @@ test('every program on the page about embedding runs as it is and prints what th
     const file = fileURLToPath(new URL(`embed-${process.pid}-${i}.mjs`, import.meta.url));
     t.teardown(() => removeDirectory(file));
     await writeFile(file, source);
-    const { stdout } = await promisify(execFile)(process.execPath, [file], { env: cleanEnvironment(), timeout: 60_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, [file], {
+      env: cleanEnvironment(),
+      timeout: 60_000,
+    });
     t.is(stdout, output ?? '');
   }
 });

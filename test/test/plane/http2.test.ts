@@ -23,7 +23,11 @@ interface Answer {
   readonly body: string;
 }
 
-function overHttp2(session: ReturnType<typeof connect>, headers: Record<string, string>, body?: string): Promise<Answer> {
+function overHttp2(
+  session: ReturnType<typeof connect>,
+  headers: Record<string, string>,
+  body?: string,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const stream = session.request(headers);
     let status = 0;

@@ -61,14 +61,16 @@ async function measure(workOf: (count: number) => Work, smallCount = few): Promi
   let cost: Cost = { few: Number.POSITIVE_INFINITY, many: Number.POSITIVE_INFINITY };
   for (let run = 0; run < 4; run += 1) {
     // The code is compiled in the first runs, so the small case runs more often.
-    for (let i = 0; i < 3; i += 1) cost = { ...cost, few: Math.min(cost.few, (await costOf(small)) * (few / smallCount)) };
+    for (let i = 0; i < 3; i += 1)
+      cost = { ...cost, few: Math.min(cost.few, (await costOf(small)) * (few / smallCount)) };
     cost = { ...cost, many: Math.min(cost.many, await costOf(large)) };
     if (withinLimits(cost) || cost.many > 10 * maxMs) return cost;
   }
   return cost;
 }
 
-const shown = ({ few: small, many: large }: Cost) => `${few} items ${small.toFixed(1)} ms, ${many} items ${large.toFixed(1)} ms`;
+const shown = ({ few: small, many: large }: Cost) =>
+  `${few} items ${small.toFixed(1)} ms, ${many} items ${large.toFixed(1)} ms`;
 
 /** Refusals are results as good as any other; every other failure is a defect. */
 async function refusable(work: Work): Promise<void> {

@@ -44,42 +44,45 @@ const ends = [
 ];
 
 for (const insecure of [false, true]) {
-  test.serial(`no bearer token and no packet reaches the log of a server ${insecure ? 'without TLS' : 'with TLS'}`, async (t) => {
-    const data = await temporaryDirectory();
-    t.teardown(() => removeDirectory(data));
-    const tokens = join(data, 'tokens.csv');
-    await writeFile(tokens, `${canary},ann,1,system:masters\n`, { mode: 0o600 });
-    const server = await startKeelson(data, [
-      ...['--storage', 'memory:', '--log-level', 'debug'],
-      ...(insecure ? ['--insecure'] : ['--token-auth-file', tokens]),
-    ]);
-    t.teardown(() => server.kill());
-    const port = Number(new URL(server.url).port);
-    const open = () =>
-      insecure
-        ? connectTcp(port, '127.0.0.1')
-        : connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
-    const requests = starts.flatMap((start) =>
-      ends.map((end) => `${start} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${canary}\r\n\r\n${end}`),
-    );
-    const chunked = `POST /version HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${canary}\r\nTransfer-Encoding: chunked\r\n\r\nzz`;
-    await Promise.all([...requests, chunked].map((request) => send(open, request)));
-    if (!insecure) {
-      const session = connectHttp2(server.url, { rejectUnauthorized: false });
-      session.on('error', () => {});
-      const stream = session.request({ ':path': '/version', authorization: `Bearer ${canary}` });
-      stream.on('error', () => {});
-      await new Promise((resolve) => stream.once('response', resolve));
-      session.destroy();
-    }
-    for (let round = 0; round < 4; round += 1) {
-      const flood = Array.from({ length: 50 }, () => `GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n\0${canary}`);
-      await Promise.all(flood.map((request) => send(open, request)));
-    }
-    t.is(await server.stop(), 0);
-    const { stdout, stderr } = server.output();
-    for (const form of forms) t.false((stdout + stderr).includes(form), form);
-    const alarming = stderr.split('\n').filter((line) => /"level":(?:40|50|60)/.test(line));
-    t.deepEqual(alarming, [], 'what clients send is no warning');
-  });
+  test.serial(
+    `no bearer token and no packet reaches the log of a server ${insecure ? 'without TLS' : 'with TLS'}`,
+    async (t) => {
+      const data = await temporaryDirectory();
+      t.teardown(() => removeDirectory(data));
+      const tokens = join(data, 'tokens.csv');
+      await writeFile(tokens, `${canary},ann,1,system:masters\n`, { mode: 0o600 });
+      const server = await startKeelson(data, [
+        ...['--storage', 'memory:', '--log-level', 'debug'],
+        ...(insecure ? ['--insecure'] : ['--token-auth-file', tokens]),
+      ]);
+      t.teardown(() => server.kill());
+      const port = Number(new URL(server.url).port);
+      const open = () =>
+        insecure
+          ? connectTcp(port, '127.0.0.1')
+          : connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] });
+      const requests = starts.flatMap((start) =>
+        ends.map((end) => `${start} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${canary}\r\n\r\n${end}`),
+      );
+      const chunked = `POST /version HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${canary}\r\nTransfer-Encoding: chunked\r\n\r\nzz`;
+      await Promise.all([...requests, chunked].map((request) => send(open, request)));
+      if (!insecure) {
+        const session = connectHttp2(server.url, { rejectUnauthorized: false });
+        session.on('error', () => {});
+        const stream = session.request({ ':path': '/version', authorization: `Bearer ${canary}` });
+        stream.on('error', () => {});
+        await new Promise((resolve) => stream.once('response', resolve));
+        session.destroy();
+      }
+      for (let round = 0; round < 4; round += 1) {
+        const flood = Array.from({ length: 50 }, () => `GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n\0${canary}`);
+        await Promise.all(flood.map((request) => send(open, request)));
+      }
+      t.is(await server.stop(), 0);
+      const { stdout, stderr } = server.output();
+      for (const form of forms) t.false((stdout + stderr).includes(form), form);
+      const alarming = stderr.split('\n').filter((line) => /"level":(?:40|50|60)/.test(line));
+      t.deepEqual(alarming, [], 'what clients send is no warning');
+    },
+  );
 }

@@ -22,7 +22,11 @@ async function behind(t: ExecutionContext, reads: ReadMode) {
   const names = async (query = '') => {
     const answer = await fetch(`${collection}${query}`);
     const body = (await answer.json()) as { items?: { metadata: { name: string } }[]; metadata: { continue?: string } };
-    return { status: answer.status, names: body.items?.map(({ metadata }) => metadata.name), token: body.metadata.continue };
+    return {
+      status: answer.status,
+      names: body.items?.map(({ metadata }) => metadata.name),
+      token: body.metadata.continue,
+    };
   };
   const status = async (path: string, method = 'GET') => (await fetch(`${collection}${path}`, { method })).status;
   await eventually(async () => (await names('?resourceVersion=0')).names?.includes('old'));

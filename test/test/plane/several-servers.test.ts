@@ -47,7 +47,10 @@ test('a client that goes from server to server never sees time go back', async (
     let seen = 0;
     for (let n = 1; n <= 25; n += 1) {
       const [one, other] = n % 2 === 0 ? [a, b] : [b, a];
-      const put = await ask<KubeObject>(`${one.url}${path}/${name}`, send('PUT', { metadata: { name }, data: { n: String(n) } }));
+      const put = await ask<KubeObject>(
+        `${one.url}${path}/${name}`,
+        send('PUT', { metadata: { name }, data: { n: String(n) } }),
+      );
       const read = await ask<KubeObject & { data: { n: string } }>(`${other.url}${path}/${name}`);
       const list = await ask<List>(`${(n % 3 === 0 ? one : other).url}${path}`);
       const revision = Number(list.body.metadata.resourceVersion);
@@ -130,7 +133,9 @@ test('a server with other kinds does not take the tokens of these', async (t) =>
   });
   for (const name of ['a', 'b']) await one.client(ConfigMap).namespace('default').create({ metadata: { name } });
   const { metadata } = await one.client(ConfigMap).list({ limit: 1 });
-  await t.throwsAsync(other.client(ConfigMap).list({ limit: 1, continue: metadata.continue ?? '' }), { message: /continue/ });
+  await t.throwsAsync(other.client(ConfigMap).list({ limit: 1, continue: metadata.continue ?? '' }), {
+    message: /continue/,
+  });
 });
 
 const holder = async (plane: ControlPlane) =>
@@ -140,7 +145,10 @@ const namespaceEnds = async (plane: ControlPlane, name: string, timeoutMs?: numb
   const namespaces = plane.client(Namespace);
   await namespaces.create({ metadata: { name } });
   await namespaces.delete(name);
-  await eventually(async () => !(await namespaces.list()).items.some(({ metadata }) => metadata?.name === name), timeoutMs);
+  await eventually(
+    async () => !(await namespaces.list()).items.some(({ metadata }) => metadata?.name === name),
+    timeoutMs,
+  );
 };
 
 test('controllers run on one server; when it dies the other takes over within 15 seconds', async (t) => {

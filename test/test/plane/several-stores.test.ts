@@ -53,7 +53,10 @@ test('discovery shows the same kinds as with one store', async (t) => {
 
 test('both views of a kind are in the store that one of them is routed to', async (t) => {
   const [main, apart] = [new MemoryStore(), new MemoryStore()];
-  const plane = await start(t, { default: main, routes: [{ group: 'extensions', resources: ['deployments'], storage: apart }] });
+  const plane = await start(t, {
+    default: main,
+    routes: [{ group: 'extensions', resources: ['deployments'], storage: apart }],
+  });
   const labels = { app: 'x' };
   await plane
     .client(Deployment)
@@ -65,7 +68,9 @@ test('both views of a kind are in the store that one of them is routed to', asyn
         template: { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } },
       },
     });
-  const old = plane.api.dynamic({ group: 'extensions', version: 'v1beta1', resource: 'deployments' }).namespace('default');
+  const old = plane.api
+    .dynamic({ group: 'extensions', version: 'v1beta1', resource: 'deployments' })
+    .namespace('default');
   t.is((await old.get('web')).metadata?.name, 'web');
   t.is((await keysOf(apart)).length, 1);
 });

@@ -9,7 +9,9 @@ test('a store that was swapped is refused with both ids and the way out, and tak
   const serve = ['serve', '--insecure', '--listen', '127.0.0.1:0', '--data', data];
   const first = await startKeelson(data, ['--insecure']);
   t.is(await first.stop(), 0);
-  const record = JSON.parse(await readFile(`${data}/stores.json`, 'utf8')) as { stores: Record<string, { storeId: string }> };
+  const record = JSON.parse(await readFile(`${data}/stores.json`, 'utf8')) as {
+    stores: Record<string, { storeId: string }>;
+  };
   const { storeId } = record.stores['default/lmdb'] ?? {};
 
   await rename(`${data}/store`, `${folder}/away`);
@@ -62,7 +64,10 @@ history: { minAge: 10m }
   const known = await readFile(`${folder}/data/stores.json`, 'utf8');
   t.deepEqual(Object.keys((JSON.parse(known) as { stores: object }).stores).sort(), ['apps/lmdb', 'default/lmdb']);
 
-  await writeFile(file, 'storage:\n  default: "memory:"\n  routes: [{ group: "", resources: [event], storage: "lmdb:x" }]\n');
+  await writeFile(
+    file,
+    'storage:\n  default: "memory:"\n  routes: [{ group: "", resources: [event], storage: "lmdb:x" }]\n',
+  );
   const { code, stderr } = await runKeelson(['serve', '--insecure', '--config', file, '--data', `${folder}/data`]);
   t.is(code, 2);
   t.regex(stderr, /^keelson: .*routes\[0\]: the core group has no resource event \(did you mean events\?\)\n$/);

@@ -12,7 +12,11 @@ const { json, yaml, protobuf } = wireMedia as Record<'json' | 'yaml' | 'protobuf
 const media = [json, yaml, protobuf];
 const core = '/api/v1';
 const extensions = '/apis/extensions/v1beta1';
-const patchTypes = ['application/json-patch+json', 'application/merge-patch+json', 'application/strategic-merge-patch+json'];
+const patchTypes = [
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+];
 
 let server: KeelsonProcess;
 let http: PlainHttp;
@@ -81,7 +85,12 @@ function bare({ kind: _kind, apiVersion: _apiVersion, ...rest }: Document): obje
   return rest;
 }
 
-const rollback = (name: string) => ({ kind: 'DeploymentRollback', apiVersion: 'extensions/v1beta1', name, rollbackTo: {} });
+const rollback = (name: string) => ({
+  kind: 'DeploymentRollback',
+  apiVersion: 'extensions/v1beta1',
+  name,
+  rollbackTo: {},
+});
 
 for (const kind of specifiedKinds) {
   for (const as of media) {
@@ -97,7 +106,10 @@ for (const kind of specifiedKinds) {
       t.is(created.metadata?.name, name);
       t.truthy(created.metadata?.resourceVersion);
       t.truthy(created.metadata?.creationTimestamp);
-      t.like(await ok(409, 'POST', collection, kind.manifest(name, namespace), as), { kind: 'Status', reason: 'AlreadyExists' });
+      t.like(await ok(409, 'POST', collection, kind.manifest(name, namespace), as), {
+        kind: 'Status',
+        reason: 'AlreadyExists',
+      });
 
       const shown = await ok(200, 'GET', path, undefined, as);
       t.deepEqual(shown, await ok(200, 'GET', path));
@@ -124,7 +136,9 @@ for (const kind of specifiedKinds) {
       if (kind.subresources.includes('scale')) {
         const scale = await ok(200, 'GET', `${path}/scale`, undefined, as);
         t.like(scale, { kind: 'Scale', apiVersion: 'extensions/v1beta1', spec: { replicas: 2 } });
-        t.like(await ok(200, 'PUT', `${path}/scale`, { ...scale, spec: { replicas: 3 } }, as), { spec: { replicas: 3 } });
+        t.like(await ok(200, 'PUT', `${path}/scale`, { ...scale, spec: { replicas: 3 } }, as), {
+          spec: { replicas: 3 },
+        });
         for (const [i, type] of patchTypes.entries()) {
           const replicas = 4 + i;
           const value = i === 0 ? [{ op: 'replace', path: '/spec/replicas', value: replicas }] : { spec: { replicas } };
@@ -148,7 +162,8 @@ for (const kind of specifiedKinds) {
 
       const options = { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: 'Background' };
       const deleted = await ok(200, 'DELETE', path, options, as);
-      if (deleted.kind === 'Status') t.like(deleted, { status: 'Success', details: { name, uid: created.metadata?.uid } });
+      if (deleted.kind === 'Status')
+        t.like(deleted, { status: 'Success', details: { name, uid: created.metadata?.uid } });
       else t.is(deleted.metadata?.uid, created.metadata?.uid);
       if (!kind.namespaced) return;
       t.like(await ok(404, 'GET', path, undefined, as), { kind: 'Status', reason: 'NotFound', code: 404 });
@@ -156,11 +171,17 @@ for (const kind of specifiedKinds) {
       for (const each of ['one', 'two']) await ok(201, 'POST', collection, kind.manifest(each, namespace), as);
       const selected = `${collection}?labelSelector=app%3Done&propagationPolicy=Background`;
       // kube-apiserver answers with the list of what it deleted, where the specification has a Status.
-      const namesOf = (list: Document) => [list.kind, ...(list['items'] as Document[]).map(({ metadata }) => metadata?.name)];
+      const namesOf = (list: Document) => [
+        list.kind,
+        ...(list['items'] as Document[]).map(({ metadata }) => metadata?.name),
+      ];
       const listKind = `${kind.kind}List`;
       t.deepEqual(namesOf(await ok(200, 'DELETE', selected, undefined, as)), [listKind, 'one']);
       t.deepEqual(namesOf(await ok(200, 'GET', collection, undefined, as)), [listKind, 'two']);
-      t.deepEqual(namesOf(await ok(200, 'DELETE', collection, { ...options, gracePeriodSeconds: 0 }, as)), [listKind, 'two']);
+      t.deepEqual(namesOf(await ok(200, 'DELETE', collection, { ...options, gracePeriodSeconds: 0 }, as)), [
+        listKind,
+        'two',
+      ]);
       t.deepEqual((await ok(200, 'GET', collection, undefined, as))['items'], []);
     });
   }
@@ -234,7 +255,8 @@ test('scopes: names are unique, namespaces separate, what is deleted with its na
   const [here, there] = [await newNamespace(), await newNamespace()];
   const contents = specifiedKinds.filter(({ namespaced }) => namespaced);
   for (const namespace of [here, there]) {
-    for (const kind of contents) await ok(201, 'POST', collectionPath(kind, namespace), kind.manifest('same', namespace));
+    for (const kind of contents)
+      await ok(201, 'POST', collectionPath(kind, namespace), kind.manifest('same', namespace));
   }
   await ok(200, 'DELETE', `${core}/namespaces/${here}`);
   for (let gone = false; !gone; ) gone = (await send('GET', `${core}/namespaces/${here}`)).status === 404;
@@ -278,13 +300,16 @@ test('discovery: resources of both group versions, in every representation, with
       for (const kind of specifiedKinds.filter((each) => each.prefix === prefix)) {
         const entry = resources.get(kind.plural) as unknown as { kind: string; namespaced: boolean; verbs: string[] };
         t.like(entry, { kind: kind.kind, namespaced: kind.namespaced });
-        for (const verb of ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch']) t.true(entry.verbs.includes(verb));
+        for (const verb of ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'])
+          t.true(entry.verbs.includes(verb));
         t.is(entry.verbs.includes('deletecollection'), kind.namespaced);
         for (const name of [kind.plural, ...kind.subresources.map((each) => `${kind.plural}/${each}`)]) {
           t.true(resources.has(name), name);
           t.true(reply.body.includes(name), name);
         }
-        const others = [...resources.keys()].filter((name) => name.startsWith(`${kind.plural}/`) && !passedOn.test(name));
+        const others = [...resources.keys()].filter(
+          (name) => name.startsWith(`${kind.plural}/`) && !passedOn.test(name),
+        );
         t.is(others.length, kind.subresources.length, kind.kind);
       }
     }
@@ -313,7 +338,10 @@ test('pretty: accepted everywhere, indents JSON', async (t) => {
       t.is(reply.body.toString(), `${JSON.stringify(JSON.parse(reply.body.toString()), null, 2)}\n`, `${method} ${at}`);
     }
   }
-  t.is((await send('GET', `${core}/watch/namespaces/${namespace}/configmaps?pretty=true&timeoutSeconds=1`)).status, 200);
+  t.is(
+    (await send('GET', `${core}/watch/namespaces/${namespace}/configmaps?pretty=true&timeoutSeconds=1`)).status,
+    200,
+  );
 });
 
 test('query parameters of lists, watches and deletions of collections', async (t) => {
@@ -333,9 +361,18 @@ test('query parameters of lists, watches and deletions of collections', async (t
     t.is(await names('fieldSelector=metadata.name%3Db', as), 'b');
     t.is(await names('fieldSelector=metadata.name!%3Db&labelSelector=group%3Dx', as), 'a');
     t.is(await names('includeUninitialized=true', as), 'abc');
-    t.is(await names('includeUninitialized=false&timeoutSeconds=5&resourceVersion=0&limit=0&continue=&watch=false', as), 'abc');
+    t.is(
+      await names('includeUninitialized=false&timeoutSeconds=5&resourceVersion=0&limit=0&continue=&watch=false', as),
+      'abc',
+    );
   }
-  for (const bad of ['labelSelector=%3D%3D', 'fieldSelector=spec.none%3D1', 'limit=x', 'timeoutSeconds=x', 'resourceVersion=x']) {
+  for (const bad of [
+    'labelSelector=%3D%3D',
+    'fieldSelector=spec.none%3D1',
+    'limit=x',
+    'timeoutSeconds=x',
+    'resourceVersion=x',
+  ]) {
     t.is((await send('GET', `${maps}?${bad}`)).status, 400, bad);
   }
   const events = async (query: string) => {
@@ -350,7 +387,11 @@ test('query parameters of lists, watches and deletions of collections', async (t
   t.is((await events('limit=1')).length, 3);
   await ok(200, 'DELETE', `${maps}?fieldSelector=metadata.name%3Da`);
   t.is(await names(''), 'bc');
-  await ok(200, 'DELETE', `${maps}?labelSelector=group+notin+(x)&includeUninitialized=true&timeoutSeconds=5&resourceVersion=0`);
+  await ok(
+    200,
+    'DELETE',
+    `${maps}?labelSelector=group+notin+(x)&includeUninitialized=true&timeoutSeconds=5&resourceVersion=0`,
+  );
   t.is(await names(''), 'b');
 });
 
@@ -468,7 +509,9 @@ test('content negotiation: default, fallback, Table, 406 and 415', async (t) => 
       t.is((await get(`${protobuf.type}, application/json`)).headers['content-type'], protobuf.type);
       t.is((await get(`application/vnd.unknown.protobuf, application/json`)).headers['content-type'], json.type);
       for (const accept of [table, `${table}, application/json`]) {
-        const shown = json.decode((await get(accept)).body) as Document & { columnDefinitions: { name: string; type: string }[] };
+        const shown = json.decode((await get(accept)).body) as Document & {
+          columnDefinitions: { name: string; type: string }[];
+        };
         t.like(shown, { kind: 'Table', apiVersion: 'meta.k8s.io/v1beta1' });
         t.is(shown.columnDefinitions[0]?.name, kind.kind === 'Event' ? 'Last Seen' : 'Name');
         t.true(shown.columnDefinitions.every(({ name, type }) => name !== '' && type !== ''));
@@ -490,8 +533,14 @@ test('content negotiation: default, fallback, Table, 406 and 415', async (t) => 
       t.is((await http.send('PUT', `${collection}/n`, { body, headers })).status, 415);
       t.is((await http.send('PATCH', `${collection}/n`, { body, headers })).status, 415);
     }
-    t.is((await http.send('PATCH', `${collection}/n`, { body: '{}', headers: { 'content-type': json.type } })).status, 415);
-    const broken = Buffer.concat([Buffer.from('6b387301', 'hex'), protobuf.encode(kind.manifest('m', namespace)).subarray(4)]);
+    t.is(
+      (await http.send('PATCH', `${collection}/n`, { body: '{}', headers: { 'content-type': json.type } })).status,
+      415,
+    );
+    const broken = Buffer.concat([
+      Buffer.from('6b387301', 'hex'),
+      protobuf.encode(kind.manifest('m', namespace)).subarray(4),
+    ]);
     const headers = { 'content-type': protobuf.type, accept: protobuf.type };
     const refused = await http.send('POST', collection, { body: broken, headers });
     t.is(refused.status, 400);
@@ -558,7 +607,8 @@ test('chunked lists: one snapshot in pages whatever happens meanwhile, in every 
 test('large lists are compressed when asked, in every representation', async (t) => {
   const namespace = await newNamespace();
   const maps = `${core}/namespaces/${namespace}/configmaps`;
-  for (let i = 0; i < 20; i += 1) await ok(201, 'POST', maps, { metadata: { name: `m${i}` }, data: { text: 'y'.repeat(8000) } });
+  for (let i = 0; i < 20; i += 1)
+    await ok(201, 'POST', maps, { metadata: { name: `m${i}` }, data: { text: 'y'.repeat(8000) } });
   for (const as of media) {
     const headers = { accept: as.type };
     const plain = await http.send('GET', maps, { headers });
@@ -577,7 +627,9 @@ test('a watch resumes after a disconnect from the last version it saw', async (t
     for (let i = 0; i < 4; i += 1) await ok(201, 'POST', maps, { metadata: { name: `m${i}` } });
     const seen: (string | undefined)[] = [];
     while (seen.length < 4) {
-      const response = await http.open('GET', `${maps}?watch=1&resourceVersion=${from}`, { headers: { accept: as.type } });
+      const response = await http.open('GET', `${maps}?watch=1&resourceVersion=${from}`, {
+        headers: { accept: as.type },
+      });
       for await (const { object } of as.events(response)) {
         seen.push(object.metadata?.name);
         from = object.metadata?.resourceVersion;
@@ -591,7 +643,12 @@ test('a watch resumes after a disconnect from the last version it saw', async (t
 });
 
 test('a permission check is a POST to a virtual resource', async (t) => {
-  const review = (spec: object) => ({ kind: 'SubjectAccessReview', apiVersion: 'authorization.k8s.io/v1', metadata: {}, spec });
+  const review = (spec: object) => ({
+    kind: 'SubjectAccessReview',
+    apiVersion: 'authorization.k8s.io/v1',
+    metadata: {},
+    spec,
+  });
   const spec = {
     user: 'somebody',
     groups: ['system:masters'],

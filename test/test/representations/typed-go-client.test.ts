@@ -133,55 +133,58 @@ withGo(`a list of ${many} pods in protobuf, whole and in pages, is the list in J
   }
 });
 
-withGo(`a watch in protobuf from any state shows ${many} pods and every change as the watch in JSON does${suffix}`, async (t) => {
-  t.timeout(240_000);
-  const list = (await send('GET', `${pods}?limit=1`)) as { metadata: { resourceVersion: string } };
-  const from = list.metadata.resourceVersion;
-  const changed = Array.from({ length: 300 }, (_, index) => `${pods}/pod-${index}`);
-  const merge = 'application/merge-patch+json';
-  const last: { version: string } = { version: '' };
-  const count = changed.length * 3 + 1;
-  const seen = await readWatch(
-    `${server.url}${pods}?watch=1&resourceVersion=${from}`,
-    count,
-    async () => {
-      await inTurn(changed, async (path) => {
-        await send('PATCH', path, { metadata: { labels: { round: '1', app: null } } }, merge);
-        await send(
-          'PATCH',
-          `${path}/status`,
-          { status: { phase: 'Running', podIP: '10.0.0.1', startTime: '2026-01-01T00:00:00Z' } },
-          merge,
-        );
-        await send('DELETE', path, { gracePeriodSeconds: 0 });
-      });
-      last.version = (await send('POST', pods, podOf(many))).metadata?.resourceVersion ?? '';
-    },
-    120_000,
-  );
-  const follow = (mediaType: string, watchFrom: string) =>
-    runTypedList(command as string, { server: server.url, mediaType, watchFrom, until: last.version });
-  const [inProtobuf, inJson] = await Promise.all([follow(protobuf, from), follow(json, from)]);
-  t.deepEqual(inProtobuf.lines, inJson.lines);
-  sameObjects(
-    t,
-    inProtobuf.lines,
-    seen.map(({ object }) => object),
-  );
-  t.deepEqual(
-    inProtobuf.lines.map((line) => (JSON.parse(line) as TypedLine).type),
-    seen.map(({ type }) => type),
-  );
+withGo(
+  `a watch in protobuf from any state shows ${many} pods and every change as the watch in JSON does${suffix}`,
+  async (t) => {
+    t.timeout(240_000);
+    const list = (await send('GET', `${pods}?limit=1`)) as { metadata: { resourceVersion: string } };
+    const from = list.metadata.resourceVersion;
+    const changed = Array.from({ length: 300 }, (_, index) => `${pods}/pod-${index}`);
+    const merge = 'application/merge-patch+json';
+    const last: { version: string } = { version: '' };
+    const count = changed.length * 3 + 1;
+    const seen = await readWatch(
+      `${server.url}${pods}?watch=1&resourceVersion=${from}`,
+      count,
+      async () => {
+        await inTurn(changed, async (path) => {
+          await send('PATCH', path, { metadata: { labels: { round: '1', app: null } } }, merge);
+          await send(
+            'PATCH',
+            `${path}/status`,
+            { status: { phase: 'Running', podIP: '10.0.0.1', startTime: '2026-01-01T00:00:00Z' } },
+            merge,
+          );
+          await send('DELETE', path, { gracePeriodSeconds: 0 });
+        });
+        last.version = (await send('POST', pods, podOf(many))).metadata?.resourceVersion ?? '';
+      },
+      120_000,
+    );
+    const follow = (mediaType: string, watchFrom: string) =>
+      runTypedList(command as string, { server: server.url, mediaType, watchFrom, until: last.version });
+    const [inProtobuf, inJson] = await Promise.all([follow(protobuf, from), follow(json, from)]);
+    t.deepEqual(inProtobuf.lines, inJson.lines);
+    sameObjects(
+      t,
+      inProtobuf.lines,
+      seen.map(({ object }) => object),
+    );
+    t.deepEqual(
+      inProtobuf.lines.map((line) => (JSON.parse(line) as TypedLine).type),
+      seen.map(({ type }) => type),
+    );
 
-  // From 0: the present state as ADDED events, which a list in protobuf shows too. The last one made is not the last one shown.
-  const now = (await send('GET', pods)) as { items: KubeObject[] };
-  const final = now.items.at(-1)?.metadata?.resourceVersion ?? '';
-  const initial = await runTypedList(command as string, {
-    server: server.url,
-    mediaType: protobuf,
-    watchFrom: '0',
-    until: final,
-  });
-  sameObjects(t, initial.lines, now.items);
-  t.is(initial.lines.length, many - changed.length + 1);
-});
+    // From 0: the present state as ADDED events, which a list in protobuf shows too. The last one made is not the last one shown.
+    const now = (await send('GET', pods)) as { items: KubeObject[] };
+    const final = now.items.at(-1)?.metadata?.resourceVersion ?? '';
+    const initial = await runTypedList(command as string, {
+      server: server.url,
+      mediaType: protobuf,
+      watchFrom: '0',
+      until: final,
+    });
+    sameObjects(t, initial.lines, now.items);
+    t.is(initial.lines.length, many - changed.length + 1);
+  },
+);

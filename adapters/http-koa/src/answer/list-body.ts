@@ -128,7 +128,11 @@ async function deflatePiece(piece: Buffer): Promise<DeflatedPiece> {
 }
 
 /** Bytes made for this answer, through zlib's own thread, with backpressure on both sides. */
-async function streamGzip(exchange: Exchange, source: AsyncIterable<Buffer[]>, options: ListSendOptions): Promise<void> {
+async function streamGzip(
+  exchange: Exchange,
+  source: AsyncIterable<Buffer[]>,
+  options: ListSendOptions,
+): Promise<void> {
   const gzip = createGzip(gzipOptions);
   gzip.on('data', (piece: Buffer) => {
     exchange.sentBytes += piece.length;
@@ -169,7 +173,12 @@ async function* inGroups(pieces: readonly Buffer[]): AsyncGenerator<Buffer[]> {
  * Sends a list: a small one in one piece, a large one as a stream of shared buffers under backpressure, compressed when
  * the client accepts it and it is worth it. Never holds a second copy of a large list.
  */
-export async function sendList(exchange: Exchange, contentType: string, body: ListBody, options: ListSendOptions): Promise<void> {
+export async function sendList(
+  exchange: Exchange,
+  contentType: string,
+  body: ListBody,
+  options: ListSendOptions,
+): Promise<void> {
   const known = measured(body);
   let source: AsyncIterable<Buffer[]>;
   let length: number | undefined;
@@ -194,7 +203,8 @@ export async function sendList(exchange: Exchange, contentType: string, body: Li
     large = true;
     source = resumed(first, second, all);
   }
-  const compressed = large && exchange.request.method !== 'HEAD' && acceptsGzip(exchange.request.headers['accept-encoding']);
+  const compressed =
+    large && exchange.request.method !== 'HEAD' && acceptsGzip(exchange.request.headers['accept-encoding']);
   const headers = answerHeaders(exchange, contentType, compressed ? undefined : length);
   if (large) headers.push('Vary', 'Accept-Encoding');
   if (compressed) headers.push('Content-Encoding', 'gzip');

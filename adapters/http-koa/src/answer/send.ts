@@ -36,7 +36,13 @@ export function sendHead(exchange: Exchange, code: number, headers: FlatHeaders)
 }
 
 /** A whole answer. The body of an answer to HEAD is counted in Content-Length and not sent. */
-export function sendBytes(exchange: Exchange, code: number, contentType: string, body: Buffer, extra?: FlatHeaders): void {
+export function sendBytes(
+  exchange: Exchange,
+  code: number,
+  contentType: string,
+  body: Buffer,
+  extra?: FlatHeaders,
+): void {
   const headers = answerHeaders(exchange, contentType, body.length);
   if (extra !== undefined) headers.push(...extra);
   if (!sendHead(exchange, code, headers)) return;
@@ -93,7 +99,11 @@ export function sendWhole(
 
 /** A plain text answer, as routers give it when no resource is involved. */
 export function sendText(exchange: Exchange, code: number, text: string, extra: FlatHeaders = []): void {
-  sendBytes(exchange, code, 'text/plain; charset=utf-8', Buffer.from(text), ['X-Content-Type-Options', 'nosniff', ...extra]);
+  sendBytes(exchange, code, 'text/plain; charset=utf-8', Buffer.from(text), [
+    'X-Content-Type-Options',
+    'nosniff',
+    ...extra,
+  ]);
 }
 
 /**

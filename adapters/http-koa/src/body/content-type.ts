@@ -43,7 +43,9 @@ export function bodyFormat(request: IncomingMessage, brand: Brand): Body['format
 export function patchType(contentType: string | undefined, kind: KindDefinition): PatchBody['type'] {
   const type = patchTypeOfContent(contentType);
   if (type === undefined || (type === 'strategic' && !kind.structural)) {
-    const offered = Object.entries(patchMediaTypes).filter(([, candidate]) => candidate !== 'strategic' || kind.structural);
+    const offered = Object.entries(patchMediaTypes).filter(
+      ([, candidate]) => candidate !== 'strategic' || kind.structural,
+    );
     throw statusErrors.unsupportedMediaType(offered.map(([mediaType]) => mediaType));
   }
   return type;

@@ -59,7 +59,14 @@ const sandbox = 'sandbox allow-downloads allow-forms allow-popups allow-scripts'
 export function agentAnswerHeaders(answer: IncomingMessage, { streams }: { readonly streams: boolean }): FlatHeaders {
   const sent = (answer.headers['content-type'] ?? '').toLowerCase();
   const type = streams ? 'text/plain' : inertTypes.test(sent) ? sent : 'text/plain; charset=utf-8';
-  const headers: FlatHeaders = ['Content-Type', type, 'X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-cache, private'];
+  const headers: FlatHeaders = [
+    'Content-Type',
+    type,
+    'X-Content-Type-Options',
+    'nosniff',
+    'Cache-Control',
+    'no-cache, private',
+  ];
   for (const [name, value] of passedHeaders(answer)) if (ofAgents.has(name)) headers.push(name, value);
   return headers;
 }

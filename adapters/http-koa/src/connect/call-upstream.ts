@@ -51,7 +51,11 @@ function unreachable({ label }: UpstreamCall, error: Error): StatusError {
 }
 
 /** Passes the request on. Resolves with the head of the answer. @throws StatusError 503 or 504 that says who did not answer, and why */
-export function callUpstream(exchange: Exchange, call: UpstreamCall, { clock, limits }: CallOptions): Promise<UpstreamAnswer> {
+export function callUpstream(
+  exchange: Exchange,
+  call: UpstreamCall,
+  { clock, limits }: CallOptions,
+): Promise<UpstreamAnswer> {
   const sent = open(exchange, call);
   return new Promise<UpstreamAnswer>((resolve, reject) => {
     let cancel = clock.after(limits.dialTimeoutMs, () => {
@@ -67,7 +71,9 @@ export function callUpstream(exchange: Exchange, call: UpstreamCall, { clock, li
         // What the client asks of others may take its time, as with any proxy.
         if (call.proxied) return;
         cancel = clock.after(limits.agentAnswerMs, () => {
-          settle(() => reject(statusErrors.timeout(`${call.label} did not answer within ${limits.agentAnswerMs / 1000} s`)));
+          settle(() =>
+            reject(statusErrors.timeout(`${call.label} did not answer within ${limits.agentAnswerMs / 1000} s`)),
+          );
           sent.destroy();
         });
       });

@@ -46,7 +46,10 @@ export class ConnectHandler {
     this.#open.add(exchange);
     try {
       const { query } = exchange.attributes;
-      const location = await service.connect(exchange, target, subresource, { query, path: tailOf(exchange.attributes) });
+      const location = await service.connect(exchange, target, subresource, {
+        query,
+        path: tailOf(exchange.attributes),
+      });
       if (location.to === 'nothing') return sendBytes(exchange, 200, 'text/plain', nothing);
       const call = await findUpstream(location, this.#options.dialer, exchange.signal);
       const answered = await callUpstream(exchange, call, this.#options);

@@ -50,10 +50,16 @@ export async function findUpstream(
     return called(scheme, { host, port, ...anyTls(scheme) }, location, page);
   }
   const { node } = location;
-  if (dialer === undefined) throw statusErrors.serviceUnavailable(`this server has no way to node ${JSON.stringify(node)}`);
+  if (dialer === undefined)
+    throw statusErrors.serviceUnavailable(`this server has no way to node ${JSON.stringify(node)}`);
   if (location.to === 'node') {
     const host = await dialer.address(node, signal);
-    return called(`node ${JSON.stringify(node)}`, { host, port: location.port, ...anyTls(location.scheme) }, location, page);
+    return called(
+      `node ${JSON.stringify(node)}`,
+      { host, port: location.port, ...anyTls(location.scheme) },
+      location,
+      page,
+    );
   }
   const { anyCertificate = false, proxied = false } = location;
   const upstream = await dialer.agent(node, { anyCertificate, proxied, signal });

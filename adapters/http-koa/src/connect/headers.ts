@@ -70,7 +70,10 @@ export interface RequestHeaderOptions {
 }
 
 /** The headers with which a request is passed on. */
-export function requestHeaders(request: IncomingMessage, { upgrade, agent }: RequestHeaderOptions): OutgoingHttpHeaders {
+export function requestHeaders(
+  request: IncomingMessage,
+  { upgrade, agent }: RequestHeaderOptions,
+): OutgoingHttpHeaders {
   const headers: OutgoingHttpHeaders = {};
   for (const [name, value] of passedHeaders(request)) {
     if (forThisServer.has(name) || assertedByProxies.some((prefix) => name.startsWith(prefix))) continue;
@@ -85,7 +88,8 @@ export function requestHeaders(request: IncomingMessage, { upgrade, agent }: Req
   const length = request.headers['content-length'];
   delete headers['content-length'];
   if (mayHaveBody(request)) {
-    if (length === undefined || request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked';
+    if (length === undefined || request.headers['transfer-encoding'] !== undefined)
+      headers['transfer-encoding'] = 'chunked';
     else headers['content-length'] = length;
   }
   return headers;

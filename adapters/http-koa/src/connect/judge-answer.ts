@@ -17,7 +17,11 @@ function redirected({ label }: UpstreamCall, code: number): StatusError {
  * Where a redirect of a pod leads, as a path below the proxy through which the pod is reached; undefined when it leads to another server.
  * URL parsing removes dot segments, so that the path cannot leave the proxy.
  */
-function locationBelowProxy({ attributes }: Exchange, { upstream, target }: UpstreamCall, location: string): string | undefined {
+function locationBelowProxy(
+  { attributes }: Exchange,
+  { upstream, target }: UpstreamCall,
+  location: string,
+): string | undefined {
   const { host, port, tls } = upstream;
   const own = `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   let url: URL;
@@ -39,14 +43,20 @@ function locationBelowProxy({ attributes }: Exchange, { upstream, target }: Upst
  * @returns the headers to pass on
  * @throws StatusError 502 for a status code that is none and for a redirect to another server; the failure that an agent reports
  */
-export async function judgeAnswer(exchange: Exchange, answer: IncomingMessage, call: UpstreamCall): Promise<FlatHeaders> {
+export async function judgeAnswer(
+  exchange: Exchange,
+  answer: IncomingMessage,
+  call: UpstreamCall,
+): Promise<FlatHeaders> {
   const { statusCode = 0, headers } = answer;
   const rejected = (error: StatusError): StatusError => {
     answer.destroy();
     return error;
   };
   if (statusCode < 200 || statusCode > 599) {
-    throw rejected(statusErrors.badGateway(`${call.label} answered with ${statusCode}, which is no status code of an answer`));
+    throw rejected(
+      statusErrors.badGateway(`${call.label} answered with ${statusCode}, which is no status code of an answer`),
+    );
   }
   const redirect = statusCode >= 300 && statusCode < 400;
   if (call.agent) {
@@ -55,14 +65,20 @@ export async function judgeAnswer(exchange: Exchange, answer: IncomingMessage, c
     return agentAnswerHeaders(answer, { streams: !call.proxied });
   }
   const location = headers.location === undefined ? undefined : locationBelowProxy(exchange, call, headers.location);
-  if (redirect && headers.location !== undefined && location === undefined) throw rejected(redirected(call, statusCode));
+  if (redirect && headers.location !== undefined && location === undefined)
+    throw rejected(redirected(call, statusCode));
   return pageAnswerHeaders(answer, location);
 }
 
-const protocols = (header: string | undefined): string[] => (header ?? '').split(',').map((one) => one.trim().toLowerCase());
+const protocols = (header: string | undefined): string[] =>
+  (header ?? '').split(',').map((one) => one.trim().toLowerCase());
 
 /** Rejects an upgrade to a protocol that the client did not ask for. @throws StatusError 502 */
-export function checkUpgrade({ request, upgrade }: Exchange, { answer, socket }: UpstreamAnswer, { label }: UpstreamCall): void {
+export function checkUpgrade(
+  { request, upgrade }: Exchange,
+  { answer, socket }: UpstreamAnswer,
+  { label }: UpstreamCall,
+): void {
   const wanted = upgrade === undefined ? [] : protocols(request.headers.upgrade);
   const chosen = answer.headers.upgrade ?? '';
   if (wanted.includes(chosen.trim().toLowerCase())) return;

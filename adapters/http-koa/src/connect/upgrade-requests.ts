@@ -46,7 +46,8 @@ function plainHead({ method, url, httpVersion, rawHeaders }: IncomingMessage): s
     const [name = '', value = ''] = rawHeaders.slice(i, i + 2);
     const lower = name.toLowerCase();
     if (wishWords.has(lower)) continue;
-    const words = lower === 'connection' ? value.split(',').filter((word) => !wishWords.has(word.trim().toLowerCase())) : [value];
+    const words =
+      lower === 'connection' ? value.split(',').filter((word) => !wishWords.has(word.trim().toLowerCase())) : [value];
     if (words.length > 0) lines.push(`${name}: ${words.join(',').trim()}`);
   }
   return `${lines.join('\r\n')}\r\n\r\n`;

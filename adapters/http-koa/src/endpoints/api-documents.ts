@@ -90,14 +90,19 @@ export class ApiDocuments {
 
   constructor(options: ApiDocumentsOptions) {
     this.#options = options;
-    this.#openApi = new OpenApiDocuments(options.registry, { title: 'Keelson', version: options.version }, options.brand);
+    this.#openApi = new OpenApiDocuments(
+      options.registry,
+      { title: 'Keelson', version: options.version },
+      options.brand,
+    );
   }
 
   /** `/`: every path that answers, sorted. */
   index(exchange: Exchange): void {
     const paths = new Set(fixedPaths);
     for (const { group, version } of this.#options.registry.kinds()) {
-      const roots = group === '' ? ['/api', `/api/${version}`] : ['/apis', `/apis/${group}`, `/apis/${group}/${version}`];
+      const roots =
+        group === '' ? ['/api', `/api/${version}`] : ['/apis', `/apis/${group}`, `/apis/${group}/${version}`];
       for (const path of roots) paths.add(path);
     }
     sendDocument(exchange, { paths: [...paths].sort() });
@@ -169,7 +174,12 @@ export class ApiDocuments {
     const caching =
       hash === undefined
         ? ['Cache-Control', 'no-cache, private']
-        : ['Cache-Control', 'public, immutable', 'Expires', new Date(this.#options.clock.now() + aYearMs).toUTCString()];
+        : [
+            'Cache-Control',
+            'public, immutable',
+            'Expires',
+            new Date(this.#options.clock.now() + aYearMs).toUTCString(),
+          ];
     return sendFile(exchange, jsonMediaType, file, [...caching, 'Vary', 'Accept'], this.#options.gzipBytes);
   }
 
@@ -184,8 +194,14 @@ export class ApiDocuments {
     sendApiDocument(exchange, document, this.#options.brand);
   }
 
-  #sendAggregated(exchange: Exchange, part: 'core' | 'groups', version: AggregatedDiscoveryVersion): Promise<void> | void {
-    const file = this.#cached(`${part} ${version}`, () => apiGroupDiscoveryList(this.#options.registry.kinds(), part, version));
+  #sendAggregated(
+    exchange: Exchange,
+    part: 'core' | 'groups',
+    version: AggregatedDiscoveryVersion,
+  ): Promise<void> | void {
+    const file = this.#cached(`${part} ${version}`, () =>
+      apiGroupDiscoveryList(this.#options.registry.kinds(), part, version),
+    );
     const headers = ['Vary', 'Accept', 'Cache-Control', 'public'];
     return sendFile(exchange, aggregatedDiscoveryMediaType(version), file, headers, this.#options.gzipBytes);
   }

@@ -35,7 +35,12 @@ function send(exchange: Exchange, document: object, offers: readonly Offer[]): v
     return;
   }
   const media = mediaType === yamlMediaType ? 'yaml' : 'json';
-  sendBytes(exchange, 200, mediaType, encodeDocument(media, document, media === 'json' && wantsPretty(exchange, chosen.pretty)));
+  sendBytes(
+    exchange,
+    200,
+    mediaType,
+    encodeDocument(media, document, media === 'json' && wantsPretty(exchange, chosen.pretty)),
+  );
 }
 
 /** A document that stays the same until the kinds change, with its identity. */

@@ -74,7 +74,9 @@ export function createEndpointRouter(options: EndpointOptions): EndpointRouter {
   get('/apis', (exchange) => documents.groups(exchange));
   get('/apis/:group', (exchange, { group = '' }) => documents.group(exchange, group));
   get('/api/:version', (exchange, { version = '' }) => documents.resources(exchange, { group: '', version }));
-  get('/apis/:group/:version', (exchange, { group = '', version = '' }) => documents.resources(exchange, { group, version }));
+  get('/apis/:group/:version', (exchange, { group = '', version = '' }) =>
+    documents.resources(exchange, { group, version }),
+  );
   get('/openapi/v2', (exchange) => documents.swagger(exchange));
   get('/swagger.json', (exchange) => documents.swaggerAs(exchange, 'json'));
   get('/swagger-2.0.0.pb-v1', (exchange) => documents.swaggerAs(exchange, 'protobuf'));

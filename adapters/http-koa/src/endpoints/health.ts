@@ -36,7 +36,9 @@ export class Health {
     const outcomes = await Promise.all(checks.map((check) => this.#run(check)));
     const healthy = outcomes.every((outcome) => outcome.healthy);
     if (healthy && !query.has('verbose')) return { code: 200, text: 'ok' };
-    const lines = outcomes.map(({ name, healthy: good }) => (good ? `[+]${name} ok` : `[-]${name} failed: reason withheld`));
+    const lines = outcomes.map(({ name, healthy: good }) =>
+      good ? `[+]${name} ok` : `[-]${name} failed: reason withheld`,
+    );
     for (const name of excluded) {
       if (this.#of(endpoint).some((check) => check.name === name)) lines.push(`[+]${name} excluded: ok`);
     }

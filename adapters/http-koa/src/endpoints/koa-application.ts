@@ -58,7 +58,8 @@ export function createKoaApplication(
       } catch (error) {
         throw isHttpError(error) ? statusErrors.relayed(error.status, error.message) : error;
       }
-      if (!exchange.answered && ctx.status === 404 && (ctx.body === undefined || ctx.body === null)) sendNotFound(exchange);
+      if (!exchange.answered && ctx.status === 404 && (ctx.body === undefined || ctx.body === null))
+        sendNotFound(exchange);
     });
     // Who answered through the exchange has written to the response itself.
     if (exchange.answered || ctx.res.destroyed) ctx.respond = false;

@@ -27,7 +27,8 @@ function decodedKey(key: string): string {
 
 /** The value of a header that may be sent once and not be empty. @throws StatusError 400 */
 function single(header: string, before: string | undefined, value: string): string {
-  if (before !== undefined) throw statusErrors.badRequest(`the header ${JSON.stringify(header)} was sent more than once`);
+  if (before !== undefined)
+    throw statusErrors.badRequest(`the header ${JSON.stringify(header)} was sent more than once`);
   if (value.trim() === '') throw statusErrors.badRequest(`the header ${JSON.stringify(header)} has no value`);
   return value;
 }
@@ -80,7 +81,8 @@ function questionsFor(name: string, { uid, groups, extra }: WantedUser): Questio
 
 function groupsOf(name: string, asked: readonly string[]): readonly string[] {
   const account = serviceAccountName.exec(name);
-  const groups = asked.length === 0 && account ? ['system:serviceaccounts', `system:serviceaccounts:${account[1]}`] : asked;
+  const groups =
+    asked.length === 0 && account ? ['system:serviceaccounts', `system:serviceaccounts:${account[1]}`] : asked;
   if (name === 'system:anonymous') return groups.includes(unauthenticated) ? groups : [...groups, unauthenticated];
   return groups.includes(authenticated) || groups.includes(unauthenticated) ? groups : [...groups, authenticated];
 }
@@ -96,7 +98,13 @@ async function become(
     throw statusErrors.badRequest('a group, uid or extra field was requested without impersonating a user');
   }
   for (const question of questionsFor(name, wanted)) {
-    const asked: RequestAttributes = { ...attributes, ...question, verb: 'impersonate', isResourceRequest: true, named: true };
+    const asked: RequestAttributes = {
+      ...attributes,
+      ...question,
+      verb: 'impersonate',
+      isResourceRequest: true,
+      named: true,
+    };
     requireAllowed(await authorize(asked, user), asked, user);
   }
   return {

@@ -12,7 +12,12 @@ const reading: ReadonlySet<string> = new Set(['get', 'list', 'head', 'watch', 'p
  * more work. Health checks do not wait at all: they are answered in the turn that reads them.
  */
 export function isUrgent({ apiGroup, resource, subresource, name, verb }: RequestAttributes): boolean {
-  return apiGroup === 'coordination.k8s.io' && resource === 'leases' && subresource === '' && (name !== '' || verb === 'create');
+  return (
+    apiGroup === 'coordination.k8s.io' &&
+    resource === 'leases' &&
+    subresource === '' &&
+    (name !== '' || verb === 'create')
+  );
 }
 
 export const isMaster = (user: UserInfo): boolean => user.groups.includes('system:masters');

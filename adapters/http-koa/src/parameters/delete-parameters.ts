@@ -28,7 +28,11 @@ function checked(raw: RawOptions): DeleteParameters {
   const errors: FieldError[] = dryRunErrors(raw.dryRun);
   if (propagationPolicy !== undefined && orphanDependents !== undefined) {
     errors.push(
-      fieldError.invalid('propagationPolicy', propagationPolicy, 'orphanDependents and deletionPropagation cannot be both set'),
+      fieldError.invalid(
+        'propagationPolicy',
+        propagationPolicy,
+        'orphanDependents and deletionPropagation cannot be both set',
+      ),
     );
   } else if (propagationPolicy !== undefined && !policies.includes(propagationPolicy as PropagationPolicy)) {
     errors.push(fieldError.notSupported('propagationPolicy', propagationPolicy, [...policies, 'nil']));

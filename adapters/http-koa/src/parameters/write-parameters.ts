@@ -13,11 +13,14 @@ const greatestFieldManager = 128;
 
 /** `dryRun` values are all or nothing: `All` is the only word. */
 export function dryRunErrors(values: readonly unknown[]): FieldError[] {
-  return values.every((value) => value === 'All' || value === '') ? [] : [fieldError.notSupported('dryRun', values, ['All'])];
+  return values.every((value) => value === 'All' || value === '')
+    ? []
+    : [fieldError.notSupported('dryRun', values, ['All'])];
 }
 
 function fieldManagerErrors(manager: string): FieldError[] {
-  if (Buffer.byteLength(manager) > greatestFieldManager) return [fieldError.tooLong('fieldManager', greatestFieldManager)];
+  if (Buffer.byteLength(manager) > greatestFieldManager)
+    return [fieldError.tooLong('fieldManager', greatestFieldManager)];
   return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]*$/u.test(manager)
     ? []
     : [fieldError.invalid('fieldManager', manager, 'should only contain printable characters')];
@@ -37,7 +40,8 @@ export function writeParameters(query: QueryParameters, optionsKind: string): Wr
   const fieldManager = query.first('fieldManager') ?? '';
   errors.push(...fieldManagerErrors(fieldManager));
   const validation = (query.first('fieldValidation') || 'Warn') as FieldValidation;
-  if (!validations.includes(validation)) errors.push(fieldError.notSupported('fieldValidation', validation, validations));
+  if (!validations.includes(validation))
+    errors.push(fieldError.notSupported('fieldValidation', validation, validations));
   if (optionsKind === 'PatchOptions' && query.has('force'))
     errors.push(fieldError.forbidden('force', 'may not be specified for non-apply patch'));
   if (errors.length > 0) throw statusErrors.invalid({ group: metaGroup, kind: optionsKind }, '', errors);

@@ -14,7 +14,11 @@ import { type Route, type Routes, targetOf } from './route.ts';
 import { callSubresource, findSubresource } from './subresources.ts';
 import { checkVerb, verbNotAllowed } from './verbs.ts';
 
-const latest: ExportParameters & { readonly resourceVersion: string } = { export: false, exact: false, resourceVersion: '' };
+const latest: ExportParameters & { readonly resourceVersion: string } = {
+  export: false,
+  exact: false,
+  resourceVersion: '',
+};
 
 function getParameters({ query }: RequestAttributes): ExportParameters & { readonly resourceVersion: string } {
   if (query.text === '') return latest;
@@ -117,7 +121,8 @@ export class ResourceHandler {
   async #delete(exchange: Exchange, route: Route, target: Target): Promise<void> {
     const form = route.forms.of(exchange, target.name === undefined ? 'list' : 'object');
     const parameters = await this.#input.deleteParameters(exchange, route.kind.apiVersion);
-    if (target.name !== undefined) return this.#send(exchange, form, await route.service.delete(exchange, target, parameters));
+    if (target.name !== undefined)
+      return this.#send(exchange, form, await route.service.delete(exchange, target, parameters));
     const select = selectParametersOf(exchange.attributes.query);
     const answer = await route.service.deleteCollection(exchange, target, parameters, select);
     await sendList(exchange, form.contentType, form.list(answer, listPieces), this.#options);

@@ -58,7 +58,8 @@ export class WatchHandler {
     try {
       watch = await route.service.watch(exchange, target, select);
     } catch (error) {
-      if (isStatusError(error, 'Expired') || isStatusError(error, 'Gone')) return this.#refuse(exchange, form, error.status);
+      if (isStatusError(error, 'Expired') || isStatusError(error, 'Gone'))
+        return this.#refuse(exchange, form, error.status);
       throw error;
     }
     if (!this.#start(exchange, form) || exchange.request.method === 'HEAD') {
@@ -86,7 +87,8 @@ export class WatchHandler {
 
   /** Without a wish of the client random, so that watches opened together do not all come back together. */
   #lifeMs(timeoutSeconds: number): number {
-    const wanted = timeoutSeconds > 0 ? timeoutSeconds * 1000 : this.#options.limits.watchTimeoutMs * (1 + Math.random());
+    const wanted =
+      timeoutSeconds > 0 ? timeoutSeconds * 1000 : this.#options.limits.watchTimeoutMs * (1 + Math.random());
     return Math.min(wanted, longestTimerMs);
   }
 

@@ -48,7 +48,13 @@ export const widget: KindDefinition = defineKind({
   verbs: ['get', 'list', 'patch', 'watch'],
 });
 
-export function stored(kind: KindDefinition, name: string, revision: number, value = 'x', ns = 'default'): StoredObject {
+export function stored(
+  kind: KindDefinition,
+  name: string,
+  revision: number,
+  value = 'x',
+  ns = 'default',
+): StoredObject {
   const json = JSON.stringify({
     kind: kind.kind,
     apiVersion: kind.apiVersion,
@@ -232,7 +238,11 @@ export class FakeService implements ResourceService {
     return this.#call('patchSubresource', args, () => this.#object(args[1].name));
   }
   createSubresource(...args: Parameters<ResourceService['createSubresource']>) {
-    return this.#call('createSubresource', args, (): Answer => ({ object: { kind: 'Rollback', apiVersion: 'v1' }, code: 201 }));
+    return this.#call(
+      'createSubresource',
+      args,
+      (): Answer => ({ object: { kind: 'Rollback', apiVersion: 'v1' }, code: 201 }),
+    );
   }
   connect(...args: Parameters<ResourceService['connect']>) {
     return this.#call('connect', args, (): ConnectLocation => ({ to: 'nothing' }));

@@ -1,4 +1,11 @@
-import { type Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request, type Server } from 'node:http';
+import {
+  type Agent,
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type Server,
+} from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type Clock, noMetrics, type ResourceRegistry, silentLogger, systemClock, type UserInfo } from '@keelson/core';
 import type { ExecutionContext } from 'ava';
@@ -55,7 +62,11 @@ export interface CallOptions {
 export function open(port: number, method: string, path: string, options: CallOptions = {}): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers: Record<string, string | string[]> = { ...options.headers };
-    if (options.body !== undefined && headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) {
+    if (
+      options.body !== undefined &&
+      headers['content-length'] === undefined &&
+      headers['transfer-encoding'] === undefined
+    ) {
       headers['content-length'] = String(Buffer.byteLength(options.body));
     }
     // Bodies of unknown type are not served without credentials.
@@ -84,7 +95,9 @@ export async function call(port: number, method: string, path: string, options: 
 }
 
 /** Newline-separated JSON documents as they come in. */
-export async function* lines(response: IncomingMessage): AsyncGenerator<{ type: string; object: Record<string, unknown> }> {
+export async function* lines(
+  response: IncomingMessage,
+): AsyncGenerator<{ type: string; object: Record<string, unknown> }> {
   let rest = '';
   for await (const chunk of response) {
     rest += String(chunk);
@@ -96,7 +109,11 @@ export async function* lines(response: IncomingMessage): AsyncGenerator<{ type: 
 }
 
 /** Exact bytes over a plain connection; resolves with everything that came until `until` says so or the server closed. */
-export function raw(port: number, bytes: string | Buffer, until: (text: string) => boolean = () => false): Promise<string> {
+export function raw(
+  port: number,
+  bytes: string | Buffer,
+  until: (text: string) => boolean = () => false,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket: Socket = connect(port, '127.0.0.1', () => socket.write(bytes));
     let text = '';

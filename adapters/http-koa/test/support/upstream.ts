@@ -6,7 +6,10 @@ import type { NodeDialer } from '../../src/index.ts';
 
 const data = s.message('test.Pod', 'Something that runs elsewhere.', { spec: optional(2, s.raw(), 'Anything.') });
 
-function connect(name: string, extra: Partial<Extract<SubresourceDefinition, { type: 'connect' }>>): SubresourceDefinition {
+function connect(
+  name: string,
+  extra: Partial<Extract<SubresourceDefinition, { type: 'connect' }>>,
+): SubresourceDefinition {
   return {
     type: 'connect',
     name,
@@ -76,7 +79,13 @@ export function dialerTo(port: number): NodeDialer {
 export async function toAgent(
   ...[, , { name }, { query, path }]: [unknown, unknown, { name: string }, { query: { text: string }; path: string }]
 ) {
-  return { to: 'agent', node: 'n', path: `/${name}${path === '/' ? '' : path}`, query: query.text, proxied: name === 'proxy' };
+  return {
+    to: 'agent',
+    node: 'n',
+    path: `/${name}${path === '/' ? '' : path}`,
+    query: query.text,
+    proxied: name === 'proxy',
+  };
 }
 
 export async function textOf(message: IncomingMessage): Promise<string> {

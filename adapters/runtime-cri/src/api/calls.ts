@@ -1,5 +1,12 @@
 import type { Message } from '../wire/message.ts';
-import { Nothing, StatusRequest, StatusResponse, UpdateRuntimeConfigRequest, VersionRequest, VersionResponse } from './common.ts';
+import {
+  Nothing,
+  StatusRequest,
+  StatusResponse,
+  UpdateRuntimeConfigRequest,
+  VersionRequest,
+  VersionResponse,
+} from './common.ts';
 import {
   ContainerIdMessage,
   ContainerStatusRequest,
@@ -60,14 +67,24 @@ export const Calls = {
   removeContainer: call('RuntimeService', 'RemoveContainer', ContainerIdMessage, Nothing),
   listContainers: call('RuntimeService', 'ListContainers', ListContainersRequest, ListContainersResponse),
   containerStatus: call('RuntimeService', 'ContainerStatus', ContainerStatusRequest, ContainerStatusResponse),
-  updateContainerResources: call('RuntimeService', 'UpdateContainerResources', UpdateContainerResourcesRequest, Nothing),
+  updateContainerResources: call(
+    'RuntimeService',
+    'UpdateContainerResources',
+    UpdateContainerResourcesRequest,
+    Nothing,
+  ),
   reopenContainerLog: call('RuntimeService', 'ReopenContainerLog', ContainerIdMessage, Nothing),
   execSync: call('RuntimeService', 'ExecSync', ExecSyncRequestMessage, ExecSyncResponse),
   exec: call('RuntimeService', 'Exec', ExecRequestMessage, StreamUrlResponse),
   attach: call('RuntimeService', 'Attach', AttachRequestMessage, StreamUrlResponse),
   portForward: call('RuntimeService', 'PortForward', PortForwardRequestMessage, StreamUrlResponse),
   containerStats: call('RuntimeService', 'ContainerStats', ContainerIdMessage, ContainerStatsResponse),
-  listContainerStats: call('RuntimeService', 'ListContainerStats', ListContainerStatsRequest, ListContainerStatsResponse),
+  listContainerStats: call(
+    'RuntimeService',
+    'ListContainerStats',
+    ListContainerStatsRequest,
+    ListContainerStatsResponse,
+  ),
   listImages: call('ImageService', 'ListImages', ListImagesRequest, ListImagesResponse),
   imageStatus: call('ImageService', 'ImageStatus', ImageRequest, ImageStatusResponse),
   pullImage: call('ImageService', 'PullImage', PullImageRequest, PullImageResponse),

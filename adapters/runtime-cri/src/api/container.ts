@@ -55,7 +55,10 @@ export const ContainerConfigMessage = message({
   stdin: at(12, flag),
   stdinOnce: at(13, flag),
   tty: at(14, flag),
-  linux: at(15, message({ resources: at(1, LinuxContainerResources), securityContext: at(2, LinuxContainerSecurityContext) })),
+  linux: at(
+    15,
+    message({ resources: at(1, LinuxContainerResources), securityContext: at(2, LinuxContainerSecurityContext) }),
+  ),
 });
 
 export const CreateContainerRequest = message({
@@ -121,7 +124,10 @@ export const ContainerStatusMessage = message({
 });
 export const ContainerStatusResponse = message({ status: at(1, ContainerStatusMessage), info: at(2, textMap) });
 
-export const UpdateContainerResourcesRequest = message({ containerId: at(1, text), linux: at(2, LinuxContainerResources) });
+export const UpdateContainerResourcesRequest = message({
+  containerId: at(1, text),
+  linux: at(2, LinuxContainerResources),
+});
 
 /** `timeout` in seconds, 0 for none. */
 export const ExecSyncRequestMessage = message({ containerId: at(1, text), cmd: at(2, texts), timeout: at(3, integer) });

@@ -38,7 +38,11 @@ export const PullImageRequest = message({
 });
 export const PullImageResponse = message({ imageRef: at(1, text) });
 /** Of {@link pullWithProgress}: how far the pull is, and at last what came of it. */
-export const PullImageStep = message({ imageRef: at(1, text), receivedBytes: at(2, counter), totalBytes: at(3, counter) });
+export const PullImageStep = message({
+  imageRef: at(1, text),
+  receivedBytes: at(2, counter),
+  totalBytes: at(3, counter),
+});
 
 /** A call that CRI does not have and services of this package do: `PullImage`, answered by a stream of steps. */
 export const pullWithProgress = '/keelson.cri.v1.ImageService/PullImage';

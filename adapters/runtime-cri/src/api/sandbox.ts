@@ -2,7 +2,12 @@ import { flag, integer, integers, list, text, textMap, texts, time, wrappedInteg
 import { at, message } from '../wire/message.ts';
 import { LinuxContainerResources, NamespaceOption, SecurityProfileMessage, SelinuxOption } from './common.ts';
 
-const PodSandboxMetadata = message({ name: at(1, text), uid: at(2, text), namespace: at(3, text), attempt: at(4, integer) });
+const PodSandboxMetadata = message({
+  name: at(1, text),
+  uid: at(2, text),
+  namespace: at(3, text),
+  attempt: at(4, integer),
+});
 
 const LinuxSandboxSecurityContext = message({
   namespaceOptions: at(1, NamespaceOption),
@@ -23,7 +28,14 @@ export const PodSandboxConfigMessage = message({
   dnsConfig: at(4, message({ servers: at(1, texts), searches: at(2, texts), options: at(3, texts) })),
   portMappings: at(
     5,
-    list(message({ protocol: at(1, integer), containerPort: at(2, integer), hostPort: at(3, integer), hostIp: at(4, text) })),
+    list(
+      message({
+        protocol: at(1, integer),
+        containerPort: at(2, integer),
+        hostPort: at(3, integer),
+        hostIp: at(4, text),
+      }),
+    ),
   ),
   labels: at(6, textMap),
   annotations: at(7, textMap),
@@ -59,7 +71,10 @@ export const PodSandboxStatusMessage = message({
 export const PodSandboxStatusResponse = message({ status: at(1, PodSandboxStatusMessage) });
 
 export const ListPodSandboxRequest = message({
-  filter: at(1, message({ id: at(1, text), state: at(2, message({ state: at(1, integer) })), labelSelector: at(3, textMap) })),
+  filter: at(
+    1,
+    message({ id: at(1, text), state: at(2, message({ state: at(1, integer) })), labelSelector: at(3, textMap) }),
+  ),
 });
 
 /** One item of a list of sandboxes. */

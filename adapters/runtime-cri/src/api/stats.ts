@@ -11,7 +11,12 @@ export const ListContainerStatsRequest = message({
 export const ContainerStatsMessage = message({
   attributes: at(
     1,
-    message({ id: at(1, text), metadata: at(2, ContainerMetadataMessage), labels: at(3, textMap), annotations: at(4, textMap) }),
+    message({
+      id: at(1, text),
+      metadata: at(2, ContainerMetadataMessage),
+      labels: at(3, textMap),
+      annotations: at(4, textMap),
+    }),
   ),
   cpu: at(2, message({ timestamp: at(1, time), usageCoreNanoSeconds: at(2, wrappedCounter) })),
   memory: at(

@@ -45,7 +45,10 @@ export class CriConnection {
     this.endpoint = parseEndpoint(endpoint);
     this.tls = tls;
     this.#logger = logger.child({ endpoint });
-    this.#client = new Client(this.endpoint.target, channelCredentials(tls), { ...channelOptions, ...(tls && tlsOptions) });
+    this.#client = new Client(this.endpoint.target, channelCredentials(tls), {
+      ...channelOptions,
+      ...(tls && tlsOptions),
+    });
   }
 
   /** One call with its messages decoded. @throws a `RuntimeError` */
@@ -79,7 +82,12 @@ export class CriConnection {
     this.#client.close();
   }
 
-  async #negotiated(service: CriService, name: string, request: Buffer, signal: AbortSignal | undefined): Promise<Buffer> {
+  async #negotiated(
+    service: CriService,
+    name: string,
+    request: Buffer,
+    signal: AbortSignal | undefined,
+  ): Promise<Buffer> {
     const version = await this.#apiVersion();
     try {
       return await this.#unary(version, service, name, request, signal);

@@ -27,7 +27,8 @@ export function isPinned(shown: PeerCertificate, peer: string): boolean {
 
 /** In place of the comparison of names. */
 function serverCheck({ peer }: PinnedTls): (host: string, shown: PeerCertificate) => Error | undefined {
-  return (_, shown) => (isPinned(shown, peer) ? undefined : new Error('it shows another certificate than was agreed on'));
+  return (_, shown) =>
+    isPinned(shown, peer) ? undefined : new Error('it shows another certificate than was agreed on');
 }
 
 /** What a client of TLS is given. */

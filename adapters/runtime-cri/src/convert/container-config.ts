@@ -20,7 +20,10 @@ export interface SandboxFacts {
 }
 
 /** @throws `InvalidArgument` */
-export function toContainerMessage(config: ContainerConfig, sandbox: SandboxFacts): Fields<typeof ContainerConfigMessage> {
+export function toContainerMessage(
+  config: ContainerConfig,
+  sandbox: SandboxFacts,
+): Fields<typeof ContainerConfigMessage> {
   check(config);
   const { image, stopSignal, resources = {}, securityContext = {} } = config;
   const note: ContainerNote = { image, ...(stopSignal !== undefined && { stopSignal }) };

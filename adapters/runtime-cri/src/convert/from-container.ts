@@ -1,5 +1,11 @@
 import { constants } from 'node:os';
-import { type Container, type ContainerState, type ContainerStatus, ExitReason, type Mount } from '@keelson/container-runtime';
+import {
+  type Container,
+  type ContainerState,
+  type ContainerStatus,
+  ExitReason,
+  type Mount,
+} from '@keelson/container-runtime';
 import {
   type ContainerMessage,
   ContainerStateNumber,

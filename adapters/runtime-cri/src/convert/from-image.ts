@@ -29,10 +29,13 @@ export function imageConfigOf(info: TextMap | undefined): ImageConfig {
     ...(isTexts(Cmd) && { cmd: Cmd }),
     ...(isText(WorkingDir) && { workingDir: WorkingDir }),
     ...(isText(StopSignal) && { stopSignal: StopSignal }),
-    ...(isRecord(Labels) && { labels: Object.fromEntries(Object.entries(Labels).map(([key, value]) => [key, String(value)])) }),
+    ...(isRecord(Labels) && {
+      labels: Object.fromEntries(Object.entries(Labels).map(([key, value]) => [key, String(value)])),
+    }),
     ...(isRecord(Volumes) && { volumes: Object.keys(Volumes) }),
   };
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
-const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every((item) => typeof item === 'string');
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string');

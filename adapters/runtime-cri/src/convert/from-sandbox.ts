@@ -21,7 +21,10 @@ export function fromSandbox(message: Fields<typeof PodSandboxMessage>): PodSandb
 }
 
 /** `nodeIp` is asked for the address of a pod that uses the machine's network: daemons do not know that one. */
-export function fromSandboxStatus(message: Fields<typeof PodSandboxStatusMessage>, nodeIp: () => string): PodSandboxStatus {
+export function fromSandboxStatus(
+  message: Fields<typeof PodSandboxStatusMessage>,
+  nodeIp: () => string,
+): PodSandboxStatus {
   const sandbox = fromSandbox(message);
   const namespaces = fromNamespaces(message.linux?.namespaces?.options ?? {});
   const { ip = '', additionalIps = [] } = message.network ?? {};

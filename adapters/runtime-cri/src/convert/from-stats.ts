@@ -5,7 +5,10 @@ import type { Fields } from '../wire/message.ts';
 import { withoutNotes } from './notes.ts';
 
 /** Statistics of a container; undefined for one that uses nothing, because it does not run. */
-export function fromStats(message: Fields<typeof ContainerStatsMessage>, sandboxId: string): ContainerStats | undefined {
+export function fromStats(
+  message: Fields<typeof ContainerStatsMessage>,
+  sandboxId: string,
+): ContainerStats | undefined {
   const { attributes = {}, cpu, memory, writableLayer } = message;
   if (cpu === undefined && memory === undefined) return undefined;
   const { name = '', attempt = 0 } = attributes.metadata ?? {};

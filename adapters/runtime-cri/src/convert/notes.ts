@@ -17,5 +17,7 @@ export function withNote(annotations: TextMap | undefined, note: string, value: 
 export function withoutNotes(annotations: TextMap | undefined): TextMap {
   if (annotations === undefined) return {};
   if (!(sandboxNote in annotations) && !(containerNote in annotations)) return annotations;
-  return Object.fromEntries(Object.entries(annotations).filter(([key]) => key !== sandboxNote && key !== containerNote));
+  return Object.fromEntries(
+    Object.entries(annotations).filter(([key]) => key !== sandboxNote && key !== containerNote),
+  );
 }

@@ -18,7 +18,8 @@ export function toResources(resources: LinuxResources, unifiedCgroups: boolean):
     oomScoreAdj: resources.oomScoreAdjust,
     cpusetCpus: resources.cpusetCpus,
     cpusetMems: resources.cpusetMems,
-    unified: pidsLimit !== undefined && unifiedCgroups ? { 'pids.max': pidsLimit < 0 ? 'max' : String(pidsLimit) } : undefined,
+    unified:
+      pidsLimit !== undefined && unifiedCgroups ? { 'pids.max': pidsLimit < 0 ? 'max' : String(pidsLimit) } : undefined,
   };
 }
 
@@ -64,5 +65,7 @@ const textIn = (value: unknown) => (typeof value === 'string' && value !== '' ? 
 
 /** Without the fields that are not there. */
 function present(fields: { readonly [K in keyof LinuxResources]: LinuxResources[K] | undefined }): LinuxResources {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== '' && value !== 0));
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== '' && value !== 0),
+  );
 }

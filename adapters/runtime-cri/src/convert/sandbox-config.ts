@@ -36,7 +36,8 @@ export function toSandboxMessage(config: PodSandboxConfig, unifiedCgroups: boole
 /** The configuration of a sandbox that another process made, as far as the daemon can tell. */
 export function recallSandbox(status: Fields<typeof PodSandboxStatusMessage>): SandboxMessage {
   const note = status.annotations?.[sandboxNote];
-  const settings: SandboxMessage = note === undefined ? {} : PodSandboxConfigMessage.decode(Buffer.from(note, 'base64'));
+  const settings: SandboxMessage =
+    note === undefined ? {} : PodSandboxConfigMessage.decode(Buffer.from(note, 'base64'));
   return {
     linux: { securityContext: { namespaceOptions: status.linux?.namespaces?.options } },
     ...settings,

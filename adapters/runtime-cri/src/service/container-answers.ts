@@ -17,7 +17,9 @@ export function containerAnswers(runtime: ContainerRuntime): readonly Answer[] {
   return [
     answer(Calls.createContainer, async ({ podSandboxId, config = {} }, signal) => {
       const wanted = fromContainerMessage(config);
-      return { containerId: await runtime.createContainer(await findSandbox(podSandboxId, signal), wanted, { signal }) };
+      return {
+        containerId: await runtime.createContainer(await findSandbox(podSandboxId, signal), wanted, { signal }),
+      };
     }),
     answer(Calls.startContainer, async ({ containerId }, signal) => {
       await runtime.startContainer(await find(containerId, signal), { signal });
@@ -34,7 +36,10 @@ export function containerAnswers(runtime: ContainerRuntime): readonly Answer[] {
     }),
     answer(Calls.listContainers, async ({ filter = {} }, signal) => {
       const { id, state, podSandboxId, labelSelector } = filter;
-      const wanted = { ...(state && { state: containerState(state.state) }), ...(labelSelector && { labels: labelSelector }) };
+      const wanted = {
+        ...(state && { state: containerState(state.state) }),
+        ...(labelSelector && { labels: labelSelector }),
+      };
       const sandboxId = podSandboxId ? await findSandbox(podSandboxId, signal) : undefined;
       const containers = await runtime.listContainers({ ...wanted, ...(sandboxId && { sandboxId }) }, { signal });
       return { containers: startingWith(id, containers).map(toContainer) };

@@ -49,7 +49,8 @@ export function createCriServer({
     ...streamAnswers(runtime, streams),
   ];
   for (const one of answers) {
-    const handle = (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => reply(one, call, done, logger);
+    const handle = (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) =>
+      reply(one, call, done, logger);
     grpc.register(`/runtime.v1.${one.service}/${one.name}`, handle, asIs, asIs, 'unary');
   }
   const ending = new AbortController();
@@ -79,7 +80,11 @@ function reply(one: Answer, call: ServerUnaryCall<Buffer, Buffer>, done: sendUna
 type Messages = (request: Buffer, signal: AbortSignal) => AsyncIterable<Buffer>;
 
 /** Ends when the caller goes, the service ends, or there is no more to tell. */
-async function tellAll(call: ServerWritableStream<Buffer, Buffer>, messages: Messages, ending: AbortSignal): Promise<void> {
+async function tellAll(
+  call: ServerWritableStream<Buffer, Buffer>,
+  messages: Messages,
+  ending: AbortSignal,
+): Promise<void> {
   const gone = new AbortController();
   call.once('cancelled', () => gone.abort());
   try {

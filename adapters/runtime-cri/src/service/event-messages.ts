@@ -24,7 +24,8 @@ const numbers: Readonly<Record<Change['type'], number>> = {
  * @throws `Unsupported` for an engine without events, `Unavailable`
  */
 export async function* eventMessages(runtime: ContainerRuntime, signal: AbortSignal): AsyncIterable<Buffer> {
-  if (runtime.events === undefined) throw new RuntimeError('Unsupported', `the runtime ${runtime.name} tells no events`);
+  if (runtime.events === undefined)
+    throw new RuntimeError('Unsupported', `the runtime ${runtime.name} tells no events`);
   let begun = false;
   for await (const event of runtime.events({ signal })) {
     if (event.type !== 'resync') yield ContainerEventResponse.encode(await messageOf(runtime, event, signal));

@@ -16,7 +16,9 @@ function named({ image }: NamesImage): string {
 }
 
 /** What a request to pull asks for. @throws `InvalidArgument` */
-export function pullOf(request: Fields<typeof PullImageRequest>): [reference: string, request: Pick<PullRequest, 'auth'>] {
+export function pullOf(
+  request: Fields<typeof PullImageRequest>,
+): [reference: string, request: Pick<PullRequest, 'auth'>] {
   const auth = request.auth && fromAuth(request.auth);
   return [named(request), auth === undefined ? {} : { auth }];
 }
@@ -34,7 +36,9 @@ export function imageAnswers(images: ImageService): readonly Answer[] {
       if (image === undefined) return {};
       return { image: toImage(image), ...(request.verbose && { info: imageInfo(image) }) };
     }),
-    answer(Calls.pullImage, async (request, signal) => ({ imageRef: await images.pullImage(...pullOf(request), { signal }) })),
+    answer(Calls.pullImage, async (request, signal) => ({
+      imageRef: await images.pullImage(...pullOf(request), { signal }),
+    })),
     answer(Calls.removeImage, async (request, signal) => {
       await images.removeImage(named(request), { signal });
       return {};

@@ -29,7 +29,10 @@ export function sandboxAnswers(runtime: ContainerRuntime): readonly Answer[] {
     }),
     answer(Calls.listPodSandbox, async ({ filter = {} }, signal) => {
       const { id, state, labelSelector } = filter;
-      const wanted = { ...(state && { state: sandboxState(state.state) }), ...(labelSelector && { labels: labelSelector }) };
+      const wanted = {
+        ...(state && { state: sandboxState(state.state) }),
+        ...(labelSelector && { labels: labelSelector }),
+      };
       const items = startingWith(id, await runtime.listPodSandboxes(wanted, { signal }));
       return { items: items.map(toSandbox) };
     }),

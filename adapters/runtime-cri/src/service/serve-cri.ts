@@ -24,7 +24,11 @@ export interface CriServiceHandle extends AsyncDisposable {
  *
  * @throws `AlreadyExists` when somebody listens there; the system's error for a folder that cannot be made or written
  */
-export async function serveCri({ engine, socketPath, logger = silentLogger }: CriServiceOptions): Promise<CriServiceHandle> {
+export async function serveCri({
+  engine,
+  socketPath,
+  logger = silentLogger,
+}: CriServiceOptions): Promise<CriServiceHandle> {
   const place = await takeSocketPlace(socketPath);
   const streams = new StreamServer();
   const server = createCriServer({ engine, streams, logger });

@@ -80,7 +80,8 @@ export class SpdyConnection {
     }
     if (frame.type === FrameType.ping) this.#socket.write(controlFrame(FrameType.ping, frame.content));
     else if (frame.type === FrameType.goAway) this.#socket.end();
-    else if (frame.type === FrameType.reset) this.#streams.get(frame.content.readUInt32BE(0))?.arrived(Buffer.alloc(0), true);
+    else if (frame.type === FrameType.reset)
+      this.#streams.get(frame.content.readUInt32BE(0))?.arrived(Buffer.alloc(0), true);
     // Of an answer to a stream only the end of the stream matters; headers are not looked at.
     else if (frame.last) this.#streams.get(frame.content.readUInt32BE(0) & 0x7fffffff)?.arrived(Buffer.alloc(0), true);
   }

@@ -59,7 +59,8 @@ export class StreamingCalls implements Required<RuntimeStreaming> {
   }
 
   async portForward(id: SandboxId, port: number, { signal }: CallOptions = {}): Promise<Duplex> {
-    const url = async () => (await this.#connection.call(Calls.portForward, { podSandboxId: id, port: [port] }, signal)).url;
+    const url = async () =>
+      (await this.#connection.call(Calls.portForward, { podSandboxId: id, port: [port] }, signal)).url;
     return this.#upgraded(
       url,
       (address) => forwardBySpdy(address, port, signal, this.#connection.tls),

@@ -24,7 +24,10 @@ export async function openWebSocketSession(
   signal: AbortSignal | undefined,
   tls?: PinnedTls,
 ): Promise<OpenedWebSocket> {
-  const socket = new WebSocket(url.replace(/^http/, 'ws'), protocols, { perMessageDeflate: false, ...streamTls(url, tls) });
+  const socket = new WebSocket(url.replace(/^http/, 'ws'), protocols, {
+    perMessageDeflate: false,
+    ...streamTls(url, tls),
+  });
   // Messages may come together with the answer to the handshake.
   const session = new WebSocketSession(socket, request);
   await new Promise<void>((resolve, reject) => {

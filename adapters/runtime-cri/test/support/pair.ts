@@ -12,7 +12,17 @@ export function newPair(): PinnedTls {
   const folder = mkdtempSync('/tmp/keelson-cri-pair-');
   try {
     const [key, certificate] = [join(folder, 'key'), join(folder, 'certificate')];
-    const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=test'];
+    const kind = [
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=test',
+    ];
     execFileSync('openssl', ['req', '-x509', ...kind, '-keyout', key, '-out', certificate], { stdio: 'ignore' });
     const shown = readFileSync(certificate, 'utf8');
     return { key: readFileSync(key, 'utf8'), certificate: shown, peer: shown };

@@ -34,7 +34,11 @@ export function atPort(tls: PinnedTls): Serve {
 }
 
 /** Serves an engine in a folder and connects a client to it. */
-export async function throughService(folder: string, behind: ContainerEngine, serve = atSocket): Promise<OpenedService> {
+export async function throughService(
+  folder: string,
+  behind: ContainerEngine,
+  serve = atSocket,
+): Promise<OpenedService> {
   const service = await serve(folder, behind);
   // A hundred services at once in one process may take their time, and what does not answer counts as a daemon that is away.
   const engine = await createCriRuntime({ ...service.client, nodeIp: '192.0.2.1', probeTimeoutMs: 60_000 });
@@ -72,7 +76,9 @@ function newWorld(): FakeWorld {
       return word === 'cannotStart' ? { startError: 'no such program' } : {};
     },
     pull: (reference) =>
-      reference === missingImage ? { error: { code: 'ImageNotFound', message: `no "${reference}"` } } : { sizeBytes: 1000 },
+      reference === missingImage
+        ? { error: { code: 'ImageNotFound', message: `no "${reference}"` } }
+        : { sizeBytes: 1000 },
     images: [fakeImage],
   });
 }

@@ -2,7 +2,14 @@ import { Client, credentials, Server, ServerCredentials, type ServiceError, stat
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 const services = {
-  RuntimeService: ['Version', 'RunPodSandbox', 'StopPodSandbox', 'RemovePodSandbox', 'PodSandboxStatus', 'ListPodSandbox'],
+  RuntimeService: [
+    'Version',
+    'RunPodSandbox',
+    'StopPodSandbox',
+    'RemovePodSandbox',
+    'PodSandboxStatus',
+    'ListPodSandbox',
+  ],
   ImageService: ['ImageStatus', 'ListImages'],
 };
 
@@ -25,7 +32,9 @@ export class V1alpha2Front {
       for (const name of names) front.#handOn(`/runtime.v1alpha2.${service}/${name}`);
     }
     await new Promise<void>((resolve, reject) => {
-      front.#server.bindAsync(front.endpoint, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve()));
+      front.#server.bindAsync(front.endpoint, ServerCredentials.createInsecure(), (error) =>
+        error ? reject(error) : resolve(),
+      );
     });
     return front;
   }
@@ -36,7 +45,10 @@ export class V1alpha2Front {
   }
 
   #handOn(path: string): void {
-    const handler = (call: { request: Buffer }, reply: (error: Partial<ServiceError> | null, bytes?: Buffer) => void) => {
+    const handler = (
+      call: { request: Buffer },
+      reply: (error: Partial<ServiceError> | null, bytes?: Buffer) => void,
+    ) => {
       this.calls.push(path);
       this.#client.makeUnaryRequest(path, asIs, asIs, call.request, (error, bytes) => {
         reply(error && { code: error.code ?? status.UNKNOWN, details: error.details }, bytes);

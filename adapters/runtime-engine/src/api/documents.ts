@@ -33,7 +33,9 @@ export interface ContainerDetails {
   readonly NetworkSettings?: {
     readonly IPAddress?: string;
     readonly GlobalIPv6Address?: string;
-    readonly Networks?: Readonly<Record<string, { readonly IPAddress?: string; readonly GlobalIPv6Address?: string }>> | null;
+    readonly Networks?: Readonly<
+      Record<string, { readonly IPAddress?: string; readonly GlobalIPv6Address?: string }>
+    > | null;
   };
 }
 

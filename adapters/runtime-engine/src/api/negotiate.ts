@@ -22,7 +22,8 @@ export async function negotiate(http: EngineHttp, signal?: AbortSignal): Promise
   const answer = await http.open('GET', '/_ping', { signal });
   answer.resume();
   const { 'api-version': offered, 'libpod-api-version': podman, server = '' } = answer.headers;
-  if (typeof offered !== 'string') throw new RuntimeError('Unsupported', 'who listens at the socket is no container engine');
+  if (typeof offered !== 'string')
+    throw new RuntimeError('Unsupported', 'who listens at the socket is no container engine');
   const apiVersion = compareVersions(offered, newest) < 0 ? offered : newest;
   if (compareVersions(apiVersion, oldest) < 0) {
     const needed = `needed is ${oldest} or newer`;

@@ -68,7 +68,10 @@ export class ContainerReader {
 
   /** As the engine lists them. */
   async entries(sandboxId?: SandboxId, signal?: AbortSignal): Promise<readonly ContainerEntry[]> {
-    const filters = labelFilter(this.#around.owner, { kind: 'container', ...(sandboxId !== undefined && { sandboxId }) });
+    const filters = labelFilter(this.#around.owner, {
+      kind: 'container',
+      ...(sandboxId !== undefined && { sandboxId }),
+    });
     const query = { all: true, filters };
     const { body } = await this.#around.http.json<readonly ContainerEntry[] | undefined>('GET', '/containers/json', {
       query,
@@ -96,7 +99,12 @@ export class ContainerReader {
   #settle(details: ContainerDetails, record: ContainerRecord): ContainerState {
     const { records, logs, tracker, clock } = this.#around;
     const { Id: id, State, LogPath = '' } = details;
-    if (State.Status === 'created' && State.Error !== undefined && State.Error !== '' && records.get(id).startError === undefined)
+    if (
+      State.Status === 'created' &&
+      State.Error !== undefined &&
+      State.Error !== '' &&
+      records.get(id).startError === undefined
+    )
       records.change(id, { startError: { message: State.Error, at: clock.now() } });
     const kept = records.get(id);
     let state = stateOf(State.Status, kept);

@@ -19,7 +19,12 @@ export class ContainerWaits {
   }
 
   /** True when `look` says so; false when the time is over. @throws `Aborted` */
-  async until(id: ContainerId, look: () => Promise<boolean>, limitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
+  async until(
+    id: ContainerId,
+    look: () => Promise<boolean>,
+    limitMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
     const deadline = this.#clock.monotonic() + limitMs;
     for (let wait = firstLookMs; ; wait = Math.min(wait * 2, lastLookMs)) {
       if (signal?.aborted) throw new RuntimeError('Aborted', 'the caller gave up', { cause: signal.reason });

@@ -49,7 +49,11 @@ export class EngineContainers {
     const logPath = logPathOf(sandbox.config.logDirectory, config.logPath);
     const record: ContainerRecord = {
       ...{ kind: 'container', createdAt: clock.now(), sequence: this.#around.nextSequence(), sandboxId },
-      config: { metadata, image, ...defined({ labels, annotations, mounts, resources, stdin, stdinOnce, tty, stopSignal }) },
+      config: {
+        metadata,
+        image,
+        ...defined({ labels, annotations, mounts, resources, stdin, stdinOnce, tty, stopSignal }),
+      },
       ...(logPath !== undefined && { logPath }),
     };
     const body = await containerBody({
@@ -142,7 +146,8 @@ export class EngineContainers {
 
   async update(id: ContainerId, resources: LinuxResources, signal?: AbortSignal): Promise<void> {
     const { state } = await this.#reader.find(id, signal);
-    if (state !== 'created' && state !== 'running') throw new RuntimeError('InvalidState', `container "${id}" is ${state}`);
+    if (state !== 'created' && state !== 'running')
+      throw new RuntimeError('InvalidState', `container "${id}" is ${state}`);
     const { http, link, records } = this.#around;
     const { oomScoreAdjust: _, ...changed } = resources;
     if (Object.keys(changed).length === 0) return;
@@ -166,7 +171,12 @@ export class EngineContainers {
   }
 
   #hasEnded(id: ContainerId, limitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
-    return this.#waits.until(id, async () => (await this.#reader.lookFor(id, signal))?.state !== 'running', limitMs, signal);
+    return this.#waits.until(
+      id,
+      async () => (await this.#reader.lookFor(id, signal))?.state !== 'running',
+      limitMs,
+      signal,
+    );
   }
 }
 

@@ -76,13 +76,21 @@ export class EngineImages implements ImageService {
     const { bsize, blocks, bavail } = await statfs(mountpoint);
     const usedBytes = (images.body ?? []).reduce((bytes, { Size }) => bytes + Size, 0);
     return [
-      { mountpoint, timestamp: this.#clock.now(), usedBytes, capacityBytes: blocks * bsize, availableBytes: bavail * bsize },
+      {
+        mountpoint,
+        timestamp: this.#clock.now(),
+        usedBytes,
+        capacityBytes: blocks * bsize,
+        availableBytes: bavail * bsize,
+      },
     ];
   }
 
   async #inspect(reference: string, signal: AbortSignal | undefined): Promise<Image | undefined> {
     try {
-      const { body } = await this.#http.json<ImageDetails>('GET', `/images/${encodeURIComponent(reference)}/json`, { signal });
+      const { body } = await this.#http.json<ImageDetails>('GET', `/images/${encodeURIComponent(reference)}/json`, {
+        signal,
+      });
       return imageOf(body, this.#infraImage);
     } catch (error) {
       if (isRuntimeError(error, 'ImageNotFound') || isRuntimeError(error, 'NotFound')) return undefined;
@@ -96,7 +104,12 @@ function imageOf({ Id, RepoTags, RepoDigests, Size, Config }: ImageDetails, infr
   const user = User.split(':')[0] ?? '';
   const repoTags = RepoTags ?? [];
   return {
-    ...{ id: Id.startsWith('sha256:') ? Id : `sha256:${Id}`, repoTags, repoDigests: RepoDigests ?? [], sizeBytes: Size },
+    ...{
+      id: Id.startsWith('sha256:') ? Id : `sha256:${Id}`,
+      repoTags,
+      repoDigests: RepoDigests ?? [],
+      sizeBytes: Size,
+    },
     ...(/^\d+$/.test(user) && { uid: Number(user) }),
     ...(user !== '' && !/^\d+$/.test(user) && { username: user }),
     pinned: repoTags.includes(normalizeImageReference(infraImage)),

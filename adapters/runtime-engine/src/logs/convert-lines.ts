@@ -56,7 +56,8 @@ function fromJson(line: string): Buffer | undefined {
     return undefined;
   }
   const { log, stream, time } = entry;
-  if (typeof log !== 'string' || typeof time !== 'string' || (stream !== 'stdout' && stream !== 'stderr')) return undefined;
+  if (typeof log !== 'string' || typeof time !== 'string' || (stream !== 'stdout' && stream !== 'stderr'))
+    return undefined;
   const partial = !log.endsWith('\n');
   return formatLogLine(time, stream, partial, Buffer.from(partial ? log : log.slice(0, -1)));
 }

@@ -140,7 +140,8 @@ export class LogFollower {
   #sourcePath(): string {
     const { source } = this.#options;
     const renamed = `${source}.1`;
-    const isCurrent = this.#sourceInode !== undefined && statSync(renamed, { throwIfNoEntry: false })?.ino === this.#sourceInode;
+    const isCurrent =
+      this.#sourceInode !== undefined && statSync(renamed, { throwIfNoEntry: false })?.ino === this.#sourceInode;
     return isCurrent ? renamed : source;
   }
 

@@ -27,7 +27,12 @@ export interface ContainerBodyInput {
 export async function containerBody(input: ContainerBodyInput): Promise<object> {
   const { flavour, config, sandboxId, namespaces, labels, hostname, cgroupParent } = input;
   const { command, args, workingDir, stdin = false, stdinOnce = false, tty = false, stopSignal, devices = [] } = config;
-  const { capabilities = {}, supplementalGroups = [], privileged = false, readonlyRootfs = false } = config.securityContext ?? {};
+  const {
+    capabilities = {},
+    supplementalGroups = [],
+    privileged = false,
+    readonlyRootfs = false,
+  } = config.securityContext ?? {};
   const { maskedPaths, readonlyPaths } = config.securityContext ?? {};
   const user = userOf(config, input.imageUser);
   const joined = `container:${sandboxId}`;

@@ -11,7 +11,11 @@ export function sandboxName(owner: string, { name, namespace, uid, attempt }: Sa
   return join(['k8s', 'POD', name, namespace, String(attempt)], [owner, namespace, name, uid, String(attempt)]);
 }
 
-export function containerName(sandbox: SandboxMetadata, sandboxId: SandboxId, { name, attempt }: ContainerMetadata): string {
+export function containerName(
+  sandbox: SandboxMetadata,
+  sandboxId: SandboxId,
+  { name, attempt }: ContainerMetadata,
+): string {
   return join(['k8s', name, sandbox.name, sandbox.namespace, String(attempt)], [sandboxId, name, String(attempt)]);
 }
 

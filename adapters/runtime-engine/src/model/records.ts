@@ -24,7 +24,16 @@ export interface ContainerRecord {
   readonly sandboxId: SandboxId;
   readonly config: Pick<
     ContainerConfig,
-    'metadata' | 'labels' | 'annotations' | 'image' | 'mounts' | 'resources' | 'stdin' | 'stdinOnce' | 'tty' | 'stopSignal'
+    | 'metadata'
+    | 'labels'
+    | 'annotations'
+    | 'image'
+    | 'mounts'
+    | 'resources'
+    | 'stdin'
+    | 'stdinOnce'
+    | 'tty'
+    | 'stopSignal'
   >;
   /** Absolute. */
   readonly logPath?: string;

@@ -8,7 +8,8 @@ const sysResource = 1n << 24n;
 
 /** Limits in the words of the engine's host configuration. */
 export function hostResources(resources: LinuxResources): object {
-  const { cpuShares, cpuQuotaUs, cpuPeriodUs, cpusetCpus, cpusetMems, memoryLimitBytes, oomScoreAdjust, pidsLimit } = resources;
+  const { cpuShares, cpuQuotaUs, cpuPeriodUs, cpusetCpus, cpusetMems, memoryLimitBytes, oomScoreAdjust, pidsLimit } =
+    resources;
   return {
     ...(cpuShares !== undefined && { CpuShares: cpuShares }),
     ...(cpuQuotaUs !== undefined && { CpuQuota: cpuQuotaUs }),
@@ -17,7 +18,9 @@ export function hostResources(resources: LinuxResources): object {
     ...(cpusetMems !== undefined && { CpusetMems: cpusetMems }),
     // Memory and swap together have the limit of the memory: there is no swap for containers.
     ...(memoryLimitBytes !== undefined && { Memory: memoryLimitBytes, MemorySwap: memoryLimitBytes }),
-    ...(oomScoreAdjust !== undefined && { OomScoreAdj: Math.max(lowestOomScore(), Math.min(highestScore, oomScoreAdjust)) }),
+    ...(oomScoreAdjust !== undefined && {
+      OomScoreAdj: Math.max(lowestOomScore(), Math.min(highestScore, oomScoreAdjust)),
+    }),
     // Engines have limits of their own where none is given.
     PidsLimit: pidsLimit ?? -1,
   };

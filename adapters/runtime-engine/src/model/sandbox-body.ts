@@ -14,7 +14,13 @@ export interface SandboxBodyInput {
 /** What to create for a sandbox: a container that waits, and whose namespaces the containers of the pod join. */
 export function sandboxBody({ image, config, namespaces, labels, noNetwork, cgroupParent }: SandboxBodyInput): object {
   const { hostname, sysctls = {}, securityContext = {}, resources = {} } = config;
-  const { runAsUser, runAsGroup, supplementalGroups = [], privileged = false, readonlyRootfs = false } = securityContext;
+  const {
+    runAsUser,
+    runAsGroup,
+    supplementalGroups = [],
+    privileged = false,
+    readonlyRootfs = false,
+  } = securityContext;
   const onHost = namespaces.network === 'node';
   const ports = onHost || noNetwork ? [] : (config.portMappings ?? []).filter(({ hostPort = 0 }) => hostPort > 0);
   return {

@@ -38,7 +38,17 @@ export function sandboxOf(id: string, state: SandboxState, { createdAt, config }
 
 export function containerOf(id: string, imageId: string, state: ContainerState, record: ContainerRecord): Container {
   const { metadata, image, labels = {}, annotations = {} } = record.config;
-  return { id, sandboxId: record.sandboxId, metadata, image, imageId, state, createdAt: record.createdAt, labels, annotations };
+  return {
+    id,
+    sandboxId: record.sandboxId,
+    metadata,
+    image,
+    imageId,
+    state,
+    createdAt: record.createdAt,
+    labels,
+    annotations,
+  };
 }
 
 /** Everything about a container; `state` is what the caller has found out. */
@@ -66,7 +76,12 @@ type End = Pick<ContainerStatus, 'finishedAt' | 'exitCode' | 'signal' | 'reason'
 function endOf({ State }: ContainerDetails, kept: StateRecord, startedAt: number | undefined): End {
   const { startError } = kept;
   if (startError !== undefined) {
-    return { finishedAt: startError.at, exitCode: startErrorCode, reason: ExitReason.StartError, message: startError.message };
+    return {
+      finishedAt: startError.at,
+      exitCode: startErrorCode,
+      reason: ExitReason.StartError,
+      message: startError.message,
+    };
   }
   const { ExitCode, FinishedAt, OOMKilled, Error: message = '' } = State;
   // The times of start and end come from different clocks of the kernel: an end may seem earlier.

@@ -135,9 +135,13 @@ export class EngineSandboxes {
   /** As the engine lists them. */
   async entries(signal?: AbortSignal): Promise<readonly ContainerEntry[]> {
     const query = { all: true, filters: labelFilter(this.#parts.around.owner, { kind: 'sandbox' }) };
-    const { body } = await this.#parts.around.http.json<readonly ContainerEntry[] | undefined>('GET', '/containers/json', {
-      ...{ query, signal },
-    });
+    const { body } = await this.#parts.around.http.json<readonly ContainerEntry[] | undefined>(
+      'GET',
+      '/containers/json',
+      {
+        ...{ query, signal },
+      },
+    );
     return body ?? [];
   }
 
@@ -161,7 +165,8 @@ export class EngineSandboxes {
     const parent = cgroupParentOf(link.known.info.CgroupDriver, cgroupParent);
     if (cgroupParent !== undefined && parent === undefined && !this.#toldOfSlices) {
       this.#toldOfSlices = true;
-      const message = 'the engine places containers below slices of systemd only; they are where it places them by itself';
+      const message =
+        'the engine places containers below slices of systemd only; they are where it places them by itself';
       logger.warn(message, { wanted: cgroupParent });
     }
     return parent;

@@ -16,7 +16,9 @@ export async function cgroupFolders(pid: number, mountpoint: string): Promise<Cg
     const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
     if (controllers === undefined || path === undefined) continue;
     if (controllers === unified) folders.set(unified, join(mountpoint, path));
-    else for (const name of controllers.split(',')) folders.set(name, join(mountpoint, controllers.replace(/^name=/, ''), path));
+    else
+      for (const name of controllers.split(','))
+        folders.set(name, join(mountpoint, controllers.replace(/^name=/, ''), path));
   }
   return folders;
 }
@@ -44,7 +46,11 @@ async function readMemory(folders: CgroupFolders): Promise<Usage['memory']> {
   const usage = await number(folder, usageFile);
   if (usage === undefined) return undefined;
   const stat = await fields(folder, 'memory.stat');
-  const [rss, faults, majorFaults] = [stat.get(resident), stat.get(`${prefix}pgfault`), stat.get(`${prefix}pgmajfault`)];
+  const [rss, faults, majorFaults] = [
+    stat.get(resident),
+    stat.get(`${prefix}pgfault`),
+    stat.get(`${prefix}pgmajfault`),
+  ];
   return {
     usageBytes: usage,
     workingSetBytes: Math.max(0, usage - Number(stat.get(inactive) ?? 0)),

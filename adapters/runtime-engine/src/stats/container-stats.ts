@@ -19,7 +19,8 @@ export class StatsReader {
   async list(filter: ContainerFilter = {}, signal?: AbortSignal): Promise<ContainerStats[]> {
     const running = (await this.#reader.list(filter, signal)).filter(({ state }) => state === 'running');
     const ids = new Set(running.map(({ id }) => id));
-    if (Object.keys(filter).length === 0) for (const id of this.#folders.keys()) if (!ids.has(id)) this.#folders.delete(id);
+    if (Object.keys(filter).length === 0)
+      for (const id of this.#folders.keys()) if (!ids.has(id)) this.#folders.delete(id);
     const all = await Promise.all(running.map((container) => this.#read(container, signal)));
     return all.filter((stats) => stats !== undefined);
   }
@@ -28,7 +29,15 @@ export class StatsReader {
     const { id, sandboxId, metadata, labels, annotations } = container;
     const folders = this.#folders.get(id) ?? (await this.#find(id, signal));
     if (folders === undefined) return undefined;
-    return { id, sandboxId, metadata, labels, annotations, timestamp: this.#around.clock.now(), ...(await readUsage(folders)) };
+    return {
+      id,
+      sandboxId,
+      metadata,
+      labels,
+      annotations,
+      timestamp: this.#around.clock.now(),
+      ...(await readUsage(folders)),
+    };
   }
 
   /** Undefined when it has ended meanwhile. */

@@ -27,7 +27,9 @@ export class AttachHub {
     this.#tty = tty;
     this.#stdinOnce = stdinOnce;
     this.closed = splitFrames(socket, tty, (stream, data) => {
-      const waits = [...this.#listeners].map((listener) => into(listener[stream], data)).filter((wait) => wait !== undefined);
+      const waits = [...this.#listeners]
+        .map((listener) => into(listener[stream], data))
+        .filter((wait) => wait !== undefined);
       return waits.length === 0 ? undefined : Promise.all(waits).then(() => {});
     });
     void this.closed.then(() => {
@@ -36,7 +38,11 @@ export class AttachHub {
   }
 
   /** `exitCode` is asked for when the container has let go. */
-  attach(request: StreamRequest, exitCode: () => Promise<number>, resize: NonNullable<ProcessStreams['resize']>): ProcessStreams {
+  attach(
+    request: StreamRequest,
+    exitCode: () => Promise<number>,
+    resize: NonNullable<ProcessStreams['resize']>,
+  ): ProcessStreams {
     const stdin = request.stdin ? this.#input() : undefined;
     const stdout = request.stdout ? new PassThrough() : undefined;
     const stderr = request.stderr && !this.#tty ? new PassThrough() : undefined;

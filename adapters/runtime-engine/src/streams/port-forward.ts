@@ -29,7 +29,9 @@ export function forwardPort(pid: number, port: number, signal: AbortSignal | und
   addAbortListener(signal, end);
   return new Promise((resolve, reject) => {
     const refuse = (cause?: Error) =>
-      reject(new RuntimeError('Unavailable', `cannot connect to port ${port} of the pod`, ...(cause ? [{ cause }] : [])));
+      reject(
+        new RuntimeError('Unavailable', `cannot connect to port ${port} of the pod`, ...(cause ? [{ cause }] : [])),
+      );
     child.once('error', refuse);
     child.once('exit', () => refuse());
     stdout.once('readable', () => {

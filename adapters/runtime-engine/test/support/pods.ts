@@ -1,4 +1,10 @@
-import type { ContainerConfig, ContainerId, ContainerStatus, PodSandboxConfig, SandboxId } from '@keelson/container-runtime';
+import type {
+  ContainerConfig,
+  ContainerId,
+  ContainerStatus,
+  PodSandboxConfig,
+  SandboxId,
+} from '@keelson/container-runtime';
 import type { OpenedPodman } from './engine-harness.ts';
 
 let names = 0;

@@ -18,7 +18,8 @@ export async function findBinary(
   cgroupMountpoint: string,
 ): Promise<{ readonly path: string; readonly version: BinaryVersion }> {
   const path = wanted === undefined ? known.map(findTool).find((found) => found !== undefined) : locate(wanted);
-  if (path === undefined) throw new RuntimeError('Unsupported', `there is neither of ${known.join(', ')} in ${toolPath}`);
+  if (path === undefined)
+    throw new RuntimeError('Unsupported', `there is neither of ${known.join(', ')} in ${toolPath}`);
   const version = await versionOf(path);
   const hybrid = hybridControllers(cgroupMountpoint);
   if (version.name === 'crun' && hybrid.length > 0) {
@@ -49,7 +50,10 @@ function versionOf(path: string): Promise<BinaryVersion> {
     execFile(path, ['--version'], { timeout: versionTimeoutMs, env: binaryEnvironment }, (error, stdout) => {
       const [, name, version] = /^(\S+) version (\S+)$/m.exec(stdout) ?? [];
       if (error === null && name !== undefined && version !== undefined) resolve({ name, version });
-      else reject(new RuntimeError('Unsupported', `"${path} --version" does not answer like an OCI runtime`, { cause: error }));
+      else
+        reject(
+          new RuntimeError('Unsupported', `"${path} --version" does not answer like an OCI runtime`, { cause: error }),
+        );
     });
   });
 }

@@ -55,7 +55,10 @@ export class OciBinary {
     return new Promise((resolve, reject) => {
       execFile(program, words, { env: binaryEnvironment }, (error, _stdout, stderr) => {
         if (error === null) resolve();
-        else reject(new RuntimeError('Internal', `${this.version.name} ${args[0]}: ${lastMessage(stderr) || error.message}`));
+        else
+          reject(
+            new RuntimeError('Internal', `${this.version.name} ${args[0]}: ${lastMessage(stderr) || error.message}`),
+          );
       });
     });
   }

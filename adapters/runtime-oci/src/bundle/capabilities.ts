@@ -4,9 +4,30 @@ import type { OciCapabilities } from './oci-spec.ts';
 
 /** By number, as in the kernel's headers. */
 const names = [
-  ...['CHOWN', 'DAC_OVERRIDE', 'DAC_READ_SEARCH', 'FOWNER', 'FSETID', 'KILL', 'SETGID', 'SETUID', 'SETPCAP', 'LINUX_IMMUTABLE'],
+  ...[
+    'CHOWN',
+    'DAC_OVERRIDE',
+    'DAC_READ_SEARCH',
+    'FOWNER',
+    'FSETID',
+    'KILL',
+    'SETGID',
+    'SETUID',
+    'SETPCAP',
+    'LINUX_IMMUTABLE',
+  ],
   ...['NET_BIND_SERVICE', 'NET_BROADCAST', 'NET_ADMIN', 'NET_RAW', 'IPC_LOCK', 'IPC_OWNER', 'SYS_MODULE', 'SYS_RAWIO'],
-  ...['SYS_CHROOT', 'SYS_PTRACE', 'SYS_PACCT', 'SYS_ADMIN', 'SYS_BOOT', 'SYS_NICE', 'SYS_RESOURCE', 'SYS_TIME', 'SYS_TTY_CONFIG'],
+  ...[
+    'SYS_CHROOT',
+    'SYS_PTRACE',
+    'SYS_PACCT',
+    'SYS_ADMIN',
+    'SYS_BOOT',
+    'SYS_NICE',
+    'SYS_RESOURCE',
+    'SYS_TIME',
+    'SYS_TTY_CONFIG',
+  ],
   ...['MKNOD', 'LEASE', 'AUDIT_WRITE', 'AUDIT_CONTROL', 'SETFCAP', 'MAC_OVERRIDE', 'MAC_ADMIN', 'SYSLOG', 'WAKE_ALARM'],
   ...['BLOCK_SUSPEND', 'AUDIT_READ', 'PERFMON', 'BPF', 'CHECKPOINT_RESTORE'],
 ];
@@ -35,7 +56,10 @@ export function capabilitiesOf(context: ContainerSecurityContext, own: readonly 
     if (name === 'ALL') for (const each of own) wanted.add(each);
     else if (own.includes(known(name))) wanted.add(name);
     else
-      throw new RuntimeError('Unsupported', `capability ${name} cannot be added: the runtime does not have it on this machine`);
+      throw new RuntimeError(
+        'Unsupported',
+        `capability ${name} cannot be added: the runtime does not have it on this machine`,
+      );
   }
   for (const name of drop.map(plain)) wanted.delete(name);
   const set = [...wanted].filter((name) => own.includes(name)).map((name) => `CAP_${name}`);

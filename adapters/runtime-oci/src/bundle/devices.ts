@@ -19,7 +19,8 @@ export async function devicesOf(wanted: readonly Device[]): Promise<DeviceAccess
   const devices: OciDevice[] = [];
   const rules = [forbidden];
   for (const { hostPath, containerPath, permissions } of wanted) {
-    if (!/^[rwm]{1,3}$/.test(permissions)) throw new RuntimeError('InvalidArgument', `not device permissions: "${permissions}"`);
+    if (!/^[rwm]{1,3}$/.test(permissions))
+      throw new RuntimeError('InvalidArgument', `not device permissions: "${permissions}"`);
     const found = await devicesAt(hostPath, containerPath);
     if (found.length === 0) throw new RuntimeError('InvalidArgument', `no device at "${hostPath}"`);
     for (const device of found) {

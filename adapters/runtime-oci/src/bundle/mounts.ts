@@ -56,7 +56,12 @@ function podMounts({ pod, readonlyRootfs }: MountInput): OciMount[] {
 }
 
 /** The binary itself resolves links of the image inside its root, and makes what is missing there. */
-async function bindOf({ hostPath, containerPath, readonly = false, propagation = 'private' }: Mount): Promise<OciMount> {
+async function bindOf({
+  hostPath,
+  containerPath,
+  readonly = false,
+  propagation = 'private',
+}: Mount): Promise<OciMount> {
   if (!hostPath.startsWith('/') || !containerPath.startsWith('/'))
     throw new RuntimeError('InvalidArgument', `mount paths must be absolute: "${hostPath}" at "${containerPath}"`);
   for (const path of [hostPath, containerPath]) passable(path, /\0/, 'mount path');

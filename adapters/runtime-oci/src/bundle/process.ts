@@ -1,6 +1,11 @@
 import { posix } from 'node:path';
 import { type Account, commandOf, environmentOf, findAccount } from '@keelson/container-monitor';
-import { type ContainerConfig, type ImageConfig, type PodSandboxConfig, RuntimeError } from '@keelson/container-runtime';
+import {
+  type ContainerConfig,
+  type ImageConfig,
+  type PodSandboxConfig,
+  RuntimeError,
+} from '@keelson/container-runtime';
 import type { Machine } from '../machine/machine.ts';
 import { capabilitiesOf } from './capabilities.ts';
 import type { OciProcess } from './oci-spec.ts';
@@ -42,7 +47,9 @@ export async function processOf(input: ProcessInput): Promise<OciProcess> {
     capabilities: capabilitiesOf(context, machine.capabilities),
     noNewPrivileges: context.noNewPrivileges ?? false,
     // Going lower needs a privilege; the closest that is allowed is no reason not to run.
-    ...(oomScoreAdjust !== undefined && { oomScoreAdj: Math.max(Math.trunc(oomScoreAdjust), machine.minOomScoreAdjust) }),
+    ...(oomScoreAdjust !== undefined && {
+      oomScoreAdj: Math.max(Math.trunc(oomScoreAdjust), machine.minOomScoreAdjust),
+    }),
     ...apparmorOf(context.apparmor, context.privileged ?? false, machine),
     ...selinuxOf(context.selinux, machine),
   };

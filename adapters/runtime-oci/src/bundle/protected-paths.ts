@@ -15,4 +15,10 @@ export const maskedPaths: readonly string[] = [
 ];
 
 /** Settings of the kernel that containers that are not privileged may read. */
-export const readonlyPaths: readonly string[] = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+export const readonlyPaths: readonly string[] = [
+  '/proc/bus',
+  '/proc/fs',
+  '/proc/irq',
+  '/proc/sys',
+  '/proc/sysrq-trigger',
+];

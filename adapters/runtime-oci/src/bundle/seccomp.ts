@@ -19,7 +19,12 @@ interface Rule {
   readonly names: readonly string[];
   readonly action: string;
   readonly errnoRet?: number;
-  readonly args?: readonly { readonly index: number; readonly value: number; readonly valueTwo?: number; readonly op: string }[];
+  readonly args?: readonly {
+    readonly index: number;
+    readonly value: number;
+    readonly valueTwo?: number;
+    readonly op: string;
+  }[];
 }
 
 /** Undefined: no filter. @throws `InvalidArgument` for a profile that cannot be read, `Unsupported` where there are no filters */
@@ -91,8 +96,11 @@ async function profileOfFile(path: string, capabilities: readonly string[]): Pro
   const arches = [process.arch === 'x64' ? 'amd64' : process.arch, ...native];
   const holds = (condition: Condition) =>
     (condition.caps ?? []).every((name) => capabilities.includes(name)) &&
-    (condition.arches === undefined || condition.arches.length === 0 || condition.arches.some((name) => arches.includes(name)));
-  const isEmpty = (condition: Condition) => (condition.caps ?? []).length === 0 && (condition.arches ?? []).length === 0;
+    (condition.arches === undefined ||
+      condition.arches.length === 0 ||
+      condition.arches.some((name) => arches.includes(name)));
+  const isEmpty = (condition: Condition) =>
+    (condition.caps ?? []).length === 0 && (condition.arches ?? []).length === 0;
   return {
     ...rest,
     ...(mapped && { architectures: [mapped.architecture, ...(mapped.subArchitectures ?? [])] }),

@@ -118,7 +118,10 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
     const spec = JSON.parse(await readFile(path, 'utf8')) as OciSpec;
     const merged = resourcesOf({ ...this.resources, ...resources }, machine.swapLimits);
     const { devices } = spec.linux.resources;
-    await writeAtomically(path, JSON.stringify({ ...spec, linux: { ...spec.linux, resources: { ...merged, devices } } }));
+    await writeAtomically(
+      path,
+      JSON.stringify({ ...spec, linux: { ...spec.linux, resources: { ...merged, devices } } }),
+    );
   }
 
   protected override async discard(): Promise<void> {

@@ -5,7 +5,10 @@ import type { OciContainer } from './oci-container.ts';
 import type { OciSurroundings } from './surroundings.ts';
 
 /** Usage of the running ones among these containers, as their cgroups count it. */
-export async function readStats(containers: readonly OciContainer[], around: OciSurroundings): Promise<ContainerStats[]> {
+export async function readStats(
+  containers: readonly OciContainer[],
+  around: OciSurroundings,
+): Promise<ContainerStats[]> {
   const running = containers.filter(({ state }) => state === 'running');
   const stats = await Promise.all(running.map((container) => statsOf(container, around)));
   return stats.filter((entry) => entry !== undefined);
@@ -34,14 +37,16 @@ async function statsOf(container: OciContainer, around: OciSurroundings): Promis
 async function cpuNanoseconds(mountpoint: string, cgroup: string): Promise<bigint | undefined> {
   const old = await readIn(mountpoint, 'cpuacct', cgroup, 'cpuacct.usage');
   if (old !== undefined) return BigInt(old.trim());
-  const text = (await readIn(mountpoint, '', cgroup, 'cpu.stat')) ?? (await readIn(mountpoint, 'unified', cgroup, 'cpu.stat'));
+  const text =
+    (await readIn(mountpoint, '', cgroup, 'cpu.stat')) ?? (await readIn(mountpoint, 'unified', cgroup, 'cpu.stat'));
   const microseconds = /^usage_usec (\d+)$/m.exec(text ?? '')?.[1];
   return microseconds === undefined ? undefined : BigInt(microseconds) * 1000n;
 }
 
 async function memoryDetails(mountpoint: string, cgroup: string) {
   const text =
-    (await readIn(mountpoint, 'memory', cgroup, 'memory.stat')) ?? (await readIn(mountpoint, '', cgroup, 'memory.stat'));
+    (await readIn(mountpoint, 'memory', cgroup, 'memory.stat')) ??
+    (await readIn(mountpoint, '', cgroup, 'memory.stat'));
   if (text === undefined) return {};
   const value = (...names: string[]) => {
     for (const name of names) {
@@ -62,6 +67,11 @@ async function memoryDetails(mountpoint: string, cgroup: string) {
   };
 }
 
-async function readIn(mountpoint: string, hierarchy: string, cgroup: string, file: string): Promise<string | undefined> {
+async function readIn(
+  mountpoint: string,
+  hierarchy: string,
+  cgroup: string,
+  file: string,
+): Promise<string | undefined> {
   return readFile(join(mountpoint, hierarchy, cgroup, file), 'utf8').catch(() => undefined);
 }

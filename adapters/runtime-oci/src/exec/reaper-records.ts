@@ -16,7 +16,8 @@ export class ReaperRecords {
       rest = lines.pop() ?? '';
       for (const line of lines) {
         const [, pid, status] = recordPattern.exec(line) ?? [];
-        if (pid !== undefined && status !== undefined) this.#statuses.set(Number.parseInt(pid, 16), Number.parseInt(status, 16));
+        if (pid !== undefined && status !== undefined)
+          this.#statuses.set(Number.parseInt(pid, 16), Number.parseInt(status, 16));
       }
       this.#wake();
     });

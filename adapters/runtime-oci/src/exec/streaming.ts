@@ -29,7 +29,11 @@ export async function execStreams(
 }
 
 /** The container's own ends, with the size of its terminal if it has one. */
-export async function attach(around: OciSurroundings, container: OciContainer, request: StreamRequest): Promise<ProcessStreams> {
+export async function attach(
+  around: OciSurroundings,
+  container: OciContainer,
+  request: StreamRequest,
+): Promise<ProcessStreams> {
   const streams = await attachStreams(container, around, request);
   if (!container.record.config.tty) return streams;
   return { ...streams, resize: terminalResizer(join(container.folder, 'terminal')) };

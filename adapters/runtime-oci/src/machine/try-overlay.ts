@@ -10,7 +10,8 @@ export async function overlayWorks(folder: string): Promise<boolean> {
     for (const name of ['lower', 'upper', 'work', 'merged']) await mkdir(join(probe, name), { recursive: true });
     const layers = `lowerdir=${probe}/lower,upperdir=${probe}/upper,workdir=${probe}/work`;
     return (
-      (await tryTool('unshare', ['--mount', 'mount', '-t', 'overlay', '-o', layers, 'overlay', `${probe}/merged`])) === undefined
+      (await tryTool('unshare', ['--mount', 'mount', '-t', 'overlay', '-o', layers, 'overlay', `${probe}/merged`])) ===
+      undefined
     );
   } finally {
     await rm(probe, { recursive: true, force: true });

@@ -22,5 +22,8 @@ export function nativePrograms(architecture: string = process.arch): NativeProgr
     return { reaper: executable(elfMachine.x64, x64.reaper), holder: executable(elfMachine.x64, x64.holder) };
   if (architecture === 'arm64')
     return { reaper: executable(elfMachine.arm64, arm64.reaper), holder: executable(elfMachine.arm64, arm64.holder) };
-  throw new RuntimeError('Unsupported', `the OCI runtime has no helper programs for processors of type ${architecture}`);
+  throw new RuntimeError(
+    'Unsupported',
+    `the OCI runtime has no helper programs for processors of type ${architecture}`,
+  );
 }

@@ -52,12 +52,22 @@ export async function makeNamespaces(
     ...(uts === undefined ? [] : [`--uts=${uts}`]),
   ];
   const settings = sysctls.flatMap(({ path, value }) => [path, value]);
-  const inside = ['/bin/sh', '-c', insideScript, 'sh', network === undefined ? '' : 'net', uts === undefined ? '' : hostname];
+  const inside = [
+    '/bin/sh',
+    '-c',
+    insideScript,
+    'sh',
+    network === undefined ? '' : 'net',
+    uts === undefined ? '' : hostname,
+  ];
   const args = ['-c', outsideScript, 'sh', ipc === undefined ? '' : shm, ...flags, '--', ...inside, ...settings];
   await new Promise<void>((resolve, reject) => {
     execFile('/bin/sh', args, { env: { PATH: toolPath, LC_ALL: 'C' } }, (error, _stdout, stderr) => {
       if (error === null) resolve();
-      else reject(new RuntimeError('Internal', `cannot make the namespaces of the pod: ${stderr.trim() || error.message}`));
+      else
+        reject(
+          new RuntimeError('Internal', `cannot make the namespaces of the pod: ${stderr.trim() || error.message}`),
+        );
     });
   });
 }

@@ -1,7 +1,14 @@
 import { spawn } from 'node:child_process';
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isAlive, type ProcessIdentity, parseStat, readIfPresent, signalProcess, tryTool } from '@keelson/container-monitor';
+import {
+  isAlive,
+  type ProcessIdentity,
+  parseStat,
+  readIfPresent,
+  signalProcess,
+  tryTool,
+} from '@keelson/container-monitor';
 import { RuntimeError } from '@keelson/container-runtime';
 import { binaryEnvironment, lastMessageIn, type OciBinary } from '../binary/oci-binary.ts';
 import { maskedPaths, readonlyPaths } from '../bundle/protected-paths.ts';

@@ -12,7 +12,8 @@ const plainHosts = '127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopb
 /** Host name that containers of the pod see. @throws `InvalidArgument` */
 export function hostnameOf(config: PodSandboxConfig, place: PodPlace): string {
   if (place.uts === undefined || !config.hostname) return machineName();
-  if (config.hostname.length > 64) throw new RuntimeError('InvalidArgument', `host name is longer than 64: "${config.hostname}"`);
+  if (config.hostname.length > 64)
+    throw new RuntimeError('InvalidArgument', `host name is longer than 64: "${config.hostname}"`);
   return passable(config.hostname, /[\0\n]/, 'host name');
 }
 

@@ -8,7 +8,10 @@ const ofNetwork = /^net\.[\w./-]+$/;
  * Kernel parameters of the pod's own namespaces, as paths below /proc/sys and values.
  * @throws `InvalidArgument` for one that is the whole machine's, in general or because the pod shares the machine's namespace
  */
-export function sysctlsOf(config: PodSandboxConfig, place: PodPlace): { readonly path: string; readonly value: string }[] {
+export function sysctlsOf(
+  config: PodSandboxConfig,
+  place: PodPlace,
+): { readonly path: string; readonly value: string }[] {
   return Object.entries(config.sysctls ?? {}).map(([name, value]) => {
     // A slash stands for a dot in names that have dots of their own, like those of interfaces.
     const path = name.includes('/') ? name : name.replaceAll('.', '/');

@@ -24,7 +24,11 @@ let names = 0;
 async function openBench(options: Partial<OciRuntimeOptions>): Promise<Bench> {
   const opened = await openOci(options);
   await opened.engine.images.pullImage(userImage);
-  const context = new RuntimeCaseContext(ociHarness('oci', opened.engine.runtime.capabilities, options), opened, () => {});
+  const context = new RuntimeCaseContext(
+    ociHarness('oci', opened.engine.runtime.capabilities, options),
+    opened,
+    () => {},
+  );
   const run: Bench['run'] = async (script, config = {}, pod = {}) => {
     names += 1;
     const logDirectory = join(opened.folder, `logs-${names}`);

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { buildRoot, dockerArchive, findProgram, installPrograms, tarOf } from '@keelson/test-support';
 
@@ -36,7 +45,9 @@ export function buildImages(): ImageFolder {
   mkdirSync(sources);
   tarOf(root, join(folder, 'layer.tar'));
   dockerArchive(join(folder, 'one'), join(sources, 'busybox.tar'), image, [join(folder, 'layer.tar')]);
-  dockerArchive(join(folder, 'three'), join(sources, 'app.tar'), pullableImage, [join(folder, 'layer.tar')], { Env: ['APP=1'] });
+  dockerArchive(join(folder, 'three'), join(sources, 'app.tar'), pullableImage, [join(folder, 'layer.tar')], {
+    Env: ['APP=1'],
+  });
   const config = {
     User: 'app',
     Env: ['FROM_IMAGE=yes', 'PATH=/bin'],

@@ -23,7 +23,12 @@ const sandboxId = await runtime.runPodSandbox({
 const mounts = [{ hostPath: `${folder}/scratch`, containerPath: `${folder}/scratch` }];
 const ids = await Promise.all(
   scripts.map(async (script, position) => {
-    const config = { metadata: { name: `c${position}`, attempt: 0 }, logPath: `${position}.log`, mounts, ...shell(script) };
+    const config = {
+      metadata: { name: `c${position}`, attempt: 0 },
+      logPath: `${position}.log`,
+      mounts,
+      ...shell(script),
+    };
     const id = await runtime.createContainer(sandboxId, { ...config, securityContext: { namespaces } });
     await runtime.startContainer(id);
     return id;

@@ -47,7 +47,10 @@ async function pod(target: ContainerRuntime, number: number): Promise<void> {
   await timed(times.all, async () => {
     const metadata = { name: `pod-${number}`, namespace: 'm', uid: `uid-${number}`, attempt: 0 };
     const sandboxId = await timed(times.sandbox, () => target.runPodSandbox({ metadata }));
-    const config = { metadata: { name: 'c', attempt: 0 }, ...shell('trap "exit 0" TERM; while :; do sleep 100000 & wait; done') };
+    const config = {
+      metadata: { name: 'c', attempt: 0 },
+      ...shell('trap "exit 0" TERM; while :; do sleep 100000 & wait; done'),
+    };
     const id = await timed(times.create, () => target.createContainer(sandboxId, config));
     await timed(times.start, () => target.startContainer(id));
   });
@@ -67,7 +70,8 @@ print('all pods (ms)', round(total));
 
 const execs: number[] = [];
 const [first] = await runtime.listContainers();
-for (let index = 0; index < 20; index += 1) await timed(execs, () => runtime.execSync(first?.id ?? '', { command: ['true'] }));
+for (let index = 0; index < 20; index += 1)
+  await timed(execs, () => runtime.execSync(first?.id ?? '', { command: ['true'] }));
 print('execSync (ms)', summary(execs));
 const stats: number[] = [];
 for (let index = 0; index < 10; index += 1) await timed(stats, () => runtime.listContainerStats());
@@ -89,7 +93,10 @@ const idleMs = 20_000;
 await new Promise((resolve) => setTimeout(resolve, idleMs));
 print('idle: runtime (% of a core)', round(((processorSeconds(process.pid) - before.own) / idleMs) * 100_000));
 const sum = (list: readonly number[]) => list.reduce((total, value) => total + value, 0);
-print('idle: all beside it (% of a core)', round(((sum(beside.map(processorSeconds)) - sum(before.beside)) / idleMs) * 100_000));
+print(
+  'idle: all beside it (% of a core)',
+  round(((sum(beside.map(processorSeconds)) - sum(before.beside)) / idleMs) * 100_000),
+);
 
 await runtime[Symbol.asyncDispose]();
 const adoption: number[] = [];
@@ -98,7 +105,8 @@ print('adoption (ms)', round(adoption[0] ?? 0));
 const running = (await again.runtime.listContainers({ state: 'running' })).length;
 print('running after adoption', running);
 const removal: number[] = [];
-for (const { id } of await again.runtime.listPodSandboxes()) await timed(removal, () => again.runtime.removePodSandbox(id));
+for (const { id } of await again.runtime.listPodSandboxes())
+  await timed(removal, () => again.runtime.removePodSandbox(id));
 print('removal (ms)', summary(removal));
 await again.runtime[Symbol.asyncDispose]();
 await (await openOci(opened.options, opened.folder, false)).dispose();

@@ -79,7 +79,11 @@ function withMounts(engine: ContainerEngine, folder: string): ContainerEngine {
       const value: unknown = Reflect.get(target, name, target);
       if (name === 'createContainer') {
         return (sandboxId: string, config: ContainerConfig, ...rest: [object?]) =>
-          target.createContainer(sandboxId, killsItself({ ...config, mounts: [...(config.mounts ?? []), mount] }), ...rest);
+          target.createContainer(
+            sandboxId,
+            killsItself({ ...config, mounts: [...(config.mounts ?? []), mount] }),
+            ...rest,
+          );
       }
       return typeof value === 'function' ? value.bind(target) : value;
     },
@@ -90,7 +94,10 @@ function withMounts(engine: ContainerEngine, folder: string): ContainerEngine {
 /** The first process of a process id namespace cannot kill itself; that is the kernel's doing. */
 function killsItself(config: ContainerConfig): ContainerConfig {
   if (!config.command?.some((word) => /^kill -\w+ \$\$$/.test(word))) return config;
-  const securityContext = { ...config.securityContext, namespaces: { network: 'pod', ipc: 'pod', pid: 'node' } as const };
+  const securityContext = {
+    ...config.securityContext,
+    namespaces: { network: 'pod', ipc: 'pod', pid: 'node' } as const,
+  };
   return { ...config, securityContext };
 }
 
@@ -152,7 +159,8 @@ export function ociHarness(
     settled: async ({ engine }, id, intent) => {
       if (intent.kind !== 'stubborn' && intent.kind !== 'run') return;
       const { pid } = await engine.runtime.containerStatus(id);
-      while (!heeds(pid, intent.kind === 'run' ? 'SigCgt' : 'SigIgn', 15)) await new Promise((resolve) => setTimeout(resolve, 5));
+      while (!heeds(pid, intent.kind === 'run' ? 'SigCgt' : 'SigIgn', 15))
+        await new Promise((resolve) => setTimeout(resolve, 5));
     },
     shell,
     printf: (...args) => ({ image, command: ['printf'], args }),

@@ -18,7 +18,11 @@ export async function writeStartScript(
 }
 
 /** Starts what watches the container, which starts the container. */
-export function launchMonitor(around: ContainerSurroundings, record: ProcessRecord, onError: (error: Error) => void): void {
+export function launchMonitor(
+  around: ContainerSurroundings,
+  record: ProcessRecord,
+  onError: (error: Error) => void,
+): void {
   const { plan, config, id } = record;
   const slave = (config.mounts ?? []).some((mount) => mount.propagation === 'hostToContainer');
   const enter = plan.mountNamespace ? ['unshare', '--mount', `--propagation=${slave ? 'slave' : 'private'}`, '--'] : [];

@@ -33,7 +33,13 @@ export async function readStats(
     stats.push({
       ...{ id, sandboxId, metadata, labels, annotations, timestamp },
       cpu: { usageCoreNanoseconds: BigInt(ticks) * nanosecondsPerTick },
-      memory: { workingSetBytes: rssBytes, ...cgroup, rssBytes, pageFaults: BigInt(minor), majorPageFaults: BigInt(major) },
+      memory: {
+        workingSetBytes: rssBytes,
+        ...cgroup,
+        rssBytes,
+        pageFaults: BigInt(minor),
+        majorPageFaults: BigInt(major),
+      },
       processes: members.length,
     });
   }

@@ -18,7 +18,8 @@ export async function spawnInside(
   wrap: (words: readonly string[]) => readonly string[] = (words) => words,
 ): Promise<ChildProcess> {
   const [name = '', ...args] = command;
-  if (command.some((word) => word.includes('\0'))) throw new RuntimeError('InvalidArgument', 'a command cannot have NUL in it');
+  if (command.some((word) => word.includes('\0')))
+    throw new RuntimeError('InvalidArgument', 'a command cannot have NUL in it');
   const program = await findProgram(
     plan.root === undefined ? '/' : `/proc/${containerPid}/root`,
     name,

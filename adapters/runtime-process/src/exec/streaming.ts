@@ -6,7 +6,11 @@ import type { ProcessContainer } from '../container/process-container.ts';
 import { spawnInside } from './run-command.ts';
 
 /** A command without a terminal; the caller has its streams. @throws `StartFailed`, `InvalidArgument` */
-export async function execStreams(container: ProcessContainer, pid: number, request: ExecRequest): Promise<ProcessStreams> {
+export async function execStreams(
+  container: ProcessContainer,
+  pid: number,
+  request: ExecRequest,
+): Promise<ProcessStreams> {
   const pipe = (wanted: boolean) => (wanted ? 'pipe' : 'ignore');
   const stdio = [pipe(request.stdin), pipe(request.stdout), pipe(request.stderr)] as const;
   const child = await spawnInside(container.record.plan, pid, request.command, stdio);
@@ -22,7 +26,8 @@ export async function execStreams(container: ProcessContainer, pid: number, requ
     ...(stderr !== null && { stderr }),
     ended,
     close: () => {
-      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) signalProcess(-child.pid, 'SIGKILL');
+      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+        signalProcess(-child.pid, 'SIGKILL');
       stdin?.destroy();
       stdout?.destroy();
       stderr?.destroy();

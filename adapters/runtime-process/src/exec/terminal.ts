@@ -1,7 +1,14 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { exitCodeOf, keptOutput, listProcesses, newId, signalProcess, terminalResizer } from '@keelson/container-monitor';
+import {
+  exitCodeOf,
+  keptOutput,
+  listProcesses,
+  newId,
+  signalProcess,
+  terminalResizer,
+} from '@keelson/container-monitor';
 import { type ExecRequest, type ProcessStreams, RuntimeError } from '@keelson/container-runtime';
 import type { ProcessContainer } from '../container/process-container.ts';
 import type { ProcessSurroundings } from '../container/surroundings.ts';
@@ -28,7 +35,10 @@ export async function execTerminal(
   { command, stdin, stdout }: ExecRequest,
 ): Promise<ProcessStreams> {
   if (!permissions.terminals)
-    throw new RuntimeError('Unsupported', 'a terminal needs the programs script, stty and tty, which this machine lacks');
+    throw new RuntimeError(
+      'Unsupported',
+      'a terminal needs the programs script, stty and tty, which this machine lacks',
+    );
   const plan = withTerminalVariable(container.record.plan);
   const file = join(around.state.container(container.id), `terminal-${newId()}`);
   // The end of its input would be typed into the terminal; without input it stays open, and silent.

@@ -81,7 +81,8 @@ export async function makePlan(input: PlanInput): Promise<LaunchPlan> {
 function refuse(config: ContainerConfig, permissions: Permissions): void {
   const cannot = (what: string) => new RuntimeError('Unsupported', `the process runtime cannot ${what}`);
   const { securityContext: context = {}, tty, devices = [] } = config;
-  if (tty && !permissions.terminals) throw cannot('give a container a terminal without the programs script, stty and tty');
+  if (tty && !permissions.terminals)
+    throw cannot('give a container a terminal without the programs script, stty and tty');
   if (context.privileged && !permissions.root) throw cannot('run privileged containers without being root');
   if (context.readonlyRootfs) throw cannot('make the root file system read-only');
   if (context.noNewPrivileges && !permissions.noNewPrivileges) throw cannot('withhold new privileges on this machine');
@@ -102,7 +103,10 @@ async function userOf(input: PlanInput): Promise<User | undefined> {
   const [imageUser = '', imageGroup] = (input.image.user ?? '').split(':');
   const name = context.runAsUser?.toString() ?? context.runAsUsername ?? imageUser;
   const group = context.runAsGroup?.toString() ?? (name === imageUser ? imageGroup : undefined);
-  const supplemental = [...(context.supplementalGroups ?? []), ...(input.sandbox.securityContext?.supplementalGroups ?? [])];
+  const supplemental = [
+    ...(context.supplementalGroups ?? []),
+    ...(input.sandbox.securityContext?.supplementalGroups ?? []),
+  ];
   if (name === '' && group === undefined && supplemental.length === 0) return undefined;
   const own = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const account = await findAccount(input.imageRoot, name === '' ? String(own.uid) : name, group);
@@ -110,10 +114,17 @@ async function userOf(input: PlanInput): Promise<User | undefined> {
   if (input.permissions.users) return { ...account, groups };
   const mine = new Set([own.gid, ...(process.getgroups?.() ?? [])]);
   if (account.uid === own.uid && mine.has(account.gid) && groups.every((id) => mine.has(id))) return undefined;
-  throw new RuntimeError('Unsupported', `the process runtime cannot become user ${account.uid} on this machine: it is not root`);
+  throw new RuntimeError(
+    'Unsupported',
+    `the process runtime cannot become user ${account.uid} on this machine: it is not root`,
+  );
 }
 
-async function mountsOf(mounts: readonly Mount[], imageRoot: string, permissions: Permissions): Promise<LaunchPlan['mounts']> {
+async function mountsOf(
+  mounts: readonly Mount[],
+  imageRoot: string,
+  permissions: Permissions,
+): Promise<LaunchPlan['mounts']> {
   const plan = [];
   for (const mount of mounts) {
     const { hostPath, containerPath, readonly = false, exact = false, propagation = 'private' } = mount;
@@ -142,7 +153,9 @@ async function mountsOf(mounts: readonly Mount[], imageRoot: string, permissions
 /** The same plan for a command with a terminal. */
 export function withTerminalVariable(plan: LaunchPlan): LaunchPlan {
   const [name, value] = terminalVariable;
-  return plan.env.some((entry) => entry.startsWith(`${name}=`)) ? plan : { ...plan, env: [...plan.env, `${name}=${value}`] };
+  return plan.env.some((entry) => entry.startsWith(`${name}=`))
+    ? plan
+    : { ...plan, env: [...plan.env, `${name}=${value}`] };
 }
 
 /** Search path for a plan's commands. */

@@ -36,7 +36,9 @@ export function launcher(plan: LaunchPlan, command: readonly string[], root = pl
 
 /** Lines that put the calling shell where the container is, before {@link launcher} takes over. */
 function placement(plan: LaunchPlan): string[] {
-  const lines = plan.cgroups.map((folder) => `echo $$ > ${quote(`${folder}/cgroup.procs`)} || fail "cannot join a cgroup"`);
+  const lines = plan.cgroups.map(
+    (folder) => `echo $$ > ${quote(`${folder}/cgroup.procs`)} || fail "cannot join a cgroup"`,
+  );
   // Lowering below one's own value needs a privilege; the closest that is allowed is no reason not to run.
   if (plan.oomScoreAdjust !== undefined)
     lines.push(`echo ${Math.trunc(plan.oomScoreAdjust)} 2>/dev/null > /proc/self/oom_score_adj || :`);

@@ -49,7 +49,10 @@ export async function nothingLeft(texts: readonly string[]): Promise<void> {
   }
 }
 
-export async function openProcess(options: Partial<ProcessRuntimeOptions> = {}, folder?: string): Promise<OpenedProcess> {
+export async function openProcess(
+  options: Partial<ProcessRuntimeOptions> = {},
+  folder?: string,
+): Promise<OpenedProcess> {
   const place = folder ?? (await mkdtemp('/tmp/keelson-process-'));
   const all = { stateDirectory: join(place, 'state'), nodeIp: '192.0.2.1', ...options };
   const ids: string[] = [];

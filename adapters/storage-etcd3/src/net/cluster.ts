@@ -203,7 +203,12 @@ export class Cluster {
     });
   }
 
-  #failure(error: unknown, kind: 'read' | 'write', key: string | undefined, signal: AbortSignal | undefined): StorageError {
+  #failure(
+    error: unknown,
+    kind: 'read' | 'write',
+    key: string | undefined,
+    signal: AbortSignal | undefined,
+  ): StorageError {
     const details = key === undefined ? {} : { key };
     if (this.#stopping && kind === 'read') {
       return new StorageError(StorageErrorCode.Closed, 'the store was closed', details);
@@ -226,7 +231,10 @@ function recovered(recovery: Promise<void>, deadline: number, signal: AbortSigna
   return new Promise((resolve, reject) => {
     const end = (reason: string) => settle(() => reject(new NotSentError(reason)));
     const abort = () => end('the call was aborted');
-    const timer = setTimeout(() => end('the store was restored and is not open yet'), Math.max(deadline - Date.now(), 1));
+    const timer = setTimeout(
+      () => end('the store was restored and is not open yet'),
+      Math.max(deadline - Date.now(), 1),
+    );
     const settle = (action: () => void) => {
       clearTimeout(timer);
       removeAbortListener(signal, abort);

@@ -152,7 +152,8 @@ export class Connection {
       return this.#known;
     } catch (error) {
       const { message } = error as Error;
-      if (/authentication failed|authentication is not enabled/.test(message)) throw new CredentialsError(message, error);
+      if (/authentication failed|authentication is not enabled/.test(message))
+        throw new CredentialsError(message, error);
       throw new NotSentError(`no token from ${this.#url}: ${message}`, error);
     }
   }

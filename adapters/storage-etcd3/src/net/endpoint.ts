@@ -38,7 +38,9 @@ export class Endpoint {
 
   constructor(options: EndpointOptions) {
     const inspect = (connected: Connected, deadline: number) =>
-      options.inspect((method, request, decode) => this.#send(connected, method, request, decode, { deadline, read: true }));
+      options.inspect((method, request, decode) =>
+        this.#send(connected, method, request, decode, { deadline, read: true }),
+      );
     this.#calls = new Connection({ ...options, inspect });
     this.#watches = new Connection({ ...options, inspect });
   }

@@ -11,7 +11,10 @@ export interface EndpointsOptions {
 }
 
 /** @throws Error when the options contradict each other or a file cannot be read */
-export function endpointsOf({ endpoints, tls, auth }: EndpointsOptions, inspect: (ask: Ask) => Promise<void>): Endpoint[] {
+export function endpointsOf(
+  { endpoints, tls, auth }: EndpointsOptions,
+  inspect: (ask: Ask) => Promise<void>,
+): Endpoint[] {
   if (endpoints.length === 0) throw new Error('etcd: needs at least one endpoint');
   const secure = endpoints.filter((url) => url.startsWith('https://')).length;
   if (secure > 0 && secure < endpoints.length) throw new Error('etcd: either all endpoints use TLS or none does');
@@ -24,5 +27,7 @@ export function endpointsOf({ endpoints, tls, auth }: EndpointsOptions, inspect:
     ...(tls?.certFile === undefined ? {} : { cert: readFileSync(tls.certFile) }),
     ...(tls?.keyFile === undefined ? {} : { key: readFileSync(tls.keyFile) }),
   };
-  return endpoints.map((url) => new Endpoint({ url, credentials: secure > 0 ? credentials : undefined, auth, inspect }));
+  return endpoints.map(
+    (url) => new Endpoint({ url, credentials: secure > 0 ? credentials : undefined, auth, inspect }),
+  );
 }

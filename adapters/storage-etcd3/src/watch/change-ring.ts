@@ -77,13 +77,19 @@ const dropped: LoggedChange = {
 };
 
 /** A bounded batch of what is in range from `index` on; `frontier` belongs to the end of the log. */
-export function batchOf(log: readonly LoggedChange[], index: number, range: OrderedRange, frontier: Revision): WatchBatch {
+export function batchOf(
+  log: readonly LoggedChange[],
+  index: number,
+  range: OrderedRange,
+  frontier: Revision,
+): WatchBatch {
   const changes: Change[] = [];
   const stop = index + batchScan;
   let revision = 0;
   for (; index < log.length; index++) {
     const logged = log[index] as LoggedChange;
-    if (logged.revision !== revision && (index >= stop || changes.length >= batchChanges)) return { changes, frontier: revision };
+    if (logged.revision !== revision && (index >= stop || changes.length >= batchChanges))
+      return { changes, frontier: revision };
     revision = logged.revision;
     if (logged.ordered !== undefined && range.covers(logged.ordered)) changes.push(logged.change);
   }

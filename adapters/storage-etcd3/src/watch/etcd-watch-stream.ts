@@ -42,7 +42,13 @@ export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, u
   #inBurst = 0;
 
   /** @param current the revision the store had when `after` was checked. */
-  constructor(shared: SharedWatch, range: OrderedRange, after: Revision, current: Revision, signal: AbortSignal | undefined) {
+  constructor(
+    shared: SharedWatch,
+    range: OrderedRange,
+    after: Revision,
+    current: Revision,
+    signal: AbortSignal | undefined,
+  ) {
     this.#shared = shared;
     this.#range = range;
     this.#frontier = after;

@@ -22,7 +22,8 @@ export function loggedChange(keys: KeySpace, event: WatchEvent, prevKv: boolean,
   const key = keys.decode(kv.key);
   const entry = deleted ? undefined : entryOf(key, kv, messageBytes);
   const type = deleted ? 'delete' : kv.createRevision === revision ? 'create' : 'update';
-  const prev = prevKv && event.prev !== undefined && type !== 'create' ? entryOf(key, event.prev, messageBytes) : undefined;
+  const prev =
+    prevKv && event.prev !== undefined && type !== 'create' ? entryOf(key, event.prev, messageBytes) : undefined;
   const change: Change = prev === undefined ? { type, revision, key, entry } : { type, revision, key, entry, prev };
   return {
     revision,

@@ -152,7 +152,8 @@ export class UpstreamWatch {
     if (frame.canceled) throw canceled(frame);
     if (frame.created) this.#establish();
     if (frame.events.length > 0) this.#accept(frame);
-    else if (!frame.created && this.#vouchesFor(frame) && header.revision > this.#position) this.#deliver([], header.revision);
+    else if (!frame.created && this.#vouchesFor(frame) && header.revision > this.#position)
+      this.#deliver([], header.revision);
   }
 
   /** Progress that the server sends by itself is ordered with the changes in every version, an answer only in newer ones. */
@@ -166,7 +167,8 @@ export class UpstreamWatch {
     this.#incomplete = [];
     for (const event of frame.events) {
       if (event.kv.modRevision <= this.#position) continue;
-      if (keys.isHidden(event.kv.key) && !event.deleted && event.kv.key.equals(keys.identity)) lineage.recordWritten(event.kv);
+      if (keys.isHidden(event.kv.key) && !event.deleted && event.kv.key.equals(keys.identity))
+        lineage.recordWritten(event.kv);
       changes.push(loggedChange(keys, event, this.#options.prevKv, frame.sizeBytes));
     }
     const newest = frame.events.at(-1);

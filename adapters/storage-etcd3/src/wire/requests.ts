@@ -110,7 +110,13 @@ export interface WatchCreate {
 
 /** Fragments allowed, and progress told by the server when it is configured to. */
 export function encodeWatchCreate({ key, end, start, prevKv }: WatchCreate): Buffer {
-  const create = new WireWriter().bytes(1, key).bytes(2, end).integer(3, start).flag(4, true).flag(6, prevKv).flag(8, true);
+  const create = new WireWriter()
+    .bytes(1, key)
+    .bytes(2, end)
+    .integer(3, start)
+    .flag(4, true)
+    .flag(6, prevKv)
+    .flag(8, true);
   return new WireWriter().message(1, create).finish();
 }
 

@@ -132,7 +132,11 @@ export function decodeHeader(buffer: Buffer): { readonly header: Header } {
   return { header };
 }
 
-export function decodeLease(buffer: Buffer): { readonly header: Header; readonly id: bigint; readonly ttlSeconds: number } {
+export function decodeLease(buffer: Buffer): {
+  readonly header: Header;
+  readonly id: bigint;
+  readonly ttlSeconds: number;
+} {
   const reader = new WireReader(buffer);
   let header = noHeader;
   let id = 0n;

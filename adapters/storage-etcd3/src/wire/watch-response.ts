@@ -70,5 +70,15 @@ export function decodeWatchFrame(buffer: Buffer): WatchFrame {
     else if (field === 7) fragment = reader.integer() !== 0;
     else reader.skip();
   }
-  return { header, toStream, created, canceled, compactRevision, cancelReason, fragment, events, sizeBytes: buffer.length };
+  return {
+    header,
+    toStream,
+    created,
+    canceled,
+    compactRevision,
+    cancelReason,
+    fragment,
+    events,
+    sizeBytes: buffer.length,
+  };
 }

@@ -119,7 +119,9 @@ export class EtcdServer {
     const out = openSync(log, 'a');
     const child = spawn(this.#binary, args, { stdio: ['ignore', out, out] });
     this.#child = child;
-    const watcher = spawn('sh', ['-c', guard, String(child.pid), this.#folder], { stdio: ['pipe', 'ignore', 'ignore'] });
+    const watcher = spawn('sh', ['-c', guard, String(child.pid), this.#folder], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
     watcher.stdin?.on('error', () => {});
     child.once('exit', () => watcher.stdin?.end('done\n'));
     const deadline = Date.now() + 20_000;

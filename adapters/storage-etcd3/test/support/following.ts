@@ -2,14 +2,23 @@ import { type Change, type KeyRange, type Revision, StorageError, type Store, ty
 
 export const everything: KeyRange = { start: '/', end: '0' };
 
-export async function put(store: Store, key: string, value: string | Uint8Array, expect: Revision = 0): Promise<Revision> {
+export async function put(
+  store: Store,
+  key: string,
+  value: string | Uint8Array,
+  expect: Revision = 0,
+): Promise<Revision> {
   const result = await store.write({ op: 'put', key, value: Buffer.from(value), expect });
   if (!result.ok) throw new Error(`${key} expected at ${expect} is at ${result.current?.modRevision}`);
   return result.revision;
 }
 
 /** Polls a condition of the world outside. */
-export async function until(condition: () => boolean | Promise<boolean>, what: string, patienceMs = 20_000): Promise<void> {
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  patienceMs = 20_000,
+): Promise<void> {
   const end = Date.now() + patienceMs;
   while (!(await condition())) {
     if (Date.now() > end) throw new Error(`waited in vain until ${what}`);
@@ -64,11 +73,13 @@ export class Follower {
         for (const change of batch.changes) {
           if (
             change.revision < this.#last ||
-            (change.revision === this.#last && !batch.changes.some((c) => c !== change && c.revision === change.revision))
+            (change.revision === this.#last &&
+              !batch.changes.some((c) => c !== change && c.revision === change.revision))
           ) {
             this.faults.push(`${change.key}@${change.revision} after ${this.#last}`);
           }
-          if (change.revision > batch.frontier) this.faults.push(`${change.revision} beyond the frontier ${batch.frontier}`);
+          if (change.revision > batch.frontier)
+            this.faults.push(`${change.revision} beyond the frontier ${batch.frontier}`);
           this.#last = change.revision;
           this.changes.push(change);
         }

@@ -86,7 +86,8 @@ export const brokenStorages: readonly BrokenStorages[] = [
     fault: 'answers exact lists with the latest state',
     group: /^list\./,
     make: (inner) => ({
-      list: (prefix, options) => inner.list(prefix, options.at.at === 'exact' ? { ...options, at: { at: 'latest' } } : options),
+      list: (prefix, options) =>
+        inner.list(prefix, options.at.at === 'exact' ? { ...options, at: { at: 'latest' } } : options),
     }),
   },
   {
@@ -94,7 +95,10 @@ export const brokenStorages: readonly BrokenStorages[] = [
     group: /^page\./,
     make: (inner) => ({
       list: (prefix, options) =>
-        inner.list(prefix, options.resume ? { ...options, resume: { ...options.resume, revision: 'latest' } } : options),
+        inner.list(
+          prefix,
+          options.resume ? { ...options, resume: { ...options.resume, revision: 'latest' } } : options,
+        ),
     }),
   },
   {

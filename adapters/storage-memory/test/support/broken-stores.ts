@@ -85,7 +85,10 @@ export const brokenStores: readonly BrokenStore[] = [
         };
       }),
   },
-  { fault: 'delivers every event twice', make: (memory) => changing(memory, (changes) => changes.flatMap((c) => [c, c])) },
+  {
+    fault: 'delivers every event twice',
+    make: (memory) => changing(memory, (changes) => changes.flatMap((c) => [c, c])),
+  },
   { fault: 'delivers a batch backwards', make: (memory) => changing(memory, (changes) => [...changes].reverse()) },
   {
     fault: 'starts a watch from the current revision instead of the one asked for',
@@ -98,7 +101,9 @@ export const brokenStores: readonly BrokenStore[] = [
   {
     fault: 'starts a watch one revision too early',
     make: (memory) =>
-      over(memory, { watch: (range, options) => memory.watch(range, { ...options, after: Math.max(0, options.after - 1) }) }),
+      over(memory, {
+        watch: (range, options) => memory.watch(range, { ...options, after: Math.max(0, options.after - 1) }),
+      }),
   },
   {
     fault: 'announces a frontier before the last change below it is delivered',
@@ -299,7 +304,8 @@ export const brokenStores: readonly BrokenStore[] = [
   },
   {
     fault: 'ignores startExclusive',
-    make: (memory) => over(memory, { list: (range, options) => memory.list({ start: range.start, end: range.end }, options) }),
+    make: (memory) =>
+      over(memory, { list: (range, options) => memory.list({ start: range.start, end: range.end }, options) }),
   },
   {
     fault: 'says that nothing follows',
@@ -334,7 +340,9 @@ export const brokenStores: readonly BrokenStore[] = [
       over(memory, {
         async *list(range, options) {
           for await (const chunk of memory.list(range, options)) {
-            const living = await Promise.all(chunk.entries.map(async ({ key }) => (await memory.get(key)).entry !== undefined));
+            const living = await Promise.all(
+              chunk.entries.map(async ({ key }) => (await memory.get(key)).entry !== undefined),
+            );
             yield { ...chunk, entries: chunk.entries.filter((_, i) => living[i]) };
           }
         },
@@ -396,13 +404,17 @@ export const brokenStores: readonly BrokenStore[] = [
     fault: 'cuts values at 64 KiB',
     make: (memory) =>
       over(memory, {
-        write: (op, options) => memory.write(op.op === 'put' ? { ...op, value: op.value.subarray(0, 65_536) } : op, options),
+        write: (op, options) =>
+          memory.write(op.op === 'put' ? { ...op, value: op.value.subarray(0, 65_536) } : op, options),
       }),
   },
   {
     fault: 'does not look at signals',
     make: (memory) =>
-      over(memory, { write: (op) => memory.write(op), watch: (range, { signal: _, ...rest }) => memory.watch(range, rest) }),
+      over(memory, {
+        write: (op) => memory.write(op),
+        watch: (range, { signal: _, ...rest }) => memory.watch(range, rest),
+      }),
   },
   { fault: 'works on after close', make: (memory) => over(memory, { close: async () => {} }) },
   {

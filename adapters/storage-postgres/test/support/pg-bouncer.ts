@@ -46,7 +46,10 @@ server_login_retry = 1
 ignore_startup_parameters = options
 `,
   );
-  const shell = spawn('sh', ['-c', guard, 'sh', program, at('pgbouncer.ini')], { ...run, stdio: ['pipe', 'ignore', 'ignore'] });
+  const shell = spawn('sh', ['-c', guard, 'sh', program, at('pgbouncer.ini')], {
+    ...run,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
   const deadline = Date.now() + 20_000;
   while (!(await answers(port))) {
     if (shell.exitCode !== null || Date.now() > deadline) {

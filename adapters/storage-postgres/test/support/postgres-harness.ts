@@ -30,7 +30,13 @@ export function postgresHarness(
   options: PostgresStoreOptions = {},
 ): StoreHarness<OpenedPostgres> {
   const openOn = async (schema: string): Promise<OpenedPostgres> => {
-    const store = new PostgresStore({ url: at.server.url('keelson'), schema, readers: 3, allowUnsafeServer: true, ...options });
+    const store = new PostgresStore({
+      url: at.server.url('keelson'),
+      schema,
+      readers: 3,
+      allowUnsafeServer: true,
+      ...options,
+    });
     await store.ready();
     return {
       store,

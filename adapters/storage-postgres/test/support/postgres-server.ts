@@ -105,10 +105,18 @@ export function findPostgres(variant = variantOfTests()): string | undefined {
   if (variant === 'newest') return newestPostgres();
   if (variant === 'pooled' && installPrograms(['pgbouncer'], ['pgbouncer']).length > 0) return undefined;
   const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql') : [];
-  const packaged = versions.sort((a, b) => Number(b) - Number(a)).map((version) => `/usr/lib/postgresql/${version}/bin`);
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...packaged, '/opt/homebrew/bin', '/usr/local/pgsql/bin'];
+  const packaged = versions
+    .sort((a, b) => Number(b) - Number(a))
+    .map((version) => `/usr/lib/postgresql/${version}/bin`);
+  const folders = [
+    ...(process.env['PATH'] ?? '').split(delimiter),
+    ...packaged,
+    '/opt/homebrew/bin',
+    '/usr/local/pgsql/bin',
+  ];
   return (
-    folders.find((folder) => isExecutable(join(folder, 'initdb')) && isExecutable(join(folder, 'postgres'))) ?? newestPostgres()
+    folders.find((folder) => isExecutable(join(folder, 'initdb')) && isExecutable(join(folder, 'postgres'))) ??
+    newestPostgres()
   );
 }
 
@@ -117,7 +125,8 @@ function unprivileged(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   for (const name of ['postgres', 'nobody']) {
     try {
-      const id = (flag: string) => Number(execFileSync('id', [flag, name], { stdio: ['ignore', 'pipe', 'ignore'] }).toString());
+      const id = (flag: string) =>
+        Number(execFileSync('id', [flag, name], { stdio: ['ignore', 'pipe', 'ignore'] }).toString());
       return { uid: id('-u'), gid: id('-g') };
     } catch {
       // No such user.
@@ -217,7 +226,10 @@ export async function startPostgres(options: ServerOptions = {}): Promise<Postgr
       // A server that follows a killed one finds its memory in use until the last child has noticed, and gives up.
       if (shell?.exitCode !== null) {
         await end();
-        shell = spawn('sh', ['-c', guard, 'sh', folder, join(bin, 'postgres')], { ...run, stdio: ['pipe', 'ignore', 'ignore'] });
+        shell = spawn('sh', ['-c', guard, 'sh', folder, join(bin, 'postgres')], {
+          ...run,
+          stdio: ['pipe', 'ignore', 'ignore'],
+        });
       }
       try {
         await query('postgres', 'select 1');

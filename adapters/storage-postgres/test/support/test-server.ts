@@ -9,7 +9,8 @@ import { findPostgres, type PostgresServer, type ServerOptions, startPostgres } 
  */
 export function serverFor(test: TestFn, options: ServerOptions = {}): { readonly server: PostgresServer } | undefined {
   if (findPostgres() === undefined) {
-    if (process.env['CI'] !== undefined) test('PostgreSQL is installed', (t) => t.fail('initdb and postgres were not found'));
+    if (process.env['CI'] !== undefined)
+      test('PostgreSQL is installed', (t) => t.fail('initdb and postgres were not found'));
     else test.skip('tests on PostgreSQL [not run, initdb and postgres were not found]', () => {});
     return undefined;
   }

@@ -51,7 +51,8 @@ export function etcdCalls(url: string, value: Buffer): Raw {
       for (let at = 0; at < keys.length; at += 64) await Promise.all(keys.slice(at, at + 64).map(putNew));
     },
     get: (key) => call('Range', bytesField(1, keyOf(key))),
-    page: (start) => call('Range', Buffer.concat([bytesField(1, keyOf(start)), bytesField(2, behind), numberField(3, 500)])),
+    page: (start) =>
+      call('Range', Buffer.concat([bytesField(1, keyOf(start)), bytesField(2, behind), numberField(3, 500)])),
     close: async () => client.close(),
   };
 }

@@ -8,7 +8,8 @@ export function lmdbPuts(path: string, value: Buffer): Raw {
   let written = 0;
   return {
     what: 'durable puts into one LMDB table',
-    write: (inFlight, durationMs) => keepInFlight(inFlight, durationMs, () => database.put(`/written/${written++}`, value)),
+    write: (inFlight, durationMs) =>
+      keepInFlight(inFlight, durationMs, () => database.put(`/written/${written++}`, value)),
     fill: async (keys) => {
       await Promise.all(keys.map((key) => database.put(key, value)));
     },

@@ -29,7 +29,8 @@ export async function postgresRows(url: string, folder: string, value: Buffer): 
   await writeFile(script, `insert into raw_inserts (value) values (decode('${value.toString('hex')}', 'hex'));\n`);
 
   const byPgbench = async (program: string, connections: number, durationMs: number, left = 2): Promise<Throughput> => {
-    const length = durationMs < shortMs ? ['-t', Math.ceil(durationMs)] : ['-T', Math.max(1, Math.round(durationMs / 1000))];
+    const length =
+      durationMs < shortMs ? ['-t', Math.ceil(durationMs)] : ['-T', Math.max(1, Math.round(durationMs / 1000))];
     const words = ['-n', '-M', 'prepared', '-c', connections, '-j', 1, ...length, '-f', script, url];
     const { stdout } = await run(program, words.map(String), { timeout: durationMs + 30_000 });
     const perSecond = Number(/^tps = ([\d.]+) \(without/m.exec(stdout)?.[1]);
@@ -54,7 +55,8 @@ export async function postgresRows(url: string, folder: string, value: Buffer): 
       await pool.query('insert into raw_rows (key, value) select unnest($1::text[]), $2', [keys, value]);
       await pool.query('analyze raw_rows');
     },
-    get: (key) => reading.query({ name: 'raw-get', text: 'select key, value from raw_rows where key = $1', values: [key] }),
+    get: (key) =>
+      reading.query({ name: 'raw-get', text: 'select key, value from raw_rows where key = $1', values: [key] }),
     page: (start) =>
       reading.query({
         name: 'raw-page',

@@ -43,8 +43,13 @@ export interface AgentClients {
 }
 
 /** The certificate that these options show; undefined when there is none that can be used. */
-function certificateOf({ clientCertificate: certificate, clientKey: key }: HttpClientOptions): ClientCertificate | undefined {
-  return certificate === undefined || key === undefined ? undefined : clientCertificate(String(certificate), String(key));
+function certificateOf({
+  clientCertificate: certificate,
+  clientKey: key,
+}: HttpClientOptions): ClientCertificate | undefined {
+  return certificate === undefined || key === undefined
+    ? undefined
+    : clientCertificate(String(certificate), String(key));
 }
 
 function withCertificate(access: HttpClientOptions, { certificate, key }: ClientCertificate): HttpClientOptions {
@@ -76,7 +81,8 @@ export function createAgentClients(options: ClientSourceOptions): AgentClients {
       loaded = undefined;
       failedMs = clock.monotonic();
       const { message } = error as Error;
-      if (message !== told) logger.warn('the client config cannot be used yet', { path: config.clusterconfig, problem: message });
+      if (message !== told)
+        logger.warn('the client config cannot be used yet', { path: config.clusterconfig, problem: message });
       told = message;
       throw new ConnectionError('Unreachable', `no usable client config: ${message}`, error);
     }
@@ -91,7 +97,9 @@ export function createAgentClients(options: ClientSourceOptions): AgentClients {
   }
 
   function choice(limits: Partial<HttpClientOptions>): ClientChoice {
-    let client: { readonly json: boolean; readonly access: HttpClientOptions; readonly made: HttpApiClient } | undefined;
+    let client:
+      | { readonly json: boolean; readonly access: HttpClientOptions; readonly made: HttpApiClient }
+      | undefined;
     return {
       async current() {
         if (closed) throw new ConnectionError('Closed', 'the client was closed');

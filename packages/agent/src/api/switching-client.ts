@@ -52,7 +52,8 @@ function switchingResource<T extends KubeObject>(
   resourceName: ResourceClient<T>['resourceName'],
   pick: (client: HttpApiClient) => ResourceClient<T>,
 ): ResourceClient<T> {
-  const call = <R>(operation: (resource: ResourceClient<T>) => Promise<R>) => run(choice, (client) => operation(pick(client)));
+  const call = <R>(operation: (resource: ResourceClient<T>) => Promise<R>) =>
+    run(choice, (client) => operation(pick(client)));
 
   async function* watch(options?: WatchOptions): AsyncGenerator<ClientWatchEvent<T>> {
     for (;;) {

@@ -86,7 +86,8 @@ export class CgroupTree {
     const { used, files } = this.#options;
     const root = used.find(({ controllers }) => controllers.has('memory'))?.root ?? '';
     const folder = join(root, path);
-    const text = (await files.read(join(folder, 'memory.usage_in_bytes'))) ?? (await files.read(join(folder, 'memory.current')));
+    const text =
+      (await files.read(join(folder, 'memory.usage_in_bytes'))) ?? (await files.read(join(folder, 'memory.current')));
     return text === undefined ? undefined : Number(text);
   }
 
@@ -105,7 +106,8 @@ export class CgroupTree {
       // The kernel empties a group some time after its processes were killed.
       if (attempts > 0) await pause(clock, removeAgainMs, never);
       const kill = attempts >= patientAttempts;
-      for (const folder of folders) await this.#removeBelow(folder, kill).catch((error: unknown) => (problem ??= error));
+      for (const folder of folders)
+        await this.#removeBelow(folder, kill).catch((error: unknown) => (problem ??= error));
       if (problem === undefined) return;
     }
     await attempt(`cgroup ${path} could not be removed`, () => Promise.reject(problem));

@@ -35,12 +35,14 @@ export async function findCgroups(mountpoint: string, files: CgroupFiles, clock:
   const unified = (await files.read(join(mountpoint, 'cgroup.controllers'))) !== undefined;
   for (const folder of unified ? [mountpoint] : await mountsBelow(mountpoint, files)) {
     const listed = await files.read(join(folder, 'cgroup.controllers'));
-    const names = listed === undefined ? folder.slice(folder.lastIndexOf('/') + 1).split(',') : listed.trim().split(/\s+/);
+    const names =
+      listed === undefined ? folder.slice(folder.lastIndexOf('/') + 1).split(',') : listed.trim().split(/\s+/);
     const controllers = ours(names);
     if (controllers.size === 0) others.push(folder);
     else used.push((listed === undefined ? version1Hierarchy : version2Hierarchy)(folder, controllers, files));
   }
   const missing = indispensable.filter((name) => !used.some(({ controllers }) => controllers.has(name)));
-  if (missing.length > 0) throw new CgroupError(`there is no cgroup hierarchy with ${missing.join(' and ')} at ${mountpoint}`);
+  if (missing.length > 0)
+    throw new CgroupError(`there is no cgroup hierarchy with ${missing.join(' and ')} at ${mountpoint}`);
   return new CgroupTree({ mountpoint, used, others, files, clock });
 }

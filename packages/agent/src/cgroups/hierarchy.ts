@@ -47,6 +47,7 @@ export async function writeLimits(
 ): Promise<void> {
   for (const [controller, name, text] of limits) {
     const file = join(folder, name);
-    if (controllers.has(controller)) await attempt(`${text} could not be written to ${file}`, () => files.write(file, text));
+    if (controllers.has(controller))
+      await attempt(`${text} could not be written to ${file}`, () => files.write(file, text));
   }
 }

@@ -18,7 +18,12 @@ const leastShares = 2;
 const mostShares = 262_144;
 
 /** In the words of version 1, in the order in which they are written: a quota is measured by its period. */
-export function* version1Limits({ cpuShares, cpuQuotaUs, cpuPeriodUs, memoryBytes }: CgroupLimits): Iterable<LimitFile> {
+export function* version1Limits({
+  cpuShares,
+  cpuQuotaUs,
+  cpuPeriodUs,
+  memoryBytes,
+}: CgroupLimits): Iterable<LimitFile> {
   if (cpuShares !== undefined) yield ['cpu', 'cpu.shares', String(cpuShares)];
   if (cpuPeriodUs !== undefined) yield ['cpu', 'cpu.cfs_period_us', String(cpuPeriodUs)];
   if (cpuQuotaUs !== undefined) yield ['cpu', 'cpu.cfs_quota_us', String(cpuQuotaUs)];

@@ -17,7 +17,11 @@ export function sharesOf(cpuMilli: number): number {
  * Limits of the cgroup of a pod: see docs/reference/agent-rules.md#cgroups-of-pods. With `cpuCfsQuota` CPU limits
  * become quotas.
  */
-export function podLimits(qos: QosClass, { cpuRequest, cpuLimit, memoryLimit }: PodAmounts, cpuCfsQuota: boolean): CgroupLimits {
+export function podLimits(
+  qos: QosClass,
+  { cpuRequest, cpuLimit, memoryLimit }: PodAmounts,
+  cpuCfsQuota: boolean,
+): CgroupLimits {
   if (qos === 'BestEffort') return { cpuShares: leastShares };
   const quota = cpuLimit === undefined ? undefined : Math.max(leastQuotaUs, (cpuLimit * periodUs) / 1_000);
   return {

@@ -30,7 +30,14 @@ interface Target {
   readonly ours: boolean;
 }
 
-function targetsOf({ config, names, capacity, share, clusterReserved, systemReserved }: ShareEnforcementOptions): Target[] {
+function targetsOf({
+  config,
+  names,
+  capacity,
+  share,
+  clusterReserved,
+  systemReserved,
+}: ShareEnforcementOptions): Target[] {
   const { perQos, enforce, clusterReservedGroup, systemReservedGroup } = config;
   const targets: Target[] = [];
   if (perQos) {
@@ -67,7 +74,11 @@ export class ShareEnforcement {
       try {
         await this.#enforce(target);
         this.#left.splice(this.#left.indexOf(target), 1);
-        this.#record('Normal', 'NodeAllocatableEnforced', `Updated the limits of ${target.what} on the cgroup ${target.path}`);
+        this.#record(
+          'Normal',
+          'NodeAllocatableEnforced',
+          `Updated the limits of ${target.what} on the cgroup ${target.path}`,
+        );
       } catch (error) {
         this.#tell(target, error instanceof Error ? error.message : String(error));
       }

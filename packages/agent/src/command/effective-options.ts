@@ -14,7 +14,10 @@ export function effectiveOptions(
     const value = byName[name];
     if (name === 'feature-gates') return [name, gates];
     if (secret.has(name)) return [name, type.format(value) === '' ? '' : '(set)'];
-    return [name, value instanceof Map ? Object.fromEntries(value) : type.name === 'duration' ? type.format(value) : value];
+    return [
+      name,
+      value instanceof Map ? Object.fromEntries(value) : type.name === 'duration' ? type.format(value) : value,
+    ];
   });
   return Object.fromEntries(shown);
 }

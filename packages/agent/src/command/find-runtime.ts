@@ -35,7 +35,11 @@ async function rememberedIn(rootDir: string): Promise<FoundRuntime | undefined> 
 export async function findRuntime(rootDir: string, probes: RuntimeProbes): Promise<Found> {
   const before = await rememberedIn(rootDir);
   if (before !== undefined) {
-    return { name: before, reason: `it was taken before; remove ${join(rootDir, fileName)} to choose anew`, again: true };
+    return {
+      name: before,
+      reason: `it was taken before; remove ${join(rootDir, fileName)} to choose anew`,
+      again: true,
+    };
   }
   const [engine, oci] = await Promise.all([probes.engine(), probes.oci()]);
   const reason = [engine, oci].slice(0, engine.usable ? 1 : 2).map((probe) => probe.reason);

@@ -13,7 +13,8 @@ export function createLineLogger(write: (text: string) => void, now: () => numbe
     {
       // The options of the specification have no log level.
       enabled: (level) => level !== 'debug',
-      write: (level, msg, fields) => write(`${JSON.stringify({ level, time: new Date(now()).toISOString(), ...fields, msg })}\n`),
+      write: (level, msg, fields) =>
+        write(`${JSON.stringify({ level, time: new Date(now()).toISOString(), ...fields, msg })}\n`),
       describe: errorText,
     },
     () => systemClock.monotonic(),

@@ -75,7 +75,14 @@ async function serve(words: readonly string[], context: CommandContext, logger: 
   await mkdir(config.rootDir, { recursive: true, mode: 0o750 });
   const clock = systemClock;
   const { sysctlRoot, terminated } = context;
-  const own = await prepareProcess({ config: config.process, rootDir: config.rootDir, sysctlRoot, terminated, clock, logger });
+  const own = await prepareProcess({
+    config: config.process,
+    rootDir: config.rootDir,
+    sysctlRoot,
+    terminated,
+    clock,
+    logger,
+  });
   if (own === undefined) return 0;
   try {
     return await runUntilEnded(resolved, dynamic, own, context, logger);

@@ -16,12 +16,16 @@ const probeMs = 250;
 export function probeEngine(endpoint: string, limitMs = probeMs): Promise<Probe> {
   return new Promise((resolve) => {
     const found = (usable: boolean, what: string) => resolve({ usable, reason: `${what} at ${endpoint}` });
-    const asked = request({ socketPath: endpoint.replace(/^unix:\/\//, ''), path: '/_ping', agent: false }, (answer) => {
-      answer.resume();
-      const version = answer.headers['api-version'];
-      if (answer.statusCode === 200 && version !== undefined) found(true, `an engine answers (API ${String(version)})`);
-      else found(false, `what answers is no engine (status ${answer.statusCode})`);
-    });
+    const asked = request(
+      { socketPath: endpoint.replace(/^unix:\/\//, ''), path: '/_ping', agent: false },
+      (answer) => {
+        answer.resume();
+        const version = answer.headers['api-version'];
+        if (answer.statusCode === 200 && version !== undefined)
+          found(true, `an engine answers (API ${String(version)})`);
+        else found(false, `what answers is no engine (status ${answer.statusCode})`);
+      },
+    );
     const late = setTimeout(() => {
       found(false, `no answer within ${limitMs} ms`);
       asked.destroy();

@@ -36,7 +36,8 @@ export interface RunOnceOptions {
 export async function runOnce({ pods, state, clock, signal }: RunOnceOptions): Promise<number> {
   const deadline = clock.monotonic() + sourcesMs;
   while (!pods.seenAllSources()) {
-    if (clock.monotonic() >= deadline) throw new MachineError('--runonce: not every source of pods could be read in time');
+    if (clock.monotonic() >= deadline)
+      throw new MachineError('--runonce: not every source of pods could be read in time');
     await pause(clock, stepMs, signal);
     signal.throwIfAborted();
   }
@@ -45,10 +46,14 @@ export async function runOnce({ pods, state, clock, signal }: RunOnceOptions): P
     const found = state.pods().filter(({ metadata }) => wanted.has(metadata?.uid));
     const failed = found.find(({ status }) => status?.phase === 'Failed');
     if (failed !== undefined)
-      throw new MachineError(`--runonce: the pod ${nameOf(failed)} failed: ${failed.status?.reason ?? 'a container failed'}`);
+      throw new MachineError(
+        `--runonce: the pod ${nameOf(failed)} failed: ${failed.status?.reason ?? 'a container failed'}`,
+      );
     if (found.filter(isUp).length === wanted.size) return wanted.size;
     if (pauses === maxPauses) {
-      const late = pods.pods().filter((pod) => !found.some((other) => other.metadata?.uid === pod.metadata?.uid && isUp(other)));
+      const late = pods
+        .pods()
+        .filter((pod) => !found.some((other) => other.metadata?.uid === pod.metadata?.uid && isUp(other)));
       throw new MachineError(`--runonce: pods do not run: ${late.map(nameOf).join(', ')}`);
     }
     await pause(clock, ms, signal);

@@ -27,7 +27,9 @@ export function runtimeGiven(choice: RuntimeChoice, word: string | undefined): R
   if (word === undefined || word === '') return choice;
   const name = foundRuntimes.find((known) => known === word);
   if (name === undefined) {
-    throw new UsageError(`KEELSON_AGENT_RUNTIME must be one of ${foundRuntimes.join(', ')}, not ${JSON.stringify(word)}`);
+    throw new UsageError(
+      `KEELSON_AGENT_RUNTIME must be one of ${foundRuntimes.join(', ')}, not ${JSON.stringify(word)}`,
+    );
   }
   if (choice.kind !== 'default') {
     throw new UsageError(`KEELSON_AGENT_RUNTIME=${name} and the options both choose a runtime; leave one out`);

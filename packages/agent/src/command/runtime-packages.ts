@@ -24,7 +24,9 @@ interface Common {
 
 /** Part of the configuration is enough for the OCI engine: its supervisor has no more. */
 export interface OciSurroundings {
-  readonly config: Pick<AgentConfig, 'rootDir' | 'api' | 'network'> & { readonly node: Pick<AgentConfig['node'], 'ip'> };
+  readonly config: Pick<AgentConfig, 'rootDir' | 'api' | 'network'> & {
+    readonly node: Pick<AgentConfig['node'], 'ip'>;
+  };
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -130,7 +132,10 @@ export async function openProcess(around: RuntimeSurroundings): Promise<Containe
   });
 }
 
-export async function openOci(around: OciSurroundings, { path }: Pick<ChoiceOf<'oci'>, 'path'>): Promise<ContainerEngine> {
+export async function openOci(
+  around: OciSurroundings,
+  { path }: Pick<ChoiceOf<'oci'>, 'path'>,
+): Promise<ContainerEngine> {
   const { createOciRuntime } = await load('@keelson/runtime-oci');
   const { rootDir } = around.config;
   return createOciRuntime({
@@ -144,7 +149,10 @@ export async function openOci(around: OciSurroundings, { path }: Pick<ChoiceOf<'
 }
 
 /** Of several agents at one engine each has its own containers: those of its node's name. */
-export async function openDockerEngine(around: RuntimeSurroundings, { endpoint }: ChoiceOf<'engine'>): Promise<ContainerEngine> {
+export async function openDockerEngine(
+  around: RuntimeSurroundings,
+  { endpoint }: ChoiceOf<'engine'>,
+): Promise<ContainerEngine> {
   const { createEngineRuntime } = await load('@keelson/runtime-engine');
   const { rootDir, images, isolatePids, nodeName } = around.config;
   return createEngineRuntime({

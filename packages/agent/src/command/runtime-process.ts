@@ -19,7 +19,11 @@ async function pathsOf(endpoint: string): Promise<string[]> {
 }
 
 /** Why --runtime-cgroups means nothing here; undefined where there is a process to place. */
-export function withoutRuntimeProcess({ cgroups }: AgentConfig, choice: RuntimeChoice, runtimeName: string): string | undefined {
+export function withoutRuntimeProcess(
+  { cgroups }: AgentConfig,
+  choice: RuntimeChoice,
+  runtimeName: string,
+): string | undefined {
   const supervised = choice.kind === 'oci' && choice.supervisorEndpoint !== undefined;
   if (cgroups.runtimeGroup === '' || supervised || endpointOf(choice, runtimeName) !== undefined) return undefined;
   return `--runtime-cgroups means nothing with the runtime ${runtimeName}, which is a part of the agent: --agent-cgroups places it`;

@@ -26,7 +26,10 @@ export interface CriSocketWords {
  * @returns an absolute path; undefined for an agent that serves nothing
  * @throws UsageError for a place that is none, or together with options that leave nothing to serve
  */
-export function criSocketOf({ runtime: choice, sources }: Pick<AgentConfig, 'runtime' | 'sources'>, words: CriSocketWords) {
+export function criSocketOf(
+  { runtime: choice, sources }: Pick<AgentConfig, 'runtime' | 'sources'>,
+  words: CriSocketWords,
+) {
   const { criSocket } = words;
   const own = choice.kind === 'default' || choice.kind === 'engine' ? choice.shimEndpoint : undefined;
   if (criSocket) {
@@ -40,7 +43,11 @@ export function criSocketOf({ runtime: choice, sources }: Pick<AgentConfig, 'run
 }
 
 /** Serves the engine if it is to be served. That it cannot be is worth a warning, not the node. */
-export async function serveEngine({ engine, socketPath, logger }: ServeEngineOptions): Promise<AsyncDisposable | undefined> {
+export async function serveEngine({
+  engine,
+  socketPath,
+  logger,
+}: ServeEngineOptions): Promise<AsyncDisposable | undefined> {
   if (socketPath === undefined) return undefined;
   try {
     const service = await serveRuntime({ engine, socketPath, logger: logger.child({ component: 'cri-service' }) });
@@ -48,7 +55,10 @@ export async function serveEngine({ engine, socketPath, logger }: ServeEngineOpt
     return service;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    logger.warn('runtime not served as CRI, tools such as crictl have nothing to talk to', { socket: socketPath, reason });
+    logger.warn('runtime not served as CRI, tools such as crictl have nothing to talk to', {
+      socket: socketPath,
+      reason,
+    });
     return undefined;
   }
 }

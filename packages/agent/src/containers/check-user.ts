@@ -4,7 +4,11 @@ import { ContainerConfigError } from '../environment/container-environment.ts';
 import { mustNotBeRoot, userOf } from './security.ts';
 
 /** Refuses a container that would run as root although the pod says it must not. @throws ContainerConfigError */
-export async function checkUser(pod: Pod, container: Container, imageOf: () => Promise<Image | undefined>): Promise<void> {
+export async function checkUser(
+  pod: Pod,
+  container: Container,
+  imageOf: () => Promise<Image | undefined>,
+): Promise<void> {
   if (!mustNotBeRoot(pod, container)) return;
   const user = userOf(pod, container);
   if (user === 0) throw new ContainerConfigError("container's runAsUser breaks non-root policy");

@@ -39,8 +39,11 @@ export async function containerMounts(pod: Pod, container: Container, facts: Mou
   const ofObjects = new Set((pod.spec.volumes ?? []).filter(showsObjects).map(({ name }) => name));
   for (const [index, wanted] of (container.volumeMounts ?? []).entries()) {
     const place = facts.volumes.get(wanted.name);
-    if (place === undefined) throw new ContainerConfigError(`there is no volume "${wanted.name}" for ${wanted.mountPath}`);
-    const within = wanted.subPathExpr ? expand(wanted.subPathExpr, (name) => facts.variables.get(name)) : wanted.subPath;
+    if (place === undefined)
+      throw new ContainerConfigError(`there is no volume "${wanted.name}" for ${wanted.mountPath}`);
+    const within = wanted.subPathExpr
+      ? expand(wanted.subPathExpr, (name) => facts.variables.get(name))
+      : wanted.subPath;
     const propagation = facts.propagation ? propagationOf(wanted.mountPropagation) : undefined;
     const use = { uid: uidOf(pod), volume: wanted.name, container: container.name, index };
     const source = within ? await facts.subPaths.provide(place, within, use) : { hostPath: place };

@@ -8,7 +8,11 @@ import {
 import type { Clock, Logger } from '@keelson/core';
 import type { Container, Pod, Secret } from '@keelson/kinds';
 import type { CpuManager } from '../cpus/cpu-manager.ts';
-import { ContainerConfigError, containerEnvironment, type EnvironmentFacts } from '../environment/container-environment.ts';
+import {
+  ContainerConfigError,
+  containerEnvironment,
+  type EnvironmentFacts,
+} from '../environment/container-environment.ts';
 import { expand } from '../environment/expand.ts';
 import type { PodEvents } from '../events/pod-events.ts';
 import { ImageProblem } from '../images/image-problem.ts';
@@ -124,7 +128,8 @@ export class ContainerStarter {
     context: StartContext,
     signal: AbortSignal,
   ): Promise<ContainerConfig> {
-    const { runtime, images, events, paths, subPaths, security, resources, mountPropagation, callTimeoutMs } = this.#options;
+    const { runtime, images, events, paths, subPaths, security, resources, mountPropagation, callTimeoutMs } =
+      this.#options;
     const { variables, skipped } = await containerEnvironment(pod, container, context.environment);
     if (skipped.length > 0) {
       const message = `Keys that are no names of environment variables were skipped: ${skipped.join(', ')}`;
@@ -166,7 +171,13 @@ export class ContainerStarter {
     };
   }
 
-  async #run(pod: Pod, container: Container, config: ContainerConfig, context: StartContext, signal: AbortSignal): Promise<void> {
+  async #run(
+    pod: Pod,
+    container: Container,
+    config: ContainerConfig,
+    context: StartContext,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { runtime, events, clock, callTimeoutMs } = this.#options;
     const call = { signal, timeoutMs: callTimeoutMs };
     let id: string;
@@ -191,7 +202,13 @@ export class ContainerStarter {
     await this.#postStart(pod, container, id, context.podIps[0], signal);
   }
 
-  async #postStart(pod: Pod, container: Container, id: string, podIp: string | undefined, signal: AbortSignal): Promise<void> {
+  async #postStart(
+    pod: Pod,
+    container: Container,
+    id: string,
+    podIp: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
     const handler = container.lifecycle?.postStart;
     if (!handler) return;
     const { runtime, clock, events, callTimeoutMs } = this.#options;
@@ -210,7 +227,8 @@ export class ContainerStarter {
   #problem(pod: Pod, container: Container, reason: StartProblem['reason'], error: unknown): StartProblem {
     const message = textOf(error);
     const known = isRuntimeError(error) || error instanceof ContainerConfigError || error instanceof VolumeProblem;
-    if (!known) this.#options.logger.warn('container was not started', { component: 'agent', pod: fullNameOf(pod), err: error });
+    if (!known)
+      this.#options.logger.warn('container was not started', { component: 'agent', pod: fullNameOf(pod), err: error });
     this.#failed(pod, container, message);
     return new StartProblem(reason, message);
   }

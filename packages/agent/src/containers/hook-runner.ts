@@ -22,7 +22,11 @@ export async function runHook(
 ): Promise<void> {
   const { exec, httpGet, sleep } = handler;
   if (exec) {
-    const { exitCode, stdout, stderr } = await runtime.execSync(target.containerId, { command: exec.command ?? [] }, { signal });
+    const { exitCode, stdout, stderr } = await runtime.execSync(
+      target.containerId,
+      { command: exec.command ?? [] },
+      { signal },
+    );
     if (exitCode === 0) return;
     const output = Buffer.concat([stdout, stderr]).toString('utf8').slice(0, 1024);
     throw new Error(`command '${(exec.command ?? []).join(' ')}' exited with ${exitCode}: ${output}`);

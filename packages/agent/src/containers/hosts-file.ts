@@ -37,5 +37,9 @@ export function hostNetworkHostsFile(pod: Pod, machine: string): string {
 function aliasLines(pod: Pod): string[] {
   const aliases = pod.spec.hostAliases ?? [];
   if (aliases.length === 0) return [];
-  return ['', '# Entries added by HostAliases.', ...aliases.map(({ ip, hostnames }) => [ip, ...(hostnames ?? [])].join('\t'))];
+  return [
+    '',
+    '# Entries added by HostAliases.',
+    ...aliases.map(({ ip, hostnames }) => [ip, ...(hostnames ?? [])].join('\t')),
+  ];
 }

@@ -43,7 +43,8 @@ export function podDns(pod: Pod, config: DnsConfig, machine: SandboxDns | undefi
   if (policy === 'None') dns = { servers: [], searches: [], options: [] };
   else if (cluster && config.servers.length > 0) dns = clusterDns(pod, config, machine);
   else if (cluster) {
-    const message = 'the agent has no cluster DNS servers and cannot make a pod with this policy; it falls back to "Default"';
+    const message =
+      'the agent has no cluster DNS servers and cannot make a pod with this policy; it falls back to "Default"';
     warnings.push({ reason: 'MissingClusterDNS', message });
   }
   return { dns: limited(withOwn(dns, pod), warnings), warnings };

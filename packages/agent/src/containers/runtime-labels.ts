@@ -47,7 +47,12 @@ export function podIdentityOf(labels: Texts): PodIdentity | undefined {
 
 export function podLabels(pod: Pod): Record<string, string> {
   const { labels, name = '', namespace = '', uid = '' } = pod.metadata ?? {};
-  return { ...labels, [RuntimeLabel.podName]: name, [RuntimeLabel.podNamespace]: namespace, [RuntimeLabel.podUid]: uid };
+  return {
+    ...labels,
+    [RuntimeLabel.podName]: name,
+    [RuntimeLabel.podNamespace]: namespace,
+    [RuntimeLabel.podUid]: uid,
+  };
 }
 
 export function containerLabels(pod: Pod, container: PodContainer): Record<string, string> {
@@ -60,7 +65,11 @@ export function containerLabels(pod: Pod, container: PodContainer): Record<strin
   };
 }
 
-export function containerAnnotations(pod: Pod, container: PodContainer, messageFile: string | undefined): Record<string, string> {
+export function containerAnnotations(
+  pod: Pod,
+  container: PodContainer,
+  messageFile: string | undefined,
+): Record<string, string> {
   const notes: Record<string, string> = {
     [Note.hash]: containerHash(container),
     [Note.messagePath]: container.terminationMessagePath ?? '',

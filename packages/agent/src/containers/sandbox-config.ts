@@ -28,10 +28,14 @@ export function sandboxConfig(pod: Pod, attempt: number, facts: SandboxFacts): P
     labels: podLabels(pod),
     annotations: { ...annotations },
     ...(facts.cgroupParent === undefined ? {} : { cgroupParent: facts.cgroupParent }),
-    ...(sysctls.length > 0 ? { sysctls: Object.fromEntries(sysctls.map((sysctl) => [sysctl.name, sysctl.value])) } : {}),
+    ...(sysctls.length > 0
+      ? { sysctls: Object.fromEntries(sysctls.map((sysctl) => [sysctl.name, sysctl.value])) }
+      : {}),
     securityContext: {
       namespaces: namespacesOf(pod, facts),
-      ...(allContainersOf(pod).some(({ securityContext }) => securityContext?.privileged === true) ? { privileged: true } : {}),
+      ...(allContainersOf(pod).some(({ securityContext }) => securityContext?.privileged === true)
+        ? { privileged: true }
+        : {}),
     },
   };
 }

@@ -40,7 +40,9 @@ function ofAnnotation(word: string, root: string): SecurityProfile {
 function localhost(name: string, root: string): SecurityProfile {
   const parts = name.split('/');
   if (name === '' || name.startsWith('/') || parts.includes('..')) {
-    throw new ContainerConfigError(`seccomp profile "localhost/${name}" must be a file below the directory of profiles`);
+    throw new ContainerConfigError(
+      `seccomp profile "localhost/${name}" must be a file below the directory of profiles`,
+    );
   }
   return { type: 'localhost', localhostRef: join(root, name) };
 }

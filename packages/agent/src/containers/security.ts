@@ -33,7 +33,10 @@ export function containerSecurity(pod: Pod, container: Container, facts: Securit
   const common = pod.spec.securityContext ?? {};
   const runAsUser = userOf(pod, container);
   const runAsGroup = own.runAsGroup ?? common.runAsGroup;
-  const groups = [...(common.supplementalGroups ?? []), ...(typeof common.fsGroup === 'number' ? [common.fsGroup] : [])];
+  const groups = [
+    ...(common.supplementalGroups ?? []),
+    ...(typeof common.fsGroup === 'number' ? [common.fsGroup] : []),
+  ];
   const seccomp = seccompOf(pod, container, facts.seccompRoot);
   const apparmor = apparmorOf(own.appArmorProfile ?? common.appArmorProfile);
   const selinux = own.seLinuxOptions ?? common.seLinuxOptions;

@@ -32,13 +32,15 @@ async function read(status: ContainerStatus): Promise<string> {
   const { messageFile, messagePolicy } = containerNotesOf(status.annotations);
   const message = messageFile === undefined ? '' : await tail(messageFile, maxFileBytes);
   const failed = status.exitCode !== 0;
-  if (message !== '' || messagePolicy !== 'FallbackToLogsOnError' || !failed || status.logPath === undefined) return message;
+  if (message !== '' || messagePolicy !== 'FallbackToLogsOnError' || !failed || status.logPath === undefined)
+    return message;
   return endOfLog(status.logPath).catch(() => '');
 }
 
 async function endOfLog(path: string): Promise<string> {
   let text = Buffer.alloc(0);
-  for await (const part of readLog(path, { tailLines: maxLogLines })) text = Buffer.concat([text, part]).subarray(-maxLogBytes);
+  for await (const part of readLog(path, { tailLines: maxLogLines }))
+    text = Buffer.concat([text, part]).subarray(-maxLogBytes);
   return text.toString('utf8');
 }
 

@@ -28,7 +28,9 @@ export class CpuAssignments {
     this.#shared = new Set(topology.map(({ id }) => id));
     const kept = takeCpus(topology, this.#shared, reserved);
     if (kept === undefined) {
-      throw new MachineError(`--cpu-manager-policy=static: ${reserved} CPUs are reserved, and there are ${topology.length}`);
+      throw new MachineError(
+        `--cpu-manager-policy=static: ${reserved} CPUs are reserved, and there are ${topology.length}`,
+      );
     }
     this.#reserved = new Set(kept);
   }
@@ -51,8 +53,12 @@ export class CpuAssignments {
     const kept = [...this.#reserved].every((cpu) => shared.has(cpu));
     if (twice || !same || !kept) {
       const because =
-        same && !twice ? 'CPUs that are reserved now are given to containers' : 'its CPUs are not those of this machine';
-      throw new MachineError(`--cpu-manager-policy: ${path}: ${because}; drain the node, remove the file and start again`);
+        same && !twice
+          ? 'CPUs that are reserved now are given to containers'
+          : 'its CPUs are not those of this machine';
+      throw new MachineError(
+        `--cpu-manager-policy: ${path}: ${because}; drain the node, remove the file and start again`,
+      );
     }
     for (const cpu of all) if (!shared.has(cpu)) this.#shared.delete(cpu);
   }

@@ -32,7 +32,9 @@ export interface CpuManagerOptions {
 }
 
 export function createCpuManager(options: CpuManagerOptions): CpuManager {
-  return options.config.cpuManager.policy === 'static' ? new StaticCpuManager(options) : new NoCpuManager(options.config.rootDir);
+  return options.config.cpuManager.policy === 'static'
+    ? new StaticCpuManager(options)
+    : new NoCpuManager(options.config.rootDir);
 }
 
 /** Containers run where they like. The policy is noted all the same, so that a change of it is noticed. */

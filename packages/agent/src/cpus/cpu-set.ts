@@ -3,7 +3,8 @@ export function parseCpuSet(text: string): Set<number> {
   const cpus = new Set<number>();
   for (const part of text.trim().split(',').filter(Boolean)) {
     const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(part.trim()) ?? [];
-    if (first === undefined || Number(last) < Number(first)) throw new RangeError(`${JSON.stringify(text)} is no list of CPUs`);
+    if (first === undefined || Number(last) < Number(first))
+      throw new RangeError(`${JSON.stringify(text)} is no list of CPUs`);
     for (let cpu = Number(first); cpu <= Number(last); cpu += 1) cpus.add(cpu);
   }
   return cpus;

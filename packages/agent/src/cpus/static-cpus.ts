@@ -32,13 +32,21 @@ export class StaticCpuManager implements CpuManager {
     this.#options = options;
     this.#path = join(config.rootDir, stateFileName);
     const periodMs = config.cpuManager.reconcileMs;
-    this.#loop = new Repeater({ clock, logger, what: 'keeping of CPU sets', periodMs, run: (signal) => this.#round(signal) });
+    this.#loop = new Repeater({
+      clock,
+      logger,
+      what: 'keeping of CPU sets',
+      periodMs,
+      run: (signal) => this.#round(signal),
+    });
   }
 
   async start(): Promise<void> {
     const { config, topology, runtime } = this.#options;
     if (!runtime.capabilities.cpuLimits || runtime.updateContainerResources === undefined) {
-      throw new MachineError(`--cpu-manager-policy=static: the runtime ${runtime.name} cannot bind containers to CPUs here`);
+      throw new MachineError(
+        `--cpu-manager-policy=static: the runtime ${runtime.name} cannot bind containers to CPUs here`,
+      );
     }
     const { clusterReserved, systemReserved } = config;
     const milli = [clusterReserved, systemReserved].map(({ cpu }) => Number(quantityMilliValue(cpu ?? '0')));
@@ -110,7 +118,9 @@ export class StaticCpuManager implements CpuManager {
   async #apply(signal: AbortSignal | undefined): Promise<void> {
     const running = this.#options.states
       .all()
-      .flatMap(({ uid, containers }) => containers.filter(({ state }) => state === 'running').map((status) => ({ uid, status })));
+      .flatMap(({ uid, containers }) =>
+        containers.filter(({ state }) => state === 'running').map((status) => ({ uid, status })),
+      );
     for (const { uid, status } of running) if (signal?.aborted !== true) await this.#bind(uid, status, signal);
   }
 

@@ -77,7 +77,8 @@ export class CertificateRotation {
     let earliestMs = 0;
     while (!signal.aborted) {
       const current = await shown.certificate().catch(() => 'none yet' as const);
-      if (current === undefined) return logger.warn('--rotate-certificates: the client config has no certificate to renew');
+      if (current === undefined)
+        return logger.warn('--rotate-certificates: the client config has no certificate to renew');
       if (current !== 'none yet') {
         await this.#sleepUntil(Math.max(earliestMs, renewalTime(current, random)));
         if (signal.aborted) return;

@@ -20,7 +20,10 @@ export function clientCertificate(certificate: string, key: string): ClientCerti
 }
 
 /** Of two certificates the one that is good for longer. */
-export function laterOf(one: ClientCertificate | undefined, other: ClientCertificate | undefined): ClientCertificate | undefined {
+export function laterOf(
+  one: ClientCertificate | undefined,
+  other: ClientCertificate | undefined,
+): ClientCertificate | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return other.notAfterMs > one.notAfterMs ? other : one;
 }

@@ -27,14 +27,19 @@ async function problemOf(api: ApiAccessConfig, store: CertificateStore, nowMs: n
     const given = clientCertificate(String(certificate), String(key));
     const newest = api.rotateCertificates ? laterOf(await store.current(), given) : given;
     if (newest === undefined) return 'its client certificate and key are no pair';
-    return newest.notAfterMs > nowMs ? undefined : `its client certificate ended at ${new Date(newest.notAfterMs).toISOString()}`;
+    return newest.notAfterMs > nowMs
+      ? undefined
+      : `its client certificate ended at ${new Date(newest.notAfterMs).toISOString()}`;
   } catch (error) {
     return (error as Error).message;
   }
 }
 
 /** The config file of an agent that has joined: the server of the bootstrap file, and the certificate in use. */
-function configText({ server, ca, tlsServerName, insecureSkipTlsVerify }: HttpClientOptions, certificatePath: string): string {
+function configText(
+  { server, ca, tlsServerName, insecureSkipTlsVerify }: HttpClientOptions,
+  certificatePath: string,
+): string {
   const cluster = {
     server,
     ...(ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
@@ -60,7 +65,9 @@ async function ask(access: HttpClientOptions, options: JoinClusterOptions): Prom
     return await requestCertificate({ client, nodeName: config.nodeName, clock, logger, signal });
   } catch (error) {
     if (!isStatusError(error)) throw error;
-    throw new CertificateRefusedError(`--bootstrap-clusterconfig: the API server does not give a certificate: ${error.message}`);
+    throw new CertificateRefusedError(
+      `--bootstrap-clusterconfig: the API server does not give a certificate: ${error.message}`,
+    );
   } finally {
     client.close();
   }

@@ -54,7 +54,9 @@ export async function bootConfig({ commandLine, facts, logger }: BootConfigOptio
   const check = (text: string) => void resolve(text, 'the configuration');
 
   /** The first of the state's configurations with which the agent can run; the state says which. */
-  async function choose(state: ConfigState): Promise<{ state: ConfigState; resolved: ResolvedConfig; text: string | undefined }> {
+  async function choose(
+    state: ConfigState,
+  ): Promise<{ state: ConfigState; resolved: ResolvedConfig; text: string | undefined }> {
     const { current, trial } = state;
     if (current === undefined) return { state, resolved: local, text: undefined };
     try {

@@ -74,7 +74,9 @@ export class ConfigStore {
   /** Remembers a state, and forgets the texts that it does not name. */
   async write(state: ConfigState): Promise<void> {
     await replaceFile(join(this.#dir, 'state.json'), `${JSON.stringify(state)}\n`);
-    const wanted = new Set([state.current, state.lastKnownGood].flatMap((id) => (id === undefined ? [] : [fileOf(id)])));
+    const wanted = new Set(
+      [state.current, state.lastKnownGood].flatMap((id) => (id === undefined ? [] : [fileOf(id)])),
+    );
     const folder = join(this.#dir, 'checkpoints');
     const names = await readdir(folder).catch(() => []);
     await Promise.all(names.filter((name) => !wanted.has(name)).map((name) => rm(join(folder, name), { force: true })));

@@ -146,7 +146,11 @@ export class ConfigWatch {
       // The same words under another name need no restart.
       const { lastKnownGood, current } = this.#state;
       const good = sameConfig(lastKnownGood, current) ? id : lastKnownGood;
-      return this.#write({ ...withoutRefusal(this.#state), current: id, ...(good === undefined ? {} : { lastKnownGood: good }) });
+      return this.#write({
+        ...withoutRefusal(this.#state),
+        current: id,
+        ...(good === undefined ? {} : { lastKnownGood: good }),
+      });
     }
     const { lastKnownGood } = this.#state;
     await this.#write({ current: id, trial: { starts: 0 }, ...(lastKnownGood === undefined ? {} : { lastKnownGood }) });
@@ -158,7 +162,12 @@ export class ConfigWatch {
     const { api, nodeName } = this.#options;
     const { spec } = await api.resource(Node).get(nodeName, { resourceVersion: '0' });
     if (spec?.configSource === undefined) return undefined;
-    const { namespace = '', name = '', uid: wantedUid = '', kubeletConfigKey: key = '' } = spec.configSource.configMap ?? {};
+    const {
+      namespace = '',
+      name = '',
+      uid: wantedUid = '',
+      kubeletConfigKey: key = '',
+    } = spec.configSource.configMap ?? {};
     if (namespace === '' || name === '' || key === '') {
       throw new SourceProblem('spec.configSource.configMap needs namespace, name and kubeletConfigKey');
     }

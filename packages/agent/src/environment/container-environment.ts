@@ -33,7 +33,11 @@ export interface Environment {
  *
  * @throws ContainerConfigError
  */
-export async function containerEnvironment(pod: Pod, container: Container, facts: EnvironmentFacts): Promise<Environment> {
+export async function containerEnvironment(
+  pod: Pod,
+  container: Container,
+  facts: EnvironmentFacts,
+): Promise<Environment> {
   const namespace = pod.metadata?.namespace ?? '';
   const services = await servicesOf(pod, namespace, facts.objects);
   const own = new Map<string, string>();
@@ -86,11 +90,17 @@ async function addWhole(
   }
 }
 
-async function secretTexts(objects: ObjectReader, namespace: string, name: string): Promise<Record<string, string> | undefined> {
+async function secretTexts(
+  objects: ObjectReader,
+  namespace: string,
+  name: string,
+): Promise<Record<string, string> | undefined> {
   const secret = await objects.secret(namespace, name);
   if (secret === undefined) return undefined;
   const data: Record<string, string> = secret.data ?? {};
-  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]));
+  return Object.fromEntries(
+    Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]),
+  );
 }
 
 async function sourceValue(

@@ -5,5 +5,7 @@ const reference = /\$(?:\$|\(([^()]*)\))/g;
  * it is written. What was replaced is not looked at again.
  */
 export function expand(text: string, lookUp: (name: string) => string | undefined): string {
-  return text.replace(reference, (match, name: string | undefined) => (name === undefined ? '$' : (lookUp(name) ?? match)));
+  return text.replace(reference, (match, name: string | undefined) =>
+    name === undefined ? '$' : (lookUp(name) ?? match),
+  );
 }

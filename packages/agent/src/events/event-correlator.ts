@@ -64,7 +64,10 @@ export class EventCorrelator {
   take(happening: Happening): CorrelatedEvent | undefined {
     const { subject, type, reason } = happening;
     const about = keyOf(subject.apiVersion, subject.kind, subject.namespace, subject.name, subject.uid);
-    const bucket = this.#buckets.getOr(about, () => new TokenBucket(this.#clock, limits.spamPerSecond, limits.spamBurst));
+    const bucket = this.#buckets.getOr(
+      about,
+      () => new TokenBucket(this.#clock, limits.spamPerSecond, limits.spamBurst),
+    );
     if (!bucket.tryTake()) return undefined;
     const nowMs = this.#clock.now();
     const kind = keyOf(about, subject.fieldPath, type, reason);

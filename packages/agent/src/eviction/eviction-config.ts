@@ -53,7 +53,11 @@ export function evictionWarnings(values: AgentOptions): string[] {
   const lone: string[] = [];
   if (values['eviction-max-pod-grace-period'] !== 0 && soft.size === 0)
     lone.push('--eviction-max-pod-grace-period means nothing without --eviction-soft');
-  if (values['experimental-kernel-memcg-notification'] && !hard.has('memory.available') && !soft.has('memory.available'))
+  if (
+    values['experimental-kernel-memcg-notification'] &&
+    !hard.has('memory.available') &&
+    !soft.has('memory.available')
+  )
     lone.push('--experimental-kernel-memcg-notification means nothing without a threshold of memory.available');
   return [
     ...lone,

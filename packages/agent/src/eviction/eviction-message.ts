@@ -17,7 +17,11 @@ export function availableText({ signal }: Threshold, { available }: Observation)
 }
 
 /** Why a pod was evicted, with the containers that use more memory than they asked for. */
-export function evictionMessage(threshold: Threshold, observation: Observation, victim: Pick<Victim, 'pod' | 'found'>): string {
+export function evictionMessage(
+  threshold: Threshold,
+  observation: Observation,
+  victim: Pick<Victim, 'pod' | 'found'>,
+): string {
   const { resource } = traitsOf(threshold.signal);
   const figures = `Threshold quantity: ${thresholdText(threshold, observation)}, available: ${availableText(threshold, observation)}.`;
   const greedy = resource === 'memory' ? greedyContainers(victim) : [];

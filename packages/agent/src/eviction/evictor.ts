@@ -134,7 +134,9 @@ export class Evictor {
     const { reclaims, observer, logger } = this.#options;
     const { signal } = this.#stop;
     const ofImages = resource === 'imagefs' || resource === 'imagefsInodes';
-    const steps = ownImagefs ? [ofImages ? reclaims.images : reclaims.containers] : [reclaims.containers, reclaims.images];
+    const steps = ownImagefs
+      ? [ofImages ? reclaims.images : reclaims.containers]
+      : [reclaims.containers, reclaims.images];
     for (const step of steps) {
       await step(signal);
       if (signal.aborted) return true;

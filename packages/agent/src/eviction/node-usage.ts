@@ -15,7 +15,10 @@ export interface NodeUsage {
 }
 
 /** The machine that the agent runs on; disks are those of `files`. */
-export function machineUsage(files: Pick<HostFiles, 'diskUsage' | 'device'>, memory: MemoryFiles = memoryFiles): NodeUsage {
+export function machineUsage(
+  files: Pick<HostFiles, 'diskUsage' | 'device'>,
+  memory: MemoryFiles = memoryFiles,
+): NodeUsage {
   return {
     workingSetBytes: () => workingSetBytes(memory),
     async disk(path) {

@@ -39,7 +39,9 @@ export class Observer {
     const [memory, allocatable, nodefs, imagefs] = await Promise.all([
       this.#ask(['memory.available'], () => this.#memory()),
       this.#ask(['allocatableMemory.available'], () => this.#allocatable(signal)),
-      this.#ask(['nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree'], () => usage.disk(rootDir)),
+      this.#ask(['nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree'], () =>
+        usage.disk(rootDir),
+      ),
       this.#ask(['nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree'], async () => {
         const [found] = await images.imageFsInfo({ signal, timeoutMs: callTimeoutMs });
         return found;

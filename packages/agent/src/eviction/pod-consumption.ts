@@ -34,7 +34,10 @@ export function candidateOf(pod: Pod, resource: ScarceResource, context: Consump
 function usageOf(pod: Pod, resource: ScarceResource, { usage, files, ownImagefs }: ConsumptionContext): number {
   const containers = usage.get(uidOf(pod))?.containers ?? [];
   if (resource === 'memory') return sum(containers.map(({ memoryWorkingSetBytes }) => memoryWorkingSetBytes));
-  const layers = containers.map(({ writableLayer: layer }) => ({ bytes: layer?.usedBytes ?? 0, inodes: layer?.inodesUsed ?? 0 }));
+  const layers = containers.map(({ writableLayer: layer }) => ({
+    bytes: layer?.usedBytes ?? 0,
+    inodes: layer?.inodesUsed ?? 0,
+  }));
   const own = files.get(uidOf(pod)) ?? { bytes: 0, inodes: 0 };
   const ofImagefs = resource === 'imagefs' || resource === 'imagefsInodes';
   const spaces = ownImagefs ? (ofImagefs ? layers : [own]) : [...layers, own];
@@ -43,7 +46,9 @@ function usageOf(pod: Pod, resource: ScarceResource, { usage, files, ownImagefs 
 
 /** Volumes that fill the disk of the agent, and that are gone when the pod is. */
 export function emptyDirsOnDisk(pod: Pod): string[] {
-  return (pod.spec.volumes ?? []).filter(({ emptyDir }) => emptyDir && emptyDir.medium !== 'Memory').map(({ name }) => name);
+  return (pod.spec.volumes ?? [])
+    .filter(({ emptyDir }) => emptyDir && emptyDir.medium !== 'Memory')
+    .map(({ name }) => name);
 }
 
 function sum(numbers: readonly number[]): number {

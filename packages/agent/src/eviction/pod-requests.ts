@@ -10,7 +10,8 @@ export function containerRequest({ resources }: Container, name: 'memory' | 'eph
 
 /** What the containers of a pod ask for together, or one init container alone, whichever is more. Bytes. */
 export function podRequest(pod: Pod, name: 'memory' | 'ephemeral-storage'): number {
-  const sum = (containers: readonly Container[]) => containers.reduce((all, one) => all + containerRequest(one, name), 0);
+  const sum = (containers: readonly Container[]) =>
+    containers.reduce((all, one) => all + containerRequest(one, name), 0);
   const init = initContainersOf(pod);
   const sidecars = sum(init.filter(isSidecar));
   const alone = init.filter((one) => !isSidecar(one)).map((one) => containerRequest(one, name));

@@ -9,7 +9,8 @@ export function pressureRefusal(
   conditions: ReadonlySet<PressureCondition>,
   gates: Readonly<Record<string, boolean>>,
 ): PodVerdict | undefined {
-  const refused = conditions.has('DiskPressure') || (conditions.has('MemoryPressure') && qosClassOf(pod.spec) === 'BestEffort');
+  const refused =
+    conditions.has('DiskPressure') || (conditions.has('MemoryPressure') && qosClassOf(pod.spec) === 'BestEffort');
   if (!refused || isSpared(pod, gates)) return undefined;
   const message = `The node had condition: [${[...conditions].sort().reverse().join(' ')}].`;
   return { phase: 'Failed', reason: 'Evicted', message };

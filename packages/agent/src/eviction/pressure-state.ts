@@ -30,7 +30,9 @@ export class PressureState {
     this.#since = new Map(met.map((one) => [one, this.#since.get(one) ?? nowMs]));
     const now = new Set(met.map(({ signal }) => traitsOf(signal).condition));
     for (const condition of now) this.#lastMs.set(condition, nowMs);
-    const lasting = [...this.#lastMs].filter(([, ms]) => nowMs - ms < this.#transitionMs).map(([condition]) => condition);
+    const lasting = [...this.#lastMs]
+      .filter(([, ms]) => nowMs - ms < this.#transitionMs)
+      .map(([condition]) => condition);
     this.#conditions = new Set([...now, ...lasting]);
     this.#due = met.filter((one) => nowMs - (this.#since.get(one) ?? nowMs) >= one.graceMs);
     return this.#due;

@@ -23,7 +23,10 @@ export async function workingSetBytes({ cgroups, meminfo }: MemoryFiles): Promis
     const stat = await readFile(join(v1, 'memory.stat'), 'utf8');
     return above(Number(usageV1), fieldOf(stat, 'total_inactive_file') ?? 0);
   }
-  const [current, stat] = await Promise.all([optional(join(cgroups, 'memory.current')), optional(join(cgroups, 'memory.stat'))]);
+  const [current, stat] = await Promise.all([
+    optional(join(cgroups, 'memory.current')),
+    optional(join(cgroups, 'memory.stat')),
+  ]);
   const inactive = stat === undefined ? undefined : fieldOf(stat, 'inactive_file');
   if (current !== undefined && inactive !== undefined) return above(Number(current), inactive);
   const info = await readFile(meminfo, 'utf8');

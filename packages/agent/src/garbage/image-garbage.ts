@@ -87,7 +87,12 @@ export class ImageGarbage {
     const usedPercent = usagePercent(disk);
     if (usedPercent < high) return;
     const wanted = Math.floor((disk.capacityBytes * (100 - low)) / 100) - disk.availableBytes;
-    logger.info('images are collected', { component: 'image-garbage', mountpoint: disk.mountpoint, usedPercent, bytes: wanted });
+    logger.info('images are collected', {
+      component: 'image-garbage',
+      mountpoint: disk.mountpoint,
+      usedPercent,
+      bytes: wanted,
+    });
     const freed = await this.#free(unused, wanted, nowMs, call);
     if (freed >= wanted) return;
     const problem = `failed to garbage collect required amount of images. Wanted to free ${wanted} bytes, but freed ${freed} bytes`;

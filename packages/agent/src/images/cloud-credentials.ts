@@ -38,7 +38,9 @@ export class CloudCredentials {
   constructor({ cloudAConfig, cloudBKey }: CloudCredentialFiles, logger: Logger) {
     this.#logger = logger;
     this.#files = [
-      ...(cloudAConfig ? [{ option: 'cloud-a-container-registry-config', path: cloudAConfig, parse: parseConfigOfA }] : []),
+      ...(cloudAConfig
+        ? [{ option: 'cloud-a-container-registry-config', path: cloudAConfig, parse: parseConfigOfA }]
+        : []),
       ...(cloudBKey ? [{ option: 'cloud-b-json-key', path: cloudBKey, parse: parseKeyOfB }] : []),
     ];
   }
@@ -68,7 +70,12 @@ export class CloudCredentials {
       // Not more than the kind of problem: messages of parsers quote what they read, and this is a secret.
       const problem = error instanceof BadFile ? error.message : readProblem(error);
       if (this.#said.get(option) !== problem) {
-        this.#logger.warn('credentials of a cloud cannot be used', { component: 'agent', option: `--${option}`, path, problem });
+        this.#logger.warn('credentials of a cloud cannot be used', {
+          component: 'agent',
+          option: `--${option}`,
+          path,
+          problem,
+        });
       }
       this.#said.set(option, problem);
       return undefined;
@@ -83,7 +90,8 @@ function parseConfigOfA(bytes: Buffer): CloudAccount {
   const config: unknown = parseYaml(bytes).value;
   if (!isRecord(config)) throw new BadFile('it is not a map');
   const { aadClientId: username, aadClientSecret: password, registries } = config;
-  if (config['useManagedIdentityExtension'] === true) throw new BadFile('identities managed by the cloud are not supported');
+  if (config['useManagedIdentityExtension'] === true)
+    throw new BadFile('identities managed by the cloud are not supported');
   if (typeof username !== 'string' || typeof password !== 'string' || username === '') {
     throw new BadFile('it lacks aadClientId or aadClientSecret');
   }
@@ -96,7 +104,8 @@ function parseKeyOfB(bytes: Buffer): CloudAccount {
   const key: unknown = JSON.parse(text);
   if (!isRecord(key)) throw new BadFile('it is not an object');
   if (key['type'] !== 'service_account') throw new BadFile('it is not a key of a service account');
-  for (const field of ['client_email', 'private_key']) if (typeof key[field] !== 'string') throw new BadFile(`it lacks ${field}`);
+  for (const field of ['client_email', 'private_key'])
+    if (typeof key[field] !== 'string') throw new BadFile(`it lacks ${field}`);
   const { registries, ...account } = key;
   const password = registries === undefined ? text : JSON.stringify(account);
   return { auth: { username: '_json_key', password }, registries: registriesIn(registries) ?? registriesOfB };

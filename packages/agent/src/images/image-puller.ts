@@ -1,4 +1,10 @@
-import { type CallOptions, type Image, type ImageAuth, type ImageService, isRuntimeError } from '@keelson/container-runtime';
+import {
+  type CallOptions,
+  type Image,
+  type ImageAuth,
+  type ImageService,
+  isRuntimeError,
+} from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core';
 import type { Container, Pod, Secret } from '@keelson/kinds';
 import type { ImageConfig } from '../contracts/agent-config.ts';
@@ -61,7 +67,13 @@ export class ImagePuller {
     const present = await this.#inspect(pod, container, reference, signal);
     const policy = container.imagePullPolicy ?? 'IfNotPresent';
     if (present !== undefined && (policy !== 'Always' || present.pinned)) {
-      events.record(pod, 'Normal', 'Pulled', `Container image "${reference}" already present on machine`, container.name);
+      events.record(
+        pod,
+        'Normal',
+        'Pulled',
+        `Container image "${reference}" already present on machine`,
+        container.name,
+      );
       return present.id;
     }
     if (present === undefined && policy === 'Never') {
@@ -84,7 +96,8 @@ export class ImagePuller {
       return await this.#options.images.imageStatus(reference, call);
     } catch (error) {
       if (signal.aborted) throw error;
-      if (isRuntimeError(error, 'InvalidArgument')) throw this.#notInspected(pod, container, 'InvalidImageName', error.message);
+      if (isRuntimeError(error, 'InvalidArgument'))
+        throw this.#notInspected(pod, container, 'InvalidImageName', error.message);
       const message = `Failed to inspect image "${reference}": ${textOf(error)}`;
       throw this.#notInspected(pod, container, 'ImageInspectError', message);
     }

@@ -16,7 +16,8 @@ export function registryMatch(pattern: string, reference: string): number | unde
   const actual = parsePattern(repositoryOf(reference));
   const labels = actual.host.split('.');
   const globs = wanted.host.split('.');
-  const sameHost = globs.length === labels.length && globs.every((glob, position) => matchesGlob(glob, labels[position] ?? ''));
+  const sameHost =
+    globs.length === labels.length && globs.every((glob, position) => matchesGlob(glob, labels[position] ?? ''));
   if (!sameHost || wanted.port !== actual.port) return undefined;
   if (wanted.path !== '' && actual.path !== wanted.path && !actual.path.startsWith(`${wanted.path}/`)) return undefined;
   return pattern.length;

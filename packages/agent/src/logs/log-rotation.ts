@@ -36,7 +36,13 @@ export class LogRotation {
     this.#options = options;
     this.#bounds = options.bounds ?? defaultLogBounds;
     const { clock, logger, periodMs } = options;
-    this.#loop = new Repeater({ clock, logger, what: 'rotation of logs', periodMs, run: (signal) => this.round(signal) });
+    this.#loop = new Repeater({
+      clock,
+      logger,
+      what: 'rotation of logs',
+      periodMs,
+      run: (signal) => this.round(signal),
+    });
   }
 
   start(): void {
@@ -57,7 +63,12 @@ export class LogRotation {
           await this.#bound(id, logPath, signal);
         } catch (err) {
           if (signal.aborted) return;
-          this.#options.logger.warn('a log was not rotated', { component: 'log-rotation', container: id, logPath, err });
+          this.#options.logger.warn('a log was not rotated', {
+            component: 'log-rotation',
+            container: id,
+            logPath,
+            err,
+          });
         }
       }
     }

@@ -66,7 +66,8 @@ async function* textFrom(
       next = await openAfter(path, file.inode);
       if (next === undefined && last) break;
       // A runtime may finish a write to the old file after it has opened the new one.
-      if (follow !== undefined && (next === undefined || !file.rotated)) await pause(follow.clock, followMs, follow.signal);
+      if (follow !== undefined && (next === undefined || !file.rotated))
+        await pause(follow.clock, followMs, follow.signal);
     }
     yield text.endFile();
   } finally {

@@ -18,7 +18,8 @@ export function openNetwork(
   config: Pick<AgentConfig, 'rootDir' | 'api' | 'network'>,
   { clock, logger, launch = [] }: OpenNetworkOptions,
 ): NetworkPlugin | undefined {
-  const { plugin, cniBinDir, cniConfDir, mtu, hairpinMode, podCidr, iptablesDropBit, iptablesMasqueradeBit } = config.network;
+  const { plugin, cniBinDir, cniConfDir, mtu, hairpinMode, podCidr, iptablesDropBit, iptablesMasqueradeBit } =
+    config.network;
   if (plugin === '') return undefined;
   const host = {
     binDirs: cniBinDir.split(',').filter((folder) => folder !== ''),

@@ -44,7 +44,15 @@ export function utilityRules(dropBit: number, masqueradeBit: number): readonly R
     {
       table: 'filter',
       name: firewall,
-      words: [...comment('kubernetes firewall for dropping marked packets'), '-m', 'mark', '--mark', drop, '-j', 'DROP'],
+      words: [
+        ...comment('kubernetes firewall for dropping marked packets'),
+        '-m',
+        'mark',
+        '--mark',
+        drop,
+        '-j',
+        'DROP',
+      ],
       first: false,
     },
     { ...toFirewall, name: 'OUTPUT' },
@@ -53,7 +61,15 @@ export function utilityRules(dropBit: number, masqueradeBit: number): readonly R
     {
       table: 'nat',
       name: postrouting,
-      words: [...comment('kubernetes service traffic requiring SNAT'), '-m', 'mark', '--mark', masquerade, '-j', 'MASQUERADE'],
+      words: [
+        ...comment('kubernetes service traffic requiring SNAT'),
+        '-m',
+        'mark',
+        '--mark',
+        masquerade,
+        '-j',
+        'MASQUERADE',
+      ],
       first: false,
     },
     {

@@ -37,7 +37,12 @@ export interface CloudQuestion {
  *
  * @throws UsageError for a provider that nobody knows, or a configuration that cannot be read
  */
-export async function askCloud({ cloud, nodeName, providers, logger }: CloudQuestion): Promise<CloudInstance | undefined> {
+export async function askCloud({
+  cloud,
+  nodeName,
+  providers,
+  logger,
+}: CloudQuestion): Promise<CloudInstance | undefined> {
   if (cloud.provider === '' || cloud.provider === externalCloud) return undefined;
   const known = { ...ownProviders, ...providers };
   const ask = Object.hasOwn(known, cloud.provider) ? known[cloud.provider] : undefined;

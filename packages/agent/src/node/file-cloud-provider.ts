@@ -18,8 +18,11 @@ const wrong = (problem: string) => new UsageError(`--cloud-config: ${problem}`);
 export async function fileInstance({ config }: Pick<CloudProviderContext, 'config'>): Promise<CloudInstance> {
   if (config === undefined) throw new UsageError('--cloud-provider=file needs --cloud-config');
   const document = parsed(config);
-  const unknown = Object.keys(document).find((key) => key !== 'addresses' && !(texts as readonly string[]).includes(key));
-  if (unknown !== undefined) throw wrong(`unknown key ${JSON.stringify(unknown)}; known: ${[...texts, 'addresses'].join(', ')}`);
+  const unknown = Object.keys(document).find(
+    (key) => key !== 'addresses' && !(texts as readonly string[]).includes(key),
+  );
+  if (unknown !== undefined)
+    throw wrong(`unknown key ${JSON.stringify(unknown)}; known: ${[...texts, 'addresses'].join(', ')}`);
   const found: Record<string, string> = {};
   for (const key of texts) {
     const value = document[key];

@@ -57,7 +57,9 @@ function defaultInterface(routes: string): string | undefined {
 
 function addresses(first: string | undefined): string[] {
   const found = Object.entries(networkInterfaces()).sort(([a], [b]) => Number(b === first) - Number(a === first));
-  const all = found.flatMap(([, list]) => (list ?? []).filter(({ internal }) => !internal).map(({ address }) => address));
+  const all = found.flatMap(([, list]) =>
+    (list ?? []).filter(({ internal }) => !internal).map(({ address }) => address),
+  );
   const reachable = all.filter((address) => !address.startsWith('fe80:') && !address.startsWith('169.254.'));
   return [...reachable.filter(isIPv4), ...reachable.filter((address) => !isIPv4(address))];
 }

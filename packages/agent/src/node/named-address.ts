@@ -5,7 +5,8 @@ import type { Machine } from './machine.ts';
 /** Finds the addresses of a name. */
 export type FindAddresses = (name: string) => Promise<readonly string[]>;
 
-const systemAddresses: FindAddresses = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
+const systemAddresses: FindAddresses = async (name) =>
+  (await lookup(name, { all: true })).map(({ address }) => address);
 
 /** A resolver that does not answer is not worth a longer wait: the address of the default route is as good. */
 const waitMs = 2_000;

@@ -15,7 +15,8 @@ export function nodeIps(chosen: string | undefined, machine: Pick<Machine, 'addr
     if (!isIP(chosen)) throw new NodeAddressError(`node IP "${chosen}" is no IP address`);
     if (isLoopback(chosen)) throw new NodeAddressError(`node IP "${chosen}" is a loopback address`);
     if (isMulticast(chosen)) throw new NodeAddressError(`node IP "${chosen}" is a multicast address`);
-    if (!machine.addresses.includes(chosen)) throw new NodeAddressError(`node IP "${chosen}" is not an address of this host`);
+    if (!machine.addresses.includes(chosen))
+      throw new NodeAddressError(`node IP "${chosen}" is not an address of this host`);
     return [chosen];
   }
   const [first] = machine.addresses;

@@ -12,7 +12,11 @@ const providedIpAnnotation = 'alpha.kubernetes.io/provided-node-ip';
 const uninitialized = { key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' };
 
 /** Labels that follow from the machine, and from the cloud it is in. */
-export function machineLabels(nodeName: string, architecture: string, instance?: CloudInstance): Record<string, string> {
+export function machineLabels(
+  nodeName: string,
+  architecture: string,
+  instance?: CloudInstance,
+): Record<string, string> {
   const { instanceType, zone, region } = instance ?? {};
   return {
     'kubernetes.io/hostname': nodeName,
@@ -20,7 +24,10 @@ export function machineLabels(nodeName: string, architecture: string, instance?:
     'kubernetes.io/arch': architecture,
     'beta.kubernetes.io/os': 'linux',
     'beta.kubernetes.io/arch': architecture,
-    ...(instanceType && { 'node.kubernetes.io/instance-type': instanceType, 'beta.kubernetes.io/instance-type': instanceType }),
+    ...(instanceType && {
+      'node.kubernetes.io/instance-type': instanceType,
+      'beta.kubernetes.io/instance-type': instanceType,
+    }),
     ...(zone && { 'topology.kubernetes.io/zone': zone, 'failure-domain.beta.kubernetes.io/zone': zone }),
     ...(region && { 'topology.kubernetes.io/region': region, 'failure-domain.beta.kubernetes.io/region': region }),
   };
@@ -50,13 +57,20 @@ export function newNode(nodeName: string, architecture: string, config: NodeConf
  * The merge patch that sets right what an existing node lacks: labels of the machine and the annotation. Labels that were chosen at registration,
  * and taints, belong to whoever changed them since. Undefined when nothing is missing.
  */
-export function reconcilePatch(node: Node, nodeName: string, architecture: string, config: NodeConfig): object | undefined {
+export function reconcilePatch(
+  node: Node,
+  nodeName: string,
+  architecture: string,
+  config: NodeConfig,
+): object | undefined {
   const labels = missing(node.metadata?.labels, machineLabels(nodeName, architecture, config.instance));
   const annotations = missing(node.metadata?.annotations, annotationsOf(config));
   const attachAnnotated = node.metadata?.annotations?.[attachAnnotation] !== undefined;
   const drop = !config.enableControllerAttachDetach && attachAnnotated ? { [attachAnnotation]: null } : undefined;
   if (labels === undefined && annotations === undefined && drop === undefined) return undefined;
-  return { metadata: { ...(labels && { labels }), ...((annotations ?? drop) && { annotations: { ...annotations, ...drop } }) } };
+  return {
+    metadata: { ...(labels && { labels }), ...((annotations ?? drop) && { annotations: { ...annotations, ...drop } }) },
+  };
 }
 
 function annotationsOf({ enableControllerAttachDetach, cloud, ip }: NodeConfig): Record<string, string> {

@@ -142,7 +142,12 @@ export class NodeReporter {
     }
     const boot = old.nodeInfo?.bootID;
     if (boot && next.nodeInfo?.bootID && boot !== next.nodeInfo.bootID) {
-      events.record(subject, 'Warning', 'Rebooted', `Node ${nodeName} has been rebooted, boot id: ${next.nodeInfo.bootID}`);
+      events.record(
+        subject,
+        'Warning',
+        'Rebooted',
+        `Node ${nodeName} has been rebooted, boot id: ${next.nodeInfo.bootID}`,
+      );
     }
   }
 }

@@ -56,7 +56,10 @@ export function nodeCapacity(machine: Pick<Machine, 'cores' | 'memoryBytes'>, po
 }
 
 /** What is left for pods after everything that is set aside, never less than nothing. */
-export function nodeAllocatable(capacity: ResourceAmounts, ...reserved: readonly ResourceAmounts[]): Record<string, string> {
+export function nodeAllocatable(
+  capacity: ResourceAmounts,
+  ...reserved: readonly ResourceAmounts[]
+): Record<string, string> {
   return Object.fromEntries(
     Object.entries(capacity).map(([name, amount]) => {
       const taken = reserved.map((amounts) => amounts[name]).filter((text) => text !== undefined);

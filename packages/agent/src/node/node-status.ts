@@ -57,7 +57,10 @@ export function nodeStatus(findings: NodeFindings): coreV1.NodeStatus {
     images: [...images]
       .sort((a, b) => b.sizeBytes - a.sizeBytes)
       .slice(0, maxImages)
-      .map(({ repoDigests, repoTags, sizeBytes }) => ({ names: [...repoDigests, ...repoTags].slice(0, maxNames), sizeBytes })),
+      .map(({ repoDigests, repoTags, sizeBytes }) => ({
+        names: [...repoDigests, ...repoTags].slice(0, maxNames),
+        sizeBytes,
+      })),
   };
 }
 

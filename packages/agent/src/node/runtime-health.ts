@@ -46,10 +46,13 @@ export class RuntimeHealth {
   problems(): string[] {
     const { clock, downAfterMs } = this.#options;
     const found: string[] = [];
-    if (this.#readyMs === undefined || clock.monotonic() - this.#readyMs > downAfterMs) found.push('container runtime is down');
+    if (this.#readyMs === undefined || clock.monotonic() - this.#readyMs > downAfterMs)
+      found.push('container runtime is down');
     const network = this.#condition('NetworkReady');
     if (network !== undefined && !network.status) {
-      found.push(`runtime network not ready: NetworkReady=false reason:${network.reason ?? ''} message:${network.message ?? ''}`);
+      found.push(
+        `runtime network not ready: NetworkReady=false reason:${network.reason ?? ''} message:${network.message ?? ''}`,
+      );
     }
     return found;
   }

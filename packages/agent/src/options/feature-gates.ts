@@ -66,7 +66,9 @@ export function resolveGates(given: ReadonlyMap<string, boolean>): Readonly<Reco
   for (const name of given.keys()) {
     if (names.includes(name)) continue;
     const near = nearestWord(name, names);
-    throw new UsageError(`--feature-gates: unrecognized key: ${name}${near === undefined ? '' : ` (did you mean ${near}?)`}`);
+    throw new UsageError(
+      `--feature-gates: unrecognized key: ${name}${near === undefined ? '' : ` (did you mean ${near}?)`}`,
+    );
   }
   const allAlpha = given.get('AllAlpha') ?? false;
   return Object.freeze(

@@ -52,6 +52,8 @@ export function textsOf(row: AnyOption, raw: unknown): string[] {
       return raw.length === 0 ? [''] : raw.map((item) => itemText(row, item));
     case 'map':
       if (!isRecord(raw)) throw wrong('an object', raw);
-      return Object.keys(raw).length === 0 ? [''] : Object.entries(raw).map(([key, value]) => pairText(row, key, value));
+      return Object.keys(raw).length === 0
+        ? ['']
+        : Object.entries(raw).map(([key, value]) => pairText(row, key, value));
   }
 }

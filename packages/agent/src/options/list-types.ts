@@ -106,7 +106,8 @@ export const headerList: ValueType<HeaderList> = {
       const value = item.slice(at + 1).trim();
       // The value is not shown: it may be a credential.
       if (at < 0) throw new ValueError('must be name:value, several separated by commas');
-      if (!tokenForm.test(name)) throw new ValueError(`has a name that no HTTP header may have: ${JSON.stringify(name)}`);
+      if (!tokenForm.test(name))
+        throw new ValueError(`has a name that no HTTP header may have: ${JSON.stringify(name)}`);
       if (!headerTextForm.test(value))
         throw new ValueError(`has a value for ${name} with characters that no HTTP header may have`);
       list.push([name, value]);

@@ -31,4 +31,6 @@ export function option<const N extends string, T>(
 }
 
 /** The values of some options, by name. */
-export type ValuesOf<O extends AnyOption> = { readonly [R in O as R['name']]: R extends Option<string, infer T> ? T : never };
+export type ValuesOf<O extends AnyOption> = {
+  readonly [R in O as R['name']]: R extends Option<string, infer T> ? T : never;
+};

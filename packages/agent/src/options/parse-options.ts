@@ -63,7 +63,8 @@ export function parseOptions(words: readonly string[]): ParsedOptions {
       text = words[index];
       if (text === undefined) throw new UsageError(`--${row.name} needs a value (${row.type.name})`);
     }
-    if (row.deprecated !== undefined && !found.has(row.name)) warnings.push(`--${row.name} is deprecated: ${row.deprecated}`);
+    if (row.deprecated !== undefined && !found.has(row.name))
+      warnings.push(`--${row.name} is deprecated: ${row.deprecated}`);
     found.set(row.name, parseValue(row, text, found.get(row.name)));
   }
   const values = Object.fromEntries(

@@ -40,7 +40,8 @@ function runtimeChoice(values: AgentOptions, isGiven: (name: keyof AgentOptions)
   if (isGiven('container-runtime-endpoint')) {
     return { kind: 'cri', endpoint, imageEndpoint: given(values['image-service-endpoint']) ?? endpoint };
   }
-  if (isGiven('runtime-a-endpoint')) return { kind: 'engine', endpoint: values['runtime-a-endpoint'], shimEndpoint: endpoint };
+  if (isGiven('runtime-a-endpoint'))
+    return { kind: 'engine', endpoint: values['runtime-a-endpoint'], shimEndpoint: endpoint };
   return { kind: 'default', engineEndpoint: values['runtime-a-endpoint'], shimEndpoint: endpoint };
 }
 
@@ -48,7 +49,9 @@ function runtimeChoice(values: AgentOptions, isGiven: (name: keyof AgentOptions)
 function clusterconfig({ values, given: names }: ParsedOptions, machine: HostFacts): string | undefined {
   const path = values.clusterconfig;
   if (values.runonce || path === '') return undefined;
-  return names.has('clusterconfig') || bootstrapFile(values) !== undefined || machine.fileExists(path) ? path : undefined;
+  return names.has('clusterconfig') || bootstrapFile(values) !== undefined || machine.fileExists(path)
+    ? path
+    : undefined;
 }
 
 /** The option has a deprecated name as well. */

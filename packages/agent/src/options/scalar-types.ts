@@ -36,7 +36,13 @@ function integer(name: string, min: bigint, max: bigint): ValueType<number> {
     parse(text) {
       const [, sign = '', hex, octal, binary, decimal] = integerForm.exec(text.length > 80 ? '' : text) ?? [];
       const digits =
-        hex !== undefined ? `0x${hex}` : octal !== undefined ? `0o${octal}` : binary !== undefined ? `0b${binary}` : decimal;
+        hex !== undefined
+          ? `0x${hex}`
+          : octal !== undefined
+            ? `0o${octal}`
+            : binary !== undefined
+              ? `0b${binary}`
+              : decimal;
       if (digits === undefined) throw new ValueError(`must be a whole number, not ${JSON.stringify(text)}`);
       const value = sign === '-' ? -BigInt(digits) : BigInt(digits);
       if (value < min || value > max) throw new ValueError(`must be between ${min} and ${max}, not ${text}`);
@@ -61,7 +67,12 @@ export const float: ValueType<number> = {
   format: String,
 };
 
-export const text: ValueType<string> = { name: 'string', shape: 'text', parse: (given) => given, format: (value) => value };
+export const text: ValueType<string> = {
+  name: 'string',
+  shape: 'text',
+  parse: (given) => given,
+  format: (value) => value,
+};
 
 export const ip: ValueType<string> = {
   name: 'ip',
@@ -82,7 +93,8 @@ export const duration: ValueType<number> = {
     try {
       return durationMs(given);
     } catch (error) {
-      if (error instanceof DurationError) throw new ValueError(`must be a duration such as 10s or 1h30m: ${error.message}`);
+      if (error instanceof DurationError)
+        throw new ValueError(`must be a duration such as 10s or 1h30m: ${error.message}`);
       throw error;
     }
   },

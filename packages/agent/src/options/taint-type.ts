@@ -7,7 +7,10 @@ const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 function parseTaint(item: string): Taint {
   const [, key = '', value = '', effect = ''] = /^([^=:]+)(?:=([^:]*))?:([^:]*)$/.exec(item) ?? [];
   if (key === '') throw new ValueError(`must be key=value:effect, not ${JSON.stringify(item)}`);
-  const [problem] = [...qualifiedNameErrors(key).map((why) => `key ${JSON.stringify(key)}: ${why}`), ...labelValueErrors(value)];
+  const [problem] = [
+    ...qualifiedNameErrors(key).map((why) => `key ${JSON.stringify(key)}: ${why}`),
+    ...labelValueErrors(value),
+  ];
   if (problem !== undefined) throw new ValueError(`has a bad taint ${JSON.stringify(item)}: ${problem}`);
   if (!effects.includes(effect)) {
     throw new ValueError(`has an unknown effect ${JSON.stringify(effect)}; known: ${effects.join(', ')}`);

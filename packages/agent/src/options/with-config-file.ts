@@ -13,7 +13,10 @@ type Gates = ReadonlyMap<string, boolean>;
 export function withFileValues(parsed: ParsedOptions, file: ReadonlyMap<string, unknown>): ParsedOptions {
   const { values, given, warnings } = parsed;
   const added = [...file].filter(([name]) => !given.has(name));
-  const gates: Gates = new Map([...((file.get('feature-gates') as Gates | undefined) ?? []), ...values['feature-gates']]);
+  const gates: Gates = new Map([
+    ...((file.get('feature-gates') as Gates | undefined) ?? []),
+    ...values['feature-gates'],
+  ]);
   const deprecated = optionTable.flatMap((row) =>
     row.deprecated !== undefined && added.some(([name]) => name === row.name)
       ? [`--${row.name} is deprecated: ${row.deprecated}`]

@@ -96,7 +96,13 @@ interface Decision {
   readonly kept?: boolean;
 }
 
-function decide(pod: Pod, container: Container, state: PodRuntimeState, sandboxId: string, context: ActionContext): Decision {
+function decide(
+  pod: Pod,
+  container: Container,
+  state: PodRuntimeState,
+  sandboxId: string,
+  context: ActionContext,
+): Decision {
   const status = newestOf(state, container.name);
   const policy = containerPolicy(pod, container, false);
   const start = startOf(container, false, status);
@@ -105,7 +111,10 @@ function decide(pod: Pod, container: Container, state: PodRuntimeState, sandboxI
   // A container that was prepared and never started is of no use: its creator was interrupted.
   if (status.state === 'created') return { start };
   if (status.state === 'unknown' || status.sandboxId !== sandboxId) {
-    return { kill: { status, reason: 'unknown', message: `Container ${container.name} is in an unknown state` }, start };
+    return {
+      kill: { status, reason: 'unknown', message: `Container ${container.name} is in an unknown state` },
+      start,
+    };
   }
   if (containerNotesOf(status.annotations).hash !== containerHash(container)) {
     return { kill: { status, reason: 'changed', message: `Container ${container.name} definition changed` }, start };
@@ -115,7 +124,11 @@ function decide(pod: Pod, container: Container, state: PodRuntimeState, sandboxI
   return { kill: killForProbe(container, status, failed), ...(policy === 'Never' ? {} : { start }) };
 }
 
-export function killForProbe(container: Container, status: ContainerStatus, failed: 'liveness' | 'startup'): ContainerKill {
+export function killForProbe(
+  container: Container,
+  status: ContainerStatus,
+  failed: 'liveness' | 'startup',
+): ContainerKill {
   const probe = failed === 'liveness' ? container.livenessProbe : container.startupProbe;
   const grace = probe?.terminationGracePeriodSeconds;
   return {

@@ -58,7 +58,8 @@ export class PodKeeper implements PodWork {
     if (state !== undefined) {
       await endPodProcesses(pod, state, '', graceSeconds, this.#options, signal);
       const after = await states.refresh(uid, signal);
-      if (after !== undefined && isRunning(after)) throw new Error('something of the pod still runs after everything was ended');
+      if (after !== undefined && isRunning(after))
+        throw new Error('something of the pod still runs after everything was ended');
     }
     if (pod !== undefined) await syncer.observe(pod, memory, true);
     await cpus.release(uid);

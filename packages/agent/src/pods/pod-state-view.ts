@@ -64,7 +64,9 @@ export class PodStateView implements PodStateReader {
 
   async logs(request: LogRequest): Promise<AsyncIterable<Buffer>> {
     const { clock, states } = this.#options;
-    const pod = this.pods().find(({ metadata }) => metadata?.name === request.pod && metadata.namespace === request.namespace);
+    const pod = this.pods().find(
+      ({ metadata }) => metadata?.name === request.pod && metadata.namespace === request.namespace,
+    );
     if (pod === undefined) throw new PodStateError('NotFound', `pod "${request.pod}" does not exist`);
     if (!namedContainersOf(pod).some(({ name }) => name === request.container)) {
       throw new PodStateError('NotFound', `container "${request.container}" not found in pod "${request.pod}"`);

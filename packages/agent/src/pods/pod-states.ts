@@ -201,7 +201,13 @@ export class PodStates {
   }
 
   /** A look that began earlier never takes the place of a later one. */
-  async #learn(uid: string, seen: Seen, look: number, signal: AbortSignal, boxes?: readonly PodSandboxStatus[]): Promise<void> {
+  async #learn(
+    uid: string,
+    seen: Seen,
+    look: number,
+    signal: AbortSignal,
+    boxes?: readonly PodSandboxStatus[],
+  ): Promise<void> {
     const outline = outlineOf(seen);
     if (this.#isSame(uid, outline, look)) return;
     const state = await this.#details(seen, this.get(uid), signal, boxes);
@@ -224,7 +230,9 @@ export class PodStates {
     const identity = podIdentityOf((seen.sandboxes[0] ?? seen.containers[0])?.labels ?? {});
     if (identity === undefined) return undefined;
     // What has ended does not change any more.
-    const ended = new Map(before?.containers.filter(({ state }) => state === 'exited').map((status) => [status.id, status]));
+    const ended = new Map(
+      before?.containers.filter(({ state }) => state === 'exited').map((status) => [status.id, status]),
+    );
     const statusOf = async ({ id, state }: Container): Promise<ContainerStatus | undefined> =>
       (state === 'exited' ? ended.get(id) : undefined) ?? unlessGone(runtime.containerStatus(id, call));
     try {
@@ -235,7 +243,8 @@ export class PodStates {
       return { ...emptyState(identity), sandboxes: boxes.filter(isThere), containers: statuses.filter(isThere) };
     } catch (err) {
       // One pod that cannot be looked into hides nobody else; the next look asks again.
-      if (!signal.aborted) logger.warn('pod could not be looked into', { component: 'pod-states', uid: identity.uid, err });
+      if (!signal.aborted)
+        logger.warn('pod could not be looked into', { component: 'pod-states', uid: identity.uid, err });
       return undefined;
     }
   }

@@ -58,7 +58,8 @@ export class PodStreamView implements PodStreams {
   #streaming<K extends keyof RuntimeStreaming>(name: K): NonNullable<RuntimeStreaming[K]> {
     const { name: runtime, streaming } = this.#options.runtime;
     const found = streaming[name];
-    if (found === undefined) throw new PodStateError('Unsupported', `the container runtime ${runtime} does not support ${name}`);
+    if (found === undefined)
+      throw new PodStateError('Unsupported', `the container runtime ${runtime} does not support ${name}`);
     return found.bind(streaming) as NonNullable<RuntimeStreaming[K]>;
   }
 

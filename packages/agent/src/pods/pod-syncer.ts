@@ -94,7 +94,12 @@ export class PodSyncer {
       return true;
     } catch (error) {
       if (!(error instanceof CgroupError)) throw error;
-      events.record(pod, 'Warning', 'FailedToCreatePodContainer', `unable to ensure pod container exists: ${error.message}`);
+      events.record(
+        pod,
+        'Warning',
+        'FailedToCreatePodContainer',
+        `unable to ensure pod container exists: ${error.message}`,
+      );
       return false;
     }
   }
@@ -162,7 +167,9 @@ export class PodSyncer {
     if (idle) return undefined;
     let known = false;
     try {
-      const againMs = await states.whileInHand(uidOf(pod), () => this.#carryOut(pod, state, actions, memory, places, signal));
+      const againMs = await states.whileInHand(uidOf(pod), () =>
+        this.#carryOut(pod, state, actions, memory, places, signal),
+      );
       known = true;
       return againMs;
     } finally {

@@ -9,7 +9,13 @@ import type { SyncResult } from './pod-syncer.ts';
 export interface PodWork {
   sync(pod: Pod, memory: PodMemory, signal: AbortSignal): Promise<SyncResult>;
   /** Ends everything that runs; resolves when nothing does. `pod` is undefined when nobody knows it any more. */
-  end(uid: string, pod: Pod | undefined, memory: PodMemory, graceSeconds: number | undefined, signal: AbortSignal): Promise<void>;
+  end(
+    uid: string,
+    pod: Pod | undefined,
+    memory: PodMemory,
+    graceSeconds: number | undefined,
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Puts away all that is left of an ended pod. */
   cleanUp(uid: string, signal: AbortSignal): Promise<void>;
   /** All is put away, and the API server may forget the pod. */
@@ -138,7 +144,8 @@ export class PodWorker {
 
   #end(graceSeconds: number | undefined): void {
     const before = this.#kill;
-    const shorter = graceSeconds !== undefined && (before?.graceSeconds === undefined || graceSeconds < before.graceSeconds);
+    const shorter =
+      graceSeconds !== undefined && (before?.graceSeconds === undefined || graceSeconds < before.graceSeconds);
     if (before !== undefined && !shorter) return;
     this.#kill = { graceSeconds: graceSeconds ?? before?.graceSeconds };
     // Whatever is under way has lost its sense: a start, or an end that takes longer than is granted now.
@@ -160,7 +167,11 @@ export class PodWorker {
         if (this.#stopped) break;
         if (signal.aborted) this.#dirty = true;
         else {
-          this.#options.logger.warn('pod could not be looked after', { component: 'pod-worker', ...this.#names(), err });
+          this.#options.logger.warn('pod could not be looked after', {
+            component: 'pod-worker',
+            ...this.#names(),
+            err,
+          });
           againMs = failureRetryMs * (1 + this.#options.random() / 2);
         }
       }

@@ -1,4 +1,10 @@
-import { type Container, isRuntimeError, type PodSandbox, type RuntimeEvent, type SandboxId } from '@keelson/container-runtime';
+import {
+  type Container,
+  isRuntimeError,
+  type PodSandbox,
+  type RuntimeEvent,
+  type SandboxId,
+} from '@keelson/container-runtime';
 import { podIdentityOf } from '../containers/runtime-labels.ts';
 
 /** What a look at the runtime showed of one pod, newest first. */

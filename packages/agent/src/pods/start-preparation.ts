@@ -57,7 +57,11 @@ export class StartPreparation {
    * The sandbox in which to start: that of the decision, or a new one. @throws SandboxProblem, or the reason of the
    * signal
    */
-  async sandbox(pod: Pod, actions: PodActions, signal: AbortSignal): Promise<Pick<StartContext, 'sandboxId' | 'podIps'>> {
+  async sandbox(
+    pod: Pod,
+    actions: PodActions,
+    signal: AbortSignal,
+  ): Promise<Pick<StartContext, 'sandboxId' | 'podIps'>> {
     const { runtime, config, paths, events, cgroups, callTimeoutMs } = this.#options;
     if (actions.sandbox !== undefined) return { sandboxId: actions.sandbox.id, podIps: actions.sandbox.ips };
     const call = { signal, timeoutMs: callTimeoutMs };

@@ -14,7 +14,10 @@ export interface HttpTarget {
 const maxBodyBytes = 10_240;
 
 /** GETs a page and gives its code and the beginning of its text. Certificates are not checked. @throws when there is no answer */
-export function httpCheck(target: HttpTarget, signal: AbortSignal): Promise<{ readonly code: number; readonly body: string }> {
+export function httpCheck(
+  target: HttpTarget,
+  signal: AbortSignal,
+): Promise<{ readonly code: number; readonly body: string }> {
   const { host, port, scheme, path, headers } = target;
   const lines: Record<string, string[]> = { 'user-agent': ['keelson-agent-probe'], accept: ['*/*'] };
   for (const { name, value } of headers) {

@@ -41,10 +41,13 @@ export class PodProbes {
     const uid = uidOf(pod);
     this.#pods.set(uid, pod);
     this.#ips.set(uid, state.sandboxes[0]?.ips[0]);
-    const running = new Map(state.containers.filter((status) => status.state === 'running').map((status) => [status.id, status]));
+    const running = new Map(
+      state.containers.filter((status) => status.state === 'running').map((status) => [status.id, status]),
+    );
     for (const [id, probed] of this.#byContainer) if (probed.uid === uid && !running.has(id)) this.#end(id);
     for (const container of allContainersOf(pod)) {
-      for (const status of running.values()) if (status.metadata.name === container.name) this.#begin(pod, container, status);
+      for (const status of running.values())
+        if (status.metadata.name === container.name) this.#begin(pod, container, status);
     }
   }
 

@@ -58,7 +58,11 @@ export class ProbeWorker {
     if (seen.result !== 'unknown') this.#count(seen.result, seen.output);
     const { kind } = this.#options;
     // A startup probe has no more to say once it has spoken.
-    if (this.#stopped || (kind !== 'readiness' && this.#verdict === false) || (kind === 'startup' && this.#verdict === true))
+    if (
+      this.#stopped ||
+      (kind !== 'readiness' && this.#verdict === false) ||
+      (kind === 'startup' && this.#verdict === true)
+    )
       return;
     const periodMs = (probe.periodSeconds ?? 10) * 1000;
     this.#cancel = clock.after(Math.max(0, periodMs - (clock.monotonic() - begunMs)), () => void this.#tick());

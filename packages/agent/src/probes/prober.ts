@@ -26,7 +26,9 @@ export function createLook(runtime: ContainerRuntime, clock: Clock, signal: Abor
   return async (probe, container, status, podIp) => {
     const ms = (probe.timeoutSeconds ?? 1) * 1000;
     try {
-      return await withDeadline(clock, ms, signal, (within) => lookOnce(probe, container, status, podIp, runtime, within));
+      return await withDeadline(clock, ms, signal, (within) =>
+        lookOnce(probe, container, status, podIp, runtime, within),
+      );
     } catch (error) {
       const output = error instanceof DeadlineError ? `no answer within ${ms / 1000}s` : textOf(error);
       if (error instanceof DeadlineError || !isRuntimeError(error))

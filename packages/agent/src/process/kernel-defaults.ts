@@ -72,7 +72,10 @@ function refuseDifferences(found: ReadonlyMap<string, string | undefined>): void
 }
 
 /** What was changed by somebody else since then is left as it is. */
-async function restore({ root, recordFile, logger }: KernelDefaultsOptions, changes: ReadonlyMap<string, Change>): Promise<void> {
+async function restore(
+  { root, recordFile, logger }: KernelDefaultsOptions,
+  changes: ReadonlyMap<string, Change>,
+): Promise<void> {
   for (const [name, { from, to }] of changes) {
     const is = await settingOf(root, name);
     if (is === to) await set(root, name, to, from, logger);
@@ -98,7 +101,11 @@ async function settingOf(root: string, name: string): Promise<string | undefined
   return (await readFile(pathOf(root, name), 'utf8').catch(() => undefined))?.trim();
 }
 
-async function writeRecord(path: string, boot: string | undefined, changes: ReadonlyMap<string, Change>): Promise<void> {
+async function writeRecord(
+  path: string,
+  boot: string | undefined,
+  changes: ReadonlyMap<string, Change>,
+): Promise<void> {
   await replaceFile(path, JSON.stringify({ boot, changes: Object.fromEntries(changes) }));
 }
 

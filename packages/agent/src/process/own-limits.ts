@@ -16,7 +16,11 @@ export const ownProcess: ProcessFiles = { directory: '/proc/self', pid: process.
  * Sets how many files the process may open. Where it may not have more than its hard limit, it gets that, and the log says so: an agent with
  * fewer files is better than none.
  */
-export async function setMaxOpenFiles(wanted: number, { directory, pid, run }: ProcessFiles, logger: Logger): Promise<void> {
+export async function setMaxOpenFiles(
+  wanted: number,
+  { directory, pid, run }: ProcessFiles,
+  logger: Logger,
+): Promise<void> {
   const set = (limit: number | string) => run('prlimit', ['--pid', String(pid), `--nofile=${limit}:${limit}`]);
   try {
     await set(wanted);

@@ -78,7 +78,8 @@ export async function openServers(options: AgentServersOptions): Promise<AgentSe
   const history = new UsageHistory({ state, clock, logger, periodMs: usagePeriodMs });
   const stats = statsRoute({ state, history, nodeName, clock });
   const common: Route[] = [...health, ...podRoutes(state), stats, metricsRoute(metrics, history), specRoute];
-  const loopDelay = server.contentionProfiling && server.enabled && server.debuggingHandlers ? new LoopDelay() : undefined;
+  const loopDelay =
+    server.contentionProfiling && server.enabled && server.debuggingHandlers ? new LoopDelay() : undefined;
   const limits = { clock, idleMs: server.streamingIdleMs };
   const debug = [
     logRoute(state, clock),
@@ -93,7 +94,12 @@ export async function openServers(options: AgentServersOptions): Promise<AgentSe
     loopDelay?.stop();
     await Promise.all([history.stop(), statsPort?.close(), ...open.map((one) => one.close())]);
   };
-  const opened = async (address: string, port: number, listener: AgentListener, tls?: Parameters<typeof listen>[0]['tls']) => {
+  const opened = async (
+    address: string,
+    port: number,
+    listener: AgentListener,
+    tls?: Parameters<typeof listen>[0]['tls'],
+  ) => {
     const one = await listen({ address, port, listener, ...(tls === undefined ? {} : { tls }) });
     open.push(one);
     return one.port;
@@ -111,7 +117,12 @@ export async function openServers(options: AgentServersOptions): Promise<AgentSe
     const clientCa = await clientAuthorities(server.clientCaFile);
     const { certificate, key } = await servingPair(server, [nodeName, 'localhost', '127.0.0.1', '::1'], clock.now());
     const gate = mainGate({ config: server, nodeName, api: reviewApi, clock, logger });
-    const routes = [...common, ...debug, configRoute(effective), ...(submit === undefined ? [] : manifestRoutes(submit))];
+    const routes = [
+      ...common,
+      ...debug,
+      configRoute(effective),
+      ...(submit === undefined ? [] : manifestRoutes(submit)),
+    ];
     return opened(server.address, server.port, router(routes, gate, server.debuggingHandlers), {
       certificate,
       key,
@@ -120,10 +131,12 @@ export async function openServers(options: AgentServersOptions): Promise<AgentSe
   }
 
   // Debug paths are there to say that they are closed.
-  const readOnly = () => router([...common.filter((route) => route.readOnlyPort || route.debug), ...debug], anybody, false);
+  const readOnly = () =>
+    router([...common.filter((route) => route.readOnlyPort || route.debug), ...debug], anybody, false);
   try {
     const port = server.enabled ? await main() : undefined;
-    const readOnlyPort = server.readOnlyPort === 0 ? undefined : await opened(server.address, server.readOnlyPort, readOnly());
+    const readOnlyPort =
+      server.readOnlyPort === 0 ? undefined : await opened(server.address, server.readOnlyPort, readOnly());
     const healthzPort =
       server.healthzPort === 0
         ? undefined

@@ -58,7 +58,9 @@ function onUpgrade(listener: AgentListener, incoming: IncomingMessage, socket: S
 /** Serves HTTP, or HTTPS with `tls`. Fails with the system's error when the address is taken. */
 export async function listen({ address, port, listener, tls }: ListenOptions): Promise<Listening> {
   const server = create(listener, tls);
-  server.on('upgrade', (incoming: IncomingMessage, socket: Socket, head: Buffer) => onUpgrade(listener, incoming, socket, head));
+  server.on('upgrade', (incoming: IncomingMessage, socket: Socket, head: Buffer) =>
+    onUpgrade(listener, incoming, socket, head),
+  );
   server.maxConnections = maxConnections;
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {

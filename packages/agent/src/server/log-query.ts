@@ -14,7 +14,8 @@ function flag(query: URLSearchParams, name: string): boolean {
 function count(query: URLSearchParams, name: string, least: number): number | undefined {
   const text = query.get(name);
   if (text === null || text === '') return undefined;
-  if (!/^-?\d{1,15}$/.test(text)) throw new HttpProblem(400, `${name} must be a whole number, not ${JSON.stringify(text)}`);
+  if (!/^-?\d{1,15}$/.test(text))
+    throw new HttpProblem(400, `${name} must be a whole number, not ${JSON.stringify(text)}`);
   const value = Number(text);
   if (value < least) throw new HttpProblem(422, `${name} must be at least ${least}, not ${text}`);
   return value;
@@ -31,7 +32,8 @@ function since(query: URLSearchParams, nowMs: number): number | undefined {
   if (time === null || time === '') return seconds === undefined ? undefined : nowMs - seconds * 1000;
   if (seconds !== undefined) throw new HttpProblem(422, 'sinceSeconds and sinceTime exclude each other');
   const instant = parseInstant(time);
-  if (instant === undefined) throw new HttpProblem(400, `sinceTime must be an RFC 3339 time, not ${JSON.stringify(time)}`);
+  if (instant === undefined)
+    throw new HttpProblem(400, `sinceTime must be an RFC 3339 time, not ${JSON.stringify(time)}`);
   return instant.seconds * 1000 + Math.floor(instant.nanos / 1_000_000);
 }
 

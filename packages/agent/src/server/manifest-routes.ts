@@ -65,7 +65,8 @@ export function manifestRoutes(source: SubmitSource): Route[] {
         }
         checkWriter(request);
         const pod = await source.remove(namespace, name);
-        if (pod === undefined) throw new HttpProblem(404, `manifest ${JSON.stringify(`${namespace}/${name}`)} does not exist`);
+        if (pod === undefined)
+          throw new HttpProblem(404, `manifest ${JSON.stringify(`${namespace}/${name}`)} does not exist`);
         sendJson(request.response, pod);
       },
     },

@@ -12,7 +12,8 @@ export function metricsRoute(metrics: Metrics, history: Pick<UsageHistory, 'read
     readOnlyPort: true,
     async serve({ path, response }) {
       const [, part, ...rest] = path;
-      if (rest.length > 0 || (part !== undefined && part !== 'cadvisor')) throw new HttpProblem(404, '404 page not found');
+      if (rest.length > 0 || (part !== undefined && part !== 'cadvisor'))
+        throw new HttpProblem(404, '404 page not found');
       sendMetrics(response, part === undefined ? await metrics.text() : await usageMetrics(await history.read()));
     },
   };
@@ -20,5 +21,9 @@ export function metricsRoute(metrics: Metrics, history: Pick<UsageHistory, 'read
 
 /** `/configz`: the options in effect, feature gates among them. */
 export function configRoute(effective: Readonly<Record<string, unknown>>): Route {
-  return { first: 'configz', methods: ['GET'], serve: ({ response }) => sendJson(response, { agentconfig: effective }) };
+  return {
+    first: 'configz',
+    methods: ['GET'],
+    serve: ({ response }) => sendJson(response, { agentconfig: effective }),
+  };
 }

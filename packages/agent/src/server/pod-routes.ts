@@ -8,7 +8,12 @@ const podList = (items: readonly Pod[]) => ({ kind: 'PodList', apiVersion: 'v1',
 /** The pods that should run, and those that do. */
 export function podRoutes(state: Pick<PodStateReader, 'pods' | 'runningPods'>): Route[] {
   return [
-    { first: 'pods', methods: ['GET'], readOnlyPort: true, serve: ({ response }) => sendJson(response, podList(state.pods())) },
+    {
+      first: 'pods',
+      methods: ['GET'],
+      readOnlyPort: true,
+      serve: ({ response }) => sendJson(response, podList(state.pods())),
+    },
     {
       first: 'runningpods',
       methods: ['GET'],

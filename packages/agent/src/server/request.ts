@@ -62,7 +62,10 @@ export function sendJson(response: ServerResponse, value: unknown, status = 200)
 /** Sends the text format of Prometheus. */
 export function sendMetrics(response: ServerResponse, text: string): void {
   const body = Buffer.from(text);
-  response.writeHead(200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8', 'Content-Length': body.length });
+  response.writeHead(200, {
+    'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
+    'Content-Length': body.length,
+  });
   response.end(body);
 }
 
@@ -72,7 +75,8 @@ export async function readBody(incoming: IncomingMessage, maxBytes: number): Pro
   let size = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > maxBytes) throw new HttpProblem(413, `the body has more than ${maxBytes} bytes`, { Connection: 'close' });
+    if (size > maxBytes)
+      throw new HttpProblem(413, `the body has more than ${maxBytes} bytes`, { Connection: 'close' });
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -27,8 +27,11 @@ export function createRouter({ routes, gate, debuggingHandlers, logger }: Router
     const { method, path } = admitted;
     const found = byFirst.get(path[0] ?? '') ?? [];
     if (found.length === 0) throw new HttpProblem(404, '404 page not found');
-    if (found.some(({ debug }) => debug) && !debuggingHandlers) throw new HttpProblem(405, 'Debug endpoints are disabled.');
-    const route = found.find(({ methods }) => methods.includes(method) || (method === 'HEAD' && methods.includes('GET')));
+    if (found.some(({ debug }) => debug) && !debuggingHandlers)
+      throw new HttpProblem(405, 'Debug endpoints are disabled.');
+    const route = found.find(
+      ({ methods }) => methods.includes(method) || (method === 'HEAD' && methods.includes('GET')),
+    );
     if (route === undefined) {
       const allowed = found.flatMap(({ methods }) => methods).join(', ');
       throw new HttpProblem(405, `${method} is not allowed; allowed: ${allowed}`, { Allow: allowed });

@@ -24,7 +24,8 @@ export function runRoute(streams: Pick<PodStreams, 'run'>): Route {
       try {
         const { exitCode, stdout, stderr } = await streams.run(container, command, gone.signal);
         const output = Buffer.concat([stdout, stderr]).toString();
-        if (exitCode !== 0) throw new HttpProblem(500, `command "${command.join(' ')}" exited with ${exitCode}: ${output}`);
+        if (exitCode !== 0)
+          throw new HttpProblem(500, `command "${command.join(' ')}" exited with ${exitCode}: ${output}`);
         sendText(response, output);
       } catch (error) {
         if (error instanceof PodStateError) throw podProblem(error);

@@ -27,7 +27,11 @@ function aYear(nowMs: number): Validity {
 }
 
 /** Makes a certificate for these names and addresses that vouches for itself, by default good for a year. */
-export async function selfSigned(names: readonly string[], nowMs: number, validity = aYear(nowMs)): Promise<ServingPair> {
+export async function selfSigned(
+  names: readonly string[],
+  nowMs: number,
+  validity = aYear(nowMs),
+): Promise<ServingPair> {
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     name: [{ CN: [names[0] ?? 'node'] }],
@@ -38,7 +42,9 @@ export async function selfSigned(names: readonly string[], nowMs: number, validi
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-      new x509.SubjectAlternativeNameExtension(names.map((value) => ({ type: isIP(value) === 0 ? 'dns' : 'ip', value }))),
+      new x509.SubjectAlternativeNameExtension(
+        names.map((value) => ({ type: isIP(value) === 0 ? 'dns' : 'ip', value })),
+      ),
     ],
   });
   const der = await webcrypto.subtle.exportKey('pkcs8', keys.privateKey);

@@ -60,7 +60,8 @@ export async function servingPair(
   if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined) return givenPair(tlsCertFile, tlsPrivateKeyFile);
   const [certificatePath, keyPath] = [join(certDir, `${agentName}.crt`), join(certDir, `${agentName}.key`)];
   const [certificate, key] = await Promise.all([readIfThere(certificatePath), readIfThere(keyPath)]);
-  if (certificate !== undefined && key !== undefined && isGood({ certificate, key }, nowMs)) return { certificate, key };
+  if (certificate !== undefined && key !== undefined && isGood({ certificate, key }, nowMs))
+    return { certificate, key };
   // Loaded late: most starts find the files.
   const { selfSigned } = await import('./self-signed.ts');
   const made = await selfSigned(names, nowMs);

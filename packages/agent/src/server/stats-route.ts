@@ -91,7 +91,9 @@ export function statsRoute({ state, history, nodeName, clock }: StatsRouteOption
             startTime: instant(usage.startTimeMs),
             ...shown(usage, round.rateOf(`${uid}/${usage.name}`, usage)),
           })),
-          ...(volumes?.length ? { volume: volumes.map(({ timeMs, ...sizes }) => ({ time: instant(timeMs), ...sizes })) } : {}),
+          ...(volumes?.length
+            ? { volume: volumes.map(({ timeMs, ...sizes }) => ({ time: instant(timeMs), ...sizes })) }
+            : {}),
         })),
       };
       round.done();

@@ -41,7 +41,8 @@ const maxPorts = 100;
 export function portsOf(query: URLSearchParams): number[] {
   const words = [...query.getAll('port'), ...query.getAll('ports')].flatMap((text) => text.split(','));
   if (words.length === 0) throw new HttpProblem(400, 'the query must name a port: ?port=8080');
-  if (words.length > maxPorts) throw new HttpProblem(400, `at most ${maxPorts} ports are forwarded at once, not ${words.length}`);
+  if (words.length > maxPorts)
+    throw new HttpProblem(400, `at most ${maxPorts} ports are forwarded at once, not ${words.length}`);
   return words.map((word) => {
     const port = /^\d{1,5}$/.test(word) ? Number(word) : 0;
     if (port < 1 || port > highestPort)

@@ -76,7 +76,10 @@ export class Checkpoints {
       const { value, errors } = decoderOf(Pod.schema)(parseYaml(await readFile(path)).value);
       const uid = fileForm.exec(name)?.[1];
       if (errors.length === 0 && value.kind === 'Pod' && value.metadata?.uid === uid) return value;
-      this.#logger.warn('checkpoint passed over', { path, problem: errors[0]?.message ?? 'it is not the pod of its name' });
+      this.#logger.warn('checkpoint passed over', {
+        path,
+        problem: errors[0]?.message ?? 'it is not the pod of its name',
+      });
     } catch (error) {
       if (!isDocumentError(error) && !isDecodeTypeError(error)) throw error;
       this.#logger.warn('checkpoint passed over', { path, problem: error.message });

@@ -33,7 +33,11 @@ export function fetchManifests({ url: text, headers, timeoutMs, signal }: FetchO
   return new Promise((resolve, reject) => {
     const outgoing = request(
       url,
-      { headers: rawHeaders(url, headers), agent: false, signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) },
+      {
+        headers: rawHeaders(url, headers),
+        agent: false,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      },
       (answer) => {
         if (answer.statusCode !== 200) {
           answer.destroy();
@@ -45,10 +49,13 @@ export function fetchManifests({ url: text, headers, timeoutMs, signal }: FetchO
         answer.on('data', (chunk: Buffer) => {
           chunks.push(chunk);
           size += chunk.length;
-          if (size > maxManifestBytes) answer.destroy(new Error(`the document has more than ${maxManifestBytes} bytes`));
+          if (size > maxManifestBytes)
+            answer.destroy(new Error(`the document has more than ${maxManifestBytes} bytes`));
         });
         answer.on('error', reject);
-        answer.on('end', () => (answer.complete ? resolve(Buffer.concat(chunks)) : reject(new Error('the answer broke off'))));
+        answer.on('end', () =>
+          answer.complete ? resolve(Buffer.concat(chunks)) : reject(new Error('the answer broke off')),
+        );
       },
     );
     outgoing.on('error', reject);

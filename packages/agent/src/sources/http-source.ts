@@ -28,7 +28,13 @@ export class HttpSource implements PodSource {
   constructor(options: HttpSourceOptions) {
     this.#options = options;
     const { clock, periodMs, logger } = options;
-    this.#repeater = new Repeater({ clock, periodMs, logger, what: 'fetching manifests', run: (signal) => this.#fetch(signal) });
+    this.#repeater = new Repeater({
+      clock,
+      periodMs,
+      logger,
+      what: 'fetching manifests',
+      run: (signal) => this.#fetch(signal),
+    });
   }
 
   async start(): Promise<void> {

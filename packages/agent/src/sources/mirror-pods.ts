@@ -108,7 +108,8 @@ export class MirrorPods {
     const wanted = pods.filter((pod) => isStaticPod(pod) && !isMirrorPod(pod));
     const names = new Set(wanted.map(nameOf));
     let complete = true;
-    for (const pod of wanted) complete = (await this.#tried(pod, () => this.#ensure(pod, copies.get(nameOf(pod))))) && complete;
+    for (const pod of wanted)
+      complete = (await this.#tried(pod, () => this.#ensure(pod, copies.get(nameOf(pod))))) && complete;
     for (const [name, copy] of copies) {
       if (!names.has(name)) complete = (await this.#tried(copy, () => this.#delete(copy))) && complete;
     }

@@ -67,6 +67,8 @@ export class PathWatch {
     if (found?.isDirectory()) return { directory: this.#path, name: undefined, inode: `${found.dev}:${found.ino}` };
     const directory = dirname(this.#path);
     const parent = await stat(directory).catch(() => undefined);
-    return parent?.isDirectory() ? { directory, name: basename(this.#path), inode: `${parent.dev}:${parent.ino}` } : undefined;
+    return parent?.isDirectory()
+      ? { directory, name: basename(this.#path), inode: `${parent.dev}:${parent.ino}` }
+      : undefined;
   }
 }

@@ -95,7 +95,12 @@ export class PodConfig implements PodConfigReader {
   }
 
   /** Puts pods into `now`, and says what is new about them since `before`. */
-  #compare(source: PodSourceName, pods: readonly Pod[], before: ReadonlyMap<string, Pod>, now: Map<string, Pod>): PodChange[] {
+  #compare(
+    source: PodSourceName,
+    pods: readonly Pod[],
+    before: ReadonlyMap<string, Pod>,
+    now: Map<string, Pod>,
+  ): PodChange[] {
     const changes: PodChange[] = [];
     for (const pod of pods) {
       const uid = pod.metadata?.uid ?? '';

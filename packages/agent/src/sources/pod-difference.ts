@@ -20,7 +20,9 @@ function sameBut(skipped: ReadonlySet<string>, a: unknown, b: unknown): boolean 
 export function sameIntention(a: Pod, b: Pod): boolean {
   const [before, now] = [a.metadata ?? {}, b.metadata ?? {}];
   return (
-    sameValue(a.spec, b.spec) && sameBut(inMetadata, before, now) && sameBut(own, before.annotations ?? {}, now.annotations ?? {})
+    sameValue(a.spec, b.spec) &&
+    sameBut(inMetadata, before, now) &&
+    sameBut(own, before.annotations ?? {}, now.annotations ?? {})
   );
 }
 

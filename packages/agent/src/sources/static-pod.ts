@@ -23,7 +23,9 @@ export interface StaticPod {
 
 function textOf(errors: readonly FieldError[]): string {
   const shown = errors.slice(0, 5).map(({ field, message }) => `${field}: ${message}`);
-  return errors.length > shown.length ? `${shown.join('; ')} (and ${errors.length - shown.length} more)` : shown.join('; ');
+  return errors.length > shown.length
+    ? `${shown.join('; ')} (and ${errors.length - shown.length} more)`
+    : shown.join('; ');
 }
 
 /**

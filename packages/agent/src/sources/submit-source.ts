@@ -73,7 +73,9 @@ export class SubmitSource implements PodSource {
     return this.#inTurn(async () => {
       const suffix = `-${this.#options.nodeName}`;
       const names = name.endsWith(suffix) ? [name, name.slice(0, -suffix.length)] : [name];
-      const key = names.map((candidate) => `${namespace}/${candidate}`).find((candidate) => this.#manifests.has(candidate));
+      const key = names
+        .map((candidate) => `${namespace}/${candidate}`)
+        .find((candidate) => this.#manifests.has(candidate));
       if (key === undefined) return undefined;
       const [pod] = podsOfManifests([this.#manifests.get(key)], this.#origin(), this.#options.logger).pods;
       await this.#keep(new Map([...this.#manifests].filter(([other]) => other !== key)));

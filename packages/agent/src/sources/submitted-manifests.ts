@@ -23,7 +23,8 @@ export function submittedManifestsIn(directory: string): SubmittedManifests {
         throw error;
       }
       const { value } = parseJson(bytes);
-      if (!Array.isArray(value)) throw new Error(`${path} does not hold a list of manifests; remove it to start without any`);
+      if (!Array.isArray(value))
+        throw new Error(`${path} does not hold a list of manifests; remove it to start without any`);
       return value;
     },
     save: (manifests) => replaceFile(path, JSON.stringify(manifests)),

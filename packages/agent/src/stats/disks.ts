@@ -47,10 +47,15 @@ export async function fileSystems(procRoot: string, statOf = statfs): Promise<Fi
 export async function disks(sysRoot: string): Promise<Record<string, Disk>> {
   const folder = join(sysRoot, 'block');
   const names = await readdir(folder).catch(() => []);
-  const read = async (name: string, file: string) => (await readFile(join(folder, name, file), 'utf8').catch(() => '')).trim();
+  const read = async (name: string, file: string) =>
+    (await readFile(join(folder, name, file), 'utf8').catch(() => '')).trim();
   const rows = await Promise.all(
     names.sort().map(async (name) => {
-      const [device, size, scheduler] = await Promise.all([read(name, 'dev'), read(name, 'size'), read(name, 'queue/scheduler')]);
+      const [device, size, scheduler] = await Promise.all([
+        read(name, 'dev'),
+        read(name, 'size'),
+        read(name, 'queue/scheduler'),
+      ]);
       const [major = 0, minor = 0] = device.split(':').map(Number);
       const used = /\[(.+)\]/.exec(scheduler)?.[1] ?? 'none';
       return [device, { name, major, minor, size: Number(size) * sectorBytes, scheduler: used }] as const;

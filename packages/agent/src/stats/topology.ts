@@ -70,10 +70,14 @@ export async function topology(sysRoot: string, memoryBytes: number): Promise<To
 /** Network devices that stand for hardware, or look like it to the machine: neither the loopback nor ends of pods' links. */
 export async function networkDevices(sysRoot: string): Promise<NetworkDevice[]> {
   const folder = join(sysRoot, 'class/net');
-  const names = (await readdir(folder).catch(() => [])).filter((name) => !/^(lo$|veth|docker|cni|cbr|dummy|tunl|sit)/.test(name));
+  const names = (await readdir(folder).catch(() => [])).filter(
+    (name) => !/^(lo$|veth|docker|cni|cbr|dummy|tunl|sit)/.test(name),
+  );
   return Promise.all(
     names.sort().map(async (name) => {
-      const [mac_address, speed, mtu] = await Promise.all(['address', 'speed', 'mtu'].map((file) => read(folder, name, file)));
+      const [mac_address, speed, mtu] = await Promise.all(
+        ['address', 'speed', 'mtu'].map((file) => read(folder, name, file)),
+      );
       return { name, mac_address: mac_address ?? '', speed: Math.max(0, Number(speed)), mtu: Number(mtu) };
     }),
   );

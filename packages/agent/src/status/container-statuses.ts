@@ -32,7 +32,12 @@ export interface ContainerFacts {
 }
 
 /** Statuses of the init containers (`init` true) or the others, in the order of the specification. */
-export function containerStatuses(pod: Pod, state: PodRuntimeState, init: boolean, facts: ContainerFacts): ContainerStatus[] {
+export function containerStatuses(
+  pod: Pod,
+  state: PodRuntimeState,
+  init: boolean,
+  facts: ContainerFacts,
+): ContainerStatus[] {
   const initNames = new Set(initContainersOf(pod).map(({ name }) => name));
   const waitsForInit = initNames.size > 0 && !initDone(pod, state, facts);
   return allContainersOf(pod)
@@ -42,7 +47,9 @@ export function containerStatuses(pod: Pod, state: PodRuntimeState, init: boolea
 
 /** Statuses of the containers that were added to the running pod. */
 export function ephemeralStatuses(pod: Pod, state: PodRuntimeState, facts: ContainerFacts): ContainerStatus[] {
-  return ephemeralContainersOf(pod).map((container) => oneStatus(pod, container, false, state, facts, initReason(false)));
+  return ephemeralContainersOf(pod).map((container) =>
+    oneStatus(pod, container, false, state, facts, initReason(false)),
+  );
 }
 
 function initReason(waitsForInit: boolean): string {
@@ -57,7 +64,9 @@ function oneStatus(
   facts: ContainerFacts,
   idle: string,
 ): ContainerStatus {
-  const instances = state.containers.filter(({ metadata, state: is }) => metadata.name === container.name && is !== 'created');
+  const instances = state.containers.filter(
+    ({ metadata, state: is }) => metadata.name === container.name && is !== 'created',
+  );
   const [current, before] = instances;
   const waiting = facts.waiting.get(container.name);
   if (current === undefined) {
@@ -73,7 +82,8 @@ function oneStatus(
     };
   }
   const now = stateOf(current, facts);
-  const again = current.state === 'exited' && restartsAfter(containerPolicy(pod, container, init), current.exitCode ?? 0);
+  const again =
+    current.state === 'exited' && restartsAfter(containerPolicy(pod, container, init), current.exitCode ?? 0);
   const stalled = waiting !== undefined && again;
   const running = current.state === 'running';
   const started = running && facts.started(current);
@@ -108,7 +118,9 @@ function stateOf(status: RuntimeContainer, facts: ContainerFacts): ContainerStat
       },
     };
   }
-  return { waiting: { reason: 'ContainerStatusUnknown', message: 'the runtime does not know the state of the container' } };
+  return {
+    waiting: { reason: 'ContainerStatusUnknown', message: 'the runtime does not know the state of the container' },
+  };
 }
 
 /** True when the init containers of the current sandbox are through, or the others have begun. */

@@ -33,7 +33,8 @@ export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts):
   const phase = final ?? verdict?.phase ?? podPhase(pod, init, main);
   const said = final === undefined ? verdict : before.reason === undefined ? undefined : before;
   // As in kubelet: clients would show that containers of a refused pod are being created, in place of the reason.
-  const isRefused = phase === 'Failed' && state.containers.length === 0 && [...init, ...main, ...added].every(neverExisted);
+  const isRefused =
+    phase === 'Failed' && state.containers.length === 0 && [...init, ...main, ...added].every(neverExisted);
   const ips = podIps(pod, state, hostIps, before);
   return {
     phase,
@@ -54,7 +55,11 @@ function neverExisted({ containerID, lastState }: ContainerStatus): boolean {
   return !containerID && lastState?.terminated === undefined;
 }
 
-function hasEnded({ containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] }: PodStatus): boolean {
+function hasEnded({
+  containerStatuses = [],
+  initContainerStatuses = [],
+  ephemeralContainerStatuses = [],
+}: PodStatus): boolean {
   return [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses].every(
     ({ state }) => state?.running === undefined,
   );

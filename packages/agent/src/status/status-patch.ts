@@ -33,7 +33,8 @@ export function statusPatch(old: PodStatus, next: PodStatus): Record<string, unk
             old.conditions?.find(({ type }) => type === condition.type),
           ),
       );
-      if (changed.length > 0) patch['conditions'] = changed.map((condition) => ({ reason: null, message: null, ...condition }));
+      if (changed.length > 0)
+        patch['conditions'] = changed.map((condition) => ({ reason: null, message: null, ...condition }));
     } else if (!sameValue(old[key], value)) {
       if (value === undefined) patch[key] = null;
       else patch[key] = replaced.has(key) && Array.isArray(value) ? [...value, { $patch: 'replace' }] : value;

@@ -45,8 +45,17 @@ export class StatusReports {
   constructor(options: StatusReportsOptions) {
     this.#options = options;
     const { clock, logger } = options;
-    const work = (uid: string, signal: AbortSignal): Promise<WorkResult> => this.#send(uid, signal).then(() => undefined);
-    this.#queue = new WorkQueue({ name: 'pod-status', work, clock, logger, workers: writers, firstRetryMs, maxRetryMs });
+    const work = (uid: string, signal: AbortSignal): Promise<WorkResult> =>
+      this.#send(uid, signal).then(() => undefined);
+    this.#queue = new WorkQueue({
+      name: 'pod-status',
+      work,
+      clock,
+      logger,
+      workers: writers,
+      firstRetryMs,
+      maxRetryMs,
+    });
   }
 
   start(): void {

@@ -17,7 +17,12 @@ export async function endSupervisor(running: ProcessIdentity, clock: Clock, logg
   throw new MachineError(`the supervisor of runtime-b (process ${running.pid}) cannot be ended`);
 }
 
-async function ends(running: ProcessIdentity, signal: NodeJS.Signals, withinMs: number, clock: Clock): Promise<boolean> {
+async function ends(
+  running: ProcessIdentity,
+  signal: NodeJS.Signals,
+  withinMs: number,
+  clock: Clock,
+): Promise<boolean> {
   const isGone = async () => !(await isAlive(running));
   if (await isGone()) return true;
   try {

@@ -52,12 +52,19 @@ export async function ensureSupervisor(ensure: EnsureOptions): Promise<TLSSocket
   await startSupervisor(options);
   const listener = await probe();
   if (listener.kind !== 'own') throw new MachineError('the supervisor of runtime-b has ended right after its start');
-  logger.info('supervisor started', { pid: (await findRunning(supervisorPlace(rootDir)))?.pid, endpoint: endpointText(options) });
+  logger.info('supervisor started', {
+    pid: (await findRunning(supervisorPlace(rootDir)))?.pid,
+    endpoint: endpointText(options),
+  });
   return listener.socket;
 }
 
 /** The connection to a supervisor that runs, else why it is of no use. */
-async function answerOf(running: RunningSupervisor, probe: () => Promise<Listener>, clock: Clock): Promise<TLSSocket | string> {
+async function answerOf(
+  running: RunningSupervisor,
+  probe: () => Promise<Listener>,
+  clock: Clock,
+): Promise<TLSSocket | string> {
   let listener = await probe();
   const isDecided = async () => {
     if (listener.kind !== 'nobody' || !(await isAlive(running))) return true;

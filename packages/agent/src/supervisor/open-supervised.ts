@@ -31,9 +31,13 @@ export async function openSupervised(around: RuntimeSurroundings, choice: Superv
   });
   await link.open();
   try {
-    engine = await openServed(around, { endpoint: `tcp://${endpointText(options)}`, tls: { ...pair, peer: pair.certificate } });
+    engine = await openServed(around, {
+      endpoint: `tcp://${endpointText(options)}`,
+      tls: { ...pair, peer: pair.certificate },
+    });
     // Its capabilities decide which pods are let in: to guess them is no way out.
-    if (engine.runtime.name !== 'oci') throw new MachineError('the supervisor of runtime-b does not say what it can do');
+    if (engine.runtime.name !== 'oci')
+      throw new MachineError('the supervisor of runtime-b does not say what it can do');
   } catch (error) {
     await engine?.runtime[Symbol.asyncDispose]();
     await link[Symbol.asyncDispose]();

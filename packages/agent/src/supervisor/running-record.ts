@@ -12,7 +12,11 @@ export interface RunningSupervisor extends ProcessIdentity {
 }
 
 /** Written by the supervisor itself, before it does anything else. */
-export async function writeRecord(place: SupervisorPlace, identity: ProcessIdentity, options: SupervisorOptions): Promise<void> {
+export async function writeRecord(
+  place: SupervisorPlace,
+  identity: ProcessIdentity,
+  options: SupervisorOptions,
+): Promise<void> {
   await replaceFile(place.record, `${JSON.stringify({ ...identity, options }, undefined, 2)}\n`);
   await replaceFile(place.pid, `${identity.pid}\n`);
 }
@@ -43,6 +47,7 @@ function parse(text: string): RunningSupervisor | undefined {
   if (!isRecord(value)) return undefined;
   const { pid, startTicks, bootId, options } = value;
   // No process is of number 1 or below that could be ended.
-  if (typeof pid !== 'number' || pid <= 1 || typeof startTicks !== 'string' || typeof bootId !== 'string') return undefined;
+  if (typeof pid !== 'number' || pid <= 1 || typeof startTicks !== 'string' || typeof bootId !== 'string')
+    return undefined;
   return { pid, startTicks, bootId, options };
 }

@@ -58,7 +58,9 @@ async function ready(child: ChildProcess, place: SupervisorPlace): Promise<void>
       resolve(`it does not listen after ${startMs / 1000} s`);
     }, startMs);
     child.on('error', (error) => resolve(error.message));
-    child.once('message', (message) => resolve(isRecord(message) && 'failed' in message ? String(message['failed']) : undefined));
+    child.once('message', (message) =>
+      resolve(isRecord(message) && 'failed' in message ? String(message['failed']) : undefined),
+    );
     // Not the exit: its last words may come after that.
     child.once('close', (code, signal) => resolve(whyEnded(code, signal, place)));
   });

@@ -42,13 +42,19 @@ export function systemMounter(mountPath = 'mount', host: HostAccess = localHost)
     isMounted,
     async unmountBelow(path) {
       // The innermost first.
-      for (const point of (await mountsBelow(path)).sort((a, b) => b.length - a.length)) await host.run('umount', [point]);
+      for (const point of (await mountsBelow(path)).sort((a, b) => b.length - a.length))
+        await host.run('umount', [point]);
     },
   };
 }
 
 function mountWords({ type, source, target, options }: MountRequest): string[] {
-  return [...(type === '' ? [] : ['-t', type]), ...(options.length === 0 ? [] : ['-o', options.join(',')]), source, target];
+  return [
+    ...(type === '' ? [] : ['-t', type]),
+    ...(options.length === 0 ? [] : ['-o', options.join(',')]),
+    source,
+    target,
+  ];
 }
 
 /** For machines and tests where nothing may be mounted. */

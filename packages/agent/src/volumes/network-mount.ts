@@ -15,11 +15,17 @@ export async function networkMount(
   pod: Pod,
   objects: ObjectReader,
 ): Promise<NetworkMount | undefined> {
-  if (nfs) return { plugin: 'nfs', type: 'nfs', source: `${bracketed(nfs.server)}:${nfs.path}`, options: readOnly(nfs) };
+  if (nfs)
+    return { plugin: 'nfs', type: 'nfs', source: `${bracketed(nfs.server)}:${nfs.path}`, options: readOnly(nfs) };
   if (cephfs) {
     const key = await cephKey(cephfs, pod, objects);
     const source = `${cephfs.monitors.join(',')}:${cephfs.path ? cephfs.path : '/'}`;
-    return { plugin: 'cephfs', type: 'ceph', source, options: [...readOnly(cephfs), `name=${cephfs.user || 'admin'}`, key] };
+    return {
+      plugin: 'cephfs',
+      type: 'ceph',
+      source,
+      options: [...readOnly(cephfs), `name=${cephfs.user || 'admin'}`, key],
+    };
   }
   return undefined;
 }

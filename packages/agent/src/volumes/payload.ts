@@ -19,7 +19,11 @@ interface Entries {
 const defaultMode = 0o644;
 
 /** Files of a volume that shows objects of the API or facts about the pod; undefined for other volumes. @throws VolumeProblem */
-export async function volumePayload(volume: coreV1.Volume, pod: Pod, facts: EnvironmentFacts): Promise<Payload | undefined> {
+export async function volumePayload(
+  volume: coreV1.Volume,
+  pod: Pod,
+  facts: EnvironmentFacts,
+): Promise<Payload | undefined> {
   const { configMap, secret, downwardAPI, projected } = volume;
   const files: Files = new Map();
   const mode = (configMap ?? secret ?? downwardAPI ?? projected)?.defaultMode ?? defaultMode;
@@ -44,7 +48,11 @@ async function addPart(
     const name = configMap.name ?? '';
     const found = await facts.objects.configMap(namespace, name);
     const contents = found && new Map([...texts(found.data, 'utf8'), ...texts(found.binaryData, 'base64')]);
-    addEntries(files, { subject: `configmap "${name}"`, contents, items: configMap.items, optional: configMap.optional }, mode);
+    addEntries(
+      files,
+      { subject: `configmap "${name}"`, contents, items: configMap.items, optional: configMap.optional },
+      mode,
+    );
   } else if (secret) {
     const name = secret.name ?? '';
     const found = await facts.objects.secret(namespace, name);
@@ -80,7 +88,13 @@ function addEntries(files: Files, { subject, contents, items, optional }: Entrie
   }
 }
 
-function addFact(files: Files, item: coreV1.DownwardAPIVolumeFile, pod: Pod, facts: EnvironmentFacts, mode: number): void {
+function addFact(
+  files: Files,
+  item: coreV1.DownwardAPIVolumeFile,
+  pod: Pod,
+  facts: EnvironmentFacts,
+  mode: number,
+): void {
   const { path, fieldRef, resourceFieldRef } = item;
   const container = allContainersOf(pod).find(({ name }) => name === resourceFieldRef?.containerName);
   const value = fieldRef
@@ -88,7 +102,8 @@ function addFact(files: Files, item: coreV1.DownwardAPIVolumeFile, pod: Pod, fac
     : resourceFieldRef &&
       container &&
       resourceValue(container, resourceFieldRef.resource, resourceFieldRef.divisor, facts.allocatable);
-  if (value === undefined) throw new VolumeProblem(`file ${path} of the downward API asks for something that is not known`);
+  if (value === undefined)
+    throw new VolumeProblem(`file ${path} of the downward API asks for something that is not known`);
   files.set(safePath(path), { content: Buffer.from(value), mode: item.mode ?? mode });
 }
 

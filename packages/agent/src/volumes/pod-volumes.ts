@@ -105,14 +105,25 @@ export class PodVolumes {
     return target;
   }
 
-  async #ofObjects(pod: Pod, volume: coreV1.Volume, facts: EnvironmentFacts, group: number | undefined): Promise<string> {
+  async #ofObjects(
+    pod: Pod,
+    volume: coreV1.Volume,
+    facts: EnvironmentFacts,
+    group: number | undefined,
+  ): Promise<string> {
     const { paths, host } = this.#options;
     const payload = await volumePayload(volume, pod, facts);
     if (payload === undefined) {
       const type = Object.keys(volume).find((key) => key !== 'name') ?? 'unknown';
       throw new VolumeProblem(`volumes of type ${type} are not supported by this agent`);
     }
-    const plugin = volume.secret ? 'secret' : volume.configMap ? 'configmap' : volume.downwardAPI ? 'downward-api' : 'projected';
+    const plugin = volume.secret
+      ? 'secret'
+      : volume.configMap
+        ? 'configmap'
+        : volume.downwardAPI
+          ? 'downward-api'
+          : 'projected';
     const dir = paths.volume(uidOf(pod), plugin, volume.name);
     await host.files.makeDirectory(dir, 0o755);
     if (showsSecrets(volume)) await this.#keepOffDisk(dir);

@@ -18,7 +18,14 @@ const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } };
 async function open(
   t: ExecutionContext,
   answer: (request: IncomingMessage, response: ServerResponse) => void,
-  options: { contentType?: string; qps?: number; burst?: number; fake?: boolean; late?: boolean; words?: readonly string[] } = {},
+  options: {
+    contentType?: string;
+    qps?: number;
+    burst?: number;
+    fake?: boolean;
+    late?: boolean;
+    words?: readonly string[];
+  } = {},
 ) {
   const seen: { method: string; accept: string; type: string; authorization: string }[] = [];
   const server = createServer((request, response) => {
@@ -45,7 +52,15 @@ async function open(
   const { contentType = 'application/vnd.kubernetes.protobuf', qps = 0, burst = 0, words = [] } = options;
   const { api } = wordsConfig(directory, [`--clusterconfig=${clusterconfig}`, ...words]);
   const chaosChance = api?.chaosChance ?? 0;
-  const config = { clusterconfig, bootstrap: undefined, rotateCertificates: false, qps, burst, contentType, chaosChance };
+  const config = {
+    clusterconfig,
+    bootstrap: undefined,
+    rotateCertificates: false,
+    qps,
+    burst,
+    contentType,
+    chaosChance,
+  };
   const clients = createAgentClients({ config, heartbeatMs: 1000, clock, logger, random: madeUp(1) });
   t.teardown(async () => {
     clients.close();
@@ -129,7 +144,11 @@ test('--cluster-api-content-type: protobuf is asked for and sent, with the crede
 test('a server that does not take protobuf is spoken to in JSON from then on, watches too', async (t) => {
   const { clients, seen, logger } = await open(t, (request, response) => {
     if (request.headers.accept?.includes('protobuf') || request.headers['content-type']?.includes('protobuf')) {
-      return json(response, { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotAcceptable', code: 406 }, 406);
+      return json(
+        response,
+        { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotAcceptable', code: 406 },
+        406,
+      );
     }
     if (request.url?.includes('watch=')) return response.writeHead(200, { 'Content-Type': 'application/json' }).end();
     return json(response, node);
@@ -149,7 +168,10 @@ test('a server that does not take protobuf is spoken to in JSON from then on, wa
 });
 
 test('--clusterconfig that cannot be used is told of once, and used as soon as it can be', async (t) => {
-  const { clients, logger, write, clock } = await open(t, (_, response) => json(response, node), { late: true, fake: true });
+  const { clients, logger, write, clock } = await open(t, (_, response) => json(response, node), {
+    late: true,
+    fake: true,
+  });
   const nodes = clients.main.resource(Node);
   for (let tries = 0; tries < 3; tries += 1) {
     const error = await t.throwsAsync(nodes.get('n1'));
@@ -162,7 +184,11 @@ test('--clusterconfig that cannot be used is told of once, and used as soon as i
 });
 
 test('--cluster-api-qps and --cluster-api-burst hold up requests, but neither heartbeats nor events', async (t) => {
-  const { clients, seen, clock } = await open(t, (_, response) => json(response, node), { qps: 2, burst: 3, fake: true });
+  const { clients, seen, clock } = await open(t, (_, response) => json(response, node), {
+    qps: 2,
+    burst: 3,
+    fake: true,
+  });
   const gets = Array.from({ length: 6 }, () => clients.main.resource(Node).get('n1'));
   await until(() => seen.length === 3);
   await Promise.all([

@@ -9,7 +9,12 @@ import { testPod } from '../support/bench.ts';
 
 type Amounts = Readonly<Record<string, string>>;
 
-const container = (name: string, requests: Amounts, limits: Amounts = {}, more: Partial<Container> = {}): Container => ({
+const container = (
+  name: string,
+  requests: Amounts,
+  limits: Amounts = {},
+  more: Partial<Container> = {},
+): Container => ({
   name,
   image: 'app:1',
   resources: { requests, limits },
@@ -29,8 +34,16 @@ test('a pod asks for the sum of its containers, or for its greediest init contai
 });
 
 test('a pod has a limit when all its containers have one, and a limit is a request where there is none', (t) => {
-  const both = [container('a', {}, { cpu: '1', memory: '1Gi' }), container('b', { cpu: '100m' }, { cpu: '500m', memory: '2Gi' })];
-  t.deepEqual(podAmounts(podOf(both)), { cpuRequest: 1100, memoryRequest: 3 * gi, cpuLimit: 1500, memoryLimit: 3 * gi });
+  const both = [
+    container('a', {}, { cpu: '1', memory: '1Gi' }),
+    container('b', { cpu: '100m' }, { cpu: '500m', memory: '2Gi' }),
+  ];
+  t.deepEqual(podAmounts(podOf(both)), {
+    cpuRequest: 1100,
+    memoryRequest: 3 * gi,
+    cpuLimit: 1500,
+    memoryLimit: 3 * gi,
+  });
   const one = [...both, container('c', {}, { memory: '1Gi' })];
   t.like(podAmounts(podOf(one)), { cpuLimit: undefined, memoryLimit: 4 * gi });
   t.is(podAmounts(podOf(both, [container('init', {})])).memoryLimit, undefined, 'init containers count');
@@ -39,7 +52,9 @@ test('a pod has a limit when all its containers have one, and a limit is a reque
 test('limits of a pod: best effort weighs least, quota and memory follow limits, --cpu-cfs-quota=false takes the quota away', (t) => {
   const amounts = { cpuRequest: 500, memoryRequest: 0, cpuLimit: 1500, memoryLimit: gi };
   t.deepEqual(podLimits('BestEffort', { ...amounts, cpuRequest: 0 }, true), { cpuShares: 2 });
-  t.deepEqual(podLimits('Burstable', { ...amounts, cpuLimit: undefined, memoryLimit: undefined }, true), { cpuShares: 512 });
+  t.deepEqual(podLimits('Burstable', { ...amounts, cpuLimit: undefined, memoryLimit: undefined }, true), {
+    cpuShares: 512,
+  });
   const limits = { cpuShares: 512, cpuPeriodUs: 100_000, cpuQuotaUs: 150_000, memoryBytes: gi };
   t.deepEqual(podLimits('Guaranteed', amounts, true), limits);
   t.deepEqual(podLimits('Burstable', amounts, false), { ...limits, cpuQuotaUs: -1 });
@@ -55,7 +70,8 @@ test('--experimental-qos-reserved keeps a percentage of what pods request from t
     { qos: 'Burstable', cpuRequest: 250, memoryRequest: 100 },
     { qos: 'BestEffort', cpuRequest: 0, memoryRequest: 0 },
   ] as const;
-  const at = (allocatableBytes: number, percent: number | undefined) => classLimits(pods, { allocatableBytes, percent });
+  const at = (allocatableBytes: number, percent: number | undefined) =>
+    classLimits(pods, { allocatableBytes, percent });
   t.deepEqual(at(10_000, 50), {
     Burstable: { cpuShares: 512, memoryBytes: 9_000 },
     BestEffort: { cpuShares: 2, memoryBytes: 8_700 },
@@ -81,7 +97,9 @@ test('the share of pods is what the machine has without what is set aside, evict
   t.deepEqual(share, { cpuMilli: 2500, memoryBytes: 7 * gi });
   t.deepEqual(limitsOfReserved({ cpu: '500m' }), { cpuShares: 512 });
   t.deepEqual(limitsOfReserved({ memory: '1Gi' }), { memoryBytes: gi });
-  t.throws(() => podsShare(machine, { cpu: '4' }), { message: /--system-reserved leave no CPU of this machine to pods/ });
+  t.throws(() => podsShare(machine, { cpu: '4' }), {
+    message: /--system-reserved leave no CPU of this machine to pods/,
+  });
   t.throws(() => podsShare(machine, { memory: '8Gi' }), { message: /leave no memory of this machine to pods/ });
 });
 
@@ -100,7 +118,13 @@ test('--cgroup-driver=cgroupfs names groups by their path', (t) => {
 test('--cgroup-driver=systemd names groups as slices, each with the names of those above it', (t) => {
   const names = new CgroupNames({ root: undefined, driver: 'systemd' });
   t.deepEqual(
-    [names.root(), names.pods(), names.ofClass('Burstable'), names.pod('Guaranteed', 'a-b'), names.pod('BestEffort', 'a-b')],
+    [
+      names.root(),
+      names.pods(),
+      names.ofClass('Burstable'),
+      names.pod('Guaranteed', 'a-b'),
+      names.pod('BestEffort', 'a-b'),
+    ],
     [
       '/',
       '/kubepods.slice',

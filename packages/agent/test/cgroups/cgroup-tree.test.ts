@@ -32,7 +32,9 @@ test('a group of version 1 exists in every hierarchy, and its limits are in the 
   t.deepEqual(machine.groups('freezer'), [], 'nothing is made where nothing is limited');
   t.deepEqual(
     machine.writes,
-    ['a/cpuset.cpus = 0-3', 'a/cpuset.mems = 0', 'a/b/cpuset.cpus = 0-3', 'a/b/cpuset.mems = 0'].map((line) => `cpuset/${line}`),
+    ['a/cpuset.cpus = 0-3', 'a/cpuset.mems = 0', 'a/b/cpuset.cpus = 0-3', 'a/b/cpuset.mems = 0'].map(
+      (line) => `cpuset/${line}`,
+    ),
   );
   machine.writes.length = 0;
   await tree.limit('/a/b', limits);

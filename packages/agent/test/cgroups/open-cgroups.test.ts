@@ -47,7 +47,10 @@ for (const word of [
     machine.readOnly = true;
     const { opened, lines } = open(machine, word);
     const name = /^--[a-z-]+/.exec(word)?.[0];
-    await t.throwsAsync(opened, { instanceOf: MachineError, message: new RegExp(`^${name}: cgroups cannot be used here: `) });
+    await t.throwsAsync(opened, {
+      instanceOf: MachineError,
+      message: new RegExp(`^${name}: cgroups cannot be used here: `),
+    });
     t.deepEqual(lines, []);
   });
 }
@@ -86,14 +89,26 @@ async function placed(t: ExecutionContext, version: 1 | 2, ...words: string[]) {
   const logger = listeningLogger();
   const table = processes(await temporaryDirectory(t), [1, 30, 40, 50], [2]);
   const config = configOf(...words);
-  const placements = new Placements({ tree, config, processes: table, agentPid: 30, runtimePid: async () => 40, logger });
+  const placements = new Placements({
+    tree,
+    config,
+    processes: table,
+    agentPid: 30,
+    runtimePid: async () => 40,
+    logger,
+  });
   await placements.round();
   return { machine, tree, logger, placements };
 }
 
 for (const version of [1, 2] as const) {
   test(`version ${version}: --agent-cgroups and --runtime-cgroups take their processes, once`, async (t) => {
-    const { machine, tree, placements } = await placed(t, version, '--agent-cgroups=/a/agent', '--runtime-cgroups=/runtime');
+    const { machine, tree, placements } = await placed(
+      t,
+      version,
+      '--agent-cgroups=/a/agent',
+      '--runtime-cgroups=/runtime',
+    );
     t.deepEqual([await tree.members('/a/agent'), await tree.members('/runtime')], [[30], [40]]);
     t.deepEqual(await tree.members('/'), [1, 2, 50]);
     machine.writes.length = 0;
@@ -104,7 +119,10 @@ for (const version of [1, 2] as const) {
 
 test('--system-cgroups takes what is at the root, but neither the first process nor threads of the kernel', async (t) => {
   const { tree } = await placed(t, 1, '--system-cgroups=/system', '--cgroup-root=/', '--agent-cgroups=/agent');
-  t.deepEqual([await tree.members('/'), await tree.members('/system'), await tree.members('/agent')], [[1, 2], [40, 50], [30]]);
+  t.deepEqual(
+    [await tree.members('/'), await tree.members('/system'), await tree.members('/agent')],
+    [[1, 2], [40, 50], [30]],
+  );
 });
 
 test('--system-cgroups leaves processes where somebody else has placed them', async (t) => {
@@ -117,7 +135,14 @@ test('--system-cgroups leaves processes where somebody else has placed them', as
   const table = processes(await temporaryDirectory(t), [40], []);
   const config = configOf('--system-cgroups=/system');
   const logger = listeningLogger();
-  await new Placements({ tree, config, processes: table, agentPid: 30, runtimePid: async () => undefined, logger }).round();
+  await new Placements({
+    tree,
+    config,
+    processes: table,
+    agentPid: 30,
+    runtimePid: async () => undefined,
+    logger,
+  }).round();
   t.deepEqual([machine.read('pids/system/cgroup.procs'), machine.read('memory/engine/cgroup.procs')], ['40', '40']);
 });
 
@@ -127,7 +152,14 @@ test('processes that cannot be placed are told of once, and tried again', async 
   machine.readOnly = true;
   const table = processTable('/nonexistent');
   const config = configOf('--agent-cgroups=/agent');
-  const failing = new Placements({ tree, config, processes: table, agentPid: 30, runtimePid: async () => undefined, logger });
+  const failing = new Placements({
+    tree,
+    config,
+    processes: table,
+    agentPid: 30,
+    runtimePid: async () => undefined,
+    logger,
+  });
   await failing.round();
   await failing.round();
   t.is(logger.lines.length, 1);
@@ -159,7 +191,10 @@ test("the runtime's process is the one that listens at its endpoint", async (t) 
   t.is(await find(found, 'process'), undefined, 'it is a part of the agent');
   const meaningless = (choice: RuntimeChoice, name: string, word = '--runtime-cgroups=/r') =>
     withoutRuntimeProcess(resolveConfig(parseOptions([word]), facts).config, choice, name);
-  t.regex(meaningless(found, 'process') ?? '', /--runtime-cgroups means nothing with the runtime process, .*--agent-cgroups/);
+  t.regex(
+    meaningless(found, 'process') ?? '',
+    /--runtime-cgroups means nothing with the runtime process, .*--agent-cgroups/,
+  );
   t.is(meaningless(found, 'process', '--agent-cgroups=/a'), undefined);
   t.is(meaningless(found, 'engine'), undefined);
   t.is(meaningless({ kind: 'oci', path: undefined, supervisorEndpoint: 'localhost:1' }, 'oci'), undefined);

@@ -21,7 +21,13 @@ function start(
     words,
     images: ['app:1'],
     cgroups: async ({ cgroups: config }, clock) => {
-      const tree = await openCgroups({ config, mountpoint: machine.root, clock, logger: silentLogger, files: machine.files });
+      const tree = await openCgroups({
+        config,
+        mountpoint: machine.root,
+        clock,
+        logger: silentLogger,
+        files: machine.files,
+      });
       const processes = processTable('/nonexistent');
       return tree && { tree, processes, agentPid: 4711, runtimePid: () => Promise.resolve(undefined) };
     },
@@ -94,7 +100,12 @@ test('version 1: --cgroups-per-qos places pods by their class, with exactly thes
 test('version 2 and --cgroup-driver=systemd below --cgroup-root: the same in other words', async (t) => {
   const machine = new CgroupMachine(t, 2);
   await machine.makeGroup('/test.slice');
-  const words = ['--cgroup-root=/test', '--cgroup-driver=systemd', '--cpu-cfs-quota=false', '--enforce-node-allocatable='];
+  const words = [
+    '--cgroup-root=/test',
+    '--cgroup-driver=systemd',
+    '--cpu-cfs-quota=false',
+    '--enforce-node-allocatable=',
+  ];
   const bench = await start(t, machine, [...words, '--cluster-reserved=cpu=1']);
   bench.pods.put(guaranteed(), burstable());
   await bench.until(running(bench, 2));

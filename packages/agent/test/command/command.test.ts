@@ -113,34 +113,36 @@ test('--bootstrap-clusterconfig: without a config file, a bootstrap file that is
   t.true(stderr.endsWith(`keelson-agent: --bootstrap-clusterconfig: cannot read the client config ${file}\n`), stderr);
 });
 
-onLinux('alone on a machine: a manifest is dropped and runs, and SIGTERM ends the agent but not the container', async (t) => {
-  t.timeout(60_000);
-  const directory = await temporaryDirectory(t);
-  const manifests = join(directory, 'manifests');
-  await mkdir(manifests);
-  const port = await freePort();
-  const words = [
-    `--pod-manifest-path=${manifests}`,
-    `--root-dir=${directory}/root`,
-    `--cert-dir=${directory}/pki`,
-    '--address=127.0.0.1',
-    '--port=0',
-    `--read-only-port=${port}`,
-    '--healthz-port=0',
-    '--stats-port=0',
-    '--hostname-override=n1',
-    '--fail-swap-on=false',
-  ];
-  const env = { KEELSON_AGENT_LOG_ROOT: join(directory, 'log') };
-  const pods = async (): Promise<Pod[]> => {
-    const answer = await fetch(`http://127.0.0.1:${port}/pods`).catch(() => undefined);
-    return answer === undefined ? [] : (((await answer.json()) as { items: Pod[] }).items ?? []);
-  };
-  const running = () => eventually(async () => (await pods()).find(({ status }) => status?.phase === 'Running'));
-  const first = run(t, words, env);
-  await writeFile(
-    join(manifests, 'web.yaml'),
-    `apiVersion: v1
+onLinux(
+  'alone on a machine: a manifest is dropped and runs, and SIGTERM ends the agent but not the container',
+  async (t) => {
+    t.timeout(60_000);
+    const directory = await temporaryDirectory(t);
+    const manifests = join(directory, 'manifests');
+    await mkdir(manifests);
+    const port = await freePort();
+    const words = [
+      `--pod-manifest-path=${manifests}`,
+      `--root-dir=${directory}/root`,
+      `--cert-dir=${directory}/pki`,
+      '--address=127.0.0.1',
+      '--port=0',
+      `--read-only-port=${port}`,
+      '--healthz-port=0',
+      '--stats-port=0',
+      '--hostname-override=n1',
+      '--fail-swap-on=false',
+    ];
+    const env = { KEELSON_AGENT_LOG_ROOT: join(directory, 'log') };
+    const pods = async (): Promise<Pod[]> => {
+      const answer = await fetch(`http://127.0.0.1:${port}/pods`).catch(() => undefined);
+      return answer === undefined ? [] : (((await answer.json()) as { items: Pod[] }).items ?? []);
+    };
+    const running = () => eventually(async () => (await pods()).find(({ status }) => status?.phase === 'Running'));
+    const first = run(t, words, env);
+    await writeFile(
+      join(manifests, 'web.yaml'),
+      `apiVersion: v1
 kind: Pod
 metadata: {name: web}
 spec:
@@ -150,31 +152,32 @@ spec:
   # Doubled: the agent takes one away, as it does for variables.
   - {name: main, image: host, command: [sh, -c, "echo $$$$ > ${directory}/pid; exec sleep 300"]}
 `,
-  );
-  const before = await running();
-  const pid = await eventually(async () => Number(await readFile(join(directory, 'pid'), 'utf8').catch(() => '0')));
-  t.teardown(() => {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // Ended, as it should be.
-    }
-  });
-  first.child.kill('SIGTERM');
-  t.is((await first.ended).code, 0, first.stderr());
-  t.notThrows(() => process.kill(pid, 0), 'the container runs on');
-  const second = run(t, words, env);
-  const after = await running();
-  t.is(after.metadata?.uid, before.metadata?.uid);
-  t.is(after.status?.containerStatuses?.[0]?.restartCount, 0);
-  await rm(join(manifests, 'web.yaml'));
-  await eventually(async () => (await pods()).length === 0);
-  // The pod is no longer wanted at once; its container gets its time to end.
-  await eventually(async () => !isAlive(pid));
-  await eventually(async () => (await readdir(join(directory, 'root', 'runtime', 'containers'))).length === 0);
-  second.child.kill('SIGTERM');
-  t.is((await second.ended).code, 0, second.stderr());
-});
+    );
+    const before = await running();
+    const pid = await eventually(async () => Number(await readFile(join(directory, 'pid'), 'utf8').catch(() => '0')));
+    t.teardown(() => {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // Ended, as it should be.
+      }
+    });
+    first.child.kill('SIGTERM');
+    t.is((await first.ended).code, 0, first.stderr());
+    t.notThrows(() => process.kill(pid, 0), 'the container runs on');
+    const second = run(t, words, env);
+    const after = await running();
+    t.is(after.metadata?.uid, before.metadata?.uid);
+    t.is(after.status?.containerStatuses?.[0]?.restartCount, 0);
+    await rm(join(manifests, 'web.yaml'));
+    await eventually(async () => (await pods()).length === 0);
+    // The pod is no longer wanted at once; its container gets its time to end.
+    await eventually(async () => !isAlive(pid));
+    await eventually(async () => (await readdir(join(directory, 'root', 'runtime', 'containers'))).length === 0);
+    second.child.kill('SIGTERM');
+    t.is((await second.ended).code, 0, second.stderr());
+  },
+);
 
 onLinux('--runonce starts the pods of manifests and ends with 0 when they run, with 1 when one fails', async (t) => {
   t.timeout(60_000);
@@ -233,7 +236,9 @@ test('--runonce waits 1, 2, 4 … seconds, ten times, and then names what does n
   const pods = [podOf('a', 'Pending'), podOf('b', 'Running')];
   const signal = new AbortController().signal;
   const seen = { pods: () => pods, seenAllSources: () => true };
-  await t.throwsAsync(runOnce({ pods: seen, state: seen, clock, signal }), { message: '--runonce: pods do not run: x/a' });
+  await t.throwsAsync(runOnce({ pods: seen, state: seen, clock, signal }), {
+    message: '--runonce: pods do not run: x/a',
+  });
   t.deepEqual(
     clock.waits,
     Array.from({ length: 10 }, (_, i) => 1000 * 2 ** i),

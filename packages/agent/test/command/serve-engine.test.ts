@@ -69,59 +69,62 @@ test('where the socket cannot be made the agent runs on, with one warning', asyn
   t.is(logger.lines[0]?.fields['socket'], socketPath);
 });
 
-onLinux('the command serves its runtime: its pods are seen and driven from outside, and the socket goes with it', async (t) => {
-  t.timeout(60_000);
-  const directory = await temporaryDirectory(t);
-  const socketPath = join(directory, 'run', 'cri.sock');
-  const manifests = join(directory, 'manifests');
-  await mkdir(manifests);
-  await writeFile(
-    join(manifests, 'web.yaml'),
-    manifest('web', 'host', '  hostNetwork: true\n  terminationGracePeriodSeconds: 1\n'),
-  );
-  const words = [
-    `--pod-manifest-path=${manifests}`,
-    '--file-check-frequency=1s',
-    `--root-dir=${directory}/root`,
-    `--cert-dir=${directory}/pki`,
-    '--enable-server=false',
-    '--read-only-port=0',
-    '--healthz-port=0',
-    '--stats-port=0',
-    '--hostname-override=n1',
-    '--fail-swap-on=false',
-    '--make-iptables-util-chains=false',
-    // How full this machine is decides nothing.
-    '--eviction-hard=',
-  ];
-  const env = {
-    ...process.env,
-    KEELSON_AGENT_RUNTIME: 'process',
-    KEELSON_AGENT_LOG_ROOT: join(directory, 'log'),
-    KEELSON_AGENT_SYSCTL_ROOT: join(directory, 'no-sysctl'),
-    KEELSON_AGENT_CRI_SOCKET: socketPath,
-  };
-  const child = spawn(process.execPath, [binary, ...words], { env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let stderr = '';
-  child.stderr.on('data', (chunk) => {
-    stderr += String(chunk);
-  });
-  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  t.teardown(() => child.kill('SIGKILL'));
-  await eventually(async () => (await lstat(socketPath).catch(() => undefined))?.isSocket());
-  const endpoint = `unix://${socketPath}`;
-  const around = { config: configOf([]), clock: systemClock, logger: listeningLogger() };
-  const { runtime } = await openCri(around, { kind: 'cri', endpoint, imageEndpoint: endpoint });
-  t.is((await runtime.version()).runtimeApiVersion, 'v1');
-  const first = await eventually(async () => (await runtime.listContainers({ state: 'running' }))[0]);
-  t.is(first.metadata.name, 'main');
-  await runtime.stopContainer(first.id, { gracePeriodMs: 1000 });
-  const second = await eventually(async () => (await runtime.listContainers({ state: 'running' }))[0]);
-  t.is(second.metadata.attempt, 1, 'the agent saw the end and started it again');
-  await rm(join(manifests, 'web.yaml'));
-  await eventually(async () => (await runtime.listPodSandboxes()).length === 0);
-  await runtime[Symbol.asyncDispose]();
-  child.kill('SIGTERM');
-  t.is(await ended, 0, stderr);
-  t.deepEqual(await readdir(join(directory, 'run')), []);
-});
+onLinux(
+  'the command serves its runtime: its pods are seen and driven from outside, and the socket goes with it',
+  async (t) => {
+    t.timeout(60_000);
+    const directory = await temporaryDirectory(t);
+    const socketPath = join(directory, 'run', 'cri.sock');
+    const manifests = join(directory, 'manifests');
+    await mkdir(manifests);
+    await writeFile(
+      join(manifests, 'web.yaml'),
+      manifest('web', 'host', '  hostNetwork: true\n  terminationGracePeriodSeconds: 1\n'),
+    );
+    const words = [
+      `--pod-manifest-path=${manifests}`,
+      '--file-check-frequency=1s',
+      `--root-dir=${directory}/root`,
+      `--cert-dir=${directory}/pki`,
+      '--enable-server=false',
+      '--read-only-port=0',
+      '--healthz-port=0',
+      '--stats-port=0',
+      '--hostname-override=n1',
+      '--fail-swap-on=false',
+      '--make-iptables-util-chains=false',
+      // How full this machine is decides nothing.
+      '--eviction-hard=',
+    ];
+    const env = {
+      ...process.env,
+      KEELSON_AGENT_RUNTIME: 'process',
+      KEELSON_AGENT_LOG_ROOT: join(directory, 'log'),
+      KEELSON_AGENT_SYSCTL_ROOT: join(directory, 'no-sysctl'),
+      KEELSON_AGENT_CRI_SOCKET: socketPath,
+    };
+    const child = spawn(process.execPath, [binary, ...words], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    let stderr = '';
+    child.stderr.on('data', (chunk) => {
+      stderr += String(chunk);
+    });
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+    t.teardown(() => child.kill('SIGKILL'));
+    await eventually(async () => (await lstat(socketPath).catch(() => undefined))?.isSocket());
+    const endpoint = `unix://${socketPath}`;
+    const around = { config: configOf([]), clock: systemClock, logger: listeningLogger() };
+    const { runtime } = await openCri(around, { kind: 'cri', endpoint, imageEndpoint: endpoint });
+    t.is((await runtime.version()).runtimeApiVersion, 'v1');
+    const first = await eventually(async () => (await runtime.listContainers({ state: 'running' }))[0]);
+    t.is(first.metadata.name, 'main');
+    await runtime.stopContainer(first.id, { gracePeriodMs: 1000 });
+    const second = await eventually(async () => (await runtime.listContainers({ state: 'running' }))[0]);
+    t.is(second.metadata.attempt, 1, 'the agent saw the end and started it again');
+    await rm(join(manifests, 'web.yaml'));
+    await eventually(async () => (await runtime.listPodSandboxes()).length === 0);
+    await runtime[Symbol.asyncDispose]();
+    child.kill('SIGTERM');
+    t.is(await ended, 0, stderr);
+    t.deepEqual(await readdir(join(directory, 'run')), []);
+  },
+);

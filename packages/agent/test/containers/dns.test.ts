@@ -26,7 +26,11 @@ async function started(t: ExecutionContext, words: readonly string[], spec: Part
 }
 
 const machine = 'nameserver 192.0.2.53\nnameserver 192.0.2.54\nsearch corp.example lan\noptions timeout:1 rotate\n';
-const copied = { servers: ['192.0.2.53', '192.0.2.54'], searches: ['corp.example', 'lan'], options: ['timeout:1', 'rotate'] };
+const copied = {
+  servers: ['192.0.2.53', '192.0.2.54'],
+  searches: ['corp.example', 'lan'],
+  options: ['timeout:1', 'rotate'],
+};
 const cluster = ['--cluster-dns=10.96.0.10,10.96.0.11', '--cluster-domain=cluster.local.'];
 const first = { dnsPolicy: 'ClusterFirst' } as const;
 

@@ -30,7 +30,10 @@ for (const [words, quota] of [
     const { bench, starts } = await started(t, words, limited);
     await bench.until(() => bench.status(limited).phase === 'Running');
     const { cpuPeriodUs, cpuQuotaUs, cpuShares, memoryLimitBytes } = starts.get('limited/main')?.config.resources ?? {};
-    t.deepEqual({ ...(cpuPeriodUs !== undefined && { cpuPeriodUs }), ...(cpuQuotaUs !== undefined && { cpuQuotaUs }) }, quota);
+    t.deepEqual(
+      { ...(cpuPeriodUs !== undefined && { cpuPeriodUs }), ...(cpuQuotaUs !== undefined && { cpuQuotaUs }) },
+      quota,
+    );
     t.deepEqual([cpuShares, memoryLimitBytes], [512, 64 * 2 ** 20], 'shares and memory are as asked for');
   });
 }
@@ -100,12 +103,20 @@ for (const [title, spec, annotations, expected] of [
     await bench.until(() => bench.status(pod).phase === 'Running');
     const found = starts.get('confined/main')?.config.securityContext?.seccomp;
     const isFile = expected?.includes('.json') === true;
-    const wanted = isFile ? { type: 'localhost', localhostRef: join('/profiles', expected) } : expected && { type: expected };
+    const wanted = isFile
+      ? { type: 'localhost', localhostRef: join('/profiles', expected) }
+      : expected && { type: expected };
     t.deepEqual(found as unknown, wanted);
   });
 }
 
-for (const word of ['localhost/../../etc/passwd', 'localhost//etc/passwd', 'localhost/', 'localhost/a/../../b', 'mine']) {
+for (const word of [
+  'localhost/../../etc/passwd',
+  'localhost//etc/passwd',
+  'localhost/',
+  'localhost/a/../../b',
+  'mine',
+]) {
   test(`--seccomp-profile-root: the profile ${word} is refused`, async (t) => {
     const pod = testPod('bad', {}, { [podAnnotation]: word });
     const { bench, starts } = await started(t, [], pod);

@@ -67,7 +67,8 @@ for (const [title, spec, own, expected] of cases) {
 
 test('without --runtime-a-disable-shared-pid containers share one PID namespace, unless the pod says no', (t) => {
   const shared = { ...facts, isolatePids: false };
-  const pidOf = (spec: Partial<Pod['spec']>) => containerSecurity(testPod('p', spec), containerOf({}), shared).namespaces?.pid;
+  const pidOf = (spec: Partial<Pod['spec']>) =>
+    containerSecurity(testPod('p', spec), containerOf({}), shared).namespaces?.pid;
   t.is(pidOf({}), 'pod');
   t.is(pidOf({ shareProcessNamespace: false }), 'container');
 });
@@ -86,7 +87,13 @@ const users: readonly (readonly [string, Common, Own, Partial<Image>, RegExp | u
     {},
     undefined,
   ],
-  ['the container asks for root', { runAsNonRoot: true }, { runAsUser: 0 }, { uid: 5 }, /runAsUser breaks non-root policy/],
+  [
+    'the container asks for root',
+    { runAsNonRoot: true },
+    { runAsUser: 0 },
+    { uid: 5 },
+    /runAsUser breaks non-root policy/,
+  ],
   ['the image runs as root', {}, { runAsNonRoot: true }, { uid: 0 }, /image will run as root/],
   ['the image says nothing', {}, { runAsNonRoot: true }, {}, /image will run as root/],
   ['the image has a name only', {}, { runAsNonRoot: true }, { username: 'app' }, /non-numeric user \(app\)/],

@@ -93,15 +93,20 @@ test('the state file is checked: its checksum, its policy, its CPUs and what is 
   const after = new CpuAssignments(topology, 1);
   after.restore(state, path);
   t.deepEqual(after.state(), before.state());
-  const restore = (cpus: CpuTopology, reserved: number) => () => new CpuAssignments(cpus, reserved).restore(state, path);
+  const restore = (cpus: CpuTopology, reserved: number) => () =>
+    new CpuAssignments(cpus, reserved).restore(state, path);
   t.throws(restore(twoSockets(4), 1), {
     instanceOf: MachineError,
     message: /CPUs are not those of this machine; drain the node, remove/,
   });
-  t.throws(restore(topology, 4), { instanceOf: MachineError, message: /CPUs that are reserved now are given to containers/ });
+  t.throws(restore(topology, 4), {
+    instanceOf: MachineError,
+    message: /CPUs that are reserved now are given to containers/,
+  });
   await t.throwsAsync(readCpuState(path, 'none'), {
     instanceOf: MachineError,
-    message: /the policy is none, but that of .*cpu_manager_state is "static"; drain the node, remove the file and start again/,
+    message:
+      /the policy is none, but that of .*cpu_manager_state is "static"; drain the node, remove the file and start again/,
   });
   const text = await readFile(path, 'utf8');
   for (const damaged of [text.replace('1,5', '1,6'), text.slice(0, 20), '[]', '{}']) {

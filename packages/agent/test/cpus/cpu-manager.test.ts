@@ -20,7 +20,10 @@ function container(name: string, cpu: string | undefined): Container {
 }
 
 const podOf = (name: string, ...cpus: (string | undefined)[]): Pod =>
-  testPod(name, { containers: cpus.map((cpu, index) => container(`${name}${index}`, cpu)), terminationGracePeriodSeconds: 1 });
+  testPod(name, {
+    containers: cpus.map((cpu, index) => container(`${name}${index}`, cpu)),
+    terminationGracePeriodSeconds: 1,
+  });
 
 /** CPUs of what runs, by the names of containers. */
 const cpusets = ({ world }: Bench) =>
@@ -111,10 +114,13 @@ test('another policy than that of the state file is an error until the file is r
   const bench = await startBench(t, { images: ['app:1'] });
   t.like(stateOf(bench), { policyName: 'none', defaultCpuSet: '', entries: {} });
   await bench.agent.stop();
-  const config = resolveConfig(parseOptions([...words, `--root-dir=${join(bench.rootDir, 'agent')}`, '--hostname-override=n']), {
-    hostname: () => 'n',
-    fileExists: () => false,
-  }).config;
+  const config = resolveConfig(
+    parseOptions([...words, `--root-dir=${join(bench.rootDir, 'agent')}`, '--hostname-override=n']),
+    {
+      hostname: () => 'n',
+      fileExists: () => false,
+    },
+  ).config;
   const begin = () => bench.again(config);
   await t.throwsAsync(begin(), { instanceOf: MachineError, message: /the policy is static, but that of .* is "none"/ });
   rmSync(join(bench.rootDir, 'agent/cpu_manager_state'));
@@ -124,7 +130,10 @@ test('another policy than that of the state file is an error until the file is r
 
 test('a runtime that cannot bind containers to CPUs is refused', async (t) => {
   const bench = startBench(t, { words, topology, runtime: { cpuLimits: false } });
-  await t.throwsAsync(bench, { instanceOf: MachineError, message: /the runtime fake cannot bind containers to CPUs here/ });
+  await t.throwsAsync(bench, {
+    instanceOf: MachineError,
+    message: /the runtime fake cannot bind containers to CPUs here/,
+  });
 });
 
 test('only whole CPUs of guaranteed pods count', (t) => {
@@ -134,13 +143,20 @@ test('only whole CPUs of guaranteed pods count', (t) => {
 });
 
 test('--cpu-manager-policy=static needs its gate and reserved CPU; the period follows that of the node unless it is given', (t) => {
-  const resolve = (...more: string[]) => resolveConfig(parseOptions(more), { hostname: () => 'n', fileExists: () => false });
-  const refused = (message: RegExp, ...more: string[]) => t.throws(() => resolve(...more), { instanceOf: UsageError, message });
+  const resolve = (...more: string[]) =>
+    resolveConfig(parseOptions(more), { hostname: () => 'n', fileExists: () => false });
+  const refused = (message: RegExp, ...more: string[]) =>
+    t.throws(() => resolve(...more), { instanceOf: UsageError, message });
   refused(
     /--cpu-manager-policy=static needs CPU above 0 in --cluster-reserved or --system-reserved/,
     '--cpu-manager-policy=static',
   );
-  refused(/needs CPU above 0/, '--cpu-manager-policy=static', '--cluster-reserved=memory=1Gi', '--system-reserved=cpu=0');
+  refused(
+    /needs CPU above 0/,
+    '--cpu-manager-policy=static',
+    '--cluster-reserved=memory=1Gi',
+    '--system-reserved=cpu=0',
+  );
   refused(/needs --feature-gates=CPUManager=true/, ...words, '--feature-gates=CPUManager=false');
   refused(/--cpu-manager-policy: unsupported value "dynamic"; known: none, static/, '--cpu-manager-policy=dynamic');
   refused(/--cpu-manager-reconcile-period must be longer than 0/, '--cpu-manager-reconcile-period=0');

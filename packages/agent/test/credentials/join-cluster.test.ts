@@ -18,9 +18,17 @@ const paths = ({ directory }: CertificateApi) => ({
 });
 
 /** Runs to its end, however much of the agent's time that takes. */
-async function joined(api: CertificateApi, words: readonly string[] = [], signal = new AbortController().signal): Promise<void> {
+async function joined(
+  api: CertificateApi,
+  words: readonly string[] = [],
+  signal = new AbortController().signal,
+): Promise<void> {
   const { clusterconfig, certDir } = paths(api);
-  const common = [`--clusterconfig=${clusterconfig}`, `--cert-dir=${certDir}`, `--bootstrap-clusterconfig=${api.bootstrap}`];
+  const common = [
+    `--clusterconfig=${clusterconfig}`,
+    `--cert-dir=${certDir}`,
+    `--bootstrap-clusterconfig=${api.bootstrap}`,
+  ];
   const config = wordsConfig(api.directory, [...common, ...words]);
   let settled = false;
   const running = joinCluster({ config, clock: api.clock, logger: api.logger, signal }).finally(() => {

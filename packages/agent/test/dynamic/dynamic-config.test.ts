@@ -87,7 +87,8 @@ async function machine(t: ExecutionContext, words: readonly string[] = []) {
     },
     assign(name: string | undefined, more: object = {}) {
       if (name === undefined) delete node.spec.configSource;
-      else node.spec.configSource = { configMap: { namespace: 'kube-system', name, kubeletConfigKey: 'agent', ...more } };
+      else
+        node.spec.configSource = { configMap: { namespace: 'kube-system', name, kubeletConfigKey: 'agent', ...more } };
     },
   };
 }
@@ -273,8 +274,12 @@ test('a state that cannot be read is forgotten, with a warning', async (t) => {
 });
 
 test('--dynamic-config-dir needs an API server and its gate, and means nothing to --runonce', async (t) => {
-  const boot = (words: readonly string[]) => bootConfig({ commandLine: parseOptions(words), facts, logger: listeningLogger() });
-  await t.throwsAsync(boot(['--dynamic-config-dir=/x', gate]), { instanceOf: UsageError, message: /needs --clusterconfig/ });
+  const boot = (words: readonly string[]) =>
+    bootConfig({ commandLine: parseOptions(words), facts, logger: listeningLogger() });
+  await t.throwsAsync(boot(['--dynamic-config-dir=/x', gate]), {
+    instanceOf: UsageError,
+    message: /needs --clusterconfig/,
+  });
   await t.throwsAsync(boot(['--dynamic-config-dir=/x', '--clusterconfig=/k']), { message: /DynamicAgentConfig=true/ });
   t.is((await boot(['--dynamic-config-dir=/x', gate, '--runonce', '--pod-manifest-path=/p'])).dynamic, undefined);
   t.is((await boot([])).dynamic, undefined);

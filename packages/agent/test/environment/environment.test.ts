@@ -31,10 +31,14 @@ for (const [text, expected] of [
 }
 
 const objects: ObjectReader = {
-  configMap: async (_, name) => (name === 'map' ? { data: { colour: 'blue', 'not a name': 'x', __proto__x: 'p' } } : undefined),
+  configMap: async (_, name) =>
+    name === 'map' ? { data: { colour: 'blue', 'not a name': 'x', __proto__x: 'p' } } : undefined,
   secret: async (_, name) => (name === 'safe' ? { data: { word: Buffer.from('hush').toString('base64') } } : undefined),
   services: async () => [
-    { metadata: { name: 'my-db' }, spec: { clusterIP: '10.1.1.1', ports: [{ port: 5432, name: 'pg', protocol: 'TCP' }] } },
+    {
+      metadata: { name: 'my-db' },
+      spec: { clusterIP: '10.1.1.1', ports: [{ port: 5432, name: 'pg', protocol: 'TCP' }] },
+    },
   ],
 };
 const facts = {

@@ -10,7 +10,10 @@ import { listeningLogger, until } from '../support.ts';
 
 const pod = (name: string): Pod => ({
   metadata: { name, namespace: 'shop', uid: `uid-${name}` },
-  spec: { containers: [{ name: 'main', image: 'host' }], initContainers: [{ name: 'init', image: 'host' }] } as Pod['spec'],
+  spec: {
+    containers: [{ name: 'main', image: 'host' }],
+    initContainers: [{ name: 'init', image: 'host' }],
+  } as Pod['spec'],
 });
 
 /** An API that keeps what is written, and fails as told. */

@@ -21,7 +21,10 @@ const cases: readonly (readonly [words: readonly string[], amounts: Readonly<Rec
   [[], { memory: '8092Mi' }],
   [['--eviction-hard='], { memory: '8388608Ki' }],
   [['--eviction-hard=memory.available<25%'], { memory: '6Gi' }],
-  [['--eviction-hard=memory.available<1Gi', '--system-reserved=memory=1Gi', '--cluster-reserved=memory=2Gi'], { memory: '4Gi' }],
+  [
+    ['--eviction-hard=memory.available<1Gi', '--system-reserved=memory=1Gi', '--cluster-reserved=memory=2Gi'],
+    { memory: '4Gi' },
+  ],
   [['--eviction-hard=memory.available<9Gi'], { memory: '0' }],
   [
     ['--eviction-hard=', '--eviction-soft=memory.available<1Gi', '--eviction-soft-grace-period=memory.available=1m'],
@@ -33,7 +36,10 @@ const cases: readonly (readonly [words: readonly string[], amounts: Readonly<Rec
     [withDisk, '--eviction-hard=nodefs.available<1Gi', '--system-reserved=ephemeral-storage=9Gi'],
     { memory: '8388608Ki', 'ephemeral-storage': '90Gi' },
   ],
-  [[withDisk, '--experimental-allocatable-ignore-eviction'], { memory: '8388608Ki', 'ephemeral-storage': '104857600Ki' }],
+  [
+    [withDisk, '--experimental-allocatable-ignore-eviction'],
+    { memory: '8388608Ki', 'ephemeral-storage': '104857600Ki' },
+  ],
 ];
 for (const [words, amounts] of cases) {
   test(`pods can have what hard thresholds do not keep free: ${words.join(' ') || 'by default'}`, async (t) => {

@@ -12,7 +12,12 @@ const minute = 60_000;
 const step = 1000;
 
 /** A pod of one container that asks for so much memory; the script below gives it usage. */
-function pod(name: string, request?: string, spec: Partial<Pod['spec']> = {}, annotations: Record<string, string> = {}): Pod {
+function pod(
+  name: string,
+  request?: string,
+  spec: Partial<Pod['spec']> = {},
+  annotations: Record<string, string> = {},
+): Pod {
   const resources = request === undefined ? {} : { requests: { memory: request } };
   return testPod(
     name,
@@ -35,7 +40,11 @@ interface Started {
 }
 
 /** An agent on a machine that a test makes full. Thresholds of its own only, so that one thing happens at a time. */
-async function start(t: ExecutionContext, words: readonly string[], more: Partial<BenchOptions> = {}): Promise<Started> {
+async function start(
+  t: ExecutionContext,
+  words: readonly string[],
+  more: Partial<BenchOptions> = {},
+): Promise<Started> {
   const node = new TestNode();
   const behaviours = new Map<string, FakeBehaviour>();
   const bench = await startBench(t, {
@@ -141,7 +150,10 @@ test('the gate PodPriority: of two that use more than they asked for the lower p
     ['false', 'important'],
     ['true', 'other'],
   ] as const) {
-    const { bench, node, behaviours, run, evicted } = await start(t, [hardMemory, `--feature-gates=PodPriority=${gate}`]);
+    const { bench, node, behaviours, run, evicted } = await start(t, [
+      hardMemory,
+      `--feature-gates=PodPriority=${gate}`,
+    ]);
     behaviours.set('important', memory(500));
     await run(pod('important', undefined, { priority: 1000 }), pod('other', undefined, { priority: 10 }));
     node.memoryBytes = 100 * mebibyte;
@@ -188,7 +200,12 @@ for (const { words, own, endsWithin, why } of [
   { words: [], own: 40, endsWithin: 0, why: 'unset, they get no time' },
   { words: ['--eviction-max-pod-grace-period=20'], own: 40, endsWithin: 20, why: 'no more than the option says' },
   { words: ['--eviction-max-pod-grace-period=20'], own: 8, endsWithin: 8, why: 'no more than they ask for' },
-  { words: ['--eviction-max-pod-grace-period=-1'], own: 40, endsWithin: 40, why: 'what they ask for, where it is negative' },
+  {
+    words: ['--eviction-max-pod-grace-period=-1'],
+    own: 40,
+    endsWithin: 40,
+    why: 'what they ask for, where it is negative',
+  },
 ]) {
   test(`--eviction-max-pod-grace-period: time of pods that a soft threshold evicts: ${why}`, async (t) => {
     const { bench, node, behaviours, run, evicted } = await start(t, [...softMemory, ...words]);
@@ -236,7 +253,10 @@ test('a pod that does not end holds up the others for half a minute only', async
 });
 
 test('--eviction-minimum-reclaim: pods go until that much more is there', async (t) => {
-  const { bench, node, run, evicted } = await start(t, [hardMemory, '--eviction-minimum-reclaim=memory.available=500Mi']);
+  const { bench, node, run, evicted } = await start(t, [
+    hardMemory,
+    '--eviction-minimum-reclaim=memory.available=500Mi',
+  ]);
   await run(pod('a'), pod('b'), pod('c'));
   node.memoryBytes = 1000 * mebibyte;
   await bench.until(() => evicted().length === 1, 11 * second);
@@ -272,7 +292,10 @@ test('without --experimental-kernel-memcg-notification there is a look each ten 
 });
 
 test('pods that together use more than there is for them are evicted, whatever the machine has left', async (t) => {
-  const { bench, behaviours, run, evicted } = await start(t, ['--enforce-node-allocatable=pods', '--system-reserved=memory=7Gi']);
+  const { bench, behaviours, run, evicted } = await start(t, [
+    '--enforce-node-allocatable=pods',
+    '--system-reserved=memory=7Gi',
+  ]);
   behaviours.set('a', memory(600));
   behaviours.set('b', memory(300));
   const [a, b] = [pod('a'), pod('b')];
@@ -283,7 +306,10 @@ test('pods that together use more than there is for them are evicted, whatever t
   const c = pod('c');
   await run(c);
   await bench.until(() => evicted().length === 1, 11 * second);
-  t.regex(bench.status(a).message ?? '', /^The node was low on resource: memory\. Threshold quantity: 0, available: -76Mi\./);
+  t.regex(
+    bench.status(a).message ?? '',
+    /^The node was low on resource: memory\. Threshold quantity: 0, available: -76Mi\./,
+  );
 });
 
 /** What is there at the start has been there always; images that came just now are spared. */
@@ -291,7 +317,11 @@ const withUnused = { images: ['app:1', 'unused:1'] };
 const fullDisk = { capacityBytes: 1e11, availableBytes: 5e9, inodes: 1e6, inodesFree: 9e5 };
 
 test('a full disk: ended containers and unused images go first, and nobody else when that is enough', async (t) => {
-  const { bench, node, behaviours, run, evicted } = await start(t, ['--eviction-hard=nodefs.available<10%'], withUnused);
+  const { bench, node, behaviours, run, evicted } = await start(
+    t,
+    ['--eviction-hard=nodefs.available<10%'],
+    withUnused,
+  );
   behaviours.set('job', { exitAfterMs: 100 });
   const job = pod('job', undefined, { restartPolicy: 'Never' }, ofApi);
   await run(pod('web'));
@@ -375,7 +405,11 @@ test('images on a disk of their own: each disk is relieved of what is on it alon
 });
 
 test('memory comes before disks', async (t) => {
-  const { bench, node, run, told } = await start(t, ['--eviction-hard=nodefs.available<10%,memory.available<1Gi'], withUnused);
+  const { bench, node, run, told } = await start(
+    t,
+    ['--eviction-hard=nodefs.available<10%,memory.available<1Gi'],
+    withUnused,
+  );
   await run(pod('a'));
   node.disk1 = fullDisk;
   node.memoryBytes = 100 * mebibyte;

@@ -3,7 +3,8 @@ import { parseOptions } from '../../src/options/parse-options.ts';
 import { resolveConfig } from '../../src/options/resolve-config.ts';
 import { UsageError } from '../../src/options/usage-error.ts';
 
-const resolve = (...words: string[]) => resolveConfig(parseOptions(words), { hostname: () => 'n', fileExists: () => false });
+const resolve = (...words: string[]) =>
+  resolveConfig(parseOptions(words), { hostname: () => 'n', fileExists: () => false });
 /** Without the threshold that the enforcement of what pods can have brings. */
 const thresholds = (...words: string[]) => resolve('--enforce-node-allocatable=', ...words).config.eviction.thresholds;
 
@@ -40,8 +41,20 @@ test('--eviction-soft, --eviction-soft-grace-period, --eviction-minimum-reclaim 
     ),
     [
       { signal: 'memory.available', kind: 'hard', value: { share: 0.05 }, graceMs: 0, minReclaim: { count: 0 } },
-      { signal: 'memory.available', kind: 'soft', value: { count: 1.5 * 2 ** 30 }, graceMs: 90_000, minReclaim: { count: 0 } },
-      { signal: 'nodefs.available', kind: 'soft', value: { share: 0.125 }, graceMs: 7_200_000, minReclaim: { share: 0.01 } },
+      {
+        signal: 'memory.available',
+        kind: 'soft',
+        value: { count: 1.5 * 2 ** 30 },
+        graceMs: 90_000,
+        minReclaim: { count: 0 },
+      },
+      {
+        signal: 'nodefs.available',
+        kind: 'soft',
+        value: { share: 0.125 },
+        graceMs: 7_200_000,
+        minReclaim: { share: 0.01 },
+      },
     ],
   );
 });
@@ -61,7 +74,8 @@ test('a period or an amount of a signal without a threshold is warned of', (t) =
 
 test('options about thresholds that there are not are warned of', (t) => {
   t.deepEqual(
-    resolve('--eviction-hard=', '--eviction-max-pod-grace-period=-1', '--experimental-kernel-memcg-notification').warnings,
+    resolve('--eviction-hard=', '--eviction-max-pod-grace-period=-1', '--experimental-kernel-memcg-notification')
+      .warnings,
     [
       '--eviction-max-pod-grace-period means nothing without --eviction-soft',
       '--experimental-kernel-memcg-notification means nothing without a threshold of memory.available',
@@ -75,13 +89,25 @@ const known =
 const refused: readonly (readonly [words: readonly string[], message: string])[] = [
   [['--eviction-hard=disk.free<1Gi'], `--eviction-hard: unknown eviction signal "disk.free"; known: ${known}`],
   [['--eviction-hard=toString<1Gi'], `--eviction-hard: unknown eviction signal "toString"; known: ${known}`],
-  [['--eviction-hard=memory.available<lots'], '--eviction-hard: memory.available must be a quantity or a percentage, not "lots"'],
+  [
+    ['--eviction-hard=memory.available<lots'],
+    '--eviction-hard: memory.available must be a quantity or a percentage, not "lots"',
+  ],
   [['--eviction-hard=memory.available<-1Gi'], '--eviction-hard: memory.available must not be negative, not "-1Gi"'],
   [['--eviction-hard=memory.available<0'], '--eviction-hard: memory.available must be above 0, not "0"'],
   [['--eviction-hard=memory.available<0%'], '--eviction-hard: memory.available must be above 0%, not "0%"'],
-  [['--eviction-hard=memory.available<101%'], '--eviction-hard: memory.available must be between 0% and 100%, not "101%"'],
-  [['--eviction-hard=nodefs.available<-5%'], '--eviction-hard: nodefs.available must be between 0% and 100%, not "-5%"'],
-  [['--eviction-soft=memory.available<1Gi'], '--eviction-soft: memory.available needs a period in --eviction-soft-grace-period'],
+  [
+    ['--eviction-hard=memory.available<101%'],
+    '--eviction-hard: memory.available must be between 0% and 100%, not "101%"',
+  ],
+  [
+    ['--eviction-hard=nodefs.available<-5%'],
+    '--eviction-hard: nodefs.available must be between 0% and 100%, not "-5%"',
+  ],
+  [
+    ['--eviction-soft=memory.available<1Gi'],
+    '--eviction-soft: memory.available needs a period in --eviction-soft-grace-period',
+  ],
   [
     ['--eviction-soft=memory.available<1Gi', '--eviction-soft-grace-period=memory.available=soon'],
     '--eviction-soft-grace-period: memory.available must be a duration above 0, not "soon"',
@@ -90,7 +116,10 @@ const refused: readonly (readonly [words: readonly string[], message: string])[]
     ['--eviction-soft=memory.available<1Gi', '--eviction-soft-grace-period=memory.available=-1m'],
     '--eviction-soft-grace-period: memory.available must be a duration above 0, not "-1m"',
   ],
-  [['--eviction-soft-grace-period=cpu=1m'], `--eviction-soft-grace-period: unknown eviction signal "cpu"; known: ${known}`],
+  [
+    ['--eviction-soft-grace-period=cpu=1m'],
+    `--eviction-soft-grace-period: unknown eviction signal "cpu"; known: ${known}`,
+  ],
   [['--eviction-minimum-reclaim=cpu=1'], `--eviction-minimum-reclaim: unknown eviction signal "cpu"; known: ${known}`],
   [
     ['--eviction-minimum-reclaim=memory.available=-1'],

@@ -91,7 +91,11 @@ test('files of a pod are its logs and its empty directories on disk, as they are
   const disk = diskSpace(paths, localFiles);
   const { signal } = new AbortController();
   t.deepEqual(await disk.files(pod, signal), { bytes: 0, inodes: 0 });
-  for (const folder of [paths.podLogs(uid), paths.volume(uid, 'empty-dir', 'data'), paths.volume(uid, 'empty-dir', 'shm')]) {
+  for (const folder of [
+    paths.podLogs(uid),
+    paths.volume(uid, 'empty-dir', 'data'),
+    paths.volume(uid, 'empty-dir', 'shm'),
+  ]) {
     await mkdir(folder, { recursive: true });
     await writeFile(join(folder, 'file'), Buffer.alloc(100_000, 1));
   }

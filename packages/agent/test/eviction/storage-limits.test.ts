@@ -9,7 +9,11 @@ const limited = (name: string, limit?: string) => ({
   ...{ name, image: 'app:1', imagePullPolicy: 'IfNotPresent' },
   ...(limit !== undefined && { resources: { limits: { 'ephemeral-storage': limit } } }),
 });
-const usageOf = (pod: Pod, written: Readonly<Record<string, number>>, volumes: Readonly<Record<string, number>> = {}) => ({
+const usageOf = (
+  pod: Pod,
+  written: Readonly<Record<string, number>>,
+  volumes: Readonly<Record<string, number>> = {},
+) => ({
   ...{ namespace: 'default', name: 'p', uid: pod.metadata?.uid ?? '', startTimeMs: 0 },
   containers: Object.entries(written).map(([name, usedBytes]) => ({
     ...{ name, startTimeMs: 0, timeMs: 0, cpuNanoSeconds: 0, memoryWorkingSetBytes: 0 },
@@ -46,13 +50,22 @@ test('limits of disk: of an emptyDir, of all containers with volumes and logs, a
 test('the gate LocalStorageCapacityIsolation: a pod above its limit is evicted, however much room there is', async (t) => {
   for (const gate of [false, true]) {
     const bench = await startBench(t, {
-      words: ['--volume-stats-agg-period=20s', '--eviction-hard=', `--feature-gates=LocalStorageCapacityIsolation=${gate}`],
+      words: [
+        '--volume-stats-agg-period=20s',
+        '--eviction-hard=',
+        `--feature-gates=LocalStorageCapacityIsolation=${gate}`,
+      ],
     });
     const volumes = [{ name: 'data', emptyDir: { sizeLimit: '64Ki' } }];
     const pod = testPod('writer', { volumes });
     bench.pods.put(pod, testPod('other', { volumes }));
     await bench.until(() => bench.status(pod).phase === 'Running');
-    const directory = join(bench.rootDir, 'agent/pods', pod.metadata?.uid ?? '', 'volumes/kubernetes.io~empty-dir/data');
+    const directory = join(
+      bench.rootDir,
+      'agent/pods',
+      pod.metadata?.uid ?? '',
+      'volumes/kubernetes.io~empty-dir/data',
+    );
     await mkdir(directory, { recursive: true });
     await writeFile(join(directory, 'file'), Buffer.alloc(100_000));
     await bench.pass(60_000, 1000);

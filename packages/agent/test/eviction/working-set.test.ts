@@ -7,7 +7,8 @@ import { workingSetBytes } from '../../src/eviction/working-set.ts';
 import { localFiles } from '../../src/volumes/host/local-files.ts';
 import { temporaryDirectory } from '../support.ts';
 
-const meminfo = 'MemTotal:        1000 kB\nMemFree:          300 kB\nInactive:         200 kB\nInactive(file):   150 kB\n';
+const meminfo =
+  'MemTotal:        1000 kB\nMemFree:          300 kB\nInactive:         200 kB\nInactive(file):   150 kB\n';
 const cases: readonly (readonly [title: string, files: Readonly<Record<string, string>>, bytes: number])[] = [
   [
     'cgroup v1: usage less total_inactive_file, which counts those below too',

@@ -14,7 +14,12 @@ const isThere = (path: string) =>
 
 test('of a container that crashes again and again the newest instance and one that ended are kept, with their logs alone', async (t) => {
   const bench = await startBench(t, { script: () => behaviours.crashLoop(), logs: true });
-  const main = { name: 'main', image: 'app:1', imagePullPolicy: 'IfNotPresent', terminationMessagePath: '/dev/termination-log' };
+  const main = {
+    name: 'main',
+    image: 'app:1',
+    imagePullPolicy: 'IfNotPresent',
+    terminationMessagePath: '/dev/termination-log',
+  };
   const pod = testPod('crash', { containers: [main] });
   const logs = join(bench.rootDir, 'log/pods', uidOf(pod));
   await mkdir(logs, { recursive: true });
@@ -47,7 +52,10 @@ test('pods that rest keep one ended container and one sandbox; the rest goes wit
   if (container === undefined) throw new Error('the container is there');
   const { config, sandbox } = container;
   for (const attempt of [1, 2, 3]) {
-    const sandboxId = await runtime.runPodSandbox({ ...sandbox.config, metadata: { ...sandbox.config.metadata, attempt } });
+    const sandboxId = await runtime.runPodSandbox({
+      ...sandbox.config,
+      metadata: { ...sandbox.config.metadata, attempt },
+    });
     const id = await runtime.createContainer(sandboxId, { ...config, metadata: { ...config.metadata, attempt } });
     await runtime.startContainer(id);
     await runtime.stopPodSandbox(sandboxId);

@@ -37,7 +37,11 @@ test('--image-gc-high-threshold, --image-gc-low-threshold: unused images go, the
 
 test('--pod-infra-container-image: the image of sandboxes is never collected, by whichever name it goes', async (t) => {
   const bench = await startBench(t, {
-    words: ['--image-gc-high-threshold=1', '--image-gc-low-threshold=0', '--pod-infra-container-image=test.local/pause'],
+    words: [
+      '--image-gc-high-threshold=1',
+      '--image-gc-low-threshold=0',
+      '--pod-infra-container-image=test.local/pause',
+    ],
     images: ['test.local/pause:latest', 'old:1'],
   });
   put(bench.world, 'more:1', 20);
@@ -96,7 +100,9 @@ function collector(world: FakeWorld, clock: FakeClock, capacityBytes?: number) {
       pullImage: (...words) => images.pullImage(...words),
       removeImage: (...words) => images.removeImage(...words),
       imageFsInfo: async (...words) =>
-        (await images.imageFsInfo(...words)).map((disk) => (capacityBytes === undefined ? disk : { ...disk, capacityBytes })),
+        (await images.imageFsInfo(...words)).map((disk) =>
+          capacityBytes === undefined ? disk : { ...disk, capacityBytes },
+        ),
     },
     config: {
       infraImage: 'pause:1',

@@ -57,7 +57,11 @@ test('pull secrets of both forms are read, with names and passwords apart or tog
 
 test('within a secret, the credentials that name the repository most closely come first', (t) => {
   const auth = (username: string) => ({ username, password: 'p' });
-  const secret = modern({ 'reg.example': auth('all'), 'reg.example/team/app': auth('app'), 'reg.example/team': auth('team') });
+  const secret = modern({
+    'reg.example': auth('all'),
+    'reg.example/team/app': auth('app'),
+    'reg.example/team': auth('team'),
+  });
   const names = (reference: string) => pullCredentials(reference, [secret]).map(({ username }) => username);
   t.deepEqual(names('reg.example/team/app:1'), ['app', 'team', 'all']);
   t.deepEqual(names('reg.example/else'), ['all']);
@@ -97,7 +101,9 @@ test('--cloud-b-json-key: the key itself is the password at the registries of th
   await writeFile(path, JSON.stringify(key));
   const { cloud } = await cloudOf([`--cloud-b-json-key=${path}`]);
   for (const registry of ['gcr.io', 'eu.gcr.io', 'europe-docker.pkg.dev']) {
-    t.deepEqual(await cloud.find(`${registry}/project/app`), [{ username: '_json_key', password: JSON.stringify(key) }]);
+    t.deepEqual(await cloud.find(`${registry}/project/app`), [
+      { username: '_json_key', password: JSON.stringify(key) },
+    ]);
   }
   t.deepEqual(await cloud.find('other.example/app'), []);
   await writeFile(path, JSON.stringify({ ...key, registries: ['*.example'] }));

@@ -81,14 +81,17 @@ async function rush(bench: Bench, count: number) {
   const pods = Array.from({ length: count }, (_, position) => podOf(`app${position}:1`));
   const begunMs = bench.clock.monotonic();
   bench.pods.put(...pods);
-  const told = (text: RegExp) => new Set(bench.events.filter(({ message }) => text.test(message)).map(({ pod }) => pod)).size;
+  const told = (text: RegExp) =>
+    new Set(bench.events.filter(({ message }) => text.test(message)).map(({ pod }) => pod)).size;
   const [pulled, refused] = [() => told(/^Pulling image/), () => told(/pull QPS exceeded\.$/)];
   await bench.until(() => pulled() + refused() === count);
   return { pods, pulled: pulled(), refused: refused(), seconds: Math.ceil((bench.clock.monotonic() - begunMs) / 1000) };
 }
 
 test('--registry-qps and --registry-burst: pulls beyond them fail without waiting, and are tried again after a pause', async (t) => {
-  const bench = await startBench(t, { words: ['--registry-qps=1', '--registry-burst=2', '--serialize-image-pulls=false'] });
+  const bench = await startBench(t, {
+    words: ['--registry-qps=1', '--registry-burst=2', '--serialize-image-pulls=false'],
+  });
   const { pods, pulled, refused, seconds } = await rush(bench, 6);
   t.true(pulled >= 2 && pulled <= 2 + seconds, `${pulled} in ${seconds} s`);
   t.true(refused > 0 && refused === 6 - pulled);

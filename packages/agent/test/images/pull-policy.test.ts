@@ -52,7 +52,11 @@ for (const name of ['UPPER', 'with space', 'a:b:c', '-dash', 'host/', 'tab\there
     const pod = podOf(name, 'IfNotPresent');
     bench.pods.put(pod);
     await bench.until(() => waitingOf(bench, pod).reason === 'InvalidImageName');
-    t.true(bench.events.some(({ type, reason, message }) => type === 'Warning' && reason === 'InspectFailed' && message !== ''));
+    t.true(
+      bench.events.some(
+        ({ type, reason, message }) => type === 'Warning' && reason === 'InspectFailed' && message !== '',
+      ),
+    );
     t.true(bench.events.some(({ reason, message }) => reason === 'Failed' && message === 'Error: InvalidImageName'));
     await bench.pass(60_000);
     t.is(bench.world.calls.get('pullImage') ?? 0, 0);

@@ -20,7 +20,13 @@ async function startRotation(t: ExecutionContext, reopen: (path: string) => Prom
   const rotation = new LogRotation({
     runtime: { reopenContainerLog: () => reopen(path) },
     states: { all: () => [{ uid: 'u', name: 'n', namespace: 'ns', sandboxes: [], containers: [container] }] },
-    ...{ clock, logger: silentLogger, callTimeoutMs: 1000, periodMs: 10_000, bounds: { maxFileBytes: 100, maxFiles: 3 } },
+    ...{
+      clock,
+      logger: silentLogger,
+      callTimeoutMs: 1000,
+      periodMs: 10_000,
+      bounds: { maxFileBytes: 100, maxFiles: 3 },
+    },
   });
   const names = async () => (await readdir(folder)).sort();
   return { path, clock, rotation, names };

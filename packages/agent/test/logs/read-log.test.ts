@@ -12,7 +12,8 @@ const entry = (second: number, text: string, partial = false, stream: 'stdout' |
   formatLogLine(timeOf(second), stream, partial, Buffer.from(text)).toString('latin1');
 const lines = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, index) => entry(from + index, `line ${from + index}`)).join('');
-const texts = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `line ${from + index}\n`).join('');
+const texts = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, index) => `line ${from + index}\n`).join('');
 
 async function logPath(t: ExecutionContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'keelson-logs-'));
@@ -72,7 +73,10 @@ test('a line of several entries is one line: tail counts it once, and it has one
 
 test('sinceMs and limitBytes hold with and without tail; lines that are no entries are left out', async (t) => {
   const path = await logPath(t);
-  await writeFile(path, `garbage\n${lines(0, 10)}\n${'z'.repeat(200_000)}\n${lines(10, 20)}2026-01-01T00:01:00Z stdout F cut`);
+  await writeFile(
+    path,
+    `garbage\n${lines(0, 10)}\n${'z'.repeat(200_000)}\n${lines(10, 20)}2026-01-01T00:01:00Z stdout F cut`,
+  );
   const sinceMs = startMs + 8000;
   t.is(await read(path, { sinceMs }), `${texts(8, 20)}cut\n`);
   t.is(await read(path, { sinceMs, tailLines: 3 }), `${texts(18, 20)}cut\n`);

@@ -34,7 +34,12 @@ function agent(t: ExecutionContext, launch: readonly string[], directory: string
     '--stats-port=0',
     '--fail-swap-on=false',
   ];
-  const places = [`--root-dir=${directory}/root`, `--cert-dir=${directory}/pki`, '--hostname-override=n1', '--eviction-hard='];
+  const places = [
+    `--root-dir=${directory}/root`,
+    `--cert-dir=${directory}/pki`,
+    '--hostname-override=n1',
+    '--eviction-hard=',
+  ];
   const child = spawn(program, [...rest, ...quiet, ...places, ...words], {
     env: { ...process.env, KEELSON_AGENT_RUNTIME: 'process', KEELSON_AGENT_LOG_ROOT: join(directory, 'log') },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -76,7 +81,10 @@ testNobody(
     }
     const running = agent(t, [...namespace.launch, ...nobody], directory, []);
     const has = (text: string) => running.lines().filter((line) => line.includes(text)).length;
-    await until(() => running.child.exitCode !== null || (has('agent started') > 0 && has('utility chains') > 0), 30_000);
+    await until(
+      () => running.child.exitCode !== null || (has('agent started') > 0 && has('utility chains') > 0),
+      30_000,
+    );
     t.is(running.child.exitCode, null, running.lines().join('\n'));
     t.is(has('utility chains of iptables are not kept'), 1);
     running.child.kill('SIGTERM');
@@ -85,8 +93,14 @@ testNobody(
 );
 
 for (const [words, message] of [
-  [['--network-plugin=cni'], /^keelson-agent: --network-plugin=cni needs a runtime whose pods have a network of their own/],
-  [['--cloud-provider=nowhere'], /^keelson-agent: --cloud-provider: unknown provider "nowhere"; known: external, file$/],
+  [
+    ['--network-plugin=cni'],
+    /^keelson-agent: --network-plugin=cni needs a runtime whose pods have a network of their own/,
+  ],
+  [
+    ['--cloud-provider=nowhere'],
+    /^keelson-agent: --cloud-provider: unknown provider "nowhere"; known: external, file$/,
+  ],
 ] as const) {
   anyTest(`keelson-agent on the process runtime does not start with ${words.join(' ')}`, async (t) => {
     const running = agent(t, [], await temporaryDirectory(t), ['--make-iptables-util-chains=false', ...words]);

@@ -19,11 +19,18 @@ const needs = missing.length === 0 ? '' : ` (needs ${missing.join(', ')})`;
 async function opened(t: ExecutionContext, ...words: readonly string[]) {
   const directory = await temporaryDirectory(t);
   const [node, pod] = [await networkNamespace(t), await networkNamespace(t)];
-  const network = openNetwork(wordsConfig(directory, words), { clock: systemClock, logger: silentLogger, launch: node.launch });
+  const network = openNetwork(wordsConfig(directory, words), {
+    clock: systemClock,
+    logger: silentLogger,
+    launch: node.launch,
+  });
   if (network === undefined) throw new Error('no network');
   const request = { sandboxId: pod.name, namespace: 'web', name: 'front', netnsPath: pod.path };
   const port = async () => {
-    const [link] = JSON.parse(await node.run('ip', '-j', '-d', 'link', 'show', 'type', 'veth')) as Record<string, unknown>[];
+    const [link] = JSON.parse(await node.run('ip', '-j', '-d', 'link', 'show', 'type', 'veth')) as Record<
+      string,
+      unknown
+    >[];
     return (link?.['linkinfo'] as { info_slave_data?: { hairpin?: boolean } } | undefined)?.info_slave_data?.hairpin;
   };
   return { directory, node, pod, network, request, port };
@@ -81,7 +88,12 @@ for (const [mode, hairpin] of [
     const confDir = join(await temporaryDirectory(t), 'net.d');
     await mkdir(confDir);
     const words = ['--network-plugin=cni', '--cni-bin-dir=/usr/lib/cni', `--cni-conf-dir=${confDir}`];
-    const { directory, network, request, port } = await opened(t, ...words, '--pod-cidr=10.66.2.0/24', `--hairpin-mode=${mode}`);
+    const { directory, network, request, port } = await opened(
+      t,
+      ...words,
+      '--pod-cidr=10.66.2.0/24',
+      `--hairpin-mode=${mode}`,
+    );
     const reason = 'NetworkPluginNotReady';
     const message = `no network (.conf, .conflist or .json) in ${confDir}`;
     t.deepEqual(await network.status(), { ready: false, reason, message });
@@ -114,12 +126,16 @@ anyTest('a plugin that the runtime would not call is refused', (t) => {
   t.notThrows(() => requirePodNetwork({ plugin: 'cni' }, runtime));
   t.notThrows(() => requirePodNetwork({ plugin: '' }, hostOnly));
   t.throws(() => requirePodNetwork({ plugin: 'cni' }, hostOnly), {
-    message: /^--network-plugin=cni needs a runtime whose pods have a network of their own; those of the runtime process/,
+    message:
+      /^--network-plugin=cni needs a runtime whose pods have a network of their own; those of the runtime process/,
   });
 });
 
 for (const [words, message] of [
-  [['--network-plugin=flannel'], /--network-plugin: unsupported value "flannel"; known: \(empty\), cni, bridge, kubenet/],
+  [
+    ['--network-plugin=flannel'],
+    /--network-plugin: unsupported value "flannel"; known: \(empty\), cni, bridge, kubenet/,
+  ],
   [['--pod-cidr=10.1.2.3'], /--pod-cidr must be a range such as 10.1.2.0\/24, not "10.1.2.3"/],
   [['--network-plugin=cni', '--cni-conf-dir='], /--network-plugin=cni needs --cni-conf-dir/],
   [['--network-plugin=bridge', '--cni-bin-dir='], /--network-plugin=bridge needs --cni-bin-dir/],

@@ -34,7 +34,9 @@ function keep(t: ExecutionContext, host: HostActions, words: readonly string[] =
     config: wordsConfig('/x', words).network,
     nodeName: 'node-1',
     periodMs: 60_000,
-    events: { record: (subject, type, reason, message) => events.push(`${subject.kind} ${type} ${reason}: ${message}`) },
+    events: {
+      record: (subject, type, reason, message) => events.push(`${subject.kind} ${type} ${reason}: ${message}`),
+    },
     clock,
     logger,
   });

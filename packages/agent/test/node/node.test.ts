@@ -50,7 +50,12 @@ test('what pods can have is what the machine has less what is set aside, never b
 test('Ready stands last, and times of conditions move as they should', (t) => {
   const first = nodeConditions({ problems: [], pressure: new Set(), before: [], nowMs: 0 });
   t.is(first.at(-1)?.type, 'Ready');
-  const later = nodeConditions({ problems: ['container runtime is down'], pressure: new Set(), before: first, nowMs: 60_000 });
+  const later = nodeConditions({
+    problems: ['container runtime is down'],
+    pressure: new Set(),
+    before: first,
+    nowMs: 60_000,
+  });
   t.is(later.at(-1)?.status, 'False');
   t.is(later.at(-1)?.lastTransitionTime, '1970-01-01T00:01:00Z');
   t.is(later[0]?.lastTransitionTime, '1970-01-01T00:00:00Z');
@@ -62,7 +67,9 @@ test('an existing node gets the labels of its machine back, and keeps what peopl
   t.is(node.metadata?.labels?.['zone'], 'a');
   t.is(reconcilePatch(node, 'node-1', 'amd64', config.node), undefined);
   const changed = { ...node, metadata: { ...node.metadata, labels: { zone: 'b', 'kubernetes.io/hostname': 'other' } } };
-  const patch = reconcilePatch(changed, 'node-1', 'amd64', config.node) as { metadata: { labels: Record<string, string> } };
+  const patch = reconcilePatch(changed, 'node-1', 'amd64', config.node) as {
+    metadata: { labels: Record<string, string> };
+  };
   t.is(patch.metadata.labels['kubernetes.io/hostname'], 'node-1');
   t.false('zone' in patch.metadata.labels);
 });
@@ -91,10 +98,20 @@ for (const [names, words, spec, message] of [
   [['kernel.shm_rmid_forced', 'net.ipv4.tcp_syncookies'], [], {}, undefined],
   [['net/ipv4/ip_local_port_range'], [], {}, undefined],
   [['kernel.msgmax'], [], {}, 'sysctl "kernel.msgmax" is not allowed on this node'],
-  [['net.ipv4.tcp_syncookies', 'net.core.somaxconn'], [], {}, 'sysctl "net.core.somaxconn" is not allowed on this node'],
+  [
+    ['net.ipv4.tcp_syncookies', 'net.core.somaxconn'],
+    [],
+    {},
+    'sysctl "net.core.somaxconn" is not allowed on this node',
+  ],
   [['kernel.msgmax', 'net.core.somaxconn'], ['kernel.msg*', 'net.core.somaxconn'], {}, undefined],
   [['kernel.shm_rmid_forced'], [], { hostIPC: true }, 'sysctl "kernel.shm_rmid_forced" is not allowed with host IPC'],
-  [['net.core.somaxconn'], ['net.*'], { hostNetwork: true }, 'sysctl "net.core.somaxconn" is not allowed with host network'],
+  [
+    ['net.core.somaxconn'],
+    ['net.*'],
+    { hostNetwork: true },
+    'sysctl "net.core.somaxconn" is not allowed with host network',
+  ],
   [['net.core.somaxconn'], ['net.*'], { hostIPC: true }, undefined],
 ] as const) {
   const given =
@@ -121,7 +138,13 @@ for (const [title, name, capabilities, reason, message] of [
     'SysctlForbidden',
     'sysctl "net.ipv4.tcp_syncookies" is not allowed: pods of this node have no network of their own',
   ],
-  ['a sysctl of the IPC namespace needs no network', 'kernel.shm_rmid_forced', { podNetwork: false }, undefined, undefined],
+  [
+    'a sysctl of the IPC namespace needs no network',
+    'kernel.shm_rmid_forced',
+    { podNetwork: false },
+    undefined,
+    undefined,
+  ],
   [
     'a sysctl on a runtime that sets none is unsupported',
     'kernel.shm_rmid_forced',

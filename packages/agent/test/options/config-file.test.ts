@@ -73,7 +73,9 @@ test('the default of every option can be written in a file and means the same', 
     return row?.type.name === 'duration' ? row.type.format(value) : value;
   };
   const rows = optionTable.filter(({ name }) => name !== 'config' && name !== 'version');
-  const document = Object.fromEntries(rows.map((row) => [fieldName(row.name), written(row.default, row.name as OptionName)]));
+  const document = Object.fromEntries(
+    rows.map((row) => [fieldName(row.name), written(row.default, row.name as OptionName)]),
+  );
   const values = parseConfigFile(Buffer.from(JSON.stringify({ ...configFileVersion, ...document })), 'x');
   const byName: Readonly<Record<string, unknown>> = parseOptions([]).values;
   t.is(values.size, rows.length);
@@ -129,7 +131,9 @@ test('--config refuses a file that does not say what it is, or cannot be read, o
       throw new Error('ENOENT');
     },
   };
-  t.throws(() => resolveConfig(parseOptions(['--config=/c', gate]), missing), { message: '--config /c cannot be read: ENOENT' });
+  t.throws(() => resolveConfig(parseOptions(['--config=/c', gate]), missing), {
+    message: '--config /c cannot be read: ENOENT',
+  });
   t.throws(() => resolveConfig(parseOptions(['--config=/c', gate]), facts), { message: /means nothing here/ });
   t.throws(() => resolveConfig(parseOptions(['--config=/c']), missing), {
     message: /needs --feature-gates=AgentConfigFile=true/,
@@ -137,7 +141,9 @@ test('--config refuses a file that does not say what it is, or cannot be read, o
 });
 
 test('options of a file are given: what excludes each other does so there as well, and what is deprecated is warned of', (t) => {
-  t.throws(() => resolve('runonce: true\npodManifestPath: /x\nenableServer: true\n'), { message: /exclude each other/ });
+  t.throws(() => resolve('runonce: true\npodManifestPath: /x\nenableServer: true\n'), {
+    message: /exclude each other/,
+  });
   t.deepEqual(resolve('authorizationWebhookCacheAuthorizedTtl: 1m\n').warnings, [
     '--authorization-webhook-cache-authorized-ttl means nothing without --authorization-mode=Webhook',
   ]);

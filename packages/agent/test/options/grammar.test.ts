@@ -53,7 +53,11 @@ test(accepts, ['--sync-frequency=-1.5s'], 'sync-frequency', -1500);
 test(refuses, ['--sync-frequency=10'], /--sync-frequency must be a duration such as .*missing unit/);
 test(refuses, ['--sync-frequency=1d'], /unknown unit "d"/);
 
-test(accepts, ['--cluster-dns=10.0.0.1,10.0.0.2', '--cluster-dns=10.0.0.3'], 'cluster-dns', ['10.0.0.1', '10.0.0.2', '10.0.0.3']);
+test(accepts, ['--cluster-dns=10.0.0.1,10.0.0.2', '--cluster-dns=10.0.0.3'], 'cluster-dns', [
+  '10.0.0.1',
+  '10.0.0.2',
+  '10.0.0.3',
+]);
 test(accepts, ['--host-pid-sources=file'], 'host-pid-sources', ['file']);
 test(accepts, ['--host-pid-sources='], 'host-pid-sources', []);
 test(accepts, ['--cluster-dns="a,b","say ""x""",c'], 'cluster-dns', ['a,b', 'say "x"', 'c']);
@@ -100,7 +104,11 @@ test(
   ],
 );
 test(refuses, ['--register-with-taints=a=b'], /must be key=value:effect/);
-test(refuses, ['--register-with-taints=a=b:Never'], /unknown effect "Never"; known: NoSchedule, PreferNoSchedule, NoExecute/);
+test(
+  refuses,
+  ['--register-with-taints=a=b:Never'],
+  /unknown effect "Never"; known: NoSchedule, PreferNoSchedule, NoExecute/,
+);
 test(refuses, ['--register-with-taints=-a=b:NoSchedule'], /bad taint/);
 test(refuses, ['--register-with-taints=a=b:NoSchedule,a=c:NoSchedule'], /names the taint a:NoSchedule twice/);
 

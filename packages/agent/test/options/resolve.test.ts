@@ -42,7 +42,14 @@ test(refuses, ['--oom-score-adj=1001'], /--oom-score-adj must be between -1000 a
 test(refuses, ['--max-pods=-1'], /--max-pods must be at least 0, not -1/);
 test(refuses, ['--pods-per-core=-1'], /--pods-per-core must be at least 0/);
 test(refuses, ['--max-open-files=-1'], /--max-open-files must be at least 0/);
-for (const name of ['registry-qps', 'registry-burst', 'cluster-api-qps', 'cluster-api-burst', 'event-qps', 'event-burst']) {
+for (const name of [
+  'registry-qps',
+  'registry-burst',
+  'cluster-api-qps',
+  'cluster-api-burst',
+  'event-qps',
+  'event-burst',
+]) {
   test(refuses, [`--${name}=-1`], new RegExp(`--${name} must be at least 0`));
 }
 for (const name of [
@@ -67,7 +74,11 @@ test(refuses, ['--hairpin-mode=bridge'], /--hairpin-mode: unsupported value/);
 test(refuses, ['--cgroup-driver=none'], /--cgroup-driver: unsupported value/);
 test(refuses, ['--cluster-api-content-type=text/plain'], /--cluster-api-content-type: unsupported value/);
 for (const name of ['host-network-sources', 'host-pid-sources', 'host-ipc-sources']) {
-  test(refuses, [`--${name}=file,disk`], new RegExp(`--${name}: unsupported value "disk"; known: file, http, api, \\*`));
+  test(
+    refuses,
+    [`--${name}=file,disk`],
+    new RegExp(`--${name}: unsupported value "disk"; known: file, http, api, \\*`),
+  );
 }
 test(refuses, ['--container-runtime-endpoint=tcp://1.2.3.4:5'], /--container-runtime-endpoint must be a unix socket/);
 test(refuses, ['--runtime-a-endpoint=/var/run/x.sock'], /--runtime-a-endpoint must be a unix socket/);
@@ -76,8 +87,18 @@ test(
   ['--container-runtime=runtime-b', '--runtime-b-api-endpoint=localhost'],
   /--runtime-b-api-endpoint must be HOST:PORT/,
 );
-for (const endpoint of ['0.0.0.0:15441', '192.0.2.1:15441', '[::]:15441', 'example.test:15441', '127.evil.test:15441']) {
-  test(refuses, ['--container-runtime=runtime-b', `--runtime-b-api-endpoint=${endpoint}`], /must be a loopback address/);
+for (const endpoint of [
+  '0.0.0.0:15441',
+  '192.0.2.1:15441',
+  '[::]:15441',
+  'example.test:15441',
+  '127.evil.test:15441',
+]) {
+  test(
+    refuses,
+    ['--container-runtime=runtime-b', `--runtime-b-api-endpoint=${endpoint}`],
+    /must be a loopback address/,
+  );
 }
 test('--runtime-b-api-endpoint may be any loopback address', (t) => {
   for (const endpoint of ['localhost:1', '127.0.0.2:15441', '[::1]:15441'])
@@ -139,7 +160,11 @@ test('options of cgroups make a configuration, and those that mean nothing are t
     '--cluster-reserved-cgroup means nothing without --enforce-node-allocatable=cluster-reserved',
   ]);
 });
-test(refuses, ['--eviction-soft=memory.available<1Gi'], /memory.available needs a period in --eviction-soft-grace-period/);
+test(
+  refuses,
+  ['--eviction-soft=memory.available<1Gi'],
+  /memory.available needs a period in --eviction-soft-grace-period/,
+);
 test(refuses, ['--eviction-hard=disk.free<1Gi'], /unknown eviction signal "disk.free"/);
 test(refuses, ['--eviction-hard=memory.available<0%'], /must be above 0%/);
 test(refuses, ['--config=/x'], /--config needs --feature-gates=AgentConfigFile=true/);
@@ -149,7 +174,11 @@ test(refuses, ['--authentication-token-webhook'], /--authentication-token-webhoo
 test(refuses, ['--authorization-mode=Webhook'], /--authorization-mode=Webhook needs --clusterconfig/);
 test(refuses, ['--manifest-url-header=a:b'], /--manifest-url-header needs --manifest-url/);
 test(refuses, ['--runonce'], /--runonce needs --pod-manifest-path or --manifest-url/);
-test(refuses, ['--runonce', '--pod-manifest-path=/x', '--enable-server'], /--runonce and --enable-server exclude each other/);
+test(
+  refuses,
+  ['--runonce', '--pod-manifest-path=/x', '--enable-server'],
+  /--runonce and --enable-server exclude each other/,
+);
 test(refuses, ['--cluster-reserved=gpu=1'], /--cluster-reserved: cannot reserve "gpu" resource/);
 test(refuses, ['--system-reserved=cpu=-1'], /--system-reserved: cpu must not be negative/);
 test(refuses, ['--system-reserved=cpu=lots'], /--system-reserved: cpu must be a quantity/);
@@ -217,7 +246,9 @@ test('--rotate-certificates needs an API server and its feature gate, which is o
   ]);
   const off = resolve([...words, '--feature-gates=RotateAgentClientCertificate=false']);
   t.false(off.config.api?.rotateCertificates);
-  t.deepEqual(off.warnings, ['--rotate-certificates has no effect: the feature gate RotateAgentClientCertificate is off']);
+  t.deepEqual(off.warnings, [
+    '--rotate-certificates has no effect: the feature gate RotateAgentClientCertificate is off',
+  ]);
 });
 
 test('runtime options choose the adapter', (t) => {
@@ -235,7 +266,11 @@ test('runtime options choose the adapter', (t) => {
     imageEndpoint: 'unix:///i.sock',
   });
   t.deepEqual(
-    configOf(['--container-runtime=runtime-b', '--runtime-b-path=/usr/bin/runc', '--runtime-b-api-endpoint=localhost:1']).runtime,
+    configOf([
+      '--container-runtime=runtime-b',
+      '--runtime-b-path=/usr/bin/runc',
+      '--runtime-b-api-endpoint=localhost:1',
+    ]).runtime,
     {
       kind: 'oci',
       path: '/usr/bin/runc',
@@ -245,7 +280,9 @@ test('runtime options choose the adapter', (t) => {
 });
 
 test('options of the other runtime are warned of', (t) => {
-  t.deepEqual(resolve(['--runtime-b-path=/x']).warnings, ['--runtime-b-path means nothing with --container-runtime=runtime-a']);
+  t.deepEqual(resolve(['--runtime-b-path=/x']).warnings, [
+    '--runtime-b-path means nothing with --container-runtime=runtime-a',
+  ]);
   t.deepEqual(resolve(['--container-runtime=runtime-b', '--container-runtime-endpoint=unix:///c']).warnings, [
     '--container-runtime-endpoint means nothing with --container-runtime=runtime-b',
   ]);
@@ -265,7 +302,10 @@ test('--hostname-override is trimmed and in lower case', (t) => {
 });
 
 test('--cluster-reserved and --system-reserved become canonical amounts', (t) => {
-  const config = configOf(['--cluster-reserved=cpu=0.5,memory=1024Mi', '--system-reserved=cpu=100m,ephemeral-storage=1Gi']);
+  const config = configOf([
+    '--cluster-reserved=cpu=0.5,memory=1024Mi',
+    '--system-reserved=cpu=100m,ephemeral-storage=1Gi',
+  ]);
   t.deepEqual(config.clusterReserved, { cpu: '500m', memory: '1Gi' });
   t.deepEqual(config.systemReserved, { cpu: '100m', 'ephemeral-storage': '1Gi' });
 });

@@ -57,7 +57,11 @@ test('gates, stages and defaults are those of the specification', (t) => {
     .split('\n')
     .map((line) => line.split('\t'));
   t.deepEqual(
-    featureGates.map(({ name, stage, default: value }) => [name, stage === '' ? 'no stage' : stage.toLowerCase(), String(value)]),
+    featureGates.map(({ name, stage, default: value }) => [
+      name,
+      stage === '' ? 'no stage' : stage.toLowerCase(),
+      String(value),
+    ]),
     rows,
   );
 });

@@ -120,7 +120,10 @@ test('init containers run one after the other before the others', async (t) => {
     },
   });
   const container = (name: string) => ({ name, image: 'app:1' });
-  const pod = testPod('steps', { initContainers: [container('init-a'), container('init-b')], containers: [container('main')] });
+  const pod = testPod('steps', {
+    initContainers: [container('init-a'), container('init-b')],
+    containers: [container('main')],
+  });
   bench.pods.put(pod);
   await bench.until(() => order.length === 1);
   await bench.until(() => bench.status(pod).initContainerStatuses?.[0]?.state?.running);

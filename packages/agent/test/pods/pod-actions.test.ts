@@ -57,7 +57,12 @@ interface Case {
 
 const cases: readonly Case[] = [
   { title: 'nothing there yet', expected: '+0 main#0' },
-  { title: 'all well', sandboxes: [sandbox('s')], containers: (pod) => [container(pod, main, 'running')], expected: '' },
+  {
+    title: 'all well',
+    sandboxes: [sandbox('s')],
+    containers: (pod) => [container(pod, main, 'running')],
+    expected: '',
+  },
   { title: 'a sandbox without containers', sandboxes: [sandbox('s')], expected: 'main#0' },
   {
     title: 'a container that was prepared only',
@@ -156,7 +161,12 @@ const cases: readonly Case[] = [
   },
   { title: 'two live sandboxes', sandboxes: [sandbox('s'), sandbox('r')], expected: 'pod +1 main#0' },
   { title: 'a sandbox without address', sandboxes: [sandbox('s', { ips: [] })], expected: 'pod +1 main#0' },
-  { title: 'a sandbox on the wrong network', spec: { hostNetwork: true }, sandboxes: [sandbox('s')], expected: 'pod +1 main#0' },
+  {
+    title: 'a sandbox on the wrong network',
+    spec: { hostNetwork: true },
+    sandboxes: [sandbox('s')],
+    expected: 'pod +1 main#0',
+  },
   { title: 'the first init container', spec: { initContainers: [init, other] }, expected: '+0 init#0' },
   {
     title: 'a running init container',

@@ -75,7 +75,8 @@ test('a static pod answers to its own UID and to that of its copy at the API', a
   await bench.until(() => bench.containers('main')[0]?.state === 'running');
   const { streams } = bench.agent;
   const address = { namespace: 'default', pod: 'web-node-1', container: 'main' };
-  for (const uid of [undefined, pod.metadata!.uid!, 'api-uid']) t.notThrows(() => streams.exec({ ...address, uid }, request));
+  for (const uid of [undefined, pod.metadata!.uid!, 'api-uid'])
+    t.notThrows(() => streams.exec({ ...address, uid }, request));
   t.throws(() => streams.exec({ ...address, uid: 'another' }, request), { message: 'pod "web-node-1" does not exist' });
 });
 

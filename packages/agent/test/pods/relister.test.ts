@@ -19,7 +19,10 @@ async function machine(t: ExecutionContext) {
   });
   const begin = async (uid: string, own = true) => {
     const kept = own ? { labels: labels(uid) } : {};
-    const sandboxId = await runtime.runPodSandbox({ metadata: { name: uid, namespace: 'default', uid, attempt: 0 }, ...kept });
+    const sandboxId = await runtime.runPodSandbox({
+      metadata: { name: uid, namespace: 'default', uid, attempt: 0 },
+      ...kept,
+    });
     const config = { metadata: { name: 'main', attempt: 0 }, image: 'app:1', ...kept };
     const containerId = await runtime.createContainer(sandboxId, config);
     await runtime.startContainer(containerId);

@@ -69,7 +69,9 @@ test('bad pods beside a good one hurt themselves alone', async (t) => {
   const privileged = testPod('privileged', {
     containers: [{ name: 'main', image: 'app:1', securityContext: { privileged: true } }],
   });
-  const grpc = testPod('grpc', { containers: [{ name: 'main', image: 'app:1', livenessProbe: { grpc: { port: 1 } } }] });
+  const grpc = testPod('grpc', {
+    containers: [{ name: 'main', image: 'app:1', livenessProbe: { grpc: { port: 1 } } }],
+  });
   const good = testPod('good');
   bench.pods.put(image, never, name, volume, config, privileged, grpc, good);
   await bench.until(() => bench.status(good).phase === 'Running');
@@ -148,7 +150,9 @@ test('a liveness probe that fails three times replaces the container; readiness 
   await bench.until(() => bench.containers('main').some(({ attempt }) => attempt === 1));
   const seconds = (bench.clock.monotonic() - from) / 1000;
   t.true(seconds >= 4 && seconds <= 9, `${seconds}`);
-  t.true(bench.events.some(({ reason, message }) => reason === 'Unhealthy' && message === 'Liveness probe failed: said so'));
+  t.true(
+    bench.events.some(({ reason, message }) => reason === 'Unhealthy' && message === 'Liveness probe failed: said so'),
+  );
 });
 
 test('a container whose liveness fails again and again is restarted each time, and the count grows by one', async (t) => {

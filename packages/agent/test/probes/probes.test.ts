@@ -71,7 +71,13 @@ const rows: readonly Row[] = [
     looks: 'ssfsss',
     verdicts: '-----+',
   },
-  { title: 'liveness begins with yes', kind: 'liveness', probe: { failureThreshold: 3 }, looks: 'fffs', verdicts: '++--' },
+  {
+    title: 'liveness begins with yes',
+    kind: 'liveness',
+    probe: { failureThreshold: 3 },
+    looks: 'fffs',
+    verdicts: '++--',
+  },
   {
     title: 'a success starts the count anew',
     kind: 'liveness',
@@ -86,7 +92,13 @@ const rows: readonly Row[] = [
     looks: 'fufs',
     verdicts: '++--',
   },
-  { title: 'startup is open until it passes', kind: 'startup', probe: { failureThreshold: 5 }, looks: 'ffs', verdicts: '??+' },
+  {
+    title: 'startup is open until it passes',
+    kind: 'startup',
+    probe: { failureThreshold: 5 },
+    looks: 'ffs',
+    verdicts: '??+',
+  },
   { title: 'startup fails in the end', kind: 'startup', probe: { failureThreshold: 2 }, looks: 'ff', verdicts: '?-' },
 ];
 
@@ -131,7 +143,8 @@ test('a pull that makes no progress is ended; one that goes on slowly is not', a
     clock,
     1000,
     signal,
-    (_, within) => new Promise<never>((_resolve, reject) => within.addEventListener('abort', () => reject(new Error('aborted')))),
+    (_, within) =>
+      new Promise<never>((_resolve, reject) => within.addEventListener('abort', () => reject(new Error('aborted')))),
   );
   const failing = t.throwsAsync(stalled, { message: /no progress for 1 s/ });
   clock.advance(1000);

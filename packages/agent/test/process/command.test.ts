@@ -67,24 +67,27 @@ onLinux('--max-open-files and --oom-score-adj become the limits of the process',
   t.is(await ended, 0);
 });
 
-onLinux('--lock-file: a second agent waits for the first; --exit-on-lock-contention makes the first give way', async (t) => {
-  const lock = `--lock-file=${join(await temporaryDirectory(t), 'lock')}`;
-  const first = await run(t, [lock, '--exit-on-lock-contention']);
-  await first.said('agent started');
-  const second = await run(t, [lock]);
-  t.is(await first.ended, 0, first.stderr());
-  t.regex(first.stderr(), /somebody else wants the lock file/);
-  await second.said('agent started');
-  const third = await run(t, [lock]);
-  // Waits, and ends when it is told to.
-  await until(() => third.child.pid !== undefined);
-  await waits(third.child.pid ?? 0);
-  third.child.kill('SIGTERM');
-  t.is(await third.ended, 0);
-  t.false(third.stderr().includes('agent started'));
-  second.child.kill('SIGTERM');
-  t.is(await second.ended, 0, 'without the option it was not disturbed');
-});
+onLinux(
+  '--lock-file: a second agent waits for the first; --exit-on-lock-contention makes the first give way',
+  async (t) => {
+    const lock = `--lock-file=${join(await temporaryDirectory(t), 'lock')}`;
+    const first = await run(t, [lock, '--exit-on-lock-contention']);
+    await first.said('agent started');
+    const second = await run(t, [lock]);
+    t.is(await first.ended, 0, first.stderr());
+    t.regex(first.stderr(), /somebody else wants the lock file/);
+    await second.said('agent started');
+    const third = await run(t, [lock]);
+    // Waits, and ends when it is told to.
+    await until(() => third.child.pid !== undefined);
+    await waits(third.child.pid ?? 0);
+    third.child.kill('SIGTERM');
+    t.is(await third.ended, 0);
+    t.false(third.stderr().includes('agent started'));
+    second.child.kill('SIGTERM');
+    t.is(await second.ended, 0, 'without the option it was not disturbed');
+  },
+);
 
 /** Waits until a child of the process is waiting for a lock. */
 async function waits(pid: number): Promise<void> {
@@ -119,22 +122,31 @@ onLinux(
   },
 );
 
-onLinux('--protect-kernel-defaults: a kernel that differs ends the command with 1, otherwise it is set right', async (t) => {
-  const root = join(await temporaryDirectory(t), 'sysctl');
-  await mkdir(join(root, 'vm'), { recursive: true });
-  await writeFile(join(root, 'vm/overcommit_memory'), '0\n');
-  const env = { KEELSON_AGENT_SYSCTL_ROOT: root };
-  const refuses = await run(t, ['--protect-kernel-defaults'], env);
-  t.is(await refuses.ended, 1);
-  t.regex(refuses.stderr(), /--protect-kernel-defaults: settings of the kernel differ: vm.overcommit_memory is 0, not 1/);
-  const sets = await run(t, [], env);
-  await sets.said('agent started');
-  t.is(await readFile(join(root, 'vm/overcommit_memory'), 'utf8'), '1');
-  t.regex(sets.stderr(), /"name":"vm.overcommit_memory","from":"0","to":"1","msg":"a setting of the kernel was changed"/);
-  sets.child.kill('SIGTERM');
-  t.is(await sets.ended, 0);
-  t.is(await readFile(join(root, 'vm/overcommit_memory'), 'utf8'), '0', 'restored when the agent ends');
-});
+onLinux(
+  '--protect-kernel-defaults: a kernel that differs ends the command with 1, otherwise it is set right',
+  async (t) => {
+    const root = join(await temporaryDirectory(t), 'sysctl');
+    await mkdir(join(root, 'vm'), { recursive: true });
+    await writeFile(join(root, 'vm/overcommit_memory'), '0\n');
+    const env = { KEELSON_AGENT_SYSCTL_ROOT: root };
+    const refuses = await run(t, ['--protect-kernel-defaults'], env);
+    t.is(await refuses.ended, 1);
+    t.regex(
+      refuses.stderr(),
+      /--protect-kernel-defaults: settings of the kernel differ: vm.overcommit_memory is 0, not 1/,
+    );
+    const sets = await run(t, [], env);
+    await sets.said('agent started');
+    t.is(await readFile(join(root, 'vm/overcommit_memory'), 'utf8'), '1');
+    t.regex(
+      sets.stderr(),
+      /"name":"vm.overcommit_memory","from":"0","to":"1","msg":"a setting of the kernel was changed"/,
+    );
+    sets.child.kill('SIGTERM');
+    t.is(await sets.ended, 0);
+    t.is(await readFile(join(root, 'vm/overcommit_memory'), 'utf8'), '0', 'restored when the agent ends');
+  },
+);
 
 onLinux('without cgroups an agent starts with one warning, unless --cgroups-per-qos was given', async (t) => {
   const env = { KEELSON_AGENT_CGROUP_ROOT: '/nonexistent' };
@@ -143,7 +155,10 @@ onLinux('without cgroups an agent starts with one warning, unless --cgroups-per-
   t.is(first.stderr().split('--cgroups-per-qos=false --enforce-node-allocatable=').length, 2, first.stderr());
   const second = await run(t, ['--cgroups-per-qos'], env);
   t.is(await second.ended, 1);
-  t.regex(second.stderr(), /--cgroups-per-qos: cgroups cannot be used here: there is no cgroup hierarchy with cpu and memory at/);
+  t.regex(
+    second.stderr(),
+    /--cgroups-per-qos: cgroups cannot be used here: there is no cgroup hierarchy with cpu and memory at/,
+  );
 });
 
 onLinux('the groups of pods are made where KEELSON_AGENT_CGROUP_ROOT says', async (t) => {

@@ -69,7 +69,12 @@ test('without --protect-kernel-defaults what differs is set, and what cannot be 
 });
 
 test('what the agent changed in the kernel is restored when it ends, but for what somebody else changed since', async (t) => {
-  const root = await kernel(t, { ...wanted, 'vm/overcommit_memory': '0', 'kernel/panic': '1', 'kernel/panic_on_oops': '0' });
+  const root = await kernel(t, {
+    ...wanted,
+    'vm/overcommit_memory': '0',
+    'kernel/panic': '1',
+    'kernel/panic_on_oops': '0',
+  });
   const logger = listeningLogger();
   const restore = await keepKernelDefaults(settings(root, { logger }));
   t.deepEqual(await values(root, 'vm/overcommit_memory', 'kernel/panic', 'kernel/panic_on_oops'), ['1', '10', '1']);
@@ -134,13 +139,21 @@ onLinux('waiting for a lock can be given up, and a file that cannot be locked is
   giveUp.abort();
   t.is(await waiting, undefined);
   await held?.release();
-  const nowhere = takeLock({ path: join(path, 'x'), watch: false, clock: systemClock, signal: new AbortController().signal });
+  const nowhere = takeLock({
+    path: join(path, 'x'),
+    watch: false,
+    clock: systemClock,
+    signal: new AbortController().signal,
+  });
   await t.throwsAsync(nowhere, { instanceOf: MachineError, message: /--lock-file: .* cannot be locked: .*/ });
 });
 
 test('limits that the system does not allow are told, and what it allows is used', async (t) => {
   const directory = await temporaryDirectory(t);
-  await writeFile(join(directory, 'limits'), 'Max open files            1024                 4096                 files     \n');
+  await writeFile(
+    join(directory, 'limits'),
+    'Max open files            1024                 4096                 files     \n',
+  );
   await mkdir(join(directory, 'oom_score_adj'));
   const calls: string[] = [];
   const own = {
@@ -178,7 +191,9 @@ test('errors that nobody caught are logged, with --really-crash-for-testing they
 
 test('a program says what it wrote, how it failed, and that there is none', async (t) => {
   t.is((await runProgram('cat', [], Buffer.from('in'))).toString(), 'in');
-  const failure = await t.throwsAsync(runProgram('sh', ['-c', 'echo out; echo bad >&2; exit 3']), { instanceOf: ProgramError });
+  const failure = await t.throwsAsync(runProgram('sh', ['-c', 'echo out; echo bad >&2; exit 3']), {
+    instanceOf: ProgramError,
+  });
   t.like(failure, { message: 'sh: bad', exitCode: 3, stdout: 'out\n' });
   await t.throwsAsync(runProgram('sh', ['-c', 'kill -9 $$']), { message: 'sh: signal SIGKILL' });
   await t.throwsAsync(runProgram('/no/such/program', []), { message: /ENOENT/ });

@@ -14,12 +14,17 @@ interface ReviewServer {
   /** Answers to token reviews, by token; a function may be slow or fail. */
   readonly tokens?: (token: string) => TokenReview['status'] | Promise<TokenReview['status']>;
   readonly pods?: () => readonly Pod[];
-  readonly access?: (spec: SubjectAccessReview['spec']) => SubjectAccessReview['status'] | Promise<SubjectAccessReview['status']>;
+  readonly access?: (
+    spec: SubjectAccessReview['spec'],
+  ) => SubjectAccessReview['status'] | Promise<SubjectAccessReview['status']>;
 }
 
 /** An API server that only answers reviews, and counts them. */
 function reviewServer({ tokens = () => ({ user: {} }), access = () => ({ allowed: true }) }: ReviewServer) {
-  const asked: { readonly tokens: string[]; readonly access: SubjectAccessReview['spec'][] } = { tokens: [], access: [] };
+  const asked: { readonly tokens: string[]; readonly access: SubjectAccessReview['spec'][] } = {
+    tokens: [],
+    access: [],
+  };
   const create = async (kind: string, review: KubeObject) => {
     if (kind === 'TokenReview') {
       const { token } = (review as TokenReview).spec;
@@ -71,7 +76,10 @@ async function open(t: ExecutionContext, words: readonly string[], server: Revie
     logger,
   });
   t.teardown(() => servers.close());
-  const ask = (path: string, { token, ...rest }: { token?: string; method?: string; headers?: Record<string, string> } = {}) =>
+  const ask = (
+    path: string,
+    { token, ...rest }: { token?: string; method?: string; headers?: Record<string, string> } = {},
+  ) =>
     new Promise<{ readonly status: number; readonly body: string }>((resolve, reject) => {
       const headers = { ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }), ...rest.headers };
       const options = { agent: false, rejectUnauthorized: false, ...rest, headers };
@@ -199,7 +207,9 @@ test('--authorization-mode=Webhook: the API server is asked about the node, verb
   const words = ['--authorization-mode=Webhook', '--authentication-token-webhook'];
   const { ask, statusOf, asked } = await open(t, words, {
     tokens: known,
-    access: ({ user, resourceAttributes }) => ({ allowed: user === 'jane' && resourceAttributes?.subresource !== 'proxy' }),
+    access: ({ user, resourceAttributes }) => ({
+      allowed: user === 'jane' && resourceAttributes?.subresource !== 'proxy',
+    }),
   });
   t.is(await statusOf('/stats/summary', { token: 'good' }), 200);
   t.deepEqual(asked.access[0], {
@@ -302,7 +312,10 @@ test('reviews need an API server, and times of answers need reviews', (t) => {
   const resolve = (words: readonly string[], fileExists = false) =>
     resolveConfig(parseOptions(words), { hostname: () => 'n1', fileExists: () => fileExists });
   for (const word of ['--authentication-token-webhook', '--authorization-mode=Webhook']) {
-    t.throws(() => resolve([word]), { instanceOf: UsageError, message: new RegExp(`^${word} needs --clusterconfig, `) });
+    t.throws(() => resolve([word]), {
+      instanceOf: UsageError,
+      message: new RegExp(`^${word} needs --clusterconfig, `),
+    });
     t.throws(() => resolve([word, '--clusterconfig='], true), { message: /needs --clusterconfig/ });
     t.notThrows(() => resolve([word], true), 'the file of the default exists');
     t.notThrows(() => resolve([word, '--enable-server=false']), 'nobody is let in');

@@ -28,7 +28,10 @@ test('a command gets its input and the end of it, and gives back output, errors 
   stdin!.send('hel');
   stdin!.send('lo', true);
   t.deepEqual(await Promise.all([text(stdout!.incoming), text(stderr!.incoming)]), ['hello', 'bad\n']);
-  t.like(JSON.parse(await text(error!.incoming)), { reason: 'NonZeroExitCode', details: { causes: [{ message: '3' }] } });
+  t.like(JSON.parse(await text(error!.incoming)), {
+    reason: 'NonZeroExitCode',
+    details: { causes: [{ message: '3' }] },
+  });
   await until(() => client.goneAway === 0);
 });
 
@@ -51,7 +54,8 @@ test('before version 4 the end is a text, or nothing; who offers no protocol spe
     }
   }
   await t.throwsAsync(server.spdy(execPath(['true'], 'output'), 'v9.channel.k8s.io'), {
-    message: /^403 unable to upgrade: .* client supports \[v9\.channel\.k8s\.io\], server accepts \[v4\.channel\.k8s\.io /,
+    message:
+      /^403 unable to upgrade: .* client supports \[v9\.channel\.k8s\.io\], server accepts \[v4\.channel\.k8s\.io /,
   });
 });
 
@@ -149,7 +153,9 @@ test('a caller that does not read stops the reading of output, and is pinged mea
     },
   });
   const ended = new Promise<{ exitCode: number }>((resolve) => stdout.once('end', () => resolve({ exitCode: 0 })));
-  const server = await openStreamServer(t, { exec: () => async () => ({ stdout, ended, close: () => stdout.destroy() }) });
+  const server = await openStreamServer(t, {
+    exec: () => async () => ({ stdout, ended, close: () => stdout.destroy() }),
+  });
   const client = await server.spdy(execPath(['yes'], 'output'), v4);
   const [, stream] = await streamsOf(client, 'error', 'stdout');
   let last = -1;

@@ -14,7 +14,11 @@ function execServer(t: ExecutionContext, words: readonly string[] = []) {
 
 test('a command gets its input and the end of it, and gives back output, errors and exit code', async (t) => {
   const server = await execServer(t);
-  const client = await server.webSocket(execPath(['sh', '-c', 'cat; echo bad >&2; exit 3'], 'input', 'output', 'error'), v5, v4);
+  const client = await server.webSocket(
+    execPath(['sh', '-c', 'cat; echo bad >&2; exit 3'], 'input', 'output', 'error'),
+    v5,
+    v4,
+  );
   t.is(client.socket.protocol, v5);
   client.send(0, 'hel');
   client.send(0, 'lo');
@@ -30,7 +34,11 @@ test('a command gets its input and the end of it, and gives back output, errors 
     reason: 'NonZeroExitCode',
     details: { causes: [{ reason: 'ExitCode', message: '3' }] },
   });
-  t.deepEqual([client.messages[0]?.channel, client.messages[0]?.content.length], [1, 0], 'the first message says it is open');
+  t.deepEqual(
+    [client.messages[0]?.channel, client.messages[0]?.content.length],
+    [1, 0],
+    'the first message says it is open',
+  );
   t.is(client.messages.at(-1)?.channel, 3, 'the end comes after all output');
 });
 
@@ -49,7 +57,10 @@ test('what is offered first and known is spoken; the end is a Status since versi
     [['base64.channel.k8s.io'], 'base64.channel.k8s.io', '', failure],
   ] as const) {
     for (const code of [0, 3]) {
-      const client = await server.webSocket(execPath(['sh', '-c', `head -c 2; exit ${code}`], 'input', 'output'), ...offered);
+      const client = await server.webSocket(
+        execPath(['sh', '-c', `head -c 2; exit ${code}`], 'input', 'output'),
+        ...offered,
+      );
       t.is(client.socket.protocol, chosen);
       client.send(0, 'ok');
       t.is(await client.closed, 1000);
@@ -60,7 +71,8 @@ test('what is offered first and known is spoken; the end is a Status since versi
     }
   }
   await t.throwsAsync(server.webSocket(execPath(['true'], 'output'), 'v9.channel.k8s.io'), {
-    message: /^400 unable to upgrade: .* client supports \[v9\.channel\.k8s\.io\], server accepts \[v5\.channel\.k8s\.io /,
+    message:
+      /^400 unable to upgrade: .* client supports \[v9\.channel\.k8s\.io\], server accepts \[v5\.channel\.k8s\.io /,
   });
 });
 
@@ -157,7 +169,9 @@ test('a caller that does not read stops the reading of output, and goes on when 
     finish = resolve;
   });
   stdout.once('end', () => finish({ exitCode: 0 }));
-  const server = await openStreamServer(t, { exec: () => async () => ({ stdout, ended, close: () => stdout.destroy() }) });
+  const server = await openStreamServer(t, {
+    exec: () => async () => ({ stdout, ended, close: () => stdout.destroy() }),
+  });
   const client = await server.webSocket(execPath(['yes'], 'output'), v5);
   client.socket.pause();
   t.true((await stable(() => given)) < total / 2, `${given} bytes were read`);
@@ -181,7 +195,9 @@ test('a command that does not read stops the reading from its caller', async (t)
     },
   });
   const ended = new Promise<{ exitCode: number }>((resolve) => stdin.once('finish', () => resolve({ exitCode: 0 })));
-  const server = await openStreamServer(t, { exec: () => async () => ({ stdin, ended, close: () => stdin.destroy() }) });
+  const server = await openStreamServer(t, {
+    exec: () => async () => ({ stdin, ended, close: () => stdin.destroy() }),
+  });
   const client = await server.webSocket(execPath(['sleep'], 'input'), v5);
   const total = 32 * 1024 * 1024;
   for (let sent = 0; sent < total; sent += 65_536) client.send(0, Buffer.alloc(65_536));

@@ -23,7 +23,11 @@ for (const [remote, local, isHere] of [
       () =>
         requireKnownCaller({ caller: caller(anonymous), incoming: from(remote, local, headers) }, 'commands are run');
     if (isHere) t.notThrows(ask(true));
-    else t.throws(ask(true), { instanceOf: HttpProblem, message: /^Forbidden \(user=system:anonymous\): commands are run for / });
+    else
+      t.throws(ask(true), {
+        instanceOf: HttpProblem,
+        message: /^Forbidden \(user=system:anonymous\): commands are run for /,
+      });
     t.throws(ask(true, { origin: 'https://page.example' }), { instanceOf: HttpProblem }, 'a web page');
     t.notThrows(ask(false), 'who is known may be anywhere');
   });

@@ -52,7 +52,11 @@ test('SPDY: connections to several ports at once, of which each direction ends b
   const server = await forwarding(t);
   const client = await server.spdy(path, protocol);
   t.is(client.protocol, protocol);
-  const asked = [await request(client, first, '0'), await request(client, second, '1'), await request(client, first, '2')];
+  const asked = [
+    await request(client, first, '0'),
+    await request(client, second, '1'),
+    await request(client, first, '2'),
+  ];
   for (const [index, { data }] of asked.entries()) data.send(`text ${index}`, true);
   for (const [index, { data, error }] of asked.entries()) {
     t.is(await text(data.incoming), `TEXT ${index}.`);

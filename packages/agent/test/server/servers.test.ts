@@ -48,7 +48,11 @@ function ask(url: string, { body, ...rest }: Ask = {}): Promise<Answer> {
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
       incoming.on('error', reject);
       incoming.on('end', () =>
-        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(chunks).toString() }),
+        resolve({
+          status: incoming.statusCode ?? 0,
+          headers: incoming.headers,
+          body: Buffer.concat(chunks).toString(),
+        }),
       );
     });
     outgoing.on('error', reject);
@@ -184,8 +188,13 @@ test('--read-only-port: what reads is open, the rest is closed', async (t) => {
   }
   for (const path of ['/configz', '/manifests']) t.is((await ask(readOnly + path)).status, 404, path);
   t.is(
-    (await ask(`${readOnly}/manifests`, { method: 'POST', body: manifest('x'), headers: { 'Content-Type': 'application/yaml' } }))
-      .status,
+    (
+      await ask(`${readOnly}/manifests`, {
+        method: 'POST',
+        body: manifest('x'),
+        headers: { 'Content-Type': 'application/yaml' },
+      })
+    ).status,
     404,
   );
 });
@@ -351,7 +360,10 @@ async function authority(directory: string) {
 
 test('--client-ca-file, --anonymous-auth: certificates identify; a bad one is refused rather than anonymous', async (t) => {
   const files = await authority(await temporaryDirectory(t));
-  const pair = async (name: string) => ({ cert: await files.read(`${name}.crt`), key: await files.read(`${name}.key`) });
+  const pair = async (name: string) => ({
+    cert: await files.read(`${name}.crt`),
+    key: await files.read(`${name}.key`),
+  });
   const closed = await open(t, [`--client-ca-file=${files.path('ca.crt')}`, '--anonymous-auth=false']);
   t.is((await ask(`${closed.main}/pods`)).status, 401);
   t.is((await ask(`${closed.main}/nope`)).status, 401, 'nothing is told to those who are not let in');
@@ -403,10 +415,14 @@ test('manifests are submitted, listed and taken back over the main port', async 
   t.is(refused.status, 422);
   t.regex(refused.body, /^the manifest metadata.name/);
   t.is(
-    (await ask(`${main}/manifests`, { method: 'POST', body: manifest('x'), headers: { 'Content-Type': 'text/plain' } })).status,
+    (await ask(`${main}/manifests`, { method: 'POST', body: manifest('x'), headers: { 'Content-Type': 'text/plain' } }))
+      .status,
     415,
   );
-  t.is((await ask(`${main}/manifests`, { method: 'POST', body: 'x'.repeat(4 * 1024 * 1024), headers: yaml })).status, 413);
+  t.is(
+    (await ask(`${main}/manifests`, { method: 'POST', body: 'x'.repeat(4 * 1024 * 1024), headers: yaml })).status,
+    413,
+  );
   t.is((await ask(`${main}/manifests/default/nope`, { method: 'DELETE' })).status, 404);
   t.is((await ask(`${main}/manifests/default/web`, { method: 'DELETE' })).status, 200);
   t.is(JSON.parse((await ask(`${main}/manifests`)).body).items.length, 0);

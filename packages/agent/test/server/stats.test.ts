@@ -33,7 +33,13 @@ function usageAt(nowMs: number): PodUsage[] {
 
 async function open(t: ExecutionContext, words: readonly string[] = [], usage?: () => Promise<PodUsage[]>) {
   const directory = await temporaryDirectory(t);
-  const common = ['--hostname-override=n1', '--address=127.0.0.1', '--port=0', '--read-only-port=0', '--healthz-port=0'];
+  const common = [
+    '--hostname-override=n1',
+    '--address=127.0.0.1',
+    '--port=0',
+    '--read-only-port=0',
+    '--healthz-port=0',
+  ];
   const places = [`--cert-dir=${directory}/pki`, `--root-dir=${directory}`, '--stats-port=0'];
   const parsed = parseOptions([...common, ...places, ...words]);
   const { config } = resolveConfig(parsed, { hostname: () => 'n1', fileExists: () => false });
@@ -100,7 +106,9 @@ test('/stats of the main port: the machine, one container, and what a body asks 
     memory: { usage: 9, working_set: 7 },
   });
   t.is(JSON.parse((await main(`/stats/solo/${encodeURIComponent('"<b>')}`)).body).aliases[0], 'default/solo/"<b>');
-  const named = JSON.parse((await main('/stats/container', post({ containerName: '/podu1', subcontainers: true }))).body);
+  const named = JSON.parse(
+    (await main('/stats/container', post({ containerName: '/podu1', subcontainers: true }))).body,
+  );
   t.deepEqual(Object.keys(named), ['/podu1', '/podu1/main']);
   t.deepEqual(Object.keys(JSON.parse((await main('/stats/container')).body)), ['/']);
   for (const [path, message] of [
@@ -116,7 +124,8 @@ test('/stats of the main port: the machine, one container, and what a body asks 
 
 test('samples of the last rounds are kept, and a body says which: num_stats, start, end', async (t) => {
   const { main, clock } = await open(t);
-  const count = async (body: object) => JSON.parse((await main('/stats/team/web/u1/main', post(body))).body).stats.length;
+  const count = async (body: object) =>
+    JSON.parse((await main('/stats/team/web/u1/main', post(body))).body).stats.length;
   t.is(await count({}), 1);
   for (let round = 0; round < 3; round += 1) {
     clock.advance(5_000);
@@ -166,10 +175,16 @@ test('/metrics/cadvisor: the machine and its containers, in the text format of P
   const { main } = await open(t);
   const { body } = await main('/metrics/cadvisor');
   t.true(
-    body.includes('container_cpu_usage_seconds_total{container="main",id="/podu1/main",namespace="team",pod="web"} 60\n'),
+    body.includes(
+      'container_cpu_usage_seconds_total{container="main",id="/podu1/main",namespace="team",pod="web"} 60\n',
+    ),
     body,
   );
-  t.true(body.includes('container_memory_working_set_bytes{container="main",id="/podu1/main",namespace="team",pod="web"} 7\n'));
+  t.true(
+    body.includes(
+      'container_memory_working_set_bytes{container="main",id="/podu1/main",namespace="team",pod="web"} 7\n',
+    ),
+  );
   t.regex(body, /^container_memory_working_set_bytes\{container="",id="\/",namespace="",pod=""\} \d+$/m);
   t.regex(body, /^machine_cpu_cores \d+$/m);
   t.regex(body, /^container_scrape_error 0$/m);
@@ -199,7 +214,10 @@ test('--stats-port: statistics for this machine, as pages and in the form of cAd
   t.is((await stats('/containers/nope')).status, 404);
   t.regex((await stats('/metrics')).body, /^container_start_time_seconds\{container="main"/m);
   t.like(JSON.parse((await stats('/api/v1.3/containers/podu1/main')).body), { name: '/podu1/main' });
-  t.is(JSON.parse((await stats('/api/v1.0/subcontainers/', { method: 'POST', body: '{"num_stats":1}' })).body).length, 5);
+  t.is(
+    JSON.parse((await stats('/api/v1.0/subcontainers/', { method: 'POST', body: '{"num_stats":1}' })).body).length,
+    5,
+  );
   const machine = JSON.parse((await stats('/api/v1.3/machine')).body);
   t.true(machine.num_cores > 0);
   t.deepEqual(JSON.parse((await stats('/api')).body), ['v1.0', 'v1.1', 'v1.2', 'v1.3']);
@@ -231,7 +249,8 @@ test('/debug/pprof of the main port: profile, heap, and contention with --conten
   t.deepEqual(Object.keys(JSON.parse((await main('/debug/pprof/')).body)), ['profile', 'heap', 'contention']);
   t.true(JSON.parse((await main('/debug/pprof/heap')).body).heap.used_heap_size > 0);
   t.true(JSON.parse((await main('/debug/pprof/contention')).body).event_loop_utilization >= 0);
-  for (const seconds of ['0', '61', '-1', 'x', '1e3']) t.is((await main(`/debug/pprof/profile?seconds=${seconds}`)).status, 400);
+  for (const seconds of ['0', '61', '-1', 'x', '1e3'])
+    t.is((await main(`/debug/pprof/profile?seconds=${seconds}`)).status, 400);
   let profile: { readonly status: number; readonly body: string } | undefined;
   void main('/debug/pprof/profile?seconds=20').then((answer) => {
     profile = answer;

@@ -53,7 +53,10 @@ test('what cannot be streamed is answered in HTTP, to those who would upgrade an
   }
   for (const headers of [{}, { Connection: 'Upgrade', Upgrade: 'h2c' }]) {
     const { status, body } = await server.ask(execPath(['ls'], 'output'), { headers });
-    t.deepEqual([status, body], [400, 'unable to upgrade: the request must ask for an upgrade to a WebSocket or to SPDY/3.1']);
+    t.deepEqual(
+      [status, body],
+      [400, 'unable to upgrade: the request must ask for an upgrade to a WebSocket or to SPDY/3.1'],
+    );
   }
   const { 'Sec-WebSocket-Key': _, ...incomplete } = webSocketHeaders;
   const broken = await server.ask(execPath(['ls'], 'output'), { headers: incomplete });
@@ -116,7 +119,10 @@ test('/run: a command is split at spaces, and its outputs are the answer', async
   t.deepEqual(await run('/run/default/web/main?cmd=ls%20-l%20%20/'), [200, '- ls|-l|/\nwarned']);
   t.deepEqual(await run('/run/default/web/u1/main?cmd=ls'), [200, 'u1 ls\nwarned']);
   t.deepEqual(await run('/run/default/web/main?cmd=false'), [500, 'command "false" exited with 1: - false\nwarned']);
-  t.deepEqual(await run('/run/default/web/main?cmd=nope'), [500, 'error executing command in container: no such file: nope']);
+  t.deepEqual(await run('/run/default/web/main?cmd=nope'), [
+    500,
+    'error executing command in container: no such file: nope',
+  ]);
   t.deepEqual(await run('/run/default/web/other?cmd=ls'), [404, 'no such container']);
   t.is((await run('/run/default/web/main'))[0], 400);
   t.is((await run('/run/default/web/main?cmd=ls', 'GET'))[0], 405);

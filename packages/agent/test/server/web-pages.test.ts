@@ -32,7 +32,15 @@ for (const headers of refused) {
 
 test('the machine itself is served under its names and addresses, and other machines under any host', async (t) => {
   const gate = openGate('n1');
-  const hosts = ['localhost:10255', '127.0.0.1', '[::1]:10255', '192.0.2.7:10255', '[fd00::7]:10255', 'n1:10255', hostname()];
+  const hosts = [
+    'localhost:10255',
+    '127.0.0.1',
+    '[::1]:10255',
+    '192.0.2.7:10255',
+    '[fd00::7]:10255',
+    'n1:10255',
+    hostname(),
+  ];
   for (const host of hosts) await t.notThrowsAsync(gate(request({ host })), host);
   await t.notThrowsAsync(gate(request({})), 'HTTP/1.0');
   await t.notThrowsAsync(gate(request({ host: 'node-1.example:10255' }, elsewhere)));

@@ -7,7 +7,11 @@ import { noEvents } from '../../src/contracts/event-recorder.ts';
 import { HttpSource } from '../../src/sources/http-source.ts';
 import { listeningLogger, manifest, namesOf, until } from '../support.ts';
 
-async function open(t: ExecutionContext, listener: RequestListener, headers: readonly (readonly [string, string])[] = []) {
+async function open(
+  t: ExecutionContext,
+  listener: RequestListener,
+  headers: readonly (readonly [string, string])[] = [],
+) {
   let requests = 0;
   const rawHeaders: string[][] = [];
   const server = createServer((request, response) => {

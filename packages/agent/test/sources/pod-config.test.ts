@@ -4,7 +4,11 @@ import test from 'ava';
 import type { PodChange, PodSourceName } from '../../src/contracts/pod-source.ts';
 import { PodConfig } from '../../src/sources/pod-config.ts';
 
-const pod = (uid: string, { image = 'host', resourceVersion = '1', ...rest } = {}, status: Pod['status'] = {}): Pod => ({
+const pod = (
+  uid: string,
+  { image = 'host', resourceVersion = '1', ...rest } = {},
+  status: Pod['status'] = {},
+): Pod => ({
   metadata: { name: uid, namespace: 'default', uid, resourceVersion, ...rest },
   spec: { containers: [{ name: 'c', image }] } as Pod['spec'],
   status,
@@ -61,7 +65,10 @@ test('all sources are seen when each has delivered once, and not before', (t) =>
   t.false(config.seenAllSources());
   config.sink('api')([]);
   t.true(config.seenAllSources());
-  t.true(new PodConfig({ sources: [], clock: new FakeClock(), logger: silentLogger }).seenAllSources(), 'none to wait for');
+  t.true(
+    new PodConfig({ sources: [], clock: new FakeClock(), logger: silentLogger }).seenAllSources(),
+    'none to wait for',
+  );
 });
 
 test('restored pods run, do not count as seen, and give way to what the source says', (t) => {

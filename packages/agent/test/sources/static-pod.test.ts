@@ -5,7 +5,12 @@ import { parseManifests } from '../../src/sources/parse-manifest.ts';
 import { staticPod } from '../../src/sources/static-pod.ts';
 
 const origin = { nodeName: 'n1', source: 'file', place: 'file:/a.yaml' } as const;
-const base = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' }, spec: { containers: [{ name: 'c', image: 'host' }] } };
+const base = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web' },
+  spec: { containers: [{ name: 'c', image: 'host' }] },
+};
 const podOf = (value: unknown, from: Parameters<typeof staticPod>[1] = origin) => staticPod(value, from).pod;
 
 test('a static pod has the name of its node, a UID, annotations, defaults, a toleration, and starts as Pending', (t) => {
@@ -22,7 +27,12 @@ test('a static pod has the name of its node, a UID, annotations, defaults, a tol
     labels: { a: 'b' },
     annotations: { x: 'y', 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.hash': uid },
   });
-  t.like(pod.spec, { nodeName: 'n1', restartPolicy: 'Always', terminationGracePeriodSeconds: 30, dnsPolicy: 'ClusterFirst' });
+  t.like(pod.spec, {
+    nodeName: 'n1',
+    restartPolicy: 'Always',
+    terminationGracePeriodSeconds: 30,
+    dnsPolicy: 'ClusterFirst',
+  });
   t.deepEqual(pod.spec.tolerations, [{ operator: 'Exists', effect: 'NoExecute' }]);
   t.deepEqual(pod.status, { phase: 'Pending' });
 });
@@ -80,7 +90,10 @@ test('what a pod at the API may not have, a static pod may not have either', (t)
 });
 
 test('fields that are not known are named and left out', (t) => {
-  const { pod, unknownFields } = staticPod({ ...base, spec: { ...base.spec, contaners: [], hostNetwork: true } }, origin);
+  const { pod, unknownFields } = staticPod(
+    { ...base, spec: { ...base.spec, contaners: [], hostNetwork: true } },
+    origin,
+  );
   t.deepEqual(unknownFields, ['spec.contaners']);
   t.false('contaners' in pod.spec);
   t.true(pod.spec.hostNetwork);

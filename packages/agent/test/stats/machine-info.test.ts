@@ -26,7 +26,9 @@ test('the machine is read from the files of its kernel', async (t) => {
     'sys/devices/system/node/node0/cpu1/x': '',
     'sys/devices/system/node/node0/cpu2/x': '',
     'sys/devices/system/node/node0/cpumap': '7\n',
-    ...Object.fromEntries([0, 0, 1].map((core, cpu) => [`sys/devices/system/cpu/cpu${cpu}/topology/core_id`, `${core}\n`])),
+    ...Object.fromEntries(
+      [0, 0, 1].map((core, cpu) => [`sys/devices/system/cpu/cpu${cpu}/topology/core_id`, `${core}\n`]),
+    ),
   };
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(root, path)), { recursive: true });
@@ -35,7 +37,9 @@ test('the machine is read from the files of its kernel', async (t) => {
   const info = await readMachineInfo({ proc: join(root, 'proc'), sys: join(root, 'sys'), etc: join(root, 'etc') });
   t.like(info, { machine_id: 'm1', system_uuid: 'S1', boot_id: 'b1' });
   t.true(info.num_cores > 0 && info.memory_capacity > 0);
-  t.deepEqual(info.disk_map, { '254:0': { name: 'vda', major: 254, minor: 0, size: 1_048_576, scheduler: 'mq-deadline' } });
+  t.deepEqual(info.disk_map, {
+    '254:0': { name: 'vda', major: 254, minor: 0, size: 1_048_576, scheduler: 'mq-deadline' },
+  });
   t.deepEqual(info.network_devices, [{ name: 'eth0', mac_address: '02:00:00:00:00:01', speed: 0, mtu: 1500 }]);
   t.deepEqual(info.topology, [
     {

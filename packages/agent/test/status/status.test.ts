@@ -14,7 +14,12 @@ function status(name: string, word: Word): ContainerStatus {
   const base = { name, ready: word === 'r' || word === 0, restartCount: 0, image: '', imageID: '', lastState: {} };
   if (word === 'r') return { ...base, state: { running: {} }, started: true };
   if (typeof word === 'number') return { ...base, state: terminated(word) };
-  return { ...base, ready: false, state: { waiting: {} }, lastState: word === 'w' ? {} : terminated(word === 'w0' ? 0 : 1) };
+  return {
+    ...base,
+    ready: false,
+    state: { waiting: {} },
+    lastState: word === 'w' ? {} : terminated(word === 'w0' ? 0 : 1),
+  };
 }
 
 const rows: readonly (readonly [policy: string, init: readonly Word[], main: readonly Word[], phase: PodPhase])[] = [
@@ -54,7 +59,13 @@ for (const [restartPolicy, init, main, phase] of rows) {
 test('a condition keeps its transition time until its status changes', (t) => {
   const pod = testPod('p');
   const first = podConditions(pod, { phase: 'Running', init: [], main: [status('main', 'r')], before: [], nowMs: 0 });
-  const later = podConditions(pod, { phase: 'Running', init: [], main: [status('main', 'w1')], before: first, nowMs: 60_000 });
+  const later = podConditions(pod, {
+    phase: 'Running',
+    init: [],
+    main: [status('main', 'w1')],
+    before: first,
+    nowMs: 60_000,
+  });
   const time = (list: typeof first, type: string) => list.find((one) => one.type === type)?.lastTransitionTime;
   t.is(time(later, 'Initialized'), '1970-01-01T00:00:00Z');
   t.is(time(later, 'Ready'), '1970-01-01T00:01:00Z');

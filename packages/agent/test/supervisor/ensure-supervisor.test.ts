@@ -16,7 +16,10 @@ test("the key is made once, in a file and a folder that are their owner's alone"
   const { folder, pair } = supervisorPlace(rootDir);
   t.is((await stat(folder)).mode & 0o777, 0o700);
   t.is((await stat(pair)).mode & 0o777, 0o600);
-  t.deepEqual(await pairOf(rootDir), { key: `${made.key.trimEnd()}\n`, certificate: `${made.certificate.trimEnd()}\n` });
+  t.deepEqual(await pairOf(rootDir), {
+    key: `${made.key.trimEnd()}\n`,
+    certificate: `${made.certificate.trimEnd()}\n`,
+  });
   t.not((await pairOf(await temporaryDirectory(t))).key, made.key);
 });
 
@@ -25,14 +28,22 @@ test('a key that others could read is not used, nor what is none', async (t) => 
   await pairOf(rootDir);
   const { pair } = supervisorPlace(rootDir);
   await chmod(pair, 0o640);
-  await t.throwsAsync(pairOf(rootDir), { name: 'MachineError', message: /pair\.pem must be readable by its owner only/ });
+  await t.throwsAsync(pairOf(rootDir), {
+    name: 'MachineError',
+    message: /pair\.pem must be readable by its owner only/,
+  });
   await chmod(pair, 0o600);
   await writeFile(pair, 'what is this');
   await t.throwsAsync(pairOf(rootDir), { name: 'MachineError', message: /holds no key and certificate that fit/ });
 });
 
 async function probe(t: ExecutionContext, port: number, timeoutMs = 10_000): Promise<Listener> {
-  const listener = await probePort({ host: '127.0.0.1', port, pair: await pairOf(await temporaryDirectory(t)), timeoutMs });
+  const listener = await probePort({
+    host: '127.0.0.1',
+    port,
+    pair: await pairOf(await temporaryDirectory(t)),
+    timeoutMs,
+  });
   if (listener.kind === 'own') listener.socket.destroy();
   return listener;
 }
@@ -44,7 +55,10 @@ test('who listens is told by the certificate alone', async (t) => {
   t.is(own.kind, 'own');
   if (own.kind === 'own') own.socket.destroy();
   t.is((await probe(t, await tlsPort(t, pair))).kind, 'foreign');
-  t.deepEqual(await probe(t, await tlsPort(t, await otherPair())), { kind: 'other', reason: 'it shows another certificate' });
+  t.deepEqual(await probe(t, await tlsPort(t, await otherPair())), {
+    kind: 'other',
+    reason: 'it shows another certificate',
+  });
   t.like(await probe(t, await plainPort(t)), { kind: 'other' });
   t.is((await probe(t, await silentPort(t), 50)).kind, 'silent');
   t.is((await probe(t, await freePort())).kind, 'nobody');
@@ -61,7 +75,8 @@ async function ensureAt(t: ExecutionContext, port: number, program?: string) {
     ...(program && { binary: program }),
   };
   const pair = await pairOf(rootDir);
-  const ensure = () => ensureSupervisor({ options, pair, clock: systemClock, logger: listeningLogger(), probeTimeoutMs: 1000 });
+  const ensure = () =>
+    ensureSupervisor({ options, pair, clock: systemClock, logger: listeningLogger(), probeTimeoutMs: 1000 });
   return { rootDir, ensure, place: supervisorPlace(rootDir) };
 }
 

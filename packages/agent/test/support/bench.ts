@@ -1,7 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ContainerEngine, ContainerRuntime, RuntimeCapabilities, RuntimeStreaming } from '@keelson/container-runtime';
+import type {
+  ContainerEngine,
+  ContainerRuntime,
+  RuntimeCapabilities,
+  RuntimeStreaming,
+} from '@keelson/container-runtime';
 import { type ApiClient, FakeClock, type Metrics, silentLogger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import { createFakeRuntime, type FakeScript, FakeWorld } from '@keelson/runtime-fake';
@@ -111,7 +116,13 @@ export function testConfig(rootDir: string, changes: Partial<AgentConfig> = {}):
     allowedUnsafeSysctls: [],
     clusterReserved: {},
     systemReserved: {},
-    eviction: { thresholds: [], maxPodGraceSeconds: 0, transitionMs: 300_000, watchMemory: false, reservesThresholds: true },
+    eviction: {
+      thresholds: [],
+      maxPodGraceSeconds: 0,
+      transitionMs: 300_000,
+      watchMemory: false,
+      reservesThresholds: true,
+    },
     syncMs: 60_000,
     volumeStatsMs: 0,
     volumePluginDir: '',
@@ -151,7 +162,8 @@ export function testConfig(rootDir: string, changes: Partial<AgentConfig> = {}):
 /** The configuration that these options make, on a machine whose files do not matter. */
 export function wordsConfig(rootDir: string, words: readonly string[]): AgentConfig {
   const common = ['--hostname-override=node-1', `--root-dir=${rootDir}`, '--resolv-conf='];
-  return resolveConfig(parseOptions([...common, ...words]), { hostname: () => 'node-1', fileExists: () => false }).config;
+  return resolveConfig(parseOptions([...common, ...words]), { hostname: () => 'node-1', fileExists: () => false })
+    .config;
 }
 
 /** Pods that a test wants, without sources. */
@@ -242,7 +254,11 @@ export interface BenchOptions {
   readonly periods?: Partial<AgentPeriods>;
   readonly random?: () => number;
   readonly api?: ApiClient;
-  readonly pull?: ConstructorParameters<typeof FakeWorld>[0] extends infer O ? (O extends { pull?: infer P } ? P : never) : never;
+  readonly pull?: ConstructorParameters<typeof FakeWorld>[0] extends infer O
+    ? O extends { pull?: infer P }
+      ? P
+      : never
+    : never;
 }
 
 /** A machine with 100 GB of disk for everything, nearly empty. */

@@ -139,7 +139,9 @@ export async function certificateApi(t: ExecutionContext): Promise<CertificateAp
             },
           },
         ],
-        users: [{ name: 'u', user: { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) } }],
+        users: [
+          { name: 'u', user: { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) } },
+        ],
       }),
   };
   await writeFile(api.bootstrap, api.config(joining));

@@ -44,7 +44,11 @@ export class CgroupMachine {
     t.teardown(() => rmSync(this.root, { recursive: true, force: true }));
     const start = { 'cgroup.procs': '' };
     if (version === 2)
-      this.#put(this.root, { ...start, 'cgroup.controllers': 'cpuset cpu io memory pids', 'cgroup.subtree_control': '' });
+      this.#put(this.root, {
+        ...start,
+        'cgroup.controllers': 'cpuset cpu io memory pids',
+        'cgroup.subtree_control': '',
+      });
     else {
       for (const name of Object.keys(ofVersion1)) {
         mkdirSync(join(this.root, name));

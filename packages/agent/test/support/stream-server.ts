@@ -27,7 +27,12 @@ export function execPath(command: readonly string[], ...flags: string[]): string
 }
 
 /** A node without pods. */
-export const noStreams: PodStreams = { exec: missing, attach: missing, portForward: missing, run: async () => missing() };
+export const noStreams: PodStreams = {
+  exec: missing,
+  attach: missing,
+  portForward: missing,
+  run: async () => missing(),
+};
 
 /** A real process with its ends, as runtimes give them. */
 export function spawned(command: readonly string[], { stdin, stdout, stderr }: StreamRequest): ProcessStreams {
@@ -119,7 +124,10 @@ export async function openStreamServer(
       await new Promise<void>((resolve, reject) => {
         socket.once('open', resolve);
         socket.once('error', reject);
-        socket.once('unexpected-response', (_, response: IncomingMessage) => void refusal(response).then(reject, reject));
+        socket.once(
+          'unexpected-response',
+          (_, response: IncomingMessage) => void refusal(response).then(reject, reject),
+        );
       });
       return client;
     },
@@ -131,7 +139,10 @@ export async function openStreamServer(
     },
     ask: (path, options = {}) =>
       new Promise((resolve, reject) => {
-        const outgoing = request({ ...at, path, ...options }, (response) => void answerOf(response).then(resolve, reject));
+        const outgoing = request(
+          { ...at, path, ...options },
+          (response) => void answerOf(response).then(resolve, reject),
+        );
         outgoing.once('error', reject);
         outgoing.end();
       }),
@@ -146,7 +157,11 @@ async function refusal(response: IncomingMessage): Promise<Error> {
 async function answerOf(response: IncomingMessage): Promise<Answer> {
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk as Buffer);
-  return { status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks).toString().trimEnd() };
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    body: Buffer.concat(chunks).toString().trimEnd(),
+  };
 }
 
 /** A client that remembers what came on each channel. */
@@ -175,7 +190,8 @@ export class ChannelClient {
   }
 
   send(channel: number, content: string | Buffer): void {
-    if (this.socket.protocol.includes('base64')) this.socket.send(`${channel}${Buffer.from(content).toString('base64')}`);
+    if (this.socket.protocol.includes('base64'))
+      this.socket.send(`${channel}${Buffer.from(content).toString('base64')}`);
     else this.socket.send(Buffer.concat([Buffer.of(channel), Buffer.from(content)]));
   }
 }

@@ -85,7 +85,12 @@ async function race(): Promise<RaceOutcome> {
     const subPaths = new SubPaths({ paths, host, mounter: systemMounter(undefined, host) });
     for (let at = 0; at < count; at += 1) {
       try {
-        const { hostPath } = await subPaths.provide(volume, 'a/sub', { uid: 'u', volume: 'v', container: 'c', index: 0 });
+        const { hostPath } = await subPaths.provide(volume, 'a/sub', {
+          uid: 'u',
+          volume: 'v',
+          container: 'c',
+          index: 0,
+        });
         afterwards(hostPath);
       } catch (error) {
         if (!(error instanceof VolumeProblem)) throw error;

@@ -19,7 +19,8 @@ export class TestNode implements NodeUsage {
 
   async disk(path: string): Promise<NodeDisk> {
     // Where the fake runtime says that its images are.
-    if (path === '/fake') return { ...this.disk1, inodesFree: this.imageInodesFree, device: this.ownImagefs ? '2' : '1' };
+    if (path === '/fake')
+      return { ...this.disk1, inodesFree: this.imageInodesFree, device: this.ownImagefs ? '2' : '1' };
     return { ...this.disk1, device: '1' };
   }
 }

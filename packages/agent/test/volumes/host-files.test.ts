@@ -21,17 +21,18 @@ interface Place {
 
 const asRoot = mayMount || process.env['CI'] ? test : test.skip;
 
-const places: readonly (readonly [string, (t: ExecutionContext) => Promise<Place>, typeof test | typeof test.skip])[] = [
-  ['of this process', async (t) => ({ host: localHost, dir: await temporaryDirectory(t) }), test],
+const places: readonly (readonly [string, (t: ExecutionContext) => Promise<Place>, typeof test | typeof test.skip])[] =
   [
-    'of another mount namespace (--containerized)',
-    async (t) => {
-      const dir = await temporaryDirectory(t);
-      return { host: enteredHost(runProgram, await mountNamespace(t, dir)), dir };
-    },
-    asRoot,
-  ],
-];
+    ['of this process', async (t) => ({ host: localHost, dir: await temporaryDirectory(t) }), test],
+    [
+      'of another mount namespace (--containerized)',
+      async (t) => {
+        const dir = await temporaryDirectory(t);
+        return { host: enteredHost(runProgram, await mountNamespace(t, dir)), dir };
+      },
+      asRoot,
+    ],
+  ];
 
 const { signal } = new AbortController();
 
@@ -49,12 +50,10 @@ for (const [name, open, run] of places) {
     await files.makeFile(at('a b/-e'), 0o600);
     t.true((await files.read(at('a b/f'))).equals(content), 'a file that is there stays as it is');
     await files.makeLink('f', at('a b/l'));
-    t.deepEqual((await files.list(at('a b'))).map(({ name: of, isDirectory }) => `${of}${isDirectory ? '/' : ''}`).sort(), [
-      '-e',
-      'c/',
-      'f',
-      'l',
-    ]);
+    t.deepEqual(
+      (await files.list(at('a b'))).map(({ name: of, isDirectory }) => `${of}${isDirectory ? '/' : ''}`).sort(),
+      ['-e', 'c/', 'f', 'l'],
+    );
     t.like(await files.info(at('a b/f'), 'show'), { type: 'file', mode: 0o640 });
     t.like(await files.info(at('a b/l'), 'show'), { type: 'link' });
     t.like(await files.info(at('a b/l'), 'follow'), { type: 'file' });
@@ -161,7 +160,10 @@ asRoot(
       message: /medium HugePages/,
     });
     await mkdir(join(dir, 'here'));
-    t.false(execFileSync('cat', ['/proc/self/mountinfo'], { encoding: 'utf8' }).includes(dir), 'this namespace is left alone');
+    t.false(
+      execFileSync('cat', ['/proc/self/mountinfo'], { encoding: 'utf8' }).includes(dir),
+      'this namespace is left alone',
+    );
   },
 );
 
@@ -169,6 +171,11 @@ asRoot('a mount that fails says why', async (t) => {
   const dir = await temporaryDirectory(t);
   const host = enteredHost(runProgram, await mountNamespace(t, dir));
   await host.files.makeDirectory(join(dir, 'sub'), 0o755);
-  const mount = systemMounter(undefined, host).mount({ type: 'no-such-fs', source: 'x', target: join(dir, 'sub'), options: [] });
+  const mount = systemMounter(undefined, host).mount({
+    type: 'no-such-fs',
+    source: 'x',
+    target: join(dir, 'sub'),
+    options: [],
+  });
   await t.throwsAsync(mount, { message: /mount: .*sub: / });
 });

@@ -41,7 +41,8 @@ async function bench(t: ExecutionContext, mounter: Mounter = noMounter, logger: 
   const facts = {
     place: { nodeName: 'node-1', hostIps: ['192.0.2.1'], podIps: ['10.0.0.9'] },
     objects: {
-      configMap: async (namespace: string, name: string) => configMaps.get(`${namespace}/${name}`) as ConfigMap | undefined,
+      configMap: async (namespace: string, name: string) =>
+        configMaps.get(`${namespace}/${name}`) as ConfigMap | undefined,
       secret: async (namespace: string, name: string) => secrets.get(`${namespace}/${name}`) as Secret | undefined,
       services: async () => [],
     },
@@ -126,7 +127,11 @@ const cases: readonly (readonly [string, Omit<coreV1.Volume, 'name'>, readonly s
     ['c 644 blue'],
   ],
   ['a secret', { secret: { secretName: 'key' } }, ['user 644 me', 'word 644 sesame']],
-  ['a secret with a default mode', { secret: { secretName: 'key', defaultMode: 0o400 } }, ['user 400 me', 'word 400 sesame']],
+  [
+    'a secret with a default mode',
+    { secret: { secretName: 'key', defaultMode: 0o400 } },
+    ['user 400 me', 'word 400 sesame'],
+  ],
   [
     'keys of a secret at paths of their own',
     { secret: { secretName: 'key', items: [{ key: 'word', path: 'deep/word', mode: 0o440 }] } },
@@ -147,7 +152,13 @@ const cases: readonly (readonly [string, Omit<coreV1.Volume, 'name'>, readonly s
         ],
       },
     },
-    ['labels 400 app="web"\ntier="front \\"end\\""', 'name 444 p', 'namespace 444 default', 'note 444 n', 'one 444 web'],
+    [
+      'labels 400 app="web"\ntier="front \\"end\\""',
+      'name 444 p',
+      'namespace 444 default',
+      'note 444 n',
+      'one 444 web',
+    ],
   ],
   [
     'limits and requests of a container',
@@ -213,9 +224,21 @@ for (const [title, volume, expected, spec] of cases) {
 const failures: readonly (readonly [string, Omit<coreV1.Volume, 'name'>, RegExp])[] = [
   ['a config map that is not there', { configMap: { name: 'none' } }, /^volume "v": configmap "none" not found$/],
   ['a secret that is not there', { secret: { secretName: 'none' } }, /secret "none" not found/],
-  ['a key that is not there', { configMap: { name: 'map', items: [{ key: 'no', path: 'x' }] } }, /configmap "map" has no key no/],
-  ['a path that leads out', { configMap: { name: 'map', items: [{ key: 'colour', path: '../x' }] } }, /leads out of the volume/],
-  ['an absolute path', { secret: { secretName: 'key', items: [{ key: 'user', path: '/x' }] } }, /leads out of the volume/],
+  [
+    'a key that is not there',
+    { configMap: { name: 'map', items: [{ key: 'no', path: 'x' }] } },
+    /configmap "map" has no key no/,
+  ],
+  [
+    'a path that leads out',
+    { configMap: { name: 'map', items: [{ key: 'colour', path: '../x' }] } },
+    /leads out of the volume/,
+  ],
+  [
+    'an absolute path',
+    { secret: { secretName: 'key', items: [{ key: 'user', path: '/x' }] } },
+    /leads out of the volume/,
+  ],
   [
     'a path that hides the links',
     { secret: { secretName: 'key', items: [{ key: 'user', path: '..data/x' }] } },
@@ -296,7 +319,8 @@ asRoot('fsGroup: files belong to the group and can be read by it, an emptyDir ha
   const { provide } = await bench(t);
   const securityContext = { fsGroup: 4321 };
   const secret =
-    (await provide(withVolume({ secret: { secretName: 'key', defaultMode: 0o400 } }, { securityContext }))).get('v') ?? '';
+    (await provide(withVolume({ secret: { secretName: 'key', defaultMode: 0o400 } }, { securityContext }))).get('v') ??
+    '';
   t.deepEqual(await seen(secret), ['user 440 me', 'word 440 sesame']);
   const facts = withVolume({ downwardAPI: { items: [field('name', 'metadata.name')] } }, { securityContext });
   const file = join((await provide(facts)).get('v') ?? '', '..data/name');

@@ -74,7 +74,10 @@ for (const [title, words, helper, fails] of [
     await bench.until(() => bench.status(plain).phase === 'Running');
     await bench.until(() => (fails ? failure(bench, pod) : bench.status(pod).phase === 'Running'));
     if (fails)
-      t.regex(failure(bench, pod) ?? '', /^MountVolume failed: volume "share": the node lacks mount\.nfs.*required components/);
+      t.regex(
+        failure(bench, pod) ?? '',
+        /^MountVolume failed: volume "share": the node lacks mount\.nfs.*required components/,
+      );
     t.deepEqual(
       mounter.mounts.map(({ type, source, options }) => [type, source, ...options]),
       fails ? [] : [['nfs', 'files.test:/export/a', 'ro']],

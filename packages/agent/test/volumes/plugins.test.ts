@@ -22,7 +22,11 @@ const isThere = (path: string) =>
 test('--volume-plugin-dir: a driver is initialised once, mounts with what it is told, and unmounts before files go', async (t) => {
   const { directory, calls } = await shellDriver(await temporaryDirectory(t), 'acme/shell', mountingAnswers);
   const bench = await startBench(t, { words: [`--volume-plugin-dir=${directory}`] });
-  const pod = flexPod('p', { fsType: 'ext4', readOnly: true, options: { size: '3', 'kubernetes.io/pod.name': 'forged' } });
+  const pod = flexPod('p', {
+    fsType: 'ext4',
+    readOnly: true,
+    options: { size: '3', 'kubernetes.io/pod.name': 'forged' },
+  });
   const other = flexPod('q');
   bench.pods.put(pod, other);
   await bench.until(() => [pod, other].every((one) => bench.status(one).phase === 'Running'));
@@ -57,9 +61,13 @@ test('--volume-plugin-dir: drivers that come later, are replaced or go away coun
   const bench = await startBench(t, { words: [`--volume-plugin-dir=${directory}`] });
   const first = flexPod('first');
   bench.pods.put(first);
-  const failures = (name: string) => bench.events.filter((event) => event.reason === 'FailedMount' && event.pod === name);
+  const failures = (name: string) =>
+    bench.events.filter((event) => event.reason === 'FailedMount' && event.pod === name);
   await bench.until(() => failures('first').length > 0);
-  t.regex(failures('first')[0]?.message ?? '', /volume "data": no volume plugin matched: there is no driver acme\/shell/);
+  t.regex(
+    failures('first')[0]?.message ?? '',
+    /volume "data": no volume plugin matched: there is no driver acme\/shell/,
+  );
   const driver = await shellDriver(directory, 'acme/shell', mountingAnswers);
   await bench.until(() => bench.status(first).phase === 'Running');
   await driver.install({ ...mountingAnswers, mount: `echo '{"status":"Failure","message":"disk is gone"}'; exit 1` });
@@ -191,6 +199,9 @@ for (const driver of ['../evil', 'a/b/c', '/abs', '..']) {
     const pod = flexPod('p', { driver });
     bench.pods.put(pod);
     await bench.until(() => bench.events.some(({ reason }) => reason === 'FailedMount'));
-    t.regex(bench.events.find(({ reason }) => reason === 'FailedMount')?.message ?? '', /is no name of a volume plugin/);
+    t.regex(
+      bench.events.find(({ reason }) => reason === 'FailedMount')?.message ?? '',
+      /is no name of a volume plugin/,
+    );
   });
 }

@@ -22,7 +22,16 @@ asRoot(
   'a sub path whose directories are exchanged for links all the time never shows what is outside of its volume',
   async (t) => {
     t.timeout(120_000);
-    const words = ['--mount', '--propagation', 'private', process.execPath, racer, await temporaryDirectory(t), '2000', '40'];
+    const words = [
+      '--mount',
+      '--propagation',
+      'private',
+      process.execPath,
+      racer,
+      await temporaryDirectory(t),
+      '2000',
+      '40',
+    ];
     const { stdout } = await promisify(execFile)('unshare', words);
     const outcome = JSON.parse(stdout) as RaceOutcome;
     t.log(outcome);
@@ -49,7 +58,11 @@ asRoot(
     t.is((await files.read(join(hostPath, 'f'))).toString(), 'kept');
     const file = await subPaths.provide(volume, 'in/deep/f', { ...use, index: 1 });
     t.is((await files.read(file.hostPath)).toString(), 'kept');
-    t.is((await subPaths.provide(volume, 'in/deep', use)).hostPath, hostPath, 'the next container has it at the same place');
+    t.is(
+      (await subPaths.provide(volume, 'in/deep', use)).hostPath,
+      hostPath,
+      'the next container has it at the same place',
+    );
     await files.rename(join(volume, 'in'), join(volume, 'out'));
     await files.makeLink('out', join(volume, 'in'));
     t.is((await files.read(join(hostPath, 'f'))).toString(), 'kept');
@@ -74,11 +87,15 @@ for (const exactMounts of [true, false]) {
   } paths itself`, async (t) => {
     const bench = await startBench(t, { runtime: { exactMounts } });
     const volumes: coreV1.Volume[] = [{ name: 'v', emptyDir: {} }];
-    const containers = [{ name: 'main', image: 'app', volumeMounts: [{ name: 'v', mountPath: '/v', subPath: 'deep' }] }];
+    const containers = [
+      { name: 'main', image: 'app', volumeMounts: [{ name: 'v', mountPath: '/v', subPath: 'deep' }] },
+    ];
     const pod = testPod('p', { volumes, containers });
     bench.pods.put(pod);
     const waiting = () => bench.status(pod).containerStatuses?.[0]?.state?.waiting;
-    await bench.until(() => bench.status(pod).phase === 'Running' || waiting()?.reason === 'CreateContainerConfigError');
+    await bench.until(
+      () => bench.status(pod).phase === 'Running' || waiting()?.reason === 'CreateContainerConfigError',
+    );
     if (exactMounts) t.is(bench.status(pod).phase, 'Running');
     else t.is(waiting()?.message, 'subPath "deep" needs a mount, and this node may not mount');
   });
@@ -101,6 +118,7 @@ test('volumes that the agent keeps up to date are read-only in containers, with 
   bench.pods.put(pod);
   await bench.until(() => bench.status(pod).phase === 'Running');
   const [container] = bench.world.containers.values();
-  const isReadonly = (path: string) => container?.config.mounts?.find(({ containerPath }) => containerPath === path)?.readonly;
+  const isReadonly = (path: string) =>
+    container?.config.mounts?.find(({ containerPath }) => containerPath === path)?.readonly;
   t.deepEqual(['/facts', '/name', '/own'].map(isReadonly), [true, true, undefined]);
 });

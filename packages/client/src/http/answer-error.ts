@@ -34,8 +34,14 @@ const meanings: Readonly<Record<number, Meaning>> = {
   401: { reason: StatusReason.Unauthorized, message: 'the server has asked for the client to provide credentials' },
   403: { reason: StatusReason.Forbidden, message: 'the server does not allow this request' },
   404: { reason: StatusReason.NotFound, message: 'the server could not find the requested resource' },
-  405: { reason: StatusReason.MethodNotAllowed, message: 'the server does not know this method for the requested resource' },
-  406: { reason: StatusReason.NotAcceptable, message: 'the server has no form of the answer that this client can read' },
+  405: {
+    reason: StatusReason.MethodNotAllowed,
+    message: 'the server does not know this method for the requested resource',
+  },
+  406: {
+    reason: StatusReason.NotAcceptable,
+    message: 'the server has no form of the answer that this client can read',
+  },
   409: { reason: StatusReason.Conflict, message: 'the server reported a conflict' },
   410: { reason: StatusReason.Gone, message: 'the server no longer has what was asked for' },
   413: { reason: StatusReason.RequestEntityTooLarge, message: 'the server finds the request too large' },
@@ -43,7 +49,10 @@ const meanings: Readonly<Record<number, Meaning>> = {
   422: { reason: StatusReason.Invalid, message: 'the server rejected our request due to an error in our request' },
   429: { reason: StatusReason.TooManyRequests, message: 'the server has too much to do and asks to try later' },
   503: { reason: StatusReason.ServiceUnavailable, message: 'the server cannot handle the request at this time' },
-  504: { reason: StatusReason.Timeout, message: 'the server gave no answer in time, but may still be working on the request' },
+  504: {
+    reason: StatusReason.Timeout,
+    message: 'the server gave no answer in time, but may still be working on the request',
+  },
 };
 
 const shownBytes = 1024;
@@ -54,7 +63,8 @@ function meaningOf(code: number, method: string): Meaning {
   }
   const known = meanings[code];
   if (known !== undefined) return known;
-  if (code >= 500) return { reason: StatusReason.InternalError, message: 'an error on the server made the request fail' };
+  if (code >= 500)
+    return { reason: StatusReason.InternalError, message: 'an error on the server made the request fail' };
   return { reason: StatusReason.Unknown, message: `the server answered with code ${code} and nothing else` };
 }
 
@@ -87,7 +97,9 @@ export function answerError(answer: FailedAnswer, subject: RequestSubject): Stat
   const { reason, message } = meaningOf(code, subject.method);
   const { resource, name } = subject;
   const where = resource && (resource.group === '' ? resource.resource : `${resource.resource}.${resource.group}`);
-  const about = [subject.method.toLowerCase(), where, name].filter((word) => word !== undefined && word !== '').join(' ');
+  const about = [subject.method.toLowerCase(), where, name]
+    .filter((word) => word !== undefined && word !== '')
+    .join(' ');
   const text = body.toString('utf8', 0, shownBytes).trim();
   const details: StatusDetails = {
     ...(name === undefined ? {} : { name }),

@@ -50,7 +50,10 @@ export class Endpoint {
     this.origin = url.origin;
     this.connectEvent = secure ? 'secureConnect' : 'connect';
     this.#prefix = url.pathname.replace(/\/+$/, '');
-    this.#address = { hostname: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? (secure ? 443 : 80) : url.port };
+    this.#address = {
+      hostname: url.hostname.replace(/^\[|\]$/g, ''),
+      port: url.port === '' ? (secure ? 443 : 80) : url.port,
+    };
     this.#start = secure ? httpsRequest : httpRequest;
     const pool = (maxSockets: number): HttpAgent => {
       const shared = { keepAlive: true, keepAliveMsecs: idleMs, maxSockets, scheduling: 'lifo' as const };

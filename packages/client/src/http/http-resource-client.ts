@@ -68,19 +68,33 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
   async create(object: T, options: MutateOptions = {}): Promise<T> {
     const { signal } = options;
     const namespace = this.#scope.namespace ?? object.metadata?.namespace;
-    return this.#send<T>({ method: 'POST', namespace, query: mutateQuery(options), body: this.#encoded(object), signal });
+    return this.#send<T>({
+      method: 'POST',
+      namespace,
+      query: mutateQuery(options),
+      body: this.#encoded(object),
+      signal,
+    });
   }
 
   async get(name: string, options: GetOptions = {}): Promise<T> {
     const { signal } = options;
-    const object = await this.#send<T>({ method: 'GET', name, query: getQuery(options), accept: this.#accept('one'), signal });
+    const object = await this.#send<T>({
+      method: 'GET',
+      name,
+      query: getQuery(options),
+      accept: this.#accept('one'),
+      signal,
+    });
     return this.#reduced(object);
   }
 
   async list(options: ListOptions = {}): Promise<KubeList<T>> {
     const { signal } = options;
     const accept = this.#accept('list');
-    const list = completeList(await this.#send<KubeList<T>>({ method: 'GET', query: listQuery(options), accept, signal }));
+    const list = completeList(
+      await this.#send<KubeList<T>>({ method: 'GET', query: listQuery(options), accept, signal }),
+    );
     return this.#scope.metadataOnly ? { ...list, items: list.items.map((object) => this.#reduced(object)) } : list;
   }
 
@@ -88,7 +102,13 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     const { name = '', namespace } = object.metadata ?? {};
     const target = { name, namespace: this.#scope.namespace ?? namespace };
     const { signal } = options;
-    return this.#send<T>({ method: 'PUT', ...target, query: mutateQuery(options), body: this.#encoded(object), signal });
+    return this.#send<T>({
+      method: 'PUT',
+      ...target,
+      query: mutateQuery(options),
+      body: this.#encoded(object),
+      signal,
+    });
   }
 
   async patch(name: string, type: PatchType, patch: unknown, options: MutateOptions = {}): Promise<T> {
@@ -96,7 +116,12 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
   }
 
   async delete(name: string, options: DeleteOptions = {}): Promise<T | Status> {
-    return this.#send<T | Status>({ method: 'DELETE', name, body: optionalBody(deleteBody(options)), signal: options.signal });
+    return this.#send<T | Status>({
+      method: 'DELETE',
+      name,
+      body: optionalBody(deleteBody(options)),
+      signal: options.signal,
+    });
   }
 
   async deleteCollection(options: DeleteOptions & ListOptions = {}): Promise<Status | KubeList<T>> {
@@ -122,7 +147,12 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     return this.#send({ method: 'GET', name, subresource, format: jsonFormat });
   }
 
-  async updateSubresource(name: string, subresource: string, body: KubeObject, options: MutateOptions = {}): Promise<KubeObject> {
+  async updateSubresource(
+    name: string,
+    subresource: string,
+    body: KubeObject,
+    options: MutateOptions = {},
+  ): Promise<KubeObject> {
     const { signal } = options;
     const query = mutateQuery(options);
     return this.#send({ method: 'PUT', name, subresource, query, body: jsonBody(body), signal, format: jsonFormat });
@@ -149,7 +179,12 @@ export class HttpResourceClient<T extends KubeObject> implements ResourceClient<
     return this.#send({ method: 'POST', name, subresource, query, body: jsonBody(body), signal, format: jsonFormat });
   }
 
-  #patch<R>(target: Pick<Parts, 'name' | 'subresource'>, type: PatchType, patch: unknown, options: MutateOptions): Promise<R> {
+  #patch<R>(
+    target: Pick<Parts, 'name' | 'subresource'>,
+    type: PatchType,
+    patch: unknown,
+    options: MutateOptions,
+  ): Promise<R> {
     const { signal } = options;
     const query = mutateQuery(options);
     const format = target.subresource === undefined ? this.#scope.format : jsonFormat;

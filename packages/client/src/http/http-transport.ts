@@ -1,4 +1,11 @@
-import { addAbortListener, type Clock, type Logger, removeAbortListener, silentLogger, systemClock } from '@keelson/core';
+import {
+  addAbortListener,
+  type Clock,
+  type Logger,
+  removeAbortListener,
+  silentLogger,
+  systemClock,
+} from '@keelson/core';
 import { Backoff, pause } from '../backoff.ts';
 import { answerError, isTooLargeResourceVersion, type RequestSubject } from './answer-error.ts';
 import { ConnectionError, isConnectionError } from './connection-error.ts';
@@ -41,11 +48,17 @@ function retryAfterOf({ response }: OpenAnswer): number | undefined {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
-function impersonationHeaders({ user, uid, groups = [], extra = {} }: Impersonation): Record<string, string | string[]> {
+function impersonationHeaders({
+  user,
+  uid,
+  groups = [],
+  extra = {},
+}: Impersonation): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = { 'Impersonate-User': user };
   if (uid !== undefined) headers['Impersonate-Uid'] = uid;
   if (groups.length > 0) headers['Impersonate-Group'] = [...groups];
-  for (const [key, values] of Object.entries(extra)) headers[`Impersonate-Extra-${encodeURIComponent(key)}`] = [...values];
+  for (const [key, values] of Object.entries(extra))
+    headers[`Impersonate-Extra-${encodeURIComponent(key)}`] = [...values];
   return headers;
 }
 
@@ -70,7 +83,8 @@ export class HttpTransport {
     this.clock = options.clock ?? systemClock;
     this.logger = options.logger ?? silentLogger;
     this.#endpoint = new Endpoint(options);
-    this.#bucket = options.qps === undefined ? undefined : new TokenBucket(this.clock, options.qps, options.burst ?? 10);
+    this.#bucket =
+      options.qps === undefined ? undefined : new TokenBucket(this.clock, options.qps, options.burst ?? 10);
     this.#headers = {
       'User-Agent': options.userAgent ?? 'keelson-client',
       ...(options.impersonate ? impersonationHeaders(options.impersonate) : {}),

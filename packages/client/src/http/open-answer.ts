@@ -49,7 +49,11 @@ export function openAnswer(attempt: Attempt): Promise<OpenAnswer> {
     const what = `${request.method} ${request.path.split('?')[0]} at ${endpoint.origin}`;
     const why = late ? `no answer within ${timeoutMs} ms` : signal.aborted ? 'aborted by the caller' : messageOf(cause);
     if (mutating && connected) {
-      return new ConnectionError('OutcomeUnknown', `${what}: sent, but it is unknown whether it was carried out: ${why}`, cause);
+      return new ConnectionError(
+        'OutcomeUnknown',
+        `${what}: sent, but it is unknown whether it was carried out: ${why}`,
+        cause,
+      );
     }
     if (isConnectionError(signal.reason)) return signal.reason;
     if (signal.aborted) return new ConnectionError('Aborted', `${what}: ${why}`, signal.reason ?? cause);
@@ -109,7 +113,8 @@ export async function readBody(answer: OpenAnswer): Promise<Buffer> {
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > maxBodyBytes) throw new ConnectionError('BadAnswer', `the answer is longer than ${maxBodyBytes} bytes`);
+      if (size > maxBodyBytes)
+        throw new ConnectionError('BadAnswer', `the answer is longer than ${maxBodyBytes} bytes`);
       chunks.push(chunk);
     }
     if (!response.complete) throw new Error('the answer was cut off');

@@ -83,7 +83,8 @@ export function protobufFormat(kind: KindDefinition, brand: Brand): WireFormat {
         return jsonBody(object);
       }
     },
-    decode: (answer) => (isProtobuf(answer.contentType) ? bodies.read(answer.body, 'the answer') : jsonFormat.decode(answer)),
+    decode: (answer) =>
+      isProtobuf(answer.contentType) ? bodies.read(answer.body, 'the answer') : jsonFormat.decode(answer),
     events: (contentType) => (isProtobuf(contentType) ? new ProtobufEvents(bodies) : jsonFormat.events(contentType)),
   };
 }

@@ -22,7 +22,9 @@ function segment(what: string, text: string): string {
 
 /** `/api/v1`, `/apis/{group}/{version}`. */
 export function groupVersionPath({ group, version }: { readonly group: string; readonly version: string }): string {
-  return group === '' ? `/api/${segment('version', version)}` : `/apis/${segment('group', group)}/${segment('version', version)}`;
+  return group === ''
+    ? `/api/${segment('version', version)}`
+    : `/apis/${segment('group', group)}/${segment('version', version)}`;
 }
 
 /** Path of an object, a collection or a subresource. */

@@ -42,7 +42,8 @@ function groupByKind(rows: readonly DiscoveredRow[]): Map<string, DiscoveredRow[
 export function withStorage(rows: readonly DiscoveredRow[]): DiscoveredResource[] {
   const byHash = new Map<string, { readonly group: string; readonly resource: string }>();
   for (const { group, resource, storageVersionHash } of rows) {
-    if (storageVersionHash !== undefined && !byHash.has(storageVersionHash)) byHash.set(storageVersionHash, { group, resource });
+    if (storageVersionHash !== undefined && !byHash.has(storageVersionHash))
+      byHash.set(storageVersionHash, { group, resource });
   }
   for (const row of rows) {
     if (row.storageVersionHash !== undefined && row.storageVersionHash === hashOf(row)) {

@@ -61,7 +61,11 @@ async function clusterOptions(name: string, cluster: KubeconfigCluster): Promise
   };
 }
 
-async function userOptions(name: string, user: KubeconfigUser, clock: Clock | undefined): Promise<Partial<HttpClientOptions>> {
+async function userOptions(
+  name: string,
+  user: KubeconfigUser,
+  clock: Clock | undefined,
+): Promise<Partial<HttpClientOptions>> {
   const what = `user ${JSON.stringify(name)}`;
   refuse(what, user.unsupported);
   const clientCertificate = await contentOf(what, user.clientCertificate);
@@ -90,7 +94,8 @@ export async function kubeconfigAccess(
   if (contextName === '') throw new KubeconfigError('no context is chosen: current-context is not set');
   const context = named(config.contexts, 'context', contextName);
   const cluster = await clusterOptions(context.cluster, named(config.clusters, 'cluster', context.cluster));
-  const user = context.user === '' ? {} : await userOptions(context.user, named(config.users, 'user', context.user), clock);
+  const user =
+    context.user === '' ? {} : await userOptions(context.user, named(config.users, 'user', context.user), clock);
   return {
     options: { ...cluster, ...user, ...(clock === undefined ? {} : { clock }) },
     context: contextName,

@@ -42,14 +42,18 @@ export class KubeconfigReader {
 
   texts(value: unknown, where: string): string[] {
     if (value === undefined || value === null) return [];
-    if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) return this.fail(where, 'a list of texts');
+    if (!Array.isArray(value) || !value.every((item) => typeof item === 'string'))
+      return this.fail(where, 'a list of texts');
     return value;
   }
 
   file(fields: Fields, name: string, where: string): FileOrData {
     const path = this.text(fields, name, where);
     const data = this.text(fields, `${name}-data`, where);
-    return { ...(path === undefined ? {} : { path: this.#resolvePath(path) }), ...(data === undefined ? {} : { data }) };
+    return {
+      ...(path === undefined ? {} : { path: this.#resolvePath(path) }),
+      ...(data === undefined ? {} : { data }),
+    };
   }
 
   path(fields: Fields, name: string, where: string): string | undefined {

@@ -76,7 +76,9 @@ function readUser(reader: KubeconfigReader, fields: Fields, where: string): Kube
             user,
             ...optionalText('uid', reader.text(fields, 'as-uid', where)),
             groups: reader.texts(fields['as-groups'], `${where}.as-groups`),
-            extra: Object.fromEntries(extra.map(([key, values]) => [key, reader.texts(values, `${where}.as-user-extra.${key}`)])),
+            extra: Object.fromEntries(
+              extra.map(([key, values]) => [key, reader.texts(values, `${where}.as-user-extra.${key}`)]),
+            ),
           },
         }),
     unsupported: present(fields, ['exec', 'auth-provider', 'username', 'password']),

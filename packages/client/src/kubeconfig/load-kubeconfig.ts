@@ -31,11 +31,14 @@ async function loadFile(path: string, mustExist: boolean): Promise<Kubeconfig | 
  * @throws KubeconfigError when no place is given, no file exists, or one cannot be read
  */
 export async function loadKubeconfig({ path, env = {}, home }: KubeconfigPlaces): Promise<Kubeconfig> {
-  if (path !== undefined) return mergeKubeconfigs([await loadFile(path, true)].filter((config) => config !== undefined));
+  if (path !== undefined)
+    return mergeKubeconfigs([await loadFile(path, true)].filter((config) => config !== undefined));
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((entry) => entry !== '');
   const paths = listed.length > 0 ? listed : home === undefined ? [] : [join(home, '.kube', 'config')];
   if (paths.length === 0) throw new KubeconfigError('no client config: give a path, KUBECONFIG or a home folder');
-  const loaded = (await Promise.all(paths.map((file) => loadFile(file, false)))).filter((config) => config !== undefined);
+  const loaded = (await Promise.all(paths.map((file) => loadFile(file, false)))).filter(
+    (config) => config !== undefined,
+  );
   if (loaded.length === 0) throw new KubeconfigError(`no client config found: ${paths.join(', ')}`);
   return mergeKubeconfigs(loaded);
 }

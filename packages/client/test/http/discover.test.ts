@@ -32,9 +32,17 @@ const plain: Record<string, object> = {
   '/api': { kind: 'APIVersions', versions: ['v1'] },
   '/apis': {
     kind: 'APIGroupList',
-    groups: [group('apps', ['v1beta1', 'v1'], 'v1'), group('extensions', ['v1beta1'], 'v1beta1'), group('gone', ['v1'], 'v1')],
+    groups: [
+      group('apps', ['v1beta1', 'v1'], 'v1'),
+      group('extensions', ['v1beta1'], 'v1beta1'),
+      group('gone', ['v1'], 'v1'),
+    ],
   },
-  '/api/v1': list('v1', resource('nodes', 'Node'), resource('pods', 'Pod'), { name: 'pods/status', kind: 'Pod', verbs: ['get'] }),
+  '/api/v1': list('v1', resource('nodes', 'Node'), resource('pods', 'Pod'), {
+    name: 'pods/status',
+    kind: 'Pod',
+    verbs: ['get'],
+  }),
   '/apis/apps/v1': list('apps/v1', resource('deployments', 'Deployment', apps)),
   '/apis/apps/v1beta1': list('apps/v1beta1', resource('deployments', 'Deployment', apps)),
   '/apis/extensions/v1beta1': list(
@@ -91,7 +99,10 @@ const aggregated: Record<string, object> = {
   '/apis': {
     items: [
       { metadata: { name: 'apps' }, versions: [{ version: 'v1', resources: [entry('deployments', 'Deployment')] }] },
-      { metadata: { name: 'extensions' }, versions: [{ version: 'v1beta1', resources: [entry('deployments', 'Deployment')] }] },
+      {
+        metadata: { name: 'extensions' },
+        versions: [{ version: 'v1beta1', resources: [entry('deployments', 'Deployment')] }],
+      },
     ],
   },
 };

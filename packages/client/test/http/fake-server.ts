@@ -67,7 +67,8 @@ export async function fakeServer(
     seen,
     client,
     things: client.dynamic({ group: 'g.example.com', version: 'v1', resource: 'things' }).namespace('n'),
-    arrived: (count) => (seen.length >= count ? Promise.resolve() : new Promise((resolve) => waiting.push({ count, resolve }))),
+    arrived: (count) =>
+      seen.length >= count ? Promise.resolve() : new Promise((resolve) => waiting.push({ count, resolve })),
   };
 }
 

@@ -101,7 +101,9 @@ test('what does not fit the kind, kinds without numbers and resources by name go
   t.teardown(() => client.close());
   await client.resource(Thing).create({ metadata: { name: 'a' }, count: 'many' } as never);
   await client.resource(Plain).create({ metadata: { name: 'a' }, text: 'x' } as never);
-  await client.dynamic({ group: 'g.example.com', version: 'v1', resource: 'things' }).create({ metadata: { name: 'a' } });
+  await client
+    .dynamic({ group: 'g.example.com', version: 'v1', resource: 'things' })
+    .create({ metadata: { name: 'a' } });
   t.deepEqual(
     seen.map(({ headers }) => headers['content-type']),
     ['application/json', 'application/json', 'application/json'],
@@ -114,7 +116,13 @@ test('a Status in protobuf is the same error or answer as one in JSON', async (t
   let code = 409;
   const { url } = await fakeServer(t, (_request, response) => {
     response.writeHead(code, { 'Content-Type': mediaType });
-    const success: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details: { uid: 'u' } };
+    const success: Status = {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Success',
+      details: { uid: 'u' },
+    };
     response.end(encodeProtobufStatus(code === 409 ? refusal : success));
   });
   const client = createHttpClient({ server: url, encoding: 'protobuf' });

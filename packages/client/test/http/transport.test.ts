@@ -8,11 +8,15 @@ import { failureOf, fakeServer, sendJson, statusBody } from './fake-server.ts';
 const thing = { kind: 'Thing', apiVersion: 'g.example.com/v1', metadata: { name: 'a', namespace: 'n' } };
 
 test('requests go out as the options say', async (t) => {
-  const { things, seen, client } = await fakeServer(t, (_request, response) => sendJson(response, { ...thing, items: [] }), {
-    token: 'secret',
-    userAgent: 'tester/1',
-    impersonate: { user: 'jane', groups: ['a', 'b'], extra: { 'example.com/Scope': ['x y'] } },
-  });
+  const { things, seen, client } = await fakeServer(
+    t,
+    (_request, response) => sendJson(response, { ...thing, items: [] }),
+    {
+      token: 'secret',
+      userAgent: 'tester/1',
+      impersonate: { user: 'jane', groups: ['a', 'b'], extra: { 'example.com/Scope': ['x y'] } },
+    },
+  );
   const path = '/apis/g.example.com/v1/namespaces/n/things';
   await things.create({ metadata: { name: 'a' } }, { dryRun: true, fieldManager: 'me', fieldValidation: 'Strict' });
   await things.get('a', { resourceVersion: '0' });
@@ -56,7 +60,12 @@ test('requests go out as the options say', async (t) => {
   );
   t.deepEqual(
     seen.slice(3, 7).map(({ headers }) => headers['content-type']),
-    ['application/json', 'application/json-patch+json', 'application/merge-patch+json', 'application/strategic-merge-patch+json'],
+    [
+      'application/json',
+      'application/json-patch+json',
+      'application/merge-patch+json',
+      'application/strategic-merge-patch+json',
+    ],
   );
   t.is(seen[7]?.body, '');
   t.deepEqual(JSON.parse(seen[8]?.body ?? ''), {
@@ -69,7 +78,11 @@ test('requests go out as the options say', async (t) => {
   });
   for (const { headers } of seen) {
     t.like(headers, { authorization: 'Bearer secret', 'user-agent': 'tester/1', accept: 'application/json' });
-    t.like(headers, { 'impersonate-user': 'jane', 'impersonate-group': 'a, b', 'impersonate-extra-example.com%2fscope': 'x y' });
+    t.like(headers, {
+      'impersonate-user': 'jane',
+      'impersonate-group': 'a, b',
+      'impersonate-extra-example.com%2fscope': 'x y',
+    });
   }
 });
 
@@ -158,7 +171,10 @@ test('a 4xx is never repeated, whatever it says, nor is a version that is too la
     sendJson(response, body, (body as { code: number }).code, { 'Retry-After': '1' }),
   );
   t.like(await failureOf(things.create(thing)), { code: 409, reason: 'AlreadyExists' });
-  body = { ...statusBody(504, 'Timeout'), details: { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 1 } };
+  body = {
+    ...statusBody(504, 'Timeout'),
+    details: { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 1 },
+  };
   t.like(await failureOf(things.list({ resourceVersion: '99' })), { code: 504, reason: 'Timeout' });
   t.is(seen.length, 2);
 });

@@ -35,7 +35,9 @@ test('however the bytes are cut, the lines are the same', (t) => {
           for (const line of splitter.push(bytes.subarray(at, at + size))) seen.push(line.toString());
           at += size;
         }
-        return splitter.pendingBytes === 0 && JSON.stringify(seen) === JSON.stringify(lines.filter((line) => line !== ''));
+        return (
+          splitter.pendingBytes === 0 && JSON.stringify(seen) === JSON.stringify(lines.filter((line) => line !== ''))
+        );
       },
     ),
   );
@@ -53,7 +55,9 @@ test('a line longer than allowed is refused as soon as it is, complete or not', 
 test('events come one by one; the request says what was asked for', async (t) => {
   const { things, seen } = await fakeServer(t, (_request, response) => {
     streamHead(response);
-    const bytes = Buffer.from(event('ADDED', 'ä') + event('MODIFIED', '漢') + event('BOOKMARK', '') + event('DELETED', '😀'));
+    const bytes = Buffer.from(
+      event('ADDED', 'ä') + event('MODIFIED', '漢') + event('BOOKMARK', '') + event('DELETED', '😀'),
+    );
     for (const byte of bytes) response.write(Buffer.from([byte]));
     response.end();
   });
@@ -131,7 +135,9 @@ test('streams that break, end within an event or hold no events are told as such
   };
   const { things } = await fakeServer(t, ({ url }, response) => {
     streamHead(response);
-    response.write(event('ADDED', 'a'), () => ends[new URL(url, 'http://x').searchParams.get('labelSelector') ?? '']?.(response));
+    response.write(event('ADDED', 'a'), () =>
+      ends[new URL(url, 'http://x').searchParams.get('labelSelector') ?? '']?.(response),
+    );
   });
   const codes: Record<string, unknown> = {};
   for (const labelSelector of Object.keys(ends))

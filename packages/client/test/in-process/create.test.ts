@@ -68,16 +68,23 @@ test('kinds without generation have none; cluster-scoped kinds lose a namespace'
 test('bodies in protobuf: created like JSON, refused like JSON', async (t) => {
   const plane = await createPlane(t);
   const service = plane.service(Gadget);
-  const create = (bytes: Buffer) => service.create(internalContext(), { namespace: 'n' }, { bytes, format: 'protobuf' }, lenient);
+  const create = (bytes: Buffer) =>
+    service.create(internalContext(), { namespace: 'n' }, { bytes, format: 'protobuf' }, lenient);
   const { apiVersion, kind, schema } = Gadget;
   await create(encodeProtobufObject(schema, apiVersion, kind, gadget('a')));
   const sent = await create(encodeProtobufObject(schema, '', '', gadget('b')));
-  const shown = await create(encodeProtobufObject(schema, apiVersion, kind, { metadata: { name: 'c', labels: { app: 'x' } } }));
+  const shown = await create(
+    encodeProtobufObject(schema, apiVersion, kind, { metadata: { name: 'c', labels: { app: 'x' } } }),
+  );
   t.is(sent.code, 201);
   t.is('stored' in shown && shown.stored.value().metadata?.labels?.['app'], 'x');
   const refusals: [bytes: Buffer, code: number, message: RegExp][] = [
     [Buffer.alloc(0), 400, /^object provided is unrecognized/],
-    [Buffer.from('{}'), 400, /^the object provided is unrecognized \(must be of type Gadget\): .*prefix.* \(7b7d "\{\}"\)$/],
+    [
+      Buffer.from('{}'),
+      400,
+      /^the object provided is unrecognized \(must be of type Gadget\): .*prefix.* \(7b7d "\{\}"\)$/,
+    ],
     [Buffer.from('k8s\0\x0a\x05'), 400, /^the object provided is unrecognized/],
     [encodeEnvelope(apiVersion, kind, Buffer.of(0xff)), 400, /^the object provided is unrecognized/],
     [encodeEnvelope('v1', 'Lock', Buffer.of(0xff)), 400, /^Lock in version "v1" cannot be handled as a Gadget: /],
@@ -122,13 +129,25 @@ test('bodies that are refused with 400, and their words', async (t) => {
     t.is(status.code, 400, body);
     t.regex(status.message ?? '', message, body);
   }
-  t.is((await failure(() => service.create(internalContext(), {}, json({ metadata: { name: 'a' } }), lenient))).code, 400);
+  t.is(
+    (await failure(() => service.create(internalContext(), {}, json({ metadata: { name: 'a' } }), lenient))).code,
+    400,
+  );
   const open = { bytes: encodeEnvelope('custom.example.com/v1', 'Open', Buffer.alloc(0)), format: 'protobuf' } as const;
-  t.is((await failure(() => plane.service(Open).create(internalContext(), {}, open, lenient))).code, 415, 'no field numbers');
+  t.is(
+    (await failure(() => plane.service(Open).create(internalContext(), {}, open, lenient))).code,
+    415,
+    'no field numbers',
+  );
   const old = await failure(() =>
     plane
       .service(Cart)
-      .create(internalContext(), { namespace: 'n' }, text('{"kind":"Cart","apiVersion":"old.example.com/v1beta1"}'), lenient),
+      .create(
+        internalContext(),
+        { namespace: 'n' },
+        text('{"kind":"Cart","apiVersion":"old.example.com/v1beta1"}'),
+        lenient,
+      ),
   );
   t.is(
     old.message,
@@ -142,7 +161,10 @@ test('YAML bodies are read like JSON, fields without kind and apiVersion take th
   const yaml = { bytes: Buffer.from('metadata:\n  name: a\nspec:\n  colour: red\n'), format: 'yaml' } as const;
   const answer = await plane.service(Gadget).create(internalContext(), { namespace: 'n' }, yaml, lenient);
   t.is(answer.code, 201);
-  t.like(await plane.client.resource(Gadget).namespace('n').get('a'), { kind: 'Gadget', apiVersion: 'toys.example.com/v1' });
+  t.like(await plane.client.resource(Gadget).namespace('n').get('a'), {
+    kind: 'Gadget',
+    apiVersion: 'toys.example.com/v1',
+  });
 });
 
 test('422 lists every fault of an object with its field, and nothing is stored', async (t) => {
@@ -181,7 +203,10 @@ test('422 lists every fault of an object with its field, and nothing is stored',
       .namespace('n')
       .create({} as never),
   );
-  t.is(missing.message, 'Gadget.toys.example.com "" is invalid: metadata.name: Required value: name or generateName is required');
+  t.is(
+    missing.message,
+    'Gadget.toys.example.com "" is invalid: metadata.name: Required value: name or generateName is required',
+  );
   t.is(await storedCount(plane), 0);
 });
 
@@ -190,7 +215,11 @@ test('an existing name is a 409, and the answer says when it is about to become 
   const gadgets = client.resource(Gadget).namespace('n');
   await gadgets.create({ metadata: { name: 'a', finalizers: ['x/y'] } } as never);
   const again = () => gadgets.create(gadget('a') as never);
-  t.like(await failure(again), { code: 409, reason: 'AlreadyExists', message: 'gadgets.toys.example.com "a" already exists' });
+  t.like(await failure(again), {
+    code: 409,
+    reason: 'AlreadyExists',
+    message: 'gadgets.toys.example.com "a" already exists',
+  });
   await gadgets.delete('a');
   t.is((await failure(again)).message, 'object is being deleted: gadgets.toys.example.com "a" already exists');
 });
@@ -206,7 +235,10 @@ test('generateName tries up to eight names, keeps the base, and gives up with 40
   const { client } = await createPlane(t, { generateName: lucky });
   const gadgets = client.resource(Gadget).namespace('n');
   t.is((await gadgets.create({ metadata: { generateName: 'g-' } } as never)).metadata?.name, 'g-1');
-  t.like((await gadgets.create({ metadata: { generateName: 'g-' } } as never)).metadata, { name: 'g-2', generateName: 'g-' });
+  t.like((await gadgets.create({ metadata: { generateName: 'g-' } } as never)).metadata, {
+    name: 'g-2',
+    generateName: 'g-',
+  });
   t.is(lucky.calls, 4);
   const unlucky = counting(Array(20).fill('1'));
   const other = await createPlane(t, { generateName: unlucky });
@@ -230,7 +262,10 @@ test('fieldValidation: Strict refuses unknown and duplicate fields, Warn names t
     );
   const strict = await failure(() => create('Strict', []));
   t.is(strict.code, 400);
-  t.is(strict.message, 'strict decoding error: unknown field "y", unknown field "spec.x", duplicate field "spec.colour"');
+  t.is(
+    strict.message,
+    'strict decoding error: unknown field "y", unknown field "spec.x", duplicate field "spec.colour"',
+  );
   t.is(await storedCount(plane), 0);
   const warned: string[] = [];
   await create('Warn', warned);
@@ -321,7 +356,11 @@ test('namespaces: 404 when missing, 403 when terminating, and a stale cache neve
       'gadgets.toys.example.com "b" is forbidden: unable to create new content in namespace n because it is being terminated',
   });
   t.like(status.details?.causes?.[0], { reason: 'NamespaceTerminating', field: 'metadata.namespace' });
-  t.is((await gadgets.patch('a', 'merge', { spec: { colour: 'red' } })).spec.colour, 'red', 'updates are still allowed');
+  t.is(
+    (await gadgets.patch('a', 'merge', { spec: { colour: 'red' } })).spec.colour,
+    'red',
+    'updates are still allowed',
+  );
   t.is(
     (await plane.client.resource(Open).create({ metadata: { name: 'o' } })).metadata?.name,
     'o',

@@ -1,4 +1,11 @@
-import { type AdmissionPlugin, internalContext, type KubeList, type KubeObject, type Status, statusErrors } from '@keelson/core';
+import {
+  type AdmissionPlugin,
+  internalContext,
+  type KubeList,
+  type KubeObject,
+  type Status,
+  statusErrors,
+} from '@keelson/core';
 import { test } from './both-forms.ts';
 import { Cart, Gadget, Namespace, OldCart, Open, Ticket } from './fixtures.ts';
 import { createPlane, everything, failure, storedCount } from './harness.ts';
@@ -57,14 +64,20 @@ test('preconditions are a 409 each and leave the object alone', async (t) => {
   );
   const stale = await failure(() => gadgets.delete('a', { preconditions: { uid, resourceVersion: '1' } }));
   t.is(stale.code, 409);
-  t.regex(stale.message ?? '', new RegExp(`ResourceVersion in precondition: 1, ResourceVersion in object meta: ${version}$`));
+  t.regex(
+    stale.message ?? '',
+    new RegExp(`ResourceVersion in precondition: 1, ResourceVersion in object meta: ${version}$`),
+  );
   t.deepEqual(await gadgets.get('a'), created);
   t.like(await gadgets.delete('a', { preconditions: { uid, resourceVersion: version } }), { kind: 'Status' });
 });
 
 test('contradicting and unknown options are a 422 of kind DeleteOptions', async (t) => {
   const { plane, gadgets } = await withGadget(t);
-  for (const options of [{ orphanDependents: true, propagationPolicy: 'Orphan' }, { propagationPolicy: 'Sideways' }] as never[]) {
+  for (const options of [
+    { orphanDependents: true, propagationPolicy: 'Orphan' },
+    { propagationPolicy: 'Sideways' },
+  ] as never[]) {
     const status = await failure(() => gadgets.delete('a', options));
     t.like(status, { code: 422, details: { kind: 'DeleteOptions', group: 'meta.k8s.io' } });
     t.is(status.details?.causes?.[0]?.field, 'propagationPolicy');
@@ -175,7 +188,9 @@ test('deletecollection takes the selected objects of one namespace through the o
   const left = (await gadgets.namespace('n').list()).items;
   t.is(left.length, 11);
   t.truthy(left.find((gadget) => gadget.metadata?.name === 'held')?.metadata?.deletionTimestamp);
-  const limited = (await gadgets.namespace('n').deleteCollection({ labelSelector: 'odd=1', limit: 4 })) as KubeList<KubeObject>;
+  const limited = (await gadgets
+    .namespace('n')
+    .deleteCollection({ labelSelector: 'odd=1', limit: 4 })) as KubeList<KubeObject>;
   t.truthy(limited.metadata.continue);
   t.is(limited.items.length, 4);
   t.is((await gadgets.namespace('n').list({ labelSelector: 'odd=1' })).items.length, 6);

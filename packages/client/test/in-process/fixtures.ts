@@ -41,7 +41,11 @@ const scaleSchema = s.message('example.Scale', 'Scale.', {
     }),
     'Metadata.',
   ),
-  spec: optional(2, s.message('example.ScaleSpec', 'Wish.', { replicas: optional(1, s.int32(), 'Replicas.') }), 'Wish.'),
+  spec: optional(
+    2,
+    s.message('example.ScaleSpec', 'Wish.', { replicas: optional(1, s.int32(), 'Replicas.') }),
+    'Wish.',
+  ),
 });
 
 const orderSchema = s.message('example.Order', 'Order to a gadget.', {
@@ -76,7 +80,9 @@ export const Gadget = defineKind({
   }),
   strategy: {
     validate: (gadget) =>
-      gadget.spec.paused && gadget.spec.replicas === 99 ? [fieldError.forbidden('spec.paused', 'too many to pause')] : [],
+      gadget.spec.paused && gadget.spec.replicas === 99
+        ? [fieldError.forbidden('spec.paused', 'too many to pause')]
+        : [],
     validateUpdate: (gadget, old) =>
       JSON.stringify(gadget.spec.selector) === JSON.stringify(old.spec.selector)
         ? []
@@ -144,7 +150,11 @@ export const Namespace = defineKind({
       s.message('example.NamespaceSpec', 'Wish.', { finalizers: optional(1, s.list(s.string()), 'Holds.') }),
       'Wish.',
     ),
-    status: filled(3, s.message('example.NamespaceStatus', 'Report.', { phase: optional(1, s.string(), 'Phase.') }), 'Report.'),
+    status: filled(
+      3,
+      s.message('example.NamespaceStatus', 'Report.', { phase: optional(1, s.string(), 'Phase.') }),
+      'Report.',
+    ),
   }),
   strategy: {
     nameRule: 'dns1123Label',
@@ -213,7 +223,11 @@ export const Open = defineKind({
 
 const cartSchema = (amount: 'load' | 'weight') =>
   s.message(`example.Cart.${amount}`, 'A cart.', {
-    spec: embedded(2, s.message(`example.CartSpec.${amount}`, 'Wish.', { [amount]: optional(1, s.int32(), 'Amount.') }), 'Wish.'),
+    spec: embedded(
+      2,
+      s.message(`example.CartSpec.${amount}`, 'Wish.', { [amount]: optional(1, s.int32(), 'Amount.') }),
+      'Wish.',
+    ),
   });
 
 /** The storage version of carts; deleting one orphans by default in the old version only. */

@@ -53,7 +53,8 @@ export async function createPlane(t: ExecutionContext<FormContext>, options: Pla
   const clock = new FakeClock(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
   const store = new MemoryStore({ clock });
   await store.ready();
-  const plain = t.context.form === 'direct' ? createDirectStorages({ store, clock }) : createCachedStorages({ store, clock });
+  const plain =
+    t.context.form === 'direct' ? createDirectStorages({ store, clock }) : createCachedStorages({ store, clock });
   const storages = options.wrap?.(plain) ?? plain;
   await storages.start();
   t.teardown(async () => {

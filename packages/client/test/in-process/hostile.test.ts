@@ -96,7 +96,18 @@ test('any JSON at all as a body is stored whole or refused with a Status of the 
   const plane = await createPlane(t);
   const service = plane.service(Gadget);
   const keys = fc.oneof(
-    fc.constantFrom('kind', 'apiVersion', 'metadata', 'spec', 'status', '__proto__', 'constructor', 'toString', 'name', 'labels'),
+    fc.constantFrom(
+      'kind',
+      'apiVersion',
+      'metadata',
+      'spec',
+      'status',
+      '__proto__',
+      'constructor',
+      'toString',
+      'name',
+      'labels',
+    ),
     fc.string(),
   );
   const { tree } = fc.letrec((tie) => ({
@@ -185,12 +196,20 @@ test('sizes: huge names and namespaces, deep documents, big objects', async (t) 
   const huge = 'x'.repeat(1_000_000);
   t.is((await failure(() => tickets.namespace('n').create({ metadata: { name: huge } } as never))).code, 422);
   t.is((await failure(() => tickets.namespace(huge).create({ metadata: { name: 'a' } } as never))).code, 422);
-  t.is((await failure(() => tickets.namespace('n').create({ metadata: { generateName: '-'.repeat(1000) } } as never))).code, 422);
+  t.is(
+    (await failure(() => tickets.namespace('n').create({ metadata: { generateName: '-'.repeat(1000) } } as never)))
+      .code,
+    422,
+  );
   t.is((await failure(() => tickets.namespace(huge).get('a'))).code, 404);
   t.is((await failure(() => tickets.namespace('n').delete(huge))).code, 404);
   t.is((await failure(() => tickets.namespace('n').patch(huge, 'merge', {}))).code, 404);
   const deep = `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}`;
-  t.is((await failure(() => plane.service(Ticket).create(internalContext(), { namespace: 'n' }, text(deep), lenient))).code, 400);
+  t.is(
+    (await failure(() => plane.service(Ticket).create(internalContext(), { namespace: 'n' }, text(deep), lenient)))
+      .code,
+    400,
+  );
   const tooBig = { metadata: { name: 'big', namespace: 'n' }, note: 'x'.repeat(4 * 1024 * 1024) } as KubeObject;
   t.is((await failure(() => tickets.create(tooBig as never))).code, 413);
   t.is(await storedCount(plane), 0);

@@ -10,7 +10,10 @@ async function withTickets(t: Parameters<typeof createPlane>[0], count = 5) {
   const plane = await createPlane(t);
   const tickets = plane.client.resource(Ticket);
   for (let i = 0; i < count; i++) {
-    await tickets.create({ metadata: { name: `t${i}`, namespace: i % 2 === 0 ? 'a' : 'b', labels: { i: String(i) } }, count: i });
+    await tickets.create({
+      metadata: { name: `t${i}`, namespace: i % 2 === 0 ? 'a' : 'b', labels: { i: String(i) } },
+      count: i,
+    });
   }
   return { plane, tickets };
 }
@@ -58,7 +61,9 @@ test('export clears what belongs to this cluster, exact keeps the namespace', as
   await gadgets.patchSubresource(created.metadata?.name ?? '', 'status', 'merge', { status: { phase: 'x' } });
   const exported = async (exact: boolean) => {
     const target = { namespace: 'n', name: created.metadata?.name ?? '' };
-    const answer = await plane.service(Gadget).get(internalContext(), target, { export: true, exact, resourceVersion: '' });
+    const answer = await plane
+      .service(Gadget)
+      .get(internalContext(), target, { export: true, exact, resourceVersion: '' });
     return 'object' in answer ? answer.object : undefined;
   };
   t.deepEqual(await exported(false), {
@@ -150,7 +155,10 @@ test('exact reads of the past, and 410 once it is compacted', async (t) => {
   t.is((await failure(() => tickets.list({ resourceVersionMatch: 'Exact' }))).code, 422);
 });
 
-async function take<T extends KubeObject>(events: AsyncIterable<ClientWatchEvent<T>>, count: number): Promise<string[]> {
+async function take<T extends KubeObject>(
+  events: AsyncIterable<ClientWatchEvent<T>>,
+  count: number,
+): Promise<string[]> {
   const seen: string[] = [];
   for await (const event of events) {
     seen.push(`${event.type} ${event.object.metadata?.name ?? ''}`);
@@ -169,9 +177,16 @@ test('watch: state first or changes only, by resourceVersion', async (t) => {
   await tickets.namespace('a').delete('t0');
   await tickets.create({ metadata: { name: 'new', namespace: 'a' }, count: 1 });
   t.deepEqual(await live, ['MODIFIED t0', 'DELETED t0', 'ADDED new']);
-  const again = await take(tickets.namespace('a').watch({ resourceVersion: start, fieldSelector: 'metadata.name=t0' }), 2);
+  const again = await take(
+    tickets.namespace('a').watch({ resourceVersion: start, fieldSelector: 'metadata.name=t0' }),
+    2,
+  );
   t.deepEqual(again, ['MODIFIED t0', 'DELETED t0']);
-  const initial = tickets.watch({ sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true });
+  const initial = tickets.watch({
+    sendInitialEvents: true,
+    resourceVersionMatch: 'NotOlderThan',
+    allowWatchBookmarks: true,
+  });
   t.deepEqual(await take(initial, 3), ['ADDED new', 'ADDED t1', 'BOOKMARK ']);
   t.is((await failure(() => take(tickets.watch({ sendInitialEvents: true }), 1))).code, 422);
   t.is((await failure(() => take(tickets.watch({ resourceVersion: 'x' }), 1))).code, 400);
@@ -199,7 +214,11 @@ test('watch: one object by name, through the service', async (t) => {
   watch.close();
   const service = plane.service(Ticket);
   const status = await failure(() =>
-    service.watch(internalContext(), { namespace: 'a', name: 't2' }, { ...everything, fieldSelector: 'metadata.name=t0' }),
+    service.watch(
+      internalContext(),
+      { namespace: 'a', name: 't2' },
+      { ...everything, fieldSelector: 'metadata.name=t0' },
+    ),
   );
   t.is(status.code, 400);
 });
@@ -249,7 +268,9 @@ test('watch: ends normally at its time-out, on abort, and when the caller leaves
   abort.abort();
   t.deepEqual(await aborted, ['ADDED late']);
   t.deepEqual(await take(tickets.watch({ signal: AbortSignal.abort() }), 9), []);
-  const iterator = tickets.watch({ resourceVersion: String(await plane.store.currentRevision()) })[Symbol.asyncIterator]();
+  const iterator = tickets
+    .watch({ resourceVersion: String(await plane.store.currentRevision()) })
+    [Symbol.asyncIterator]();
   const waiting = iterator.next();
   await turn();
   await iterator.return?.();

@@ -19,7 +19,12 @@ test('a projection is read, replaced and patched, and only its part of the paren
   t.deepEqual(scale, {
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',
-    metadata: { name: 'a', namespace: 'n', uid: created.metadata?.uid, resourceVersion: created.metadata?.resourceVersion },
+    metadata: {
+      name: 'a',
+      namespace: 'n',
+      uid: created.metadata?.uid,
+      resourceVersion: created.metadata?.resourceVersion,
+    },
     spec: { replicas: 2 },
   } as never);
   t.like(await gadgets.updateSubresource('a', 'scale', scaleTo(5)), { kind: 'Scale', spec: { replicas: 5 } } as never);
@@ -44,7 +49,10 @@ test('what a projection refuses', async (t) => {
   t.like(negative, { code: 422, details: { kind: 'Scale' } });
   t.is(negative.details?.causes?.[0]?.field, 'spec.replicas');
   t.is((await failure(() => gadgets.patchSubresource('a', 'scale', 'merge', { spec: { replicas: 'x' } }))).code, 422);
-  t.is((await failure(() => gadgets.patchSubresource('a', 'scale', 'merge', { metadata: { resourceVersion: '1' } }))).code, 409);
+  t.is(
+    (await failure(() => gadgets.patchSubresource('a', 'scale', 'merge', { metadata: { resourceVersion: '1' } }))).code,
+    409,
+  );
   t.like(await failure(() => gadgets.getSubresource('ghost', 'scale')), {
     code: 404,
     details: { kind: 'gadgets', name: 'ghost' },
@@ -69,7 +77,9 @@ test('what a projection refuses', async (t) => {
 test('scaling races with scaling: every patch lands on the parent of the moment', async (t) => {
   const { gadgets } = await withGadget(t);
   await Promise.all([
-    ...Array.from({ length: 20 }, (_, i) => gadgets.patchSubresource('a', 'scale', 'merge', { spec: { replicas: i + 10 } })),
+    ...Array.from({ length: 20 }, (_, i) =>
+      gadgets.patchSubresource('a', 'scale', 'merge', { spec: { replicas: i + 10 } }),
+    ),
     ...Array.from({ length: 20 }, (_, i) => gadgets.patch('a', 'merge', { spec: { settings: { [`k${i}`]: 'v' } } })),
   ]);
   const final = await gadgets.get('a');
@@ -131,7 +141,11 @@ test('finalize replaces one part alone, and the last hold lets a deleting namesp
   } as KubeObject)) as typeof created;
   t.deepEqual(widened.spec.finalizers, ['kubernetes', 'example.com/more']);
   t.is(widened.metadata?.labels?.['changed'], undefined);
-  t.is((await failure(() => namespaces.updateSubresource('x', 'finalize', created))).code, 409, 'a stale version is refused');
+  t.is(
+    (await failure(() => namespaces.updateSubresource('x', 'finalize', created))).code,
+    409,
+    'a stale version is refused',
+  );
   t.deepEqual(
     (await namespaces.update({ metadata: { name: 'x' }, spec: { finalizers: [] } } as never)).spec.finalizers,
     widened.spec.finalizers,

@@ -52,7 +52,9 @@ test('checks come in order: identity, existence, uid, version, validation', asyn
   const code = async (name: string, metadata: Record<string, unknown>, spec: unknown = bad.spec) =>
     (await failure(() => putRaw(plane, name, { metadata: { name, ...metadata }, spec }))).code;
   t.is(await code('ghost', {}), 404, 'existence before validation');
-  const uid = await failure(() => putRaw(plane, 'a', { metadata: { name: 'a', uid: 'other', resourceVersion: '1' }, ...bad }));
+  const uid = await failure(() =>
+    putRaw(plane, 'a', { metadata: { name: 'a', uid: 'other', resourceVersion: '1' }, ...bad }),
+  );
   t.is(uid.code, 409);
   t.is(
     uid.message,
@@ -66,7 +68,9 @@ test('checks come in order: identity, existence, uid, version, validation', asyn
 
 test('a PUT keeps status and server-set metadata, raises the generation with the spec alone', async (t) => {
   const { gadgets, created } = await withGadget(t);
-  const relabelled = await gadgets.update(changed(created, (o) => Object.assign(o.metadata ?? {}, { labels: { app: 'y' } })));
+  const relabelled = await gadgets.update(
+    changed(created, (o) => Object.assign(o.metadata ?? {}, { labels: { app: 'y' } })),
+  );
   t.is(relabelled.metadata?.generation, 1);
   const stripped = await gadgets.update({
     metadata: { name: 'a', generation: 77, creationTimestamp: '2001-01-01T00:00:00Z', managedFields: [] },
@@ -122,7 +126,9 @@ test('metadata that must not change', async (t) => {
 test('no finalizer joins a deleting object, and repeated owners are dropped with a remark', async (t) => {
   const { plane, gadgets } = await withGadget(t);
   const owner = { apiVersion: 'v1', kind: 'Lock', name: 'l', uid: 'u' };
-  const owned = await gadgets.patch('a', 'merge', { metadata: { ownerReferences: [owner, owner], finalizers: ['x/y'] } });
+  const owned = await gadgets.patch('a', 'merge', {
+    metadata: { ownerReferences: [owner, owner], finalizers: ['x/y'] },
+  });
   t.deepEqual(owned.metadata?.ownerReferences, [owner]);
   t.true(plane.warnings.some((text) => text.includes('ownerReferences')));
   await gadgets.delete('a');
@@ -139,7 +145,10 @@ test('kinds that want a version on every write refuse one without', async (t) =>
   const lock = await locks.create({ metadata: { name: 'a' }, holder: 'x' });
   for (const resourceVersion of [undefined, '', '0']) {
     const status = await failure(() =>
-      locks.update({ metadata: { name: 'a', ...(resourceVersion === undefined ? {} : { resourceVersion }) }, holder: 'y' }),
+      locks.update({
+        metadata: { name: 'a', ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+        holder: 'y',
+      }),
     );
     t.is(status.code, 422);
     t.like(status.details?.causes?.[0], {
@@ -201,7 +210,10 @@ test('status is its own: a status write changes status and labels, never the spe
     status: {},
   } as never);
   t.deepEqual([kept.status, kept.metadata?.generation], [{ phase: 'Running', replicas: 2 }, 2]);
-  const patched = await gadgets.patchSubresource('a', 'status', 'merge', { spec: { replicas: 1 }, status: { phase: null } });
+  const patched = await gadgets.patchSubresource('a', 'status', 'merge', {
+    spec: { replicas: 1 },
+    status: { phase: null },
+  });
   t.like(patched, { spec: { replicas: 3 }, status: { replicas: 2 } } as never);
   t.deepEqual(await gadgets.getSubresource('a', 'status'), patched);
   const stale = await failure(() => gadgets.updateSubresource('a', 'status', created));
@@ -259,7 +271,9 @@ test('patches of all three types, and what refuses them', async (t) => {
   t.is(broken.code, 400);
   t.is((await failure(() => gadgets.patch('ghost', 'merge', {}))).code, 404);
   t.is(await plane.store.currentRevision(), before);
-  const restored = await gadgets.patch('a', 'merge', { metadata: { uid: null, creationTimestamp: null, generation: 50 } });
+  const restored = await gadgets.patch('a', 'merge', {
+    metadata: { uid: null, creationTimestamp: null, generation: 50 },
+  });
   t.is(restored.metadata?.generation, 5, 'one for the create, four for the patches above');
   t.truthy(restored.metadata?.uid);
 });
@@ -270,10 +284,15 @@ test('patches and field validation: Strict is a 422 on the field patch', async (
   const run = (fieldValidation: 'Strict' | 'Warn') =>
     plane
       .service(Gadget)
-      .patch({ ...internalContext(), warn: (text) => plane.warnings.push(text) }, { namespace: 'n', name: 'a' }, patch, {
-        dryRun: false,
-        fieldValidation,
-      });
+      .patch(
+        { ...internalContext(), warn: (text) => plane.warnings.push(text) },
+        { namespace: 'n', name: 'a' },
+        patch,
+        {
+          dryRun: false,
+          fieldValidation,
+        },
+      );
   const status = await failure(() => run('Strict'));
   t.is(status.code, 422);
   t.is(status.details?.causes?.[0]?.field, 'patch');
@@ -288,7 +307,9 @@ test('kinds with open schemas take no strategic merge patch', async (t) => {
   const opens = client.dynamic({ group: 'custom.example.com', version: 'v1', resource: 'opens' });
   await opens.create({ metadata: { name: 'a' } });
   t.like(await failure(() => opens.patch('a', 'strategic', {})), { code: 415, reason: 'UnsupportedMediaType' });
-  t.like(await opens.patch('a', 'merge', { spec: { deep: [1, { x: null }] } }), { spec: { deep: [1, { x: null }] } } as never);
+  t.like(await opens.patch('a', 'merge', { spec: { deep: [1, { x: null }] } }), {
+    spec: { deep: [1, { x: null }] },
+  } as never);
 });
 
 test('patches in the other version of shared storage speak that version', async (t) => {
@@ -298,8 +319,13 @@ test('patches in the other version of shared storage speak that version', async 
     .resource(Cart)
     .namespace('n')
     .create({ metadata: { name: 'a' }, spec: { load: 4 } } as never);
-  t.like(await old.patch('a', 'json', [{ op: 'replace', path: '/spec/weight', value: 6 }]), { spec: { weight: 6 } } as never);
-  t.like(await client.resource(Cart).namespace('n').get('a'), { spec: { load: 6 }, metadata: { generation: 2 } } as never);
+  t.like(await old.patch('a', 'json', [{ op: 'replace', path: '/spec/weight', value: 6 }]), {
+    spec: { weight: 6 },
+  } as never);
+  t.like(await client.resource(Cart).namespace('n').get('a'), {
+    spec: { load: 6 },
+    metadata: { generation: 2 },
+  } as never);
 });
 
 test('dry runs of PUT and PATCH answer as if, and store nothing', async (t) => {
@@ -363,7 +389,11 @@ test('patches that race all land; one that names a version does not', async (t) 
   );
   t.is(raced.filter((result) => result.status === 'fulfilled').length, 1);
   t.is(
-    (await failure(() => gadgets.patch('a', 'merge', { metadata: { resourceVersion: created.metadata?.resourceVersion } }))).code,
+    (
+      await failure(() =>
+        gadgets.patch('a', 'merge', { metadata: { resourceVersion: created.metadata?.resourceVersion } }),
+      )
+    ).code,
     409,
   );
 });
@@ -373,7 +403,9 @@ test('an operation that takes several attempts gives each warning once', async (
   await gadgets.patch('a', 'merge', { spec: { colour: 'green' } });
   plane.warnings.length = 0;
   await Promise.all(
-    Array.from({ length: 30 }, (_, i) => gadgets.patch('a', 'merge', { unknown: 1, spec: { settings: { [`k${i}`]: 'v' } } })),
+    Array.from({ length: 30 }, (_, i) =>
+      gadgets.patch('a', 'merge', { unknown: 1, spec: { settings: { [`k${i}`]: 'v' } } }),
+    ),
   );
   t.is(plane.warnings.filter((text) => text === 'green fades').length, 30);
   t.is(plane.warnings.filter((text) => text === 'unknown field "unknown"').length, 30);

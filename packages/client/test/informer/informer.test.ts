@@ -163,7 +163,13 @@ test('a relist that finds its version gone or ahead of the server asks for the l
 
 test('a watch ahead of the server lists the latest; one refused otherwise lists what is not older', async (t) => {
   const script = new ScriptedClient();
-  script.answers = [script.list(10, []), script.list(4, []), script.list(5, []), failure(403, 'Forbidden'), script.list(6, [])];
+  script.answers = [
+    script.list(10, []),
+    script.list(4, []),
+    script.list(5, []),
+    failure(403, 'Forbidden'),
+    script.list(6, []),
+  ];
   const { informer: running, passing } = informer(t, script);
   await running.start();
   (await script.watch(0)).fail(failure(504, 'Timeout', 'ResourceVersionTooLarge'));
@@ -259,7 +265,8 @@ test('what is not remembered takes no place: it is told when it is deleted or ce
   script.answers = [script.list(10, [thing('plain-a', 3), thing('kept-b', 4)]), script.list(30, [thing('kept-b', 4)])];
   const told: string[] = [];
   const { informer: running, passing } = informer(t, script, {
-    remember: (object) => object.metadata?.name?.startsWith('kept') === true || object.metadata?.finalizers !== undefined,
+    remember: (object) =>
+      object.metadata?.name?.startsWith('kept') === true || object.metadata?.finalizers !== undefined,
     handlers: {
       added: (object) => told.push(`+${versionOf(object)}`),
       updated: (object, before) => told.push(`~${versionOf(before)}>${versionOf(object)}`),

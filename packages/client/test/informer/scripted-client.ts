@@ -57,7 +57,10 @@ export class ScriptedClient {
   } as unknown as ResourceClient<KubeObject>;
 
   list(resourceVersion: number, items: KubeObject[], next?: string): KubeList {
-    return { metadata: { resourceVersion: String(resourceVersion), ...(next === undefined ? {} : { continue: next }) }, items };
+    return {
+      metadata: { resourceVersion: String(resourceVersion), ...(next === undefined ? {} : { continue: next }) },
+      items,
+    };
   }
 
   /** Resolves when the condition holds after some call of the informer. */

@@ -9,8 +9,13 @@ const turn = async () => {
 /** A queue whose work ends when the test says so. */
 function queue(t: ExecutionContext, options: Partial<WorkQueueOptions> = {}) {
   const clock = new FakeClock();
-  const running: { readonly key: string; readonly signal: AbortSignal; done(): void; fail(): void; again(ms: number): void }[] =
-    [];
+  const running: {
+    readonly key: string;
+    readonly signal: AbortSignal;
+    done(): void;
+    fail(): void;
+    again(ms: number): void;
+  }[] = [];
   const made = new WorkQueue({
     name: 'test',
     clock,

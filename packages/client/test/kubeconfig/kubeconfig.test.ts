@@ -104,7 +104,14 @@ test('places: a path, the list in KUBECONFIG with the first deciding, the home f
     '.kube/config': small('h', 'https://h', 'h'),
   });
   const env = {
-    KUBECONFIG: ['', join(path, 'missing'), join(path, 'a'), join(path, 'b'), join(path, 'empty'), join(path, 'c')].join(':'),
+    KUBECONFIG: [
+      '',
+      join(path, 'missing'),
+      join(path, 'a'),
+      join(path, 'b'),
+      join(path, 'empty'),
+      join(path, 'c'),
+    ].join(':'),
   };
   const merged = await loadKubeconfig({ env, home: path });
   t.is(merged.currentContext, 'x');
@@ -128,11 +135,18 @@ test('what cannot be used is refused by name, and only when it is used', async (
       ],
     });
     const config = parseKubeconfig(Buffer.from(text), 'test', (path) => path);
-    const error = await t.throwsAsync(kubeconfigAccess(config, { context: 'x' }), { instanceOf: KubeconfigError, message });
+    const error = await t.throwsAsync(kubeconfigAccess(config, { context: 'x' }), {
+      instanceOf: KubeconfigError,
+      message,
+    });
     t.false(error.message.includes('hunter2'));
     await t.throwsAsync(kubeconfigAccess(config, { context: 'dangling' }), { message: /no cluster "zzz"; known: "c"/ });
   };
-  await refused({}, { exec: { command: 'aws', args: ['hunter2'] } }, /user "u": credential plugins \(exec\) are not run/);
+  await refused(
+    {},
+    { exec: { command: 'aws', args: ['hunter2'] } },
+    /user "u": credential plugins \(exec\) are not run/,
+  );
   await refused({}, { 'auth-provider': { name: 'gcp' } }, /auth providers are not supported/);
   await refused({}, { username: 'joe', password: 'hunter2' }, /passwords are not supported/);
   await refused({ 'proxy-url': 'socks5://x' }, {}, /proxies are not supported/);
@@ -152,8 +166,12 @@ test('files that are no client configs are refused with the place of the fault',
   t.throws(parse('clusters: {}'), { message: 'file: clusters: expected a list' });
   t.throws(parse('users: [{user: {}}]'), { message: 'file: users[0].name: expected text' });
   t.throws(parse('users: [{name: u, user: {token: 5}}]'), { message: 'file: users[0].user.token: expected text' });
-  t.throws(parse('users: [{name: u, user: {as: x, as-groups: y}}]'), { message: /as-groups: expected a list of texts/ });
-  t.throws(parse('clusters: [{name: c, cluster: {insecure-skip-tls-verify: "yes"}}]'), { message: /expected true or false/ });
+  t.throws(parse('users: [{name: u, user: {as: x, as-groups: y}}]'), {
+    message: /as-groups: expected a list of texts/,
+  });
+  t.throws(parse('clusters: [{name: c, cluster: {insecure-skip-tls-verify: "yes"}}]'), {
+    message: /expected true or false/,
+  });
   const hostile = parse(
     '{"clusters":[{"name":"__proto__","cluster":{"server":"https://x"}}],"__proto__":{"current-context":"x"}}',
   )();
@@ -186,7 +204,10 @@ test('in a pod: address from the environment, the rest from the service account'
   t.is(namespace, 'shop');
   t.like(options, { server: 'https://[fd00::1]:443', ca: 'CA' });
   t.is(await options.tokenProvider?.(), 'sa');
-  await t.throwsAsync(inClusterAccess({ env: {}, directory }), { instanceOf: KubeconfigError, message: /not in a pod/ });
+  await t.throwsAsync(inClusterAccess({ env: {}, directory }), {
+    instanceOf: KubeconfigError,
+    message: /not in a pod/,
+  });
   await t.throwsAsync(inClusterAccess({ env, directory: join(directory, 'none') }), {
     message: /cannot read the service account/,
   });

@@ -17,7 +17,9 @@ export async function refused(call: () => Promise<unknown>, code: number, reason
 
 /** Names of objects with their namespaces, in the given order. */
 export function namesOf(objects: readonly KubeObject[]): string[] {
-  return objects.map(({ metadata = {} }) => (metadata.namespace === undefined ? '' : `${metadata.namespace}/`) + metadata.name);
+  return objects.map(
+    ({ metadata = {} }) => (metadata.namespace === undefined ? '' : `${metadata.namespace}/`) + metadata.name,
+  );
 }
 
 /** An event in a few words: `ADDED a`. */

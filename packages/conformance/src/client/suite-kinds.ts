@@ -45,7 +45,11 @@ const bodyType = {
 
 const countSchema = s.message('dev.keelson.suite.Count', 'How many parts.', {
   ...bodyType,
-  spec: optional(2, s.message('dev.keelson.suite.CountSpec', 'Wish.', { replicas: optional(1, s.int32(), 'Number.') }), 'Wish.'),
+  spec: optional(
+    2,
+    s.message('dev.keelson.suite.CountSpec', 'Wish.', { replicas: optional(1, s.int32(), 'Number.') }),
+    'Wish.',
+  ),
 });
 
 const coatSchema = s.message('dev.keelson.suite.Coat', 'A new colour.', {
@@ -68,7 +72,9 @@ export const Part = defineKind({
   strategy: {
     generation: 'spec',
     validate: ({ spec }) =>
-      (spec.replicas ?? 0) < 0 ? [fieldError.invalid('spec.replicas', spec.replicas, 'must be greater than or equal to 0')] : [],
+      (spec.replicas ?? 0) < 0
+        ? [fieldError.invalid('spec.replicas', spec.replicas, 'must be greater than or equal to 0')]
+        : [],
     warnings: ({ spec }) => (spec.colour === 'green' ? ['green fades in the "sun"'] : []),
   },
   selectableFields: [['spec.colour', ({ spec }) => spec.colour ?? '']],
@@ -143,7 +149,11 @@ export const Zone = defineKind({
   kind: 'Zone',
   scope: 'Cluster',
   schema: s.message('dev.keelson.suite.Zone', 'A zone.', {
-    spec: embedded(2, s.message('dev.keelson.suite.ZoneSpec', 'Wish.', { area: optional(1, s.string(), 'Area.') }), 'Wish.'),
+    spec: embedded(
+      2,
+      s.message('dev.keelson.suite.ZoneSpec', 'Wish.', { area: optional(1, s.string(), 'Area.') }),
+      'Wish.',
+    ),
   }),
 });
 

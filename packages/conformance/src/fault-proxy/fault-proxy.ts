@@ -136,8 +136,15 @@ export class FaultProxy implements AsyncDisposable {
     }
     const server = connect({ ...this.#target, allowHalfOpen: true, noDelay: true });
     const link = (from: Socket, to: Socket, direction: 'up' | 'down') =>
-      new FaultLink(from, to, this.#faults[direction], this.#random, (bytes) => this.#count(connection, direction, bytes));
-    const connection: Connection = { client, server, up: link(client, server, 'up'), down: link(server, client, 'down') };
+      new FaultLink(from, to, this.#faults[direction], this.#random, (bytes) =>
+        this.#count(connection, direction, bytes),
+      );
+    const connection: Connection = {
+      client,
+      server,
+      up: link(client, server, 'up'),
+      down: link(server, client, 'down'),
+    };
     this.#connections.add(connection);
     const end = (reset: boolean) => {
       if (!this.#connections.delete(connection)) return;

@@ -42,8 +42,15 @@ function compare(version: Version, before: Version | undefined, findings: Findin
   if (object.uid !== old.uid) findings.add('I10', `the uid of ${key} changed at ${revision}`, source, object, old);
   if (object.created !== old.created)
     findings.add('I10', `the creationTimestamp of ${key} changed at ${revision}`, source, object, old);
-  const due = old.generation === undefined ? undefined : old.generation + (sameFields(object.values, old.values) ? 0 : 1);
+  const due =
+    old.generation === undefined ? undefined : old.generation + (sameFields(object.values, old.values) ? 0 : 1);
   if (object.generation !== due) {
-    findings.add('I10', `the generation of ${key} at ${revision} is ${object.generation}, must be ${due}`, source, object, old);
+    findings.add(
+      'I10',
+      `the generation of ${key} at ${revision} is ${object.generation}, must be ${due}`,
+      source,
+      object,
+      old,
+    );
   }
 }

@@ -65,7 +65,12 @@ export interface Verdict {
  * every read, list and watch with the replay. Time O(n log n).
  */
 export function checkHistory(history: History, options: CheckOptions = {}): Verdict {
-  const { retention = { minChanges: 1000, minAgeMs: 300_000 }, minWrites = 100, minEvents = 1000, maxViolations = 10 } = options;
+  const {
+    retention = { minChanges: 1000, minAgeMs: 300_000 },
+    minWrites = 100,
+    minEvents = 1000,
+    maxViolations = 10,
+  } = options;
   const indexed = indexHistory(history);
   const findings = new Findings(maxViolations);
   const versions = collectVersions(indexed, findings);
@@ -85,7 +90,8 @@ export function checkHistory(history: History, options: CheckOptions = {}): Verd
   if (counts.acknowledged < minWrites)
     reasons.push(`${counts.acknowledged} acknowledged writes, at least ${minWrites} are needed`);
   if (counts.events < minEvents) reasons.push(`${counts.events} watch events, at least ${minEvents} are needed`);
-  for (const kind of uncoveredKinds(indexed, versions)) reasons.push(`no watch of all ${kind} from the first write to the last`);
+  for (const kind of uncoveredKinds(indexed, versions))
+    reasons.push(`no watch of all ${kind} from the first write to the last`);
   if (openDeletes > 0) reasons.push(`${openDeletes} acknowledged deletes are in no watch`);
   const verdict = findings.total > 0 ? 'violations' : reasons.length > 0 ? 'inconclusive' : 'ok';
   return { verdict, counts, violations: findings.violations, totalViolations: findings.total, reasons };
@@ -99,7 +105,8 @@ function seenMoments({ objects, writes, gets, lists, sessions }: IndexedHistory)
     if (object !== undefined) moments.push({ at, revision: object.revision });
   };
   for (const { end, reply } of [...writes, ...gets]) if (reply.is === 'ok') saw(end, reply.object);
-  for (const { end, reply } of lists.flat()) if (reply.is === 'ok') moments.push({ at: end, revision: reply.revision ?? 0 });
+  for (const { end, reply } of lists.flat())
+    if (reply.is === 'ok') moments.push({ at: end, revision: reply.revision ?? 0 });
   for (const { steps } of sessions) {
     for (const step of steps) {
       if (step.t === 'event') saw(step.at, step.object);
@@ -128,13 +135,15 @@ function boundsOf(indexed: IndexedHistory, versions: Versions): TimeBounds {
 function countTraffic(indexed: IndexedHistory, versions: Versions, settled: number): HistoryCounts {
   const { writes, gets, lists, sessions, releases } = indexed;
   const replies = (is: string) => writes.filter(({ reply }) => reply.is === is).length;
-  const steps = (t: string) => sessions.reduce((sum, session) => sum + session.steps.filter((step) => step.t === t).length, 0);
+  const steps = (t: string) =>
+    sessions.reduce((sum, session) => sum + session.steps.filter((step) => step.t === t).length, 0);
   return {
     acknowledged: replies('ok'),
     refused: replies('refused'),
     unknown: replies('unknown'),
     settled,
-    conditional: writes.filter(({ op, reply }) => reply.is === 'ok' && op.do !== 'create' && op.expect !== undefined).length,
+    conditional: writes.filter(({ op, reply }) => reply.is === 'ok' && op.do !== 'create' && op.expect !== undefined)
+      .length,
     gets: gets.filter(({ reply }) => reply.is !== 'unknown').length,
     lists: lists.filter(([first]) => first?.reply.is === 'ok').length,
     pages: lists.flat().filter(({ reply }) => reply.is === 'ok').length,

@@ -50,13 +50,18 @@ function checkList(
   }
 }
 
-const name = (object: SeenObject | undefined) => (object === undefined ? 'missing' : `${object.key} of ${object.revision}`);
+const name = (object: SeenObject | undefined) =>
+  object === undefined ? 'missing' : `${object.key} of ${object.revision}`;
 
 function checkRevision(page: Page, revision: number, bounds: TimeBounds, findings: Findings): void {
   const { at } = page.op;
   const floor = bounds.floor(page.start);
   if (at.at === 'latest' && revision < floor) {
-    findings.add('I5', `a consistent list is of revision ${revision}, although ${floor} had been seen before it began`, page);
+    findings.add(
+      'I5',
+      `a consistent list is of revision ${revision}, although ${floor} had been seen before it began`,
+      page,
+    );
   } else if (at.at === 'exact' && revision !== at.revision) {
     findings.add('I5', `a list at exactly ${at.revision} is of revision ${revision}`, page);
   } else if (at.at === 'notOlderThan' && revision < at.revision) {

@@ -23,7 +23,12 @@ interface Progress {
 }
 
 /** Each session must be filter(history, (start, last]) exactly, and the sessions of one watch must join without a gap. */
-export function checkWatches(history: IndexedHistory, versions: Versions, bounds: TimeBounds, findings: Findings): void {
+export function checkWatches(
+  history: IndexedHistory,
+  versions: Versions,
+  bounds: TimeBounds,
+  findings: Findings,
+): void {
   const context: Context = { objects: history.objects, versions, logs: new SelectionLogs(versions), bounds, findings };
   const positions = new Map<string, Progress & { readonly session: Session }>();
   for (const session of history.sessions) {
@@ -97,7 +102,8 @@ function follow(
   for (const seen of steps.slice(from.step)) {
     if (seen.t === 'bookmark') {
       const wrong = bookmarkProblem(seen.revision, position, log[due], bounds.ceiling(seen.at));
-      if (wrong !== undefined) return { invariant: 'I7', text: wrong, evidence: [opened, seen, log[due]?.version.source] };
+      if (wrong !== undefined)
+        return { invariant: 'I7', text: wrong, evidence: [opened, seen, log[due]?.version.source] };
       position = seen.revision;
       continue;
     }
@@ -117,7 +123,12 @@ function follow(
   return { position, told: from.told || steps.length > from.step || steps.at(-1)?.t === 'bookmark' };
 }
 
-function bookmarkProblem(revision: number, position: number, next: DueEvent | undefined, ceiling: number): string | undefined {
+function bookmarkProblem(
+  revision: number,
+  position: number,
+  next: DueEvent | undefined,
+  ceiling: number,
+): string | undefined {
   if (next !== undefined && next.revision <= revision)
     return `a bookmark of ${revision} came before the event of ${next.revision}`;
   if (revision < position) return `a bookmark of ${revision} came after everything up to ${position}`;
@@ -125,7 +136,12 @@ function bookmarkProblem(revision: number, position: number, next: DueEvent | un
   return undefined;
 }
 
-function difference(type: string, object: SeenObject, wanted: DueEvent | undefined, position: number): string | undefined {
+function difference(
+  type: string,
+  object: SeenObject,
+  wanted: DueEvent | undefined,
+  position: number,
+): string | undefined {
   const seen = `${type} of ${object.key} at ${object.revision}`;
   if (object.revision <= position) return `came again or too late: ${seen} after everything up to ${position}`;
   if (wanted === undefined || object.revision < wanted.revision) return `was not due: ${seen}`;

@@ -38,7 +38,12 @@ function checkOrder(
   }
 }
 
-function checkEffect(version: Version, before: Version | undefined, write: CallOf<WriteOperation>, findings: Findings): void {
+function checkEffect(
+  version: Version,
+  before: Version | undefined,
+  write: CallOf<WriteOperation>,
+  findings: Findings,
+): void {
   const { op } = write;
   const { key, revision, deleted, object } = version;
   const existing = before === undefined || before.deleted ? undefined : before.object;
@@ -54,7 +59,12 @@ function checkEffect(version: Version, before: Version | undefined, write: CallO
     findings.add('I4', text, write, existing, before?.write);
   }
   if ((op.do === 'delete') !== deleted) {
-    findings.add('I1', `${op.do} of ${key} became ${deleted ? 'a deletion' : 'a state'} at ${revision}`, write, version.source);
+    findings.add(
+      'I1',
+      `${op.do} of ${key} became ${deleted ? 'a deletion' : 'a state'} at ${revision}`,
+      write,
+      version.source,
+    );
   } else if (op.do === 'delete') {
     checkDeletion(version, existing, write, findings);
   } else {
@@ -77,7 +87,14 @@ function checkDeletion(
   if (existing.uid !== object.uid)
     findings.add('I10', `the deletion of ${key} at ${revision} names another uid`, source, existing, object);
   else if (existing.digest !== object.digest) {
-    findings.add('I6', `the deletion of ${key} at ${revision} does not show its last state`, source, existing, object, write);
+    findings.add(
+      'I6',
+      `the deletion of ${key} at ${revision} does not show its last state`,
+      source,
+      existing,
+      object,
+      write,
+    );
   }
 }
 
@@ -93,16 +110,25 @@ export function checkUnseenDeletes(
 ): number {
   const followed = new Set(
     history.sessions
-      .filter(({ opened }) => isWholeKind(opened.selection) && history.finished.some(({ watch }) => watch === opened.watch))
+      .filter(
+        ({ opened }) => isWholeKind(opened.selection) && history.finished.some(({ watch }) => watch === opened.watch),
+      )
       .map(({ opened }) => opened.selection.kind),
   );
   let open = 0;
   for (const write of unseen) {
     const { key } = write.op;
     const uid = write.reply.is === 'ok' ? write.reply.uid : undefined;
-    const later = versions.chain(key).find(({ object, write: by }) => object.uid === uid && (by?.start ?? 0) > write.end);
+    const later = versions
+      .chain(key)
+      .find(({ object, write: by }) => object.uid === uid && (by?.start ?? 0) > write.end);
     if (later !== undefined) {
-      findings.add('I1', `an acknowledged delete of ${key} was lost: the object changed afterwards`, write, later.source);
+      findings.add(
+        'I1',
+        `an acknowledged delete of ${key} was lost: the object changed afterwards`,
+        write,
+        later.source,
+      );
     } else if (followed.has(kindOfKey(key))) {
       findings.add('I1', `an acknowledged delete of ${key} is in no watch`, write);
     } else {

@@ -13,7 +13,10 @@ function merged(fields: Fields, changes: FieldChanges = {}): Fields {
 }
 
 /** What a write makes of an object; `before` is undefined when there was none. */
-export function stateAfter(op: Exclude<WriteOperation, { do: 'delete' }>, before: ClientState | undefined): ClientState {
+export function stateAfter(
+  op: Exclude<WriteOperation, { do: 'delete' }>,
+  before: ClientState | undefined,
+): ClientState {
   const { labels = {}, values = {}, status = {} } = before ?? {};
   switch (op.do) {
     case 'create':

@@ -86,5 +86,14 @@ export function indexHistory(history: History): IndexedHistory {
     }
   }
   for (const pages of lists.values()) pages.sort((a, b) => a.op.page - b.op.page);
-  return { objects, writes, gets, lists: [...lists.values()], sessions: [...sessions.values()], finished, releases, marks };
+  return {
+    objects,
+    writes,
+    gets,
+    lists: [...lists.values()],
+    sessions: [...sessions.values()],
+    finished,
+    releases,
+    marks,
+  };
 }

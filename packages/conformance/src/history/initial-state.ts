@@ -80,6 +80,7 @@ export function findInitialState(situation: Situation): InitialState | 'incomple
 
 function same(a: readonly SeenObject[], b: readonly SeenObject[]): boolean {
   return (
-    a.length === b.length && a.every((object, index) => object.key === b[index]?.key && object.revision === b[index]?.revision)
+    a.length === b.length &&
+    a.every((object, index) => object.key === b[index]?.key && object.revision === b[index]?.revision)
   );
 }

@@ -33,7 +33,8 @@ export function matchWrites(history: IndexedHistory, versions: Versions, finding
       byRevision.set(object.revision, write);
     } else if (reply.is === 'ok' && reply.uid !== undefined) {
       const other = deletesByUid.get(reply.uid);
-      if (other !== undefined) findings.add('I4', `two deletes of ${op.key} (uid ${reply.uid}) succeeded`, other, write);
+      if (other !== undefined)
+        findings.add('I4', `two deletes of ${op.key} (uid ${reply.uid}) succeeded`, other, write);
       deletesByUid.set(reply.uid, write);
     } else if (reply.is === 'unknown') {
       openDeletes.set(op.key, [...(openDeletes.get(op.key) ?? []), write]);
@@ -61,7 +62,8 @@ export function matchWrites(history: IndexedHistory, versions: Versions, finding
   return { unseenDeletes, settledUnknown };
 }
 
-const present = (version: Version | undefined) => (version === undefined || version.deleted ? undefined : version.object);
+const present = (version: Version | undefined) =>
+  version === undefined || version.deleted ? undefined : version.object;
 
 function likelyDelete(
   candidates: readonly Write[],
@@ -92,11 +94,18 @@ function judge(
   }
   const other = used.get(write);
   if (other !== undefined) {
-    findings.add('I2', `one write took effect twice, at ${other.revision} and at ${revision}`, write, other.source, source);
+    findings.add(
+      'I2',
+      `one write took effect twice, at ${other.revision} and at ${revision}`,
+      write,
+      other.source,
+      source,
+    );
   }
   used.set(write, version);
   if (write.reply.is === 'refused') {
     findings.add('I2', `a write that was refused took effect at ${revision}`, write, source, object);
   }
-  if (write.op.key !== key) findings.add('I2', `a write of ${write.op.key} changed ${key} at ${revision}`, write, source);
+  if (write.op.key !== key)
+    findings.add('I2', `a write of ${write.op.key} changed ${key} at ${revision}`, write, source);
 }

@@ -62,7 +62,13 @@ export type Operation = WriteOperation | GetOperation | ListOperation;
  * revision that the call made a condition.
  */
 export type WriteOperation =
-  | { readonly do: 'create'; readonly key: string; readonly token: string; readonly labels: Fields; readonly values: Fields }
+  | {
+      readonly do: 'create';
+      readonly key: string;
+      readonly token: string;
+      readonly labels: Fields;
+      readonly values: Fields;
+    }
   | {
       readonly do: 'replace';
       readonly key: string;

@@ -30,7 +30,8 @@ export class Versions {
       return;
     }
     known.seenAt = Math.min(known.seenAt, version.seenAt);
-    if (known.key === version.key && known.deleted === version.deleted && known.object.digest === version.object.digest) return;
+    if (known.key === version.key && known.deleted === version.deleted && known.object.digest === version.object.digest)
+      return;
     const invariant = known.key === version.key && known.object.uid === version.object.uid ? 'I6' : 'I3';
     findings.add(
       invariant,
@@ -140,7 +141,8 @@ export function collectVersions(history: IndexedHistory, findings: Findings): Ve
   }
   for (const call of history.gets) if (call.reply.is === 'ok') saw(call.reply.object, call.end, call);
   for (const pages of history.lists) {
-    for (const page of pages) if (page.reply.is === 'ok') for (const id of page.reply.items ?? []) saw(id, page.end, page);
+    for (const page of pages)
+      if (page.reply.is === 'ok') for (const id of page.reply.items ?? []) saw(id, page.end, page);
   }
   versions.seal();
   return versions;

@@ -67,7 +67,10 @@ export class ControlledStore implements Store {
     return this.identityNow ?? this.inner.identity();
   }
 
-  async write(op: WriteOp, options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number }): Promise<WriteResult> {
+  async write(
+    op: WriteOp,
+    options?: { readonly signal?: AbortSignal; readonly timeoutMs?: number },
+  ): Promise<WriteResult> {
     this.calls.write++;
     await this.beforeWrite?.(op);
     const result = await this.inner.write(op, options);

@@ -19,7 +19,13 @@ const spec = s.message('Spec', 'What the suite writes.', { text: optional(1, s.s
 const schema = s.message('Thing', 'An object of the suite.', { spec: optional(2, spec, 'Contents.') });
 
 export const podKind: KindDefinition = defineKind({ group: '', version: 'v1', kind: 'Pod', schema });
-export const nodeKind: KindDefinition = defineKind({ group: '', version: 'v1', kind: 'Node', scope: 'Cluster', schema });
+export const nodeKind: KindDefinition = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Node',
+  scope: 'Cluster',
+  schema,
+});
 
 export const podPrefix = '/core/pods/';
 export const nodePrefix = '/core/nodes/';
@@ -78,7 +84,10 @@ export async function removePod(storage: ResourceStorage, namespace: string, nam
 
 export const everything: ObjectPredicate = { everything: true, id: '', matches: () => true };
 
-const extract = (object: KubeObject): SelectableAttributes => ({ labels: object.metadata?.labels ?? {}, fields: new Map() });
+const extract = (object: KubeObject): SelectableAttributes => ({
+  labels: object.metadata?.labels ?? {},
+  fields: new Map(),
+});
 
 export function labelled(name: string, value: string): ObjectPredicate {
   const read = (object: StoredObject) => object.selectable(extract).labels[name];

@@ -48,7 +48,10 @@ export async function withTime<T>(clock: FakeClock, promise: Promise<T>): Promis
 }
 
 /** Expects a StorageError of this code. */
-export async function failsWith(code: StorageErrorCode, action: () => Promise<unknown> | unknown): Promise<StorageError> {
+export async function failsWith(
+  code: StorageErrorCode,
+  action: () => Promise<unknown> | unknown,
+): Promise<StorageError> {
   try {
     await action();
   } catch (error) {

@@ -89,7 +89,11 @@ export class RuntimeCaseContext {
     };
   };
 
-  readonly create = (sandboxId: SandboxId, program: Program | Intent, overrides?: ContainerOverrides): Promise<ContainerId> => {
+  readonly create = (
+    sandboxId: SandboxId,
+    program: Program | Intent,
+    overrides?: ContainerOverrides,
+  ): Promise<ContainerId> => {
     return this.runtime.createContainer(sandboxId, this.containerConfig(program, overrides));
   };
 
@@ -156,7 +160,10 @@ export async function refused(call: Promise<unknown>, ...codes: RuntimeErrorCode
     (reason: unknown) => reason,
   );
   if (!isRuntimeError(error)) throw error;
-  assert(codes.includes(error.code), `refused with ${error.code} ("${error.message}") instead of ${codes.join(' or ')}`);
+  assert(
+    codes.includes(error.code),
+    `refused with ${error.code} ("${error.message}") instead of ${codes.join(' or ')}`,
+  );
 }
 
 /** Entries of a log file; every line must be one. */

@@ -72,7 +72,8 @@ export function frozenStore(inner: Store): FrozenStore {
     store,
     verify() {
       for (const [now, then] of handedOut) {
-        if (!then.equals(now)) throw new Error(`bytes changed after they were handed out: ${then.subarray(0, 40).toString()}`);
+        if (!then.equals(now))
+          throw new Error(`bytes changed after they were handed out: ${then.subarray(0, 40).toString()}`);
       }
     },
   };

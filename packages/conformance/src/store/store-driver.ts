@@ -49,7 +49,10 @@ export function succeeded(result: WriteResult): Revision {
 }
 
 /** Expects a refusal and returns what it says. */
-export function refused(result: WriteResult): { readonly current: PlainEntry | undefined; readonly revision: Revision } {
+export function refused(result: WriteResult): {
+  readonly current: PlainEntry | undefined;
+  readonly revision: Revision;
+} {
   assert.ok(!result.ok, 'the write succeeded');
   assert.ok((result.current?.modRevision ?? 0) <= result.revision, 'a refusal shows nothing newer than its revision');
   return { current: result.current && plainEntry(result.current), revision: result.revision };
@@ -63,7 +66,10 @@ export function failsWith(
   return handled(expectFailure(code, action));
 }
 
-async function expectFailure(code: StorageErrorCode, action: () => Promise<unknown>): Promise<{ revision: number | undefined }> {
+async function expectFailure(
+  code: StorageErrorCode,
+  action: () => Promise<unknown>,
+): Promise<{ revision: number | undefined }> {
   try {
     await action();
   } catch (error) {

@@ -96,7 +96,10 @@ test('a history that nobody watched from end to end is inconclusive', (t) => {
   t.is(checkHistory(s.history(false), anyTraffic).verdict, 'inconclusive');
   s.watch({ after: 0 }).event('ADDED', a2).close('cut');
   const result = checkHistory(s.history(false), anyTraffic);
-  t.deepEqual([result.verdict, result.reasons], ['inconclusive', ['no watch of all Part from the first write to the last']]);
+  t.deepEqual(
+    [result.verdict, result.reasons],
+    ['inconclusive', ['no watch of all Part from the first write to the last']],
+  );
 });
 
 test('a history with dropped records is inconclusive', (t) => {
@@ -122,7 +125,13 @@ test('what the store was told to let go of may be gone, for watches, lists and p
   s.watch({ state: 'any' }, { watch: 'state' }).close('gone');
   const list = s.recorder.nextList();
   const op = { do: 'list', selection: all, at: { at: 'exact', revision: 7 }, list, page: 0 } as const;
-  s.recorder.call({ client: 'c', server: 's', start: s.time, op, reply: { is: 'refused', code: 410, reason: 'Expired' } });
+  s.recorder.call({
+    client: 'c',
+    server: 's',
+    start: s.time,
+    op,
+    reply: { is: 'refused', code: 410, reason: 'Expired' },
+  });
   const result = checkHistory(s.history(), anyTraffic);
   t.is(result.verdict, 'ok', describeVerdict(result));
   t.like(result.counts, { gone: 2, releases: 1 });

@@ -43,7 +43,9 @@ function pickIndex(
 }
 
 const isWitness = (records: readonly HistoryRecord[], session: number) =>
-  records.some((record) => record.t === 'open' && record.session === session && (record.watch === 'w0' || record.watch === 'w1'));
+  records.some(
+    (record) => record.t === 'open' && record.session === session && (record.watch === 'w0' || record.watch === 'w1'),
+  );
 
 /** Small lies about a true history. Each gives false when this history offers no place for it. */
 const lies: Readonly<Record<string, Twist>> = {
@@ -183,7 +185,17 @@ test('a history of 200 000 records is judged in seconds', (t) => {
     const key = `Part/ns/o${String(revision % 100).padStart(3, '0')}`;
     const values = { token };
     const round = Math.ceil(revision / 100);
-    const object = { key, uid: key, revision, created: 'c', generation: round, labels: {}, values, status: {}, digest: token };
+    const object = {
+      key,
+      uid: key,
+      revision,
+      created: 'c',
+      generation: round,
+      labels: {},
+      values,
+      status: {},
+      digest: token,
+    };
     const start = time;
     time += 1;
     const op =

@@ -53,7 +53,9 @@ test('there are enough cases, each with an id of its own and a sentence', (t) =>
 
 test('cases that a harness cannot run are skipped with the reason in the title, all others are registered', (t) => {
   const [run, skipped]: [string[], string[]] = [[], []];
-  const fake = Object.assign((title: string) => void run.push(title), { skip: (title: string) => void skipped.push(title) });
+  const fake = Object.assign((title: string) => void run.push(title), {
+    skip: (title: string) => void skipped.push(title),
+  });
   registerStoreConformance(fake, emptyHarness());
   t.is(run.length + skipped.length, storeCases.length);
   t.true(skipped.length > 0);
@@ -97,7 +99,9 @@ test('a case that uses a hook it did not ask for fails', async (t) => {
 test('the model refuses what no store may do', (t) => {
   const model = new StoreModel(1);
   model.apply({ op: 'put', key: '/a', value, expect: 0 }, 5);
-  t.throws(() => model.apply({ op: 'put', key: '/b', value, expect: 0 }, 5), { message: /revision 5 was given after 5/ });
+  t.throws(() => model.apply({ op: 'put', key: '/b', value, expect: 0 }, 5), {
+    message: /revision 5 was given after 5/,
+  });
   t.throws(() => model.apply({ op: 'put', key: '/a', value, expect: 0 }, 6), { message: /succeeded/ });
   t.false(model.accepts({ op: 'delete', key: '/b', expect: 0 }));
   model.apply({ op: 'delete', key: '/a', expect: 5 }, 9);
@@ -115,7 +119,10 @@ test('the model refuses what no store may do', (t) => {
 test('the frozen store notices bytes that change, and forbids changes of entries', async (t) => {
   const shared = Buffer.from('before');
   const entry = { key: '/a', value: shared, createRevision: 2, modRevision: 2 };
-  const { store, verify } = frozenStore({ capabilities, get: async () => ({ entry, revision: 2 }) } as unknown as Store);
+  const { store, verify } = frozenStore({
+    capabilities,
+    get: async () => ({ entry, revision: 2 }),
+  } as unknown as Store);
   const answer = await store.get('/a');
   t.throws(() => Object.assign(answer.entry ?? {}, { modRevision: 3 }), { instanceOf: TypeError });
   t.notThrows(verify);

@@ -21,7 +21,8 @@ export function digestCheck(digest: string): { readonly hash: Hash; readonly fin
   const hash = createHash(algorithm);
   const finish = () => {
     const actual = `${algorithm}:${hash.digest('hex')}`;
-    if (actual !== digest) throw new RuntimeError('PullFailed', `the contents of ${digest} are damaged: they are ${actual}`);
+    if (actual !== digest)
+      throw new RuntimeError('PullFailed', `the contents of ${digest} are damaged: they are ${actual}`);
   };
   return { hash, finish };
 }

@@ -62,7 +62,8 @@ export function readManifest(document: Json): Manifest | { readonly next: Descri
     );
   }
   const { config, layers } = document;
-  if (config === undefined || !Array.isArray(layers)) throw new RuntimeError('PullFailed', 'the manifest has no layers');
+  if (config === undefined || !Array.isArray(layers))
+    throw new RuntimeError('PullFailed', 'the manifest has no layers');
   return { config: parseDescriptor(config), layers: layers.map(parseDescriptor) };
 }
 

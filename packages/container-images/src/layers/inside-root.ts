@@ -23,7 +23,11 @@ export interface InsideOptions {
  * Where a path is when links are followed as if `root` were the root directory, the last part included. Parts that do not exist are taken
  * as they are. Undefined when a link is hidden. @throws Error for too many links
  */
-export async function insideRoot(root: string, path: string, { hidden }: InsideOptions = {}): Promise<string | undefined> {
+export async function insideRoot(
+  root: string,
+  path: string,
+  { hidden }: InsideOptions = {},
+): Promise<string | undefined> {
   const pending = path.split('/').reverse();
   const found: string[] = [];
   let links = 0;

@@ -119,7 +119,9 @@ function complaintIn(said: string): string | undefined {
 }
 
 function isBrokenPipe(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'EPIPE' || error.code === 'ERR_STREAM_PREMATURE_CLOSE');
+  return (
+    error instanceof Error && 'code' in error && (error.code === 'EPIPE' || error.code === 'ERR_STREAM_PREMATURE_CLOSE')
+  );
 }
 
 async function firstBytes(path: string): Promise<Buffer> {

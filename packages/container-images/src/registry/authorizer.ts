@@ -41,7 +41,8 @@ export class Authorizer {
     const { host } = this.#registry;
     if (challenge === undefined)
       throw new RegistryError('unauthorized', `${host} refuses access, and does not say what it wants`);
-    if (challenge.scheme === 'bearer' && !this.#auth.registryToken) return `Bearer ${await this.#token(challenge, signal)}`;
+    if (challenge.scheme === 'bearer' && !this.#auth.registryToken)
+      return `Bearer ${await this.#token(challenge, signal)}`;
     const header = basicHeader(this.#auth);
     if (header === undefined || challenge.scheme === 'bearer')
       throw new RegistryError('unauthorized', `${host} wants credentials`);
@@ -76,7 +77,10 @@ export class Authorizer {
     const url = URL.canParse(realm) ? new URL(realm) : undefined;
     const allowed = this.#registry.protocol === 'https:' ? ['https:'] : ['https:', 'http:'];
     if (url === undefined || !allowed.includes(url.protocol)) {
-      throw new RegistryError('invalid', `${this.#registry.host} names an impossible place for tokens: "${realm.slice(0, 200)}"`);
+      throw new RegistryError(
+        'invalid',
+        `${this.#registry.host} names an impossible place for tokens: "${realm.slice(0, 200)}"`,
+      );
     }
     return url;
   }
@@ -91,7 +95,13 @@ function basicHeader({ username, password = '' }: ImageAuth): string | undefined
 function refreshRequest(url: URL, token: string, parameters: Record<string, string>, signal: AbortSignal) {
   const form = { grant_type: 'refresh_token', refresh_token: token, client_id: 'keelson', ...parameters };
   const body = new URLSearchParams(form).toString();
-  return { url, method: 'POST' as const, body, signal, headers: { 'content-type': 'application/x-www-form-urlencoded' } };
+  return {
+    url,
+    method: 'POST' as const,
+    body,
+    signal,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  };
 }
 
 function withQuery(url: URL, parameters: Record<string, string>): URL {

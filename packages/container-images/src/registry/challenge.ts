@@ -11,16 +11,25 @@ export function parseChallenge(header: string): Challenge | undefined {
     if (match[1]?.toLowerCase() === 'basic') return { scheme: 'basic' };
     const { realm, service, scope } = parameters(header.slice(match.index + match[0].length, starts[position + 1]));
     if (realm === undefined) return undefined;
-    return { scheme: 'bearer', realm, ...(service !== undefined && { service }), ...(scope !== undefined && { scope }) };
+    return {
+      scheme: 'bearer',
+      realm,
+      ...(service !== undefined && { service }),
+      ...(scope !== undefined && { scope }),
+    };
   });
   return (
-    challenges.find((challenge) => challenge?.scheme === 'bearer') ?? challenges.find((challenge) => challenge !== undefined)
+    challenges.find((challenge) => challenge?.scheme === 'bearer') ??
+    challenges.find((challenge) => challenge !== undefined)
   );
 }
 
 function parameters(text: string): Partial<Record<string, string>> {
   const pairs = text.matchAll(/([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gi);
   return Object.fromEntries(
-    [...pairs].map(([, key = '', quoted, plain]) => [key.toLowerCase(), quoted?.replace(/\\(.)/g, '$1') ?? plain ?? '']),
+    [...pairs].map(([, key = '', quoted, plain]) => [
+      key.toLowerCase(),
+      quoted?.replace(/\\(.)/g, '$1') ?? plain ?? '',
+    ]),
   );
 }

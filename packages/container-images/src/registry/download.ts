@@ -31,7 +31,8 @@ export async function download(
       throw new RegistryError('invalid', error.message, { cause: error });
     throw error;
   });
-  const late = () => stalled.abort(new RegistryError('unreachable', `no byte of ${digest} within ${stallTimeoutMs / 1000} s`));
+  const late = () =>
+    stalled.abort(new RegistryError('unreachable', `no byte of ${digest} within ${stallTimeoutMs / 1000} s`));
   let cancel = clock.after(stallTimeoutMs, late);
   let received = 0;
   const counted = async function* (source: AsyncIterable<Buffer>) {

@@ -98,6 +98,7 @@ export class Exchange {
 function unreachable({ url, signal }: ExchangeRequest, error: unknown, bound: AbortSignal): unknown {
   if (signal.aborted || error instanceof RegistryError) return error;
   const cause: unknown = bound.aborted ? bound.reason : error;
-  const reason = cause instanceof Error ? cause.message || ('code' in cause ? String(cause.code) : cause.name) : String(cause);
+  const reason =
+    cause instanceof Error ? cause.message || ('code' in cause ? String(cause.code) : cause.name) : String(cause);
   return new RegistryError('unreachable', `cannot reach ${url.host}: ${reason}`, { cause });
 }

@@ -16,13 +16,19 @@ export interface FetchOptions {
 }
 
 /** Brings the blobs of an image that are not there yet into the content store. @throws RegistryError, `PullFailed` */
-export async function fetchImage(remote: RemoteImage, content: ContentStore, options: FetchOptions): Promise<FoundImage> {
+export async function fetchImage(
+  remote: RemoteImage,
+  content: ContentStore,
+  options: FetchOptions,
+): Promise<FoundImage> {
   const { config, layers } = remote.manifest;
   const { signal, maxBytes } = options;
   const missing = uniqueBlobs([config, ...layers]).filter(({ digest }) => !content.has(digest));
   const totalBytes = missing.reduce((sum, { size }) => sum + size, 0);
-  if (config.size > maxDocumentBytes) throw new RegistryError('invalid', `the configuration is too large: ${config.size} bytes`);
-  if (totalBytes > maxBytes) throw new RegistryError('invalid', `the image is larger than ${maxBytes} bytes: ${totalBytes}`);
+  if (config.size > maxDocumentBytes)
+    throw new RegistryError('invalid', `the configuration is too large: ${config.size} bytes`);
+  if (totalBytes > maxBytes)
+    throw new RegistryError('invalid', `the image is larger than ${maxBytes} bytes: ${totalBytes}`);
 
   let receivedBytes = 0;
   const received = (count: number) => {

@@ -125,7 +125,9 @@ async function fromDockerArchive({ folder, complete }: Source, reference: string
   if (!(await isFile(join(folder, 'manifest.json')))) return undefined;
   type Entry = { Config: string; RepoTags?: readonly string[] | null; Layers: readonly string[] };
   const entries = JSON.parse((await readSmall(folder, 'manifest.json')).toString('utf8')) as readonly Entry[];
-  const entry = entries.find(({ RepoTags }) => (RepoTags ?? []).some((tag) => normalizeImageReference(tag) === reference));
+  const entry = entries.find(({ RepoTags }) =>
+    (RepoTags ?? []).some((tag) => normalizeImageReference(tag) === reference),
+  );
   if (entry === undefined) return undefined;
   await complete();
   const bytes = await readSmall(folder, entry.Config);
@@ -150,7 +152,8 @@ async function readBlob(folder: string, digest: string): Promise<Buffer> {
 
 async function readSmall(folder: string, name: string): Promise<Buffer> {
   const path = await inside(folder, name);
-  if ((await stat(path)).size > maxDocumentBytes) throw new RuntimeError('PullFailed', `the source's "${name}" is too large`);
+  if ((await stat(path)).size > maxDocumentBytes)
+    throw new RuntimeError('PullFailed', `the source's "${name}" is too large`);
   return readFile(path);
 }
 

@@ -23,7 +23,8 @@ export class ContentStore {
   /** Keeps the blobs in use and removes all others. */
   async load(used: ReadonlySet<string>): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    for (const name of (await readdir(this.#folder)).filter(isScratchName)) await rm(join(this.#folder, name), { force: true });
+    for (const name of (await readdir(this.#folder)).filter(isScratchName))
+      await rm(join(this.#folder, name), { force: true });
     for (const algorithm of ['sha256', 'sha512']) {
       const folder = join(this.#folder, algorithm);
       await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -87,7 +87,10 @@ export class ImageStore implements ImageService {
 
   async listImages(reference?: string): Promise<readonly Image[]> {
     if (reference === undefined) {
-      return [...this.#builtin.map(({ image }) => image), ...this.#index.ids.flatMap((id) => this.#index.find(id) ?? [])];
+      return [
+        ...this.#builtin.map(({ image }) => image),
+        ...this.#index.ids.flatMap((id) => this.#index.find(id) ?? []),
+      ];
     }
     const image = this.find(reference);
     return image === undefined ? [] : [image];
@@ -114,10 +117,14 @@ export class ImageStore implements ImageService {
     const refusal = this.#options.refusal?.(name);
     if (refusal !== undefined) throw new RuntimeError('Unsupported', refusal);
     const { auth, onProgress } = request;
-    return this.#pulls.run(JSON.stringify([name, auth]), (signal, report) => this.#pull(name, auth, { signal, report }), {
-      ...(options.signal && { signal: options.signal }),
-      ...(onProgress && { onProgress }),
-    });
+    return this.#pulls.run(
+      JSON.stringify([name, auth]),
+      (signal, report) => this.#pull(name, auth, { signal, report }),
+      {
+        ...(options.signal && { signal: options.signal }),
+        ...(onProgress && { onProgress }),
+      },
+    );
   }
 
   async removeImage(reference: string): Promise<void> {
@@ -145,12 +152,18 @@ export class ImageStore implements ImageService {
       });
     } catch (error) {
       if (isRuntimeError(error)) throw error;
-      if (context.signal.aborted) throw new RuntimeError('Aborted', `the pull of "${name}" was given up`, { cause: error });
+      if (context.signal.aborted)
+        throw new RuntimeError('Aborted', `the pull of "${name}" was given up`, { cause: error });
       throw new RuntimeError('PullFailed', `cannot pull "${name}"`, { cause: error });
     }
   }
 
-  #pullFrom(registries: RegistryClient, name: string, auth: ImageAuth | undefined, context: PullContext): Promise<string> {
+  #pullFrom(
+    registries: RegistryClient,
+    name: string,
+    auth: ImageAuth | undefined,
+    context: PullContext,
+  ): Promise<string> {
     const { registries: { parallelDownloads = defaultParallelDownloads } = {} } = this.#options;
     return registries.withImage(name, auth, context.signal, async (remote) => {
       const { config, layers } = remote.manifest;
@@ -177,9 +190,15 @@ export class ImageStore implements ImageService {
   }
 
   /** Unpacks an image if it is not there, and names it. */
-  async #keep(found: FoundImage, names: readonly string[], blobs: readonly string[], context: PullContext): Promise<string> {
+  async #keep(
+    found: FoundImage,
+    names: readonly string[],
+    blobs: readonly string[],
+    context: PullContext,
+  ): Promise<string> {
     const { id } = found;
-    if (!/^sha256:[0-9a-f]{64}$/.test(id)) throw new RuntimeError('PullFailed', `not an id of an image: "${id.slice(0, 150)}"`);
+    if (!/^sha256:[0-9a-f]{64}$/.test(id))
+      throw new RuntimeError('PullFailed', `not an id of an image: "${id.slice(0, 150)}"`);
     let unpacked = 0;
     const onProgress = (count: number) => {
       unpacked += count;
@@ -187,10 +206,14 @@ export class ImageStore implements ImageService {
     };
     // It may be removed between two steps of this, any number of times.
     while (!this.#index.has(id)) {
-      await this.#unpacks.run(id, (signal, report) => this.#turns.run(id, () => this.#unpack(found, blobs, signal, report)), {
-        signal: context.signal,
-        onProgress,
-      });
+      await this.#unpacks.run(
+        id,
+        (signal, report) => this.#turns.run(id, () => this.#unpack(found, blobs, signal, report)),
+        {
+          signal: context.signal,
+          onProgress,
+        },
+      );
     }
     await this.#index.name(id, names);
     return id;

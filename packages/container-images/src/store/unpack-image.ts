@@ -29,7 +29,12 @@ export async function unpackImage(
       left -= bytes;
       onBytes(bytes);
     };
-    await unpackLayer(layer, root, { scratch: join(scratch, `layer-${position}`), maxBytes: left, signal, onBytes: count });
+    await unpackLayer(layer, root, {
+      scratch: join(scratch, `layer-${position}`),
+      maxBytes: left,
+      signal,
+      onBytes: count,
+    });
   }
   const user = config.user?.split(':', 1)[0] ?? '';
   return {

@@ -54,7 +54,11 @@ export async function push(host: string, name: string, tag: string, image: Regis
   }
   const manifest = await fetch(`http://${from.host}/v2/${name}/manifests/${tag}`);
   const headers = { 'content-type': manifest.headers.get('content-type') ?? '' };
-  await sent(`http://${host}/v2/${name}/manifests/${tag}`, { method: 'PUT', body: await manifest.arrayBuffer(), headers });
+  await sent(`http://${host}/v2/${name}/manifests/${tag}`, {
+    method: 'PUT',
+    body: await manifest.arrayBuffer(),
+    headers,
+  });
   return id;
 }
 

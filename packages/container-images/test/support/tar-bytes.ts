@@ -29,7 +29,8 @@ function entryBlocks(entry: TarEntry): Buffer[] {
 function blocks(entry: TarEntry, type: string): Buffer[] {
   const content = Buffer.from(entry.content ?? '');
   const header = Buffer.alloc(512);
-  const octal = (value: number, at: number, length: number) => header.write(value.toString(8).padStart(length - 1, '0'), at);
+  const octal = (value: number, at: number, length: number) =>
+    header.write(value.toString(8).padStart(length - 1, '0'), at);
   header.write(entry.name, 0, 100, 'latin1');
   octal(entry.mode ?? (type === '5' ? 0o755 : 0o644), 100, 8);
   octal(entry.uid ?? 0, 108, 8);

@@ -64,8 +64,10 @@ export function collectOutput(
       child.stderr?.destroy();
       reject(error);
     };
-    const onAbort = () => giveUp(new RuntimeError('Aborted', 'execSync: the caller gave up', { cause: signal?.reason }));
-    const late = () => giveUp(new RuntimeError('DeadlineExceeded', `the command did not end within ${execTimeoutMs} ms`));
+    const onAbort = () =>
+      giveUp(new RuntimeError('Aborted', 'execSync: the caller gave up', { cause: signal?.reason }));
+    const late = () =>
+      giveUp(new RuntimeError('DeadlineExceeded', `the command did not end within ${execTimeoutMs} ms`));
     const timer = execTimeoutMs === undefined ? undefined : setTimeout(late, execTimeoutMs);
     const finish = () => {
       clearTimeout(timer);

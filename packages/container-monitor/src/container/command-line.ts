@@ -3,7 +3,10 @@ import { type ContainerConfig, type ImageConfig, RuntimeError } from '@keelson/c
 /** The text, if a process can be given it. @throws `InvalidArgument` */
 export function passable(text: string, forbidden: RegExp, what: string): string {
   if (forbidden.test(text))
-    throw new RuntimeError('InvalidArgument', `${what} cannot be passed to a process: ${JSON.stringify(text.slice(0, 64))}`);
+    throw new RuntimeError(
+      'InvalidArgument',
+      `${what} cannot be passed to a process: ${JSON.stringify(text.slice(0, 64))}`,
+    );
   return text;
 }
 
@@ -11,8 +14,11 @@ export function passable(text: string, forbidden: RegExp, what: string): string 
 export function commandOf(config: ContainerConfig, image: ImageConfig): string[] {
   const { command = [], args = [] } = config;
   const words =
-    command.length > 0 ? [...command, ...args] : [...(image.entrypoint ?? []), ...(args.length > 0 ? args : (image.cmd ?? []))];
-  if (words.length === 0) throw new RuntimeError('InvalidArgument', 'neither the container nor its image names a command');
+    command.length > 0
+      ? [...command, ...args]
+      : [...(image.entrypoint ?? []), ...(args.length > 0 ? args : (image.cmd ?? []))];
+  if (words.length === 0)
+    throw new RuntimeError('InvalidArgument', 'neither the container nor its image names a command');
   return words.map((word) => passable(word, /\0/, 'command'));
 }
 

@@ -44,7 +44,9 @@ export interface MonitoredRuntimeParts<S extends MonitoredSandbox<C>, C extends 
 }
 
 /** The calls of a runtime as the inventory answers them. Adapters say how sandboxes and containers are made and entered. */
-export abstract class MonitoredRuntime<S extends MonitoredSandbox<C>, C extends MonitoredContainer> implements ContainerRuntime {
+export abstract class MonitoredRuntime<S extends MonitoredSandbox<C>, C extends MonitoredContainer>
+  implements ContainerRuntime
+{
   abstract readonly name: string;
   abstract readonly streaming: RuntimeStreaming;
   readonly capabilities: RuntimeCapabilities;
@@ -177,7 +179,8 @@ export abstract class MonitoredRuntime<S extends MonitoredSandbox<C>, C extends 
   protected matching(filter: ContainerFilter = {}): C[] {
     const { containers, sandboxes } = this.#parts.inventory;
     let candidates: Iterable<C> = containers.values();
-    if (filter.id !== undefined) candidates = [containers.get(filter.id)].filter((container) => container !== undefined);
+    if (filter.id !== undefined)
+      candidates = [containers.get(filter.id)].filter((container) => container !== undefined);
     else if (filter.sandboxId !== undefined) candidates = sandboxes.get(filter.sandboxId)?.containers ?? [];
     return [...candidates].filter((container) => matchesContainer(container.snapshot, filter));
   }

@@ -20,12 +20,16 @@ export async function stagingFolder(around: ContainerSurroundings, id: string): 
 }
 
 /** Makes a container's record and pipes in its staging folder, and puts it into place. */
-export async function prepareContainer(around: ContainerSurroundings, record: ContainerRecord, folder: string): Promise<void> {
+export async function prepareContainer(
+  around: ContainerSurroundings,
+  record: ContainerRecord,
+  folder: string,
+): Promise<void> {
   await writeFile(join(folder, 'record.json'), JSON.stringify(record), { mode: 0o600 });
   // Holds the name of the terminal once there is one.
   if (record.config.tty) await writeFile(join(folder, 'terminal'), '', { mode: 0o600 });
-  const pipes = ['stdout', 'stderr', 'done', ...(record.config.stdin || record.config.tty ? ['stdin'] : [])].map((name) =>
-    join(folder, name),
+  const pipes = ['stdout', 'stderr', 'done', ...(record.config.stdin || record.config.tty ? ['stdin'] : [])].map(
+    (name) => join(folder, name),
   );
   const problem = await tryTool('mkfifo', ['--mode=600', '--', ...pipes]);
   if (problem !== undefined) throw new RuntimeError('Internal', `cannot make pipes: ${problem}`);

@@ -25,7 +25,12 @@ export interface SurroundingsParts {
 }
 
 /** Surroundings of the containers in a state directory. */
-export function containerSurroundings({ state, clock, logger, onKeeperLost }: SurroundingsParts): ContainerSurroundings {
+export function containerSurroundings({
+  state,
+  clock,
+  logger,
+  onKeeperLost,
+}: SurroundingsParts): ContainerSurroundings {
   return {
     state,
     runFiles: new RunFiles(state.run),

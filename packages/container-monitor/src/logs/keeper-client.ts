@@ -115,7 +115,8 @@ class Connection {
     socket.on('data', this.#onData);
     socket.on('error', () => {});
     socket.on('close', () => {
-      for (const { reject } of this.#pending.splice(0)) reject(new RuntimeError('Unavailable', 'the log keeper went away'));
+      for (const { reject } of this.#pending.splice(0))
+        reject(new RuntimeError('Unavailable', 'the log keeper went away'));
       onLost();
     });
   }

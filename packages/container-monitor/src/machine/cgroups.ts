@@ -191,9 +191,18 @@ async function inheritCpuset(parent: string, child: string): Promise<void> {
 }
 
 function* version2Limits(resources: LinuxResources): Iterable<readonly [string, string]> {
-  const { cpuShares, cpuQuotaUs, cpuPeriodUs = 100_000, cpusetCpus, cpusetMems, memoryLimitBytes, pidsLimit } = resources;
+  const {
+    cpuShares,
+    cpuQuotaUs,
+    cpuPeriodUs = 100_000,
+    cpusetCpus,
+    cpusetMems,
+    memoryLimitBytes,
+    pidsLimit,
+  } = resources;
   // The kernel's own mapping of 2..262144 to 1..10000.
-  if (cpuShares) yield ['cpu.weight', String(1 + Math.trunc(((Math.min(Math.max(cpuShares, 2), 262_144) - 2) * 9999) / 262_142))];
+  if (cpuShares)
+    yield ['cpu.weight', String(1 + Math.trunc(((Math.min(Math.max(cpuShares, 2), 262_144) - 2) * 9999) / 262_142))];
   if (cpuQuotaUs) yield ['cpu.max', `${cpuQuotaUs < 0 ? 'max' : cpuQuotaUs} ${cpuPeriodUs}`];
   if (cpusetMems) yield ['cpuset.mems', cpusetMems];
   if (cpusetCpus) yield ['cpuset.cpus', cpusetCpus];

@@ -6,6 +6,7 @@ export function findNodeIp(): string {
     .flatMap((list) => list ?? [])
     .filter((address) => !address.internal);
   const found =
-    addresses.find((address) => address.family === 'IPv4') ?? addresses.find((address) => !address.address.startsWith('fe80'));
+    addresses.find((address) => address.family === 'IPv4') ??
+    addresses.find((address) => !address.address.startsWith('fe80'));
   return found?.address ?? '127.0.0.1';
 }

@@ -9,7 +9,8 @@ export function signalNumber(text: string): number {
   if (/^\d+$/.test(name) && Number(name) >= 1 && Number(name) <= 64) return Number(name);
   const full = name.startsWith('SIG') ? name : `SIG${name}`;
   const realTime = /^SIGRTMIN(?:\+(\d+))?$/.exec(full);
-  const number = realTime === null ? (Object.hasOwn(numbers, full) ? numbers[full] : undefined) : 34 + Number(realTime[1] ?? 0);
+  const number =
+    realTime === null ? (Object.hasOwn(numbers, full) ? numbers[full] : undefined) : 34 + Number(realTime[1] ?? 0);
   if (number === undefined || number > 64) throw new RuntimeError('InvalidArgument', `not a signal: "${text}"`);
   return number;
 }

@@ -67,13 +67,22 @@ export class Attacher {
       signal.throwIfAborted();
       const netnsId = await netnsIdentity(netnsPath);
       if (netnsId === undefined) throw new NetworkError('InvalidArgument', `${netnsPath} is no network namespace`);
-      const attachment: Attachment = { sandboxId, netnsPath, netnsId, ifName, args: argsOf(request), capabilityArgs, list };
+      const attachment: Attachment = {
+        sandboxId,
+        netnsPath,
+        netnsId,
+        ifName,
+        args: argsOf(request),
+        capabilityArgs,
+        list,
+      };
       await this.#files.write(attachment);
       try {
         await addNetwork(loopback, { ...this.#calls(attachment, netnsPath, signal), ifName: 'lo' });
         const result = await addNetwork(list, this.#calls(attachment, netnsPath, signal));
         const ips = ipsOf(result);
-        if (ips.length === 0) throw new NetworkError('Internal', `the network ${list.name} gave the sandbox no address`);
+        if (ips.length === 0)
+          throw new NetworkError('Internal', `the network ${list.name} gave the sandbox no address`);
         await afterwards?.(result, signal);
         signal.throwIfAborted();
         await this.#files.write({ ...attachment, result });
@@ -96,7 +105,8 @@ export class Attacher {
   check({ sandboxId, netnsPath }: Which, options: CallOptions = {}): Promise<void> {
     return this.#exclusive('looking at a network', sandboxId, options, async (signal) => {
       const attachment = await this.#files.read(sandboxId);
-      if (attachment?.result === undefined) throw new NetworkError('NotFound', `the sandbox ${sandboxId} has no network`);
+      if (attachment?.result === undefined)
+        throw new NetworkError('NotFound', `the sandbox ${sandboxId} has no network`);
       await checkNetwork(attachment.list, this.#calls(attachment, netnsPath, signal), attachment.result);
     });
   }
@@ -116,7 +126,9 @@ export class Attacher {
     const { clock, logger, timeoutMs = defaultTimeoutMs } = this.#host;
     const { sandboxId } = attachment;
     try {
-      await withinDeadline(clock, 'taking back a network', timeoutMs, {}, (signal) => this.#takeBack(attachment, signal));
+      await withinDeadline(clock, 'taking back a network', timeoutMs, {}, (signal) =>
+        this.#takeBack(attachment, signal),
+      );
       await this.#files.delete(sandboxId);
     } catch (err) {
       logger.warn('what a failed network left could not be taken back', { sandboxId, err });
@@ -133,7 +145,12 @@ export class Attacher {
     return { process: this.#process, binDirs, sandboxId, netnsPath, ifName, args, capabilityArgs, signal };
   }
 
-  #exclusive<T>(what: string, sandboxId: string, options: CallOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  #exclusive<T>(
+    what: string,
+    sandboxId: string,
+    options: CallOptions,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     const { clock, timeoutMs = defaultTimeoutMs } = this.#host;
     return this.#queue.run(sandboxId, () => withinDeadline(clock, `${what} (${sandboxId})`, timeoutMs, options, work));
   }
@@ -141,7 +158,12 @@ export class Attacher {
 
 /** The words that plugins of this field look for. Values have no semicolons: they are names. */
 function argsOf({ namespace, name, sandboxId, uid }: NetworkRequest): string {
-  const words = { IgnoreUnknown: '1', K8S_POD_NAMESPACE: namespace, K8S_POD_NAME: name, K8S_POD_INFRA_CONTAINER_ID: sandboxId };
+  const words = {
+    IgnoreUnknown: '1',
+    K8S_POD_NAMESPACE: namespace,
+    K8S_POD_NAME: name,
+    K8S_POD_INFRA_CONTAINER_ID: sandboxId,
+  };
   return Object.entries({ ...words, ...(uid && { K8S_POD_UID: uid }) })
     .map(([key, value]) => `${key}=${value}`)
     .join(';');

@@ -67,7 +67,10 @@ export class AttachmentFiles {
   /** Names of sandboxes are what CNI allows for them, which are file names too. */
   #path(sandboxId: string): string {
     if (!/^[A-Za-z0-9][\w.-]*$/.test(sandboxId)) {
-      throw new NetworkError('InvalidArgument', `${JSON.stringify(sandboxId)} cannot be the id of a sandbox with a network`);
+      throw new NetworkError(
+        'InvalidArgument',
+        `${JSON.stringify(sandboxId)} cannot be the id of a sandbox with a network`,
+      );
     }
     return join(this.#folder, `${sandboxId}${suffix}`);
   }
@@ -82,7 +85,8 @@ function absent<T>(value: T): (error: NodeJS.ErrnoException) => T {
 
 function parse(text: string, sandboxId: string): Attachment {
   const value: unknown = JSON.parse(text);
-  if (!isObject(value) || !isObject(value['list'])) throw new NetworkError('Internal', 'no record of a sandbox network');
+  if (!isObject(value) || !isObject(value['list']))
+    throw new NetworkError('Internal', 'no record of a sandbox network');
   const { netnsPath, netnsId, ifName, args, capabilityArgs, result } = value;
   return {
     sandboxId,

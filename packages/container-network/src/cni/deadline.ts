@@ -15,8 +15,11 @@ export async function withinDeadline<T>(
 ): Promise<T> {
   const ending = new AbortController();
   const ms = Math.min(limitMs, timeoutMs);
-  const giveUp = () => ending.abort(new NetworkError('Aborted', `${what}: the caller gave up`, { cause: signal?.reason }));
-  const cancel = clock.after(ms, () => ending.abort(new NetworkError('DeadlineExceeded', `${what}: not done within ${ms} ms`)));
+  const giveUp = () =>
+    ending.abort(new NetworkError('Aborted', `${what}: the caller gave up`, { cause: signal?.reason }));
+  const cancel = clock.after(ms, () =>
+    ending.abort(new NetworkError('DeadlineExceeded', `${what}: not done within ${ms} ms`)),
+  );
   addAbortListener(signal, giveUp);
   if (signal?.aborted) giveUp();
   try {

@@ -86,7 +86,9 @@ export class PluginProcess {
       child.stdin.end(JSON.stringify(input));
       child.once('error', (cause) => {
         removeAbortListener(signal, stop);
-        reject(new NetworkError('Unavailable', `plugin ${call.plugin} could not be started: ${cause.message}`, { cause }));
+        reject(
+          new NetworkError('Unavailable', `plugin ${call.plugin} could not be started: ${cause.message}`, { cause }),
+        );
       });
       child.once('close', (code, killed) => {
         removeAbortListener(signal, stop);
@@ -134,5 +136,7 @@ function failed(
   }
   const said = (stderr.trim() || stdout.trim() || 'it said nothing').slice(-500);
   const how = exit === 0 ? 'gave no JSON answer' : `ended with ${exit}`;
-  return new NetworkError('Internal', `plugin ${plugin} ${how} (${command}): ${said}`, { failure: { plugin, command } });
+  return new NetworkError('Internal', `plugin ${plugin} ${how} (${command}): ${said}`, {
+    failure: { plugin, command },
+  });
 }

@@ -9,7 +9,9 @@ export function ipsOf(result: JsonObject): string[] {
     ? ips.filter((entry) => isOfSandbox(entry, result['interfaces']))
     : [ip4, ip6].map(oldAddress);
   return entries
-    .map((entry) => (isObject(entry) && typeof entry['address'] === 'string' ? (entry['address'].split('/')[0] ?? '') : ''))
+    .map((entry) =>
+      isObject(entry) && typeof entry['address'] === 'string' ? (entry['address'].split('/')[0] ?? '') : '',
+    )
     .filter(isIP);
 }
 
@@ -35,13 +37,17 @@ export function machineInterfacesOf({ interfaces }: JsonObject): string[] {
 
 /** The first gateway that a result names. */
 export function gatewayOf({ ips }: JsonObject): string | undefined {
-  const gateways = Array.isArray(ips) ? ips.map((entry: unknown) => (isObject(entry) ? entry['gateway'] : undefined)) : [];
+  const gateways = Array.isArray(ips)
+    ? ips.map((entry: unknown) => (isObject(entry) ? entry['gateway'] : undefined))
+    : [];
   return gateways.find((gateway) => typeof gateway === 'string');
 }
 
 /** Hardware address of an interface on the machine. */
 export function macOf({ interfaces }: JsonObject, name: string): string | undefined {
-  const found = Array.isArray(interfaces) ? interfaces.find((entry) => isObject(entry) && entry['name'] === name) : undefined;
+  const found = Array.isArray(interfaces)
+    ? interfaces.find((entry) => isObject(entry) && entry['name'] === name)
+    : undefined;
   const mac: unknown = isObject(found) ? found['mac'] : undefined;
   return typeof mac === 'string' ? mac : undefined;
 }

@@ -2,7 +2,11 @@ import { silentLogger, systemClock } from '@keelson/core';
 import { createCniNetwork } from '../../src/index.ts';
 
 // An agent that connects a sandbox with a plugin that never ends, until it is killed.
-const { binDir, confDir, stateDir } = JSON.parse(process.argv[2] ?? '') as { binDir: string; confDir: string; stateDir: string };
+const { binDir, confDir, stateDir } = JSON.parse(process.argv[2] ?? '') as {
+  binDir: string;
+  confDir: string;
+  stateDir: string;
+};
 setInterval(() => {}, 1_000);
 const network = createCniNetwork({
   binDirs: [binDir],

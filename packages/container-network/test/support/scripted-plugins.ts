@@ -71,7 +71,8 @@ ${script}
     confDir,
     stateDir,
     plugin,
-    network: (file, content) => writeFile(join(confDir, file), typeof content === 'string' ? content : JSON.stringify(content)),
+    network: (file, content) =>
+      writeFile(join(confDir, file), typeof content === 'string' ? content : JSON.stringify(content)),
     async calls() {
       if (!existsSync(log)) return [];
       const lines = (await readFile(log, 'utf8')).trim().split('\n');

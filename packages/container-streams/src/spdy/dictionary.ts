@@ -1,5 +1,6 @@
 /** Words that headers of the web had in 2012, each with its length before it, as SPDY/3 gives them (section 2.6.10.1 of its draft). */
-const words = `options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow
+const words =
+  `options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow
 authorization cache-control connection content-base content-encoding content-language content-length content-location content-md5
 content-range content-type date etag expect expires from host if-match if-modified-since if-none-match if-range if-unmodified-since
 last-modified location max-forwards pragma proxy-authenticate proxy-authorization range referer retry-after server te trailer
@@ -23,4 +24,7 @@ function sized(word: string): Buffer {
 }
 
 /** What compressed blocks of headers may refer to without having said it. */
-export const headerDictionary: Buffer = Buffer.concat([...[...words, ...moreWords].map(sized), Buffer.from(bareText, 'latin1')]);
+export const headerDictionary: Buffer = Buffer.concat([
+  ...[...words, ...moreWords].map(sized),
+  Buffer.from(bareText, 'latin1'),
+]);

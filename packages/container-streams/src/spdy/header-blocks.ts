@@ -50,13 +50,18 @@ export class HeaderReader {
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
-    const options = { dictionary: headerDictionary, flush: constants.Z_SYNC_FLUSH, readableHighWaterMark: maxBytes + 1 };
+    const options = {
+      dictionary: headerDictionary,
+      flush: constants.Z_SYNC_FLUSH,
+      readableHighWaterMark: maxBytes + 1,
+    };
     this.#inflate = createInflate(options);
     // Whoever waits for a block is told; afterwards nobody is interested.
     this.#inflate.on('error', () => {});
     // Inflating stops while this much is not taken, and it is taken at the end of a block.
     this.#inflate.on('readable', () => {
-      if (this.#inflate.readableLength > maxBytes) this.#inflate.destroy(new SpdyProtocolError('a block of headers is too long'));
+      if (this.#inflate.readableLength > maxBytes)
+        this.#inflate.destroy(new SpdyProtocolError('a block of headers is too long'));
     });
   }
 

@@ -78,7 +78,9 @@ export class SpdyConnection {
 
   /** Ends all streams, says that it is over when what was written to them has gone out, and waits a moment for the peer to close. */
   async close(): Promise<void> {
-    const ends = [...this.#streams.values()].map((stream) => finished(stream.end(), { readable: false }).catch(() => {}));
+    const ends = [...this.#streams.values()].map((stream) =>
+      finished(stream.end(), { readable: false }).catch(() => {}),
+    );
     await Promise.race([Promise.all(ends), this.closed]);
     await this.#leave(goneAwayOk, () => {});
   }

@@ -70,7 +70,13 @@ export class CertificateController implements Service {
 
   async #issue(name: string, request: CertificateSigningRequest): Promise<void> {
     const { spec, status } = request;
-    if (isSettled(request) || !hasCondition(request, 'Approved') || status?.certificate || !isOwnSigner(spec.signerName)) return;
+    if (
+      isSettled(request) ||
+      !hasCondition(request, 'Approved') ||
+      status?.certificate ||
+      !isOwnSigner(spec.signerName)
+    )
+      return;
     const asked = readCertificateRequest(Buffer.from(spec.request, 'base64').toString('latin1'));
     const usages = spec.usages ?? [];
     const message = signerProblem(spec.signerName, asked, usages);

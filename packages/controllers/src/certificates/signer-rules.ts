@@ -12,7 +12,11 @@ const nodePrefix = 'system:node:';
 
 type Rule = (request: CertificateRequest, usages: readonly string[]) => string | undefined;
 
-function usageProblem(usages: readonly string[], needed: readonly string[], allowed: readonly string[]): string | undefined {
+function usageProblem(
+  usages: readonly string[],
+  needed: readonly string[],
+  allowed: readonly string[],
+): string | undefined {
   const missing = needed.find((usage) => !usages.includes(usage));
   if (missing !== undefined) return `the usage ${JSON.stringify(missing)} is missing`;
   const extra = usages.find((usage) => !allowed.includes(usage));
@@ -69,6 +73,10 @@ export function isOwnSigner(signerName: string): boolean {
 }
 
 /** Why a signer of this server does not issue what a request asks for, in a sentence; undefined when it does. */
-export function signerProblem(signerName: string, request: CertificateRequest, usages: readonly string[]): string | undefined {
+export function signerProblem(
+  signerName: string,
+  request: CertificateRequest,
+  usages: readonly string[],
+): string | undefined {
   return rules.get(signerName)?.(request, usages);
 }

@@ -34,7 +34,12 @@ export async function classifyOwners(
 
 type Judgement = 'seen' | 'unknowable' | 'dangling' | 'waiting';
 
-async function judge(client: ApiClient, resources: ResourceMap, node: ObjectNode, owner: OwnerReference): Promise<Judgement> {
+async function judge(
+  client: ApiClient,
+  resources: ResourceMap,
+  node: ObjectNode,
+  owner: OwnerReference,
+): Promise<Judgement> {
   const resource = await resources.find(owner.apiVersion, owner.kind);
   if (resource === undefined) return 'unknowable';
   if (resource.namespaced && node.namespace === undefined) return 'unknowable';

@@ -75,7 +75,9 @@ export class GarbageCollector implements Service {
     if (this.#stopped) return;
     this.#cancelResync = this.#options.clock.after(resyncKindsMs, () => {
       void this.#followKinds()
-        .catch((err: unknown) => this.#options.logger.warn('cannot see which kinds exist', { component: this.name, err }))
+        .catch((err: unknown) =>
+          this.#options.logger.warn('cannot see which kinds exist', { component: this.name, err }),
+        )
         .finally(() => this.#scheduleResync());
     });
   }
@@ -134,7 +136,8 @@ export class GarbageCollector implements Service {
   }
 
   #consider(node: ObjectNode): void {
-    if (node.foreground || node.orphaning || node.owners.some((owner) => this.#mayBeGone(owner))) this.#queue.add(node.uid);
+    if (node.foreground || node.orphaning || node.owners.some((owner) => this.#mayBeGone(owner)))
+      this.#queue.add(node.uid);
   }
 
   #gone(node: ObjectNode | undefined): void {
@@ -222,7 +225,9 @@ export class GarbageCollector implements Service {
   async #removeFinalizer(node: ObjectNode, finalizer: string): Promise<void> {
     await this.#patch(node, (current) => {
       const finalizers = current.metadata?.finalizers ?? [];
-      return finalizers.includes(finalizer) ? { finalizers: finalizers.filter((entry) => entry !== finalizer) } : undefined;
+      return finalizers.includes(finalizer)
+        ? { finalizers: finalizers.filter((entry) => entry !== finalizer) }
+        : undefined;
     });
   }
 
@@ -252,7 +257,9 @@ function withoutOwners(object: KubeObject, uids: ReadonlySet<string>): Record<st
 function unblocked(object: KubeObject, owner: string): Record<string, unknown> | undefined {
   const owners = object.metadata?.ownerReferences ?? [];
   if (!owners.some(({ uid, blockOwnerDeletion }) => uid === owner && blockOwnerDeletion === true)) return undefined;
-  return { ownerReferences: owners.map((entry) => (entry.uid === owner ? { ...entry, blockOwnerDeletion: false } : entry)) };
+  return {
+    ownerReferences: owners.map((entry) => (entry.uid === owner ? { ...entry, blockOwnerDeletion: false } : entry)),
+  };
 }
 
 /** Foreground when dependents wait below; otherwise what the object's own finalizers already say, or Background. */

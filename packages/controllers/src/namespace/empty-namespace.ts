@@ -46,7 +46,10 @@ export async function emptyNamespace(
   return { remaining, failures };
 }
 
-async function deleteAll(collection: Pick<ResourceClient<KubeObject>, 'deleteCollection'>, signal: AbortSignal): Promise<void> {
+async function deleteAll(
+  collection: Pick<ResourceClient<KubeObject>, 'deleteCollection'>,
+  signal: AbortSignal,
+): Promise<void> {
   let next: string | undefined;
   do {
     const { metadata } = await collection.deleteCollection({

@@ -32,7 +32,12 @@ export class NamespaceController implements Service {
   constructor(options: ControllerOptions) {
     this.#options = options;
     this.#resources = new ResourceMap(options.client, options.clock);
-    this.#queue = new WorkQueue({ ...options, name: this.name, workers: 4, work: (name, signal) => this.#finish(name, signal) });
+    this.#queue = new WorkQueue({
+      ...options,
+      name: this.name,
+      workers: 4,
+      work: (name, signal) => this.#finish(name, signal),
+    });
     const consider = (kept: Kept) => {
       if (kept.deleting) this.#queue.add(kept.name);
     };
@@ -72,7 +77,10 @@ export class NamespaceController implements Service {
   }
 
   async #tellWhy(name: string, emptied: Emptied): Promise<void> {
-    const conditions = terminationConditions(emptied, new Date(this.#options.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z'));
+    const conditions = terminationConditions(
+      emptied,
+      new Date(this.#options.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z'),
+    );
     const current = await this.#options.client.resource(Namespace).get(name).catch(missingIsUndefined);
     const known = current?.status?.conditions ?? [];
     const changed = conditions.filter((wanted) => {

@@ -27,7 +27,9 @@ export function terminationConditions(emptied: Emptied, now: string): Terminatio
     lastTransitionTime: now,
   });
   const failures = emptied.failures.map(({ resource, message }) => `${resource}: ${message}`).join('; ');
-  const content = emptied.remaining.map(({ resource, count }) => `${resource} has ${count} resource instances`).join(', ');
+  const content = emptied.remaining
+    .map(({ resource, count }) => `${resource} has ${count} resource instances`)
+    .join(', ');
   const finalizers = new Map<string, number>();
   for (const [name, count] of emptied.remaining.flatMap((row) => Object.entries(row.finalizers)))
     finalizers.set(name, (finalizers.get(name) ?? 0) + count);

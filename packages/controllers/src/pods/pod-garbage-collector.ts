@@ -94,7 +94,8 @@ export class PodGarbageCollector implements Service {
   async #missingNodes(): Promise<Set<string>> {
     const now = this.#options.clock.monotonic();
     const absent = new Set<string>();
-    for (const { nodeName } of this.#pods.values()) if (nodeName !== '' && !this.#nodes.get(nodeName)) absent.add(nodeName);
+    for (const { nodeName } of this.#pods.values())
+      if (nodeName !== '' && !this.#nodes.get(nodeName)) absent.add(nodeName);
     for (const name of this.#missingSince.keys()) if (!absent.has(name)) this.#missingSince.delete(name);
     const missing = new Set<string>();
     for (const name of absent) {

@@ -118,5 +118,10 @@ export interface ResourceClient<T extends KubeObject> {
     options?: MutateOptions,
   ): Promise<KubeObject>;
   /** POST to a subresource (binding, eviction, rollback). */
-  createSubresource(name: string, subresource: string, body: KubeObject, options?: MutateOptions): Promise<KubeObject | Status>;
+  createSubresource(
+    name: string,
+    subresource: string,
+    body: KubeObject,
+    options?: MutateOptions,
+  ): Promise<KubeObject | Status>;
 }

@@ -45,7 +45,10 @@ export class JsonForm implements WireForm {
     const { representation, list } = this.#shape;
     return {
       head: Buffer.from(listHead(list, listMetadata(page))),
-      items: representation === undefined ? textPieces(this.#separated(page)) : page.list.chunks(representation, ',', pieces),
+      items:
+        representation === undefined
+          ? textPieces(this.#separated(page))
+          : page.list.chunks(representation, ',', pieces),
       tail: listTail,
       ready: representation?.stored === true && page.list.ready,
     };

@@ -83,7 +83,10 @@ export function jsonText(value: unknown, indent?: number): string {
 }
 
 /** A copy of a value in which texts stand for bigints, and how to put these into what a printer has made of it. Most values have none. */
-export function withMarkedBigInts(value: unknown): { readonly marked: unknown; readonly restore: (printed: string) => string } {
+export function withMarkedBigInts(value: unknown): {
+  readonly marked: unknown;
+  readonly restore: (printed: string) => string;
+} {
   if (!hasBigInt(value)) return { marked: value, restore: (printed) => printed };
   return {
     marked: JSON.parse(JSON.stringify(value, markBigInts)),

@@ -101,7 +101,8 @@ export class JsonScanner {
   /** Steps over a comma (false) or the closing bracket (true). */
   #separator(close: number): boolean {
     const byte = this.#skipSpace();
-    if (byte !== comma && byte !== close) throw this.#unexpected(`where a comma or ${String.fromCharCode(close)} belongs`);
+    if (byte !== comma && byte !== close)
+      throw this.#unexpected(`where a comma or ${String.fromCharCode(close)} belongs`);
     this.#at++;
     return byte === close;
   }

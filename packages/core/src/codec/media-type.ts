@@ -70,7 +70,9 @@ export function splitOutsideQuotes(text: string, separator: ',' | ';'): string[]
 }
 
 function unquoted(value: string): string {
-  return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value;
+  return value.length >= 2 && value.startsWith('"') && value.endsWith('"')
+    ? value.slice(1, -1).replace(/\\(.)/g, '$1')
+    : value;
 }
 
 /** `type/subtype` of a Content-Type header without its parameters; JSON when there is none. */
@@ -97,5 +99,7 @@ export function bodyMedia(contentType: string | undefined, brand: Brand = defaul
 /** What kind of patch a request body is; undefined = 415. A PATCH without Content-Type is none. */
 export function patchTypeOfContent(contentType: string | undefined): 'json' | 'merge' | 'strategic' | undefined {
   const mediaType = contentMediaType(contentType);
-  return Object.hasOwn(patchMediaTypes, mediaType) ? patchMediaTypes[mediaType as keyof typeof patchMediaTypes] : undefined;
+  return Object.hasOwn(patchMediaTypes, mediaType)
+    ? patchMediaTypes[mediaType as keyof typeof patchMediaTypes]
+    : undefined;
 }

@@ -33,7 +33,10 @@ interface Clause extends MediaRange {
  *
  * @returns undefined when nothing can be served: 406.
  */
-export function negotiate<O extends Offer>(accept: string | undefined, offers: readonly O[]): Negotiated<O> | undefined {
+export function negotiate<O extends Offer>(
+  accept: string | undefined,
+  offers: readonly O[],
+): Negotiated<O> | undefined {
   const first = offers[0];
   if (accept === undefined || accept.trim() === '') return first && { offer: first };
   // The header of nearly every plain client.

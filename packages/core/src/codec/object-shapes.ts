@@ -1,6 +1,11 @@
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { JsonShape } from './json-shape.ts';
-import { partialMetadataBytes, partialMetadataJson, partialObjectMetadata, partialOf } from './partial-object-metadata.ts';
+import {
+  partialMetadataBytes,
+  partialMetadataJson,
+  partialObjectMetadata,
+  partialOf,
+} from './partial-object-metadata.ts';
 import { servedBookmark, servedBytes, servedJson } from './served-json.ts';
 
 /** Whole objects in the served version. */

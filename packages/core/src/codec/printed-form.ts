@@ -37,7 +37,8 @@ const yamlPrinter: Printer = {
   contentType: yamlMediaType,
   maxBytes: 256 * 1024,
   document: toYaml,
-  head: (envelope, metadata) => toYaml(emptyList(envelope, metadata)).toString('utf8').slice(0, -' []\n'.length).concat('\n'),
+  head: (envelope, metadata) =>
+    toYaml(emptyList(envelope, metadata)).toString('utf8').slice(0, -' []\n'.length).concat('\n'),
   item: (value) => toYaml([value]).toString('utf8'),
   tail: '',
 };

@@ -87,16 +87,22 @@ export class Representations {
   }
 
   /** The target that a negotiated conversion means; none = whole objects. */
-  target(conversion: GroupVersionKind | undefined, includeObject: 'None' | 'Metadata' | 'Object' = 'Metadata'): FormTarget {
+  target(
+    conversion: GroupVersionKind | undefined,
+    includeObject: 'None' | 'Metadata' | 'Object' = 'Metadata',
+  ): FormTarget {
     if (conversion === undefined) return { as: 'Object' };
     const { version } = conversion;
-    return conversion.kind === 'Table' ? { as: 'Table', version, includeObject } : { as: partialObjectMetadata, version };
+    return conversion.kind === 'Table'
+      ? { as: 'Table', version, includeObject }
+      : { as: partialObjectMetadata, version };
   }
 
   /** How answers about a kind are written; the same request gives the same form, and with it the same shared bytes. */
   form(kind: KindDefinition, request: FormRequest): WireForm {
     const { media, pretty, target } = request;
-    const wanted = target.as === 'Object' ? '' : `${target.version} ${target.as === 'Table' ? target.includeObject : ''}`;
+    const wanted =
+      target.as === 'Object' ? '' : `${target.version} ${target.as === 'Table' ? target.includeObject : ''}`;
     return memo(this.#forms, kind, `${media} ${pretty} ${target.as} ${wanted}`, () => this.#build(kind, request));
   }
 
@@ -109,7 +115,8 @@ export class Representations {
     }
     const builder = this.#builders.find(
       (candidate) =>
-        candidate.media === media && (candidate.serves(kind) || (target.as !== 'Object' && candidate.servesTargets?.(kind))),
+        candidate.media === media &&
+        (candidate.serves(kind) || (target.as !== 'Object' && candidate.servesTargets?.(kind))),
     );
     if (builder === undefined) throw new Error(`${kind.apiVersion} ${kind.kind} has no ${media} form`);
     return builder.form(kind, request);

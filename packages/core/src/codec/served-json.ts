@@ -20,7 +20,10 @@ export function servedJson(kind: KindDefinition): Representation {
     representation =
       kind.storage === undefined
         ? storedJson
-        : { id: representationId(`json ${kind.apiVersion} ${kind.kind}`), encode: (object) => servedBytes(kind, object) };
+        : {
+            id: representationId(`json ${kind.apiVersion} ${kind.kind}`),
+            encode: (object) => servedBytes(kind, object),
+          };
     representations.set(kind, representation);
   }
   return representation;

@@ -46,7 +46,12 @@ const defaultColumns: readonly Column<KubeObject>[] = [
  * Objects as rows of a Table: see docs/reference/api-rules.md#tables-and-metadata-only. Rows are rendered for each
  * response, because ages change. `metaApiVersion` is the version of the metadata API.
  */
-export function tableShape(kind: KindDefinition, metaApiVersion: string, include: IncludeObject, clock: Clock): JsonShape {
+export function tableShape(
+  kind: KindDefinition,
+  metaApiVersion: string,
+  include: IncludeObject,
+  clock: Clock,
+): JsonShape {
   const columns: readonly Column<KubeObject>[] = kind.columns.length > 0 ? kind.columns : defaultColumns;
   const metadata = partialMetadataJson(kind, metaApiVersion);
   const envelope = { kind: 'Table', apiVersion: metaApiVersion, field: 'rows' } as const;
@@ -66,7 +71,9 @@ export function tableShape(kind: KindDefinition, metaApiVersion: string, include
     text: (stored) => rowText(servedValue(kind, stored), objectText(stored)),
     bookmark: (stored) => {
       const object = stored.value();
-      return Buffer.from(rowText(object, include === 'None' ? '' : JSON.stringify(rowObject(object, include, metaApiVersion))));
+      return Buffer.from(
+        rowText(object, include === 'None' ? '' : JSON.stringify(rowObject(object, include, metaApiVersion))),
+      );
     },
     document: (object) => {
       // Bodies of subresources are of other kinds.
@@ -102,7 +109,11 @@ function rowOf(
 }
 
 /** One column that stumbles over an unusual object must not hide the whole list; its cell stays empty. */
-function cellOf(column: Column<KubeObject>, object: KubeObject, context: ColumnContext): string | number | boolean | null {
+function cellOf(
+  column: Column<KubeObject>,
+  object: KubeObject,
+  context: ColumnContext,
+): string | number | boolean | null {
   try {
     return column.value(object, context) ?? null;
   } catch {
@@ -110,7 +121,10 @@ function cellOf(column: Column<KubeObject>, object: KubeObject, context: ColumnC
   }
 }
 
-function conditionsOf(rowConditions: (object: KubeObject) => RowCondition[], object: KubeObject): readonly RowCondition[] {
+function conditionsOf(
+  rowConditions: (object: KubeObject) => RowCondition[],
+  object: KubeObject,
+): readonly RowCondition[] {
   try {
     return rowConditions(object);
   } catch {

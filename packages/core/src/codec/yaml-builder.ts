@@ -56,7 +56,8 @@ export class YamlBuilder {
     const ids = this.#library.EVENT_ID;
     const first = this.#next();
     if (first?.type !== ids.DOCUMENT) throw new DocumentError('yaml', 'syntax', 'the document is empty');
-    if (first.directives.some((directive) => directive.kind === 'tag')) throw this.#refused('tag directives are not allowed', 0);
+    if (first.directives.some((directive) => directive.kind === 'tag'))
+      throw this.#refused('tag directives are not allowed', 0);
     const value = this.#node(0);
     this.#next();
     this.#skipEmptyDocuments();
@@ -68,7 +69,8 @@ export class YamlBuilder {
   #skipEmptyDocuments(): void {
     for (; this.#at < this.#events.length; this.#at += 3) {
       const content = this.#events[this.#at + 1];
-      if (content?.type !== this.#library.EVENT_ID.SCALAR || content.valueStart !== -1 || content.tagStart !== -1) return;
+      if (content?.type !== this.#library.EVENT_ID.SCALAR || content.valueStart !== -1 || content.tagStart !== -1)
+        return;
     }
   }
 
@@ -194,7 +196,8 @@ export class YamlBuilder {
     this.#size += anchor.size;
     if (this.#aliases > maxAliases) throw this.#over('tooLarge', `more than ${maxAliases} aliases`, event.anchorStart);
     if (this.#size > maxExpandedBytes) throw this.#over('tooLarge', 'aliases expand to too much', event.anchorStart);
-    if (depth + anchor.height > maxDepth) throw this.#over('tooDeep', `deeper than ${maxDepth} levels`, event.anchorStart);
+    if (depth + anchor.height > maxDepth)
+      throw this.#over('tooDeep', `deeper than ${maxDepth} levels`, event.anchorStart);
     this.#deepest = Math.max(this.#deepest, depth + anchor.height);
     return copyOf(anchor.value);
   }

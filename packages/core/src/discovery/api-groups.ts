@@ -34,7 +34,11 @@ export function apiGroupList(kinds: readonly KindDefinition[], serverAddress: st
 }
 
 /** Body of `/apis/{group}`; undefined for a group that is not served, and for the core group, which has no such page. */
-export function apiGroup(kinds: readonly KindDefinition[], groupName: string, serverAddress: string): APIGroup | undefined {
+export function apiGroup(
+  kinds: readonly KindDefinition[],
+  groupName: string,
+  serverAddress: string,
+): APIGroup | undefined {
   const group = groupName === '' ? undefined : servedGroups(kinds).find(({ name }) => name === groupName);
   return group && { kind: 'APIGroup', apiVersion: 'v1', ...groupEntry(group, serverAddress) };
 }

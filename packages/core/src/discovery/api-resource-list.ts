@@ -41,7 +41,10 @@ function resourcesOf(kind: KindDefinition, words: ClientWords): APIResource[] {
 }
 
 /** Body of `/api/{version}` or `/apis/{group}/{version}`; undefined when nothing is served there. */
-export function apiResourceList(kinds: readonly KindDefinition[], groupVersion: GroupVersion): APIResourceList | undefined {
+export function apiResourceList(
+  kinds: readonly KindDefinition[],
+  groupVersion: GroupVersion,
+): APIResourceList | undefined {
   const served = servedGroups(kinds)
     .find(({ name }) => name === groupVersion.group)
     ?.versions.find(({ version }) => version === groupVersion.version);

@@ -17,7 +17,10 @@ export type DiscoveryForm = 'plain' | 'aggregated';
  * every kubectl that reads it warns about a short name that it finds in two groups. The plain form has the short names of every kind, as old
  * clients expect them.
  */
-export function clientWords(kinds: readonly KindDefinition[], form: DiscoveryForm): (kind: KindDefinition) => ClientWords {
+export function clientWords(
+  kinds: readonly KindDefinition[],
+  form: DiscoveryForm,
+): (kind: KindDefinition) => ClientWords {
   const groupOfStored = new Map<KindDefinition, string>();
   for (const { name, versions } of servedGroups(kinds)) {
     for (const kind of versions.flatMap((version) => version.kinds)) {

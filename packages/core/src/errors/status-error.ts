@@ -51,10 +51,25 @@ const maxCauses = 24 * 1024;
 const maxName = 512;
 
 /** Text of a request comes back in messages, so their length is limited: an answer is never many times its request. */
-function failure(code: number, reason: StatusReason, text: string, details?: StatusDetails, cause?: unknown): StatusError {
+function failure(
+  code: number,
+  reason: StatusReason,
+  text: string,
+  details?: StatusDetails,
+  cause?: unknown,
+): StatusError {
   const message = cutText(text, maxMessage);
   return new StatusError(
-    { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, ...(details ? { details } : {}), code },
+    {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message,
+      reason,
+      ...(details ? { details } : {}),
+      code,
+    },
     cause,
   );
 }
@@ -116,10 +131,15 @@ export const statusErrors = {
   relayed: (code: number, message: string) => failure(code, reasonsByCode[code] ?? StatusReason.Unknown, message),
   unauthorized: (message = 'Unauthorized') => failure(401, StatusReason.Unauthorized, message),
   forbidden: (res: QualifiedResource, name: string, why: string, causes?: StatusCause[]) =>
-    failure(403, StatusReason.Forbidden, `${qualified(res)}${name === '' ? '' : ` ${quoted(name)}`} is forbidden: ${why}`, {
-      ...objectDetails(res, name),
-      ...(causes ? { causes } : {}),
-    }),
+    failure(
+      403,
+      StatusReason.Forbidden,
+      `${qualified(res)}${name === '' ? '' : ` ${quoted(name)}`} is forbidden: ${why}`,
+      {
+        ...objectDetails(res, name),
+        ...(causes ? { causes } : {}),
+      },
+    ),
   notFound: (res: QualifiedResource, name: string) =>
     failure(404, StatusReason.NotFound, `${qualified(res)} ${quoted(name)} not found`, objectDetails(res, name)),
   methodNotAllowed: (res: QualifiedResource, action: string) =>
@@ -212,7 +232,8 @@ export const statusErrors = {
   badGateway: (message: string) => failure(502, StatusReason.Unknown, message),
   serviceUnavailable: (message: string, cause?: unknown) =>
     failure(503, StatusReason.ServiceUnavailable, message, undefined, cause),
-  timeout: (message: string, cause?: unknown) => failure(504, StatusReason.Timeout, `Timeout: ${message}`, undefined, cause),
+  timeout: (message: string, cause?: unknown) =>
+    failure(504, StatusReason.Timeout, `Timeout: ${message}`, undefined, cause),
   tooLargeResourceVersion: (wanted: number, current: number) =>
     failure(504, StatusReason.Timeout, `Timeout: Too large resource version: ${wanted}, current: ${current}`, {
       causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],

@@ -71,6 +71,9 @@ export class StorageError extends Error {
 /** True for a {@link StorageError} (of the given code, if one is given), also across two copies of this package. */
 export function isStorageError(error: unknown, code?: StorageErrorCode): error is StorageError {
   return (
-    typeof error === 'object' && error !== null && brand in error && (code === undefined || (error as StorageError).code === code)
+    typeof error === 'object' &&
+    error !== null &&
+    brand in error &&
+    (code === undefined || (error as StorageError).code === code)
   );
 }

@@ -27,7 +27,8 @@ export function listDecoder(items: NodeDecoder, zero: () => unknown, traits: Lis
 /** Decoder of maps. Keys stay in input order; a null value is the value type's zero value, as Go servers read it. */
 export function mapDecoder(values: NodeDecoder, zero: () => unknown): NodeDecoder {
   return (input, context, key) => {
-    if (typeof input !== 'object' || input === null || Array.isArray(input)) throw context.typeError(key, 'object', input);
+    if (typeof input !== 'object' || input === null || Array.isArray(input))
+      throw context.typeError(key, 'object', input);
     context.enter(key, true);
     const source = input as Readonly<Record<string, unknown>>;
     const out: Record<string, unknown> = {};

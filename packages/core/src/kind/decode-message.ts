@@ -53,7 +53,8 @@ export function messageDecoder(fields: readonly Slot[]): NodeDecoder {
   const byName: ReadonlyMap<string, Slot> = new Map(fields.map((slot) => [slot.name, slot]));
   const filled = fields.filter((slot) => slot.whenAbsent !== undefined);
   return (input, context, key) => {
-    if (typeof input !== 'object' || input === null || Array.isArray(input)) throw context.typeError(key, 'object', input);
+    if (typeof input !== 'object' || input === null || Array.isArray(input))
+      throw context.typeError(key, 'object', input);
     const source = input as Readonly<Record<string, unknown>>;
     const { slots } = context;
     const base = context.top;

@@ -27,13 +27,16 @@ export function stringDecoder(traits: StringTraits): NodeDecoder {
   const allowed = words && new Set(words);
   return (input, context, key) => {
     if (typeof input !== 'string') throw context.typeError(key, 'string', input);
-    if (allowed && words && !allowed.has(input)) context.report(fieldError.notSupported(context.path(key), input, words));
+    if (allowed && words && !allowed.has(input))
+      context.report(fieldError.notSupported(context.path(key), input, words));
     if (maxLength !== undefined && input.length > maxLength && characters(input) > maxLength) {
       context.report(fieldError.tooLong(context.path(key), maxLength));
     } else if (minLength !== undefined && (input.length < minLength || characters(input) < minLength)) {
       context.report(fieldError.invalid(context.path(key), input, `must have at least ${minLength} characters`));
     } else if (pattern && !pattern.test(input)) {
-      context.report(fieldError.invalid(context.path(key), input, `must match the regular expression '${pattern.source}'`));
+      context.report(
+        fieldError.invalid(context.path(key), input, `must match the regular expression '${pattern.source}'`),
+      );
     }
     return input;
   };
@@ -64,13 +67,15 @@ export function numberDecoder(type: 'int32' | 'int64' | 'double', traits: Number
   const { expected, fits } = numberForms[type];
   const { minimum, maximum } = traits;
   return (input, context, key) => {
-    if ((typeof input !== 'number' && typeof input !== 'bigint') || !fits(input)) throw context.typeError(key, expected, input);
+    if ((typeof input !== 'number' && typeof input !== 'bigint') || !fits(input))
+      throw context.typeError(key, expected, input);
     if (minimum !== undefined && input < minimum) {
       context.report(fieldError.invalid(context.path(key), input, `must be greater than or equal to ${minimum}`));
     } else if (maximum !== undefined && input > maximum) {
       context.report(fieldError.invalid(context.path(key), input, `must be less than or equal to ${maximum}`));
     }
-    if (typeof input === 'bigint') return type === 'double' || Number.isSafeInteger(Number(input)) ? Number(input) : input;
+    if (typeof input === 'bigint')
+      return type === 'double' || Number.isSafeInteger(Number(input)) ? Number(input) : input;
     return input === 0 ? 0 : input;
   };
 }

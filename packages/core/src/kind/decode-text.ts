@@ -22,7 +22,10 @@ function instantDecoder(canonicalForm: (text: string) => boolean, format: (insta
   };
 }
 
-export const decodeTime: NodeDecoder = instantDecoder((text) => text.length === 20 && text.endsWith('Z'), formatInstant);
+export const decodeTime: NodeDecoder = instantDecoder(
+  (text) => text.length === 20 && text.endsWith('Z'),
+  formatInstant,
+);
 export const decodeMicroTime: NodeDecoder = instantDecoder(
   (text) => text.length === 27 && text.endsWith('Z') && text[19] === '.',
   formatMicroInstant,
@@ -73,7 +76,8 @@ export const decodeIntOrString: NodeDecoder = (input, context, key) => {
 
 /** Any object, as it is. */
 export const decodeRaw: NodeDecoder = (input, context, key) => {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) throw context.typeError(key, 'object', input);
+  if (typeof input !== 'object' || input === null || Array.isArray(input))
+    throw context.typeError(key, 'object', input);
   return input;
 };
 

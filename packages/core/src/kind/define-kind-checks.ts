@@ -30,7 +30,8 @@ function subresourceProblems(kind: KindDefinition, message: MessageNode): string
   if (twice !== undefined) problems.push(`the subresource ${twice} is declared twice`);
   for (const { type, name } of kind.subresources) {
     if (!dnsLabel.test(name)) problems.push(`the subresource name ${JSON.stringify(name)} must be a lower-case word`);
-    if (type === 'status' && !('status' in message.fields)) problems.push('the status subresource needs a field status');
+    if (type === 'status' && !('status' in message.fields))
+      problems.push('the status subresource needs a field status');
     if (type === 'projection' && name === 'scale' && !('spec' in message.fields)) {
       problems.push('the scale subresource needs a field spec');
     }

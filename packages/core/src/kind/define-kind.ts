@@ -63,7 +63,8 @@ function wholeSchema<S extends Schema<unknown>>(own: S, gvk: GroupVersionKind, w
   if (!declared) throw new Error(`${where}: the schema must be a message`);
   const message = nameMessages(declared, gvk);
   for (const name of ['kind', 'apiVersion', 'metadata']) {
-    if (name in message.fields) throw new Error(`${where}: the field ${name} is added by itself and must not be declared`);
+    if (name in message.fields)
+      throw new Error(`${where}: the field ${name} is added by itself and must not be declared`);
   }
   return { node: { ...message, fields: { ...typeMetaFields, metadata: metadataField, ...message.fields } } };
 }

@@ -3,10 +3,14 @@ import { typeMetaFields } from './type-meta-fields.ts';
 
 const metaV1 = 'k8s.io.apimachinery.pkg.apis.meta.v1';
 
-const preconditions = s.message(`${metaV1}.Preconditions`, 'What must be true of the stored object for a delete to go ahead.', {
-  uid: optional(1, s.string(), 'UID that the object must have.', { presence: true }),
-  resourceVersion: optional(2, s.string(), 'Resource version that the object must have.', { presence: true }),
-});
+const preconditions = s.message(
+  `${metaV1}.Preconditions`,
+  'What must be true of the stored object for a delete to go ahead.',
+  {
+    uid: optional(1, s.string(), 'UID that the object must have.', { presence: true }),
+    resourceVersion: optional(2, s.string(), 'Resource version that the object must have.', { presence: true }),
+  },
+);
 /** What must be true of the stored object for a delete to go ahead. */
 export interface PreconditionsObject extends Infer<typeof preconditions> {}
 export const preconditionsSchema: Schema<PreconditionsObject> = preconditions;
@@ -26,7 +30,9 @@ const deleteOptions = s.message(`${metaV1}.DeleteOptions`, 'How an object is to 
     'Old form of propagationPolicy: true keeps the dependents, false removes them. Not together with propagationPolicy.',
     { presence: true },
   ),
-  propagationPolicy: optional(4, s.string(), 'What happens to dependents: Orphan, Background or Foreground.', { presence: true }),
+  propagationPolicy: optional(4, s.string(), 'What happens to dependents: Orphan, Background or Foreground.', {
+    presence: true,
+  }),
   dryRun: optional(
     5,
     s.list(s.string(), { listType: 'atomic' }),

@@ -9,7 +9,12 @@ const reservedTo = 19_999;
 const checked = new WeakMap<MessageNode, boolean>();
 
 function checkNumber(where: string, number: number, taken: Map<number, string>, field: string): void {
-  if (!Number.isInteger(number) || number < 1 || number > maxNumber || (number >= reservedFrom && number <= reservedTo)) {
+  if (
+    !Number.isInteger(number) ||
+    number < 1 ||
+    number > maxNumber ||
+    (number >= reservedFrom && number <= reservedTo)
+  ) {
     throw new Error(`${where}: field ${field}: ${number} is no usable field number`);
   }
   const other = taken.get(number);
@@ -18,10 +23,12 @@ function checkNumber(where: string, number: number, taken: Map<number, string>, 
 }
 
 function checkField(where: string, name: string, field: Field<unknown, boolean>): void {
-  if (name === '' || name === '__proto__') throw new Error(`${where}: ${JSON.stringify(name)} cannot be the name of a field`);
+  if (name === '' || name === '__proto__')
+    throw new Error(`${where}: ${JSON.stringify(name)} cannot be the name of a field`);
   if (field.inline && field.schema.node.type !== 'message')
     throw new Error(`${where}: field ${name} is inline but not a message`);
-  if (field.jsonOnly && field.number !== undefined) throw new Error(`${where}: field ${name} is for JSON alone but has a number`);
+  if (field.jsonOnly && field.number !== undefined)
+    throw new Error(`${where}: field ${name} is for JSON alone but has a number`);
 }
 
 /** Names of a message's JSON keys, each once; an inlined field that hides another is a contradiction. */

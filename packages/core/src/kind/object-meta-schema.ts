@@ -34,7 +34,11 @@ export const managedFieldsEntrySchema: Schema<ManagedFieldsEntry> = s.message(
     time: optional(4, s.time(), 'When the entry was made or last changed.'),
     fieldsType: optional(6, s.string(), 'Format of fieldsV1; only FieldsV1 exists.'),
     fieldsV1: optional(7, s.raw(), 'The set of fields, as a tree.'),
-    subresource: optional(8, s.string(), 'The subresource through which the change was made, empty for the object itself.'),
+    subresource: optional(
+      8,
+      s.string(),
+      'The subresource through which the change was made, empty for the object itself.',
+    ),
   },
 );
 
@@ -53,7 +57,11 @@ export const objectMetaSchema: Schema<ObjectMeta> = s.message(
       s.string(),
       'Beginning of a name that the server completes with random characters when name is empty.',
     ),
-    namespace: optional(3, s.string(), 'Namespace in which the object lives; empty for cluster-scoped kinds. Cannot be changed.'),
+    namespace: optional(
+      3,
+      s.string(),
+      'Namespace in which the object lives; empty for cluster-scoped kinds. Cannot be changed.',
+    ),
     selfLink: optional(4, s.string(), 'Path of the object. A relic that servers need not fill.'),
     uid: optional(5, s.string(), 'Identity of the object in time and space, set by the server when it is created.'),
     resourceVersion: optional(
@@ -106,6 +114,8 @@ export const listMetaSchema: Schema<ListMeta> = s.message(
     selfLink: optional(1, s.string(), 'Path of the list. A relic that servers need not fill.'),
     resourceVersion: optional(2, s.string(), 'Version of the state that the list shows; a watch may start from it.'),
     continue: optional(3, s.string(), 'Token for the next part of a list that was cut by a limit; empty at the end.'),
-    remainingItemCount: optional(4, s.int64(), 'Number of objects after this part, where it is known.', { presence: true }),
+    remainingItemCount: optional(4, s.int64(), 'Number of objects after this part, where it is known.', {
+      presence: true,
+    }),
   },
 );

@@ -21,7 +21,10 @@ export interface ObjectMetaRules {
 }
 
 /** What is wrong with the annotations that stand at `path`. */
-export function annotationsErrors(annotations: Readonly<Record<string, string>> | undefined, path: string): FieldError[] {
+export function annotationsErrors(
+  annotations: Readonly<Record<string, string>> | undefined,
+  path: string,
+): FieldError[] {
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations ?? {})) {
@@ -78,7 +81,10 @@ function changeableErrors(meta: ObjectMeta, path: string): FieldError[] {
  * Validates the metadata of a new object, after names were generated and server-set fields were set: see
  * docs/reference/api-rules.md#names and docs/reference/api-rules.md#labels-annotations-finalizers-owners.
  */
-export function validateObjectMeta(meta: ObjectMeta, { nameRule, namespaced, path = 'metadata' }: ObjectMetaRules): FieldError[] {
+export function validateObjectMeta(
+  meta: ObjectMeta,
+  { nameRule, namespaced, path = 'metadata' }: ObjectMetaRules,
+): FieldError[] {
   const { name = '', generateName = '', namespace = '', generation = 0 } = meta;
   const errors: FieldError[] = [];
   if (generateName !== '') {

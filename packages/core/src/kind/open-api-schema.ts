@@ -19,7 +19,11 @@ function messageOf(schema: Schema<unknown>, what: string): MessageNode {
   return message;
 }
 
-function groupVersionKind({ group, version, kind }: GroupVersionKind): { group: string; version: string; kind: string } {
+function groupVersionKind({ group, version, kind }: GroupVersionKind): {
+  group: string;
+  version: string;
+  kind: string;
+} {
   return { group, version, kind };
 }
 
@@ -61,7 +65,8 @@ export function openApiSchemas(kinds: readonly KindDefinition[]): Record<string,
     if (kind.verbs.includes('list')) show(listSchemaOf(kind), { ...kind, kind: kind.listKind });
   }
   for (const { subresources } of kinds) {
-    for (const subresource of subresources) if ('bodyKind' in subresource) show(subresource.schema, subresource.bodyKind);
+    for (const subresource of subresources)
+      if ('bodyKind' in subresource) show(subresource.schema, subresource.bodyKind);
   }
   show(statusSchema, { group: '', version: 'v1', kind: 'Status' });
   for (const version of versionsOf(kinds)) show(deleteOptionsSchema, { ...version, kind: 'DeleteOptions' });
@@ -69,7 +74,10 @@ export function openApiSchemas(kinds: readonly KindDefinition[]): Record<string,
     const words = new Map(as.map((gvk) => [`${gvk.group}/${gvk.version}/${gvk.kind}`, groupVersionKind(gvk)]));
     components.add(name, { 'x-kubernetes-group-version-kind': [...words.values()] });
   }
-  components.add(patchComponent, { type: 'object', description: 'Changes to an object, in the form its Content-Type names.' });
+  components.add(patchComponent, {
+    type: 'object',
+    description: 'Changes to an object, in the form its Content-Type names.',
+  });
   return components.all();
 }
 

@@ -99,9 +99,13 @@ export interface Field<T, Present extends boolean> {
 type Fields = Readonly<Record<string, Field<unknown, boolean>>>;
 type TypeOf<F> = F extends Field<infer T, boolean> ? T : never;
 type InlineKeys<F extends Fields> = { [K in keyof F]: F[K] extends { readonly inline: true } ? K : never }[keyof F];
-type RequiredKeys<F extends Fields> = { [K in keyof F]: F[K] extends { readonly '~present'?: true } ? K : never }[keyof F];
+type RequiredKeys<F extends Fields> = {
+  [K in keyof F]: F[K] extends { readonly '~present'?: true } ? K : never;
+}[keyof F];
 type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (i: infer I) => void ? I : never;
-type InlineTypes<F extends Fields> = [InlineKeys<F>] extends [never] ? unknown : UnionToIntersection<TypeOf<F[InlineKeys<F>]>>;
+type InlineTypes<F extends Fields> = [InlineKeys<F>] extends [never]
+  ? unknown
+  : UnionToIntersection<TypeOf<F[InlineKeys<F>]>>;
 
 /** Object type of a record of fields: fields that are always present are mandatory, inlined messages are spread. */
 export type FieldsType<F extends Fields> = {
@@ -111,7 +115,11 @@ export type FieldsType<F extends Fields> = {
 /** What `s.object` takes: fields, or bare schemas for fields that a client must give. */
 type ObjectFields = Readonly<Record<string, Schema<unknown> | Field<unknown, boolean>>>;
 type ObjectFieldsOf<F extends ObjectFields> = {
-  readonly [K in keyof F]: F[K] extends Field<unknown, boolean> ? F[K] : F[K] extends Schema<infer T> ? Field<T, true> : never;
+  readonly [K in keyof F]: F[K] extends Field<unknown, boolean>
+    ? F[K]
+    : F[K] extends Schema<infer T>
+      ? Field<T, true>
+      : never;
 };
 
 /** Options of a field besides number, schema and description. */
@@ -126,7 +134,9 @@ export interface FieldOptions {
 export const s = {
   string: (traits: StringTraits = {}): Schema<string> => ({ node: { type: 'string', ...traits } }),
   /** A string out of a closed set; anything else is a 422 `Unsupported value`. */
-  enum: <const E extends readonly string[]>(...values: E): Schema<E[number]> => ({ node: { type: 'string', enum: values } }),
+  enum: <const E extends readonly string[]>(...values: E): Schema<E[number]> => ({
+    node: { type: 'string', enum: values },
+  }),
   int32: (traits: NumberTraits = {}): Schema<number> => ({ node: { type: 'int32', ...traits } }),
   int64: (traits: NumberTraits = {}): Schema<number> => ({ node: { type: 'int64', ...traits } }),
   double: (traits: NumberTraits = {}): Schema<number> => ({ node: { type: 'double', ...traits } }),
@@ -142,7 +152,15 @@ export const s = {
   list: <T>(items: Schema<T>, traits: ListTraits = {}): Schema<T[]> => ({ node: { type: 'list', items, ...traits } }),
   /** List of objects merged by `key` in strategic merge patches. */
   listByKey: <T>(items: Schema<T>, key: string, traits: ListTraits = {}): Schema<T[]> => ({
-    node: { type: 'list', items, patchStrategy: 'merge', patchMergeKey: key, listType: 'map', listMapKeys: [key], ...traits },
+    node: {
+      type: 'list',
+      items,
+      patchStrategy: 'merge',
+      patchMergeKey: key,
+      listType: 'map',
+      listMapKeys: [key],
+      ...traits,
+    },
   }),
   /** List of scalars merged as a set. */
   set: <T>(items: Schema<T>, traits: ListTraits = {}): Schema<T[]> => ({

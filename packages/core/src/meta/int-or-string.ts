@@ -8,7 +8,9 @@ export function percentOf(text: string): number | undefined {
 /** Why a text is no percentage; empty when it is one. */
 export function percentErrors(text: string): string[] {
   if (percent.test(text)) return [];
-  return ["a percentage must be digits followed by a percent sign (e.g. '25%', regex used for validation is '[0-9]+%')"];
+  return [
+    "a percentage must be digits followed by a percent sign (e.g. '25%', regex used for validation is '[0-9]+%')",
+  ];
 }
 
 /**

@@ -29,16 +29,20 @@ function checkExpression(expression: Expression, path: string, errors: FieldErro
     case 'Exists':
     case 'DoesNotExist':
       if (values.length > 0) {
-        errors.push(fieldError.forbidden(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+        errors.push(
+          fieldError.forbidden(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+        );
       }
       break;
     default:
       errors.push(fieldError.invalid(`${path}.operator`, expression.operator, 'not a valid selector operator'));
   }
-  for (const detail of labelKeyErrors(expression.key)) errors.push(fieldError.invalid(`${path}.key`, expression.key, detail));
+  for (const detail of labelKeyErrors(expression.key))
+    errors.push(fieldError.invalid(`${path}.key`, expression.key, detail));
   for (const [index, value] of values.entries()) {
     if (isFull(errors)) return;
-    for (const detail of labelValueErrors(value)) errors.push(fieldError.invalid(`${path}.values[${index}]`, value, detail));
+    for (const detail of labelValueErrors(value))
+      errors.push(fieldError.invalid(`${path}.values[${index}]`, value, detail));
   }
 }
 

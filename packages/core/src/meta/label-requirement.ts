@@ -54,7 +54,8 @@ export function labelRequirement(key: string, operator: LabelOperator, given: re
   if (problem !== undefined) throw new SelectorError(`values: Invalid value: ${JSON.stringify(values)}: ${problem}`);
   for (const value of values) {
     const [error] = labelValueErrors(value);
-    if (error !== undefined) throw new SelectorError(`values[0][${key}]: Invalid value: ${JSON.stringify(value)}: ${error}`);
+    if (error !== undefined)
+      throw new SelectorError(`values[0][${key}]: Invalid value: ${JSON.stringify(value)}: ${error}`);
   }
   return { key, operator, values };
 }

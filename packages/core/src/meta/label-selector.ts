@@ -95,9 +95,12 @@ function isJsonOperator(word: string): word is LabelOperator {
  */
 export function labelSelectorOf(spec: LabelSelectorSpec | null | undefined): LabelSelector {
   if (!spec) return nothingSelector;
-  const requirements = Object.entries(spec.matchLabels ?? {}).map(([key, value]) => labelRequirement(key, 'In', [value]));
+  const requirements = Object.entries(spec.matchLabels ?? {}).map(([key, value]) =>
+    labelRequirement(key, 'In', [value]),
+  );
   for (const { key, operator, values } of spec.matchExpressions ?? []) {
-    if (!isJsonOperator(operator)) throw new SelectorError(`${JSON.stringify(operator)} is not a valid label selector operator`);
+    if (!isJsonOperator(operator))
+      throw new SelectorError(`${JSON.stringify(operator)} is not a valid label selector operator`);
     requirements.push(labelRequirement(key, operator, values ?? []));
   }
   return requirements.length === 0 ? everythingSelector : new RequirementSelector(requirements);

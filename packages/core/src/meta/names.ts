@@ -41,7 +41,8 @@ const rules: Readonly<Record<NameRule, (name: string) => string[]>> = {
 /** Why an object cannot have this name; empty when it can. */
 export function nameErrors(rule: NameRule, name: string): string[] {
   const errors = [...pathSegmentErrors(name), ...rules[rule](name)];
-  if (rule === 'pathSegment' && name.length > maxPathSegment) errors.push(`must be no more than ${maxPathSegment} characters`);
+  if (rule === 'pathSegment' && name.length > maxPathSegment)
+    errors.push(`must be no more than ${maxPathSegment} characters`);
   return errors;
 }
 

@@ -43,7 +43,8 @@ function scaledTo(quantity: Quantity, exponent: number): bigint {
 /** Drops what is finer than a billionth, away from zero: who asks for something gets something. */
 function limited(quantity: Quantity): Quantity {
   const { format } = quantity;
-  const atFinest = quantity.exponent < finest ? { unscaled: scaledTo(quantity, finest), exponent: finest, format } : quantity;
+  const atFinest =
+    quantity.exponent < finest ? { unscaled: scaledTo(quantity, finest), exponent: finest, format } : quantity;
   if (format !== 'binary') return atFinest;
   const whole = scaledTo(atFinest, 0);
   if (whole > maxBinary) return { unscaled: maxBinary, exponent: 0, format };
@@ -86,7 +87,9 @@ function readQuantity(text: string): Quantity {
   const parts = text.length <= maxLength ? form.exec(text) : null;
   const [, sign = '', whole = '', fraction = '', suffixText = ''] = parts ?? [];
   if (!parts || (whole === '' && fraction === '')) {
-    throw new QuantityError("a quantity must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+    throw new QuantityError(
+      "a quantity must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    );
   }
   const suffix = readSuffix(suffixText);
   if (!suffix) throw new QuantityError('unable to understand the suffix of the quantity');

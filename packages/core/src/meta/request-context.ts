@@ -28,7 +28,9 @@ export interface RequestContext {
 export const systemUser: UserInfo = { name: 'system:apiserver', groups: ['system:masters'] };
 
 /** Context for calls that no request caused. */
-export function internalContext(options: { readonly user?: UserInfo; readonly signal?: AbortSignal } = {}): RequestContext {
+export function internalContext(
+  options: { readonly user?: UserInfo; readonly signal?: AbortSignal } = {},
+): RequestContext {
   return {
     user: options.user ?? systemUser,
     requestId: '',

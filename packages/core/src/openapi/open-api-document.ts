@@ -4,7 +4,13 @@ import type { GroupVersion } from '../meta/types.ts';
 import { documentTypes } from './answer-types.ts';
 import { componentsOf } from './components.ts';
 import { metaComponents, refTo } from './meta-schemas.ts';
-import type { OpenApiDocument, OpenApiInfo, OpenApiOperation, OpenApiPathItem, OpenApiV3Index } from './open-api-types.ts';
+import type {
+  OpenApiDocument,
+  OpenApiInfo,
+  OpenApiOperation,
+  OpenApiPathItem,
+  OpenApiV3Index,
+} from './open-api-types.ts';
 import { tagOf } from './operation-id.ts';
 import { documentPath, resourcePaths } from './resource-paths.ts';
 
@@ -52,7 +58,9 @@ export function openApiV3Document(
  * The index of documents: where each group version's document is. `hashes` are content hashes by group version; a URL with its
  * hash may be cached for ever.
  */
-export function openApiV3Index(documents: Iterable<readonly [groupVersion: GroupVersion, hash: string]>): OpenApiV3Index {
+export function openApiV3Index(
+  documents: Iterable<readonly [groupVersion: GroupVersion, hash: string]>,
+): OpenApiV3Index {
   const paths: Record<string, { serverRelativeURL: string }> = {};
   for (const [groupVersion, hash] of documents) {
     const path = documentPath(groupVersion);

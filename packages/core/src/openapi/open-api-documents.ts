@@ -67,7 +67,8 @@ export class OpenApiDocuments {
   /** Body of `/openapi/v3`. Builds every document, because their hashes are part of it. */
   index(): OpenApiFile {
     this.#refresh();
-    const hashes = () => [...this.#entries.values()].map((entry) => [entry.groupVersion, this.#file(entry).hash] as const);
+    const hashes = () =>
+      [...this.#entries.values()].map((entry) => [entry.groupVersion, this.#file(entry).hash] as const);
     this.#index ??= fileOf(openApiV3Index(hashes()));
     return this.#index;
   }

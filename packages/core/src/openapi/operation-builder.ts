@@ -32,7 +32,11 @@ function content(types: readonly string[], schema: OpenApiSchema): OpenApiConten
 
 const phrases: Readonly<Record<number, string>> = { 200: 'OK', 201: 'Created', 202: 'Accepted' };
 
-function responses(codes: readonly number[], schema: OpenApiSchema, types: readonly string[]): Record<string, OpenApiResponse> {
+function responses(
+  codes: readonly number[],
+  schema: OpenApiSchema,
+  types: readonly string[],
+): Record<string, OpenApiResponse> {
   const good = codes.map((code) => [code, { description: phrases[code] ?? '', content: content(types, schema) }]);
   return { ...Object.fromEntries(good), '401': { description: 'Unauthorized' } };
 }
@@ -93,7 +97,11 @@ export class OperationBuilder {
 
   deleteCollection(): OpenApiOperation {
     return {
-      ...this.#frame('deleteCollection', `Deletes all selected objects of the kind ${this.#kind.kind}.`, 'deletecollection'),
+      ...this.#frame(
+        'deleteCollection',
+        `Deletes all selected objects of the kind ${this.#kind.kind}.`,
+        'deletecollection',
+      ),
       parameters: deleteCollectionParameters,
       requestBody: { content: content(['*/*'], refTo(metaComponents.deleteOptions)) },
       responses: responses([200], refTo(metaComponents.status), this.#types.object),
@@ -128,7 +136,9 @@ export class OperationBuilder {
   }
 
   delete(): OpenApiOperation {
-    const answer = this.#kind.strategy.deleteReturnsObject ? this.#components.refOf(this.#kind) : refTo(metaComponents.status);
+    const answer = this.#kind.strategy.deleteReturnsObject
+      ? this.#components.refOf(this.#kind)
+      : refTo(metaComponents.status);
     return {
       ...this.#frame('delete', this.#sentence('Deletes'), 'delete'),
       parameters: deleteParameters,

@@ -14,7 +14,11 @@ function path(name: string, description: string): OpenApiParameter {
 }
 
 const dryRun = query('dryRun', text, 'With the value All, every check runs and nothing is stored.');
-const fieldManager = query('fieldManager', text, 'Name of the program that makes the change, at most 128 printable characters.');
+const fieldManager = query(
+  'fieldManager',
+  text,
+  'Name of the program that makes the change, at most 128 printable characters.',
+);
 const fieldValidation = query(
   'fieldValidation',
   text,
@@ -56,7 +60,11 @@ const selectors: readonly OpenApiParameter[] = [
 
 /** Of list operations, which with `watch` become watches. */
 export const listParameters: readonly OpenApiParameter[] = [
-  query('allowWatchBookmarks', boolean, 'Asks a watch for BOOKMARK events, which carry nothing but a newer resourceVersion.'),
+  query(
+    'allowWatchBookmarks',
+    boolean,
+    'Asks a watch for BOOKMARK events, which carry nothing but a newer resourceVersion.',
+  ),
   query('continue', text, 'Token of the previous chunk: reads on where that one ended, in the same state.'),
   ...selectors,
   query('limit', integer, 'Largest number of objects in the answer; more are announced by metadata.continue.'),
@@ -83,7 +91,11 @@ export const patchParameters: readonly OpenApiParameter[] = [...writeParameters,
 /** Of deletes; the body may say the same. */
 export const deleteParameters: readonly OpenApiParameter[] = [
   dryRun,
-  query('gracePeriodSeconds', integer, 'Seconds the object is given to end; 0 removes it at once. By default that of the kind.'),
+  query(
+    'gracePeriodSeconds',
+    integer,
+    'Seconds the object is given to end; 0 removes it at once. By default that of the kind.',
+  ),
   query('orphanDependents', boolean, 'Old form of propagationPolicy: true orphans the dependents, false removes them.'),
   query(
     'ignoreStoreReadErrorWithClusterBreakingPotential',

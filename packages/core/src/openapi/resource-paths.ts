@@ -56,7 +56,9 @@ function connectItem(
 ): OpenApiPathItem | undefined {
   return pathItem(
     [...parameters, ...(withPath ? [pathParameters.tail] : []), ...connectParameters(subresource.parameters)],
-    Object.fromEntries(subresource.verbs.map((verb) => [connectMethods[verb], build.connect(subresource, verb, withPath)])),
+    Object.fromEntries(
+      subresource.verbs.map((verb) => [connectMethods[verb], build.connect(subresource, verb, withPath)]),
+    ),
   );
 }
 

@@ -32,7 +32,9 @@ function plainParameter({ name, in: place, required, description, schema }: Open
 function bodyParameter(body: NonNullable<OpenApiOperation['requestBody']>): SwaggerParameter[] {
   const [content] = Object.values(body.content);
   if (content === undefined) return [];
-  return [{ name: 'body', in: 'body', ...(body.required ? { required: true } : {}), schema: swaggerSchema(content.schema) }];
+  return [
+    { name: 'body', in: 'body', ...(body.required ? { required: true } : {}), schema: swaggerSchema(content.schema) },
+  ];
 }
 
 function response(content: OpenApiContent | undefined, description: string): SwaggerResponse {

@@ -78,7 +78,8 @@ function writeSchema(w: Writer, schema: SwaggerSchema): void {
   texts(w, 19, schema.required);
   for (const value of schema.enum ?? []) message(w, 20, (inner) => any(inner, value));
   const { additionalProperties, type, items, properties } = schema;
-  if (additionalProperties) message(w, 21, (item) => message(item, 1, (inner) => writeSchema(inner, additionalProperties)));
+  if (additionalProperties)
+    message(w, 21, (item) => message(item, 1, (inner) => writeSchema(inner, additionalProperties)));
   if (type) message(w, 22, (inner) => text(inner, 1, type));
   if (items) message(w, 23, (item) => message(item, 1, (inner) => writeSchema(inner, items)));
   for (const part of schema.allOf ?? []) message(w, 24, (inner) => writeSchema(inner, part));
@@ -163,7 +164,8 @@ export function encodeSwagger(document: SwaggerDocument): Buffer {
     text(info, 2, document.info.version);
   });
   message(w, 8, (paths) => {
-    for (const [path, item] of Object.entries(document.paths)) named(paths, 2, path, (inner) => writePathItem(inner, item));
+    for (const [path, item] of Object.entries(document.paths))
+      named(paths, 2, path, (inner) => writePathItem(inner, item));
   });
   message(w, 9, (definitions) => writeSchemas(definitions, document.definitions));
   return Buffer.from(w.finish());

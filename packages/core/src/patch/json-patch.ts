@@ -26,7 +26,8 @@ export function applyJsonPatch(document: unknown, operations: unknown, limits: J
   if (operations.length > max) {
     throw new PatchError('tooLarge', `the patch has ${operations.length} operations, at most ${max} are allowed`);
   }
-  if (!operations.every(isJsonObject)) throw new PatchError('malformed', 'every operation of a JSON patch must be an object');
+  if (!operations.every(isJsonObject))
+    throw new PatchError('malformed', 'every operation of a JSON patch must be an object');
   const run = new JsonPatchRun(document, limits.maxCopiedBytes ?? 3 * 1024 * 1024);
   operations.forEach((operation: JsonObject, i) => {
     try {
@@ -73,7 +74,8 @@ class JsonPatchRun {
         this.#add(path, this.#clone(this.#read(pointerOf(operation, 'from'))));
         break;
       case 'test':
-        if (!jsonEquals(this.#read(path), operand(operation), this.#budget)) throw new PatchError('unprocessable', 'test failed');
+        if (!jsonEquals(this.#read(path), operand(operation), this.#budget))
+          throw new PatchError('unprocessable', 'test failed');
         break;
       default:
         throw new PatchError('unprocessable', 'op must be one of add, remove, replace, move, copy, test');
@@ -148,7 +150,8 @@ class JsonPatchRun {
   }
 
   #own(value: unknown): Container {
-    if (!Array.isArray(value) && !isJsonObject(value)) throw new PatchError('unprocessable', 'the path leads through a scalar');
+    if (!Array.isArray(value) && !isJsonObject(value))
+      throw new PatchError('unprocessable', 'the path leads through a scalar');
     if (this.#ours.has(value)) return value;
     const copy = Array.isArray(value) ? value.slice() : { ...value };
     if (Array.isArray(value)) this.#budget.spend(value.length);

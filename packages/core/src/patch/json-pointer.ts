@@ -11,7 +11,8 @@ export function parsePointer(pointer: string): readonly string[] {
 }
 
 function unescapeToken(token: string): string {
-  if (/~(?![01])/.test(token)) throw new PatchError('unprocessable', 'a JSON pointer has a tilde without 0 or 1 behind it');
+  if (/~(?![01])/.test(token))
+    throw new PatchError('unprocessable', 'a JSON pointer has a tilde without 0 or 1 behind it');
   return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
@@ -20,7 +21,10 @@ export function arrayIndex(token: string, length: number, inserting: boolean): n
   if (inserting && token === '-') return length;
   const index = indexPattern.test(token) ? Number(token) : -1;
   if (index < 0 || index > length || (index === length && !inserting)) {
-    throw new PatchError('unprocessable', `no array index ${JSON.stringify(token.slice(0, 40))} in a list of ${length}`);
+    throw new PatchError(
+      'unprocessable',
+      `no array index ${JSON.stringify(token.slice(0, 40))} in a list of ${length}`,
+    );
   }
   return index;
 }

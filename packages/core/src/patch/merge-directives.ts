@@ -26,7 +26,10 @@ const noDirectives: MapDirectives = { patch: undefined, retainKeys: undefined, d
 export function isDirective(key: string): boolean {
   return (
     key.charCodeAt(0) === 0x24 &&
-    (key === patchDirective || key === retainKeysDirective || key.startsWith(deletePrefix) || key.startsWith(orderPrefix))
+    (key === patchDirective ||
+      key === retainKeysDirective ||
+      key.startsWith(deletePrefix) ||
+      key.startsWith(orderPrefix))
   );
 }
 
@@ -98,12 +101,16 @@ function listOf(value: unknown, key: string, path: string): readonly unknown[] {
 function retainedKeys(patch: JsonObject, path: string): ReadonlySet<string> {
   const retained = new Set<string>();
   for (const key of listOf(patch[retainKeysDirective], retainKeysDirective, path)) {
-    if (typeof key !== 'string') throw new PatchError('malformed', `${joinPath(path, retainKeysDirective)} must list keys`);
+    if (typeof key !== 'string')
+      throw new PatchError('malformed', `${joinPath(path, retainKeysDirective)} must list keys`);
     retained.add(key);
   }
   for (const key of Object.keys(patch)) {
     if (patch[key] !== null && !isDirective(key) && !retained.has(key)) {
-      throw new PatchError('unprocessable', `${joinPath(path, key)} is set but not among the keys of ${retainKeysDirective}`);
+      throw new PatchError(
+        'unprocessable',
+        `${joinPath(path, key)} is set but not among the keys of ${retainKeysDirective}`,
+      );
     }
   }
   return retained;

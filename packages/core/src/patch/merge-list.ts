@@ -83,7 +83,8 @@ function elementType(original: readonly unknown[], patch: readonly unknown[], pa
     for (const item of list) {
       if (Array.isArray(item)) throw new PatchError('unprocessable', `${path}: lists of lists cannot be merged`);
       const own = isJsonObject(item) ? 'map' : 'scalar';
-      if (type !== undefined && type !== own) throw new PatchError('unprocessable', `${path}: list elements differ in type`);
+      if (type !== undefined && type !== own)
+        throw new PatchError('unprocessable', `${path}: list elements differ in type`);
       type = own;
     }
   }

@@ -23,7 +23,8 @@ export class PatchBudget {
   /** @throws PatchError `tooLarge` when the patch takes more steps than allowed. */
   spend(steps: number): void {
     this.#left -= steps;
-    if (this.#left < 0) throw new PatchError('tooLarge', 'applying the patch takes more work than one request may cause');
+    if (this.#left < 0)
+      throw new PatchError('tooLarge', 'applying the patch takes more work than one request may cause');
   }
 
   /** As {@link spend}, for the keys of an object that is copied or compared. */

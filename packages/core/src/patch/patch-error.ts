@@ -24,6 +24,9 @@ export class PatchError extends Error {
 /** True for a {@link PatchError} (of the given kind, if one is given), also across two copies of this package. */
 export function isPatchError(error: unknown, kind?: PatchErrorKind): error is PatchError {
   return (
-    typeof error === 'object' && error !== null && brand in error && (kind === undefined || (error as PatchError).kind === kind)
+    typeof error === 'object' &&
+    error !== null &&
+    brand in error &&
+    (kind === undefined || (error as PatchError).kind === kind)
   );
 }

@@ -89,7 +89,13 @@ function mergeField(result: JsonObject, key: string, wanted: unknown, place: Pla
   else setOwn(result, key, merged);
 }
 
-function applyOrders(result: JsonObject, original: JsonObject, patch: JsonObject, directives: MapDirectives, place: Place): void {
+function applyOrders(
+  result: JsonObject,
+  original: JsonObject,
+  patch: JsonObject,
+  directives: MapDirectives,
+  place: Place,
+): void {
   for (const [field, order] of directives.orders) {
     const { schema, path: where, budget } = below(place, field);
     const { merge, mergeKey } = listRule(schema);

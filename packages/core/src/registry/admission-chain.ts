@@ -2,7 +2,11 @@ import type { AdmissionPlugin, AdmissionRequest } from './admission.ts';
 
 type Step = (request: AdmissionRequest) => void | Promise<void>;
 
-async function runFrom(steps: readonly [AdmissionPlugin, Step][], start: number, request: AdmissionRequest): Promise<void> {
+async function runFrom(
+  steps: readonly [AdmissionPlugin, Step][],
+  start: number,
+  request: AdmissionRequest,
+): Promise<void> {
   for (const [plugin, step] of steps.slice(start)) {
     if (plugin.handles?.(request) ?? true) await step.call(plugin, request);
   }
@@ -24,7 +28,9 @@ export class AdmissionChain {
   readonly #validating: readonly [AdmissionPlugin, Step][];
 
   constructor(plugins: readonly AdmissionPlugin[]) {
-    this.#mutating = plugins.flatMap((plugin): [AdmissionPlugin, Step][] => (plugin.mutate ? [[plugin, plugin.mutate]] : []));
+    this.#mutating = plugins.flatMap((plugin): [AdmissionPlugin, Step][] =>
+      plugin.mutate ? [[plugin, plugin.mutate]] : [],
+    );
     this.#validating = plugins.flatMap((plugin): [AdmissionPlugin, Step][] =>
       plugin.validate ? [[plugin, plugin.validate]] : [],
     );

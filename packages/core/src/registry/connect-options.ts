@@ -50,7 +50,10 @@ function parameterValue({ name, type }: ConnectParameter, query: QueryParameters
 }
 
 /** The options of a call in its query. Parameters that the subresource does not know are left out. @throws StatusError 400 */
-export function connectOptions({ optionsKind, parameters }: ConnectSubresource, query: QueryParameters): ConnectOptions {
+export function connectOptions(
+  { optionsKind, parameters }: ConnectSubresource,
+  query: QueryParameters,
+): ConnectOptions {
   const options: Record<string, unknown> = { kind: optionsKind.kind, apiVersion: apiVersionOf(optionsKind) };
   for (const parameter of parameters) {
     const value = parameterValue(parameter, query);

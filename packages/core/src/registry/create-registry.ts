@@ -130,16 +130,21 @@ class KindRegistry implements ResourceRegistry {
     const [context, resource, target, name, body, dryRun] = wanted;
     const service = this.find(resource);
     const subresource = service?.kind.subresources.find((entry) => entry.name === name);
-    if (service === undefined || subresource === undefined) throw statusErrors.notFound(resource, `${target.name}/${name}`);
+    if (service === undefined || subresource === undefined)
+      throw statusErrors.notFound(resource, `${target.name}/${name}`);
     const bytes = Buffer.from(JSON.stringify(body));
     const parameters = { dryRun, fieldValidation: 'Ignore' } as const;
-    return answerValue(await service.createSubresource(context, target, subresource, { bytes, format: 'json' }, parameters));
+    return answerValue(
+      await service.createSubresource(context, target, subresource, { bytes, format: 'json' }, parameters),
+    );
   }
 
   #serviceOf(kind: KindDefinition): ResourceService {
     if (kind.virtual) return new VirtualResourceService(kind, kind.virtual, this.#services);
     const tokens = typeof this.#tokens === 'function' ? this.#tokens(kind) : this.#tokens;
-    return new KindResourceService(new ResourceBinding(kind, this.#storages.forKind(kind), { ...this.#services, tokens }));
+    return new KindResourceService(
+      new ResourceBinding(kind, this.#storages.forKind(kind), { ...this.#services, tokens }),
+    );
   }
 
   add(kind: KindDefinition): void {

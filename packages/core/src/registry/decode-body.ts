@@ -106,7 +106,9 @@ export function settleType(type: BodyType, value: AnyObject): void {
   const { kind = '', apiVersion = '' } = value;
   if (kind !== type.kind) {
     if (!type.isRegistered(apiVersion, kind)) {
-      throw statusErrors.badRequest(`no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`);
+      throw statusErrors.badRequest(
+        `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`,
+      );
     }
     throw statusErrors.badRequest(
       `${kind} in version ${JSON.stringify(apiVersion)} cannot be handled as a ${type.kind}: this path takes objects of kind ${type.kind}`,

@@ -18,7 +18,9 @@ export interface DecodedPatch {
 }
 
 /** Media types of the patches that need no schema. */
-const openPatchTypes = Object.entries(patchMediaTypes).flatMap(([mediaType, type]) => (type === 'strategic' ? [] : [mediaType]));
+const openPatchTypes = Object.entries(patchMediaTypes).flatMap(([mediaType, type]) =>
+  type === 'strategic' ? [] : [mediaType],
+);
 
 function refused(error: PatchError): StatusError {
   switch (error.kind) {
@@ -54,7 +56,8 @@ export function decodePatch(patch: PatchBody, schema: Schema<unknown> | undefine
     if (isDocumentError(error)) throw statusErrors.badRequest(`error decoding patch: ${error.message}`, error);
     throw error;
   }
-  if (patch.type !== 'json' && !isJsonObject(parsed.value)) throw statusErrors.badRequest('error decoding patch: not an object');
+  if (patch.type !== 'json' && !isJsonObject(parsed.value))
+    throw statusErrors.badRequest('error decoding patch: not an object');
   return {
     duplicateFields: parsed.duplicateFields,
     apply: (document) => {

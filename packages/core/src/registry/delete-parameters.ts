@@ -3,7 +3,8 @@ import { type FieldError, fieldError } from '../meta/field-error.ts';
 import type { DeleteParameters } from './resource-service.ts';
 
 const deleteOptions = { group: 'meta.k8s.io', kind: 'DeleteOptions' } as const;
-const ignoring = (message: string) => fieldError.invalid('ignoreStoreReadErrorWithClusterBreakingPotential', true, message);
+const ignoring = (message: string) =>
+  fieldError.invalid('ignoreStoreReadErrorWithClusterBreakingPotential', true, message);
 /** The specification types it as int32. */
 const maxGraceSeconds = 2 ** 31 - 1;
 const policies: readonly string[] = ['Foreground', 'Background', 'Orphan'];
@@ -27,7 +28,8 @@ export function checkDeleteParameters(parameters: DeleteParameters, collection =
     problems.push(fieldError.invalid('propagationPolicy', policy, 'cannot be combined with orphanDependents'));
   }
   if (parameters.ignoreStoreReadErrorWithClusterBreakingPotential) {
-    if (collection) problems.push(ignoring('is not allowed with DELETECOLLECTION, try again after removing the option'));
+    if (collection)
+      problems.push(ignoring('is not allowed with DELETECOLLECTION, try again after removing the option'));
     const others = {
       dryRun: parameters.dryRun,
       propagationPolicy: policy !== undefined,
@@ -35,7 +37,8 @@ export function checkDeleteParameters(parameters: DeleteParameters, collection =
       gracePeriodSeconds: parameters.gracePeriodSeconds !== undefined,
       preconditions: parameters.uid !== undefined || parameters.resourceVersion !== undefined,
     };
-    for (const [name, set] of Object.entries(others)) if (set) problems.push(ignoring(`cannot be set together with .${name}`));
+    for (const [name, set] of Object.entries(others))
+      if (set) problems.push(ignoring(`cannot be set together with .${name}`));
   }
   if (problems.length > 0) throw statusErrors.invalid(deleteOptions, '', problems);
 }

@@ -39,7 +39,8 @@ export function planDeletion(
 ): DeletionPlan {
   const meta = object.metadata ?? {};
   object.metadata = meta;
-  const requested = parameters.gracePeriodSeconds === undefined ? undefined : wholeSeconds(Number(parameters.gracePeriodSeconds));
+  const requested =
+    parameters.gracePeriodSeconds === undefined ? undefined : wholeSeconds(Number(parameters.gracePeriodSeconds));
   const wasDeleting = meta.deletionTimestamp !== undefined;
   let changed = false;
   if (strategy.gracePeriod) {

@@ -68,7 +68,13 @@ export class KindResourceService implements ResourceService {
     target: Target,
     parameters: ExportParameters & { readonly resourceVersion: string },
   ): Promise<Answer> {
-    return this.#translated('get', context, target, () => this.#get.run(context, target, parameters), parameters.resourceVersion);
+    return this.#translated(
+      'get',
+      context,
+      target,
+      () => this.#get.run(context, target, parameters),
+      parameters.resourceVersion,
+    );
   }
 
   list(context: RequestContext, target: Target, parameters: SelectParameters): Promise<ListAnswer> {
@@ -164,10 +170,18 @@ export class KindResourceService implements ResourceService {
     subresource: ConnectSubresource,
     parameters: ConnectParameters,
   ): Promise<ConnectLocation> {
-    return this.#translated('get', context, target, () => this.#subresources.connect(context, target, subresource, parameters));
+    return this.#translated('get', context, target, () =>
+      this.#subresources.connect(context, target, subresource, parameters),
+    );
   }
 
-  #translated<T>(verb: Verb, context: RequestContext, target: Target, run: () => Promise<T>, resourceVersion = ''): Promise<T> {
+  #translated<T>(
+    verb: Verb,
+    context: RequestContext,
+    target: Target,
+    run: () => Promise<T>,
+    resourceVersion = '',
+  ): Promise<T> {
     return translating(
       {
         verb,

@@ -80,6 +80,9 @@ export class ListOperation {
 
   /** 410 with a token by which a client may go on at the latest state, if it can live with a list of two states. */
   #tooOld(after: string, binding: string): StatusError {
-    return statusErrors.expired(tokenTooOld, this.#binding.services.tokens.encode({ revision: 'latest', after }, binding));
+    return statusErrors.expired(
+      tokenTooOld,
+      this.#binding.services.tokens.encode({ revision: 'latest', after }, binding),
+    );
   }
 }

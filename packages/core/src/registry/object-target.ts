@@ -67,7 +67,9 @@ export function settleNamespace(namespace: string | undefined, object: AnyObject
   if (namespace === undefined) delete meta.namespace;
   else if (meta.namespace === undefined || meta.namespace === '') meta.namespace = namespace;
   else if (meta.namespace !== namespace) {
-    throw statusErrors.badRequest('the namespace of the provided object does not match the namespace sent on the request');
+    throw statusErrors.badRequest(
+      'the namespace of the provided object does not match the namespace sent on the request',
+    );
   }
 }
 
@@ -86,7 +88,9 @@ export function settleIdentity(target: ObjectTarget, object: AnyObject): void {
     );
   }
   if (meta.name !== target.name) {
-    throw statusErrors.badRequest(`the name of the object (${meta.name}) does not match the name on the URL (${target.name})`);
+    throw statusErrors.badRequest(
+      `the name of the object (${meta.name}) does not match the name on the URL (${target.name})`,
+    );
   }
   if (target.namespace === undefined) delete meta.namespace;
   else if (meta.namespace === undefined || meta.namespace === '') meta.namespace = target.namespace;

@@ -180,7 +180,9 @@ export class ObjectWriter {
   /** The answer of a PUT or PATCH. */
   answer(written: WrittenObject): Answer {
     const code = written.outcome === 'created' ? 201 : 200;
-    return written.stored ? { stored: written.stored, kind: this.#binding.kind, code } : { object: written.object, code };
+    return written.stored
+      ? { stored: written.stored, kind: this.#binding.kind, code }
+      : { object: written.object, code };
   }
 }
 

@@ -11,7 +11,12 @@ export interface Preconditions {
 }
 
 /** @throws StatusError 409 when the stored object is another one than the caller means. */
-export function checkUid(binding: ResourceBinding, name: string, wanted: string | undefined, found: string | undefined): void {
+export function checkUid(
+  binding: ResourceBinding,
+  name: string,
+  wanted: string | undefined,
+  found: string | undefined,
+): void {
   if (!wanted || wanted === found) return;
   throw statusErrors.conflict(
     binding.resource,

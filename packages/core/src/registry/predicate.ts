@@ -46,7 +46,9 @@ function parseSelector<T>(parse: (text: string) => T, text: string): T {
 function checkFieldNames(kind: KindDefinition, selector: FieldSelector): void {
   for (const { field } of selector.requirements) {
     if (kind.selectableFields.has(field)) continue;
-    const generic = [...kind.selectableFields.keys()].every((path) => path === 'metadata.name' || path === 'metadata.namespace');
+    const generic = [...kind.selectableFields.keys()].every(
+      (path) => path === 'metadata.name' || path === 'metadata.namespace',
+    );
     throw statusErrors.badRequest(
       generic
         ? `${JSON.stringify(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`
@@ -57,7 +59,8 @@ function checkFieldNames(kind: KindDefinition, selector: FieldSelector): void {
 
 /** The value that a field must have, when the selector says so with `=`. */
 function required(selector: FieldSelector, field: string): string | undefined {
-  return selector.requirements.find((requirement) => requirement.field === field && requirement.operator === '=')?.value;
+  return selector.requirements.find((requirement) => requirement.field === field && requirement.operator === '=')
+    ?.value;
 }
 
 /** The only key that can match, and what else of the selector has to be looked at. */
@@ -74,7 +77,9 @@ function onlyKey(
     ['metadata.name', name],
     ['metadata.namespace', space ?? ''],
   ]);
-  const rest = fields.requirements.filter(({ field, operator, value }) => operator !== '=' || said.get(field) !== value);
+  const rest = fields.requirements.filter(
+    ({ field, operator, value }) => operator !== '=' || said.get(field) !== value,
+  );
   return { key: objectKey(kind, space, name), rest: fieldSelectorOf(rest) };
 }
 
@@ -92,7 +97,10 @@ function withName(fields: FieldSelector, name: string): FieldSelector {
   }
   if (given === name) return fields;
   const escaped = name.replace(/[\\,=]/g, '\\$&');
-  return parseSelector(parseFieldSelector, [`metadata.name=${escaped}`, ...(fields.empty ? [] : [fields.toString()])].join(','));
+  return parseSelector(
+    parseFieldSelector,
+    [`metadata.name=${escaped}`, ...(fields.empty ? [] : [fields.toString()])].join(','),
+  );
 }
 
 /**
@@ -145,7 +153,11 @@ function pinOf(kind: KindDefinition, labels: LabelSelector, fields: FieldSelecto
 }
 
 /** Looks into the object. */
-function matcher(kind: KindDefinition, labels: LabelSelector, fields: FieldSelector): (object: StoredObject) => boolean {
+function matcher(
+  kind: KindDefinition,
+  labels: LabelSelector,
+  fields: FieldSelector,
+): (object: StoredObject) => boolean {
   const extract = extractorOf(kind);
   return (object) => {
     const attributes = object.selectable(extract);

@@ -14,7 +14,8 @@ export interface FailedOperation {
 }
 
 /** Says that somebody else changed the object; kubectl and client-go recognise the words. */
-export const modifiedText = 'the object has been modified; please apply your changes to the latest version and try again';
+export const modifiedText =
+  'the object has been modified; please apply your changes to the latest version and try again';
 
 const tooOld = {
   list: 'The resourceVersion for the provided list is too old.',

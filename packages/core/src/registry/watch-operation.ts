@@ -19,7 +19,8 @@ export class WatchOperation {
     this.#binding.requireVerb('watch');
     const point = watchPoint(parameters);
     const { predicate } = selectionOf(kind, target, parameters);
-    const from = point === 'now' ? ({ start: 'changesAfter', revision: await storage.currentRevision() } as const) : point;
+    const from =
+      point === 'now' ? ({ start: 'changesAfter', revision: await storage.currentRevision() } as const) : point;
     return storage.watch(targetPrefix(this.#binding, target), {
       predicate,
       from,

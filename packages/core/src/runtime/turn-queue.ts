@@ -111,7 +111,8 @@ export class TurnQueue {
     this.#lastAt = now;
     this.#lastCount = 0;
     while (this.#lastCount < this.#group && this.#clock.monotonic() < this.#turnEnds) {
-      const [preferred, other] = this.#lastCount % 2 === 0 ? [this.#urgent, this.#waiting] : [this.#waiting, this.#urgent];
+      const [preferred, other] =
+        this.#lastCount % 2 === 0 ? [this.#urgent, this.#waiting] : [this.#waiting, this.#urgent];
       const piece = preferred.take() ?? other.take();
       if (piece === undefined) break;
       this.#lastCount += 1;

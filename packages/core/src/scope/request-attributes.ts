@@ -4,7 +4,16 @@ import { QueryParameters } from './query-parameters.ts';
  * What a request does, as authorization, metrics and limits need it: see
  * docs/reference/api-rules.md#request-attributes.
  */
-export type ResourceVerb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete' | 'deletecollection' | 'proxy';
+export type ResourceVerb =
+  | 'create'
+  | 'get'
+  | 'list'
+  | 'watch'
+  | 'update'
+  | 'patch'
+  | 'delete'
+  | 'deletecollection'
+  | 'proxy';
 
 /**
  * What a request is about. Routing, authorization, audit and metrics all read this one record, so they cannot disagree. Strings

@@ -75,7 +75,9 @@ export class WebPageGuard {
   #allowsHost(header: string): boolean {
     const host = hostName(header);
     if (host === undefined) return false;
-    return isLoopbackHost(host) || this.#names.has(host) || (this.#anyAddress && (nodeIsIPv4(host) || nodeIsIPv6(host)));
+    return (
+      isLoopbackHost(host) || this.#names.has(host) || (this.#anyAddress && (nodeIsIPv4(host) || nodeIsIPv6(host)))
+    );
   }
 
   #allowsOrigin(origin: string): boolean {

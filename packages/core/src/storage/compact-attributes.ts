@@ -15,7 +15,10 @@ const pathLists: (readonly string[])[] = [];
  */
 export function compactAttributes(attributes: SelectableAttributes): SelectableAttributes {
   const { labels, fields } = attributes;
-  return { labels: sharedLabels(labels), fields: new FieldValues(sharedPaths([...fields.keys()]), [...fields.values()]) };
+  return {
+    labels: sharedLabels(labels),
+    fields: new FieldValues(sharedPaths([...fields.keys()]), [...fields.values()]),
+  };
 }
 
 function sharedLabels(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

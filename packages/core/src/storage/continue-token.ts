@@ -44,7 +44,10 @@ interface Payload {
 export function createContinueTokens(options: ContinueTokenOptions): ContinueTokens {
   if (options.secret.byteLength < 16) throw new TypeError('the secret of continue tokens needs at least 16 bytes');
   // The fingerprint goes into the key: a token of another configuration is simply not genuine.
-  const key = createHmac('sha256', options.secret).update('keelson continue token\0').update(options.fingerprint).digest();
+  const key = createHmac('sha256', options.secret)
+    .update('keelson continue token\0')
+    .update(options.fingerprint)
+    .digest();
   const lifeMs = options.lifeMs ?? defaultLifeMs;
   const sign = (content: Uint8Array) => createHmac('sha256', key).update(content).digest();
 
@@ -63,9 +66,13 @@ export function createContinueTokens(options: ContinueTokenOptions): ContinueTok
       const content = genuineContent(text, sign);
       const payload = JSON.parse(content.toString('utf8', bindingBytes)) as Payload;
       if (!content.subarray(0, bindingBytes).equals(hashOf(binding))) {
-        throw new StorageError(StorageErrorCode.InvalidToken, 'the continue token belongs to a list with other parameters', {
-          mismatch: true,
-        });
+        throw new StorageError(
+          StorageErrorCode.InvalidToken,
+          'the continue token belongs to a list with other parameters',
+          {
+            mismatch: true,
+          },
+        );
       }
       if (options.clock.now() - payload.t > lifeMs) {
         throw new StorageError(StorageErrorCode.ExpiredToken, 'the continue token is too old', {

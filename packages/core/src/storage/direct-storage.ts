@@ -37,7 +37,11 @@ export class DirectStorage implements ResourceStorage {
     return createStored(this.#store, key, json, options);
   }
 
-  async get(key: Key, at: ReadPoint, options: { readonly signal?: AbortSignal } = {}): Promise<StoredObject | undefined> {
+  async get(
+    key: Key,
+    at: ReadPoint,
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<StoredObject | undefined> {
     const revision = await this.#reached(at, options.signal);
     const { entry } = await this.#store.get(key, { ...options, ...(revision === undefined ? {} : { revision }) });
     return entry === undefined ? undefined : StoredObject.fromEntry(entry).readable();
@@ -63,7 +67,14 @@ export class DirectStorage implements ResourceStorage {
     const common = { prefix, predicate, signal, stamp: this.#stamp, onEnd };
     if (from.start === 'changesAfter') return this.#open({ ...common, after: from.revision });
     if (from.notOlderThan !== undefined) await awaitRevision(this.#store, this.#clock, from.notOlderThan, signal);
-    const state = await listDirectly(this.#store, { prefix, predicate, limit: 0, revision: undefined, after: undefined, signal });
+    const state = await listDirectly(this.#store, {
+      prefix,
+      predicate,
+      limit: 0,
+      revision: undefined,
+      after: undefined,
+      signal,
+    });
     return this.#open({
       ...common,
       after: state.revision,

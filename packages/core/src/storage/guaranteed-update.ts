@@ -148,7 +148,10 @@ class UpdateAttempt {
   }
 
   /** A last state that differs is written first, so that every watcher of every process sees it in the DELETED event. */
-  async delete(decision: UpdateDecision & { readonly do: 'delete' }, current: StoredObject): Promise<UpdateOutcome | Lost> {
+  async delete(
+    decision: UpdateDecision & { readonly do: 'delete' },
+    current: StoredObject,
+  ): Promise<UpdateOutcome | Lost> {
     let last = current;
     if (decision.json !== undefined && !current.holds(decision.json)) {
       const object = await this.put(decision.json, current.revision, undefined);

@@ -143,7 +143,8 @@ export class HistoryWatch extends PullWatch {
   #accept(change: Change): void {
     const { key } = this.#options.predicate;
     if (key !== undefined && key !== change.key) return;
-    const prev = change.prev === undefined ? undefined : shownBefore(StoredObject.fromEntry(change.prev), change.revision);
+    const prev =
+      change.prev === undefined ? undefined : shownBefore(StoredObject.fromEntry(change.prev), change.revision);
     const current = change.entry === undefined ? undefined : StoredObject.fromEntry(change.entry);
     const type = watchedChange(this.#options.predicate, prev, current);
     if (type === undefined) return;

@@ -34,7 +34,8 @@ export function checkKey(key: Key, limit = maxKeyBytes): void {
   if (key.length === 0) throw invalid('a key must not be empty', key);
   if (key.includes('\0')) throw invalid('a key must not contain U+0000', key);
   if (loneSurrogate.test(key)) throw invalid('a key must be well-formed text, found half of a surrogate pair', key);
-  if (Buffer.byteLength(key) > limit) throw invalid(`a key has at most ${limit} bytes, got ${Buffer.byteLength(key)}`, key);
+  if (Buffer.byteLength(key) > limit)
+    throw invalid(`a key has at most ${limit} bytes, got ${Buffer.byteLength(key)}`, key);
 }
 
 function invalid(message: string, key: Key): StorageError {

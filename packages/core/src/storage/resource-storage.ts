@@ -149,7 +149,12 @@ export interface StorageWatchOptions {
    */
   readonly from:
     | { readonly start: 'changesAfter'; readonly revision: Revision }
-    | { readonly start: 'state'; readonly fresh: boolean; readonly notOlderThan?: Revision; readonly endBookmark?: boolean };
+    | {
+        readonly start: 'state';
+        readonly fresh: boolean;
+        readonly notOlderThan?: Revision;
+        readonly endBookmark?: boolean;
+      };
   readonly bookmarks?: boolean;
   readonly signal?: AbortSignal;
 }

@@ -59,7 +59,13 @@ export interface Entry {
 
 /** `expect`: 0 = the key must not exist; otherwise its modRevision must equal this. */
 export type WriteOp =
-  | { readonly op: 'put'; readonly key: Key; readonly value: Uint8Array; readonly expect: Revision; readonly ttlMs?: number }
+  | {
+      readonly op: 'put';
+      readonly key: Key;
+      readonly value: Uint8Array;
+      readonly expect: Revision;
+      readonly ttlMs?: number;
+    }
   | { readonly op: 'delete'; readonly key: Key; readonly expect: Revision };
 
 /** `ok: false` carries the entry that made the expectation fail, read linearizably. */

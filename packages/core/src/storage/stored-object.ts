@@ -63,9 +63,16 @@ export class StoredObject implements Droppable {
    * From bytes that have just been stored (without resourceVersion) and that nobody changes any more; fails with `Corrupt` when they have
    * no metadata. `shared`: they are the store's own.
    */
-  static fromValue(key: Key, revision: Revision, createRevision: Revision, value: Buffer, shared = false): StoredObject {
+  static fromValue(
+    key: Key,
+    revision: Revision,
+    createRevision: Revision,
+    value: Buffer,
+    shared = false,
+  ): StoredObject {
     const at = metadataOffset(value);
-    if (at === -1) throw new StorageError(StorageErrorCode.Corrupt, `stored object ${key} has no metadata`, { key, revision });
+    if (at === -1)
+      throw new StorageError(StorageErrorCode.Corrupt, `stored object ${key} has no metadata`, { key, revision });
     const object = new StoredObject(key, revision, createRevision, value);
     object.#start = shared ? sharedUnstamped : unstamped;
     object.#end = object.#start + value.length + insertion(value, at, revision).length;
@@ -255,7 +262,9 @@ export class StoredObject implements Droppable {
   /** The text of unstamped bytes up to `end`, with the resourceVersion. */
   #stamped(bytes: Buffer, end: number): string {
     const offset = metadataOffset(bytes);
-    return bytes.toString('utf8', 0, offset) + insertion(bytes, offset, this.revision) + bytes.toString('utf8', offset, end);
+    return (
+      bytes.toString('utf8', 0, offset) + insertion(bytes, offset, this.revision) + bytes.toString('utf8', offset, end)
+    );
   }
 
   #parse(text: string, exact = true): KubeObject {

@@ -24,8 +24,12 @@ export function watchedChange(
  */
 export function shownBefore(prev: StoredObject | undefined, revision: Revision): StoredObject | undefined {
   if (!prev?.corrupt) return prev;
-  throw new StorageError(StorageErrorCode.Compacted, `the state of ${prev.key} before revision ${revision} is damaged`, {
-    key: prev.key,
-    revision,
-  });
+  throw new StorageError(
+    StorageErrorCode.Compacted,
+    `the state of ${prev.key} before revision ${revision} is damaged`,
+    {
+      key: prev.key,
+      revision,
+    },
+  );
 }

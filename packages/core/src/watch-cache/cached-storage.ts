@@ -70,7 +70,11 @@ export class CachedStorage implements ResourceStorage {
     return createStored(this.#store, key, json, options, this.#observer);
   }
 
-  async get(key: Key, at: ReadPoint, options: { readonly signal?: AbortSignal } = {}): Promise<StoredObject | undefined> {
+  async get(
+    key: Key,
+    at: ReadPoint,
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<StoredObject | undefined> {
     await this.#reach(at, options.signal);
     if (at.at !== 'exact') return this.#index().get(key)?.readable();
     const state = this.#cache.stateAt(at.revision);
@@ -132,7 +136,12 @@ export class CachedStorage implements ResourceStorage {
     });
   }
 
-  async #page(state: IndexSnapshot, revision: Revision, prefix: string, options: StorageListOptions): Promise<StoredList> {
+  async #page(
+    state: IndexSnapshot,
+    revision: Revision,
+    prefix: string,
+    options: StorageListOptions,
+  ): Promise<StoredList> {
     const { predicate, resume, limit = 0 } = options;
     const range = ranksOf(state, prefix, predicate);
     const from = resume === undefined ? range.from : Math.max(range.from, state.rankAfter(resume.after));

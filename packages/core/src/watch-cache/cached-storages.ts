@@ -40,7 +40,14 @@ export function createCachedStorages(options: CachedStoragesOptions): ResourceSt
           { prefix, stamp, store, clock, limits, windowTotal, metrics: cacheMetricsOf(metrics, resource) },
           feed,
         );
-        storage = new CachedStorage({ store, clock, feed, probe, cache, direct: new DirectStorage(store, clock, stamp) });
+        storage = new CachedStorage({
+          store,
+          clock,
+          feed,
+          probe,
+          cache,
+          direct: new DirectStorage(store, clock, stamp),
+        });
         storages.set(prefix, storage);
       }
       return storage;

@@ -13,7 +13,9 @@ export interface WatchHost {
   readonly revision: Revision;
   /** The bookmark of the present revision, shared by all who ask. */
   bookmark(): WatchEvent;
-  openHistory(options: Pick<HistoryWatchOptions, 'prefix' | 'predicate' | 'after' | 'onProgress'>): Promise<HistoryWatch>;
+  openHistory(
+    options: Pick<HistoryWatchOptions, 'prefix' | 'predicate' | 'after' | 'onProgress'>,
+  ): Promise<HistoryWatch>;
   /** The watch has ended. */
   forget(watch: CachedWatch, prefix: string, view: WatchView): void;
 }

@@ -79,7 +79,8 @@ function* slicesOf(node: IndexNode, from: number, to: number): Generator<LeafSli
   let start = 0;
   for (const child of node.children) {
     const end = start + child.size;
-    if (child.size > 0 && end > from && start < to) yield* slicesOf(child, Math.max(from - start, 0), Math.min(to, end) - start);
+    if (child.size > 0 && end > from && start < to)
+      yield* slicesOf(child, Math.max(from - start, 0), Math.min(to, end) - start);
     if (end >= to) return;
     start = end;
   }

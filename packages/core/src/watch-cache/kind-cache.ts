@@ -133,7 +133,9 @@ export class KindCache implements WatchHost {
    * compaction has lost nothing: it ends in a way that lets it go on where it was.
    */
   reset(error: StorageError): void {
-    const bound = isStorageError(error, 'Compacted') ? (error.revision ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
+    const bound = isStorageError(error, 'Compacted')
+      ? (error.revision ?? Number.POSITIVE_INFINITY)
+      : Number.POSITIVE_INFINITY;
     const unharmed = new Set([...this.#watches].filter((watch) => watch.revision >= bound));
     const rebuilt = new StorageError(StorageErrorCode.Closed, 'the cache is read anew, watches go on where they were', {
       cause: error,
@@ -156,7 +158,12 @@ export class KindCache implements WatchHost {
     return watch;
   }
 
-  async watchChanges(prefix: string, predicate: ObjectPredicate, after: Revision, signal?: AbortSignal): Promise<CachedWatch> {
+  async watchChanges(
+    prefix: string,
+    predicate: ObjectPredicate,
+    after: Revision,
+    signal?: AbortSignal,
+  ): Promise<CachedWatch> {
     await this.#required().extension.reach(after);
     throwIfAborted(signal);
     const watch = this.#open(prefix, predicate, signal);
@@ -175,7 +182,9 @@ export class KindCache implements WatchHost {
     return this.#bookmark as WatchEvent;
   }
 
-  openHistory(options: Pick<HistoryWatchOptions, 'prefix' | 'predicate' | 'after' | 'onProgress'>): Promise<HistoryWatch> {
+  openHistory(
+    options: Pick<HistoryWatchOptions, 'prefix' | 'predicate' | 'after' | 'onProgress'>,
+  ): Promise<HistoryWatch> {
     this.#options.metrics.leftWindow();
     return HistoryWatch.open(this.#options.store, { ...options, stamp: this.#options.stamp });
   }
@@ -261,7 +270,11 @@ export class KindCache implements WatchHost {
 }
 
 /** The ranks of the objects that a prefix and a predicate's key leave to be looked at. */
-export function ranksOf(state: IndexSnapshot, prefix: string, predicate: ObjectPredicate): { from: number; to: number } {
+export function ranksOf(
+  state: IndexSnapshot,
+  prefix: string,
+  predicate: ObjectPredicate,
+): { from: number; to: number } {
   const { key } = predicate;
   if (key !== undefined) {
     const from = state.rank(key);

@@ -18,7 +18,13 @@ export class KindEvent {
   #modified: SharedWatchEvent | undefined = undefined;
   #deleted: SharedWatchEvent | undefined = undefined;
 
-  constructor(revision: Revision, key: Key, object: StoredObject | undefined, prev: StoredObject | undefined, at: number) {
+  constructor(
+    revision: Revision,
+    key: Key,
+    object: StoredObject | undefined,
+    prev: StoredObject | undefined,
+    at: number,
+  ) {
     this.revision = revision;
     this.key = key;
     this.object = object;

@@ -70,7 +70,8 @@ export class OrderedIndex {
     this.#previous = this.get(key);
     if (this.#previous === undefined) return undefined;
     this.#root = this.#remove(this.#root, orderedForm(key));
-    while (this.#root instanceof Inner && this.#root.children.length === 1) this.#root = this.#root.children[0] as IndexNode;
+    while (this.#root instanceof Inner && this.#root.children.length === 1)
+      this.#root = this.#root.children[0] as IndexNode;
     return this.#left();
   }
 
@@ -125,7 +126,10 @@ export class OrderedIndex {
   #splitLeaf(leaf: Leaf, atEnd: boolean): void {
     const right = leaf.items.splice(atEnd ? leaf.items.length - 1 : leaf.items.length >>> 1);
     if (this.#live) leaf.layOut();
-    this.#sibling = { node: new Leaf(this.#owner, right, !this.#live), bound: orderedForm((right[0] as StoredObject).key) };
+    this.#sibling = {
+      node: new Leaf(this.#owner, right, !this.#live),
+      bound: orderedForm((right[0] as StoredObject).key),
+    };
   }
 
   #splitInner(inner: Inner, atEnd: boolean): void {

@@ -34,7 +34,8 @@ export class PastStates {
     if (++this.#sinceCheckpoint < checkpointEvents) return;
     this.#sinceCheckpoint = 0;
     const now = this.#clock.monotonic();
-    for (const [revision, { usedAt }] of this.#remembered) if (now - usedAt > rememberedMs) this.#remembered.delete(revision);
+    for (const [revision, { usedAt }] of this.#remembered)
+      if (now - usedAt > rememberedMs) this.#remembered.delete(revision);
     const first = this.#window.firstSequence;
     this.#checkpoints = this.#checkpoints.filter((checkpoint) => checkpoint.sequence > first);
     this.#checkpoints.push({ sequence: this.#window.endSequence, state: this.#index.snapshot() });

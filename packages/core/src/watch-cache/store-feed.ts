@@ -209,7 +209,11 @@ export class StoreFeed implements KindFeed {
     for (const { revision, key, entry } of batch.changes) {
       if (revision <= this.#frontier || this.#cacheOf(key) === undefined) continue;
       const own = this.#own.size > 0 ? this.#own.get(revision) : undefined;
-      changes.push({ revision, key, object: entry === undefined ? undefined : (own ?? StoredObject.fromEntry(entry, shared)) });
+      changes.push({
+        revision,
+        key,
+        object: entry === undefined ? undefined : (own ?? StoredObject.fromEntry(entry, shared)),
+      });
     }
     if (batch.frontier > this.#frontier) this.#route(changes, batch.frontier);
   }

@@ -82,7 +82,8 @@ export class WatchScopes {
 
   #idOf(prefix: string, predicate: ObjectPredicate): string {
     if (predicate.key !== undefined) return predicate.key;
-    const collection = prefix === this.#kindPrefix || prefix.indexOf('/', this.#kindPrefix.length) === prefix.length - 1;
+    const collection =
+      prefix === this.#kindPrefix || prefix.indexOf('/', this.#kindPrefix.length) === prefix.length - 1;
     return collection ? prefix : oddMark + prefix;
   }
 }

@@ -21,11 +21,20 @@ const schema = s.message('example.Widget', 'A widget.', {
     }),
     '',
   ),
-  status: optional(undefined, s.message('example.WidgetStatus', '', { phase: optional(undefined, s.string(), '') }), ''),
+  status: optional(
+    undefined,
+    s.message('example.WidgetStatus', '', { phase: optional(undefined, s.string(), '') }),
+    '',
+  ),
 });
 
 /** Without columns, stored as itself. */
-export const widgets: KindDefinition<Widget> = defineKind({ group: 'example.io', version: 'v1', kind: 'Widget', schema });
+export const widgets: KindDefinition<Widget> = defineKind({
+  group: 'example.io',
+  version: 'v1',
+  kind: 'Widget',
+  schema,
+});
 
 /** Stored as a Widget of v1; only objects with `old` differ in more than the head. */
 export const oldWidgets: KindDefinition<Widget> = defineKind({
@@ -40,7 +49,12 @@ export const oldWidgets: KindDefinition<Widget> = defineKind({
       const { spec, ...rest } = stored as Widget;
       // Fails for the empty object of a bookmark, as real conversions may.
       if (spec === undefined) throw new TypeError('no spec');
-      return { spec: { ...spec, note: 'converted' }, ...rest, kind: 'OldWidget', apiVersion: 'legacy.example.io/v1beta1' };
+      return {
+        spec: { ...spec, note: 'converted' },
+        ...rest,
+        kind: 'OldWidget',
+        apiVersion: 'legacy.example.io/v1beta1',
+      };
     },
     isRelabel: (json) => !json.includes('"old":'),
   },
@@ -53,8 +67,21 @@ export const gadgets: KindDefinition<Widget> = defineKind({
   kind: 'Gadget',
   schema,
   columns: [
-    { name: 'Name', type: 'string', format: 'name', description: 'The name.', priority: 0, value: (o) => o.metadata?.name ?? '' },
-    { name: 'Size', type: 'integer', description: 'The size.', priority: 0, value: (o) => (o.spec as { size: number }).size },
+    {
+      name: 'Name',
+      type: 'string',
+      format: 'name',
+      description: 'The name.',
+      priority: 0,
+      value: (o) => o.metadata?.name ?? '',
+    },
+    {
+      name: 'Size',
+      type: 'integer',
+      description: 'The size.',
+      priority: 0,
+      value: (o) => (o.spec as { size: number }).size,
+    },
     {
       name: 'Age',
       type: 'string',

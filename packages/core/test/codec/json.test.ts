@@ -83,7 +83,10 @@ test('three megabytes of bad or repeating JSON take linear time', (t) => {
   t.throws(() => parse(`[${'"a",'.repeat(700_000)}`));
   t.throws(() => parse(`"${'\\u0041'.repeat(500_000)}`));
   t.throws(() => parse(`${'1'.repeat(3_000_000)}x`));
-  t.is(parse(`{${Array.from({ length: 70_000 }, (_, i) => `"k${i}":1`).join()},"k0":2}`, true).duplicateFields.length, 1);
+  t.is(
+    parse(`{${Array.from({ length: 70_000 }, (_, i) => `"k${i}":1`).join()},"k0":2}`, true).duplicateFields.length,
+    1,
+  );
   t.true(performance.now() - started < 30_000);
 });
 
@@ -102,7 +105,11 @@ test('property: the scanner accepts what JSON.parse accepts', (t) => {
   fc.assert(
     fc.property(document, fc.nat(), fc.string({ maxLength: 2 }), (text, at, noise) => {
       const cut = at % (text.length + 1);
-      for (const candidate of [text, text.slice(0, cut) + noise + text.slice(cut), text.slice(0, cut) + text.slice(cut + 1)]) {
+      for (const candidate of [
+        text,
+        text.slice(0, cut) + noise + text.slice(cut),
+        text.slice(0, cut) + text.slice(cut + 1),
+      ]) {
         const bytes = Buffer.from(candidate);
         let valid = true;
         try {
@@ -127,7 +134,10 @@ test('property: the scanner accepts what JSON.parse accepts', (t) => {
 test('property: members and depth are counted from bytes as from values', (t) => {
   const members = (v: unknown): number =>
     typeof v === 'object' && v !== null
-      ? Object.values(v).reduce<number>((sum, item) => sum + members(item), Array.isArray(v) ? 0 : Object.keys(v).length)
+      ? Object.values(v).reduce<number>(
+          (sum, item) => sum + members(item),
+          Array.isArray(v) ? 0 : Object.keys(v).length,
+        )
       : 0;
   const depth = (v: unknown): number =>
     typeof v === 'object' && v !== null ? 1 + Math.max(0, ...Object.values(v).map(depth)) : 0;

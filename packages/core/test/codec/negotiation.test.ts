@@ -53,7 +53,10 @@ const table: [string | undefined, string][] = [
     'application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1;g=meta.k8s.io',
     'json:Table.v1',
   ],
-  ['application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io', 'protobuf:PartialObjectMetadata.v1'],
+  [
+    'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io',
+    'protobuf:PartialObjectMetadata.v1',
+  ],
   ['*/*;as=Table;v=v1;g=meta.k8s.io', 'json:Table.v1'],
   ['application/json;stream=watch', '406'],
   ['application/json;stream=watch, application/json', 'json'],

@@ -19,7 +19,8 @@ test('an object is never answered with the bytes of another one, whatever their 
   const bodies = new RecentBodies();
   const objects = [object(7, 'a'), object(7, 'b'), object(7 + 256, 'c'), object(7 + 512, 'd'), object(8, 'e')];
   for (let round = 0; round < 4; round += 1) {
-    for (const each of [...objects, ...objects.toReversed()]) t.is(bodies.of(each).toString(), `${each.json.toString()}\n`);
+    for (const each of [...objects, ...objects.toReversed()])
+      t.is(bodies.of(each).toString(), `${each.json.toString()}\n`);
   }
 });
 

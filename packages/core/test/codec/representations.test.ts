@@ -80,7 +80,10 @@ test('an object that differs in its head alone is relabelled in its bytes', (t) 
     bytes.toString(),
     one.json
       .toString()
-      .replace('{"kind":"Widget","apiVersion":"example.io/v1"', '{"kind":"OldWidget","apiVersion":"legacy.example.io/v1beta1"'),
+      .replace(
+        '{"kind":"Widget","apiVersion":"example.io/v1"',
+        '{"kind":"OldWidget","apiVersion":"legacy.example.io/v1beta1"',
+      ),
   );
   t.is(one.encoded(servedJson(oldWidgets)), one.encoded(servedJson(oldWidgets)), 'made once');
   t.is(relabel(Buffer.from('{"apiVersion":"example.io/v1"}'), widgets, oldWidgets), undefined);
@@ -164,7 +167,13 @@ test('table of a list: columns, cells, conditions, metadata of each object', (t)
     description: 'The name.',
     priority: 0,
   });
-  t.deepEqual(value.columnDefinitions[2], { name: 'Age', type: 'string', format: '', description: 'The age.', priority: 1 });
+  t.deepEqual(value.columnDefinitions[2], {
+    name: 'Age',
+    type: 'string',
+    format: '',
+    description: 'The age.',
+    priority: 1,
+  });
   t.deepEqual(value.rows[0], {
     cells: ['a', 3, '30s'],
     object: {
@@ -256,7 +265,8 @@ test('watch frames: one line per event, in a chunk of its own where asked', (t) 
     watch?.chunked.encode('MODIFIED', one),
     Buffer.concat([Buffer.from(`${line.length.toString(16)}\r\n`), line, Buffer.from('\r\n')]),
   );
-  for (const type of ['ADDED', 'DELETED', 'BOOKMARK'] as const) t.is(json(watch?.plain.encode(type, one) ?? '').type, type);
+  for (const type of ['ADDED', 'DELETED', 'BOOKMARK'] as const)
+    t.is(json(watch?.plain.encode(type, one) ?? '').type, type);
   t.is(watch?.first, undefined);
   const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code: 410 } as const;
   t.is(watch?.errorFrame(status).toString(), `{"type":"ERROR","object":${JSON.stringify(status)}}\n`);
@@ -332,7 +342,13 @@ test('the same request gives the same form; ids differ wherever bytes differ', (
   t.not(form(widgets, table()), form(widgets, table('None')));
   const ids = new Set<string>();
   for (const kind of [widgets, gadgets, oldWidgets]) {
-    for (const target of [object, metadata, { ...metadata, version: 'v1beta1' } as FormTarget, table(), table('None')]) {
+    for (const target of [
+      object,
+      metadata,
+      { ...metadata, version: 'v1beta1' } as FormTarget,
+      table(),
+      table('None'),
+    ]) {
       for (const media of ['json', 'yaml'] as const) {
         const watch = form(kind, target, { media }).watch();
         for (const pair of [watch, watch?.first])

@@ -78,11 +78,19 @@ test('plain scalars follow YAML 1.2, octal modes excepted', (t) => {
 });
 
 test('keys are text, whatever they look like', (t) => {
-  t.deepEqual(value('1: a\ntrue: b\n"null": c\n0644: d\n"<<": e'), { 1: 'a', true: 'b', null: 'c', '0644': 'd', '<<': 'e' });
+  t.deepEqual(value('1: a\ntrue: b\n"null": c\n0644: d\n"<<": e'), {
+    1: 'a',
+    true: 'b',
+    null: 'c',
+    '0644': 'd',
+    '<<': 'e',
+  });
 });
 
 test('repeated keys are reported with their path, the last one counts', (t) => {
-  const { value: result, duplicateFields } = parse('a: 1\nspec:\n  ports:\n  - x: 1\n    x: 2\n  a: 1\na: 3\n"1": 1\n1: 2');
+  const { value: result, duplicateFields } = parse(
+    'a: 1\nspec:\n  ports:\n  - x: 1\n    x: 2\n  a: 1\na: 3\n"1": 1\n1: 2',
+  );
   t.deepEqual(duplicateFields, ['spec.ports[0].x', 'a', '1']);
   t.deepEqual(result, { a: 3, spec: { ports: [{ x: 2 }], a: 1 }, 1: 2 });
 });
@@ -94,7 +102,9 @@ test('JSON bodies are YAML, with repeated fields', (t) => {
 });
 
 test('__proto__ is an own property', (t) => {
-  const result = value('__proto__: {polluted: 1}\nconstructor: {prototype: {polluted: 1}}\na: &x {__proto__: {b: 1}}\nc: *x');
+  const result = value(
+    '__proto__: {polluted: 1}\nconstructor: {prototype: {polluted: 1}}\na: &x {__proto__: {b: 1}}\nc: *x',
+  );
   t.is(
     JSON.stringify(result),
     '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"a":{"__proto__":{"b":1}},"c":{"__proto__":{"b":1}}}',
@@ -254,7 +264,13 @@ const text = fc.oneof(
   ),
 );
 const { tree } = fc.letrec((tie) => ({
-  leaf: fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null), fc.double({ noNaN: true, noDefaultInfinity: true })),
+  leaf: fc.oneof(
+    text,
+    fc.integer(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+  ),
   tree: fc.oneof(
     { depthSize: 'small' },
     tie('leaf'),

@@ -169,7 +169,10 @@ for (const version of ['v2', 'v2beta1'] as const) {
       },
     ]);
     t.is(core.items[0]?.versions[0]?.resources.find(({ resource }) => resource === 'namespaces')?.scope, 'Cluster');
-    t.is(aggregatedDiscoveryMediaType(version), `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`);
+    t.is(
+      aggregatedDiscoveryMediaType(version),
+      `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`,
+    );
   });
 }
 
@@ -215,7 +218,9 @@ test('of kinds in two groups that show the same objects the preferred one has th
   t.deepEqual(plain([stored, twin], 'apps.example', 'v1'), [['th'], ['all']]);
   t.deepEqual(plain([stored, twin], 'old.example', 'v1beta1'), [['th'], undefined]);
   t.deepEqual(plain([twin], 'old.example', 'v1beta1'), [['th'], ['all']]);
-  const rows = apiGroupDiscoveryList([stored, twin], 'groups', 'v2').items.map(({ versions }) => versions[0]?.resources[0]);
+  const rows = apiGroupDiscoveryList([stored, twin], 'groups', 'v2').items.map(
+    ({ versions }) => versions[0]?.resources[0],
+  );
   t.deepEqual(
     rows.map((row) => [row?.shortNames, row?.categories]),
     [

@@ -77,7 +77,11 @@ export const extensionsDeployment = defineKind({
   kind: 'Deployment',
   names: { shortNames: ['deploy'], categories: ['all'] },
   schema: workload,
-  subresources: [status, scale('extensions', 'v1beta1'), action('rollback', 'extensions', 'v1beta1', 'DeploymentRollback')],
+  subresources: [
+    status,
+    scale('extensions', 'v1beta1'),
+    action('rollback', 'extensions', 'v1beta1', 'DeploymentRollback'),
+  ],
   storage: {
     kind: appsDeployment,
     toStorage: (object) => ({ ...object, apiVersion: 'apps/v1' }),

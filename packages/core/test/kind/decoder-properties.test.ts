@@ -5,9 +5,46 @@ import { Widget } from './sample-kinds.ts';
 
 const decode = decoderOf(Widget.schema);
 const fields = [
-  ...['kind', 'apiVersion', 'metadata', 'spec', 'status', 'name', 'labels', 'ownerReferences', 'managedFields', 'fieldsV1'],
-  ...['size', 'color', 'ports', 'limits', 'probe', 'every', 'since', 'exact', 'key', 'weight', 'big', 'paused', 'mode', 'raw'],
-  ...['parts', 'tags', 'port', 'command', 'protocol', 'template', '__proto__', 'constructor', 'hasOwnProperty', 'unknown'],
+  ...[
+    'kind',
+    'apiVersion',
+    'metadata',
+    'spec',
+    'status',
+    'name',
+    'labels',
+    'ownerReferences',
+    'managedFields',
+    'fieldsV1',
+  ],
+  ...[
+    'size',
+    'color',
+    'ports',
+    'limits',
+    'probe',
+    'every',
+    'since',
+    'exact',
+    'key',
+    'weight',
+    'big',
+    'paused',
+    'mode',
+    'raw',
+  ],
+  ...[
+    'parts',
+    'tags',
+    'port',
+    'command',
+    'protocol',
+    'template',
+    '__proto__',
+    'constructor',
+    'hasOwnProperty',
+    'unknown',
+  ],
 ];
 
 /** JSON in which known field names, hostile names and every type meet at random. */
@@ -69,7 +106,9 @@ const wellTyped = fc.record(
         since: fc
           .date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true })
           .map((date) => date.toISOString().replace('Z', '+02:00')),
-        exact: fc.date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true }).map((date) => date.toISOString()),
+        exact: fc
+          .date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true })
+          .map((date) => date.toISOString()),
         every: fc.integer({ min: -1e9, max: 1e9 }).map((ms) => `${ms}ms`),
         key: fc.uint8Array().map((bytes) => Buffer.from(bytes).toString('base64')),
         raw: fc.dictionary(fc.string(), fc.jsonValue()),
@@ -125,7 +164,9 @@ test('the order of the input does not matter', (t) => {
       : value;
   fc.assert(
     fc.property(
-      fc.record({ spec: fc.record({ size: fc.nat(100), color: fc.constant('red'), paused: fc.boolean(), big: fc.nat() }) }),
+      fc.record({
+        spec: fc.record({ size: fc.nat(100), color: fc.constant('red'), paused: fc.boolean(), big: fc.nat() }),
+      }),
       (input) => {
         return JSON.stringify(decode(shuffled(input)).value) === JSON.stringify(decode(input).value);
       },

@@ -40,7 +40,9 @@ test('the input is never changed and shares no containers with the value', (t) =
 
 test('absent and null fields are filled in alike: zero values, defaults, nothing', (t) => {
   t.deepEqual(decode({}).value, { spec: { size: 0, mode: 'Slow' } } as never);
-  t.deepEqual(spec({ size: null, color: null, mode: null, ports: null }).value, { spec: { size: 0, mode: 'Slow' } } as never);
+  t.deepEqual(spec({ size: null, color: null, mode: null, ports: null }).value, {
+    spec: { size: 0, mode: 'Slow' },
+  } as never);
   t.deepEqual(decode({ spec: null, metadata: { creationTimestamp: null } }).value, {
     metadata: {},
     spec: { size: 0, mode: 'Slow' },
@@ -49,7 +51,11 @@ test('absent and null fields are filled in alike: zero values, defaults, nothing
 });
 
 test('inlined messages are flat, with the defaults of their parent', (t) => {
-  t.deepEqual(decoded({ probe: { port: 'http', command: ['a'] } })['probe'], { command: ['a'], port: 'http', periodSeconds: 10 });
+  t.deepEqual(decoded({ probe: { port: 'http', command: ['a'] } })['probe'], {
+    command: ['a'],
+    port: 'http',
+    periodSeconds: 10,
+  });
 });
 
 test('object defaults are fresh for every value', (t) => {
@@ -87,7 +93,13 @@ test('a missing required field is named with its path', (t) => {
 test('unknown fields are dropped and named with their paths', (t) => {
   const { value, unknownFields } = decode({
     foo: 1,
-    spec: { x: null, ports: [{ port: 1, y: 2 }], probe: { handler: {} }, parts: { k: { port: 1, z: 1 } }, constructor: 1 },
+    spec: {
+      x: null,
+      ports: [{ port: 1, y: 2 }],
+      probe: { handler: {} },
+      parts: { k: { port: 1, z: 1 } },
+      constructor: 1,
+    },
     metadata: { ownerReferences: [{ uid: 'u', bar: true }] },
   });
   t.deepEqual(unknownFields.toSorted(), [
@@ -103,16 +115,23 @@ test('unknown fields are dropped and named with their paths', (t) => {
 });
 
 test('values out of bounds, patterns and closed sets are 422 findings', (t) => {
-  const found = (input: Record<string, unknown>) => spec(input).errors.map((error) => `${error.field}: ${error.message}`);
+  const found = (input: Record<string, unknown>) =>
+    spec(input).errors.map((error) => `${error.field}: ${error.message}`);
   t.deepEqual(found({ mode: 'Other' }), ['spec.mode: Unsupported value: "Other": supported values: "Fast", "Slow"']);
-  t.deepEqual(found({ ports: [{ port: 0 }] }), ['spec.ports[0].port: Invalid value: 0: must be greater than or equal to 1']);
+  t.deepEqual(found({ ports: [{ port: 0 }] }), [
+    'spec.ports[0].port: Invalid value: 0: must be greater than or equal to 1',
+  ]);
   t.deepEqual(found({ ports: [{ port: 70_000 }] }), [
     'spec.ports[0].port: Invalid value: 70000: must be less than or equal to 65535',
   ]);
-  t.deepEqual(found({ color: 'RED' }), [`spec.color: Invalid value: "RED": must match the regular expression '^[a-z]+$'`]);
+  t.deepEqual(found({ color: 'RED' }), [
+    `spec.color: Invalid value: "RED": must match the regular expression '^[a-z]+$'`,
+  ]);
   t.deepEqual(found({ color: 'x' }), ['spec.color: Invalid value: "x": must have at least 2 characters']);
   t.deepEqual(found({ color: '𝒳𝒳𝒳𝒳𝒳𝒳𝒳𝒳𝒳' }), ['spec.color: Too long: may not be more than 8 bytes']);
-  t.deepEqual(found({ ports: [1, 2, 3, 4].map((port) => ({ port })) }), ['spec.ports: Too many: 4: must have at most 3 items']);
+  t.deepEqual(found({ ports: [1, 2, 3, 4].map((port) => ({ port })) }), [
+    'spec.ports: Too many: 4: must have at most 3 items',
+  ]);
   t.is(found({ limits: { cpu: 'much' } }).length, 1);
   t.is(found({ since: 'yesterday', exact: '2024-02-30T00:00:00Z', every: '5' }).length, 3);
 });
@@ -123,7 +142,12 @@ test('the empty word stands for no word where a closed set is asked for', (t) =>
 });
 
 test('texts come out in canonical form', (t) => {
-  t.deepEqual(decoded({ limits: { a: '0.5', b: '1024Ki', c: 2, d: ' 1 ' } })['limits'], { a: '500m', b: '1Mi', c: '2', d: '1' });
+  t.deepEqual(decoded({ limits: { a: '0.5', b: '1024Ki', c: 2, d: ' 1 ' } })['limits'], {
+    a: '500m',
+    b: '1Mi',
+    c: '2',
+    d: '1',
+  });
   t.is(decoded({ since: '2024-01-02T03:04:05.987654321+01:30' })['since'], '2024-01-02T01:34:05Z');
   t.is(decoded({ exact: '2024-01-02T03:04:05.98765432Z' })['exact'], '2024-01-02T03:04:05.987654Z');
   t.is(decoded({ exact: '2024-01-02T03:04:05Z' })['exact'], '2024-01-02T03:04:05.000000Z');

@@ -33,7 +33,13 @@ test('plurals follow English rules', (t) => {
 });
 
 test('the schema begins with kind, apiVersion and metadata', (t) => {
-  t.deepEqual(Object.keys(messageNode(Widget.schema)?.fields ?? {}), ['kind', 'apiVersion', 'metadata', 'spec', 'status']);
+  t.deepEqual(Object.keys(messageNode(Widget.schema)?.fields ?? {}), [
+    'kind',
+    'apiVersion',
+    'metadata',
+    'spec',
+    'status',
+  ]);
   t.is(messageNode(Widget.schema)?.fields['metadata']?.number, 1);
 });
 
@@ -75,7 +81,8 @@ test('protobuf form needs a number on every reachable field but the JSON-only on
   t.true(Widget.protobuf);
   const inner = s.message('x.y.Inner', '', { a: optional(undefined, s.string(), '') });
   const of = (schema: typeof inner | ReturnType<typeof s.any>) =>
-    defineKind({ ...minimal, schema: s.message('x.y.Policy', '', { list: optional(2, s.list(s.map(schema)), '') }) }).protobuf;
+    defineKind({ ...minimal, schema: s.message('x.y.Policy', '', { list: optional(2, s.list(s.map(schema)), '') }) })
+      .protobuf;
   t.false(of(inner));
   t.true(of(s.message('x.y.Embedded', '', { ...typeMetaFields, a: optional(1, s.string(), '') })));
 });
@@ -121,7 +128,11 @@ const contradictions: readonly [string, () => unknown, RegExp][] = [
   ],
   ['the schema is no message', () => defineKind({ ...minimal, schema: s.string() }), /must be a message/],
   ['the plural is empty', () => defineKind({ ...minimal, names: { plural: '' } }), /the name "" must be/],
-  ['the plural has capitals', () => defineKind({ ...minimal, names: { plural: 'Policies' } }), /must be a lower-case word/],
+  [
+    'the plural has capitals',
+    () => defineKind({ ...minimal, names: { plural: 'Policies' } }),
+    /must be a lower-case word/,
+  ],
   ['the group is no DNS name', () => defineKind({ ...minimal, group: 'Example_com' }), /group must be/],
   ['the version is empty', () => defineKind({ ...minimal, version: '' }), /version must be/],
   ['the kind is no word', () => defineKind({ ...minimal, kind: 'a/b' }), /kind must be a word/],

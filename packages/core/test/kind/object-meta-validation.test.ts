@@ -57,7 +57,9 @@ test('labels, annotations and their sizes', (t) => {
 test('finalizers are qualified names or standard words, and the two policies exclude each other', (t) => {
   t.deepEqual(found({ ...good, finalizers: ['mine'] }), ['FieldValueInvalid metadata.finalizers']);
   t.deepEqual(found({ ...good, finalizers: ['a b/c'] }), ['FieldValueInvalid metadata.finalizers']);
-  t.deepEqual(found({ ...good, finalizers: ['orphan', 'foregroundDeletion'] }), ['FieldValueInvalid metadata.finalizers']);
+  t.deepEqual(found({ ...good, finalizers: ['orphan', 'foregroundDeletion'] }), [
+    'FieldValueInvalid metadata.finalizers',
+  ]);
 });
 
 test('owner references are complete, none is an Event, and one controls', (t) => {
@@ -86,7 +88,10 @@ test('an update keeps what identifies the object and never grows finalizers of a
   const changed = (meta: ObjectMeta, from = old) =>
     validateObjectMetaUpdate(meta, from).map((error) => `${error.field}: ${error.message}`);
   t.deepEqual(changed(old), []);
-  t.deepEqual(changed({ ...old, finalizers: ['example.com/a', 'example.com/b'], labels: { a: 'b' }, generation: 4 }), []);
+  t.deepEqual(
+    changed({ ...old, finalizers: ['example.com/a', 'example.com/b'], labels: { a: 'b' }, generation: 4 }),
+    [],
+  );
   t.deepEqual(changed({ ...old, uid: 'v' }), ['metadata.uid: Invalid value: "v": field is immutable']);
   t.deepEqual(changed({ ...old, generation: 2 }), ['metadata.generation: Invalid value: 2: must not be decremented']);
   t.deepEqual(changed({ ...old, deletionTimestamp: '2024-01-02T03:04:05Z' }).length, 1);

@@ -41,7 +41,9 @@ test('the kind and its list are top-level components, once', (t) => {
   const list = components[componentName('com.example.v1.WidgetList')];
   t.deepEqual(list?.['x-kubernetes-group-version-kind'], [{ group: 'example.com', version: 'v1', kind: 'WidgetList' }]);
   t.deepEqual(list?.required, ['items']);
-  t.deepEqual(list?.properties?.['items']?.items, { $ref: `#/components/schemas/${componentName('com.example.v1.Widget')}` });
+  t.deepEqual(list?.properties?.['items']?.items, {
+    $ref: `#/components/schemas/${componentName('com.example.v1.Widget')}`,
+  });
 });
 
 test('ObjectMeta is complete', (t) => {
@@ -73,7 +75,10 @@ test('types and formats are those of published documents', (t) => {
     additionalProperties: { $ref: '#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity' },
   });
   t.deepEqual(components[`${metaPrefix}.Time`]?.format, 'date-time');
-  t.deepEqual(components['io.k8s.apimachinery.pkg.api.resource.Quantity']?.oneOf, [{ type: 'string' }, { type: 'number' }]);
+  t.deepEqual(components['io.k8s.apimachinery.pkg.api.resource.Quantity']?.oneOf, [
+    { type: 'string' },
+    { type: 'number' },
+  ]);
   t.deepEqual(components['io.k8s.apimachinery.pkg.util.intstr.IntOrString']?.format, 'int-or-string');
 });
 
@@ -105,7 +110,8 @@ test('bodies that all kinds share are there', (t) => {
 });
 
 test('two messages of one name do not mix', (t) => {
-  const inner = (field: string) => s.message('x.y.Spec', '', { [field]: optional(1, s.string(), '') }) as Schema<unknown>;
+  const inner = (field: string) =>
+    s.message('x.y.Spec', '', { [field]: optional(1, s.string(), '') }) as Schema<unknown>;
   const kindOf = (kind: string, field: string) =>
     defineKind({
       group: 'y.x',
@@ -114,7 +120,10 @@ test('two messages of one name do not mix', (t) => {
       schema: s.message(`x.y.${kind}`, '', { spec: optional(2, inner(field), '') }),
     });
   const both = openApiSchemas([kindOf('One', 'a'), kindOf('Two', 'b')]);
-  t.deepEqual(['y.x.Spec', 'y.x.Spec_2'].flatMap((name) => Object.keys(both[name]?.properties ?? {})).toSorted(), ['a', 'b']);
+  t.deepEqual(['y.x.Spec', 'y.x.Spec_2'].flatMap((name) => Object.keys(both[name]?.properties ?? {})).toSorted(), [
+    'a',
+    'b',
+  ]);
 });
 
 test('the JSON Schema of a kind is complete in itself', (t) => {
@@ -138,6 +147,8 @@ test('recursive kinds have finite documents', (t) => {
     kind: 'Tree',
     schema: s.message('x.y.Root', '', { tree: optional(2, tree, '') }),
   });
-  t.deepEqual(openApiSchemas([kind])['y.x.Tree']?.properties?.['children']?.items, { $ref: '#/components/schemas/y.x.Tree' });
+  t.deepEqual(openApiSchemas([kind])['y.x.Tree']?.properties?.['children']?.items, {
+    $ref: '#/components/schemas/y.x.Tree',
+  });
   t.true(kind.protobuf);
 });

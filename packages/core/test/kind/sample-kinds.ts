@@ -47,7 +47,11 @@ export const widgetSpecSchema = s.message('com.example.v1.WidgetSpec', 'What is 
 
 export const widgetSchema = s.message('com.example.v1.Widget', 'A thing.', {
   spec: embedded(2, widgetSpecSchema, 'What is wanted.'),
-  status: optional(3, s.message('com.example.v1.WidgetStatus', 'What is.', { ready: always(1, s.bool(), 'Is it?') }), 'What is.'),
+  status: optional(
+    3,
+    s.message('com.example.v1.WidgetStatus', 'What is.', { ready: always(1, s.bool(), 'Is it?') }),
+    'What is.',
+  ),
 });
 
 export const Widget = defineKind({

@@ -1,7 +1,17 @@
 import test from 'ava';
 import type { ObjectOf } from '../../src/kind/define-kind.ts';
 import { objectMetaSchema } from '../../src/kind/object-meta-schema.ts';
-import { always, embedded, filled, type Infer, inline, optional, required, type Schema, s } from '../../src/kind/schema.ts';
+import {
+  always,
+  embedded,
+  filled,
+  type Infer,
+  inline,
+  optional,
+  required,
+  type Schema,
+  s,
+} from '../../src/kind/schema.ts';
 import { messageNode } from '../../src/kind/schema-walk.ts';
 import type { ObjectMeta } from '../../src/meta/types.ts';
 import { Widget, type widgetSchema } from './sample-kinds.ts';
@@ -20,7 +30,10 @@ const sample = s.message('x.Sample', '', {
   may: optional(3, s.enum('A', 'B'), ''),
   part: embedded(4, s.message('x.Part', '', { deep: optional(1, s.bool(), '') }), ''),
   seen: filled(5, s.map(s.quantity()), ''),
-  either: inline(6, s.message('x.Either', '', { port: optional(1, s.intOrString(), ''), host: required(2, s.string(), '') })),
+  either: inline(
+    6,
+    s.message('x.Either', '', { port: optional(1, s.intOrString(), ''), host: required(2, s.string(), '') }),
+  ),
   rest: optional(7, s.raw(), ''),
 });
 type Sample = Infer<typeof sample>;

@@ -2,7 +2,18 @@ import test from 'ava';
 import { isProxyableIP } from '../../src/meta/ip.ts';
 
 test('a server calls no address for a client that leads back into its own machine', (t) => {
-  const own = ['127.0.0.1', '127.9.9.9', '0.0.0.0', '169.254.169.254', '224.0.0.1', '::1', '::', 'fe80::1', 'ff02::1', 'ff01::1'];
+  const own = [
+    '127.0.0.1',
+    '127.9.9.9',
+    '0.0.0.0',
+    '169.254.169.254',
+    '224.0.0.1',
+    '::1',
+    '::',
+    'fe80::1',
+    'ff02::1',
+    'ff01::1',
+  ];
   for (const address of [...own, '::ffff:127.0.0.1', '::ffff:a9fe:a9fe', 'localhost', '', 'fe80::1%eth0', '127.1']) {
     t.false(isProxyableIP(address), address);
   }

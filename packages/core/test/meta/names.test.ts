@@ -1,7 +1,13 @@
 import test from 'ava';
 import { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors } from '../../src/meta/dns-names.ts';
 import { configMapKeyErrors, envVarNameErrors, portNameErrors } from '../../src/meta/key-names.ts';
-import { labelKeyErrors, labelValueErrors, nameErrors, namePrefixErrors, qualifiedNameErrors } from '../../src/meta/names.ts';
+import {
+  labelKeyErrors,
+  labelValueErrors,
+  nameErrors,
+  namePrefixErrors,
+  qualifiedNameErrors,
+} from '../../src/meta/names.ts';
 
 type Rule = (text: string) => string[];
 
@@ -18,17 +24,45 @@ const rules: readonly [string, Rule, readonly string[], readonly string[]][] = [
     ['a', '0.a', 'a-b.c', `${'a'.repeat(100)}.b`, 'a'.repeat(253)],
     ['', '.', 'a.', '.a', 'a..b', 'a-.b', 'A.b', 'a b', 'a/b', 'a'.repeat(254), 'a.b\n'],
   ],
-  ['DNS-1035 label', dns1035LabelErrors, ['a', 'a-0', 'a'.repeat(63)], ['', '0a', '-a', 'a-', 'A', 'a.b', 'a'.repeat(64)]],
+  [
+    'DNS-1035 label',
+    dns1035LabelErrors,
+    ['a', 'a-0', 'a'.repeat(63)],
+    ['', '0a', '-a', 'a-', 'A', 'a.b', 'a'.repeat(64)],
+  ],
   [
     'qualified name',
     qualifiedNameErrors,
     ['a', 'A_b.c-d', 'example.com/A', '0', `${'a'.repeat(253)}/${'b'.repeat(63)}`],
-    ['', '/', 'a/', '/a', 'a/b/c', 'Example.com/a', '-a', 'a-', 'a b', '__proto__', 'a'.repeat(64), `${'a'.repeat(254)}/b`],
+    [
+      '',
+      '/',
+      'a/',
+      '/a',
+      'a/b/c',
+      'Example.com/a',
+      '-a',
+      'a-',
+      'a b',
+      '__proto__',
+      'a'.repeat(64),
+      `${'a'.repeat(254)}/b`,
+    ],
   ],
   ['label key', labelKeyErrors, ['app', 'constructor'], ['a=b']],
   ['label value', labelValueErrors, ['', 'a', 'A_b.c-d', 'a'.repeat(63)], ['-a', 'a-', 'a/b', ' ', 'a'.repeat(64)]],
-  ['port name', portNameErrors, ['http', 'a-1', '8a', 'a'.repeat(15)], ['', '80', 'A', '-a', 'a-', 'a--b', 'a'.repeat(16)]],
-  ['ConfigMap key', configMapKeyErrors, ['a', '.a', 'A_b-c.d', 'a..b'], ['', '.', '..', '..a', 'a/b', 'a b', 'a'.repeat(254)]],
+  [
+    'port name',
+    portNameErrors,
+    ['http', 'a-1', '8a', 'a'.repeat(15)],
+    ['', '80', 'A', '-a', 'a-', 'a--b', 'a'.repeat(16)],
+  ],
+  [
+    'ConfigMap key',
+    configMapKeyErrors,
+    ['a', '.a', 'A_b-c.d', 'a..b'],
+    ['', '.', '..', '..a', 'a/b', 'a b', 'a'.repeat(254)],
+  ],
   ['environment variable', envVarNameErrors, ['A', '_a', 'a.b-c'], ['', '1a', 'a=b', '..', '..a']],
 ];
 
@@ -63,7 +97,12 @@ test('prefixes of names may end with a dash', (t) => {
 });
 
 test('megabytes of hostile text are checked in linear time', (t) => {
-  const texts = [`${'a'.repeat(3_000_000)}!`, 'a.'.repeat(1_500_000), `${'-'.repeat(3_000_000)}`, `${'a-'.repeat(1_500_000)}/`];
+  const texts = [
+    `${'a'.repeat(3_000_000)}!`,
+    'a.'.repeat(1_500_000),
+    `${'-'.repeat(3_000_000)}`,
+    `${'a-'.repeat(1_500_000)}/`,
+  ];
   const started = process.hrtime.bigint();
   for (const text of texts) {
     for (const [, rule] of rules) rule(text);

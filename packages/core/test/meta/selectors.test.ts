@@ -2,7 +2,12 @@ import test from 'ava';
 import fc from 'fast-check';
 import { type FieldSelector, parseFieldSelector } from '../../src/meta/field-selector.ts';
 import { labelSelectorErrors } from '../../src/meta/label-errors.ts';
-import { type LabelSelector, labelSelectorOf, labelSetSelector, parseLabelSelector } from '../../src/meta/label-selector.ts';
+import {
+  type LabelSelector,
+  labelSelectorOf,
+  labelSetSelector,
+  parseLabelSelector,
+} from '../../src/meta/label-selector.ts';
 import { SelectorError } from '../../src/meta/selector-error.ts';
 
 const samples = [{}, { a: 'b' }, { a: '' }, { a: '5', b: 'c' }, { b: '-3', in: 'in' }, { a: 'c', 'x/y': 'z' }] as const;
@@ -169,7 +174,10 @@ test('field selectors match as on the reference server', (t) => {
 });
 
 test('texts that are no field selector are refused', (t) => {
-  t.throws(() => parseFieldSelector('a'), { instanceOf: SelectorError, message: "invalid selector: 'a'; can't understand 'a'" });
+  t.throws(() => parseFieldSelector('a'), {
+    instanceOf: SelectorError,
+    message: "invalid selector: 'a'; can't understand 'a'",
+  });
   t.throws(() => parseFieldSelector('a=b,c'), { message: "invalid selector: 'a=b,c'; can't understand 'c'" });
   t.throws(() => parseFieldSelector('a=b=c'), { message: /unescaped character in value: =/ });
   t.throws(() => parseFieldSelector('a=\\x'), { message: /invalid escape sequence: \\x/ });

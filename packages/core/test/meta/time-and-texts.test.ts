@@ -83,7 +83,11 @@ test('instants are read with any offset and fraction, and written in UTC', (t) =
 });
 
 test('instants survive writing and reading', (t) => {
-  const date = fc.date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true });
+  const date = fc.date({
+    min: new Date('0001-01-01T00:00:00Z'),
+    max: new Date('9999-12-31T23:59:59Z'),
+    noInvalidDate: true,
+  });
   fc.assert(
     fc.property(
       date,
@@ -114,7 +118,21 @@ test('durations are read and written as Go does', (t) => {
     ['2562047h47m16.854775807s', '2562047h47m16.854775807s'],
   ];
   for (const [text, expected] of cases) t.is(formatDuration(parseDuration(text)), expected, text);
-  for (const text of ['', '-', '5', 's', '5x', '1h 5m', '.s', '1.5.5s', '1e3s', '2562048h', '9'.repeat(200), '--5s', '5S']) {
+  for (const text of [
+    '',
+    '-',
+    '5',
+    's',
+    '5x',
+    '1h 5m',
+    '.s',
+    '1.5.5s',
+    '1e3s',
+    '2562048h',
+    '9'.repeat(200),
+    '--5s',
+    '5S',
+  ]) {
     t.throws(() => parseDuration(text), { instanceOf: DurationError }, text);
   }
   t.is(durationMs('1.5s'), 1500);

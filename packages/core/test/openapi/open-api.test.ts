@@ -77,14 +77,18 @@ test('a cluster-scoped kind has no namespace in paths and ids, and only the oper
 
 test('ids are unique in each document and spell groups as published', (t) => {
   for (const document of everyDocument) {
-    const ids = Object.values(document.paths).flatMap((item) => operationsOf(item).map((operation) => operation.operationId));
+    const ids = Object.values(document.paths).flatMap((item) =>
+      operationsOf(item).map((operation) => operation.operationId),
+    );
     t.is(new Set(ids).size, ids.length);
   }
   const subject = { version: 'v1', kind: 'ClusterRole', namespaced: false };
   t.is(operationId('list', { group: 'rbac.authorization.k8s.io', ...subject }), 'listRbacAuthorizationV1ClusterRole');
   t.is(operationId('list', { group: 'coordination.k8s.io', ...subject }), 'listCoordinationV1ClusterRole');
   t.is(operationId('read', { group: 'stable.example-site.com', ...subject }), 'readStableExampleSiteComV1ClusterRole');
-  t.deepEqual(everyDocument[0]?.paths['/apis/stable.example.com/v1alpha1/crontabs']?.get?.tags, ['stableExampleCom_v1alpha1']);
+  t.deepEqual(everyDocument[0]?.paths['/apis/stable.example.com/v1alpha1/crontabs']?.get?.tags, [
+    'stableExampleCom_v1alpha1',
+  ]);
 });
 
 test('kubectl finds on PATCH operations the kind, fieldValidation and the patch types', (t) => {
@@ -93,9 +97,14 @@ test('kubectl finds on PATCH operations the kind, fieldValidation and the patch 
     const ofKind = patches.filter((patch) => patch['x-kubernetes-group-version-kind']?.kind === kind.kind);
     t.true(ofKind.length > 0);
     for (const patch of ofKind) {
-      t.deepEqual(patch['x-kubernetes-group-version-kind'], { group: kind.group, version: kind.version, kind: kind.kind });
+      t.deepEqual(patch['x-kubernetes-group-version-kind'], {
+        group: kind.group,
+        version: kind.version,
+        kind: kind.kind,
+      });
       const names = patch.parameters?.map((parameter) => `${parameter.in}:${parameter.name}`) ?? [];
-      for (const name of ['dryRun', 'fieldManager', 'fieldValidation', 'force']) t.true(names.includes(`query:${name}`));
+      for (const name of ['dryRun', 'fieldManager', 'fieldValidation', 'force'])
+        t.true(names.includes(`query:${name}`));
       const types = Object.keys(patch.requestBody?.content ?? {});
       t.true(types.includes('application/json-patch+json'));
       t.true(types.includes('application/merge-patch+json'));
@@ -131,7 +140,17 @@ test('every operation names its action, and every path variable is declared', (t
     }
   }
   actions.delete('');
-  t.deepEqual([...actions].sort(), ['delete', 'deletecollection', 'get', 'list', 'patch', 'post', 'put', 'watch', 'watchlist']);
+  t.deepEqual([...actions].sort(), [
+    'delete',
+    'deletecollection',
+    'get',
+    'list',
+    'patch',
+    'post',
+    'put',
+    'watch',
+    'watchlist',
+  ]);
 });
 
 test('lists and deletes take the parameters of the API, and deletes answer what the kind answers', (t) => {
@@ -150,7 +169,9 @@ test('lists and deletes take the parameters of the API, and deletes answer what 
   t.notRegex(answerOf('/api/v1/namespaces/{namespace}/pods/{name}'), /meta\.v1\.Status"/);
   const remove = core.paths['/api/v1/namespaces/{namespace}/configmaps']?.delete;
   t.deepEqual(
-    names(remove).filter((name) => ['gracePeriodSeconds', 'labelSelector', 'propagationPolicy', 'watch'].includes(name)),
+    names(remove).filter((name) =>
+      ['gracePeriodSeconds', 'labelSelector', 'propagationPolicy', 'watch'].includes(name),
+    ),
     ['gracePeriodSeconds', 'propagationPolicy', 'labelSelector'],
   );
 });
@@ -247,7 +268,8 @@ test('answers are named in every form they have: protobuf for kinds with field n
   const streams = [...objects, `${json};stream=watch`, `${protobuf};stream=watch`];
   const maps = '/api/v1/namespaces/{namespace}/configmaps';
   t.deepEqual(answered(core, '/api/v1/'), objects);
-  for (const path of [maps, '/api/v1/configmaps', '/api/v1/watch/configmaps']) t.deepEqual(answered(core, path), streams);
+  for (const path of [maps, '/api/v1/configmaps', '/api/v1/watch/configmaps'])
+    t.deepEqual(answered(core, path), streams);
   t.deepEqual(answered(core, maps, 'post'), objects);
   t.deepEqual(answered(core, maps, 'delete'), objects);
   for (const method of methods) {

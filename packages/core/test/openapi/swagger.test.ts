@@ -108,7 +108,10 @@ test('schemas keep descriptions beside references, merge keys, bounds and defaul
     $ref: '#/definitions/io.k8s.apimachinery.pkg.util.intstr.IntOrString',
     description: 'Where to.',
   });
-  t.like(document.definitions['io.k8s.apimachinery.pkg.util.intstr.IntOrString'], { type: 'string', format: 'int-or-string' });
+  t.like(document.definitions['io.k8s.apimachinery.pkg.util.intstr.IntOrString'], {
+    type: 'string',
+    format: 'int-or-string',
+  });
   t.like(document.definitions['io.k8s.apimachinery.pkg.api.resource.Quantity'], { type: 'string' });
   t.deepEqual(document.definitions['io.k8s.api.demo.v1.Demo']?.['x-kubernetes-group-version-kind'], [
     { group: 'demo.example.com', version: 'v1', kind: 'Demo' },

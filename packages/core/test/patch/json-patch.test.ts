@@ -6,7 +6,8 @@ import { isPatchError, PatchError } from '../../src/patch/patch-error.ts';
 type Op = Record<string, unknown>;
 
 function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) for (const item of Object.values(Object.freeze(value))) deepFreeze(item);
+  if (typeof value === 'object' && value !== null)
+    for (const item of Object.values(Object.freeze(value))) deepFreeze(item);
   return value;
 }
 
@@ -22,15 +23,25 @@ test(applies, 'adding an existing member replaces it', { a: 1 }, [{ op: 'add', p
 test(applies, 'array element inserted', { f: ['bar', 'baz'] }, [{ op: 'add', path: '/f/1', value: 'q' }], {
   f: ['bar', 'q', 'baz'],
 });
-test(applies, 'append with an index one past the end', { f: [1] }, [{ op: 'add', path: '/f/1', value: 2 }], { f: [1, 2] });
+test(applies, 'append with an index one past the end', { f: [1] }, [{ op: 'add', path: '/f/1', value: 2 }], {
+  f: [1, 2],
+});
 test(applies, 'append with a dash', { f: [1] }, [{ op: 'add', path: '/f/-', value: [2] }], { f: [1, [2]] });
 test(applies, 'member removed', { baz: 1, foo: 2 }, [{ op: 'remove', path: '/baz' }], { foo: 2 });
 test(applies, 'element removed', [1, 2, 3], [{ op: 'remove', path: '/1' }], [1, 3]);
-test(applies, 'value replaced, also by null', { a: 1, b: 2 }, [{ op: 'replace', path: '/a', value: null }], { a: null, b: 2 });
-test(applies, 'value moved', { a: { x: 1 }, b: {} }, [{ op: 'move', from: '/a/x', path: '/b/y' }], { a: {}, b: { y: 1 } });
+test(applies, 'value replaced, also by null', { a: 1, b: 2 }, [{ op: 'replace', path: '/a', value: null }], {
+  a: null,
+  b: 2,
+});
+test(applies, 'value moved', { a: { x: 1 }, b: {} }, [{ op: 'move', from: '/a/x', path: '/b/y' }], {
+  a: {},
+  b: { y: 1 },
+});
 test(applies, 'element moved', { f: [1, 2, 3, 4] }, [{ op: 'move', from: '/f/1', path: '/f/3' }], { f: [1, 3, 4, 2] });
 test(applies, 'move onto itself', { a: 1 }, [{ op: 'move', from: '/a', path: '/a' }], { a: 1 });
-test(applies, 'move up replaces the parent', { a: { b: { c: 1 } } }, [{ op: 'move', from: '/a/b', path: '/a' }], { a: { c: 1 } });
+test(applies, 'move up replaces the parent', { a: { b: { c: 1 } } }, [{ op: 'move', from: '/a/b', path: '/a' }], {
+  a: { c: 1 },
+});
 test(
   applies,
   'test compares deeply and ignores key order',
@@ -52,7 +63,9 @@ test(
   { '~1': 2 },
 );
 test(applies, 'empty key', { '': 1 }, [{ op: 'replace', path: '/', value: 2 }], { '': 2 });
-test(applies, 'unknown members of an operation are ignored', {}, [{ op: 'add', path: '/a', value: 1, xyz: 1 }], { a: 1 });
+test(applies, 'unknown members of an operation are ignored', {}, [{ op: 'add', path: '/a', value: 1, xyz: 1 }], {
+  a: 1,
+});
 test(
   applies,
   'a copy lives its own life',
@@ -100,11 +113,17 @@ test(refuses, 'add below a missing parent', 'unprocessable', {}, [{ op: 'add', p
 test(refuses, 'add below a scalar', 'unprocessable', { a: 'text' }, [{ op: 'add', path: '/a/length', value: 1 }]);
 test(refuses, 'remove of a missing member', 'unprocessable', {}, [{ op: 'remove', path: '/a' }]);
 test(refuses, 'replace of a missing member', 'unprocessable', {}, [{ op: 'replace', path: '/a', value: 1 }]);
-test(refuses, 'inherited names do not exist', 'unprocessable', {}, [{ op: 'test', path: '/constructor/name', value: 'Object' }]);
+test(refuses, 'inherited names do not exist', 'unprocessable', {}, [
+  { op: 'test', path: '/constructor/name', value: 'Object' },
+]);
 test(refuses, 'removal of the whole document', 'unprocessable', {}, [{ op: 'remove', path: '' }]);
 test(refuses, 'failing test', 'unprocessable', { a: '1' }, [{ op: 'test', path: '/a', value: 1 }]);
-test(refuses, 'test of fewer members', 'unprocessable', { a: { x: 1, y: 2 } }, [{ op: 'test', path: '/a', value: { x: 1 } }]);
-test(refuses, 'move into its own child', 'unprocessable', { a: { b: {} } }, [{ op: 'move', from: '/a', path: '/a/b/c' }]);
+test(refuses, 'test of fewer members', 'unprocessable', { a: { x: 1, y: 2 } }, [
+  { op: 'test', path: '/a', value: { x: 1 } },
+]);
+test(refuses, 'move into its own child', 'unprocessable', { a: { b: {} } }, [
+  { op: 'move', from: '/a', path: '/a/b/c' },
+]);
 for (const index of ['2', '01', '-1', '1e0', '+1', ' 1', '1.0', '99999999999999999999', 'length', '']) {
   test(refuses, `array index ${JSON.stringify(index)}`, 'unprocessable', { f: [1] }, [
     { op: 'add', path: `/f/${index}`, value: 1 },
@@ -147,7 +166,9 @@ test('hostile names are data and touch no prototype', (t) => {
   );
   t.is(({} as Op)['polluted'], undefined);
   t.is(Object.getOwnPropertyNames(Object.prototype).length, before);
-  t.throws(() => applyJsonPatch({}, [{ op: 'add', path: '/__proto__/polluted', value: 1 }]), { instanceOf: PatchError });
+  t.throws(() => applyJsonPatch({}, [{ op: 'add', path: '/__proto__/polluted', value: 1 }]), {
+    instanceOf: PatchError,
+  });
   const removed = applyJsonPatch(JSON.parse('{"__proto__":1,"a":2}'), [{ op: 'remove', path: '/__proto__' }]);
   t.is(JSON.stringify(removed), '{"a":2}');
 });

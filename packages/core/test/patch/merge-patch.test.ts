@@ -62,7 +62,8 @@ function diff(from: unknown, to: unknown): unknown {
   if (!isObject(from) || !isObject(to)) return to;
   const entries: [string, unknown][] = [];
   for (const name of Object.keys(from)) if (!Object.hasOwn(to, name)) entries.push([name, null]);
-  for (const name of Object.keys(to)) entries.push([name, diff(Object.hasOwn(from, name) ? from[name] : undefined, to[name])]);
+  for (const name of Object.keys(to))
+    entries.push([name, diff(Object.hasOwn(from, name) ? from[name] : undefined, to[name])]);
   return Object.fromEntries(entries);
 }
 const isObject = (v: unknown): v is Record<string, unknown> => typeof v === 'object' && v !== null && !Array.isArray(v);

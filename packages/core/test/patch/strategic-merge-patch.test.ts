@@ -11,7 +11,11 @@ const message = (fields: Record<string, Schema<unknown>>) =>
     Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, optional(undefined, schema, '')])),
   );
 
-const env = message({ name: s.string(), value: s.string(), valueFrom: message({ fieldRef: s.any(), secretKeyRef: s.any() }) });
+const env = message({
+  name: s.string(),
+  value: s.string(),
+  valueFrom: message({ fieldRef: s.any(), secretKeyRef: s.any() }),
+});
 const port = message({ name: s.string(), containerPort: s.int32(), protocol: s.string() });
 const container = message({
   name: s.string(),
@@ -22,7 +26,10 @@ const container = message({
   resources: message({ limits: s.map(s.quantity()) }),
 });
 const source = message({ configMap: s.any(), secret: s.any(), emptyDir: s.any() });
-const volume = s.message('volume', '', { name: optional(undefined, s.string(), ''), source: inline(undefined, source) });
+const volume = s.message('volume', '', {
+  name: optional(undefined, s.string(), ''),
+  source: inline(undefined, source),
+});
 const schema = message({
   metadata: message({
     labels: s.map(s.string()),
@@ -42,11 +49,13 @@ const schema = message({
 type Json = Record<string, unknown>;
 
 function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) for (const item of Object.values(Object.freeze(value))) deepFreeze(item);
+  if (typeof value === 'object' && value !== null)
+    for (const item of Object.values(Object.freeze(value))) deepFreeze(item);
   return value;
 }
 
-const apply = (document: unknown, patch: unknown) => applyStrategicMergePatch(deepFreeze(document), deepFreeze(patch), schema);
+const apply = (document: unknown, patch: unknown) =>
+  applyStrategicMergePatch(deepFreeze(document), deepFreeze(patch), schema);
 const spec = (fields: Json) => ({ spec: fields });
 const names = (list: unknown) => (list as { name: string }[]).map((item) => item.name).join();
 const container3 = () => spec({ containers: ['a', 'b', 'c'].map((name) => ({ name, image: `${name}:1` })) });
@@ -71,7 +80,13 @@ test(
   { metadata: { labels: { a: null, b: '1' } } },
   { metadata: { labels: { b: '1' } } },
 );
-test('deleting what is not there changes nothing', gives, { spec: {} }, { spec: { replicas: null }, x: null }, { spec: {} });
+test(
+  'deleting what is not there changes nothing',
+  gives,
+  { spec: {} },
+  { spec: { replicas: null }, x: null },
+  { spec: {} },
+);
 test(
   'a value of another type is replaced',
   gives,
@@ -229,7 +244,11 @@ test(
   gives,
   { metadata: { finalizers: ['a', 'b', 'c'] } },
   {
-    metadata: { '$deleteFromPrimitiveList/finalizers': ['a', 'x'], finalizers: ['d'], '$setElementOrder/finalizers': ['d', 'b'] },
+    metadata: {
+      '$deleteFromPrimitiveList/finalizers': ['a', 'x'],
+      finalizers: ['d'],
+      '$setElementOrder/finalizers': ['d', 'b'],
+    },
   },
   { metadata: { finalizers: ['d', 'b', 'c'] } },
 );
@@ -268,7 +287,10 @@ test(
   '$setElementOrder with a deletion, as kubectl apply sends it',
   gives,
   container3(),
-  spec({ '$setElementOrder/containers': [{ name: 'a' }, { name: 'c' }], containers: [{ $patch: 'delete', name: 'b' }] }),
+  spec({
+    '$setElementOrder/containers': [{ name: 'a' }, { name: 'c' }],
+    containers: [{ $patch: 'delete', name: 'b' }],
+  }),
   spec({
     containers: [
       { name: 'a', image: 'a:1' },
@@ -350,7 +372,13 @@ test(refuses, 'unknown $patch in a new subtree', 'unprocessable', spec({ strateg
 test(refuses, '$patch: delete without merge key', 'unprocessable', spec({ containers: [{ $patch: 'delete' }] }));
 test(refuses, 'list of lists', 'unprocessable', spec({ containers: [[{ name: 'a' }]] }));
 test(refuses, 'scalars among objects', 'unprocessable', spec({ containers: ['a'] }));
-test(refuses, 'merge of objects without key', 'unprocessable', spec({ unkeyed: [{ a: '1' }] }), spec({ unkeyed: [{ a: '0' }] }));
+test(
+  refuses,
+  'merge of objects without key',
+  'unprocessable',
+  spec({ unkeyed: [{ a: '1' }] }),
+  spec({ unkeyed: [{ a: '0' }] }),
+);
 test(
   refuses,
   'set key missing in $retainKeys',
@@ -363,7 +391,12 @@ test(refuses, '$deleteFromPrimitiveList that is no list', 'malformed', {
   metadata: { '$deleteFromPrimitiveList/finalizers': 'a' },
 });
 test(refuses, '$setElementOrder that is no list', 'malformed', spec({ '$setElementOrder/containers': { name: 'a' } }));
-test(refuses, '$setElementOrder of values for a keyed list', 'malformed', spec({ '$setElementOrder/containers': ['a'] }));
+test(
+  refuses,
+  '$setElementOrder of values for a keyed list',
+  'malformed',
+  spec({ '$setElementOrder/containers': ['a'] }),
+);
 test(
   refuses,
   '$setElementOrder of objects for a set',
@@ -389,7 +422,10 @@ test(
 test('hostile names are data and touch no prototype', (t) => {
   const patch = JSON.parse('{"metadata":{"labels":{"__proto__":"x","constructor":"y"}},"__proto__":{"polluted":1}}');
   const result = apply({ metadata: { labels: { a: '1' } } }, patch);
-  t.is(JSON.stringify(result), '{"metadata":{"labels":{"a":"1","__proto__":"x","constructor":"y"}},"__proto__":{"polluted":1}}');
+  t.is(
+    JSON.stringify(result),
+    '{"metadata":{"labels":{"a":"1","__proto__":"x","constructor":"y"}},"__proto__":{"polluted":1}}',
+  );
   t.is(({} as Json)['polluted'], undefined);
   const replaced = apply(result, JSON.parse('{"metadata":{"$patch":"replace","__proto__":{"a":null,"b":1}}}'));
   t.is(JSON.stringify((replaced as Json)['metadata']), '{"__proto__":{"b":1}}');
@@ -445,7 +481,10 @@ const patches = fc
   })
   .map(({ metadata, spec: { containers: raw, delete: gone, extra, ordered, ...rest } }) => {
     const list = (raw ?? []).filter((c) => !gone.includes(c.name));
-    const order = [...list.map((c) => c.name), ...extra.filter((n) => !gone.includes(n) && !list.some((c) => c.name === n))];
+    const order = [
+      ...list.map((c) => c.name),
+      ...extra.filter((n) => !gone.includes(n) && !list.some((c) => c.name === n)),
+    ];
     return {
       metadata,
       spec: {
@@ -469,7 +508,10 @@ test('property: applying twice is applying once, inputs stay as they are', (t) =
 test('property: items named by the order come in its order, the others in their own', (t) => {
   fc.assert(
     fc.property(containers, fc.uniqueArray(name), (live, order) => {
-      const result = apply(spec({ containers: live }), spec({ '$setElementOrder/containers': order.map((n) => ({ name: n })) }));
+      const result = apply(
+        spec({ containers: live }),
+        spec({ '$setElementOrder/containers': order.map((n) => ({ name: n })) }),
+      );
       const after = ((result as { spec: Json }).spec['containers'] as Json[]).map((c) => c['name'] as string);
       const before = live.map((c) => c.name);
       t.deepEqual([...after].sort(), [...before].sort());

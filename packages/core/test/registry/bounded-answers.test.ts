@@ -18,7 +18,11 @@ test('an invalid object is answered with the first causes, and with how many mor
   const errors: FieldError[] = range(250, (i) => fieldError.required(`spec.items[${i}]`));
   const { status } = statusErrors.invalid(kind, 'c', errors);
   t.is(status.details?.causes?.length, 100);
-  t.true(status.message?.startsWith('ConfigMap "c" is invalid: [spec.items[0]: Required value, spec.items[1]: Required value'));
+  t.true(
+    status.message?.startsWith(
+      'ConfigMap "c" is invalid: [spec.items[0]: Required value, spec.items[1]: Required value',
+    ),
+  );
   t.true(status.message?.endsWith('spec.items[99]: Required value, and at least 150 more]'));
   t.is(
     statusErrors.invalid(kind, 'c', errors.slice(0, 1)).status.message,

@@ -62,7 +62,12 @@ test('generated names: 58 characters of base at most, five of the alphabet', (t)
 });
 
 test('every storage failure has its Status', (t) => {
-  const operation = { verb: 'update', resource: { group: 'apps', resource: 'widgets' }, name: 'a', revision: 9 } as const;
+  const operation = {
+    verb: 'update',
+    resource: { group: 'apps', resource: 'widgets' },
+    name: 'a',
+    revision: 9,
+  } as const;
   const expected: Record<StorageErrorCode, [number, string]> = {
     NotFound: [404, StatusReason.NotFound],
     AlreadyExists: [409, StatusReason.AlreadyExists],
@@ -89,7 +94,11 @@ test('every storage failure has its Status', (t) => {
   t.is(future.message, 'Timeout: Too large resource version: 9, current: 5');
   t.is(future.status.details?.causes?.[0]?.reason, 'ResourceVersionTooLarge');
   const unknown = translateError(new StorageError('OutcomeUnknown', 'text'), operation);
-  t.is(unknown.status.details?.retryAfterSeconds, undefined, 'nobody is invited to repeat a write that may have happened');
+  t.is(
+    unknown.status.details?.retryAfterSeconds,
+    undefined,
+    'nobody is invited to repeat a write that may have happened',
+  );
   const own = statusErrors.badRequest('mine');
   t.is(translateError(own, operation), own);
   const bug = new TypeError('boom');
@@ -124,7 +133,11 @@ test('admission: all mutating steps before all validating ones, in order, the fi
   await chain.mutate(request);
   await t.throwsAsync(async () => chain.validate(request), { message: 'no' });
   t.deepEqual(seen, ['mutate a', 'mutate b', 'mutate c', 'mutate d', 'validate a', 'validate b']);
-  t.is(new AdmissionChain([plugin('sync', { validate: () => {} })]).validate(request), undefined, 'nothing to wait for');
+  t.is(
+    new AdmissionChain([plugin('sync', { validate: () => {} })]).validate(request),
+    undefined,
+    'nothing to wait for',
+  );
 });
 
 test('generation rises with intent alone, by the rule of the kind', (t) => {

@@ -14,7 +14,11 @@ import { FakeClock } from '../../src/runtime/fake-clock.ts';
 import { silentLogger } from '../../src/runtime/logger.ts';
 
 const schema = s.message('test.v1.Question', 'A question.', {
-  spec: required(2, s.message('test.v1.QuestionSpec', 'What is asked.', { verb: required(1, s.string(), 'The verb.') }), 'Spec.'),
+  spec: required(
+    2,
+    s.message('test.v1.QuestionSpec', 'What is asked.', { verb: required(1, s.string(), 'The verb.') }),
+    'Spec.',
+  ),
   status: filled(
     3,
     s.message('test.v1.QuestionStatus', 'The answer.', { allowed: optional(1, s.bool(), 'Whether.') }),
@@ -30,7 +34,8 @@ function question(scope: 'Cluster' | 'Namespaced', calls: VirtualCall[] = []) {
     scope,
     schema,
     strategy: {
-      validate: ({ spec }) => (spec.verb === 'shrug' ? [fieldError.invalid('spec.verb', 'shrug', 'must be a real verb')] : []),
+      validate: ({ spec }) =>
+        spec.verb === 'shrug' ? [fieldError.invalid('spec.verb', 'shrug', 'must be a real verb')] : [],
     },
     virtual: {
       async create(object, call) {
@@ -58,7 +63,11 @@ const getters: Authorizer = {
   rulesFor: () => ({ resourceRules: [], nonResourceRules: [], incomplete: false }),
 };
 
-function serve(scope: 'Cluster' | 'Namespaced' = 'Cluster', authorizer?: Authorizer, calls?: VirtualCall[]): ResourceService {
+function serve(
+  scope: 'Cluster' | 'Namespaced' = 'Cluster',
+  authorizer?: Authorizer,
+  calls?: VirtualCall[],
+): ResourceService {
   const kind = question(scope, calls);
   const registry = createResourceRegistry({
     // Every use of a storage would be a mistake.
@@ -173,7 +182,14 @@ test('discovery and OpenAPI show create alone, and no stored form', (t) => {
 
 test('a virtual kind with anything that needs storage is a contradiction', (t) => {
   const declare = (options: object) => () =>
-    defineKind({ group: 'a.b', version: 'v1', kind: 'Thing', schema, virtual: { create: (object) => object }, ...options });
+    defineKind({
+      group: 'a.b',
+      version: 'v1',
+      kind: 'Thing',
+      schema,
+      virtual: { create: (object) => object },
+      ...options,
+    });
   t.notThrows(declare({}));
   t.throws(declare({ verbs: ['create', 'get'] }), { message: /only verb/ });
   t.throws(declare({ subresources: [{ type: 'status', name: 'status' }] }), { message: /no subresources/ });

@@ -8,7 +8,9 @@ const canary = 'CANARY-0123456789';
 /** Everything that would hold the canary: as it is, and as the bytes of a buffer in JSON. */
 function leaks(line: string): boolean {
   const bytes = JSON.stringify([...Buffer.from(canary)]).slice(1, -1);
-  return line.includes(canary) || line.includes(bytes) || line.includes(Buffer.from(canary).toString('base64').slice(0, 20));
+  return (
+    line.includes(canary) || line.includes(bytes) || line.includes(Buffer.from(canary).toString('base64').slice(0, 20))
+  );
 }
 
 const packet = Buffer.from(`GET / HTTP/1.1\r\nAuthorization: Bearer ${canary}\r\n\r\n`);
@@ -41,7 +43,14 @@ for (const [what, fields] of Object.entries(secrets)) {
 test('what is no credential stays readable', (t) => {
   const cause = new Error('inner');
   const err = Object.assign(new Error('outer', { cause }), { code: 'ECONNRESET' });
-  const safe = safeLogFields({ key: '/core/pods/a', big: 5n, at: new Date(0), list: [1, null], none: undefined, err }) as {
+  const safe = safeLogFields({
+    key: '/core/pods/a',
+    big: 5n,
+    at: new Date(0),
+    list: [1, null],
+    none: undefined,
+    err,
+  }) as {
     err: Record<string, unknown> & { cause: Record<string, unknown> };
   };
   t.like(safe, { key: '/core/pods/a', big: '5', at: '1970-01-01T00:00:00.000Z', list: [1, null] });
@@ -57,7 +66,13 @@ test('a line has no control characters and is bounded, whatever the fields are',
   circle['self'] = circle;
   const long = 'x'.repeat(1_000_000);
   const wide = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`k${i}`, long]));
-  for (const fields of [{ circle }, { long }, wide, { list: Array.from({ length: 10_000 }, () => long) }, { [long]: 1 }]) {
+  for (const fields of [
+    { circle },
+    { long },
+    wide,
+    { list: Array.from({ length: 10_000 }, () => long) },
+    { [long]: 1 },
+  ]) {
     t.true(JSON.stringify(safeLogFields(fields)).length < 20_000);
   }
 });

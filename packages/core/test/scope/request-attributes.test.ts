@@ -13,7 +13,11 @@ const resourceCases: [method: string, target: string, expected: Expected][] = [
     { verb: 'update', resource: 'namespaces', namespace: 'a', name: 'a', subresource: 'finalize' },
   ],
   ['GET', '/api/v1/namespaces/a/status', { verb: 'get', resource: 'namespaces', name: 'a', subresource: 'status' }],
-  ['GET', '/api/v1/namespaces/a/status/x', { verb: 'get', resource: 'status', namespace: 'a', name: 'x', subresource: '' }],
+  [
+    'GET',
+    '/api/v1/namespaces/a/status/x',
+    { verb: 'get', resource: 'status', namespace: 'a', name: 'x', subresource: '' },
+  ],
   ['GET', '/api/v1/namespaces/a/pods', { verb: 'list', resource: 'pods', namespace: 'a', name: '' }],
   ['HEAD', '/api/v1/namespaces/a/pods/p', { verb: 'get', resource: 'pods', namespace: 'a', name: 'p' }],
   ['HEAD', '/api/v1/pods', { verb: 'list', resource: 'pods' }],
@@ -25,7 +29,11 @@ const resourceCases: [method: string, target: string, expected: Expected][] = [
   ],
   ['DELETE', '/apis/apps/v1/namespaces/a/deployments/d', { verb: 'delete', name: 'd' }],
   ['DELETE', '/apis/apps/v1/namespaces/a/deployments', { verb: 'deletecollection', name: '' }],
-  ['DELETE', '/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dx', { verb: 'deletecollection', name: 'x', named: false }],
+  [
+    'DELETE',
+    '/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dx',
+    { verb: 'deletecollection', name: 'x', named: false },
+  ],
   ['OPTIONS', '/api/v1/pods', { verb: 'options', resource: 'pods' }],
   ['GET', '/api/v1/pods?watch', { verb: 'watch' }],
   ['GET', '/api/v1/pods?watch=', { verb: 'watch' }],
@@ -39,7 +47,11 @@ const resourceCases: [method: string, target: string, expected: Expected][] = [
   ['DELETE', '/api/v1/namespaces/a/pods?watch=1', { verb: 'deletecollection' }],
   ['GET', '/api/v1/watch/pods', { verb: 'watch', resource: 'pods', watchPath: true, named: false }],
   ['GET', '/api/v1/watch/namespaces', { verb: 'watch', resource: 'namespaces', namespace: '' }],
-  ['GET', '/api/v1/watch/namespaces/a', { verb: 'watch', resource: 'namespaces', namespace: 'a', name: 'a', named: true }],
+  [
+    'GET',
+    '/api/v1/watch/namespaces/a',
+    { verb: 'watch', resource: 'namespaces', namespace: 'a', name: 'a', named: true },
+  ],
   [
     'GET',
     '/apis/apps/v1/watch/namespaces/a/deployments/d',
@@ -109,7 +121,10 @@ for (const target of otherPaths) {
 
 test('what stands behind a subresource is not looked at: proxies have empty segments, and slashes at the end', (t) => {
   const remainders = ['proxy/', 'proxy//', 'proxy/a//b/'].map((tail) => {
-    const { isResourceRequest, subresource, name, remainder } = parseRequestAttributes('GET', `/api/v1/nodes/https:n:1/${tail}`);
+    const { isResourceRequest, subresource, name, remainder } = parseRequestAttributes(
+      'GET',
+      `/api/v1/nodes/https:n:1/${tail}`,
+    );
     t.deepEqual([isResourceRequest, subresource, name], [true, 'proxy', 'https:n:1']);
     return remainder;
   });

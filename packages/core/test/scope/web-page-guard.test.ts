@@ -4,7 +4,16 @@ import { type PageHeaders, WebPageGuard } from '../../src/scope/web-page-guard.t
 const guard = new WebPageGuard({ names: ['dev.example', '192.0.2.7', '2001:db8::1'], remedy: 'do this' });
 
 for (const host of [
-  ...['localhost', 'LOCALHOST:8080', 'localhost.', 'a.localhost:1', '127.0.0.1', '127.1.2.3:6443', '[::1]', '[::1]:8080'],
+  ...[
+    'localhost',
+    'LOCALHOST:8080',
+    'localhost.',
+    'a.localhost:1',
+    '127.0.0.1',
+    '127.1.2.3:6443',
+    '[::1]',
+    '[::1]:8080',
+  ],
   ...['dev.example', 'Dev.Example:80', 'dev.example.', '192.0.2.7:1', '[2001:db8::1]:1'],
 ]) {
   test(`the host ${host} is served`, (t) => {
@@ -13,7 +22,15 @@ for (const host of [
 }
 
 for (const host of [
-  ...['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '127.evil.example', 'evil-localhost', 'xlocalhost', ''],
+  ...[
+    'evil.example',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    '127.evil.example',
+    'evil-localhost',
+    'xlocalhost',
+    '',
+  ],
   ...[
     '192.0.2.8',
     '0.0.0.0',
@@ -27,13 +44,17 @@ for (const host of [
   ],
 ]) {
   test(`the host ${JSON.stringify(host)} is refused`, (t) => {
-    t.regex(guard.problem({ host }) ?? '', /^without credentials this server is not served under the host ".*"; do this$/);
+    t.regex(
+      guard.problem({ host }) ?? '',
+      /^without credentials this server is not served under the host ".*"; do this$/,
+    );
   });
 }
 
 test('any address may be allowed, any name not', (t) => {
   const any = new WebPageGuard({ anyAddress: true });
-  for (const host of ['192.0.2.8:10250', '[fd00::1]:10255', '0.0.0.0', '127.0.0.1']) t.is(any.problem({ host }), undefined, host);
+  for (const host of ['192.0.2.8:10250', '[fd00::1]:10255', '0.0.0.0', '127.0.0.1'])
+    t.is(any.problem({ host }), undefined, host);
   t.truthy(any.problem({ host: 'evil.example' }));
 });
 

@@ -1,6 +1,12 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { encodeEvents, type Representation, StoredObject, spliceResourceVersion, type WatchEvent } from '../../src/index.ts';
+import {
+  encodeEvents,
+  type Representation,
+  StoredObject,
+  spliceResourceVersion,
+  type WatchEvent,
+} from '../../src/index.ts';
 import { ByteBudget } from '../../src/storage/byte-budget.ts';
 import { compactAttributes } from '../../src/storage/compact-attributes.ts';
 import { joinObjects } from '../../src/storage/object-list.ts';
@@ -39,7 +45,10 @@ const identities = fc.record(
     uid: fc.oneof(fc.uuid(), fc.string({ unit: 'grapheme' })),
     deletionTimestamp: fc.constant('2020-01-01T00:00:00Z'),
     labels: fc.dictionary(fc.constantFrom('uid', 'name', 'namespace', 'x'), fc.string()),
-    annotations: fc.dictionary(fc.constantFrom('uid', 'name', 'y'), fc.oneof(fc.string(), fc.constant('"uid":"z","name":"'))),
+    annotations: fc.dictionary(
+      fc.constantFrom('uid', 'name', 'y'),
+      fc.oneof(fc.string(), fc.constant('"uid":"z","name":"')),
+    ),
     ownerReferences: fc.constant([{ name: 'o', uid: 'u' }]),
     finalizers: fc.constant(['f']),
   },
@@ -188,7 +197,9 @@ test('objects of any size are joined by commas without loss', (t) => {
   );
   fc.assert(
     fc.property(sizes, (lengths) => {
-      const objects = lengths.map((length, i) => StoredObject.fromValue(`/${i}`, i + 1, 1, canonical({}, 'x'.repeat(length))));
+      const objects = lengths.map((length, i) =>
+        StoredObject.fromValue(`/${i}`, i + 1, 1, canonical({}, 'x'.repeat(length))),
+      );
       const expected = objects.map((object) => object.json.toString()).join(',');
       const stored: Representation = { id: 's', stored: true, encode: (object) => object.json };
       const copy: Representation = { id: 'c', encode: (object) => Buffer.from(object.json) };
@@ -200,7 +211,10 @@ test('objects of any size are joined by commas without loss', (t) => {
 
 test('events read together are one buffer, made once for all who read the same array', (t) => {
   const object = StoredObject.fromValue('/x', 1, 1, canonical({ name: 'x' }));
-  const events: WatchEvent[] = [new SharedWatchEvent('ADDED', object), bookmarkEvent({ kind: 'Pod', apiVersion: 'v1' }, 7)];
+  const events: WatchEvent[] = [
+    new SharedWatchEvent('ADDED', object),
+    bookmarkEvent({ kind: 'Pod', apiVersion: 'v1' }, 7),
+  ];
   let made = 0;
   const frame = { id: 'frame', encode: (type: string) => Buffer.from(`${type}${++made};`) };
   t.is(encodeEvents(events, frame).toString(), 'ADDED1;BOOKMARK2;');

@@ -38,8 +38,11 @@ test('the index and all its snapshots agree with a sorted map, in objects, ranks
     fc.property(steps, (script) => {
       const index = new OrderedIndex();
       const model = new Map<string, StoredObject>();
-      const snapshots: { readonly snapshot: IndexSnapshot; readonly objects: readonly StoredObject[]; readonly body: string }[] =
-        [];
+      const snapshots: {
+        readonly snapshot: IndexSnapshot;
+        readonly objects: readonly StoredObject[];
+        readonly body: string;
+      }[] = [];
       for (const step of script) {
         const name = key(step.at);
         if (step.do === 'set') {
@@ -144,7 +147,8 @@ test("objects whose bytes are a store's keep them, listed and changed, and read 
     index.set(StoredObject.fromValue(key(i), revision, 1, value, true));
   };
   for (let i = 0; i < 300; i++) put(i, i + 1);
-  const list = () => Buffer.concat([...new SnapshotList(index.snapshot(), 1, 0, 300, 0).chunks(stored, ',')]).toString();
+  const list = () =>
+    Buffer.concat([...new SnapshotList(index.snapshot(), 1, 0, 300, 0).chunks(stored, ',')]).toString();
   list();
   for (let round = 0; round < 3; round++) for (let i = 0; i < 300; i += 7) put(i, 1000 + round);
   t.is(list(), [...index.snapshot().items()].map(({ json }) => json.toString()).join(','));

@@ -12,7 +12,12 @@ const key = (i: number) => `/core/pods/n/x${String(i).padStart(6, '0')}`;
 let revisions = 0;
 function object(name: string, app: string): StoredObject {
   revisions++;
-  return StoredObject.fromValue(name, revisions, revisions, Buffer.from(JSON.stringify({ metadata: { labels: { app } } })));
+  return StoredObject.fromValue(
+    name,
+    revisions,
+    revisions,
+    Buffer.from(JSON.stringify({ metadata: { labels: { app } } })),
+  );
 }
 
 /** Counts how many objects a list looks into. */
@@ -50,7 +55,10 @@ test('a list by one value that comes again looks only into objects with that val
 
   index.set(object(key(0), 'app-0'));
   const afterChange = await looks();
-  t.true(afterChange > 10 && afterChange < 200, `only the leaf that changed is looked through, not ${afterChange} objects`);
+  t.true(
+    afterChange > 10 && afterChange < 200,
+    `only the leaf that changed is looked through, not ${afterChange} objects`,
+  );
   t.is(await looks(), 10);
 });
 
@@ -68,7 +76,13 @@ test('lists by a value agree with a filter, on the index and on what it was, wha
     const index = new OrderedIndex();
     const model = new Map<string, string>();
     const states: { readonly snapshot: IndexSnapshot; readonly model: ReadonlyMap<string, string> }[] = [];
-    const agrees = async (snapshot: IndexSnapshot, apps: ReadonlyMap<string, string>, app: string, at: number, limit: number) => {
+    const agrees = async (
+      snapshot: IndexSnapshot,
+      apps: ReadonlyMap<string, string>,
+      app: string,
+      at: number,
+      limit: number,
+    ) => {
       const [from, to] = [Math.min(at, snapshot.size), Math.max(0, snapshot.size - (at % 7))];
       const ranked = [...apps].sort(([a], [b]) => compareKeys(a, b));
       const expected = ranked.slice(from, to).filter(([, value]) => value === app);

@@ -196,7 +196,9 @@ test('waking goes in slices, and a reader that throws harms nobody', async (t) =
 
 test('concurrent readers share probes, and no probe answers a reader that came after it was put', async (t) => {
   const answers: ((revision: Revision) => void)[] = [];
-  const store = { currentRevision: () => new Promise<Revision>((resolve) => answers.push(resolve)) } as unknown as Store;
+  const store = {
+    currentRevision: () => new Promise<Revision>((resolve) => answers.push(resolve)),
+  } as unknown as Store;
   const probe = new RevisionProbe(store);
   const first = [probe.read(), probe.read()];
   await turn();

@@ -6,7 +6,13 @@ import { KindEvent } from '../../src/watch-cache/kind-event.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
 import { PastStates } from '../../src/watch-cache/past-states.ts';
 
-const limits: WindowLimits = { maxEvents: 1000, maxBytes: 1_000_000, maxTotalBytes: 1e9, maxAgeMs: 60_000, minEvents: 2 };
+const limits: WindowLimits = {
+  maxEvents: 1000,
+  maxBytes: 1_000_000,
+  maxTotalBytes: 1e9,
+  maxAgeMs: 60_000,
+  minEvents: 2,
+};
 
 function object(key: string, revision: number, text = ''): StoredObject {
   return StoredObject.fromValue(key, revision, 1, Buffer.from(JSON.stringify({ metadata: {}, text })));
@@ -142,7 +148,8 @@ test('every past state inside the window can be told, in any order, while the pr
         const state = past.at(asked);
         if (state === undefined) {
           if (asked >= window.startRevision) return false;
-        } else if ([...state.items()].map((item) => `${item.key}@${item.revision}`).join() !== states[asked - 1]) return false;
+        } else if ([...state.items()].map((item) => `${item.key}@${item.revision}`).join() !== states[asked - 1])
+          return false;
       }
       return true;
     }),

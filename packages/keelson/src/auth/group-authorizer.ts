@@ -46,7 +46,9 @@ const yes: AccessDecision = { allowed: true };
 const no: AccessDecision = { allowed: false };
 
 function rulesOf(user: UserInfo, namespace: string): AccessRules[] {
-  return user.groups.includes('system:authenticated') ? [...nodeAccess(user, namespace), authenticated, everybody] : [everybody];
+  return user.groups.includes('system:authenticated')
+    ? [...nodeAccess(user, namespace), authenticated, everybody]
+    : [everybody];
 }
 
 /**
@@ -59,5 +61,7 @@ export const groupAuthorizer: Authorizer = {
     return rulesOf(user, attributes.namespace).some((rules) => rulesAllow(rules, attributes)) ? yes : no;
   },
   rulesFor: (user, namespace) =>
-    user.groups.includes(mastersGroup) ? mastersAuthorizer.rulesFor(user, namespace) : joinRules(rulesOf(user, namespace)),
+    user.groups.includes(mastersGroup)
+      ? mastersAuthorizer.rulesFor(user, namespace)
+      : joinRules(rulesOf(user, namespace)),
 };

@@ -21,7 +21,8 @@ const reservedDomains = ['kubernetes.io', 'k8s.io'];
 
 type Labels = Readonly<Record<string, string>>;
 
-const isBelow = (namespace: string, domain: string): boolean => namespace === domain || namespace.endsWith(`.${domain}`);
+const isBelow = (namespace: string, domain: string): boolean =>
+  namespace === domain || namespace.endsWith(`.${domain}`);
 
 function isForbidden(label: string): boolean {
   const slash = label.indexOf('/');

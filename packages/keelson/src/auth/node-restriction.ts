@@ -25,7 +25,9 @@ export interface NodeRestrictionOptions {
 
 /** A request for a token of a service account, as far as it matters here. */
 interface TokenRequest extends KubeObject {
-  readonly spec?: { readonly boundObjectRef?: Readonly<Record<'apiVersion' | 'kind' | 'name' | 'uid', string | undefined>> };
+  readonly spec?: {
+    readonly boundObjectRef?: Readonly<Record<'apiVersion' | 'kind' | 'name' | 'uid', string | undefined>>;
+  };
 }
 
 /** One request of a node. Each rule returns why the request is refused, or undefined when it is not. */
@@ -92,7 +94,8 @@ function podStatusRule(request: NodeRequest): Reason {
   if (operation !== 'update') return `unexpected operation ${operationName(request)}`;
   const [pod, old] = [object as Pod, oldObject as Pod];
   const node = `node ${quote(nodeName)}`;
-  if (old.spec.nodeName !== nodeName) return `${node} can only update pod status for pods with spec.nodeName set to itself`;
+  if (old.spec.nodeName !== nodeName)
+    return `${node} can only update pod status for pods with spec.nodeName set to itself`;
   if (!isDeepStrictEqual(pod.metadata?.labels ?? {}, old.metadata?.labels ?? {})) {
     return `${node} cannot update labels through pod status`;
   }
@@ -106,7 +109,9 @@ async function evictionRule(request: NodeRequest): Promise<Reason> {
   const { operation, name, nodeName, readPod } = request;
   if (operation !== 'create') return `unexpected operation ${operation.toUpperCase()}`;
   const pod = await readPod(name);
-  return pod.spec.nodeName === nodeName ? undefined : `node ${nodeName} can only evict pods with spec.nodeName set to itself`;
+  return pod.spec.nodeName === nodeName
+    ? undefined
+    : `node ${nodeName} can only evict pods with spec.nodeName set to itself`;
 }
 
 function nodeRule({ operation, object, oldObject, name, nodeName }: NodeRequest): Reason {
@@ -128,7 +133,8 @@ function nodeRule({ operation, object, oldObject, name, nodeName }: NodeRequest)
   if (configSource && !isDeepStrictEqual(configSource, old.spec?.configSource)) {
     return `${who} is not allowed to update configSource to a new non-nil configSource`;
   }
-  if (!isDeepStrictEqual(node.spec?.taints ?? [], old.spec?.taints ?? [])) return `${who} is not allowed to modify taints`;
+  if (!isDeepStrictEqual(node.spec?.taints ?? [], old.spec?.taints ?? []))
+    return `${who} is not allowed to modify taints`;
   if (!sameOwners) return `${who} is not allowed to modify ownerReferences`;
   return labels === '' ? undefined : `is not allowed to modify labels: ${labels}`;
 }
@@ -139,7 +145,11 @@ const claimReports = new Set(['capacity', 'conditions', 'allocatedResources', 'a
 function withoutClaimReports(object: KubeObject | undefined): unknown {
   const { metadata, status, ...rest } = (object ?? {}) as KubeObject & { status?: Record<string, unknown> };
   const { resourceVersion: _, ...meta } = metadata ?? {};
-  return { ...rest, metadata: meta, status: Object.entries(status ?? {}).filter(([field]) => !claimReports.has(field)) };
+  return {
+    ...rest,
+    metadata: meta,
+    status: Object.entries(status ?? {}).filter(([field]) => !claimReports.has(field)),
+  };
 }
 
 function claimRule(request: NodeRequest): Reason {
@@ -153,13 +163,16 @@ function claimRule(request: NodeRequest): Reason {
 async function tokenRule({ operation, subresource, object, nodeName, readPod }: NodeRequest): Promise<Reason> {
   if (operation !== 'create' || subresource !== 'token') return undefined;
   const { apiVersion, kind, name = '', uid = '' } = (object as TokenRequest).spec?.boundObjectRef ?? {};
-  if (apiVersion !== Pod.apiVersion || kind !== Pod.kind || name === '') return 'node requested token not bound to a pod';
+  if (apiVersion !== Pod.apiVersion || kind !== Pod.kind || name === '')
+    return 'node requested token not bound to a pod';
   if (uid === '') return 'node requested token with a pod binding without a uid';
   const pod = await readPod(name);
   if (uid !== pod.metadata?.uid) {
     return `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
   }
-  return pod.spec.nodeName === nodeName ? undefined : 'node requested token bound to a pod scheduled on a different node';
+  return pod.spec.nodeName === nodeName
+    ? undefined
+    : 'node requested token bound to a pod scheduled on a different node';
 }
 
 function leaseRule({ namespace, name, nodeName }: NodeRequest): Reason {
@@ -209,7 +222,8 @@ export function nodeRestriction({ nodes, pods }: NodeRestrictionOptions): Admiss
     async validate(request) {
       const { context, kind, namespace } = request;
       const nodeName = nodeNameOf(context.user);
-      if (nodeName === undefined) throw refusal(request, `could not determine node from user ${quote(context.user.name)}`);
+      if (nodeName === undefined)
+        throw refusal(request, `could not determine node from user ${quote(context.user.name)}`);
       const why = await ruleOf(kind)?.({
         ...request,
         nodeName,

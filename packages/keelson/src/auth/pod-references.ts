@@ -45,7 +45,9 @@ function namesSecret(volume: Volume): boolean {
 }
 
 function namesConfigMap(volume: Volume): boolean {
-  return volume.configMap !== undefined || (volume.projected?.sources ?? []).some(({ configMap }) => configMap !== undefined);
+  return (
+    volume.configMap !== undefined || (volume.projected?.sources ?? []).some(({ configMap }) => configMap !== undefined)
+  );
 }
 
 function projectedReference({ name, projected }: Volume): string | undefined {
@@ -87,7 +89,8 @@ export function apiReferenceOf(pod: Pod): string | undefined {
   );
   if (spec.imagePullSecrets?.length || secretInEnv || volumes.some(namesSecret)) return 'secrets';
   const mapInEnv = inEnv(
-    (source) => ('configMapKeyRef' in source && source.configMapKeyRef) || ('configMapRef' in source && source.configMapRef),
+    (source) =>
+      ('configMapKeyRef' in source && source.configMapKeyRef) || ('configMapRef' in source && source.configMapRef),
   );
   if (mapInEnv || volumes.some(namesConfigMap)) return 'configmaps';
   if (spec.resourceClaims?.length) return 'resourceclaims';

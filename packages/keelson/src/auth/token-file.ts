@@ -17,7 +17,8 @@ const maxTokenLength = 8192;
 function problemOf(fields: readonly string[]): string | undefined {
   const [token = '', name = ''] = fields;
   if (fields.length < 3) return 'needs token,user,uid and perhaps groups';
-  if (fields.length > 4) return 'has more than four columns; several groups stand in quotes: token,user,uid,"group1,group2"';
+  if (fields.length > 4)
+    return 'has more than four columns; several groups stand in quotes: token,user,uid,"group1,group2"';
   if (!/^[\x21-\x7e]+$/.test(token)) return 'the token must be printable characters without spaces';
   if (token.length > maxTokenLength) return `the token has more than ${maxTokenLength} characters`;
   if (name.trim() === '') return 'the user has no name';
@@ -29,7 +30,11 @@ function userOf([, name = '', uid = '', groups = '']: readonly string[]): UserIn
     .split(',')
     .map((group) => group.trim())
     .filter((group) => group !== '' && group !== 'system:authenticated');
-  return { name: name.trim(), ...(uid.trim() === '' ? {} : { uid: uid.trim() }), groups: [...named, 'system:authenticated'] };
+  return {
+    name: name.trim(),
+    ...(uid.trim() === '' ? {} : { uid: uid.trim() }),
+    groups: [...named, 'system:authenticated'],
+  };
 }
 
 /**

@@ -47,7 +47,8 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       const { verifyStores } = await import('./verify.ts');
       return (await verifyStores(options, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
     }
-    if (command === 'serve' && options.agent === true) throw new UsageError('--agent is for keelson up; serve runs no node');
+    if (command === 'serve' && options.agent === true)
+      throw new UsageError('--agent is for keelson up; serve runs no node');
     const withAgent = command === 'up' && options.agent !== false;
     return await serve(options, withAgent, io);
   } catch (error) {

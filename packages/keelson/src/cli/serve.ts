@@ -29,14 +29,20 @@ export interface RunningServer {
  * Opens everything `keelson serve` needs, in order; what was opened is closed again when a later step fails. `withAgent`: an agent will run in
  * this process. It lets nobody in but the server, also where the server lets everybody in.
  */
-export async function startServer(options: ServerOptions, withAgent: boolean, signal?: AbortSignal): Promise<RunningServer> {
+export async function startServer(
+  options: ServerOptions,
+  withAgent: boolean,
+  signal?: AbortSignal,
+): Promise<RunningServer> {
   const { data, insecure, agentCertificateAuthority } = options;
   const logger = createPinoLogger(options.logLevel);
   const kinds = await loadKinds(options.kinds);
   const { tokenAuthFile } = options;
   const authenticateToken = tokenAuthFile && tokenUsers(await readTokenFile(tokenAuthFile, logger));
-  const authority = agentCertificateAuthority === undefined ? undefined : await readAuthority(agentCertificateAuthority);
-  const made = insecure && !withAgent ? undefined : await loadCredentials(data, options.listen.host, systemClock.now(), logger);
+  const authority =
+    agentCertificateAuthority === undefined ? undefined : await readAuthority(agentCertificateAuthority);
+  const made =
+    insecure && !withAgent ? undefined : await loadCredentials(data, options.listen.host, systemClock.now(), logger);
   const credentials = insecure ? undefined : made;
   const localAgents = new Map<string, number>();
   const plane = await createControlPlane({

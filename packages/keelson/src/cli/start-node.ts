@@ -23,7 +23,10 @@ export type ServerOfNode = Pick<RunningServer, 'kubeconfig' | 'authorityFile' | 
  *
  * Loaded on call, because servers without a node should not pay for it.
  */
-export async function startNode(options: Pick<ServerOptions, 'data' | 'logLevel'>, server: ServerOfNode): Promise<LocalNode> {
+export async function startNode(
+  options: Pick<ServerOptions, 'data' | 'logLevel'>,
+  server: ServerOfNode,
+): Promise<LocalNode> {
   const logger = createPinoLogger(options.logLevel).child({ component: 'node' });
   try {
     return await start(join(options.data, 'node'), server, logger);

@@ -32,13 +32,16 @@ function withAbsolutePaths(raw: Record<string, unknown>, base: string): RawOptio
   if (out['storage'] !== undefined) out['storage'] = storageWithAbsolutePaths(out['storage'], base);
   const kinds = out['kinds'];
   if (Array.isArray(kinds))
-    out['kinds'] = kinds.map((item: unknown) => (typeof item === 'string' && item.startsWith('.') ? resolve(base, item) : item));
+    out['kinds'] = kinds.map((item: unknown) =>
+      typeof item === 'string' && item.startsWith('.') ? resolve(base, item) : item,
+    );
   return out;
 }
 
 /** Modules of adapters and directories of embedded stores; everything else is left for the parser to judge. */
 function storageWithAbsolutePaths(raw: unknown, base: string): unknown {
-  if (typeof raw === 'string') return raw.replace(/^lmdb:(?=.)(.*)$/s, (_, path: string) => `lmdb:${resolve(base, path)}`);
+  if (typeof raw === 'string')
+    return raw.replace(/^lmdb:(?=.)(.*)$/s, (_, path: string) => `lmdb:${resolve(base, path)}`);
   if (Array.isArray(raw)) return raw.map((item) => storageWithAbsolutePaths(item, base));
   if (typeof raw !== 'object' || raw === null) return raw;
   const out: Record<string, unknown> = { ...raw };

@@ -48,7 +48,9 @@ export async function loadOptions(
   const merged = { ...defaults, ...given } as ServerOptions;
   const options: ServerOptions = { ...merged, storage: merged.storage ?? `lmdb:${join(merged.data, 'store')}` };
   if (options.insecure && !isLoopback(options.listen.host)) {
-    throw new UsageError(`--insecure serves loopback addresses only; remove it or use --listen 127.0.0.1:${options.listen.port}`);
+    throw new UsageError(
+      `--insecure serves loopback addresses only; remove it or use --listen 127.0.0.1:${options.listen.port}`,
+    );
   }
   if (!options.insecure && options.allowedHosts.length > 0) {
     throw new UsageError(

@@ -183,7 +183,11 @@ export const optionTable: readonly OptionRow[] = [
     default: 'info',
     help: logLevels.join(' | '),
   },
-  { key: 'brand', default: 'vendor: kubernetes, metaGroup: meta.k8s.io', help: 'words in media types and in the metadata group' },
+  {
+    key: 'brand',
+    default: 'vendor: kubernetes, metaGroup: meta.k8s.io',
+    help: 'words in media types and in the metadata group',
+  },
   {
     key: 'connectionLimits',
     default: [

@@ -50,7 +50,8 @@ const brand: ValueParser<ServerOptions['brand']> = (raw, source) => {
     ...rest
   } = (typeof raw === 'object' && raw !== null ? raw : {}) as Record<string, unknown>;
   const unknown = Object.keys(rest)[0];
-  if (typeof raw !== 'object' || raw === null) throw new UsageError(`${source} must be an object with vendor and metaGroup`);
+  if (typeof raw !== 'object' || raw === null)
+    throw new UsageError(`${source} must be an object with vendor and metaGroup`);
   if (unknown !== undefined)
     throw new UsageError(`${source} has no key ${unknown}${suggestion(unknown, ['vendor', 'metaGroup'])}`);
   if (!/^[a-z0-9][a-z0-9.-]*$/.test(String(vendor)))

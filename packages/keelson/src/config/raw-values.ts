@@ -4,7 +4,8 @@ import { UsageError } from './usage-error.ts';
 
 export type RawObject = Readonly<Record<string, unknown>>;
 
-export const isObject = (raw: unknown): raw is RawObject => typeof raw === 'object' && raw !== null && !Array.isArray(raw);
+export const isObject = (raw: unknown): raw is RawObject =>
+  typeof raw === 'object' && raw !== null && !Array.isArray(raw);
 
 /** @throws UsageError when an object has a key that nobody knows. */
 export function refuseUnknownKeys(raw: RawObject, known: readonly string[], source: string): void {

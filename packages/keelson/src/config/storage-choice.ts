@@ -97,7 +97,9 @@ function parseStore(raw: unknown, source: string): StoreChoice {
   };
   if (raw['adapter'] !== undefined) return { ...raw, ...settings, adapter: text(raw['adapter'], `${source}.adapter`) };
   if (raw['url'] === undefined)
-    throw new UsageError(`${source} as an object needs "url", or "adapter" (the name of a package), or "default" and "routes"`);
+    throw new UsageError(
+      `${source} as an object needs "url", or "adapter" (the name of a package), or "default" and "routes"`,
+    );
   refuseUnknownKeys(raw, ['url', 'reads', 'history'], source);
   return { ...settings, url: text(raw['url'], `${source}.url`) };
 }
@@ -106,15 +108,20 @@ function parseRoute(raw: unknown, source: string): StorageRoute {
   if (!isObject(raw)) throw new UsageError(`${source} must be an object with group, resources and storage`);
   refuseUnknownKeys(raw, ['name', 'group', 'resources', 'storage'], source);
   const { name, group, resources, storage } = raw;
-  if (typeof group !== 'string') throw new UsageError(`${source}.group must be the name of an API group ("" is the core group)`);
+  if (typeof group !== 'string')
+    throw new UsageError(`${source}.group must be the name of an API group ("" is the core group)`);
   if (name !== undefined && (typeof name !== 'string' || !/^[a-z0-9][a-z0-9.+-]{0,62}$/.test(name)))
-    throw new UsageError(`${source}.name must be a short word of a-z, 0-9, ".", "-" and "+", not ${JSON.stringify(name)}`);
+    throw new UsageError(
+      `${source}.name must be a short word of a-z, 0-9, ".", "-" and "+", not ${JSON.stringify(name)}`,
+    );
   if (resources !== undefined && (!Array.isArray(resources) || resources.length === 0))
     throw new UsageError(`${source}.resources must be a list of plural names; leave it out for the whole group`);
   return {
     ...(name === undefined ? {} : { name }),
     group,
-    ...(resources === undefined ? {} : { resources: resources.map((item, i) => text(item, `${source}.resources[${i}]`)) }),
+    ...(resources === undefined
+      ? {}
+      : { resources: resources.map((item, i) => text(item, `${source}.resources[${i}]`)) }),
     storage: parseStore(storage, `${source}.storage`),
   };
 }

@@ -37,7 +37,10 @@ const startPatienceMs = 3_000;
  * A controller for which the start of the server waits only a moment: one that cannot read what it follows, because of a damaged object for
  * instance, goes on trying while the API is served.
  */
-export function startedInTime(service: Service, { clock, logger }: Pick<ControllerOptions, 'clock' | 'logger'>): Service {
+export function startedInTime(
+  service: Service,
+  { clock, logger }: Pick<ControllerOptions, 'clock' | 'logger'>,
+): Service {
   return {
     name: service.name,
     start: async () => {

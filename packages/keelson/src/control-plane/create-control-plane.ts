@@ -119,7 +119,12 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const host = new ServiceHost(
     [
       processAnchor(),
-      { name: 'storages', start: () => stores.start(), stop: () => stores.stop(), waitingFor: () => stores.waitingFor() },
+      {
+        name: 'storages',
+        start: () => stores.start(),
+        stop: () => stores.stop(),
+        waitingFor: () => stores.waitingFor(),
+      },
       ...(withBuiltin ? [systemNamespaces(api)] : []),
       ...(withBuiltin && options.controllers !== false
         ? controllersOn(stores, { client: api, ...surroundings }, options.certificateSigner)
@@ -163,7 +168,11 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
 }
 
 /** A store that one process has for itself needs no election. */
-function controllersOn(stores: PlaneStores, options: ControllerOptions, signer: CertificateSigner | undefined): Service[] {
+function controllersOn(
+  stores: PlaneStores,
+  options: ControllerOptions,
+  signer: CertificateSigner | undefined,
+): Service[] {
   const services = () => builtinControllers(options, signer);
   if (stores.of(Lease).capabilities.multiWriter) return [electedControllers(options, services)];
   return services().map((service) => startedInTime(service, options));

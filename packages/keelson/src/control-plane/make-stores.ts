@@ -13,11 +13,20 @@ export async function makeStores(
   kinds: readonly KindDefinition[],
   surroundings: StoreSurroundings,
 ): Promise<PlaneStores> {
-  const { history, reads = 'consistent', data, acceptNewStore = false, continueTokens: tokens, watchWindow = {} } = options;
+  const {
+    history,
+    reads = 'consistent',
+    data,
+    acceptNewStore = false,
+    continueTokens: tokens,
+    watchWindow = {},
+  } = options;
   const plan = planStorage(options.storage ?? 'memory:', { reads, history }, '--storage');
   const storeOf = routeKinds(plan, kinds);
   const known =
-    data === undefined ? undefined : new KnownStores({ directory: data, acceptNew: acceptNewStore, logger: surroundings.logger });
+    data === undefined
+      ? undefined
+      : new KnownStores({ directory: data, acceptNew: acceptNewStore, logger: surroundings.logger });
   const configuration = kinds
     .map((kind) => `${kind.apiVersion}/${kind.kind}`)
     .sort()
@@ -25,7 +34,9 @@ export async function makeStores(
   const stores: PlaneStore[] = [];
   for (const { name, reads: storeReads, ...rest } of plan.stores) {
     const made = await makeStore({ name, reads: storeReads, ...rest }, surroundings);
-    stores.push(new PlaneStore({ name, made, reads: storeReads, watchWindow, known, tokens, configuration, ...surroundings }));
+    stores.push(
+      new PlaneStore({ name, made, reads: storeReads, watchWindow, known, tokens, configuration, ...surroundings }),
+    );
   }
   return new PlaneStores(stores, storeOf);
 }

@@ -17,7 +17,14 @@ import {
 import { Namespace, Node, Pod } from '@keelson/kinds';
 import { nodeRestriction } from '../auth/node-restriction.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
-import { AdmissionToken, ApiClientToken, AuthorizerToken, KindsToken, PlaneStoresToken, RegistryToken } from './tokens.ts';
+import {
+  AdmissionToken,
+  ApiClientToken,
+  AuthorizerToken,
+  KindsToken,
+  PlaneStoresToken,
+  RegistryToken,
+} from './tokens.ts';
 
 export interface PlaneModuleOptions {
   readonly clock: Clock;

@@ -37,7 +37,9 @@ export class ApiNodeDialer implements NodeDialer {
     if (port === 0) throw statusErrors.serviceUnavailable(`the agent of node ${JSON.stringify(name)} serves no port`);
     const { ip, name: servername } = await this.#address(node, name, proxied);
     const believed: UpstreamTls =
-      authority === undefined || anyCertificate ? {} : { ca: authority, ...(servername === undefined ? {} : { servername }) };
+      authority === undefined || anyCertificate
+        ? {}
+        : { ca: authority, ...(servername === undefined ? {} : { servername }) };
     return { host: ip, port, tls: { ...this.#identity(), ...believed } };
   }
 

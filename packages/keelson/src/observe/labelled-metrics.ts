@@ -16,7 +16,10 @@ export function labelledMetrics(inner: Metrics, fixed: Labels): Metrics {
     },
     gauge: (options) => {
       const gauge = inner.gauge(withNames(options));
-      return { set: (value, labels) => gauge.set(value, all(labels)), add: (value, labels) => gauge.add(value, all(labels)) };
+      return {
+        set: (value, labels) => gauge.set(value, all(labels)),
+        add: (value, labels) => gauge.add(value, all(labels)),
+      };
     },
     histogram: (options) => {
       const histogram = inner.histogram(withNames(options));

@@ -42,7 +42,9 @@ export class MetricSeries<V> {
     const key = this.#names.map((name) => labels[name] ?? '').join('\0');
     let found = this.#byText.get(key);
     if (found === undefined) {
-      const own = Object.fromEntries(this.#names.flatMap((name) => (labels[name] === undefined ? [] : [[name, labels[name]]])));
+      const own = Object.fromEntries(
+        this.#names.flatMap((name) => (labels[name] === undefined ? [] : [[name, labels[name]]])),
+      );
       found = { labels: own, value: this.#make() };
       this.#byText.set(key, found);
     }
@@ -74,7 +76,11 @@ export class Distribution {
     let count = 0;
     for (const [at, own] of this.#counts.entries()) {
       count += own;
-      samples.push({ metricName: `${name}_bucket`, labels: { le: this.#bounds[at] ?? '+Inf', ...labels }, value: count });
+      samples.push({
+        metricName: `${name}_bucket`,
+        labels: { le: this.#bounds[at] ?? '+Inf', ...labels },
+        value: count,
+      });
     }
     samples.push({ metricName: `${name}_sum`, labels, value: this.#sum });
     samples.push({ metricName: `${name}_count`, labels, value: count });

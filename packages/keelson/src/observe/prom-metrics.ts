@@ -20,7 +20,11 @@ export function createPromMetrics(): Metrics {
     if (!made.has(options.name)) made.set(options.name, make());
     return made.get(options.name) as T;
   };
-  const register = ({ name, help }: MetricOptions, type: 'counter' | 'gauge' | 'histogram', samples: () => MetricSample[]) => {
+  const register = (
+    { name, help }: MetricOptions,
+    type: 'counter' | 'gauge' | 'histogram',
+    samples: () => MetricSample[],
+  ) => {
     const metric = { name, help, type, get: async () => ({ name, help, type, values: samples(), aggregator: 'sum' }) };
     // A registry asks its metrics for nothing else than their name and `get`.
     registered.push(metric as unknown as Metric);

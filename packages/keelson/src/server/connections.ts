@@ -264,7 +264,12 @@ export class Connections {
     if (now - this.#warnedAt < warnMs) return;
     this.#warnedAt = now;
     const { connections, connectionsPerAddress } = this.#limits;
-    this.#logger.warn('connection limit reached', { address, open: this.#all.size, connections, connectionsPerAddress });
+    this.#logger.warn('connection limit reached', {
+      address,
+      open: this.#all.size,
+      connections,
+      connectionsPerAddress,
+    });
   }
 }
 

@@ -81,7 +81,10 @@ const defaultDrainMs = 5_000;
  * By certificate, then by token. Credentials that cannot be verified do not make their owner anonymous, as in reference servers; a valid token
  * makes up for an invalid certificate.
  */
-function authentication(authenticateToken: AuthenticateToken | undefined, clock: Clock): HttpApiOptions['authenticate'] & {} {
+function authentication(
+  authenticateToken: AuthenticateToken | undefined,
+  clock: Clock,
+): HttpApiOptions['authenticate'] & {} {
   const byCertificate = clientCertificates(clock);
   return (request) => {
     const user = byCertificate(request);

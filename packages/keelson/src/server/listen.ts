@@ -47,12 +47,19 @@ export async function listenOn(
   const limits = connectionLimits(given);
   const connections = new Connections(limits, logger);
   const { headersMs, requestMs, idleMs } = limits;
-  const options: HttpOptions = { ...http, headersTimeout: headersMs, requestTimeout: requestMs, keepAliveTimeout: idleMs };
+  const options: HttpOptions = {
+    ...http,
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    keepAliveTimeout: idleMs,
+  };
   const admitted: RequestListener = (request, response) => {
     if (connections.admit(request, response)) listener(request, response);
   };
   const server =
-    credentials === undefined ? createHttpServer(options, admitted) : createTlsServer(admitted, credentials, options, limits);
+    credentials === undefined
+      ? createHttpServer(options, admitted)
+      : createTlsServer(admitted, credentials, options, limits);
   prepare?.(server);
   connections.attach(server, credentials !== undefined);
   await new Promise<void>((resolve, reject) => {

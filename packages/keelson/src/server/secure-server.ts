@@ -59,7 +59,10 @@ function resetBounds({ streamResetBurst, streamResetsPerSecond }: ConnectionLimi
 }
 
 function http1Options(options: HttpOptions): object {
-  return { http1Options: options, ...(options.maxHeaderSize === undefined ? {} : { maxHeaderSize: options.maxHeaderSize }) };
+  return {
+    http1Options: options,
+    ...(options.maxHeaderSize === undefined ? {} : { maxHeaderSize: options.maxHeaderSize }),
+  };
 }
 
 /** Bounds that the HTTP/1.1 side of the server reads from its properties. */

@@ -87,10 +87,12 @@ export class GuardedStore implements Store {
     return this.#store.close();
   };
   write: Store['write'] = (op, options) =>
-    this.#own ?? this.#store.write(op, options).then(this.#noted, (error: unknown) => this.#reported(error, options?.signal));
+    this.#own ??
+    this.#store.write(op, options).then(this.#noted, (error: unknown) => this.#reported(error, options?.signal));
 
   get: Store['get'] = (key, options) => this.#own ?? this.#observed(this.#store.get(key, options), options?.signal);
-  count: Store['count'] = (range, options) => this.#own ?? this.#observed(this.#store.count(range, options), options?.signal);
+  count: Store['count'] = (range, options) =>
+    this.#own ?? this.#observed(this.#store.count(range, options), options?.signal);
   currentRevision: Store['currentRevision'] = async (options) => {
     const revision = await (this.#own ?? this.#observed(this.#store.currentRevision(options), options?.signal));
     this.#saw(revision);
@@ -127,7 +129,10 @@ export class GuardedStore implements Store {
     await this.#store.passOver(seen);
   }
 
-  async *#listed(chunks: AsyncIterable<ListChunk>, signal: AbortSignal | undefined): AsyncGenerator<ListChunk, void, undefined> {
+  async *#listed(
+    chunks: AsyncIterable<ListChunk>,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<ListChunk, void, undefined> {
     try {
       for await (const chunk of chunks) {
         for (const { key, damaged } of chunk.entries) if (damaged) this.#reportDamage(key);

@@ -62,7 +62,9 @@ function claim(claims: Map<string, Claim>, kind: KindDefinition, wanted: Claim):
 
 function unknownGroup(route: RoutePlan, kinds: readonly KindDefinition[]): UsageError {
   const known = [...new Set(kinds.map((kind) => kind.group))];
-  return new UsageError(`${route.source}: no kind of ${nameOfGroup(route.group)} is served${suggestion(route.group, known)}`);
+  return new UsageError(
+    `${route.source}: no kind of ${nameOfGroup(route.group)} is served${suggestion(route.group, known)}`,
+  );
 }
 
 function unknownResource(route: RoutePlan, resource: string, inGroup: readonly KindDefinition[]): UsageError {

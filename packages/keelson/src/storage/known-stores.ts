@@ -100,7 +100,9 @@ export class KnownStores {
     if (text === undefined) return {};
     const records = recordsOf(text);
     if (records !== undefined) return records;
-    throw new StoreIdentityError(`${this.#path} is damaged; remove it to have the stores of the next start taken as they are`);
+    throw new StoreIdentityError(
+      `${this.#path} is damaged; remove it to have the stores of the next start taken as they are`,
+    );
   }
 
   async #write(records: Records): Promise<void> {

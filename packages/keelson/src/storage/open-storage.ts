@@ -62,7 +62,11 @@ async function importAdapter(name: string, source: string): Promise<StorageAdapt
     );
   }
   const adapter = module.default as Partial<StorageAdapter> | undefined;
-  if (typeof adapter?.name !== 'string' || typeof adapter.module !== 'function' || adapter.optionsSchema === undefined) {
+  if (
+    typeof adapter?.name !== 'string' ||
+    typeof adapter.module !== 'function' ||
+    adapter.optionsSchema === undefined
+  ) {
     throw new UsageError(`${source}: ${specifier} does not export a storage adapter by default`);
   }
   return adapter as StorageAdapter;
@@ -71,7 +75,8 @@ async function importAdapter(name: string, source: string): Promise<StorageAdapt
 function checkedOptions(adapter: StorageAdapter, options: unknown, source: string): unknown {
   try {
     const { value, errors, unknownFields } = decoderOf(adapter.optionsSchema)(options);
-    if (unknownFields[0] !== undefined) throw new UsageError(`${source}: ${adapter.name} has no option ${unknownFields[0]}`);
+    if (unknownFields[0] !== undefined)
+      throw new UsageError(`${source}: ${adapter.name} has no option ${unknownFields[0]}`);
     if (errors[0] !== undefined) throw new UsageError(`${source}: ${errors[0].field}: ${errors[0].message}`);
     return value;
   } catch (error) {
@@ -102,7 +107,12 @@ async function adapterAndOptions(choice: string | AdapterChoice, source: string)
   }
 }
 
-function withHistory(adapter: StorageAdapter, options: Readonly<Record<string, unknown>>, plan: StorePlan, logger: Logger) {
+function withHistory(
+  adapter: StorageAdapter,
+  options: Readonly<Record<string, unknown>>,
+  plan: StorePlan,
+  logger: Logger,
+) {
   const { history } = plan;
   if (history === undefined) return options;
   if (takesHistory(adapter.optionsSchema)) {
@@ -111,7 +121,11 @@ function withHistory(adapter: StorageAdapter, options: Readonly<Record<string, u
     return { ...options, history: plan.historyRequired ? { ...own, ...history } : { ...history, ...own } };
   }
   if (plan.historyRequired) throw new UsageError(`${plan.source}: ${adapter.name} has no history window to be set`);
-  logger.warn('the history window is not for this store', { component: 'storage', store: plan.name, adapter: adapter.name });
+  logger.warn('the history window is not for this store', {
+    component: 'storage',
+    store: plan.name,
+    adapter: adapter.name,
+  });
   return options;
 }
 
@@ -122,7 +136,8 @@ function withHistory(adapter: StorageAdapter, options: Readonly<Record<string, u
 export async function makeStore(plan: StorePlan, surroundings: StoreSurroundings): Promise<MadeStore> {
   const { choice, source, name } = plan;
   if (isStore(choice)) {
-    if (plan.historyRequired) throw new UsageError(`${source}: the history window of a store instance is set where it is made`);
+    if (plan.historyRequired)
+      throw new UsageError(`${source}: the history window of a store instance is set where it is made`);
     return { store: choice, adapter: 'instance' };
   }
   const isUrl = typeof choice === 'object' && !('adapter' in choice);

@@ -61,7 +61,12 @@ export class PlaneStore implements Service {
     this.#options = options;
     this.#logger = logger.child({ store: name });
     this.tokens = new StoreTokens({ clock, configuration, lifeMs: tokens?.lifetimeMs });
-    this.#store = new GuardedStore(made.store, this.#logger, (identity, before) => this.#onEpoch(identity, before), clock);
+    this.#store = new GuardedStore(
+      made.store,
+      this.#logger,
+      (identity, before) => this.#onEpoch(identity, before),
+      clock,
+    );
     this.storages = createCachedStorages({ store: this.#store, clock, logger: this.#logger, metrics, window });
   }
 
@@ -206,7 +211,9 @@ export class PlaneStore implements Service {
     known
       ?.recognize(this.name, made.adapter, identity)
       .then(() => this.#note())
-      .catch((err: unknown) => this.#logger.warn('the epoch of the store was not written down', { component: 'storage', err }));
+      .catch((err: unknown) =>
+        this.#logger.warn('the epoch of the store was not written down', { component: 'storage', err }),
+      );
   }
 
   #logRestored({ epoch }: StoreIdentity, before: StoreIdentity): void {

@@ -1,4 +1,10 @@
-import type { GroupVersionResource, KindDefinition, ResourceRegistry, ResourceService, SelectParameters } from '@keelson/core';
+import type {
+  GroupVersionResource,
+  KindDefinition,
+  ResourceRegistry,
+  ResourceService,
+  SelectParameters,
+} from '@keelson/core';
 import type { ReadMode } from '../config/storage-choice.ts';
 
 /** `resourceVersion` of reads that take the cache as it is. */
@@ -13,7 +19,11 @@ function relaxed(service: ResourceService): ResourceService {
   return {
     kind: service.kind,
     get: (context, target, parameters) =>
-      service.get(context, target, parameters.resourceVersion === '' ? { ...parameters, resourceVersion: cached } : parameters),
+      service.get(
+        context,
+        target,
+        parameters.resourceVersion === '' ? { ...parameters, resourceVersion: cached } : parameters,
+      ),
     list: (context, target, parameters) => service.list(context, target, relaxedList(parameters)),
     create: (...call) => service.create(...call),
     watch: (...call) => service.watch(...call),
@@ -34,7 +44,10 @@ function relaxed(service: ResourceService): ResourceService {
  * `reads: any`, a get or list without resourceVersion shows what is in the cache. Writes, deletions of collections, watches and
  * everything that runs inside the server (controllers decide about deletions on what they read) stay consistent.
  */
-export function relaxedReads(registry: ResourceRegistry, readsOf: (kind: KindDefinition) => ReadMode): ResourceRegistry {
+export function relaxedReads(
+  registry: ResourceRegistry,
+  readsOf: (kind: KindDefinition) => ReadMode,
+): ResourceRegistry {
   const made = new WeakMap<ResourceService, ResourceService>();
   return {
     kinds: () => registry.kinds(),

@@ -102,7 +102,11 @@ export class StoreHealth {
 /** The message of a failure and of those that caused it, as far as they add something. */
 export function reasonOf(error: unknown): string {
   const texts: string[] = [];
-  for (let each = error; each !== undefined && each !== null && texts.length < 5; each = (each as { cause?: unknown }).cause) {
+  for (
+    let each = error;
+    each !== undefined && each !== null && texts.length < 5;
+    each = (each as { cause?: unknown }).cause
+  ) {
     const text = each instanceof Error ? each.message : String(each);
     if (text !== '' && !texts.some((known) => known.includes(text))) texts.push(text);
   }

@@ -61,7 +61,12 @@ export async function verifyStore(store: Store, kinds: readonly KindDefinition[]
 }
 
 /** Returns the number of changes. */
-async function verifyHistory(store: Store, compacted: Revision, head: Revision, report: (damage: string, key?: string) => void) {
+async function verifyHistory(
+  store: Store,
+  compacted: Revision,
+  head: Revision,
+  report: (damage: string, key?: string) => void,
+) {
   const after = Math.max(compacted, 1);
   if (after >= head) return 0;
   const dense = store.capabilities.denseRevisions && store.capabilities.oneChangePerRevision;
@@ -72,7 +77,8 @@ async function verifyHistory(store: Store, compacted: Revision, head: Revision, 
     for await (const { changes: batch, frontier } of stream) {
       for (const { revision, key, entry, prev } of batch) {
         if (dense && revision !== last + 1) report(`history: revision ${last + 1} is missing`);
-        if (entry?.damaged || prev?.damaged) report(`history: a state of ${key} at revision ${revision} is damaged`, key);
+        if (entry?.damaged || prev?.damaged)
+          report(`history: a state of ${key} at revision ${revision} is damaged`, key);
         last = revision;
         changes++;
       }
@@ -94,7 +100,9 @@ function damageOf({ key, value, createRevision, modRevision, damaged }: Entry, h
   if (!key.startsWith('/')) return undefined;
   let object: { readonly metadata?: { readonly name?: unknown } } | null;
   try {
-    object = JSON.parse(Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('utf8')) as typeof object;
+    object = JSON.parse(
+      Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('utf8'),
+    ) as typeof object;
   } catch {
     return 'the record is not JSON';
   }

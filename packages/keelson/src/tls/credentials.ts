@@ -39,7 +39,13 @@ async function writePair(data: string, name: string, pair: KeyPair): Promise<voi
 }
 
 /** True when the pair is of this authority, covers every name asked for and does not end soon. */
-function stillGood(pair: KeyPair, authority: X509Certificate, request: LeafRequest, now: number, marginMs: number): boolean {
+function stillGood(
+  pair: KeyPair,
+  authority: X509Certificate,
+  request: LeafRequest,
+  now: number,
+  marginMs: number,
+): boolean {
   const certificate = new X509Certificate(pair.certificate);
   const covers = (request.names ?? []).every(({ type, value }) =>
     type === 'ip' ? certificate.checkIP(value) : certificate.checkHost(value),

@@ -25,7 +25,10 @@ export function kubeconfigText({ url, credentials }: KubeconfigOptions, name: Ku
     : { 'insecure-skip-tls-verify': true };
   const cluster = { server: url, ...trust };
   const user = credentials
-    ? { 'client-certificate-data': base64(credentials[name].certificate), 'client-key-data': base64(credentials[name].key) }
+    ? {
+        'client-certificate-data': base64(credentials[name].certificate),
+        'client-key-data': base64(credentials[name].key),
+      }
     : {};
   const config = {
     apiVersion: 'v1',

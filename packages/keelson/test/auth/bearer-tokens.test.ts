@@ -33,9 +33,13 @@ test('over HTTPS a token is its user, an unknown one 401; reviews of tokens and 
     new Promise<number>((resolve, reject) => {
       const certificate = admin ? { cert: credentials.admin.certificate, key: credentials.admin.key } : {};
       const headers = authorization === undefined ? {} : { authorization };
-      const outgoing = request(url + path, { agent: false, ca: credentials.authority, headers, ...certificate }, (incoming) => {
-        incoming.resume().on('end', () => resolve(incoming.statusCode ?? 0));
-      });
+      const outgoing = request(
+        url + path,
+        { agent: false, ca: credentials.authority, headers, ...certificate },
+        (incoming) => {
+          incoming.resume().on('end', () => resolve(incoming.statusCode ?? 0));
+        },
+      );
       outgoing.on('error', reject);
       outgoing.end();
     });
@@ -44,7 +48,8 @@ test('over HTTPS a token is its user, an unknown one 401; reviews of tokens and 
   t.is(await statusOf(namespaces, 'bearer   s-admin '), 200);
   t.is(await statusOf(namespaces, 'Bearer s-jane'), 403, 'known, and not allowed');
   t.is(await statusOf('/api', 'Bearer s-jane'), 200, 'discovery is for whoever is known');
-  for (const header of ['Bearer nope', 'Bearer', 'Bearer s-admin s-admin']) t.is(await statusOf('/version', header), 401, header);
+  for (const header of ['Bearer nope', 'Bearer', 'Bearer s-admin s-admin'])
+    t.is(await statusOf('/version', header), 401, header);
   t.is(await statusOf(namespaces), 403, 'without a token anonymous');
   t.is(await statusOf(namespaces, 'Bearer nope', true), 200, 'a verified certificate counts more');
 

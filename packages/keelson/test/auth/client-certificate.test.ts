@@ -30,9 +30,13 @@ async function served(t: ExecutionContext) {
   const get = (path: string, pair: KeyPair | undefined, headers: Record<string, string> = {}) =>
     new Promise<number>((resolve, reject) => {
       const shown = pair && { cert: pair.certificate, key: pair.key };
-      const outgoing = request(url + path, { agent: false, ca: credentials.authority, headers, ...shown }, (incoming) => {
-        incoming.resume().on('end', () => resolve(incoming.statusCode ?? 0));
-      });
+      const outgoing = request(
+        url + path,
+        { agent: false, ca: credentials.authority, headers, ...shown },
+        (incoming) => {
+          incoming.resume().on('end', () => resolve(incoming.statusCode ?? 0));
+        },
+      );
       outgoing.on('error', reject);
       outgoing.end();
     });
@@ -63,7 +67,11 @@ test('a client certificate that does not verify is 401, not the anonymous user',
       t.is(await get(path, pair), 401, what);
       t.is(await getHttp2(path, pair), 401, `${what}, HTTP/2`);
     }
-    t.is(await get('/api/v1/namespaces', pair, { authorization: 'Bearer s-admin' }), 200, `${what}, with a valid token`);
+    t.is(
+      await get('/api/v1/namespaces', pair, { authorization: 'Bearer s-admin' }),
+      200,
+      `${what}, with a valid token`,
+    );
     t.is(await get('/api/v1/namespaces', pair, { authorization: 'Bearer other' }), 401);
     t.is(await get('/api/v1/namespaces', pair, { authorization: 'Basic eDp5' }), 401);
   }
@@ -81,7 +89,11 @@ test('a server that knows no tokens answers 401 to every bearer token, also an e
   const { url } = await plane.listen({ credentials });
   for (const authorization of ['Bearer x', 'Bearer', 'bearer ', 'Bearer a b']) {
     const status = await new Promise<number>((resolve, reject) => {
-      const outgoing = request(`${url}/version`, { agent: false, ca: credentials.authority, headers: { authorization } });
+      const outgoing = request(`${url}/version`, {
+        agent: false,
+        ca: credentials.authority,
+        headers: { authorization },
+      });
       outgoing.on('response', (incoming) => resolve(incoming.resume().statusCode ?? 0)).on('error', reject);
       outgoing.end();
     });

@@ -9,9 +9,13 @@ const known: UserInfo = { name: 'jane', groups: ['system:authenticated'] };
 const anonymous: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 
 const node: UserInfo = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
-const joining: UserInfo = { name: 'system:bootstrap:keelson', groups: ['system:bootstrappers', 'system:authenticated'] };
+const joining: UserInfo = {
+  name: 'system:bootstrap:keelson',
+  groups: ['system:bootstrappers', 'system:authenticated'],
+};
 
-const may = async (attributes: AccessAttributes, user: UserInfo) => (await groupAuthorizer.authorize(attributes, user)).allowed;
+const may = async (attributes: AccessAttributes, user: UserInfo) =>
+  (await groupAuthorizer.authorize(attributes, user)).allowed;
 
 const table: readonly (readonly [method: string, path: string, anonymous: boolean, known: boolean])[] = [
   ['GET', '/healthz', true, true],
@@ -113,7 +117,14 @@ test('a list of rules allows exactly what is allowed', async (t) => {
     '/index.html',
     '/versions',
   ];
-  const groups = ['', 'apps', 'certificates.k8s.io', 'coordination.k8s.io', 'authorization.k8s.io', 'authentication.k8s.io'];
+  const groups = [
+    '',
+    'apps',
+    'certificates.k8s.io',
+    'coordination.k8s.io',
+    'authorization.k8s.io',
+    'authentication.k8s.io',
+  ];
   const resources = [
     'pods',
     'nodes',

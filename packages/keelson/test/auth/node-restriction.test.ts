@@ -1,5 +1,13 @@
 import { createInProcessClient } from '@keelson/client';
-import { defineKind, isStatusError, type OwnerReference, optional, type ResourceClient, StatusReason, s } from '@keelson/core';
+import {
+  defineKind,
+  isStatusError,
+  type OwnerReference,
+  optional,
+  type ResourceClient,
+  StatusReason,
+  s,
+} from '@keelson/core';
 import { Lease, Node, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { type ControlPlane, createControlPlane } from '../../src/control-plane/create-control-plane.ts';
@@ -100,13 +108,19 @@ test('a node sets no labels that are for administrators, on create, update and t
   await forbidden(t, nodes.patch('n1', 'merge', change, { dryRun: true }), why);
   await forbidden(t, nodes.patchSubresource('n1', 'status', 'strategic', change), why);
   const current = await nodes.get('n1');
-  await forbidden(t, nodes.update({ ...current, metadata: { ...current.metadata, labels: { ...allowed, ...refused } } }), why);
+  await forbidden(
+    t,
+    nodes.update({ ...current, metadata: { ...current.metadata, labels: { ...allowed, ...refused } } }),
+    why,
+  );
   await nodes.patch('n1', 'merge', { metadata: { labels: { 'example.com/rack': null } } });
 });
 
 test('a node does not remove a protected label', async (t) => {
   const { plane, node } = await open(t);
-  await plane.client(Node).create({ metadata: { name: 'n1', labels: { 'node-restriction.kubernetes.io/tier': 'low' } } });
+  await plane
+    .client(Node)
+    .create({ metadata: { name: 'n1', labels: { 'node-restriction.kubernetes.io/tier': 'low' } } });
   await forbidden(
     t,
     node.resource(Node).patch('n1', 'json', [{ op: 'remove', path: '/metadata/labels' }]),
@@ -181,7 +195,10 @@ test('a node creates mirror pods that are bound to it and owned by it, and no ot
       { annotations: mirror, owners: [{ ...owner, blockOwnerDeletion: true }] },
       'node "n1" must not set blockOwnerDeletion on an owner reference',
     ],
-    [{ annotations: mirror, owners: [{ ...owner, uid: 'other' }] }, `node n1 UID mismatch: expected other got ${owner.uid}`],
+    [
+      { annotations: mirror, owners: [{ ...owner, uid: 'other' }] },
+      `node n1 UID mismatch: expected other got ${owner.uid}`,
+    ],
   ];
   for (const [options, why] of refused) await forbidden(t, pods.create(pod('p', options)), why);
   await pods.create(pod('p', { annotations: mirror, owners: [{ ...owner, blockOwnerDeletion: false }] }));
@@ -204,7 +221,10 @@ test('a mirror pod refers to no API objects', async (t) => {
     [{ serviceAccount: 'a' }, 'serviceaccounts'],
     [{ imagePullSecrets: [{ name: 's' }] }, 'secrets'],
     [{ initContainers: [{ ...container, name: 'i', envFrom: [{ secretRef: { name: 's' } }] }] }, 'secrets'],
-    [{ containers: [{ ...container, env: [{ name: 'E', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }] }] }, 'secrets'],
+    [
+      { containers: [{ ...container, env: [{ name: 'E', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }] }] },
+      'secrets',
+    ],
     [volume({ secret: { secretName: 's' } }), 'secrets'],
     [volume({ flexVolume: { driver: 'a/b', secretRef: { name: 's' } } }), 'secrets'],
     [projected({ secret: { name: 's' } }), 'secrets'],
@@ -279,7 +299,12 @@ test('a node changes neither labels nor claims of a pod through its status, and 
     own.patchSubresource('here', 'status', 'merge', { status: { resourceClaimStatuses: [{ name: 'c' }] } }),
     'node "n1" cannot update resource claim statues',
   );
-  const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name: 'free' }, target: { kind: 'Node', name: 'n1' } };
+  const binding = {
+    apiVersion: 'v1',
+    kind: 'Binding',
+    metadata: { name: 'free' },
+    target: { kind: 'Node', name: 'n1' },
+  };
   await forbidden(
     t,
     own.createSubresource('free', 'binding', binding),

@@ -30,7 +30,11 @@ for (const [title, text, message] of [
   ['no user', 'secret,,1', 'x, line 1: the user has no name'],
   ['a token twice', 'secret,jane,1\n\nsecret,bob,2', 'x, line 3: the token is that of line 1'],
   ['an open quote', 'secret,jane,1,"a', 'x, line 1: a quote begins and ends a whole column, and is doubled inside'],
-  ['a quote in the middle', 'sec"ret,jane,1', 'x, line 1: a quote begins and ends a whole column, and is doubled inside'],
+  [
+    'a quote in the middle',
+    'sec"ret,jane,1',
+    'x, line 1: a quote begins and ends a whole column, and is doubled inside',
+  ],
   ['nothing', '\n', 'x holds no token; a line is token,user,uid,"group1,group2"'],
 ] as const) {
   test(`refused: ${title}, with its line and without the token`, (t) => {

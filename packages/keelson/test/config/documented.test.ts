@@ -18,7 +18,8 @@ async function blocks(language: string): Promise<(readonly [page: string, text: 
   const found: (readonly [string, string])[] = [];
   for (const page of (await readdir(pages)).filter((name) => name.endsWith('.md'))) {
     const text = await readFile(join(pages, page), 'utf8');
-    for (const [, block = ''] of text.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs'))) found.push([page, block]);
+    for (const [, block = ''] of text.matchAll(new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 'gs')))
+      found.push([page, block]);
   }
   return found;
 }

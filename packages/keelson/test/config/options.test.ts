@@ -57,7 +57,12 @@ test('a storage adapter of a team is named with its options', async (t) => {
   t.deepEqual((await loadOptions(['--config', file], {})).storage, { adapter: '@team/storage-x', shards: 3 });
 });
 
-const refused: readonly (readonly [title: string, words: readonly string[], env: Record<string, string>, message: RegExp])[] = [
+const refused: readonly (readonly [
+  title: string,
+  words: readonly string[],
+  env: Record<string, string>,
+  message: RegExp,
+])[] = [
   [
     'an unknown option is named with a suggestion',
     ['--storge', 'memory:'],
@@ -76,7 +81,12 @@ const refused: readonly (readonly [title: string, words: readonly string[], env:
   ['a port out of range', ['--listen', 'localhost:70000'], {}, /--listen must be HOST:PORT/],
   ['a positional word', ['now'], {}, /unexpected argument "now"/],
   ['an unknown log level', ['--log-level', 'wran'], {}, /--log-level must be one of .* \(did you mean warn\?\)/],
-  ['a switch that is neither true nor false', [], { KEELSON_INSECURE: 'maybe' }, /KEELSON_INSECURE must be true or false/],
+  [
+    'a switch that is neither true nor false',
+    [],
+    { KEELSON_INSECURE: 'maybe' },
+    /KEELSON_INSECURE must be true or false/,
+  ],
   [
     '--insecure on an address that others can reach',
     ['--insecure', '--listen', '0.0.0.0:80'],
@@ -89,9 +99,19 @@ const refused: readonly (readonly [title: string, words: readonly string[], env:
     {},
     /--allowed-host must be a host name or an IP address without/,
   ],
-  ['an URL as a host', ['--insecure'], { KEELSON_ALLOWED_HOSTS: 'http://dev' }, /KEELSON_ALLOWED_HOSTS must be a host name/],
+  [
+    'an URL as a host',
+    ['--insecure'],
+    { KEELSON_ALLOWED_HOSTS: 'http://dev' },
+    /KEELSON_ALLOWED_HOSTS must be a host name/,
+  ],
   ['hosts for a server with authentication', ['--allowed-host', 'dev.example'], {}, /--allowed-host is for --insecure/],
-  ['a config file that is not there', ['--config', '/nonexistent.yaml'], {}, /--config \/nonexistent\.yaml cannot be read/],
+  [
+    'a config file that is not there',
+    ['--config', '/nonexistent.yaml'],
+    {},
+    /--config \/nonexistent\.yaml cannot be read/,
+  ],
 ];
 
 test('hosts of an insecure server are given one by one, in a variable, or not at all', async (t) => {
@@ -116,7 +136,8 @@ test('a config file with an unknown or repeated key, broken YAML or no object is
   const attempt = async (text: string) => {
     await writeFile(join(path, 'config.yaml'), text);
     return (
-      (await t.throwsAsync(loadOptions(['--config', join(path, 'config.yaml')], {}), { instanceOf: UsageError }))?.message ?? ''
+      (await t.throwsAsync(loadOptions(['--config', join(path, 'config.yaml')], {}), { instanceOf: UsageError }))
+        ?.message ?? ''
     );
   };
   t.regex(await attempt('storge: "memory:"'), /unknown key storge \(did you mean storage\?\)/);

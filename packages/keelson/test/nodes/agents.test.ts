@@ -87,9 +87,18 @@ async function startPlane(t: ExecutionContext, setting: Setting = {}) {
 
 test('agents are called over TLS with a certificate of the server, and the tunnel runs over the TLS of the client', async (t) => {
   const { get, tls, plane } = await startPlane(t);
-  t.deepEqual(await get(log), { status: 200, text: 'keelson-server of system:masters wants /containerLogs/default/p/c' });
+  t.deepEqual(await get(log), {
+    status: 200,
+    text: 'keelson-server of system:masters wants /containerLogs/default/p/c',
+  });
 
-  const sent = request({ ...tls, path: exec, method: 'POST', agent: false, headers: { Connection: 'Upgrade', Upgrade: 'echo' } });
+  const sent = request({
+    ...tls,
+    path: exec,
+    method: 'POST',
+    agent: false,
+    headers: { Connection: 'Upgrade', Upgrade: 'echo' },
+  });
   sent.end();
   const [answer, socket] = (await once(sent, 'upgrade')) as [IncomingMessage, TLSSocket];
   t.is(answer.headers.upgrade, 'echo');

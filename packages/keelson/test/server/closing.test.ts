@@ -44,7 +44,10 @@ test('a TLS server closes by its deadline although handshakes, prefaces and bodi
   const tls = { ca: credentials.authority, cert: credentials.admin.certificate, key: credentials.admin.key };
   const session = connectHttp2(url, tls);
   session.on('error', () => {});
-  const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/json' }, { endStream: false });
+  const stream = session.request(
+    { ':method': 'POST', ':path': path, 'content-type': 'application/json' },
+    { endStream: false },
+  );
   stream.on('error', () => {});
   stream.write('{');
   const silent = connect(port, '127.0.0.1');
@@ -54,6 +57,9 @@ test('a TLS server closes by its deadline although handshakes, prefaces and bodi
   await Promise.all([http1, http2].map((socket) => new Promise((resolve) => socket.once('secureConnect', resolve))));
   await new Promise<void>((resolve) => session.ping(() => resolve()));
   await plane.close();
-  await Promise.all([...ends, new Promise<void>((resolve) => (session.destroyed ? resolve() : session.once('close', resolve)))]);
+  await Promise.all([
+    ...ends,
+    new Promise<void>((resolve) => (session.destroyed ? resolve() : session.once('close', resolve))),
+  ]);
   t.pass();
 });

@@ -25,7 +25,13 @@ function credentials(): Promise<Credentials> {
   return made;
 }
 
-const soon: Partial<ConnectionLimits> = { handshakeMs: 300, idleMs: 300, headersMs: 300, lingerMs: 300, unreadAnswerMs: 300 };
+const soon: Partial<ConnectionLimits> = {
+  handshakeMs: 300,
+  idleMs: 300,
+  headersMs: 300,
+  lingerMs: 300,
+  unreadAnswerMs: 300,
+};
 const late: Partial<ConnectionLimits> = { handshakeMs: 60_000, idleMs: 60_000, headersMs: 60_000, lingerMs: 60_000 };
 
 /** Answers `/hang` never, `/large` with 50 MB, anything else with its path. */
@@ -80,7 +86,8 @@ function client(t: ExecutionContext, { port, tls }: Place, bytes: string | Buffe
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
 async function until(condition: () => boolean): Promise<void> {
-  for (let attempt = 0; attempt < 4000 && !condition(); attempt++) await new Promise((resolve) => setTimeout(resolve, 5));
+  for (let attempt = 0; attempt < 4000 && !condition(); attempt++)
+    await new Promise((resolve) => setTimeout(resolve, 5));
   if (!condition()) throw new Error('it never happened');
 }
 
@@ -117,7 +124,11 @@ test('a connection that is used for the first time after the time for headers is
     t.regex(await ask(opened, '/first'), /^HTTP\/1.1 200 /);
     opened.socket.write('GET / HTTP/1.1\r\nHo');
     await opened.closed;
-    t.regex(opened.text(), /HTTP\/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n$/, 'late headers are refused as before');
+    t.regex(
+      opened.text(),
+      /HTTP\/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n$/,
+      'late headers are refused as before',
+    );
   }
 });
 
@@ -132,7 +143,11 @@ for (const [state, bytes, limits] of [
   ['with half a preface', preface.subarray(0, 10), { handshakeMs: 300 }],
   ['without a request', Buffer.concat([preface, settings]), { idleMs: 300, lingerMs: 300 }],
   ['with unfinished headers', Buffer.concat([preface, settings, halfHeaders]), { idleMs: 300, lingerMs: 300 }],
-  ['with an open stream whose client answers no PING', Buffer.concat([preface, settings, headersOfHang]), { pingMs: 300 }],
+  [
+    'with an open stream whose client answers no PING',
+    Buffer.concat([preface, settings, headersOfHang]),
+    { pingMs: 300 },
+  ],
   ['whose client has sent GOAWAY', Buffer.concat([preface, settings, goaway]), { lingerMs: 300 }],
 ] as const) {
   test(`an HTTP/2 connection ${state} is closed`, async (t) => {
@@ -198,7 +213,8 @@ for (const secure of [false, true]) {
     const busy = client(t, place, '');
     t.regex(await ask(busy, '/hang'), /200/);
     const unused = [1, 2, 3, 4].map(() => client(t, place, ''));
-    if (secure) await Promise.all(unused.map(({ socket }) => new Promise((resolve) => socket.once('secureConnect', resolve))));
+    if (secure)
+      await Promise.all(unused.map(({ socket }) => new Promise((resolve) => socket.once('secureConnect', resolve))));
     for (const which of [0, 1, 2, 3]) {
       const next = client(t, place, '');
       t.regex(await ask(next, '/next'), /200/);

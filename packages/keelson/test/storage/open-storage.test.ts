@@ -9,7 +9,10 @@ import { planStorage } from '../../src/storage/storage-plan.ts';
 
 const surroundings = { clock: systemClock, logger: silentLogger, metrics: noMetrics as Metrics };
 
-const make = async (choice: Parameters<typeof planStorage>[0], history?: { minChanges?: number; minAgeMs?: number }) => {
+const make = async (
+  choice: Parameters<typeof planStorage>[0],
+  history?: { minChanges?: number; minAgeMs?: number },
+) => {
   const [plan] = planStorage(choice, { reads: 'consistent', history }, '--storage').stores;
   if (plan === undefined) throw new Error('no store');
   return makeStore(plan, surroundings);
@@ -34,7 +37,11 @@ test('the history window of all stores reaches the adapter, that of a store wins
 const refused: readonly (readonly [title: string, choice: Parameters<typeof make>[0], message: RegExp])[] = [
   ['an unknown scheme', 'mysql://x', /--storage "mysql:\/\/x" must begin with one of memory: lmdb: /],
   ['a package that is not there', { adapter: '@team/none' }, /the storage adapter @team\/none is not installed/],
-  ['a module that is no adapter', { adapter: '@keelson/core' }, /@keelson\/core does not export a storage adapter by default/],
+  [
+    'a module that is no adapter',
+    { adapter: '@keelson/core' },
+    /@keelson\/core does not export a storage adapter by default/,
+  ],
   ['an unknown option', { adapter: 'lmdb', path: 'x', size: 1 }, /lmdb has no option size/],
   ['a missing option', { adapter: 'lmdb' }, /path: Required value/],
   ['an option of another type', { adapter: 'lmdb', path: 5 }, /path must be string/],

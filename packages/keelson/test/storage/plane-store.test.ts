@@ -81,7 +81,10 @@ test('an older copy in place of a store whose server was killed before it record
     await putBack(t);
 
     const third = await started(t);
-    t.true((await third.create('next')) > lost + 900_000, 'there is room for the writes of the second that was not recorded');
+    t.true(
+      (await third.create('next')) > lost + 900_000,
+      'there is room for the writes of the second that was not recorded',
+    );
     t.is((await third.store.get('/a/b/kept')).entry?.value.toString(), 'kept');
     for (const revision of [lost - 19, lost]) {
       const stream = third.store.watch({ start: '/', end: '0' }, { after: revision });

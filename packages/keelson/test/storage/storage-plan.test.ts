@@ -161,8 +161,16 @@ const refused: readonly (readonly [title: string, choice: unknown, message: RegE
   ],
   ['routes without a default', { routes: [] }, /--storage has routes but no default/],
   ['an unknown key', { default: 'memory:', router: [] }, /--storage has no key router \(did you mean routes\?\)/],
-  ['an unknown key of a route', route({ resource: ['x'] }), /routes\[0\] has no key resource \(did you mean resources\?\)/],
-  ['no group', { default: 'memory:', routes: [{ storage: 'memory:' }] }, /routes\[0\]\.group must be the name of an API group/],
+  [
+    'an unknown key of a route',
+    route({ resource: ['x'] }),
+    /routes\[0\] has no key resource \(did you mean resources\?\)/,
+  ],
+  [
+    'no group',
+    { default: 'memory:', routes: [{ storage: 'memory:' }] },
+    /routes\[0\]\.group must be the name of an API group/,
+  ],
   ['no storage', { default: 'memory:', routes: [{ group: 'apps' }] }, /routes\[0\]\.storage needs a non-empty text/],
   ['an empty list of resources', route({ resources: [] }), /routes\[0\]\.resources must be a list of plural names/],
   ['a name that cannot be a label', route({ name: 'My Store' }), /routes\[0\]\.name must be a short word/],

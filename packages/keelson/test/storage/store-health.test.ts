@@ -17,7 +17,13 @@ function recording() {
   const line = (level: string) => (message: string, fields?: LogFields) => {
     lines.push({ level, message, fields });
   };
-  const logger = { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error'), child: () => logger };
+  const logger = {
+    debug: line('debug'),
+    info: line('info'),
+    warn: line('warn'),
+    error: line('error'),
+    child: () => logger,
+  };
   return { lines, logger, failures: () => lines.filter(({ message }) => message === 'the store failed') };
 }
 
@@ -59,7 +65,11 @@ test('each cause of failures is reported once with the reason of the store, and 
     {
       level: 'warn',
       message: 'the store failed',
-      fields: { component: 'storage', code: 'Unavailable', reason: 'request 17 was refused: authentication is enabled' },
+      fields: {
+        component: 'storage',
+        code: 'Unavailable',
+        reason: 'request 17 was refused: authentication is enabled',
+      },
     },
   ]);
   state.error = unavailable('no space');

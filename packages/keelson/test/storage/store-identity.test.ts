@@ -32,7 +32,9 @@ test('another store under the name is refused in words that tell both and the wa
   const { directory } = t.context;
   await known(directory).recognize('default', 'lmdb', one);
   for (let i = 0; i < 2; i += 1) {
-    const error = await t.throwsAsync(known(directory).recognize('default', 'lmdb', two), { instanceOf: StoreIdentityError });
+    const error = await t.throwsAsync(known(directory).recognize('default', 'lmdb', two), {
+      instanceOf: StoreIdentityError,
+    });
     t.regex(
       error?.message ?? '',
       /the lmdb store named default is not the one used before: this one is two, .*stores\.json knows one/,
@@ -45,7 +47,11 @@ test('another store under the name is refused in words that tell both and the wa
 test('accepted once, the new store is the known one and the old one is refused', async (t) => {
   const { directory } = t.context;
   await known(directory).recognize('default', 'lmdb', one);
-  t.deepEqual(await known(directory, true).recognize('default', 'lmdb', two), { outcome: 'accepted', before: one, seen: 0 });
+  t.deepEqual(await known(directory, true).recognize('default', 'lmdb', two), {
+    outcome: 'accepted',
+    before: one,
+    seen: 0,
+  });
   t.is((await known(directory).recognize('default', 'lmdb', two)).outcome, 'same');
   await t.throwsAsync(known(directory).recognize('default', 'lmdb', one), { instanceOf: StoreIdentityError });
 });
@@ -64,7 +70,11 @@ test('names and adapters are told apart, hostile ones too, and stores looked at 
     ['first', 'first', 'first', 'first'],
   );
   t.is((await known(directory).recognize('default', 'postgres', two)).outcome, 'same');
-  t.is(Object.keys((JSON.parse(await readFile(join(directory, 'stores.json'), 'utf8')) as { stores: object }).stores).length, 4);
+  t.is(
+    Object.keys((JSON.parse(await readFile(join(directory, 'stores.json'), 'utf8')) as { stores: object }).stores)
+      .length,
+    4,
+  );
 });
 
 test('a new epoch of the same store is told and written down', async (t) => {
@@ -81,7 +91,11 @@ test('a new epoch of the same store is told and written down', async (t) => {
 test('how far a store has come is told to the next start, also in another epoch, unless a new store is accepted', async (t) => {
   const { directory } = t.context;
   await known(directory).note('default', 'lmdb', 5);
-  t.is((await known(directory).recognize('default', 'lmdb', one)).seen, 0, 'nothing is taken down of a store that is not known');
+  t.is(
+    (await known(directory).recognize('default', 'lmdb', one)).seen,
+    0,
+    'nothing is taken down of a store that is not known',
+  );
   await known(directory).note('default', 'lmdb', 7);
   t.is((await known(directory).recognize('default', 'lmdb', one)).seen, 7);
   t.like(await known(directory).recognize('default', 'lmdb', { ...one, epoch: 2 }), { outcome: 'restored', seen: 7 });
@@ -101,7 +115,9 @@ test('a damaged record is refused rather than overwritten', async (t) => {
     '{"stores":{"a":{"storeId":"x","epoch":1,"revision":"7"}}}',
   ]) {
     await writeFile(join(directory, 'stores.json'), text);
-    const error = await t.throwsAsync(known(directory).recognize('default', 'lmdb', one), { instanceOf: StoreIdentityError });
+    const error = await t.throwsAsync(known(directory).recognize('default', 'lmdb', one), {
+      instanceOf: StoreIdentityError,
+    });
     t.regex(error?.message ?? '', /stores\.json is damaged; remove it/);
     t.is(await readFile(join(directory, 'stores.json'), 'utf8'), text);
   }

@@ -19,7 +19,10 @@ test.afterEach.always((t) => rm(dirname(t.context.data), { recursive: true, forc
 test('server and admin certificates are signed by the authority and say who they are', async (t) => {
   const { authority, server, admin } = await loadCredentials(t.context.data, '127.0.0.1', now);
   const root = new X509Certificate(authority);
-  const [serverCertificate, adminCertificate] = [new X509Certificate(server.certificate), new X509Certificate(admin.certificate)];
+  const [serverCertificate, adminCertificate] = [
+    new X509Certificate(server.certificate),
+    new X509Certificate(admin.certificate),
+  ];
   t.true(root.ca);
   t.true(serverCertificate.verify(root.publicKey));
   t.is(serverCertificate.checkHost('localhost'), 'localhost');
@@ -110,7 +113,10 @@ test('who joins gets a config of its own, good for two weeks, made anew by a sta
   t.regex(certificate.subject, /O=system:bootstrappers/);
   t.is(Date.parse(certificate.validTo), now + 14 * dayMs);
   const config = JSON.parse(await readFile(join(data, 'bootstrap.kubeconfig'), 'utf8'));
-  t.is(Buffer.from(config.users[0].user['client-certificate-data'], 'base64').toString(), credentials.bootstrap.certificate);
+  t.is(
+    Buffer.from(config.users[0].user['client-certificate-data'], 'base64').toString(),
+    credentials.bootstrap.certificate,
+  );
   t.deepEqual((await loadCredentials(data, '127.0.0.1', now + 6 * dayMs)).bootstrap, credentials.bootstrap);
   t.notDeepEqual((await loadCredentials(data, '127.0.0.1', now + 8 * dayMs)).bootstrap, credentials.bootstrap);
 });

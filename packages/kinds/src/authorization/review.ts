@@ -59,7 +59,8 @@ export function checkSubject({ user }: Subject, groups: readonly string[] | unde
 /** A review carries no metadata but, where it lives in one, its namespace. */
 export function checkReviewMetadata({ metadata = {} }: KubeObject, allowed: readonly string[] = []): FieldError[] {
   const said = Object.entries(metadata).filter(([name, value]) => {
-    if (allowed.includes(name) || name === 'managedFields' || value === null || value === undefined || value === '') return false;
+    if (allowed.includes(name) || name === 'managedFields' || value === null || value === undefined || value === '')
+      return false;
     return typeof value !== 'object' || Object.keys(value).length > 0;
   });
   if (said.length === 0) return [];
@@ -81,7 +82,9 @@ export function checkLocalQuestion(question: AccessQuestion, namespace: string |
     );
   }
   if (nonResourceAttributes) {
-    errors.push(fieldError.invalid('spec.nonResourceAttributes', nonResourceAttributes, 'disallowed on this kind of request'));
+    errors.push(
+      fieldError.invalid('spec.nonResourceAttributes', nonResourceAttributes, 'disallowed on this kind of request'),
+    );
   }
   return errors;
 }
@@ -116,7 +119,11 @@ function statusOf({ allowed, denied, reason }: AccessDecision): SubjectAccessRev
 }
 
 /** Asks the server's authorizer. */
-export async function decide(call: VirtualCall, question: AccessQuestion, user: UserInfo): Promise<SubjectAccessReviewStatus> {
+export async function decide(
+  call: VirtualCall,
+  question: AccessQuestion,
+  user: UserInfo,
+): Promise<SubjectAccessReviewStatus> {
   return statusOf(await call.authorizer.authorize(attributesOf(question), user));
 }
 

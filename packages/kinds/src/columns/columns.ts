@@ -1,4 +1,11 @@
-import { type Column, type ColumnContext, type ColumnType, humanDuration, type KubeObject, timeMs } from '@keelson/core';
+import {
+  type Column,
+  type ColumnContext,
+  type ColumnType,
+  humanDuration,
+  type KubeObject,
+  timeMs,
+} from '@keelson/core';
 
 type Value<T> = (object: T, context: ColumnContext) => string | number;
 
@@ -25,8 +32,11 @@ export function nameColumn(priority = 0): Column<KubeObject> {
 }
 
 /** Time since the object was created. */
-export const ageColumn: Column<KubeObject> = column('Age', 'string', 'Time since the object was created.', (object, { now }) =>
-  sinceText(object.metadata?.creationTimestamp, now),
+export const ageColumn: Column<KubeObject> = column(
+  'Age',
+  'string',
+  'Time since the object was created.',
+  (object, { now }) => sinceText(object.metadata?.creationTimestamp, now),
 );
 
 /** Time since an instant as tables show it. */

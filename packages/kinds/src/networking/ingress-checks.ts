@@ -43,7 +43,8 @@ export function checkIngressSpec<B>(spec: SpecShape<B>, checkBackend: BackendChe
 
 function checkRule<B>(rule: RuleShape<B>, path: string, checkBackend: BackendCheck<B>, errors: Errors): void {
   if (rule.host) {
-    if (isIP(rule.host)) errors.push(fieldError.invalid(`${path}.host`, rule.host, 'must be a DNS name, not an IP address'));
+    if (isIP(rule.host))
+      errors.push(fieldError.invalid(`${path}.host`, rule.host, 'must be a DNS name, not an IP address'));
     else checkHostName(rule.host, `${path}.host`, errors);
   }
   if (!rule.http) return;
@@ -72,7 +73,8 @@ function checkPath(entry: PathShape<unknown>, path: string, errors: Errors): voi
   }
   if (!exact) return;
   for (const sequence of ambiguous) {
-    if (value.includes(sequence)) errors.push(fieldError.invalid(`${path}.path`, value, `must not contain '${sequence}'`));
+    if (value.includes(sequence))
+      errors.push(fieldError.invalid(`${path}.path`, value, `must not contain '${sequence}'`));
   }
   for (const end of ambiguousEnds) {
     if (value.endsWith(end)) errors.push(fieldError.invalid(`${path}.path`, value, `cannot end with '${end}'`));

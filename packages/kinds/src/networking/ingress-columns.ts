@@ -25,7 +25,9 @@ export const ingressColumns: readonly Column<ShownIngress>[] = [
     (ingress: ShownIngress) => ingress.spec.ingressClassName ?? '<none>',
   ),
   column('Hosts', 'string', 'The first hosts.', hostsText),
-  column('Address', 'string', 'Where traffic is taken.', (ingress: ShownIngress) => addressesText(ingress.status?.loadBalancer)),
+  column('Address', 'string', 'Where traffic is taken.', (ingress: ShownIngress) =>
+    addressesText(ingress.status?.loadBalancer),
+  ),
   column('Ports', 'string', 'Ports on which traffic is taken.', (ingress: ShownIngress) =>
     ingress.spec.tls?.length ? '80, 443' : '80',
   ),

@@ -12,7 +12,8 @@ export type InnerNameRule = keyof typeof nameRules;
 
 /** Refuses negative numbers; absent is fine. */
 export function checkNonNegative(value: number | undefined, path: string, errors: Errors): void {
-  if (value !== undefined && value < 0) errors.push(fieldError.invalid(path, value, 'must be greater than or equal to 0'));
+  if (value !== undefined && value < 0)
+    errors.push(fieldError.invalid(path, value, 'must be greater than or equal to 0'));
 }
 
 /** Refuses zero and negative numbers; absent is fine. */
@@ -35,17 +36,32 @@ export function checkText(value: string | undefined, path: string, errors: Error
 }
 
 /** Refuses words outside a closed set; absent and empty are fine. */
-export function checkOneOf(value: string | undefined, supported: readonly string[], path: string, errors: Errors): void {
+export function checkOneOf(
+  value: string | undefined,
+  supported: readonly string[],
+  path: string,
+  errors: Errors,
+): void {
   if (value && !supported.includes(value)) errors.push(fieldError.notSupported(path, value, supported));
 }
 
 /** Refuses absent words and words outside a closed set. */
-export function checkRequiredOneOf(value: string | undefined, supported: readonly string[], path: string, errors: Errors): void {
+export function checkRequiredOneOf(
+  value: string | undefined,
+  supported: readonly string[],
+  path: string,
+  errors: Errors,
+): void {
   if (checkText(value, path, errors)) checkOneOf(value, supported, path, errors);
 }
 
 /** Applies a name rule to a text that must be there. */
-export function checkRequiredName(value: string | undefined, rule: InnerNameRule, path: string, errors: Errors): value is string {
+export function checkRequiredName(
+  value: string | undefined,
+  rule: InnerNameRule,
+  path: string,
+  errors: Errors,
+): value is string {
   if (!checkText(value, path, errors)) return false;
   checkName(value, rule, path, errors);
   return true;

@@ -13,7 +13,8 @@ export function checkLabels(labels: Record<string, string> | undefined, path: st
   for (const key in labels) {
     if (isFull(errors)) return;
     for (const detail of labelKeyErrors(key)) errors.push(fieldError.invalid(path, key, detail));
-    for (const detail of labelValueErrors(labels[key] ?? '')) errors.push(fieldError.invalid(path, labels[key], detail));
+    for (const detail of labelValueErrors(labels[key] ?? ''))
+      errors.push(fieldError.invalid(path, labels[key], detail));
   }
 }
 

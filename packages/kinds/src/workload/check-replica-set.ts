@@ -24,7 +24,11 @@ interface ReplicaSetStatus {
 /** Counts that agree with each other. */
 export function checkReplicaSetStatus(status: ReplicaSetStatus | undefined, errors: Errors): void {
   if (!status) return;
-  checkCounts(status, ['observedGeneration', 'replicas', 'fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'], errors);
+  checkCounts(
+    status,
+    ['observedGeneration', 'replicas', 'fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'],
+    errors,
+  );
   checkNotAbove(status, 'fullyLabeledReplicas', 'replicas', errors);
   checkNotAbove(status, 'readyReplicas', 'replicas', errors);
   checkNotAbove(status, 'availableReplicas', 'replicas', errors);

@@ -22,7 +22,9 @@ export function checkWorkload(spec: WorkloadSpec, kind: string, errors: Errors):
     errors.push(fieldError.notSupported('spec.template.spec.restartPolicy', restartPolicy ?? '', ['Always']));
   }
   if (activeDeadlineSeconds !== undefined) {
-    errors.push(fieldError.forbidden('spec.template.spec.activeDeadlineSeconds', `must not be set in the template of a ${kind}`));
+    errors.push(
+      fieldError.forbidden('spec.template.spec.activeDeadlineSeconds', `must not be set in the template of a ${kind}`),
+    );
   }
 }
 
@@ -39,6 +41,8 @@ function checkSelector(spec: WorkloadSpec, kind: string, errors: Errors): void {
   }
   const labels = spec.template.metadata?.labels ?? {};
   if (problems.length === 0 && !labelSelectorOf(selector).matches(labels)) {
-    errors.push(fieldError.invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'));
+    errors.push(
+      fieldError.invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'),
+    );
   }
 }

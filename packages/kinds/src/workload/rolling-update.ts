@@ -32,7 +32,9 @@ export function checkDeploymentPace(pace: RollingUpdate, path: string, errors: E
   checkCount(pace.maxUnavailable, `${path}.maxUnavailable`, errors);
   checkCount(pace.maxSurge, `${path}.maxSurge`, errors);
   if (isNothing(pace.maxUnavailable) && isNothing(pace.maxSurge)) {
-    errors.push(fieldError.invalid(`${path}.maxUnavailable`, pace.maxUnavailable ?? 0, 'may not be 0 when `maxSurge` is 0'));
+    errors.push(
+      fieldError.invalid(`${path}.maxUnavailable`, pace.maxUnavailable ?? 0, 'may not be 0 when `maxSurge` is 0'),
+    );
   }
   checkNotAll(pace.maxUnavailable, `${path}.maxUnavailable`, errors);
 }
@@ -48,6 +50,8 @@ export function checkDaemonSetPace(pace: RollingUpdate, path: string, errors: Er
   if (!unavailable && !surge) {
     errors.push(fieldError.required(`${path}.maxUnavailable`, 'cannot be 0 when maxSurge is 0'));
   } else if (unavailable && surge) {
-    errors.push(fieldError.invalid(`${path}.maxSurge`, pace.maxSurge, 'may not be set when maxUnavailable is non-zero'));
+    errors.push(
+      fieldError.invalid(`${path}.maxSurge`, pace.maxSurge, 'may not be set when maxUnavailable is non-zero'),
+    );
   }
 }

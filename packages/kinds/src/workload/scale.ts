@@ -8,8 +8,14 @@ import {
   type SubresourceDefinition,
   statusErrors,
 } from '@keelson/core';
-import { type Scale as AutoscalingScale, ScaleSchema as AutoscalingScaleSchema } from '../autoscaling/v1/schema/index.ts';
-import { type Scale as ExtensionsScale, ScaleSchema as ExtensionsScaleSchema } from '../extensions/v1beta1/schema/index.ts';
+import {
+  type Scale as AutoscalingScale,
+  ScaleSchema as AutoscalingScaleSchema,
+} from '../autoscaling/v1/schema/index.ts';
+import {
+  type Scale as ExtensionsScale,
+  ScaleSchema as ExtensionsScaleSchema,
+} from '../extensions/v1beta1/schema/index.ts';
 
 interface Scalable extends KubeObject {
   spec: { replicas?: number; selector?: LabelSelectorSpec };

@@ -19,7 +19,10 @@ export function integerAnnotation(object: KubeObject, name: string): number | un
 
 /** A copy of the object (metadata and annotations only) with the annotation set. */
 export function withAnnotation<T extends KubeObject>(object: T, name: string, value: string): T {
-  return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata?.annotations, [name]: value } } };
+  return {
+    ...object,
+    metadata: { ...object.metadata, annotations: { ...object.metadata?.annotations, [name]: value } },
+  };
 }
 
 /** An empty map of annotations is written as none, so that conversions have one form for it. */

@@ -3,7 +3,11 @@ import { ageColumn, column, labelsText, nameColumn, wide } from '../columns/colu
 import type { PodTemplateSpec } from '../core/v1/schema/index.ts';
 
 interface Workload extends KubeObject {
-  readonly spec: { readonly template: PodTemplateSpec; readonly selector?: LabelSelectorSpec; readonly replicas?: number };
+  readonly spec: {
+    readonly template: PodTemplateSpec;
+    readonly selector?: LabelSelectorSpec;
+    readonly replicas?: number;
+  };
 }
 
 /** Columns about the pods of a workload, in wide output. */
@@ -29,7 +33,11 @@ export function selectorText(selector: LabelSelectorSpec | undefined): string {
 }
 
 interface DeploymentLike extends Workload {
-  readonly status?: { readonly readyReplicas?: number; readonly updatedReplicas?: number; readonly availableReplicas?: number };
+  readonly status?: {
+    readonly readyReplicas?: number;
+    readonly updatedReplicas?: number;
+    readonly availableReplicas?: number;
+  };
 }
 
 /** Table of deployments, of every version (kinds.json). */
@@ -42,7 +50,12 @@ export const deploymentColumns: readonly Column<DeploymentLike>[] = [
     ({ spec, status }) => `${status?.readyReplicas ?? 0}/${spec.replicas ?? 0}`,
   ),
   column('Up-to-date', 'string', 'Pods of the present template.', ({ status }) => status?.updatedReplicas ?? 0),
-  column('Available', 'string', 'Pods that have been ready long enough.', ({ status }) => status?.availableReplicas ?? 0),
+  column(
+    'Available',
+    'string',
+    'Pods that have been ready long enough.',
+    ({ status }) => status?.availableReplicas ?? 0,
+  ),
   ageColumn,
   ...podColumns,
 ];
@@ -83,8 +96,15 @@ export const daemonSetColumns: readonly Column<DaemonSetLike>[] = [
     'Nodes whose pod is of the present template.',
     ({ status }) => status?.updatedNumberScheduled ?? 0,
   ),
-  column('Available', 'integer', 'Nodes whose pod has been ready long enough.', ({ status }) => status?.numberAvailable ?? 0),
-  column('Node Selector', 'string', 'Labels of the nodes.', ({ spec }) => labelsText(spec.template?.spec?.nodeSelector)),
+  column(
+    'Available',
+    'integer',
+    'Nodes whose pod has been ready long enough.',
+    ({ status }) => status?.numberAvailable ?? 0,
+  ),
+  column('Node Selector', 'string', 'Labels of the nodes.', ({ spec }) =>
+    labelsText(spec.template?.spec?.nodeSelector),
+  ),
   ageColumn,
   ...podColumns,
 ];

@@ -30,7 +30,10 @@ export function causesOf(errors: readonly FieldError[]): string[] {
   return errors.map(({ field, reason }) => `${field} ${reason.replace('FieldValue', '')}`);
 }
 
-function decode<T extends KubeObject>(kind: KindDefinition<T>, manifest: unknown): { object: T; errors: readonly FieldError[] } {
+function decode<T extends KubeObject>(
+  kind: KindDefinition<T>,
+  manifest: unknown,
+): { object: T; errors: readonly FieldError[] } {
   const { value, errors } = decoderOf(kind.schema)(structuredClone(manifest));
   return { object: value, errors };
 }
@@ -47,7 +50,8 @@ export function create<T extends KubeObject>(kind: KindDefinition<T>, manifest: 
   const { object, errors } = decode(kind, manifest);
   if (errors.length > 0) return { object, causes: causesOf(errors) };
   kind.strategy.default?.(object);
-  if (kind.strategy.statusSubresource && !kind.strategy.keepsStatusOnCreate) delete (object as { status?: unknown }).status;
+  if (kind.strategy.statusSubresource && !kind.strategy.keepsStatusOnCreate)
+    delete (object as { status?: unknown }).status;
   kind.strategy.prepareForCreate?.(object, context);
   return {
     object,
@@ -66,12 +70,19 @@ export function update<T extends KubeObject>(kind: KindDefinition<T>, old: T, ch
   kind.strategy.prepareForUpdate?.(object, old, context);
   return {
     object,
-    causes: causesOf([...(kind.strategy.validate?.(object) ?? []), ...(kind.strategy.validateUpdate?.(object, old) ?? [])]),
+    causes: causesOf([
+      ...(kind.strategy.validate?.(object) ?? []),
+      ...(kind.strategy.validateUpdate?.(object, old) ?? []),
+    ]),
   };
 }
 
 /** A write of the status: everything but status and metadata is restored. */
-export function updateStatus<T extends KubeObject>(kind: KindDefinition<T>, old: T, change: (object: T) => void): Written<T> {
+export function updateStatus<T extends KubeObject>(
+  kind: KindDefinition<T>,
+  old: T,
+  change: (object: T) => void,
+): Written<T> {
   const body = structuredClone(old);
   change(body);
   const { object: decoded, errors } = decode(kind, body);

@@ -50,7 +50,9 @@ function member(name: string, field: AnyField, value: unknown): Buffer {
   if (node.type === 'map') {
     const entries = Object.entries((value ?? {}) as Plain).sort(([a], [b]) => (a < b ? -1 : 1));
     return Buffer.concat(
-      entries.map(([key, item]) => delimited(number, Buffer.concat([delimited(1, key), single(2, node.values.node, item)]))),
+      entries.map(([key, item]) =>
+        delimited(number, Buffer.concat([delimited(1, key), single(2, node.values.node, item)])),
+      ),
     );
   }
   return value === undefined && isPointer(name, field) ? Buffer.alloc(0) : single(number, node, value);
@@ -74,7 +76,10 @@ function isPointer(name: string, field: AnyField): boolean {
 function instant(text: unknown): Buffer {
   if (typeof text !== 'string') return Buffer.alloc(0);
   const [whole = '', fraction = ''] = text.slice(0, -1).split('.');
-  return Buffer.concat([integer(1, Date.parse(`${whole}Z`) / 1000), integer(2, Number(fraction.padEnd(6, '0')) * 1000)]);
+  return Buffer.concat([
+    integer(1, Date.parse(`${whole}Z`) / 1000),
+    integer(2, Number(fraction.padEnd(6, '0')) * 1000),
+  ]);
 }
 
 function single(number: number, node: SchemaNode, value: unknown): Buffer {
@@ -95,14 +100,21 @@ function single(number: number, node: SchemaNode, value: unknown): Buffer {
       return delimited(number, delimited(1, (value as string) ?? '0'));
     case 'intOrString': {
       const text = typeof value === 'string';
-      const parts = [integer(1, text ? 1 : 0), integer(2, text ? 0 : ((value as number) ?? 0)), delimited(3, text ? value : '')];
+      const parts = [
+        integer(1, text ? 1 : 0),
+        integer(2, text ? 0 : ((value as number) ?? 0)),
+        delimited(3, text ? value : ''),
+      ];
       return delimited(number, Buffer.concat(parts));
     }
     case 'raw':
       return delimited(number, delimited(1, JSON.stringify(value)));
     // A list inside a map is a message around the list.
     case 'list':
-      return delimited(number, Buffer.concat(((value ?? []) as unknown[]).map((item) => single(1, node.items.node, item))));
+      return delimited(
+        number,
+        Buffer.concat(((value ?? []) as unknown[]).map((item) => single(1, node.items.node, item))),
+      );
     case 'message':
       return delimited(number, message(node, (value ?? {}) as Plain));
     default:

@@ -98,7 +98,11 @@ test('every message by itself survives both ways to write it', (t) => {
       const { value } = decoderOf(schema)(generateObject(schema, seed, 60));
       const text = JSON.stringify(value);
       t.is(canonical(schema, decode(protobufEncoderOf(schema)(value))), text, `${name} ${seed}`);
-      t.is(canonical(schema, decode(goBytes(schema, value as Record<string, unknown>))).length, text.length, `${name} ${seed}`);
+      t.is(
+        canonical(schema, decode(goBytes(schema, value as Record<string, unknown>))).length,
+        text.length,
+        `${name} ${seed}`,
+      );
     }
   }
 });
@@ -118,12 +122,16 @@ test('mutated bytes are refused or understood, quickly, whatever they are', (t) 
       inputs,
       fc.array(mutation, { minLength: 1, maxLength: 6 }),
       (kind, [seed, size], mutations) => {
-        let bytes = goBytes(kind.schema, decoderOf(kind.schema)(generateObject(kind.schema, seed, size)).value as never);
+        let bytes = goBytes(
+          kind.schema,
+          decoderOf(kind.schema)(generateObject(kind.schema, seed, size)).value as never,
+        );
         for (const { at, byte, action } of mutations) {
           const index = Math.floor(at * bytes.length);
           if (action === 'set') bytes[index] = byte;
           else if (action === 'cut') bytes = bytes.subarray(0, index);
-          else if (action === 'insert') bytes = Buffer.concat([bytes.subarray(0, index), Buffer.of(byte), bytes.subarray(index)]);
+          else if (action === 'insert')
+            bytes = Buffer.concat([bytes.subarray(0, index), Buffer.of(byte), bytes.subarray(index)]);
           else bytes = Buffer.concat([bytes.subarray(0, index), bytes.subarray(index + 1)]);
         }
         const start = performance.now();

@@ -53,7 +53,10 @@ function readFacts(): Readonly<Record<string, MessageFacts>> {
   // Compiled tests run from dist/test/schema; the fixture stays in the source tree.
   const file = new URL('../../../test/schema/fixtures/message-facts.json', import.meta.url);
   type Line = string | [words: string, traits: Record<string, unknown>];
-  const text = JSON.parse(readFileSync(file, 'utf8')) as Record<string, { fields: Record<string, Line>; atomic?: true }>;
+  const text = JSON.parse(readFileSync(file, 'utf8')) as Record<
+    string,
+    { fields: Record<string, Line>; atomic?: true }
+  >;
   const parse = (line: Line): FieldFacts => {
     const [words, traits] = typeof line === 'string' ? [line] : line;
     const [number, type = '', label, ...flags] = words.split(' ');
@@ -92,7 +95,16 @@ const exported = new Map<string, MessageNode>();
 for (const [name, schema] of Object.entries({ ...core, ...autoscaling, ...certificates, ...coordination, ...policy })) {
   register(name, schema);
 }
-const groups = [apps, events, extensions, authentication, authenticationBeta, authorization, authorizationBeta, networking];
+const groups = [
+  apps,
+  events,
+  extensions,
+  authentication,
+  authenticationBeta,
+  authorization,
+  authorizationBeta,
+  networking,
+];
 for (const group of groups) for (const [name, schema] of Object.entries(group)) register(name, schema);
 // Messages of the meta group live in the core package; their facts are checked along with the kinds that use them.
 for (const schema of [
@@ -110,7 +122,8 @@ for (const schema of Object.values(extensions)) register(undefined, schema);
 function register(name: string | undefined, schema: Schema<unknown>): void {
   const node = messageNode(schema);
   if (!node) throw new Error(`${name} is not a message`);
-  if (name !== undefined && name !== `${node.name.split('.').at(-1)}Schema`) throw new Error(`${name} holds ${node.name}`);
+  if (name !== undefined && name !== `${node.name.split('.').at(-1)}Schema`)
+    throw new Error(`${name} holds ${node.name}`);
   exported.set(node.name, node);
 }
 
@@ -152,9 +165,18 @@ function isPlainStruct(fact: FieldFacts): boolean {
 
 /** Messages that stand for a whole object: `defineKind` adds their metadata. */
 const kinds = [
-  ...['Binding', 'ConfigMap', 'Endpoints', 'Event', 'Namespace', 'Node', 'Pod', 'Secret', 'Service', 'ServiceAccount'].map(
-    (name) => `core.v1.${name}`,
-  ),
+  ...[
+    'Binding',
+    'ConfigMap',
+    'Endpoints',
+    'Event',
+    'Namespace',
+    'Node',
+    'Pod',
+    'Secret',
+    'Service',
+    'ServiceAccount',
+  ].map((name) => `core.v1.${name}`),
   ...['DaemonSet', 'Deployment', 'ReplicaSet'].flatMap((name) => [`apps.v1.${name}`, `extensions.v1beta1.${name}`]),
   'extensions.v1beta1.Ingress',
   'certificates.v1.CertificateSigningRequest',

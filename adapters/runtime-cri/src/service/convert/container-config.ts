@@ -17,7 +17,18 @@ export function fromContainerMessage(message: ConfigMessage): ContainerConfig {
   if (name === '') throw new RuntimeError('InvalidArgument', 'a container needs a name in its metadata');
   const image = message.image?.image ?? '';
   if (image === '') throw new RuntimeError('InvalidArgument', 'a container needs an image');
-  const { command = [], args = [], workingDir, envs, mounts, devices, labels, annotations, logPath, linux = {} } = message;
+  const {
+    command = [],
+    args = [],
+    workingDir,
+    envs,
+    mounts,
+    devices,
+    labels,
+    annotations,
+    logPath,
+    linux = {},
+  } = message;
   // The protocol has no field for it; the client of this package leaves a note.
   const { stopSignal } = noteOf(annotations);
   return {

@@ -43,7 +43,11 @@ function metadataOf({ metadata }: SandboxMessage): SandboxMetadata {
 }
 
 /** A configuration that says nothing is none: the pod then has that of the machine. */
-function dnsOf({ servers = [], searches = [], options = [] }: NonNullable<SandboxMessage['dnsConfig']>): DnsConfig | undefined {
+function dnsOf({
+  servers = [],
+  searches = [],
+  options = [],
+}: NonNullable<SandboxMessage['dnsConfig']>): DnsConfig | undefined {
   return servers.length + searches.length + options.length === 0 ? undefined : { servers, searches, options };
 }
 

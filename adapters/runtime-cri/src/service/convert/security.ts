@@ -8,7 +8,8 @@ const profileTypes = ['runtimeDefault', 'unconfined', 'localhost'] as const;
 
 /** The protocol has no difference between an empty list of paths and none: the engine protects its own paths then. @throws `InvalidArgument` */
 export function fromSecurityContext(message: Fields<typeof LinuxContainerSecurityContext>): ContainerSecurityContext {
-  const { capabilities, namespaceOptions, runAsUser, runAsUsername, runAsGroup, supplementalGroups, selinuxOptions } = message;
+  const { capabilities, namespaceOptions, runAsUser, runAsUsername, runAsGroup, supplementalGroups, selinuxOptions } =
+    message;
   const seccomp = profileOf(message.seccomp, message.seccompProfilePath);
   const apparmor = profileOf(message.apparmor, message.apparmorProfile);
   refuseLoneGroup(runAsUser !== undefined || Boolean(runAsUsername), runAsGroup);
@@ -40,7 +41,8 @@ export function refuseLoneGroup(hasUser: boolean, group: { readonly value?: numb
 
 function absolute(paths: readonly string[]): readonly string[] {
   const relative = paths.find((path) => !path.startsWith('/'));
-  if (relative !== undefined) throw new RuntimeError('InvalidArgument', `a protected path must be absolute, not "${relative}"`);
+  if (relative !== undefined)
+    throw new RuntimeError('InvalidArgument', `a protected path must be absolute, not "${relative}"`);
   return paths;
 }
 

@@ -21,7 +21,10 @@ export class Refusals {
       this.#unlogged += 1;
       return;
     }
-    this.#logger.warn('connection refused', { reason, ...(this.#unlogged > 0 && { othersSinceLastLine: this.#unlogged }) });
+    this.#logger.warn('connection refused', {
+      reason,
+      ...(this.#unlogged > 0 && { othersSinceLastLine: this.#unlogged }),
+    });
     this.#loggedAt = now;
     this.#unlogged = 0;
   }

@@ -36,7 +36,9 @@ export class StreamServer {
   readonly #origin: (() => string) | undefined;
   readonly #server = createServer((request, response) => {
     const offer = this.#take(request);
-    response.writeHead(offer === undefined ? 404 : 400).end(offer && 'streams need an upgrade to a WebSocket or to SPDY/3.1\n');
+    response
+      .writeHead(offer === undefined ? 404 : 400)
+      .end(offer && 'streams need an upgrade to a WebSocket or to SPDY/3.1\n');
   });
   readonly #offers = new Map<string, StreamOffer>();
   readonly #sockets = new Set<Duplex>();
@@ -57,7 +59,8 @@ export class StreamServer {
   /** The address at which the stream is to be had. @throws `Unavailable` */
   async offer(offer: StreamOffer): Promise<string> {
     if (this.#closed) throw new RuntimeError('Unavailable', 'the service ends');
-    if (this.#offers.size >= maxTokens) throw new RuntimeError('Unavailable', 'too many streams were asked for and not used');
+    if (this.#offers.size >= maxTokens)
+      throw new RuntimeError('Unavailable', 'too many streams were asked for and not used');
     const origin = await this.#place();
     const token = randomBytes(16).toString('base64url');
     this.#offers.set(token, offer);
@@ -119,7 +122,11 @@ export class StreamServer {
 }
 
 function refuse(socket: Duplex, { status, message, headers }: UpgradeRefused): void {
-  const lines = Object.entries({ ...headers, Connection: 'close', 'Content-Length': String(Buffer.byteLength(message)) });
+  const lines = Object.entries({
+    ...headers,
+    Connection: 'close',
+    'Content-Length': String(Buffer.byteLength(message)),
+  });
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${message}`);
 }

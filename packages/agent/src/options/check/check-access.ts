@@ -21,7 +21,8 @@ export function accessWarnings(values: AgentOptions, given: ReadonlySet<string>)
   const means = (name: OptionName, without: string) => {
     if (given.has(name)) idle.push(`--${name} means nothing without ${without}`);
   };
-  if (!values['authentication-token-webhook']) means('authentication-token-webhook-cache-ttl', '--authentication-token-webhook');
+  if (!values['authentication-token-webhook'])
+    means('authentication-token-webhook-cache-ttl', '--authentication-token-webhook');
   if (values['authorization-mode'] !== 'Webhook') {
     means('authorization-webhook-cache-authorized-ttl', '--authorization-mode=Webhook');
     means('authorization-webhook-cache-unauthorized-ttl', '--authorization-mode=Webhook');

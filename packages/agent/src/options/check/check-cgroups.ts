@@ -16,9 +16,11 @@ function* qosReserved({ values }: Context): Iterable<string> {
   const reserved = values['experimental-qos-reserved'];
   if (reserved.size > 0 && !values['cgroups-per-qos']) yield '--experimental-qos-reserved needs --cgroups-per-qos';
   for (const [resource, share] of reserved) {
-    if (resource !== 'memory') yield `--experimental-qos-reserved: only memory can be reserved, not ${JSON.stringify(resource)}`;
+    if (resource !== 'memory')
+      yield `--experimental-qos-reserved: only memory can be reserved, not ${JSON.stringify(resource)}`;
     const percent = Number(/^(\d{1,3})%$/.exec(share)?.[1]);
-    if (!(percent <= 100)) yield `--experimental-qos-reserved: memory must be between 0% and 100%, not ${JSON.stringify(share)}`;
+    if (!(percent <= 100))
+      yield `--experimental-qos-reserved: memory must be between 0% and 100%, not ${JSON.stringify(share)}`;
   }
 }
 

@@ -15,7 +15,10 @@ function problemOf(parse: (text: string) => unknown, text: string): string | und
   }
 }
 
-function amounts(name: 'eviction-hard' | 'eviction-soft' | 'eviction-minimum-reclaim', parse: (text: string) => unknown): Check {
+function amounts(
+  name: 'eviction-hard' | 'eviction-soft' | 'eviction-minimum-reclaim',
+  parse: (text: string) => unknown,
+): Check {
   return function* ({ values }) {
     for (const [signal, text] of values[name]) {
       if (!isSignal(signal)) yield unknownSignal(name, signal);

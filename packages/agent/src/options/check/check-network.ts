@@ -29,7 +29,8 @@ function* identity({ values }: Parameters<Check>[0]): Iterable<string> {
 
 function* plugin({ values }: Parameters<Check>[0]): Iterable<string> {
   const { 'pod-cidr': range, 'network-plugin': chosen, 'cni-bin-dir': binaries, 'cni-conf-dir': networks } = values;
-  if (range !== '' && !isCIDR(range)) yield `--pod-cidr must be a range such as 10.1.2.0/24, not ${JSON.stringify(range)}`;
+  if (range !== '' && !isCIDR(range))
+    yield `--pod-cidr must be a range such as 10.1.2.0/24, not ${JSON.stringify(range)}`;
   if (chosen !== '' && binaries === '') yield `--network-plugin=${chosen} needs --cni-bin-dir`;
   if (chosen === 'cni' && networks === '') yield '--network-plugin=cni needs --cni-conf-dir';
 }
@@ -41,7 +42,8 @@ function* gatesFor({ values, gates }: Parameters<Check>[0]): Iterable<string> {
 }
 
 function* lock({ values }: Parameters<Check>[0]): Iterable<string> {
-  if (values['exit-on-lock-contention'] && values['lock-file'] === '') yield '--exit-on-lock-contention needs --lock-file';
+  if (values['exit-on-lock-contention'] && values['lock-file'] === '')
+    yield '--exit-on-lock-contention needs --lock-file';
 }
 
 /** Network, the node's identity, the API client, and the rest. */
@@ -52,7 +54,15 @@ export const networkChecks: readonly Check[] = [
   oneOf('network-plugin', '', 'cni', 'bridge', 'kubenet'),
   plugin,
   oneOf('cluster-api-content-type', 'application/vnd.kubernetes.protobuf', 'application/json'),
-  between(0, Number.POSITIVE_INFINITY, 'network-plugin-mtu', 'cluster-api-qps', 'cluster-api-burst', 'event-qps', 'event-burst'),
+  between(
+    0,
+    Number.POSITIVE_INFINITY,
+    'network-plugin-mtu',
+    'cluster-api-qps',
+    'cluster-api-burst',
+    'event-qps',
+    'event-burst',
+  ),
   between(0, 1, 'chaos-chance'),
   positivePeriod('node-status-update-frequency'),
   dns,

@@ -39,7 +39,8 @@ function* manifestUrl({ values }: Parameters<Check>[0]): Iterable<string> {
     if (values['manifest-url-header'].length > 0) yield '--manifest-url-header needs --manifest-url';
     return;
   }
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) yield '--manifest-url must be an http or https URL';
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    yield '--manifest-url must be an http or https URL';
 }
 
 function* runOnce({ values, given }: Parameters<Check>[0]): Iterable<string> {

@@ -51,7 +51,8 @@ const onlyWith: readonly (readonly [option: OptionName, runtime: 'runtime-a' | '
 export function runtimeWarnings(runtime: string, given: ReadonlySet<string>): string[] {
   const idle = onlyWith.filter(([name, owner]) => owner !== runtime && given.has(name)).map(([name]) => name);
   if (runtime === 'runtime-b') {
-    for (const name of ['container-runtime-endpoint', 'image-service-endpoint'] as const) if (given.has(name)) idle.push(name);
+    for (const name of ['container-runtime-endpoint', 'image-service-endpoint'] as const)
+      if (given.has(name)) idle.push(name);
   }
   return idle.map((name) => `--${name} means nothing with --container-runtime=${runtime}`);
 }

@@ -7,6 +7,7 @@ export const rotationGate = 'RotateAgentClientCertificate';
 /** What of the options on credentials has no effect, and why. */
 export function credentialWarnings({ api, gates }: Pick<AgentConfig, 'api' | 'gates'>, values: AgentOptions): string[] {
   if (!values['rotate-certificates'] || api?.rotateCertificates) return [];
-  if (gates[rotationGate] !== true) return [`--rotate-certificates has no effect: the feature gate ${rotationGate} is off`];
+  if (gates[rotationGate] !== true)
+    return [`--rotate-certificates has no effect: the feature gate ${rotationGate} is off`];
   return ['--rotate-certificates has no effect: the agent runs without an API server'];
 }

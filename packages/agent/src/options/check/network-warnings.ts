@@ -39,7 +39,11 @@ export function networkWarnings(config: AgentConfig, given: ReadonlySet<string>)
   for (const [name, because] of reasons(config)) {
     if (because !== undefined && given.has(name)) warnings.push(`--${name} means nothing ${because}`);
   }
-  if (config.network.plugin === 'cni' && config.network.hairpinMode === 'promiscuous-bridge' && given.has('hairpin-mode')) {
+  if (
+    config.network.plugin === 'cni' &&
+    config.network.hairpinMode === 'promiscuous-bridge' &&
+    given.has('hairpin-mode')
+  ) {
     warnings.push('--hairpin-mode=promiscuous-bridge needs --network-plugin=bridge; hairpin-veth is used');
   }
   return warnings;

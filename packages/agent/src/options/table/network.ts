@@ -6,11 +6,22 @@ import { taintList } from '../taint-type.ts';
 const none = { shownDefault: 'none' };
 
 export const networkOptions = [
-  option('cluster-dns', stringSlice, [], 'DNS servers of pods with dnsPolicy ClusterFirst; all serve the same records.', none),
+  option(
+    'cluster-dns',
+    stringSlice,
+    [],
+    'DNS servers of pods with dnsPolicy ClusterFirst; all serve the same records.',
+    none,
+  ),
   option('cluster-domain', text, '', "Search domain of containers, besides the host's.", none),
   option('resolv-conf', text, '/etc/resolv.conf', 'File that DNS configuration of containers is made from.'),
   option('cni-bin-dir', text, '/opt/cni/bin', 'Directories of network plugin binaries, separated by commas.'),
-  option('cni-conf-dir', text, '/etc/cni/net.d', 'Directory of network configurations; the first usable by name counts.'),
+  option(
+    'cni-conf-dir',
+    text,
+    '/etc/cni/net.d',
+    'Directory of network configurations; the first usable by name counts.',
+  ),
   option(
     'network-plugin',
     text,
@@ -28,7 +39,12 @@ export const networkOptions = [
   option('pod-cidr', text, '', 'Addresses of pods, on a node without API server.', none),
   option('make-iptables-util-chains', bool, true, 'Keeps chains of iptables rules that others use.'),
   option('iptables-drop-bit', int32, 15, 'Bit of the packet mark for dropping, from 0 to 31.'),
-  option('iptables-masquerade-bit', int32, 14, 'Bit of the packet mark for SNAT, from 0 to 31; the same as in the proxy.'),
+  option(
+    'iptables-masquerade-bit',
+    int32,
+    14,
+    'Bit of the packet mark for SNAT, from 0 to 31; the same as in the proxy.',
+  ),
   option('node-ip', text, '', 'IP address of the node.', none),
   option('hostname-override', text, '', 'Name of the node in place of the host name.', none),
   option(
@@ -52,5 +68,10 @@ export const networkOptions = [
   option('cloud-config', text, '', 'Configuration of the cloud provider.', none),
   option('cluster-api-qps', int32, 5, 'Requests to the API server per second in the long run.'),
   option('cluster-api-burst', int32, 10, 'Requests to the API server at once after a pause.'),
-  option('cluster-api-content-type', text, 'application/vnd.kubernetes.protobuf', 'Content type of requests to the API server.'),
+  option(
+    'cluster-api-content-type',
+    text,
+    'application/vnd.kubernetes.protobuf',
+    'Content type of requests to the API server.',
+  ),
 ] as const;

@@ -28,8 +28,15 @@ export const runtimeOptions = [
     true,
     'Gives each container a PID namespace of its own; false shares one per pod. Will be removed in a future release.',
   ),
-  option('runtime-b-api-endpoint', text, 'localhost:15441', "Host and port of runtime-b's supervisor; used with runtime-b only."),
-  option('runtime-b-path', text, '', 'Binary of runtime-b; used with runtime-b only.', { shownDefault: 'the first in PATH' }),
+  option(
+    'runtime-b-api-endpoint',
+    text,
+    'localhost:15441',
+    "Host and port of runtime-b's supervisor; used with runtime-b only.",
+  ),
+  option('runtime-b-path', text, '', 'Binary of runtime-b; used with runtime-b only.', {
+    shownDefault: 'the first in PATH',
+  }),
   option(
     'runtime-request-timeout',
     duration,
@@ -53,8 +60,15 @@ export const runtimeOptions = [
     'Image of the container whose namespaces all containers of a pod share, where the runtime uses one; it is never collected.',
   ),
   option('registry-qps', int32, 5, 'Image pulls per second in the long run; 0 is no limit.'),
-  option('registry-burst', int32, 10, 'Pulls that may be made at once after a pause; means nothing when --registry-qps is 0.'),
-  option('cloud-a-container-registry-config', text, '', 'Configuration of the registry of cloud a.', { shownDefault: 'none' }),
+  option(
+    'registry-burst',
+    int32,
+    10,
+    'Pulls that may be made at once after a pause; means nothing when --registry-qps is 0.',
+  ),
+  option('cloud-a-container-registry-config', text, '', 'Configuration of the registry of cloud a.', {
+    shownDefault: 'none',
+  }),
   option('cloud-b-json-key', text, '', 'Key of a service account for the registry of cloud b, as JSON.', {
     shownDefault: 'none',
   }),

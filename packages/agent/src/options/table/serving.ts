@@ -6,7 +6,12 @@ const bootstrapHelp =
   'File with which a client certificate is requested when that of --clusterconfig is missing, unusable or expired.';
 
 export const servingOptions = [
-  option('address', ip, '0.0.0.0', 'Address that the agent serves on; 0.0.0.0 is every IPv4 interface, :: every IPv6 one.'),
+  option(
+    'address',
+    ip,
+    '0.0.0.0',
+    'Address that the agent serves on; 0.0.0.0 is every IPv4 interface, :: every IPv6 one.',
+  ),
   option('port', int32, 10_250, 'Port that the agent serves on.'),
   option('read-only-port', int32, 10_255, 'Port without authentication or authorization that only reads; 0 closes it.'),
   option('healthz-bind-address', ip, '127.0.0.1', 'Address of the health endpoint.'),
@@ -29,14 +34,25 @@ export const servingOptions = [
     deprecated: 'use --bootstrap-clusterconfig',
   }),
   option('rotate-certificates', bool, false, 'Renews the client certificate before it expires.'),
-  option('bootstrap-checkpoint-path', text, '', 'Directory in which pods are remembered for a start without the API server.', {
-    shownDefault: 'none',
-  }),
+  option(
+    'bootstrap-checkpoint-path',
+    text,
+    '',
+    'Directory in which pods are remembered for a start without the API server.',
+    {
+      shownDefault: 'none',
+    },
+  ),
   option(
     'streaming-connection-idle-timeout',
     duration,
     4 * 3_600_000,
     'How long a streaming connection may be idle before it is closed; 0 is for ever.',
   ),
-  option('contention-profiling', bool, false, 'Measures how long the event loop is held up; /debug/pprof/contention tells.'),
+  option(
+    'contention-profiling',
+    bool,
+    false,
+    'Measures how long the event loop is held up; /debug/pprof/contention tells.',
+  ),
 ] as const;

@@ -16,7 +16,10 @@ export function isFromHere({ remoteAddress, localAddress }: Pick<Socket, 'remote
  * @param what is refused, as the subject of a sentence
  * @throws HttpProblem 403
  */
-export function requireKnownCaller({ caller, incoming }: Pick<AgentRequest, 'caller' | 'incoming'>, what: string): void {
+export function requireKnownCaller(
+  { caller, incoming }: Pick<AgentRequest, 'caller' | 'incoming'>,
+  what: string,
+): void {
   if (!caller.anonymous || (isFromHere(incoming.socket) && incoming.headers.origin === undefined)) return;
   throw new HttpProblem(
     403,

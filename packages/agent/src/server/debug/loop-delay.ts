@@ -32,7 +32,9 @@ export class LoopDelay {
       mean: beyond(mean),
       stddev: measured ? ms(stddev) : 0,
       longer_than_an_hour: exceeds,
-      percentiles: Object.fromEntries(measured ? [...percentiles].map(([share, nanos]) => [String(share), beyond(nanos)]) : []),
+      percentiles: Object.fromEntries(
+        measured ? [...percentiles].map(([share, nanos]) => [String(share), beyond(nanos)]) : [],
+      ),
       event_loop_utilization: utilization,
     };
   }

@@ -23,7 +23,8 @@ const maxSeconds = 60;
 function secondsOf(query: URLSearchParams): number {
   const text = query.get('seconds') || String(defaultSeconds);
   const seconds = /^\d{1,9}(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN;
-  if (!(seconds > 0 && seconds <= maxSeconds)) throw new HttpProblem(400, `seconds must be above 0 and at most ${maxSeconds}`);
+  if (!(seconds > 0 && seconds <= maxSeconds))
+    throw new HttpProblem(400, `seconds must be above 0 and at most ${maxSeconds}`);
   return seconds;
 }
 
@@ -67,7 +68,8 @@ export function profileRoute({ loopDelay, clock }: ProfileRouteOptions): Route {
         });
       }
       if (page !== 'contention') throw new HttpProblem(404, `no such profile; known: ${Object.keys(pages).join(', ')}`);
-      if (loopDelay === undefined) throw new HttpProblem(404, 'contention is not measured without --contention-profiling');
+      if (loopDelay === undefined)
+        throw new HttpProblem(404, 'contention is not measured without --contention-profiling');
       sendJson(response, loopDelay.report());
     },
   };

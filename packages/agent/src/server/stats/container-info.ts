@@ -68,7 +68,10 @@ export function containerInfo({ of, startTimeMs, samples }: UsageSeries, range: 
 }
 
 /** Everything there is, parents first: `/` is the machine, `/podUID` a pod, which is measured by its containers alone. */
-export function containerTree({ machine, containers }: UsageState, range: SampleRange): ReadonlyMap<string, ContainerInfo> {
+export function containerTree(
+  { machine, containers }: UsageState,
+  range: SampleRange,
+): ReadonlyMap<string, ContainerInfo> {
   const pods = new Map<string, UsageSeries[]>();
   for (const one of containers) {
     const name = `/pod${one.of?.uid}`;

@@ -31,11 +31,14 @@ export function containerStats({ state, history }: ContainerStatsOptions): (requ
     const { namespace, pod, uid, container } = wantedOf(path);
     const { containers } = await history.read();
     const found = containers.find(
-      ({ of }) => of?.namespace === namespace && of?.pod === pod && of?.container === container && (uid ?? of?.uid) === of?.uid,
+      ({ of }) =>
+        of?.namespace === namespace && of?.pod === pod && of?.container === container && (uid ?? of?.uid) === of?.uid,
     );
     if (found !== undefined) return containerInfo(found, range);
     const known = state.pods().some(({ metadata }) => metadata?.namespace === namespace && metadata?.name === pod);
-    const what = known ? `container ${JSON.stringify(container)} is not measured` : `pod ${JSON.stringify(pod)} does not exist`;
+    const what = known
+      ? `container ${JSON.stringify(container)} is not measured`
+      : `pod ${JSON.stringify(pod)} does not exist`;
     throw new HttpProblem(404, what);
   }
 

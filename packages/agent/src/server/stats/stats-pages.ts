@@ -60,7 +60,11 @@ export function statsPages(history: Pick<UsageHistory, 'read'>): Route[] {
       first: 'containers',
       methods: ['GET'],
       async serve({ response, path: [, ...name] }) {
-        const all = { count: Number.POSITIVE_INFINITY, startMs: Number.NEGATIVE_INFINITY, endMs: Number.POSITIVE_INFINITY };
+        const all = {
+          count: Number.POSITIVE_INFINITY,
+          startMs: Number.NEGATIVE_INFINITY,
+          endMs: Number.POSITIVE_INFINITY,
+        };
         await found(name, all);
         containersPage(response, `/${name.join('/')}`, await history.read());
       },

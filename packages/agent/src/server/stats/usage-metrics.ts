@@ -9,7 +9,11 @@ const nanosPerSecond = 1e9;
 /** What the machine and its containers use now, by the names that cAdvisor has for it, in the text format of Prometheus. */
 export function usageMetrics({ machine, containers, complete }: UsageState): Promise<string> {
   const metrics = createTextMetrics();
-  const cpu = metrics.counter({ name: 'container_cpu_usage_seconds_total', help: 'CPU time consumed, in seconds.', labels });
+  const cpu = metrics.counter({
+    name: 'container_cpu_usage_seconds_total',
+    help: 'CPU time consumed, in seconds.',
+    labels,
+  });
   const gauge = (name: string, help: string) => metrics.gauge({ name, help, labels });
   const workingSet = gauge('container_memory_working_set_bytes', 'Memory in use that cannot be given up, in bytes.');
   const usage = gauge('container_memory_usage_bytes', 'Memory in use, in bytes.');
@@ -30,7 +34,9 @@ export function usageMetrics({ machine, containers, complete }: UsageState): Pro
     start.set(startTimeMs / 1000, values);
     seen.set(sample.timeMs / 1000, values);
   }
-  metrics.gauge({ name: 'container_scrape_error', help: '1 when containers could not be measured.' }).set(complete ? 0 : 1);
+  metrics
+    .gauge({ name: 'container_scrape_error', help: '1 when containers could not be measured.' })
+    .set(complete ? 0 : 1);
   metrics.gauge({ name: 'machine_cpu_cores', help: 'CPUs of the machine.' }).set(cpus().length);
   metrics.gauge({ name: 'machine_memory_bytes', help: 'Memory of the machine, in bytes.' }).set(totalmem());
   return metrics.text();

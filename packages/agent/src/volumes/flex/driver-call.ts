@@ -17,7 +17,11 @@ export interface DriverAnswer {
  *
  * @throws VolumeProblem when it fails, or says nothing that can be understood
  */
-export async function callDriver(path: string, words: readonly string[], run: RunProgram): Promise<DriverAnswer | undefined> {
+export async function callDriver(
+  path: string,
+  words: readonly string[],
+  run: RunProgram,
+): Promise<DriverAnswer | undefined> {
   const [command = ''] = words;
   let output: string;
   let failure: ProgramError | undefined;

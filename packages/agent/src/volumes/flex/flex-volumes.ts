@@ -70,7 +70,14 @@ export class FlexVolumes {
     const options = await flexOptions(pod, name, source, objects);
     const sharedName = driver.attaches ? await sharedNameOf(driver, name, options) : name;
     const attachedHere = driver.attaches && attachedDevice === undefined;
-    const record: FlexRecord = { uid, volume: name, driver: driver.name, sharedName, attaches: driver.attaches, attachedHere };
+    const record: FlexRecord = {
+      uid,
+      volume: name,
+      driver: driver.name,
+      sharedName,
+      attaches: driver.attaches,
+      attachedHere,
+    };
     await this.#records.put(record);
     await this.#tellInUse();
     await this.#mounts.mount(driver, record, pod, source, options);

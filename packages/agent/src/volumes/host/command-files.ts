@@ -15,7 +15,8 @@ const octal = (mode: number): string => mode.toString(8).padStart(4, '0');
 
 /** Files that only programs can reach, such as those of another mount namespace: the usual programs of GNU systems do the work. */
 export function commandFiles(run: RunProgram): HostFiles {
-  const shell = (script: string, words: readonly string[], input?: Buffer) => run('sh', ['-c', script, 'sh', ...words], input);
+  const shell = (script: string, words: readonly string[], input?: Buffer) =>
+    run('sh', ['-c', script, 'sh', ...words], input);
   const unlessFailed = async (program: string, words: readonly string[]) => {
     try {
       return text(await run(program, words));

@@ -59,7 +59,8 @@ const namespaces = ['/rootfs/proc/1/ns/mnt', '/proc/1/ns/mnt'] as const;
 
 /** The machine as seen from a mount namespace: every look at files and every program goes through `nsenter`. */
 export function enteredHost(run: RunProgram = runProgram, namespace: string = hostNamespace()): HostAccess {
-  const within: RunProgram = (program, words, input) => run('nsenter', [`--mount=${namespace}`, '--', program, ...words], input);
+  const within: RunProgram = (program, words, input) =>
+    run('nsenter', [`--mount=${namespace}`, '--', program, ...words], input);
   return {
     files: commandFiles(within),
     run: within,

@@ -38,7 +38,9 @@ export const createCases: readonly ClientCase[] = [
     id: 'create.generates-names',
     title: 'generateName gives every object a name of its own that begins with it',
     async run({ parts }) {
-      const made = await Promise.all([1, 2, 3].map(() => parts.create({ metadata: { generateName: 'web-' }, spec: {} })));
+      const made = await Promise.all(
+        [1, 2, 3].map(() => parts.create({ metadata: { generateName: 'web-' }, spec: {} })),
+      );
       const names = made.map(({ metadata }) => metadata?.name ?? '');
       equal(new Set(names).size, 3);
       for (const name of names) match(name, /^web-[a-z0-9]{5}$/);
@@ -51,7 +53,10 @@ export const createCases: readonly ClientCase[] = [
       const made = await allParts.create(part('a', {}, { namespace: second }));
       equal(made.metadata?.namespace, second);
       const { group, version, resource } = allParts.resourceName;
-      equal((await client.dynamic({ group, version, resource }).namespace(second).get('a')).metadata?.uid, made.metadata?.uid);
+      equal(
+        (await client.dynamic({ group, version, resource }).namespace(second).get('a')).metadata?.uid,
+        made.metadata?.uid,
+      );
     },
   },
   {
@@ -136,7 +141,11 @@ export const createCases: readonly ClientCase[] = [
     requires: ['unknownFields'],
     async run({ parts, part }) {
       const odd = (name: string) => ({ ...part(name), spec: { colour: 'red', weight: 3 } });
-      const status = await refused(() => parts.create(odd('a'), { fieldValidation: 'Strict' }), 400, StatusReason.BadRequest);
+      const status = await refused(
+        () => parts.create(odd('a'), { fieldValidation: 'Strict' }),
+        400,
+        StatusReason.BadRequest,
+      );
       match(status.message ?? '', /unknown field "spec\.weight"/);
       for (const fieldValidation of ['Ignore', 'Warn'] as const) {
         const made = await parts.create(odd(fieldValidation.toLowerCase()), { fieldValidation });
@@ -169,10 +178,12 @@ export const createCases: readonly ClientCase[] = [
     title: 'texts of any script, control characters and names of built-in properties come back as they were',
     async run({ parts, part }) {
       const settings = JSON.parse(
-        JSON.stringify({ plain: 'äöü – 漢字 – 😀 – \u0000\u001f"\\', constructor: 'c', toString: '', 'a.b/c': '\u2028' }).replace(
-          '{',
-          '{"__proto__":"p",',
-        ),
+        JSON.stringify({
+          plain: 'äöü – 漢字 – 😀 – \u0000\u001f"\\',
+          constructor: 'c',
+          toString: '',
+          'a.b/c': '\u2028',
+        }).replace('{', '{"__proto__":"p",'),
       ) as Record<string, string>;
       await parts.create(part('a', { settings }));
       const { settings: read = {} } = (await parts.get('a')).spec ?? {};

@@ -79,7 +79,8 @@ export const deleteCases: readonly ClientCase[] = [
     id: 'delete.collection',
     title: 'a collection is deleted as far as it is selected, in one namespace',
     async run({ parts, allParts, part, namespaces: [first, second] }) {
-      for (const name of ['a', 'b', 'c']) await parts.create(part(name, {}, { labels: { group: name === 'c' ? 'y' : 'x' } }));
+      for (const name of ['a', 'b', 'c'])
+        await parts.create(part(name, {}, { labels: { group: name === 'c' ? 'y' : 'x' } }));
       await allParts.namespace(second).create(part('a', {}, { labels: { group: 'x' } }));
       await parts.deleteCollection({ labelSelector: 'group=x' });
       deepEqual(namesOf((await allParts.list()).items), [`${first}/c`, `${second}/a`]);

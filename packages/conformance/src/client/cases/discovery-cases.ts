@@ -9,7 +9,10 @@ export const discoveryCases: readonly ClientCase[] = [
       const rows = await client.discover();
       const part = rows.find(({ group, resource }) => group === 'suite.keelson.dev' && resource === 'parts');
       deepEqual([part?.version, part?.kind, part?.namespaced], ['v1', 'Part', true]);
-      deepEqual([...(part?.verbs ?? [])], ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']);
+      deepEqual(
+        [...(part?.verbs ?? [])],
+        ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+      );
       const zone = rows.find(({ resource }) => resource === 'zones');
       equal(zone?.namespaced, false);
       ok(rows.every(({ resource }) => !resource.includes('/')));
@@ -23,7 +26,10 @@ export const discoveryCases: readonly ClientCase[] = [
       const storageOf = (group: string) => rows.find((row) => row.group === group && row.resource === 'parts')?.storage;
       const expected = { group: 'suite.keelson.dev', resource: 'parts' };
       deepEqual([storageOf('suite.keelson.dev'), storageOf('old.suite.keelson.dev')], [expected, expected]);
-      deepEqual(rows.find(({ resource }) => resource === 'zones')?.storage, { group: 'suite.keelson.dev', resource: 'zones' });
+      deepEqual(rows.find(({ resource }) => resource === 'zones')?.storage, {
+        group: 'suite.keelson.dev',
+        resource: 'zones',
+      });
     },
   },
   {

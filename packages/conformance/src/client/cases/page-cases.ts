@@ -89,7 +89,10 @@ export const pageCases: readonly ClientCase[] = [
     async run(context) {
       await fill(context, 3);
       const list = await context.parts.list({ limit: 3 });
-      deepEqual([list.items.length, list.metadata.continue, list.metadata.remainingItemCount], [3, undefined, undefined]);
+      deepEqual(
+        [list.items.length, list.metadata.continue, list.metadata.remainingItemCount],
+        [3, undefined, undefined],
+      );
     },
   },
 ];

@@ -17,7 +17,9 @@ export const readCases: readonly ClientCase[] = [
     id: 'read.missing-resource',
     title: 'a resource that is not served is a 404 for every operation',
     async run({ client, part }) {
-      const nothing = client.dynamic({ group: 'nobody.example.com', version: 'v1', resource: 'things' }).namespace('default');
+      const nothing = client
+        .dynamic({ group: 'nobody.example.com', version: 'v1', resource: 'things' })
+        .namespace('default');
       await refused(() => nothing.list(), 404, StatusReason.NotFound);
       await refused(() => nothing.get('a'), 404, StatusReason.NotFound);
       await refused(() => nothing.create(part('a')), 404, StatusReason.NotFound);

@@ -109,7 +109,10 @@ export const watchCases: readonly ClientCase[] = [
       const events = await take(watch, 4);
       deepEqual(events.map(shown), ['ADDED a', 'MODIFIED a', 'DELETED a', 'ADDED b']);
       const gone = events[2]?.object;
-      deepEqual([gone?.metadata?.labels, gone?.metadata?.resourceVersion], [{ on: 'yes' }, off.metadata?.resourceVersion]);
+      deepEqual(
+        [gone?.metadata?.labels, gone?.metadata?.resourceVersion],
+        [{ on: 'yes' }, off.metadata?.resourceVersion],
+      );
     },
   },
   {
@@ -120,8 +123,12 @@ export const watchCases: readonly ClientCase[] = [
       const resourceVersion = metadata.resourceVersion ?? '';
       await parts.create(part('a', { colour: 'red' }));
       await parts.create(part('b', { colour: 'blue' }));
-      deepEqual((await take(parts.watch({ resourceVersion, fieldSelector: 'metadata.name=b' }), 1)).map(shown), ['ADDED b']);
-      deepEqual((await take(parts.watch({ resourceVersion, fieldSelector: 'spec.colour=blue' }), 1)).map(shown), ['ADDED b']);
+      deepEqual((await take(parts.watch({ resourceVersion, fieldSelector: 'metadata.name=b' }), 1)).map(shown), [
+        'ADDED b',
+      ]);
+      deepEqual((await take(parts.watch({ resourceVersion, fieldSelector: 'spec.colour=blue' }), 1)).map(shown), [
+        'ADDED b',
+      ]);
     },
   },
   {
@@ -152,7 +159,11 @@ export const watchCases: readonly ClientCase[] = [
     async run({ parts, part }) {
       await parts.create(part('a'));
       await parts.create(part('b'));
-      const options = { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true } as const;
+      const options = {
+        sendInitialEvents: true,
+        resourceVersionMatch: 'NotOlderThan',
+        allowWatchBookmarks: true,
+      } as const;
       const events = started(take(parts.watch(options), 4));
       // Written when the bookmark may not be there yet: it comes behind it all the same.
       await take(parts.watch(options), 3);
@@ -163,7 +174,9 @@ export const watchCases: readonly ClientCase[] = [
       const bookmark = seen[2]?.object;
       equal(bookmark?.metadata?.annotations?.['k8s.io/initial-events-end'], 'true');
       deepEqual([bookmark?.kind, bookmark?.apiVersion], ['Part', 'suite.keelson.dev/v1']);
-      deepEqual((await take(parts.watch({ resourceVersion: String(versionOf(bookmark ?? {})) }), 1)).map(shown), ['ADDED c']);
+      deepEqual((await take(parts.watch({ resourceVersion: String(versionOf(bookmark ?? {})) }), 1)).map(shown), [
+        'ADDED c',
+      ]);
     },
   },
 ];

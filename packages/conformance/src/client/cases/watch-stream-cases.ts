@@ -65,7 +65,8 @@ export const watchStreamCases: readonly ClientCase[] = [
       const watch = parts.watch({ resourceVersion: metadata.resourceVersion ?? '' })[Symbol.asyncIterator]();
       const first = started(watch.next());
       const text = 'x'.repeat(20_000);
-      for (let at = 0; at < 200; at += 1) await parts.create(part(`p${String(at).padStart(3, '0')}`, { settings: { text } }));
+      for (let at = 0; at < 200; at += 1)
+        await parts.create(part(`p${String(at).padStart(3, '0')}`, { settings: { text } }));
       ok(!(await first).done);
       for (let at = 1; at < 200; at += 1) {
         const { value, done } = await watch.next();
@@ -93,7 +94,9 @@ export const watchStreamCases: readonly ClientCase[] = [
     async run({ parts, part }) {
       const { metadata } = await parts.list();
       const resourceVersion = metadata.resourceVersion ?? '';
-      const watches = started(Promise.all(Array.from({ length: 100 }, () => take(parts.watch({ resourceVersion }), 1))));
+      const watches = started(
+        Promise.all(Array.from({ length: 100 }, () => take(parts.watch({ resourceVersion }), 1))),
+      );
       await parts.create(part('a'));
       for (const events of await watches) deepEqual(events.map(shown), ['ADDED a']);
     },

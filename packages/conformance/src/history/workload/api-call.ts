@@ -32,7 +32,8 @@ export function callApi({ agent, server, method, path, body, contentType, timeou
     });
     sending.on('response', (response) => {
       readAll(response).then(
-        (text) => end({ answered: true, status: response.statusCode ?? 0, body: JSON.parse(text) as Record<string, unknown> }),
+        (text) =>
+          end({ answered: true, status: response.statusCode ?? 0, body: JSON.parse(text) as Record<string, unknown> }),
         (error: Error) => end({ answered: false, sent: true, why: error.message }),
       );
     });

@@ -35,12 +35,14 @@ export class RandomTraffic {
     const known = this.#known(key);
     this.#tokens += 1;
     const token = `${this.#tokens.toString(36)}-${random.below(2 ** 31).toString(36)}`;
-    if (known === undefined) return { do: 'create', key, token, labels: this.#labels(), values: this.#values(kind, token) };
+    if (known === undefined)
+      return { do: 'create', key, token, labels: this.#labels(), values: this.#values(kind, token) };
     const expect = random.chance(0.7) ? { expect: known.revision } : {};
     const dice = random.next();
     if (dice < 0.02) return { do: 'create', key, token, labels: this.#labels(), values: this.#values(kind, token) };
     if (dice < 0.15) return { do: 'delete', key, ...(random.chance(0.5) ? expect : {}) };
-    if (dice < 0.55) return { do: 'replace', key, token, labels: this.#labels(), values: this.#values(kind, token), ...expect };
+    if (dice < 0.55)
+      return { do: 'replace', key, token, labels: this.#labels(), values: this.#values(kind, token), ...expect };
     if (dice < 0.7 && kind.hasStatus)
       return { do: 'status', key, token, status: { token }, ...(random.chance(0.3) ? expect : {}) };
     const values: FieldChanges = { token, [`f${random.below(4)}`]: random.chance(0.3) ? null : token };
@@ -62,7 +64,8 @@ export class RandomTraffic {
 
   #values(kind: WorkloadKind, token: string): Fields {
     const { selectable } = kind;
-    const chosen = selectable && this.#random.chance(0.8) ? { [selectable.field]: this.#random.pick(selectable.values) } : {};
+    const chosen =
+      selectable && this.#random.chance(0.8) ? { [selectable.field]: this.#random.pick(selectable.values) } : {};
     return {
       token,
       [`f${this.#random.below(4)}`]: `${'x'.repeat(this.#random.below(this.#shape.valueBytes))}${token}`,
@@ -86,7 +89,11 @@ export class RandomTraffic {
     if (dice < 0.2) return { kind: kind.kind, ...namespace };
     if (dice < 0.3) return { kind: kind.kind, ...namespace, name: `${namePrefix}${random.below(names)}` };
     if (dice < 0.5 && kind.selectable !== undefined) {
-      return { kind: kind.kind, ...namespace, value: { field: kind.selectable.field, is: random.pick(kind.selectable.values) } };
+      return {
+        kind: kind.kind,
+        ...namespace,
+        value: { field: kind.selectable.field, is: random.pick(kind.selectable.values) },
+      };
     }
     const labels = [random.pick(terms)];
     if (random.chance(0.3)) labels.push(random.pick(terms));

@@ -1,7 +1,14 @@
 import type { Agent } from 'node:http';
 import type { KubeObject } from '@keelson/core';
 import type { HistoryRecorder } from '../recorder.ts';
-import { kindOfKey, type ReadAt, type Reply, type SeenObject, type Selection, type WriteOperation } from '../records.ts';
+import {
+  kindOfKey,
+  type ReadAt,
+  type Reply,
+  type SeenObject,
+  type Selection,
+  type WriteOperation,
+} from '../records.ts';
 import { type Answer, callApi } from './api-call.ts';
 import {
   collectionPath,
@@ -82,13 +89,19 @@ export class RecordingClient {
       const start = recorder.now();
       const parameters = token === '' ? pointParameters(at) : new URLSearchParams({ continue: token });
       if (limit !== undefined) parameters.set('limit', String(limit));
-      const answer = await this.#send({ method: 'GET', path: collectionPath(selection, Object.fromEntries(parameters)) });
+      const answer = await this.#send({
+        method: 'GET',
+        path: collectionPath(selection, Object.fromEntries(parameters)),
+      });
       const op = { do: 'list', selection, at, list, page, ...(limit === undefined ? {} : { limit }) } as const;
       if (!answer.answered || answer.status !== 200) {
         recorder.call({ client, server, start, op, reply: failure(answer) ?? { is: 'unknown', why: 'odd answer' } });
         return undefined;
       }
-      const { metadata, items } = answer.body as { metadata: { resourceVersion: string; continue?: string }; items: unknown[] };
+      const { metadata, items } = answer.body as {
+        metadata: { resourceVersion: string; continue?: string };
+        items: unknown[];
+      };
       const seen = items.map((item) => workloadObject(kind, item)).filter((object) => object !== undefined);
       objects.push(...seen);
       token = metadata.continue ?? '';
@@ -119,7 +132,8 @@ export class RecordingClient {
 
 /** Undefined for a success. After 5xx other than 503 and after a lost connection nobody knows what happened. */
 function failure(answer: Answer): Reply | undefined {
-  if (!answer.answered) return answer.sent ? { is: 'unknown', why: answer.why } : { is: 'refused', code: 0, reason: answer.why };
+  if (!answer.answered)
+    return answer.sent ? { is: 'unknown', why: answer.why } : { is: 'refused', code: 0, reason: answer.why };
   if (answer.status < 300) return undefined;
   const reason = String(answer.body['reason'] ?? '');
   if (answer.status >= 500 && answer.status !== 503) return { is: 'unknown', why: `${answer.status} ${reason}` };

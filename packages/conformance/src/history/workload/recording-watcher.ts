@@ -60,7 +60,8 @@ export class RecordingWatcher {
   async session(plan: SessionPlan): Promise<WatchClosed['why']> {
     const { recorder } = this.#options;
     const resumed = plan.from === undefined && this.position !== undefined;
-    const from: WatchOpened['from'] = plan.from ?? (this.position === undefined ? { state: 'fresh' } : { after: this.position });
+    const from: WatchOpened['from'] =
+      plan.from ?? (this.position === undefined ? { state: 'fresh' } : { after: this.position });
     const session = recorder.open({ watch: this.name, server: plan.server, selection: this.selection, from, resumed });
     this.position = 'after' in from ? from.after : undefined;
     if (!resumed) this.unbrokenFrom = undefined;

@@ -65,14 +65,23 @@ export function writeRequest(op: WriteOperation): WireRequest {
     }
     case 'replace': {
       const metadata = { name, namespace, labels: op.labels, ...version };
-      return { method: 'PUT', path, body: { kind: kind.kind, apiVersion: kind.apiVersion, metadata, ...kind.body(op.values) } };
+      return {
+        method: 'PUT',
+        path,
+        body: { kind: kind.kind, apiVersion: kind.apiVersion, metadata, ...kind.body(op.values) },
+      };
     }
     case 'patch': {
       const metadata = { ...version, ...(op.labels ? { labels: op.labels } : {}) };
       return { method: 'PATCH', path, contentType, body: { metadata, ...kind.body(op.values) } };
     }
     case 'status':
-      return { method: 'PATCH', path: `${path}/status`, contentType, body: { metadata: version, ...kind.status(op.status) } };
+      return {
+        method: 'PATCH',
+        path: `${path}/status`,
+        contentType,
+        body: { metadata: version, ...kind.status(op.status) },
+      };
     case 'delete':
       return op.expect === undefined
         ? { method: 'DELETE', path }

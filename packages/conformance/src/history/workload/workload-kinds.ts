@@ -70,7 +70,12 @@ function stable(value: unknown): string {
 
 /** What the checker needs of an object from the wire. */
 export function seenObject(kind: WorkloadKind, object: KubeObject): SeenObject {
-  const { kind: _, apiVersion: __, metadata = {}, ...rest } = object as KubeObject & { metadata?: Record<string, unknown> };
+  const {
+    kind: _,
+    apiVersion: __,
+    metadata = {},
+    ...rest
+  } = object as KubeObject & { metadata?: Record<string, unknown> };
   const { resourceVersion, ...meta } = metadata as Record<string, unknown>;
   const digest = createHash('sha1').update(stable({ meta, rest })).digest('base64url').slice(0, 16);
   const { generation, labels } = meta;

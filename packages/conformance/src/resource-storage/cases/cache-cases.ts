@@ -76,7 +76,8 @@ export const cacheCases: readonly ResourceStorageCase[] = [
   {
     id: 'cache.lagging-feed',
     requires: cache,
-    title: 'while the feed stands still, any state is served, and a consistent read fails with Timeout instead of lying',
+    title:
+      'while the feed stands still, any state is served, and a consistent read fails with Timeout instead of lying',
     async run({ pods, others, store, clock }) {
       await createPod(pods, 'a', 'x', { text: 'old' });
       await pods.list(podPrefix, all);
@@ -119,7 +120,12 @@ export const cacheCases: readonly ResourceStorageCase[] = [
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
       const web = labelled('app', 'web');
       const open = (prefix: string, predicate = everything) => pods.watch(prefix, { predicate, from });
-      const watches = await Promise.all([open(podPrefix), open(podPrefix), open(`${podPrefix}a/`), open(podPrefix, web)]);
+      const watches = await Promise.all([
+        open(podPrefix),
+        open(podPrefix),
+        open(`${podPrefix}a/`),
+        open(podPrefix, web),
+      ]);
       await createPod(pods, 'a', 'x', { labels: { app: 'web' } });
       let made = 0;
       const frame = {

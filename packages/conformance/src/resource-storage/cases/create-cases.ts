@@ -65,7 +65,10 @@ export const createCases: readonly ResourceStorageCase[] = [
     requires: ['advance'],
     async run({ pods, advance }) {
       const start = await pods.currentRevision();
-      const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: start } });
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: start },
+      });
       const object = await pods.create(podKey('a', 'x'), podJson('a', 'x', { text: 'short' }), { ttlMs: 5_000 });
       await advance(5_001);
       await advance(2_000);
@@ -102,14 +105,27 @@ export const createCases: readonly ResourceStorageCase[] = [
     id: 'create.hostile-names',
     title: 'names that mean something to JavaScript or sort strangely are names like others',
     async run({ pods }) {
-      const hostile = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '\u{10ffff}', '\uffee', 'é', '%2f', ' ', '"'];
+      const hostile = [
+        '__proto__',
+        'constructor',
+        'toString',
+        'hasOwnProperty',
+        '\u{10ffff}',
+        '\uffee',
+        'é',
+        '%2f',
+        ' ',
+        '"',
+      ];
       for (const name of hostile) await createPod(pods, 'a', name, { text: name, labels: { ['__proto__']: name } });
       for (const name of hostile) {
         assert.equal(textOf(await pods.get(podKey('a', name), latest)), name);
         await failsWith('AlreadyExists', () => createPod(pods, 'a', name));
       }
       const list = await pods.list(podPrefix, { at: any, predicate: everything });
-      const byBytes = hostile.map((name) => podKey('a', name)).sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      const byBytes = hostile
+        .map((name) => podKey('a', name))
+        .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
       assert.deepEqual(keysOf(list), byBytes);
     },
   },
@@ -130,7 +146,10 @@ export const createCases: readonly ResourceStorageCase[] = [
     title: 'a write whose answer was lost fails with OutcomeUnknown, is not repeated, and shows up if it happened',
     async run({ pods, store }) {
       const start = await pods.currentRevision();
-      const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: start } });
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: start },
+      });
       store.afterWrite = () => {
         throw new StorageError(StorageErrorCode.OutcomeUnknown, 'the answer was lost');
       };
@@ -160,7 +179,9 @@ export const createCases: readonly ResourceStorageCase[] = [
     title: 'a create whose caller has given up does nothing',
     async run({ pods, store }) {
       const writes = store.calls.write;
-      await failsWith('Timeout', () => pods.create(podKey('a', 'x'), podJson('a', 'x'), { signal: AbortSignal.abort() }));
+      await failsWith('Timeout', () =>
+        pods.create(podKey('a', 'x'), podJson('a', 'x'), { signal: AbortSignal.abort() }),
+      );
       assert.equal(store.calls.write, writes);
     },
   },

@@ -94,7 +94,9 @@ export const deleteCases: readonly ResourceStorageCase[] = [
     title: 'a corrupt object can be deleted by a decision that does not look into it, and by no other',
     async run({ pods, store }) {
       await store.inner.write({ op: 'put', key, value: Buffer.from('nonsense'), expect: 0 });
-      await failsWith('Corrupt', () => pods.update(key, (current) => ({ do: 'write', json: x(String(textOf(current))) })));
+      await failsWith('Corrupt', () =>
+        pods.update(key, (current) => ({ do: 'write', json: x(String(textOf(current))) })),
+      );
       const { outcome } = await pods.update(key, () => ({ do: 'delete' }));
       assert.equal(outcome, 'deleted');
       assert.equal(await pods.get(key, latest), undefined);

@@ -46,7 +46,8 @@ export const listCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'list.same-value-again',
-    title: 'a list by a label that is asked again and again shows what changed in between, and older states as they were',
+    title:
+      'a list by a label that is asked again and again shows what changed in between, and older states as they were',
     async run({ pods }) {
       const apps = new Map<string, string>();
       const put = async (name: string, app: string) => {

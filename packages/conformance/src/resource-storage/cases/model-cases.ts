@@ -69,7 +69,8 @@ class Comparison {
     for (let i = 0; i < steps; i++) {
       const dice = this.#random.below(100);
       if (dice < 55) await this.#write(String(i));
-      else if (dice < 60) await this.#context.nodes.update(nodeKey('n'), () => ({ do: 'write', json: nodeJson('n', String(i)) }));
+      else if (dice < 60)
+        await this.#context.nodes.update(nodeKey('n'), () => ({ do: 'write', json: nodeJson('n', String(i)) }));
       else if (dice < 70) await this.#compareLists();
       else if (dice < 75) await this.#compareExact();
       else if (dice < 80) await this.#openPages();
@@ -162,7 +163,12 @@ class Comparison {
       return;
     }
     const limit = 1 + this.#random.below(6);
-    reading.page = await this.#pods.list(reading.prefix, { at: latest, predicate: reading.predicate, limit, resume: next });
+    reading.page = await this.#pods.list(reading.prefix, {
+      at: latest,
+      predicate: reading.predicate,
+      limit,
+      resume: next,
+    });
     reading.parts.push(...shown(reading.page));
   }
 
@@ -202,7 +208,10 @@ class Comparison {
     for (const { watch, prefix, predicate, from, events } of this.#watches) {
       events.push(...(await eventsUntil(watch, end, 1 + this.#random.below(30))));
       watch.close();
-      const direct = await this.#context.others.watch(prefix, { predicate, from: { start: 'changesAfter', revision: from } });
+      const direct = await this.#context.others.watch(prefix, {
+        predicate,
+        from: { start: 'changesAfter', revision: from },
+      });
       assert.deepEqual(describe(events), describe(await eventsUntil(direct, end)));
       direct.close();
     }
@@ -228,7 +237,8 @@ export const modelCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'model.informer',
-    title: 'a state and the changes after it, applied in order, are the present: whatever is selected, however slowly it is read',
+    title:
+      'a state and the changes after it, applied in order, are the present: whatever is selected, however slowly it is read',
     async run(context) {
       const { pods, others, seed } = context;
       const random = new Random(seed);

@@ -168,7 +168,8 @@ export const pageCases: readonly ResourceStorageCase[] = [
   },
   {
     id: 'page.compacted',
-    title: 'a page whose state is gone from the store is still right or fails with Compacted, and the latest state goes on',
+    title:
+      'a page whose state is gone from the store is still right or fails with Compacted, and the latest state goes on',
     async run({ pods, others, store, cached }) {
       await fill(pods, 6);
       const whole = shown(await pods.list(podPrefix, { at: latest, predicate: everything }));

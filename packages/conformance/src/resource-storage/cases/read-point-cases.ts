@@ -59,7 +59,10 @@ export const readPointCases: readonly ResourceStorageCase[] = [
         const list = await pods.list(podPrefix, { at: any, predicate: everything });
         assert.ok(list.revision >= revision);
         revision = list.revision;
-        assert.equal(list.count, revision === 0 ? 0 : [...list.objects()].filter((object) => object.revision <= revision).length);
+        assert.equal(
+          list.count,
+          revision === 0 ? 0 : [...list.objects()].filter((object) => object.revision <= revision).length,
+        );
       }
     },
   },

@@ -125,7 +125,9 @@ export const stateCases: readonly ResourceStorageCase[] = [
       const watch = await withTime(clock, opening);
       await eventsOf(watch, 1);
       const future = { start: 'state', fresh: false, notOlderThan: now + 500 } as const;
-      await failsWith('FutureRevision', () => withTime(clock, pods.watch(podPrefix, { predicate: everything, from: future })));
+      await failsWith('FutureRevision', () =>
+        withTime(clock, pods.watch(podPrefix, { predicate: everything, from: future })),
+      );
     },
   },
   {
@@ -135,10 +137,15 @@ export const stateCases: readonly ResourceStorageCase[] = [
       const web = { app: 'web' };
       await createPod(pods, 'a', 'x', { labels: web });
       await createPod(pods, 'a', 'y');
-      const watch = await pods.watch(podPrefix, { predicate: labelled('app', 'web'), from: { ...fresh, endBookmark: true } });
+      const watch = await pods.watch(podPrefix, {
+        predicate: labelled('app', 'web'),
+        from: { ...fresh, endBookmark: true },
+      });
       await putPod(pods, 'a', 'y', { labels: web });
       const end = await putPod(pods, 'a', 'x', {});
-      const events = (await eventsUntil(watch, end.revision)).map(({ type, object }) => `${type} ${object.key.at(-1) ?? ''}`);
+      const events = (await eventsUntil(watch, end.revision)).map(
+        ({ type, object }) => `${type} ${object.key.at(-1) ?? ''}`,
+      );
       assert.deepEqual(events, ['ADDED x', 'BOOKMARK ', 'ADDED y', 'DELETED x']);
     },
   },
@@ -167,7 +174,10 @@ export const stateCases: readonly ResourceStorageCase[] = [
     title: 'the initial state of a namespace has no objects of others',
     async run({ pods }) {
       for (const namespace of ['a', 'ab', 'b']) await createPod(pods, namespace, 'x');
-      const watch = await pods.watch(`${podPrefix}a/`, { predicate: everything, from: { ...fresh, endBookmark: true } });
+      const watch = await pods.watch(`${podPrefix}a/`, {
+        predicate: everything,
+        from: { ...fresh, endBookmark: true },
+      });
       const events = await eventsOf(watch, 2);
       assert.deepEqual(
         events.map(({ type, object }) => `${type} ${object.key}`),

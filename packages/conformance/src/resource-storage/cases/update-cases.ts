@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict';
 import { type ResourceStorage, StorageError, StorageErrorCode, type StoredObject } from '@keelson/core';
 import type { ResourceStorageCase } from '../harness.ts';
-import { any, createPod, everything, latest, podJson, podKey, podPrefix, putPod, removePod, textOf } from '../objects.ts';
+import {
+  any,
+  createPod,
+  everything,
+  latest,
+  podJson,
+  podKey,
+  podPrefix,
+  putPod,
+  removePod,
+  textOf,
+} from '../objects.ts';
 import { eventsAfter, failsWith } from '../waiting.ts';
 
 const key = podKey('a', 'x');
@@ -28,7 +39,10 @@ export const updateCases: readonly ResourceStorageCase[] = [
     title: 'an update sees the current object and gives it a new revision',
     async run({ pods }) {
       const created = await createPod(pods, 'a', 'x', { text: '1' });
-      const { outcome, object } = await pods.update(key, async (current) => ({ do: 'write', json: x(`${textOf(current)}2`) }));
+      const { outcome, object } = await pods.update(key, async (current) => ({
+        do: 'write',
+        json: x(`${textOf(current)}2`),
+      }));
       assert.equal(outcome, 'updated');
       assert.equal(textOf(object), '12');
       assert.ok(object.revision > created.revision);
@@ -237,7 +251,11 @@ export const updateCases: readonly ResourceStorageCase[] = [
       await createPod(pods, 'a', 'x', { text: '1' });
       await createPod(pods, 'a', 'y', { text: '1' });
       await pods.update(key, () => ({ do: 'write', json: x('2'), ttlMs: 5_000 }));
-      await pods.update(podKey('a', 'y'), () => ({ do: 'write', json: podJson('a', 'y', { text: '2' }), ttlMs: 5_000 }));
+      await pods.update(podKey('a', 'y'), () => ({
+        do: 'write',
+        json: podJson('a', 'y', { text: '2' }),
+        ttlMs: 5_000,
+      }));
       await pods.update(podKey('a', 'y'), () => ({ do: 'write', json: podJson('a', 'y', { text: '3' }) }));
       await advance(5_001);
       await advance(2_000);

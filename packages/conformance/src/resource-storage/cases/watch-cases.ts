@@ -24,7 +24,10 @@ export const watchCases: readonly ResourceStorageCase[] = [
     title: 'creation, change and deletion appear as ADDED, MODIFIED and DELETED with their revisions',
     async run({ pods }) {
       const start = await pods.currentRevision();
-      const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: start } });
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: start },
+      });
       const created = await createPod(pods, 'a', 'x', { text: '1' });
       const updated = await putPod(pods, 'a', 'x', { text: '2' });
       const deleted = await removePod(pods, 'a', 'x');
@@ -72,7 +75,8 @@ export const watchCases: readonly ResourceStorageCase[] = [
       const watches = await Promise.all(
         ['a', 'ab', 'b'].map((ns) => pods.watch(`${podPrefix}${ns}/`, { predicate: everything, from })),
       );
-      for (const namespace of ['b', 'a', 'ab', 'a', 'c']) await putPod(pods, namespace, 'x', { text: `${Math.random()}` });
+      for (const namespace of ['b', 'a', 'ab', 'a', 'c'])
+        await putPod(pods, namespace, 'x', { text: `${Math.random()}` });
       const end = await pods.currentRevision();
       const counts: number[] = [];
       for (const watch of watches) counts.push((await eventsUntil(watch, end)).length);
@@ -145,8 +149,15 @@ export const watchCases: readonly ResourceStorageCase[] = [
     title: 'watches with different selectors and scopes over the same changes each see their own',
     async run({ pods }) {
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
-      const open = (ns: string, app: string) => pods.watch(`${podPrefix}${ns}`, { predicate: labelled('app', app), from });
-      const watches = await Promise.all([open('', 'a'), open('', 'b'), open('n1/', 'a'), open('n1/', 'b'), open('n1/', 'a')]);
+      const open = (ns: string, app: string) =>
+        pods.watch(`${podPrefix}${ns}`, { predicate: labelled('app', app), from });
+      const watches = await Promise.all([
+        open('', 'a'),
+        open('', 'b'),
+        open('n1/', 'a'),
+        open('n1/', 'b'),
+        open('n1/', 'a'),
+      ]);
       for (let i = 0; i < 40; i++) {
         await putPod(pods, `n${i % 2}`, `x${i % 5}`, { labels: { app: i % 3 === 0 ? 'a' : 'b' }, text: String(i) });
       }
@@ -174,8 +185,13 @@ export const watchCases: readonly ResourceStorageCase[] = [
     title: 'changes of other processes appear like own ones, in the order of their revisions',
     async run({ pods, others }) {
       const start = await pods.currentRevision();
-      const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: start } });
-      const writing = Array.from({ length: 60 }, (_, i) => putPod(i % 2 ? pods : others, 'a', `x${i % 4}`, { text: String(i) }));
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: start },
+      });
+      const writing = Array.from({ length: 60 }, (_, i) =>
+        putPod(i % 2 ? pods : others, 'a', `x${i % 4}`, { text: String(i) }),
+      );
       await Promise.all(writing);
       const end = await pods.currentRevision();
       const revisions = (await eventsUntil(watch, end)).map(({ object }) => object.revision);
@@ -210,7 +226,10 @@ export const watchCases: readonly ResourceStorageCase[] = [
     title: 'a watch from a revision to come shows only what is after it',
     async run({ pods }) {
       const now = await pods.currentRevision();
-      const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: now + 2 } });
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: now + 2 },
+      });
       for (let i = 1; i <= 4; i++) await createPod(pods, 'a', `x${i}`);
       const end = await pods.currentRevision();
       assert.equal(end, now + 4);
@@ -231,11 +250,17 @@ export const watchCases: readonly ResourceStorageCase[] = [
       if (cached) await pods.list(podPrefix, { at: { at: 'any' }, predicate: everything });
       await store.inner.compact(end);
       const open = async () => {
-        const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: start } });
+        const watch = await pods.watch(podPrefix, {
+          predicate: everything,
+          from: { start: 'changesAfter', revision: start },
+        });
         return eventsUntil(watch, end);
       };
       await failsWith('Compacted', open);
-      const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: end } });
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: end },
+      });
       const next = await createPod(pods, 'a', 'y');
       assert.equal((await eventsUntil(watch, next.revision)).length, 1);
     },

@@ -128,7 +128,9 @@ export const watchReadingCases: readonly ResourceStorageCase[] = [
       await turns();
       assert.deepEqual(watch.read(10), []);
       await until(() => store.openStreams <= streams, 'its stream is closed');
-      await failsWith('Timeout', () => pods.watch(podPrefix, { predicate: everything, from, signal: controller.signal }));
+      await failsWith('Timeout', () =>
+        pods.watch(podPrefix, { predicate: everything, from, signal: controller.signal }),
+      );
     },
   },
   {
@@ -228,7 +230,9 @@ export const watchReadingCases: readonly ResourceStorageCase[] = [
     title: 'many idle watches do not keep an active one from its events',
     async run({ pods, clock }) {
       const from = { start: 'changesAfter', revision: await pods.currentRevision() } as const;
-      const idle = await Promise.all(Array.from({ length: 50 }, () => pods.watch(podPrefix, { predicate: everything, from })));
+      const idle = await Promise.all(
+        Array.from({ length: 50 }, () => pods.watch(podPrefix, { predicate: everything, from })),
+      );
       const active = await pods.watch(podPrefix, { predicate: everything, from });
       for (let i = 0; i < 30; i++) await createPod(pods, 'a', `x${i}`);
       const events = await withTime(

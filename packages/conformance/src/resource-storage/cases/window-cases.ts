@@ -32,11 +32,13 @@ export const windowCases: readonly ResourceStorageCase[] = [
       const pods = (await narrow(5)).forKind(podKind);
       await pods.list(podPrefix, all);
       const start = await pods.currentRevision();
-      for (let i = 0; i < 50; i++) await putPod(pods, 'a', `x${i % 7}`, { text: String(i), labels: { odd: String(i % 2) } });
+      for (let i = 0; i < 50; i++)
+        await putPod(pods, 'a', `x${i % 7}`, { text: String(i), labels: { odd: String(i % 2) } });
       const from = { start: 'changesAfter', revision: start } as const;
       const whole = await pods.watch(podPrefix, { predicate: everything, from });
       const odd = await pods.watch(`${podPrefix}a/`, { predicate: labelled('odd', '1'), from });
-      for (let i = 50; i < 60; i++) await putPod(others, 'a', `x${i % 7}`, { text: String(i), labels: { odd: String(i % 2) } });
+      for (let i = 50; i < 60; i++)
+        await putPod(others, 'a', `x${i % 7}`, { text: String(i), labels: { odd: String(i % 2) } });
       const end = await pods.currentRevision();
       assert.deepEqual(
         (await eventsUntil(whole, end, 3)).map(({ object }) => textOf(object)),
@@ -64,7 +66,10 @@ export const windowCases: readonly ResourceStorageCase[] = [
       const watch = await pods.watch(podPrefix, { predicate: everything, from });
       const live = await putPod(pods, 'a', 'live', { text: 'live' });
       await pods.list(podPrefix, { at: notOlderThan(live.revision), predicate: everything });
-      store.breakStreams(new StorageError(StorageErrorCode.Compacted, 'history is gone', { revision: live.revision }), 'held');
+      store.breakStreams(
+        new StorageError(StorageErrorCode.Compacted, 'history is gone', { revision: live.revision }),
+        'held',
+      );
       store.releaseStreams();
       const seen: WatchEvent[] = [];
       const failure = await endOf(watch, seen);
@@ -132,7 +137,10 @@ export const windowCases: readonly ResourceStorageCase[] = [
       assert.ok(store.calls.watch - before <= 2, `${store.calls.watch - before} looks`);
       for (const [i, watch] of watches.entries()) {
         const after = start + (i % 10 === 0 ? 0 : 5);
-        const direct = await others.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: after } });
+        const direct = await others.watch(podPrefix, {
+          predicate: everything,
+          from: { start: 'changesAfter', revision: after },
+        });
         assert.deepEqual(describe(await eventsUntil(watch, end)), describe(await eventsUntil(direct, end)));
         direct.close();
       }
@@ -203,7 +211,9 @@ export const windowCases: readonly ResourceStorageCase[] = [
         assert.equal(JSON.parse(`[${bodyOf(list)}]`).length, i + 1);
       }
       await store.inner.compact(revisions[15] ?? 0);
-      await failsWith('Compacted', () => pods.list(podPrefix, { at: exactly(revisions[3] ?? 0), predicate: labelled('a', 'b') }));
+      await failsWith('Compacted', () =>
+        pods.list(podPrefix, { at: exactly(revisions[3] ?? 0), predicate: labelled('a', 'b') }),
+      );
       assert.equal((await pods.list(podPrefix, { at: exactly(revisions[19] ?? 0), predicate: everything })).count, 20);
     },
   },
@@ -219,7 +229,10 @@ export const windowCases: readonly ResourceStorageCase[] = [
       const end = await pods.currentRevision();
       await store.inner.compact(end);
       assert.equal(textOf(await pods.get(podKey('a', 'x'), exactly(created.revision))), '1');
-      const watch = await pods.watch(podPrefix, { predicate: everything, from: { start: 'changesAfter', revision: start } });
+      const watch = await pods.watch(podPrefix, {
+        predicate: everything,
+        from: { start: 'changesAfter', revision: start },
+      });
       assert.equal((await eventsUntil(watch, end)).length, 2);
     },
   },
@@ -237,7 +250,10 @@ export const windowCases: readonly ResourceStorageCase[] = [
         const { object } = await pods.update(podKey('a', name), (current) =>
           current !== undefined && i % 5 === 0 ? { do: 'delete' } : { do: 'write', json: podJson('a', name, { text }) },
         );
-        if (object.value<{ kind: string; apiVersion: string; metadata: object; spec: { text: string } }>().spec.text === text) {
+        if (
+          object.value<{ kind: string; apiVersion: string; metadata: object; spec: { text: string } }>().spec.text ===
+          text
+        ) {
           present.set(name, text);
         } else present.delete(name);
         if (i % 13 === 0) states.push({ revision: object.revision, keys: digest(present) });

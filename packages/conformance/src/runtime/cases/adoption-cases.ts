@@ -65,7 +65,11 @@ export const adoptionCases: readonly RuntimeCase[] = [
       await context.reopen();
       const status = await context.waitFor(id, 'exited');
       assert.equal(status.exitCode, 11);
-      assert(status.finishedAt !== undefined && status.startedAt !== undefined && status.finishedAt - status.startedAt < 15_000);
+      assert(
+        status.finishedAt !== undefined &&
+          status.startedAt !== undefined &&
+          status.finishedAt - status.startedAt < 15_000,
+      );
     },
   },
   {

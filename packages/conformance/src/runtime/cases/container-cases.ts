@@ -10,7 +10,8 @@ export const containerCases: readonly RuntimeCase[] = [
       const id = await create(await sandbox(), { kind: 'run' });
       const status = await runtime.containerStatus(id);
       assert.equal(status.state, 'created');
-      for (const field of ['startedAt', 'finishedAt', 'exitCode', 'pid'] as const) assert.equal(status[field], undefined, field);
+      for (const field of ['startedAt', 'finishedAt', 'exitCode', 'pid'] as const)
+        assert.equal(status[field], undefined, field);
     },
   },
   {
@@ -145,7 +146,10 @@ export const containerCases: readonly RuntimeCase[] = [
       assert.equal(status.exitCode, 0);
       assert.equal(status.reason, 'Completed');
       assert.equal(status.signal, undefined);
-      assert(status.startedAt !== undefined && status.finishedAt !== undefined && status.finishedAt >= status.startedAt, 'times');
+      assert(
+        status.startedAt !== undefined && status.finishedAt !== undefined && status.finishedAt >= status.startedAt,
+        'times',
+      );
       assert(status.finishedAt <= Date.now() + 1, 'ended in the past');
     },
   },

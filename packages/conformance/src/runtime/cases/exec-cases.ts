@@ -26,11 +26,13 @@ export const execCases: readonly RuntimeCase[] = [
     requires: ['shell', 'builtinImage'],
     async run({ started, exec, script, harness }) {
       const { otherUser, capabilities } = harness;
-      const securityContext = otherUser && capabilities.users ? { runAsUser: otherUser.uid, runAsGroup: otherUser.gid } : {};
+      const securityContext =
+        otherUser && capabilities.users ? { runAsUser: otherUser.uid, runAsGroup: otherUser.gid } : {};
       const env = [{ name: 'GREETING', value: "it's me" }];
       const id = await started(script('sleep 1000'), { env, workingDir: '/usr', securityContext });
       assert.equal(await exec(id, sh('echo "$GREETING"; pwd')), "it's me\n/usr\n");
-      if (securityContext.runAsUser !== undefined) assert.equal(await exec(id, ['id', '-u']), `${securityContext.runAsUser}\n`);
+      if (securityContext.runAsUser !== undefined)
+        assert.equal(await exec(id, ['id', '-u']), `${securityContext.runAsUser}\n`);
     },
   },
   {
@@ -125,7 +127,10 @@ export const execCases: readonly RuntimeCase[] = [
       const id = await started({ kind: 'run' });
       const whole = await runtime.execSync(id, { command: sh('head -c 3000000 /dev/zero') });
       assert.equal(whole.stdout.length, 3_000_000);
-      const cut = await runtime.execSync(id, { command: sh('head -c 3000000 /dev/zero; echo done >&2'), maxOutputBytes: 1000 });
+      const cut = await runtime.execSync(id, {
+        command: sh('head -c 3000000 /dev/zero; echo done >&2'),
+        maxOutputBytes: 1000,
+      });
       assert.equal(cut.stdout.length, 1000);
       assert.equal(Buffer.from(cut.stderr).toString(), 'done\n');
       assert.equal(cut.exitCode, 0);

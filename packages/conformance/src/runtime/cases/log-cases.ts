@@ -52,7 +52,9 @@ export const logCases: readonly RuntimeCase[] = [
     title: 'once the container is reported as exited, the log has all it wrote, in order',
     requires: ['shell', 'logs'],
     async run({ output, script }) {
-      const { stdout } = await output(script('i=0; while [ $i -lt 20000 ]; do echo "line $i of the output"; i=$((i+1)); done'));
+      const { stdout } = await output(
+        script('i=0; while [ $i -lt 20000 ]; do echo "line $i of the output"; i=$((i+1)); done'),
+      );
       const expected = Array.from({ length: 20_000 }, (_, index) => `line ${index} of the output\n`).join('');
       assert(stdout === expected, `${stdout.length} bytes of ${expected.length}`);
     },
@@ -96,7 +98,10 @@ export const logCases: readonly RuntimeCase[] = [
     requires: ['shell', 'logs'],
     async run({ output, script }) {
       const { lines } = await output(script("printf '\\377\\376\\000\\033[1m\\r\\n\\200'"));
-      assert.deepEqual(joinLog(lines, 'stdout'), Buffer.from([0xff, 0xfe, 0, 0x1b, 0x5b, 0x31, 0x6d, 0x0d, 0x0a, 0x80]));
+      assert.deepEqual(
+        joinLog(lines, 'stdout'),
+        Buffer.from([0xff, 0xfe, 0, 0x1b, 0x5b, 0x31, 0x6d, 0x0d, 0x0a, 0x80]),
+      );
     },
   },
   {

@@ -4,7 +4,10 @@ import { patienceMs, refused } from '../case-context.ts';
 import type { RuntimeCase } from '../runtime-case.ts';
 
 /** Collects events until one satisfies the condition; the events so far. */
-async function eventsUntil(stream: AsyncIterable<RuntimeEvent>, last: (event: RuntimeEvent) => boolean): Promise<RuntimeEvent[]> {
+async function eventsUntil(
+  stream: AsyncIterable<RuntimeEvent>,
+  last: (event: RuntimeEvent) => boolean,
+): Promise<RuntimeEvent[]> {
   const seen: RuntimeEvent[] = [];
   const iterator = stream[Symbol.asyncIterator]();
   const timer = setTimeout(() => void iterator.return?.(), patienceMs);
@@ -74,8 +77,16 @@ export const observeCases: readonly RuntimeCase[] = [
       await runtime.startContainer(id);
       await waitFor(id, 'exited');
       await runtime.removeContainer(id);
-      const events = await eventsUntil(stream, (event) => event.type === 'containerRemoved' && event.containerId === id);
-      assert.deepEqual(typesOf(events, id), ['containerCreated', 'containerStarted', 'containerExited', 'containerRemoved']);
+      const events = await eventsUntil(
+        stream,
+        (event) => event.type === 'containerRemoved' && event.containerId === id,
+      );
+      assert.deepEqual(typesOf(events, id), [
+        'containerCreated',
+        'containerStarted',
+        'containerExited',
+        'containerRemoved',
+      ]);
     },
   },
   {

@@ -49,7 +49,13 @@ export const processCases: readonly RuntimeCase[] = [
       ];
       const { stdout } = await output(script('env -0 | tr "\\000\\n" "\\n~"'), { env });
       const seen = new Set(stdout.split('\n'));
-      for (const entry of ['PLAIN=new', 'SPACES= a  b ', `QUOTES=it's "quoted" $HOME \`id\` \\`, 'LINES=one~two', 'EMPTY=']) {
+      for (const entry of [
+        'PLAIN=new',
+        'SPACES= a  b ',
+        `QUOTES=it's "quoted" $HOME \`id\` \\`,
+        'LINES=one~two',
+        'EMPTY=',
+      ]) {
         assert(seen.has(entry), `${entry} in ${stdout}`);
       }
       assert(!seen.has('PLAIN=old'));
@@ -112,7 +118,9 @@ export const processCases: readonly RuntimeCase[] = [
     title: 'the process has its three standard streams, and nothing at the numbers that come next',
     requires: ['shell', 'logs'],
     async run({ output, script }) {
-      const { stdout } = await output(script('for n in 3 4 5 6 7 8 9; do readlink "/proc/$$/fd/$n" && echo "at $n"; done; true'));
+      const { stdout } = await output(
+        script('for n in 3 4 5 6 7 8 9; do readlink "/proc/$$/fd/$n" && echo "at $n"; done; true'),
+      );
       assert.equal(stdout, '');
     },
   },
@@ -132,7 +140,9 @@ export const processCases: readonly RuntimeCase[] = [
     async run({ output, script, harness }) {
       const { uid = 0, gid = 0 } = harness.otherUser ?? {};
       const securityContext = { runAsUser: uid, runAsGroup: gid, supplementalGroups: [gid + 1, gid + 2] };
-      const { stdout } = await output(script('id -u; id -g; id -G | tr " " "\\n" | sort -n | tr "\\n" " "'), { securityContext });
+      const { stdout } = await output(script('id -u; id -g; id -G | tr " " "\\n" | sort -n | tr "\\n" " "'), {
+        securityContext,
+      });
       assert.equal(stdout.trim(), `${uid}\n${gid}\n${gid} ${gid + 1} ${gid + 2}`);
     },
   },
@@ -142,7 +152,9 @@ export const processCases: readonly RuntimeCase[] = [
     requires: ['shell', 'logs', 'users', 'otherUser'],
     async run({ output, script, harness }) {
       const { uid = 0, gid = 0 } = harness.otherUser ?? {};
-      const { stdout } = await output(script('id -G > /dev/stdout'), { securityContext: { runAsUser: uid, runAsGroup: gid } });
+      const { stdout } = await output(script('id -G > /dev/stdout'), {
+        securityContext: { runAsUser: uid, runAsGroup: gid },
+      });
       assert.equal(stdout, `${gid}\n`);
     },
   },
@@ -152,7 +164,9 @@ export const processCases: readonly RuntimeCase[] = [
     requires: ['users', 'shell'],
     async run({ runtime, sandbox, create }) {
       const securityContext = { runAsUsername: 'nobody-has-this-name' };
-      const attempt = create(await sandbox(), { kind: 'run' }, { securityContext }).then((id) => runtime.startContainer(id));
+      const attempt = create(await sandbox(), { kind: 'run' }, { securityContext }).then((id) =>
+        runtime.startContainer(id),
+      );
       await refused(attempt, 'StartFailed');
     },
   },
@@ -179,7 +193,8 @@ export const processCases: readonly RuntimeCase[] = [
         { hostPath: join(folder, 'data dir'), containerPath: '/tmp/keelson-suite mount' },
         { hostPath: join(folder, 'file'), containerPath: '/tmp/keelson-suite-file' },
       ];
-      const text = 'cat "/tmp/keelson-suite mount/in" /tmp/keelson-suite-file; echo made > "/tmp/keelson-suite mount/out"';
+      const text =
+        'cat "/tmp/keelson-suite mount/in" /tmp/keelson-suite-file; echo made > "/tmp/keelson-suite mount/out"';
       assert.equal((await output(script(text), { mounts })).stdout, 'givensingle');
       assert.equal(await readFile(join(folder, 'data dir', 'out'), 'utf8'), 'made\n');
     },
@@ -224,7 +239,8 @@ export const processCases: readonly RuntimeCase[] = [
   },
   {
     id: 'process.image-contents',
-    title: 'a container of a pulled image sees the files of the image, writes to a copy, and not to those of its neighbours',
+    title:
+      'a container of a pulled image sees the files of the image, writes to a copy, and not to those of its neighbours',
     requires: ['shell', 'logs', 'pullableImage'],
     async run({ images, output, harness }) {
       const image = await images.pullImage(harness.pullableImage ?? '');

@@ -103,7 +103,8 @@ export const stopCases: readonly RuntimeCase[] = [
       const id = await started(script(`${text}\nsleep 1000`));
       for (const name of ['one', 'two']) await waitForFile(join(folder, name));
       await runtime.stopContainer(id, { gracePeriodMs: 200 });
-      const sizes = async () => Promise.all(['one', 'two'].map(async (name) => (await readFile(join(folder, name))).length));
+      const sizes = async () =>
+        Promise.all(['one', 'two'].map(async (name) => (await readFile(join(folder, name))).length));
       const then = await sizes();
       await new Promise((resolve) => setTimeout(resolve, 300));
       assert.deepEqual(await sizes(), then, 'nobody writes any more');
@@ -130,7 +131,9 @@ export const stopCases: readonly RuntimeCase[] = [
     async run({ started, waitFor, script, scratch }) {
       const file = join(await scratch(), 'left');
       const id = await started(
-        script(`sh -c 'while :; do sleep 0.05; echo x >> ${file}; done' & while [ ! -e ${file} ]; do sleep 0.02; done; exit 0`),
+        script(
+          `sh -c 'while :; do sleep 0.05; echo x >> ${file}; done' & while [ ! -e ${file} ]; do sleep 0.02; done; exit 0`,
+        ),
       );
       await waitFor(id, 'exited');
       const size = (await readFile(file)).length;

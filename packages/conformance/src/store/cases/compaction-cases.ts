@@ -124,7 +124,10 @@ export const compactionCases: readonly StoreCase[] = [
         const bound = changes[at]?.revision as number;
         await store.compact(bound);
         for (const { revision } of changes.slice(at)) {
-          assert.deepEqual((await listAll(store, everything, { revision })).entries, twin.model.list(everything, revision));
+          assert.deepEqual(
+            (await listAll(store, everything, { revision })).entries,
+            twin.model.list(everything, revision),
+          );
           assert.deepEqual(await changesBetween(store, revision, last), twin.model.changesAfter(revision, everything));
         }
       }

@@ -15,7 +15,10 @@ export const historyCases: readonly StoreCase[] = [
       const last = twin.model.revision;
       const from = twin.model.changes.at(-1001)?.revision as number;
       assert.deepEqual(await changesBetween(store, from, last), twin.model.changesAfter(from, everything));
-      assert.deepEqual((await listAll(store, everything, { revision: from })).entries, twin.model.list(everything, from));
+      assert.deepEqual(
+        (await listAll(store, everything, { revision: from })).entries,
+        twin.model.list(everything, from),
+      );
     },
   },
   {
@@ -28,7 +31,10 @@ export const historyCases: readonly StoreCase[] = [
       for (let i = 0; i < 2500; i++) await twin.put(`/a/${i % 20}`, `v${i}`);
       await advance(4 * 60_000);
       for (let i = 0; i < 50; i++) await twin.put('/b', `v${i}`);
-      assert.deepEqual(await changesBetween(store, start, twin.model.revision), twin.model.changesAfter(start, everything));
+      assert.deepEqual(
+        await changesBetween(store, start, twin.model.revision),
+        twin.model.changesAfter(start, everything),
+      );
     },
   },
   {
@@ -46,8 +52,14 @@ export const historyCases: readonly StoreCase[] = [
       assert.ok(bound > start, 'history older than its window was kept');
       assert.ok(bound <= (twin.model.changes.at(-1001)?.revision as number), 'the last thousand changes must stay');
       await failsWith('Compacted', () => store.watch(everything, { after: start }));
-      assert.deepEqual((await listAll(store, everything, { revision: bound })).entries, twin.model.list(everything, bound));
-      assert.deepEqual(await changesBetween(store, bound, twin.model.revision), twin.model.changesAfter(bound, everything));
+      assert.deepEqual(
+        (await listAll(store, everything, { revision: bound })).entries,
+        twin.model.list(everything, bound),
+      );
+      assert.deepEqual(
+        await changesBetween(store, bound, twin.model.revision),
+        twin.model.changesAfter(bound, everything),
+      );
     },
   },
 ];

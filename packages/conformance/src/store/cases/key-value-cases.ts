@@ -57,7 +57,9 @@ const invalidKeys: readonly (readonly [string, (max: number) => string])[] = [
 export const keyValueCases: readonly StoreCase[] = [
   valueCase('value.empty', 'a value may have no bytes', () => new Uint8Array(0)),
   valueCase('value.one-byte', 'a value may be a single zero byte', () => new Uint8Array(1)),
-  valueCase('value.every-byte', 'every byte comes back as it was', () => Uint8Array.from({ length: 1024 }, (_, i) => i & 255)),
+  valueCase('value.every-byte', 'every byte comes back as it was', () =>
+    Uint8Array.from({ length: 1024 }, (_, i) => i & 255),
+  ),
   valueCase('value.not-utf8', 'bytes that are no text come back as they were', () =>
     Buffer.from([0xff, 0xfe, 0xc0, 0x80, 0xed, 0xa0]),
   ),

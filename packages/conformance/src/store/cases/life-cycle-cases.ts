@@ -84,7 +84,9 @@ export const lifeCycleCases: readonly StoreCase[] = [
         count();
       };
       const { revision } = await store.get('/a');
-      const streams = await Promise.all(Array.from({ length: 20 }, () => store.watch(everything, { after: revision, signal })));
+      const streams = await Promise.all(
+        Array.from({ length: 20 }, () => store.watch(everything, { after: revision, signal })),
+      );
       const value = bytes('x'.repeat(1000));
       await Promise.all(
         Array.from({ length: 500 }, (_, i) => [
@@ -117,10 +119,12 @@ export const lifeCycleCases: readonly StoreCase[] = [
       for (let i = 0; i < 40; i++) {
         const controller = new AbortController();
         const key = `/a/${i}`;
-        const writing = store.write({ op: 'put', key, value: bytes('x'), expect: 0 }, { signal: controller.signal }).then(
-          () => 'done',
-          (error: { code?: string }) => error.code,
-        );
+        const writing = store
+          .write({ op: 'put', key, value: bytes('x'), expect: 0 }, { signal: controller.signal })
+          .then(
+            () => 'done',
+            (error: { code?: string }) => error.code,
+          );
         if (i % 2 === 1) await new Promise((resolve) => setImmediate(resolve));
         controller.abort();
         const outcome = await writing;

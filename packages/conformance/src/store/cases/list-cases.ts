@@ -56,7 +56,8 @@ export const listCases: readonly StoreCase[] = [
     id: 'list.no-prefix-bleed',
     title: 'siblings that begin alike stay apart',
     async run({ store }) {
-      for (const key of ['/pods/ns1/a', '/pods/ns10/a', '/pods/ns1-x/a', '/podsx/ns1/a', '/pods/ns1']) await put(store, key, 'x');
+      for (const key of ['/pods/ns1/a', '/pods/ns10/a', '/pods/ns1-x/a', '/podsx/ns1/a', '/pods/ns1'])
+        await put(store, key, 'x');
       assert.deepEqual((await listAll(store, { start: '/pods/ns1/', end: '/pods/ns10' })).keys, ['/pods/ns1/a']);
       assert.deepEqual((await listAll(store, { start: '/pods/', end: '/pods0' })).keys.length, 4);
     },
@@ -114,7 +115,8 @@ export const listCases: readonly StoreCase[] = [
     title: 'pages of any size put together are the whole list',
     async run({ store }) {
       const keys = await fill(store, 50);
-      for (const size of [1, 2, 7, 10, 49, 50, 51]) assert.deepEqual((await listPages(store, everything, size)).keys, keys);
+      for (const size of [1, 2, 7, 10, 49, 50, 51])
+        assert.deepEqual((await listPages(store, everything, size)).keys, keys);
     },
   },
   {
@@ -132,10 +134,12 @@ export const listCases: readonly StoreCase[] = [
     id: 'list.large-values',
     title: 'a list of large values comes whole',
     async run({ store }) {
-      for (let i = 0; i < 24; i++) await put(store, `/k/${String(i).padStart(2, '0')}`, Buffer.alloc(200_000, String(i)));
+      for (let i = 0; i < 24; i++)
+        await put(store, `/k/${String(i).padStart(2, '0')}`, Buffer.alloc(200_000, String(i)));
       const { entries } = await listAll(store, everything);
       assert.equal(entries.length, 24);
-      for (const [i, entry] of entries.entries()) assert.equal(entry.value, Buffer.alloc(200_000, String(i)).toString());
+      for (const [i, entry] of entries.entries())
+        assert.equal(entry.value, Buffer.alloc(200_000, String(i)).toString());
     },
   },
   {

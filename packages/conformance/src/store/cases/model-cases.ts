@@ -14,28 +14,45 @@ function randomOp(random: Random, model: StoreModel, serial: number): WriteOp {
   const current = model.current(key)?.modRevision ?? 0;
   const expect = random.chance(0.75) ? current : random.pick([0, 1, model.revision, model.revision + 1, current + 1]);
   if (random.chance(0.3)) return { op: 'delete', key, expect };
-  return { op: 'put', key, expect, value: bytes(`${serial}:${'.'.repeat(random.below(random.chance(0.05) ? 20_000 : 50))}`) };
+  return {
+    op: 'put',
+    key,
+    expect,
+    value: bytes(`${serial}:${'.'.repeat(random.below(random.chance(0.05) ? 20_000 : 50))}`),
+  };
 }
 
 /** Any sequence of calls answers as the model does. */
-async function randomOperations({ store, seed, reopen }: StoreCaseContext, steps: number, restarts: boolean): Promise<void> {
+async function randomOperations(
+  { store, seed, reopen }: StoreCaseContext,
+  steps: number,
+  restarts: boolean,
+): Promise<void> {
   const random = new Random(seed);
   let twin = await Twin.of(store);
   let bound = 0;
   for (let step = 0; step < steps; step++) {
     const { model } = twin;
-    const known = [bound, ...model.changes.map((change) => change.revision)].filter((revision) => revision >= Math.max(bound, 1));
+    const known = [bound, ...model.changes.map((change) => change.revision)].filter(
+      (revision) => revision >= Math.max(bound, 1),
+    );
     const roll = random.next();
     if (roll < 0.6) {
       await twin.write(randomOp(random, model, step));
     } else if (roll < 0.8) {
       const revision = random.pick(known.length === 0 ? [model.revision] : known);
       const limit = 1 + random.below(6);
-      assert.deepEqual((await listPages(twin.store, everything, limit, revision)).entries, model.list(everything, revision));
+      assert.deepEqual(
+        (await listPages(twin.store, everything, limit, revision)).entries,
+        model.list(everything, revision),
+      );
     } else if (roll < 0.92) {
       const after = random.pick(known.length === 0 ? [model.revision] : known);
       const range = random.chance(0.5) ? everything : { start: '/a', startExclusive: random.chance(0.5), end: '/b' };
-      assert.deepEqual(await changesBetween(twin.store, after, model.revision, { range }), model.changesAfter(after, range));
+      assert.deepEqual(
+        await changesBetween(twin.store, after, model.revision, { range }),
+        model.changesAfter(after, range),
+      );
     } else if (roll < 0.97 || !restarts) {
       if (!random.chance(0.3) || known.length === 0) continue;
       bound = Math.max(bound, random.pick(known));
@@ -62,7 +79,9 @@ async function sideBySide(store: Store, random: Random, writers: number, writes:
       const { entry } = await store.get(key);
       const expect = entry?.modRevision ?? 0;
       const remove = entry !== undefined && random.chance(0.3);
-      const op: WriteOp = remove ? { op: 'delete', key, expect } : { op: 'put', key, expect, value: bytes(`${name}-${i}`) };
+      const op: WriteOp = remove
+        ? { op: 'delete', key, expect }
+        : { op: 'put', key, expect, value: bytes(`${name}-${i}`) };
       attempts.push({ op, result: await store.write(op) });
     }
   };

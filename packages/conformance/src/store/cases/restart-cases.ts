@@ -82,7 +82,10 @@ export const restartCases: readonly StoreCase[] = [
       const again = await reopen();
       assert.deepEqual(await changesBetween(again, start, twin.model.revision), twin.model.changes);
       for (const { revision } of twin.model.changes) {
-        assert.deepEqual((await listAll(again, everything, { revision })).entries, twin.model.list(everything, revision));
+        assert.deepEqual(
+          (await listAll(again, everything, { revision })).entries,
+          twin.model.list(everything, revision),
+        );
       }
     },
   },
@@ -119,8 +122,14 @@ export const restartCases: readonly StoreCase[] = [
       assert.equal(await again.compactedRevision(), bound);
       await failsWith('Compacted', () => again.watch(everything, { after: bound - 1 }));
       await failsWith('Compacted', () => again.get('/a/0', { revision: bound - 1 }));
-      assert.deepEqual(await changesBetween(again, bound, twin.model.revision), twin.model.changesAfter(bound, everything));
-      assert.deepEqual((await listAll(again, everything, { revision: bound })).entries, twin.model.list(everything, bound));
+      assert.deepEqual(
+        await changesBetween(again, bound, twin.model.revision),
+        twin.model.changesAfter(bound, everything),
+      );
+      assert.deepEqual(
+        (await listAll(again, everything, { revision: bound })).entries,
+        twin.model.list(everything, bound),
+      );
     },
   },
   {

@@ -84,7 +84,10 @@ export const watchCases: readonly StoreCase[] = [
         { start: '/\uffff', end: '/\u{10ffff}' },
         { start: '/nothing', end: '/nothing0' },
       ]) {
-        assert.deepEqual(await changesBetween(store, after, model.revision, { range }), model.changesAfter(after, range));
+        assert.deepEqual(
+          await changesBetween(store, after, model.revision, { range }),
+          model.changesAfter(after, range),
+        );
       }
     },
   },
@@ -96,7 +99,8 @@ export const watchCases: readonly StoreCase[] = [
       for (const ahead of [1, 2, 5, 100]) {
         const watcher = await Watcher.open(store, now + ahead);
         const written: number[] = [];
-        while ((written.at(-1) ?? 0) <= now + ahead) written.push(await put(store, `/a/${ahead}/${written.length}`, 'x'));
+        while ((written.at(-1) ?? 0) <= now + ahead)
+          written.push(await put(store, `/a/${ahead}/${written.length}`, 'x'));
         await watcher.until(written.at(-1) as number);
         const seen = watcher.changes.map((change) => change.revision);
         assert.ok(seen.length > 0 && seen.every((revision) => revision > now + ahead), `${seen} after ${now + ahead}`);

@@ -43,7 +43,9 @@ export const watchLoadCases: readonly StoreCase[] = [
     title: 'a backlog of thousands arrives whole and in order',
     async run({ store }) {
       const after = await store.currentRevision();
-      const revisions = await Promise.all(Array.from({ length: 3000 }, (_, i) => put(store, `/a/${i % 500}/${i}`, `${i}`)));
+      const revisions = await Promise.all(
+        Array.from({ length: 3000 }, (_, i) => put(store, `/a/${i % 500}/${i}`, `${i}`)),
+      );
       const changes = await changesBetween(store, after, Math.max(...revisions));
       assert.deepEqual(
         changes.map((change) => change.revision),
@@ -60,7 +62,8 @@ export const watchLoadCases: readonly StoreCase[] = [
       let expect = 0;
       for (let i = 0; i < 20; i++) expect = await put(store, '/a', Buffer.alloc(300_000, `${i}`), expect);
       const changes = await changesBetween(store, after, expect);
-      for (const [i, change] of changes.entries()) assert.equal(change.entry?.value, Buffer.alloc(300_000, `${i}`).toString());
+      for (const [i, change] of changes.entries())
+        assert.equal(change.entry?.value, Buffer.alloc(300_000, `${i}`).toString());
       assert.equal(changes.length, 20);
     },
   },
@@ -69,7 +72,9 @@ export const watchLoadCases: readonly StoreCase[] = [
     title: 'many watchers of the same range see the same',
     async run({ store }) {
       const after = await store.currentRevision();
-      const watchers = await Promise.all(Array.from({ length: 50 }, () => Watcher.open(store, after, { prevValue: true })));
+      const watchers = await Promise.all(
+        Array.from({ length: 50 }, () => Watcher.open(store, after, { prevValue: true })),
+      );
       const { model } = await busy(store, 60);
       await Promise.all(watchers.map((watcher) => watcher.until(model.revision)));
       for (const watcher of watchers) {

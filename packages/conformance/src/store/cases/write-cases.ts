@@ -9,7 +9,8 @@ async function race(results: readonly Promise<WriteResult>[]): Promise<{ winner:
   assert.equal(winners.length, 1, `expected exactly one winner, got ${winners.length}`);
   const winner = winners[0] as number;
   const revision = succeeded(settled[winner] as WriteResult);
-  for (const result of settled) if (!result.ok) assert.ok(refused(result).revision >= revision, 'a loser has seen the winner');
+  for (const result of settled)
+    if (!result.ok) assert.ok(refused(result).revision >= revision, 'a loser has seen the winner');
   return { winner, revision };
 }
 
@@ -69,7 +70,10 @@ export const writeCases: readonly StoreCase[] = [
     title: 'an update of a key that does not exist is refused without an entry',
     async run({ store }) {
       const revision = await put(store, '/b', 'x');
-      assert.equal(refused(await store.write({ op: 'put', key: '/a', value: bytes('y'), expect: revision })).current, undefined);
+      assert.equal(
+        refused(await store.write({ op: 'put', key: '/a', value: bytes('y'), expect: revision })).current,
+        undefined,
+      );
       assert.equal((await store.get('/a')).entry, undefined);
     },
   },
@@ -117,7 +121,10 @@ export const writeCases: readonly StoreCase[] = [
     async run({ store }) {
       const created = await put(store, '/a', 'x');
       const updated = await put(store, '/a', 'y', created);
-      assert.equal(refused(await store.write({ op: 'delete', key: '/a', expect: created })).current?.modRevision, updated);
+      assert.equal(
+        refused(await store.write({ op: 'delete', key: '/a', expect: created })).current?.modRevision,
+        updated,
+      );
       assert.equal(textOf((await store.get('/a')).entry), 'y');
     },
   },
@@ -185,7 +192,9 @@ export const writeCases: readonly StoreCase[] = [
       let expect = await put(store, '/a', 'x');
       for (let round = 0; round < 5; round++) {
         const value = (i: number) => bytes(`${round}-${i}`);
-        const attempts = Array.from({ length: 20 }, (_, i) => store.write({ op: 'put', key: '/a', value: value(i), expect }));
+        const attempts = Array.from({ length: 20 }, (_, i) =>
+          store.write({ op: 'put', key: '/a', value: value(i), expect }),
+        );
         const { winner, revision } = await race(attempts);
         assert.equal(textOf((await store.get('/a')).entry), `${round}-${winner}`);
         expect = revision;
@@ -260,7 +269,9 @@ export const writeCases: readonly StoreCase[] = [
       const results = await Promise.all(
         attempts.map((expect, i) => store.write({ op: 'put', key: '/a', value: bytes(`v${i}`), expect })),
       );
-      const chain = results.flatMap((result, i) => (result.ok ? [{ revision: result.revision, expect: attempts[i] }] : []));
+      const chain = results.flatMap((result, i) =>
+        result.ok ? [{ revision: result.revision, expect: attempts[i] }] : [],
+      );
       chain.sort((a, b) => a.revision - b.revision);
       let last = created;
       for (const link of chain) {

@@ -217,7 +217,12 @@ export const badWatches: readonly BadHistory[] = [
       const { a2, b3, a4 } = start(s);
       s.remove('b', 5);
       const c6 = s.create('c', 6);
-      s.watch({ state: 'fresh' }).event('ADDED', a4).event('ADDED', b3).event('DELETED', gone(b3, 5)).event('ADDED', c6).close();
+      s.watch({ state: 'fresh' })
+        .event('ADDED', a4)
+        .event('ADDED', b3)
+        .event('DELETED', gone(b3, 5))
+        .event('ADDED', c6)
+        .close();
       void a2;
     },
   },
@@ -287,7 +292,13 @@ export const badWatches: readonly BadHistory[] = [
       start(s);
       const list = s.recorder.nextList();
       const op = { do: 'list', selection: all, at: { at: 'exact', revision: 3 }, list, page: 0 } as const;
-      s.recorder.call({ client: 'c', server: 's', start: s.time, op, reply: { is: 'refused', code: 410, reason: 'Expired' } });
+      s.recorder.call({
+        client: 'c',
+        server: 's',
+        start: s.time,
+        op,
+        reply: { is: 'refused', code: 410, reason: 'Expired' },
+      });
     },
   },
 ];

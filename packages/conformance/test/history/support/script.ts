@@ -138,7 +138,10 @@ export class Script {
     }
   }
 
-  watch(from: WatchOpened['from'], options: { watch?: string; selection?: Selection; resumed?: boolean } = {}): ScriptedWatch {
+  watch(
+    from: WatchOpened['from'],
+    options: { watch?: string; selection?: Selection; resumed?: boolean } = {},
+  ): ScriptedWatch {
     const session = this.recorder.open({
       watch: options.watch ?? 'w',
       server: 's',

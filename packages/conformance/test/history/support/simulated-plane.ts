@@ -20,7 +20,12 @@ interface Change {
 interface Client {
   readonly name: string;
   call:
-    | { readonly start: number; readonly op: WriteOperation | 'read'; readonly run: () => void; commit: (() => void) | undefined }
+    | {
+        readonly start: number;
+        readonly op: WriteOperation | 'read';
+        readonly run: () => void;
+        commit: (() => void) | undefined;
+      }
     | undefined;
 }
 
@@ -73,13 +78,18 @@ export function simulate(seed: number, steps: number): History {
   const listAt = (at: number, selection: Selection): SeenObject[] =>
     [...stateAt(at).values()].filter((object) => selects(selection, object)).sort((a, b) => (a.key < b.key ? -1 : 1));
 
-  const record = (client: Client, start: number, op: WriteOperation, reply: Parameters<HistoryRecorder['call']>[0]['reply']) =>
-    recorder.call({ client: client.name, server: 's', start, op, reply });
+  const record = (
+    client: Client,
+    start: number,
+    op: WriteOperation,
+    reply: Parameters<HistoryRecorder['call']>[0]['reply'],
+  ) => recorder.call({ client: client.name, server: 's', start, op, reply });
 
   function commit(op: WriteOperation): { reply: Parameters<HistoryRecorder['call']>[0]['reply'] } {
     const current = live.get(op.key);
     const refused = (code: number) => ({ reply: { is: 'refused', code, reason: '' } as const });
-    if (op.do === 'create' ? current !== undefined : current === undefined) return refused(op.do === 'create' ? 409 : 404);
+    if (op.do === 'create' ? current !== undefined : current === undefined)
+      return refused(op.do === 'create' ? 409 : 404);
     if (op.do !== 'create' && op.expect !== undefined && op.expect !== current?.revision) return refused(409);
     revision += random.chance(0.2) ? 3 : 1;
     if (op.do === 'delete') {
@@ -171,7 +181,13 @@ export function simulate(seed: number, steps: number): History {
           object === undefined
             ? ({ is: 'refused', code: 404, reason: '' } as const)
             : ({ is: 'ok', object: recorder.object(object) } as const);
-        recorder.call({ client: client.name, server: 's', start, op: { do: 'get', key, at: point as { at: 'latest' } }, reply });
+        recorder.call({
+          client: client.name,
+          server: 's',
+          start,
+          op: { do: 'get', key, at: point as { at: 'latest' } },
+          reply,
+        });
       };
       client.call = { start, op: 'read', commit: take, run };
       return;

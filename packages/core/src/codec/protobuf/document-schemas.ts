@@ -82,10 +82,14 @@ export const documentForms: Readonly<Record<string, DocumentForm>> = {
 };
 
 /** An object of which only the metadata is sent. */
-export const partialMetadataSchema: Schema<unknown> = s.message(`${metaV1}.PartialObjectMetadata`, 'Metadata of an object.', {
-  ...typeMetaFields,
-  metadata: optional(1, objectMetaSchema, 'The metadata.'),
-});
+export const partialMetadataSchema: Schema<unknown> = s.message(
+  `${metaV1}.PartialObjectMetadata`,
+  'Metadata of an object.',
+  {
+    ...typeMetaFields,
+    metadata: optional(1, objectMetaSchema, 'The metadata.'),
+  },
+);
 
 const lists = new WeakMap<Schema<unknown>['node'], Schema<unknown>>();
 

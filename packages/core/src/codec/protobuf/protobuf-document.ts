@@ -7,7 +7,12 @@ import { protobufDecoderOf, protobufEncoderOf } from './protobuf-codec.ts';
 import { ProtobufSyntaxError } from './protobuf-syntax-error.ts';
 
 /** A whole body with an object of a schema; `kind` and `apiVersion` travel in the envelope. */
-export function encodeProtobufObject(schema: Schema<unknown>, apiVersion: string, kind: string, object: unknown): Buffer {
+export function encodeProtobufObject(
+  schema: Schema<unknown>,
+  apiVersion: string,
+  kind: string,
+  object: unknown,
+): Buffer {
   return encodeEnvelope(apiVersion, kind, protobufEncoderOf(schema)(object));
 }
 
@@ -34,8 +39,10 @@ export function parseProtobufBody(bytes: Buffer, type: ProtobufBodyType): Record
   if (kind !== '' && kind !== type.kind) return named;
   if (apiVersion !== '' && type.apiVersion !== undefined && apiVersion !== type.apiVersion) return named;
   if (contentEncoding !== '') throw new ProtobufSyntaxError('the object in the envelope is encoded in an unknown way');
-  if (contentType === '' || protobufType.test(contentType)) return Object.assign(named, protobufDecoderOf(type.schema)(raw));
-  if (contentType !== jsonMediaType) throw new ProtobufSyntaxError('the object in the envelope is neither protobuf nor JSON');
+  if (contentType === '' || protobufType.test(contentType))
+    return Object.assign(named, protobufDecoderOf(type.schema)(raw));
+  if (contentType !== jsonMediaType)
+    throw new ProtobufSyntaxError('the object in the envelope is neither protobuf nor JSON');
   return { ...named, ...jsonObject(raw) };
 }
 

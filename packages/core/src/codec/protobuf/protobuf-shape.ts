@@ -98,7 +98,8 @@ export function wholeProtobuf(kind: KindDefinition): ProtobufShape {
       const version = object.apiVersion ?? apiVersion;
       const word = object.kind ?? kind.kind;
       const known = schemas.get(`${version} ${word}`);
-      if (known === undefined) throw new Error(`${word} of ${version} has no protobuf form in answers about ${kind.kind}`);
+      if (known === undefined)
+        throw new Error(`${word} of ${version} has no protobuf form in answers about ${kind.kind}`);
       return { head: envelopeHead(version, word), field: protobufField(known, object) };
     },
     list: { head: envelopeHead(apiVersion, kind.listKind), metadata: 1, items: 2 },

@@ -109,7 +109,8 @@ const writeQuantity: ValueWriter = (writer, value) => {
 /** All three parts, as the generated Go code of Kubernetes encodes them. */
 const writeIntOrString: ValueWriter = (writer, value) => {
   const isText = typeof value === 'string';
-  if (!isText && (typeof value !== 'number' || (value | 0) !== value)) throw unfit('a string or integer of 32 bits', value);
+  if (!isText && (typeof value !== 'number' || (value | 0) !== value))
+    throw unfit('a string or integer of 32 bits', value);
   writer
     .fork()
     .uint32(varint1)

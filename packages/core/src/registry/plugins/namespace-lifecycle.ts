@@ -66,9 +66,18 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
       if (state === 'active') return;
       if (state === 'missing') throw statusErrors.notFound(resource, namespace);
       const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
-      throw statusErrors.forbidden({ group: request.kind.group, resource: request.kind.names.plural }, request.name, why, [
-        { reason: 'NamespaceTerminating', message: `namespace ${namespace} is being terminated`, field: 'metadata.namespace' },
-      ]);
+      throw statusErrors.forbidden(
+        { group: request.kind.group, resource: request.kind.names.plural },
+        request.name,
+        why,
+        [
+          {
+            reason: 'NamespaceTerminating',
+            message: `namespace ${namespace} is being terminated`,
+            field: 'metadata.namespace',
+          },
+        ],
+      );
     },
   };
 }

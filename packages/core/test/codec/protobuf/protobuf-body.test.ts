@@ -35,7 +35,16 @@ test('all fields of an envelope may be absent, in any order, with unknown ones b
 });
 
 test('another prefix, and no envelope behind it, are refused', (t) => {
-  for (const text of ['', '6b', '6b387301', '7b7d', '6b387300 ff', '6b387300 0a05', '6b387300 0a020a05', '6b387300 0b']) {
+  for (const text of [
+    '',
+    '6b',
+    '6b387301',
+    '7b7d',
+    '6b387300 ff',
+    '6b387300 0a05',
+    '6b387300 0a020a05',
+    '6b387300 0b',
+  ]) {
     const error = t.throws(() => decodeEnvelope(bytes(text)), { instanceOf: ProtobufSyntaxError });
     t.true(isProtobufSyntaxError(error));
   }
@@ -106,7 +115,9 @@ test('discovery documents', (t) => {
     kind: 'APIResourceList',
     apiVersion: 'v1',
     groupVersion: 'v1',
-    resources: [{ name: 'pods', singularName: 'pod', namespaced: true, kind: 'Pod', verbs: ['get', 'list'], shortNames: ['po'] }],
+    resources: [
+      { name: 'pods', singularName: 'pod', namespaced: true, kind: 'Pod', verbs: ['get', 'list'], shortNames: ['po'] },
+    ],
   };
   const { apiVersion, kind, raw } = decodeEnvelope(encodeProtobufDocument(list));
   t.deepEqual([apiVersion, kind], ['v1', 'APIResourceList']);
@@ -124,7 +135,12 @@ test('discovery documents', (t) => {
     serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: 'h:1' }],
   };
   t.is(decodeEnvelope(encodeProtobufDocument(versions)).kind, 'APIVersions');
-  const group = { kind: 'APIGroup', apiVersion: 'v1', name: 'apps', versions: [{ groupVersion: 'apps/v1', version: 'v1' }] };
+  const group = {
+    kind: 'APIGroup',
+    apiVersion: 'v1',
+    name: 'apps',
+    versions: [{ groupVersion: 'apps/v1', version: 'v1' }],
+  };
   t.true(latin(encodeProtobufDocument(group)).includes('apps/v1'));
   t.true(latin(encodeProtobufDocument({ kind: 'APIGroupList', groups: [group] })).includes('apps/v1'));
   t.throws(() => encodeProtobufDocument({ paths: [] }), { message: /no protobuf form/ });

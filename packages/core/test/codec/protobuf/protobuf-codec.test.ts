@@ -35,7 +35,10 @@ const everything = s.message('example.Everything', 'One field of every type.', {
   all: optional(21, s.list(inner), 'Messages.'),
   source: inline(
     22,
-    s.message('example.Source', 'Spread.', { path: optional(1, s.string(), 'Path.'), other: optional(2, inner, 'Other.') }),
+    s.message('example.Source', 'Spread.', {
+      path: optional(1, s.string(), 'Path.'),
+      other: optional(2, inner, 'Other.'),
+    }),
   ),
   maybe: optional(23, s.bool(), 'Flag with three states.', { presence: true }),
   must: always(24, s.string(), 'Always there.'),
@@ -214,6 +217,11 @@ test('works where code may not be made from strings', (t) => {
     import { objectMetaSchema } from ${at('kind/object-meta-schema.js')};
     const bytes = protobufEncoderOf(objectMetaSchema)({ name: 'a', labels: { k: 'v' } });
     console.log(JSON.stringify(protobufDecoderOf(objectMetaSchema)(bytes)));`;
-  const out = execFileSync(process.execPath, ['--disallow-code-generation-from-strings', '--input-type=module', '-e', script]);
+  const out = execFileSync(process.execPath, [
+    '--disallow-code-generation-from-strings',
+    '--input-type=module',
+    '-e',
+    script,
+  ]);
   t.is(out.toString().trim(), '{"name":"a","labels":{"k":"v"}}');
 });

@@ -34,7 +34,10 @@ const sizeSchema = s.message('example.Size', 'Size.', {
 const schema = s.message('example.Boat', 'A boat.', {
   spec: optional(
     2,
-    s.message('example.BoatSpec', 'Spec.', { length: optional(1, s.int32(), 'Length.'), name: optional(2, s.string(), 'Name.') }),
+    s.message('example.BoatSpec', 'Spec.', {
+      length: optional(1, s.int32(), 'Length.'),
+      name: optional(2, s.string(), 'Name.'),
+    }),
     'Spec.',
   ),
 });
@@ -186,7 +189,10 @@ test('metadata alone, in both versions of its list', (t) => {
   ] as const) {
     const wire = form(boats, metadata(version));
     const one = read(wire.stored(large), items) as Boat;
-    t.deepEqual([one.kind, one.apiVersion, one.metadata?.name], ['PartialObjectMetadata', `meta.k8s.io/${version}`, 'large']);
+    t.deepEqual(
+      [one.kind, one.apiVersion, one.metadata?.name],
+      ['PartialObjectMetadata', `meta.k8s.io/${version}`, 'large'],
+    );
     t.false('spec' in one);
     const list = read(joined(wire.list(page([large, huge, large]))), listSchema) as {
       kind: string;
@@ -228,7 +234,14 @@ test('bookmarks and errors in watches', (t) => {
     t.is(value.metadata?.resourceVersion, '77');
     t.is(value.kind, target.as === 'Object' ? kind.kind : 'PartialObjectMetadata');
   }
-  const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', code: 410, reason: 'Expired' } as const;
+  const status = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    code: 410,
+    reason: 'Expired',
+  } as const;
   const error = event(form(boats).watch()?.errorFrame(status) as Buffer);
   t.is(error.type, 'ERROR');
   t.deepEqual(read(error.object, statusSchema), status);
@@ -246,7 +259,10 @@ test('values that are not stored: the kind, bodies of its subresources, a Status
   const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' } as const;
   t.deepEqual(read(wire.value(status), statusSchema), status);
   t.deepEqual(read(form(boats, metadata()).value(status), statusSchema), status);
-  t.is(decodeEnvelope(form(boats, metadata()).value({ kind: 'Boat', metadata: { name: 'a' } })).kind, 'PartialObjectMetadata');
+  t.is(
+    decodeEnvelope(form(boats, metadata()).value({ kind: 'Boat', metadata: { name: 'a' } })).kind,
+    'PartialObjectMetadata',
+  );
   t.throws(() => wire.value({ kind: 'Car', apiVersion: 'v1' }), { message: /Car of v1 has no protobuf form/ });
 });
 

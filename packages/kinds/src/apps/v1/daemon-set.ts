@@ -59,5 +59,8 @@ function defaultDaemonSet({ spec }: DaemonSetType): void {
 /** The count of template changes is the server's: whatever a writer says about it is replaced. */
 function setTemplateGeneration(daemonSet: DaemonSetType, generation: number): void {
   daemonSet.metadata ??= {};
-  daemonSet.metadata.annotations = { ...daemonSet.metadata.annotations, [templateGenerationAnnotation]: String(generation) };
+  daemonSet.metadata.annotations = {
+    ...daemonSet.metadata.annotations,
+    [templateGenerationAnnotation]: String(generation),
+  };
 }

@@ -13,7 +13,11 @@ import {
 
 const gv = { group: 'authorization.k8s.io', version: 'v1beta1' } as const;
 
-const deprecated = (kind: string) => ({ since: '1.19', removed: '1.22', replacement: `authorization.k8s.io/v1 ${kind}` });
+const deprecated = (kind: string) => ({
+  since: '1.19',
+  removed: '1.22',
+  replacement: `authorization.k8s.io/v1 ${kind}`,
+});
 
 /** Asks whether a user may do something. */
 export const AuthorizationV1beta1SubjectAccessReview: KindDefinition<Review> = defineKind({

@@ -32,7 +32,8 @@ function lengthAt(bytes: Buffer, at: number): { readonly length: number; readonl
   if (first === undefined) throw new DerError('it ends within a value');
   if (first < 0x80) return { length: first, next: at + 1 };
   const octets = first & 0x7f;
-  if (octets === 0 || octets > maxLengthOctets || at + 1 + octets > bytes.length) throw new DerError('a length is wrong');
+  if (octets === 0 || octets > maxLengthOctets || at + 1 + octets > bytes.length)
+    throw new DerError('a length is wrong');
   const length = bytes.readUIntBE(at + 1, octets);
   if (length < 0x80 || length < 2 ** (8 * (octets - 1))) throw new DerError('a length is not in its shortest form');
   return { length, next: at + 1 + octets };

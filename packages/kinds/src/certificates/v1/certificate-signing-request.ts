@@ -5,7 +5,11 @@ import { applyApproval, requestStrategy } from './request-strategy.ts';
 import { CertificateSigningRequestSchema, type CertificateSigningRequest as Request } from './schema/index.ts';
 
 function conditionText(request: Request): string {
-  const decision = hasCondition(request, 'Denied') ? 'Denied' : hasCondition(request, 'Approved') ? 'Approved' : 'Pending';
+  const decision = hasCondition(request, 'Denied')
+    ? 'Denied'
+    : hasCondition(request, 'Approved')
+      ? 'Approved'
+      : 'Pending';
   const failed = hasCondition(request, 'Failed') ? ',Failed' : '';
   return `${decision}${failed}${request.status?.certificate ? ',Issued' : ''}`;
 }

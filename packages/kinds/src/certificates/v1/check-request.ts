@@ -51,7 +51,12 @@ function checkConditions({ status }: CertificateSigningRequest, errors: Errors):
   for (const [i, { type, status: value }] of (status?.conditions ?? []).entries()) {
     const path = `status.conditions[${i}]`;
     checkText(type, `${path}.type`, errors);
-    checkRequiredOneOf(value, lasting.includes(type) ? ['True'] : ['False', 'True', 'Unknown'], `${path}.status`, errors);
+    checkRequiredOneOf(
+      value,
+      lasting.includes(type) ? ['True'] : ['False', 'True', 'Unknown'],
+      `${path}.status`,
+      errors,
+    );
     if ((type === 'Approved' && seen.has('Denied')) || (type === 'Denied' && seen.has('Approved'))) {
       errors.push(fieldError.invalid(`${path}.type`, type, 'Approved and Denied conditions are mutually exclusive'));
     }

@@ -23,11 +23,13 @@ export function checkSignerName(name: string, path: string, errors: Errors): voi
   if (domain.length > maxDomain) errors.push(fieldError.tooLong(path, maxDomain));
   const labels = domain.split('.');
   for (const label of labels) {
-    for (const detail of dns1123LabelErrors(label)) invalid(domain, `validating label ${JSON.stringify(label)}: ${detail}`);
+    for (const detail of dns1123LabelErrors(label))
+      invalid(domain, `validating label ${JSON.stringify(label)}: ${detail}`);
   }
   if (labels.length < 2) invalid(domain, 'should be a domain with at least two segments separated by dots');
   for (const label of rest.split('.')) {
-    for (const detail of dns1123SubdomainErrors(label)) invalid(rest, `validating label ${JSON.stringify(label)}: ${detail}`);
+    for (const detail of dns1123SubdomainErrors(label))
+      invalid(rest, `validating label ${JSON.stringify(label)}: ${detail}`);
   }
   if (name.length > maxName) errors.push(fieldError.tooLong(path, maxName));
 }

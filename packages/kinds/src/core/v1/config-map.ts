@@ -22,7 +22,12 @@ export const ConfigMap: KindDefinition<ConfigMapType> = defineKind({
   },
   columns: [
     nameColumn(),
-    column('Data', 'string', 'Number of keys.', ({ data, binaryData }: ConfigMapType) => keyCount(data) + keyCount(binaryData)),
+    column(
+      'Data',
+      'string',
+      'Number of keys.',
+      ({ data, binaryData }: ConfigMapType) => keyCount(data) + keyCount(binaryData),
+    ),
     ageColumn,
   ],
 });

@@ -5,7 +5,12 @@ import { checkPublicAddress } from '../../validation/addresses.ts';
 import { checkIp, checkName, checkRequiredOneOf, checkText } from '../../validation/checks.ts';
 import { type Errors, newErrors } from '../../validation/errors.ts';
 import { checkPortNumber, protocols } from '../../validation/ports.ts';
-import { type EndpointAddress, type EndpointPort, EndpointsSchema, type Endpoints as EndpointsType } from './schema/index.ts';
+import {
+  type EndpointAddress,
+  type EndpointPort,
+  EndpointsSchema,
+  type Endpoints as EndpointsType,
+} from './schema/index.ts';
 
 /** The table shows this many addresses, and how many more there are. */
 const shown = 3;

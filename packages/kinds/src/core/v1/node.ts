@@ -51,7 +51,8 @@ export type Node = NodeType;
 
 function defaultNode(node: NodeType): void {
   const { status, spec } = node;
-  if (status?.capacity && Object.keys(status.allocatable ?? {}).length === 0) status.allocatable = { ...status.capacity };
+  if (status?.capacity && Object.keys(status.allocatable ?? {}).length === 0)
+    status.allocatable = { ...status.capacity };
   if (!spec) return;
   if (spec.podCIDR && !spec.podCIDRs?.length) spec.podCIDRs = [spec.podCIDR];
   const [first] = spec.podCIDRs ?? [];

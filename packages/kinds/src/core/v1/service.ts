@@ -10,7 +10,12 @@ import { validateService, validateServiceUpdate } from './service/validate-servi
 const columns: readonly Column<ServiceType>[] = [
   nameColumn(),
   column('Type', 'string', 'How the service is reached.', (service) => service.spec.type ?? ''),
-  column('Cluster-IP', 'string', 'Address inside the cluster.', ({ spec }) => spec.clusterIPs?.[0] || spec.clusterIP || '<none>'),
+  column(
+    'Cluster-IP',
+    'string',
+    'Address inside the cluster.',
+    ({ spec }) => spec.clusterIPs?.[0] || spec.clusterIP || '<none>',
+  ),
   column('External-IP', 'string', 'Address from outside.', externalText),
   column('Port(s)', 'string', 'Ports, with node ports and protocols.', portsText),
   ageColumn,

@@ -48,7 +48,8 @@ const alwaysStored: Readonly<Record<string, unknown>> = { reportingComponent: ''
 const alwaysShown: Readonly<Record<string, unknown>> = { eventTime: null, regarding: {}, deprecatedSource: {} };
 const emptySeries = { count: 0, lastObservedTime: null };
 
-const withoutNulls = (value: object): object => Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null));
+const withoutNulls = (value: object): object =>
+  Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null));
 
 const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === '';
 

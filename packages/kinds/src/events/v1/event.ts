@@ -63,7 +63,8 @@ function validateCreate(event: EventType): FieldError[] {
   }
   const { firstTimestamp, lastTimestamp, count, source } = stored(event);
   const unset = { firstTimestamp, lastTimestamp, count, source: source?.component || source?.host };
-  for (const [field, value] of Object.entries(unset)) if (value) errors.push(fieldError.invalid(field, '', 'needs to be unset'));
+  for (const [field, value] of Object.entries(unset))
+    if (value) errors.push(fieldError.invalid(field, '', 'needs to be unset'));
   return errors;
 }
 

@@ -35,7 +35,11 @@ export const daemonSetConversion: StorageConversion<DaemonSet> = {
 /** In this version the count is a field; its annotation means nothing. */
 export function dropGenerationAnnotation(daemonSet: DaemonSet): void {
   const annotations = daemonSet.metadata?.annotations;
-  if (daemonSet.metadata && annotations && (Object.hasOwn(annotations, templateGenerationAnnotation) || isEmpty(annotations))) {
+  if (
+    daemonSet.metadata &&
+    annotations &&
+    (Object.hasOwn(annotations, templateGenerationAnnotation) || isEmpty(annotations))
+  ) {
     daemonSet.metadata = withoutAnnotation(daemonSet, templateGenerationAnnotation).metadata;
   }
 }

@@ -35,7 +35,11 @@ export const deploymentConversion: StorageConversion<Deployment> = {
 /** In this version the wish to roll back is a field; its annotation means nothing, and revision 0 is written as absent. */
 export function dropRollbackAnnotation(deployment: Deployment): void {
   const annotations = deployment.metadata?.annotations;
-  if (deployment.metadata && annotations && (Object.hasOwn(annotations, rollbackToAnnotation) || isEmpty(annotations))) {
+  if (
+    deployment.metadata &&
+    annotations &&
+    (Object.hasOwn(annotations, rollbackToAnnotation) || isEmpty(annotations))
+  ) {
     deployment.metadata = withoutAnnotation(deployment, rollbackToAnnotation).metadata;
   }
   if (deployment.spec.rollbackTo?.revision === 0) delete deployment.spec.rollbackTo.revision;

@@ -20,7 +20,11 @@ export const ExtensionsV1beta1ReplicaSet: KindDefinition<ReplicaSetType> = defin
   storage: {
     kind: StoredKind,
     toStorage: (replicaSet) => ({ ...replicaSet, apiVersion: StoredKind.apiVersion, kind: StoredKind.kind }),
-    fromStorage: (stored) => ({ ...(stored as StoredReplicaSet), apiVersion: 'extensions/v1beta1', kind: 'ReplicaSet' }),
+    fromStorage: (stored) => ({
+      ...(stored as StoredReplicaSet),
+      apiVersion: 'extensions/v1beta1',
+      kind: 'ReplicaSet',
+    }),
     isRelabel: () => true,
   },
   strategy: {

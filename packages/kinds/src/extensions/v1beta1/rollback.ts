@@ -16,7 +16,9 @@ export const rollbackSubresource: SubresourceDefinition = {
     const revision = body.rollbackTo?.revision ?? 0;
     const errors = [
       ...(body.name ? [] : [fieldError.required('name', 'name is missing')]),
-      ...(revision < 0 ? [fieldError.invalid('rollbackTo.revision', revision, 'must be greater than or equal to 0')] : []),
+      ...(revision < 0
+        ? [fieldError.invalid('rollbackTo.revision', revision, 'must be greater than or equal to 0')]
+        : []),
     ];
     if (errors.length > 0) throw statusErrors.invalid(bodyKind, body.name, errors);
     if (body.name !== parent.name) {

@@ -1,6 +1,9 @@
 import type { StorageConversion } from '@keelson/core';
 import { Ingress as StoredKind } from '../../extensions/v1beta1/ingress.ts';
-import type { IngressBackend as StoredBackend, Ingress as StoredIngress } from '../../extensions/v1beta1/schema/index.ts';
+import type {
+  IngressBackend as StoredBackend,
+  Ingress as StoredIngress,
+} from '../../extensions/v1beta1/schema/index.ts';
 import type { Ingress, IngressBackend, IngressServiceBackend } from './schema/index.ts';
 
 /** What a path without a type means. This version must name a type, the stored one need not. */

@@ -29,10 +29,14 @@ const rollingUpdateDaemonSet = s.message('k8s.io.api.apps.v1.RollingUpdateDaemon
 export interface RollingUpdateDaemonSet extends Infer<typeof rollingUpdateDaemonSet> {}
 export const RollingUpdateDaemonSetSchema: Schema<RollingUpdateDaemonSet> = rollingUpdateDaemonSet;
 
-const daemonSetUpdateStrategy = s.message('k8s.io.api.apps.v1.DaemonSetUpdateStrategy', 'How pods are replaced by new ones.', {
-  type: optional(1, s.string(), 'RollingUpdate, or OnDelete to wait until somebody deletes the old pod.'),
-  rollingUpdate: optional(2, RollingUpdateDaemonSetSchema, 'Pace, for RollingUpdate only.'),
-});
+const daemonSetUpdateStrategy = s.message(
+  'k8s.io.api.apps.v1.DaemonSetUpdateStrategy',
+  'How pods are replaced by new ones.',
+  {
+    type: optional(1, s.string(), 'RollingUpdate, or OnDelete to wait until somebody deletes the old pod.'),
+    rollingUpdate: optional(2, RollingUpdateDaemonSetSchema, 'Pace, for RollingUpdate only.'),
+  },
+);
 export interface DaemonSetUpdateStrategy extends Infer<typeof daemonSetUpdateStrategy> {}
 export const DaemonSetUpdateStrategySchema: Schema<DaemonSetUpdateStrategy> = daemonSetUpdateStrategy;
 
@@ -56,20 +60,24 @@ const daemonSetCondition = s.message('k8s.io.api.apps.v1.DaemonSetCondition', 'O
 export interface DaemonSetCondition extends Infer<typeof daemonSetCondition> {}
 export const DaemonSetConditionSchema: Schema<DaemonSetCondition> = daemonSetCondition;
 
-const daemonSetStatus = s.message('k8s.io.api.apps.v1.DaemonSetStatus', 'Observed state of a daemon set, counted in nodes.', {
-  currentNumberScheduled: always(1, s.int32(), 'Nodes that have a pod and should.'),
-  numberMisscheduled: always(2, s.int32(), 'Nodes that have a pod and should not.'),
-  desiredNumberScheduled: always(3, s.int32(), 'Nodes that should have a pod.'),
-  numberReady: always(4, s.int32(), 'Nodes that should have a pod and whose pod is ready.'),
-  observedGeneration: optional(5, s.int64(), 'The metadata.generation that the controller has seen.'),
-  updatedNumberScheduled: optional(6, s.int32(), 'Nodes whose pod is of the present template.'),
-  numberAvailable: optional(7, s.int32(), 'Nodes whose pod has been ready for minReadySeconds.'),
-  numberUnavailable: optional(8, s.int32(), 'Nodes that should have an available pod and have not.'),
-  collisionCount: optional(9, s.int32(), "How often a name for a new revision was taken; part of the name's hash.", {
-    presence: true,
-  }),
-  conditions: optional(10, s.listByKey(DaemonSetConditionSchema, 'type'), 'Latest observations.'),
-});
+const daemonSetStatus = s.message(
+  'k8s.io.api.apps.v1.DaemonSetStatus',
+  'Observed state of a daemon set, counted in nodes.',
+  {
+    currentNumberScheduled: always(1, s.int32(), 'Nodes that have a pod and should.'),
+    numberMisscheduled: always(2, s.int32(), 'Nodes that have a pod and should not.'),
+    desiredNumberScheduled: always(3, s.int32(), 'Nodes that should have a pod.'),
+    numberReady: always(4, s.int32(), 'Nodes that should have a pod and whose pod is ready.'),
+    observedGeneration: optional(5, s.int64(), 'The metadata.generation that the controller has seen.'),
+    updatedNumberScheduled: optional(6, s.int32(), 'Nodes whose pod is of the present template.'),
+    numberAvailable: optional(7, s.int32(), 'Nodes whose pod has been ready for minReadySeconds.'),
+    numberUnavailable: optional(8, s.int32(), 'Nodes that should have an available pod and have not.'),
+    collisionCount: optional(9, s.int32(), "How often a name for a new revision was taken; part of the name's hash.", {
+      presence: true,
+    }),
+    conditions: optional(10, s.listByKey(DaemonSetConditionSchema, 'type'), 'Latest observations.'),
+  },
+);
 export interface DaemonSetStatus extends Infer<typeof daemonSetStatus> {}
 export const DaemonSetStatusSchema: Schema<DaemonSetStatus> = daemonSetStatus;
 

@@ -42,23 +42,34 @@ const deploymentSpec = s.message('k8s.io.api.apps.v1.DeploymentSpec', 'Intended 
   template: always(3, PodTemplateSpecSchema, 'Form of the pods.'),
   strategy: filled(4, DeploymentStrategySchema, 'How pods are replaced by new ones.', { patchStrategy: 'retainKeys' }),
   minReadySeconds: optional(5, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
-  revisionHistoryLimit: optional(6, s.int32(), 'How many old replica sets are kept for rolling back.', { presence: true }),
-  paused: optional(7, s.bool(), 'True holds back changes of the template.'),
-  progressDeadlineSeconds: optional(9, s.int32(), 'Seconds without progress after which the deployment is reported as stuck.', {
+  revisionHistoryLimit: optional(6, s.int32(), 'How many old replica sets are kept for rolling back.', {
     presence: true,
   }),
+  paused: optional(7, s.bool(), 'True holds back changes of the template.'),
+  progressDeadlineSeconds: optional(
+    9,
+    s.int32(),
+    'Seconds without progress after which the deployment is reported as stuck.',
+    {
+      presence: true,
+    },
+  ),
 });
 export interface DeploymentSpec extends Infer<typeof deploymentSpec> {}
 export const DeploymentSpecSchema: Schema<DeploymentSpec> = deploymentSpec;
 
-const deploymentCondition = s.message('k8s.io.api.apps.v1.DeploymentCondition', 'One observed aspect of a deployment.', {
-  type: always(1, s.string(), 'Name of the aspect: Available, Progressing or ReplicaFailure.'),
-  status: always(2, s.string(), 'True, False or Unknown.'),
-  lastUpdateTime: optional(6, s.time(), 'When the observation was last renewed.'),
-  lastTransitionTime: optional(7, s.time(), 'When status last changed.'),
-  reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
-  message: optional(5, s.string(), 'Text for people about the last change.'),
-});
+const deploymentCondition = s.message(
+  'k8s.io.api.apps.v1.DeploymentCondition',
+  'One observed aspect of a deployment.',
+  {
+    type: always(1, s.string(), 'Name of the aspect: Available, Progressing or ReplicaFailure.'),
+    status: always(2, s.string(), 'True, False or Unknown.'),
+    lastUpdateTime: optional(6, s.time(), 'When the observation was last renewed.'),
+    lastTransitionTime: optional(7, s.time(), 'When status last changed.'),
+    reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
+    message: optional(5, s.string(), 'Text for people about the last change.'),
+  },
+);
 export interface DeploymentCondition extends Infer<typeof deploymentCondition> {}
 export const DeploymentConditionSchema: Schema<DeploymentCondition> = deploymentCondition;
 

@@ -21,13 +21,17 @@ const replicaSetSpec = s.message('k8s.io.api.apps.v1.ReplicaSetSpec', 'Intended 
 export interface ReplicaSetSpec extends Infer<typeof replicaSetSpec> {}
 export const ReplicaSetSpecSchema: Schema<ReplicaSetSpec> = replicaSetSpec;
 
-const replicaSetCondition = s.message('k8s.io.api.apps.v1.ReplicaSetCondition', 'One observed aspect of a replica set.', {
-  type: always(1, s.string(), 'Name of the aspect, e.g. ReplicaFailure.'),
-  status: always(2, s.string(), 'True, False or Unknown.'),
-  lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
-  reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
-  message: optional(5, s.string(), 'Text for people about the last change.'),
-});
+const replicaSetCondition = s.message(
+  'k8s.io.api.apps.v1.ReplicaSetCondition',
+  'One observed aspect of a replica set.',
+  {
+    type: always(1, s.string(), 'Name of the aspect, e.g. ReplicaFailure.'),
+    status: always(2, s.string(), 'True, False or Unknown.'),
+    lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
+    reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
+    message: optional(5, s.string(), 'Text for people about the last change.'),
+  },
+);
 export interface ReplicaSetCondition extends Infer<typeof replicaSetCondition> {}
 export const ReplicaSetConditionSchema: Schema<ReplicaSetCondition> = replicaSetCondition;
 

@@ -1,9 +1,13 @@
 import { filled, type Infer, type KubeObject, type Schema, s } from '@keelson/core';
 import { UserInfoSchema } from './user-info.ts';
 
-const selfSubjectReviewStatus = s.message('k8s.io.api.authentication.v1.SelfSubjectReviewStatus', 'Who the caller is.', {
-  userInfo: filled(1, UserInfoSchema, 'The caller.'),
-});
+const selfSubjectReviewStatus = s.message(
+  'k8s.io.api.authentication.v1.SelfSubjectReviewStatus',
+  'Who the caller is.',
+  {
+    userInfo: filled(1, UserInfoSchema, 'The caller.'),
+  },
+);
 export interface SelfSubjectReviewStatus extends Infer<typeof selfSubjectReviewStatus> {}
 export const SelfSubjectReviewStatusSchema: Schema<SelfSubjectReviewStatus> = selfSubjectReviewStatus;
 

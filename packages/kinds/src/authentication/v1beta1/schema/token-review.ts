@@ -1,14 +1,18 @@
 import { always, filled, type Infer, type KubeObject, optional, type Schema, s } from '@keelson/core';
 import { UserInfoSchema } from './user-info.ts';
 
-const tokenReviewSpec = s.message('k8s.io.api.authentication.v1beta1.TokenReviewSpec', 'A token whose owner is asked for.', {
-  token: always(1, s.string(), 'The token.'),
-  audiences: optional(
-    2,
-    s.list(s.string(), { listType: 'atomic' }),
-    'For whom the token should be meant; the server itself by default.',
-  ),
-});
+const tokenReviewSpec = s.message(
+  'k8s.io.api.authentication.v1beta1.TokenReviewSpec',
+  'A token whose owner is asked for.',
+  {
+    token: always(1, s.string(), 'The token.'),
+    audiences: optional(
+      2,
+      s.list(s.string(), { listType: 'atomic' }),
+      'For whom the token should be meant; the server itself by default.',
+    ),
+  },
+);
 export interface TokenReviewSpec extends Infer<typeof tokenReviewSpec> {}
 export const TokenReviewSpecSchema: Schema<TokenReviewSpec> = tokenReviewSpec;
 

@@ -24,12 +24,16 @@ const nonResourceRule = s.message('k8s.io.api.authorization.v1.NonResourceRule',
 export interface NonResourceRule extends Infer<typeof nonResourceRule> {}
 export const NonResourceRuleSchema: Schema<NonResourceRule> = nonResourceRule;
 
-const subjectRulesReviewStatus = s.message('k8s.io.api.authorization.v1.SubjectRulesReviewStatus', 'What a user may do.', {
-  resourceRules: always(1, s.list(ResourceRuleSchema, { listType: 'atomic' }), 'Rules about resources.'),
-  nonResourceRules: always(2, s.list(NonResourceRuleSchema, { listType: 'atomic' }), 'Rules about paths.'),
-  incomplete: always(3, s.bool(), 'True when more may be allowed than the rules tell.'),
-  evaluationError: optional(4, s.string(), 'Why the rules are incomplete.'),
-});
+const subjectRulesReviewStatus = s.message(
+  'k8s.io.api.authorization.v1.SubjectRulesReviewStatus',
+  'What a user may do.',
+  {
+    resourceRules: always(1, s.list(ResourceRuleSchema, { listType: 'atomic' }), 'Rules about resources.'),
+    nonResourceRules: always(2, s.list(NonResourceRuleSchema, { listType: 'atomic' }), 'Rules about paths.'),
+    incomplete: always(3, s.bool(), 'True when more may be allowed than the rules tell.'),
+    evaluationError: optional(4, s.string(), 'Why the rules are incomplete.'),
+  },
+);
 export interface SubjectRulesReviewStatus extends Infer<typeof subjectRulesReviewStatus> {}
 export const SubjectRulesReviewStatusSchema: Schema<SubjectRulesReviewStatus> = subjectRulesReviewStatus;
 

@@ -1,1 +1,8 @@
-export { type Scale, ScaleSchema, type ScaleSpec, ScaleSpecSchema, type ScaleStatus, ScaleStatusSchema } from './scale.ts';
+export {
+  type Scale,
+  ScaleSchema,
+  type ScaleSpec,
+  ScaleSpecSchema,
+  type ScaleStatus,
+  ScaleStatusSchema,
+} from './scale.ts';

@@ -21,9 +21,14 @@ const spec = s.message(
   {
     request: always(1, s.bytes(), 'PEM block CERTIFICATE REQUEST with a PKCS#10 request.'),
     signerName: always(7, s.string(), 'Who is to sign: example.com/signer-name.'),
-    expirationSeconds: optional(8, s.int32(), 'How long the certificate should be good; signers may decide otherwise.', {
-      presence: true,
-    }),
+    expirationSeconds: optional(
+      8,
+      s.int32(),
+      'How long the certificate should be good; signers may decide otherwise.',
+      {
+        presence: true,
+      },
+    ),
     usages: optional(5, s.list(s.string(), { listType: 'atomic' }), 'What the certificate may be used for.'),
     username: optional(2, s.string(), 'Name of the user who created the request; set by the server.'),
     uid: optional(3, s.string(), 'Identity of that user; set by the server.'),

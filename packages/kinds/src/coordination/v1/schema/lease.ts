@@ -2,7 +2,9 @@ import { filled, type Infer, type KubeObject, optional, type Schema, s } from '@
 
 const leaseSpec = s.message('k8s.io.api.coordination.v1.LeaseSpec', 'Who holds a lease and for how long.', {
   holderIdentity: optional(1, s.string(), 'Who holds it.', { presence: true }),
-  leaseDurationSeconds: optional(2, s.int32(), 'Seconds after renewTime for which others must keep away.', { presence: true }),
+  leaseDurationSeconds: optional(2, s.int32(), 'Seconds after renewTime for which others must keep away.', {
+    presence: true,
+  }),
   acquireTime: optional(3, s.microTime(), 'When the holder took it.'),
   renewTime: optional(4, s.microTime(), 'When the holder last renewed it.'),
   leaseTransitions: optional(5, s.int32(), 'How often the holder changed.', { presence: true }),
@@ -12,8 +14,12 @@ const leaseSpec = s.message('k8s.io.api.coordination.v1.LeaseSpec', 'Who holds a
 export interface LeaseSpec extends Infer<typeof leaseSpec> {}
 export const LeaseSpecSchema: Schema<LeaseSpec> = leaseSpec;
 
-const lease = s.message('k8s.io.api.coordination.v1.Lease', 'A lock that expires unless renewed, for elections and heartbeats.', {
-  spec: filled(2, LeaseSpecSchema, 'Holder and times.'),
-});
+const lease = s.message(
+  'k8s.io.api.coordination.v1.Lease',
+  'A lock that expires unless renewed, for elections and heartbeats.',
+  {
+    spec: filled(2, LeaseSpecSchema, 'Holder and times.'),
+  },
+);
 export interface Lease extends KubeObject, Infer<typeof lease> {}
 export const LeaseSchema: Schema<Lease> = lease;

@@ -52,7 +52,9 @@ function validateNamespace(namespace: Namespace): FieldError[] {
     const path = `spec.finalizers[${i}]`;
     pushInvalid(qualifiedNameErrors(finalizer), finalizer, path, errors);
     if (finalizer !== ownFinalizer && !finalizer.includes('/')) {
-      errors.push(fieldError.invalid(path, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'));
+      errors.push(
+        fieldError.invalid(path, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'),
+      );
     }
   });
   return errors;

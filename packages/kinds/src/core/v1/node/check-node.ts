@@ -1,5 +1,12 @@
 import { type FieldError, fieldError, labelKeyErrors, labelValueErrors, qualifiedNameErrors } from '@keelson/core';
-import { checkCidr, checkRequiredOneOf, checkText, checkUnique, pushInvalid, sameJson } from '../../../validation/checks.ts';
+import {
+  checkCidr,
+  checkRequiredOneOf,
+  checkText,
+  checkUnique,
+  pushInvalid,
+  sameJson,
+} from '../../../validation/checks.ts';
 import { type Errors, newErrors } from '../../../validation/errors.ts';
 import { isNegativeAmount } from '../../../validation/quantities.ts';
 import type { Node, Taint } from '../schema/index.ts';
@@ -32,7 +39,8 @@ function checkTaints(taints: readonly Taint[] | undefined, path: string, errors:
   const seen = new Set<string>();
   taints?.forEach((taint, i) => {
     const at = `${path}[${i}]`;
-    if (checkText(taint.key, `${at}.key`, errors)) pushInvalid(labelKeyErrors(taint.key), taint.key, `${at}.key`, errors);
+    if (checkText(taint.key, `${at}.key`, errors))
+      pushInvalid(labelKeyErrors(taint.key), taint.key, `${at}.key`, errors);
     if (taint.value) pushInvalid(labelValueErrors(taint.value), taint.value, `${at}.value`, errors);
     checkRequiredOneOf(taint.effect, ['NoExecute', 'NoSchedule', 'PreferNoSchedule'], `${at}.effect`, errors);
     checkUnique(`${taint.key}:${taint.effect}`, seen, at, errors);
@@ -55,7 +63,9 @@ export function checkNodeUpdate(node: Node, old: Node): FieldError[] {
     errors.push(fieldError.forbidden('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid'));
   }
   if (old.spec?.providerID && node.spec?.providerID !== old.spec.providerID) {
-    errors.push(fieldError.forbidden('spec.providerID', 'node updates may not change providerID except from "" to valid'));
+    errors.push(
+      fieldError.forbidden('spec.providerID', 'node updates may not change providerID except from "" to valid'),
+    );
   }
   return errors;
 }

@@ -21,7 +21,8 @@ export const bindingSubresource: SubresourceDefinition = {
   schema: BindingKind.schema,
   async run({ parent, body, dryRun, now }: SubresourceCall<Pod, Binding>) {
     const errors = targetErrors(body);
-    if (errors.length > 0) throw statusErrors.invalid({ group: '', kind: 'Binding' }, body.metadata?.name ?? parent.name, errors);
+    if (errors.length > 0)
+      throw statusErrors.invalid({ group: '', kind: 'Binding' }, body.metadata?.name ?? parent.name, errors);
     const { uid, resourceVersion } = body.metadata ?? {};
     await parent.update((pod) => assign(pod, body, parent, now), {
       as: 'raw',

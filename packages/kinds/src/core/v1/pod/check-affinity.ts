@@ -2,7 +2,13 @@ import { fieldError, labelKeyErrors, labelValueErrors } from '@keelson/core';
 import { checkName, checkRange, checkText, pushInvalid } from '../../../validation/checks.ts';
 import type { Errors } from '../../../validation/errors.ts';
 import { checkLabelSelector } from '../../../validation/labels.ts';
-import type { Affinity, NodeSelectorRequirement, NodeSelectorTerm, PodAffinity, PodAffinityTerm } from '../schema/index.ts';
+import type {
+  Affinity,
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  PodAffinity,
+  PodAffinityTerm,
+} from '../schema/index.ts';
 
 /** Rules about the nodes and the other pods that a pod wants near or far. */
 export function checkAffinity(affinity: Affinity | undefined, path: string, errors: Errors): void {
@@ -58,13 +64,17 @@ function checkRequirementValues(requirement: NodeSelectorRequirement, path: stri
     case 'Exists':
     case 'DoesNotExist':
       if (values.length > 0) {
-        errors.push(fieldError.forbidden(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+        errors.push(
+          fieldError.forbidden(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"),
+        );
       }
       break;
     case 'Gt':
     case 'Lt':
       if (values.length !== 1) {
-        errors.push(fieldError.required(`${path}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
+        errors.push(
+          fieldError.required(`${path}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"),
+        );
       }
       break;
     default:
@@ -78,7 +88,10 @@ function checkFieldRequirement(requirement: NodeSelectorRequirement, path: strin
     errors.push(fieldError.invalid(`${path}.operator`, requirement.operator, 'not a valid selector operator'));
   } else if (requirement.values?.length !== 1) {
     errors.push(
-      fieldError.required(`${path}.values`, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"),
+      fieldError.required(
+        `${path}.values`,
+        "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
+      ),
     );
   }
   if (requirement.key !== 'metadata.name') {

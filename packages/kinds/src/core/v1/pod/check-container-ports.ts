@@ -30,7 +30,11 @@ export function checkContainerPorts(
     if (port.hostIP) checkIp(port.hostIP, `${at}.hostIP`, errors);
     if (scope.hostNetwork && port.hostPort !== port.containerPort) {
       errors.push(
-        fieldError.invalid(`${at}.hostPort`, port.hostPort ?? 0, 'must match `containerPort` when `hostNetwork` is true'),
+        fieldError.invalid(
+          `${at}.hostPort`,
+          port.hostPort ?? 0,
+          'must match `containerPort` when `hostNetwork` is true',
+        ),
       );
     }
     if (!port.hostPort) return;

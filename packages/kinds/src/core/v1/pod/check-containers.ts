@@ -1,5 +1,11 @@
 import { fieldError } from '@keelson/core';
-import { checkOneOf, checkRequiredName, checkRequiredOneOf, checkText, checkUnique } from '../../../validation/checks.ts';
+import {
+  checkOneOf,
+  checkRequiredName,
+  checkRequiredOneOf,
+  checkText,
+  checkUnique,
+} from '../../../validation/checks.ts';
 import type { Errors } from '../../../validation/errors.ts';
 import type { Container, EphemeralContainer, PodSpec } from '../schema/index.ts';
 import { checkContainerPorts } from './check-container-ports.ts';
@@ -20,7 +26,9 @@ export function checkContainers(spec: PodSpec, path: string, errors: Errors): vo
   const hostPorts = new Set<string>();
   const volumes = new Map((spec.volumes ?? []).map((volume) => [volume.name, volume]));
   const claims = new Set((spec.resourceClaims ?? []).map((claim) => claim.name));
-  const lasting = new Set([...(spec.initContainers ?? []), ...(spec.containers ?? [])].map((container) => container.name));
+  const lasting = new Set(
+    [...(spec.initContainers ?? []), ...(spec.containers ?? [])].map((container) => container.name),
+  );
   const grace = spec.terminationGracePeriodSeconds ?? 30;
   const each = (list: readonly (Container | EphemeralContainer)[] | undefined, field: string, role: Role) =>
     list?.forEach((container, i) => {
@@ -69,7 +77,13 @@ function checkTermination(container: Container | EphemeralContainer, path: strin
 }
 
 /** What the three sorts of containers may and may not say. */
-function checkByRole(container: Container | EphemeralContainer, role: Role, grace: number, path: string, errors: Errors): void {
+function checkByRole(
+  container: Container | EphemeralContainer,
+  role: Role,
+  grace: number,
+  path: string,
+  errors: Errors,
+): void {
   if (role === 'regular' || (role === 'init' && container.restartPolicy === 'Always')) {
     checkLifecycle(container.lifecycle, grace, `${path}.lifecycle`, errors);
     checkProbe(container.livenessProbe, 'liveness', `${path}.livenessProbe`, errors);

@@ -3,7 +3,13 @@ import { checkText } from '../../../validation/checks.ts';
 import type { Errors } from '../../../validation/errors.ts';
 import type { ObjectFieldSelector, ResourceFieldSelector } from '../schema/index.ts';
 
-const metadataPaths = ['metadata.annotations', 'metadata.labels', 'metadata.name', 'metadata.namespace', 'metadata.uid'];
+const metadataPaths = [
+  'metadata.annotations',
+  'metadata.labels',
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.uid',
+];
 
 /** Fields of its pod that an environment variable may show. Of labels and annotations, one key at a time. */
 export const envFieldPaths: readonly string[] = [
@@ -34,7 +40,12 @@ const cpuDivisors = ['1', '1m'];
 const byteDivisors = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei'];
 
 /** A reference to a field of the pod itself. */
-export function checkFieldRef(ref: ObjectFieldSelector, supported: readonly string[], path: string, errors: Errors): void {
+export function checkFieldRef(
+  ref: ObjectFieldSelector,
+  supported: readonly string[],
+  path: string,
+  errors: Errors,
+): void {
   checkText(ref.apiVersion, `${path}.apiVersion`, errors);
   if (ref.apiVersion && ref.apiVersion !== 'v1') {
     errors.push(fieldError.invalid(`${path}.apiVersion`, ref.apiVersion, 'only v1 is known'));
@@ -47,7 +58,12 @@ export function checkFieldRef(ref: ObjectFieldSelector, supported: readonly stri
 }
 
 /** A reference to a resource of a container; only volumes have to say of which one. */
-export function checkResourceFieldRef(ref: ResourceFieldSelector, inVolume: boolean, path: string, errors: Errors): void {
+export function checkResourceFieldRef(
+  ref: ResourceFieldSelector,
+  inVolume: boolean,
+  path: string,
+  errors: Errors,
+): void {
   if (inVolume) checkText(ref.containerName, `${path}.containerName`, errors);
   if (!checkText(ref.resource, `${path}.resource`, errors)) return;
   if (!containerResources.test(ref.resource)) {

@@ -23,7 +23,8 @@ function checkValueFrom(source: EnvVarSource, path: string, errors: Errors): voi
   const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef } = source;
   const count = [fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef, fileKeyRef].filter(Boolean).length;
   if (count === 0) {
-    const detail = 'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`';
+    const detail =
+      'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`';
     errors.push(fieldError.invalid(path, '', detail));
   } else if (count > 1) {
     errors.push(fieldError.invalid(path, '', 'may not have more than one field specified at a time'));
@@ -41,7 +42,8 @@ function checkValueFrom(source: EnvVarSource, path: string, errors: Errors): voi
 
 function checkKeyRef(ref: { name?: string; key?: string }, path: string, errors: Errors): void {
   checkText(ref.name, `${path}.name`, errors);
-  if (checkText(ref.key, `${path}.key`, errors)) pushInvalid(configMapKeyErrors(ref.key), ref.key, `${path}.key`, errors);
+  if (checkText(ref.key, `${path}.key`, errors))
+    pushInvalid(configMapKeyErrors(ref.key), ref.key, `${path}.key`, errors);
 }
 
 /** Whole ConfigMaps and Secrets taken over as environment variables. */

@@ -24,7 +24,9 @@ export function checkGatedPodUpdate(spec: PodSpec, old: PodSpec, errors: Errors)
 function checkNodeSelector(selector: Record<string, string>, old: Record<string, string>, errors: Errors): void {
   const kept = Object.entries(old).every(([key, value]) => Object.hasOwn(selector, key) && selector[key] === value);
   if (!kept)
-    errors.push(fieldError.invalid('spec.nodeSelector', selector, 'only additions are allowed (no mutations or deletions)'));
+    errors.push(
+      fieldError.invalid('spec.nodeSelector', selector, 'only additions are allowed (no mutations or deletions)'),
+    );
 }
 
 function checkNodeAffinity(spec: PodSpec, old: PodSpec, errors: Errors): void {
@@ -33,7 +35,9 @@ function checkNodeAffinity(spec: PodSpec, old: PodSpec, errors: Errors): void {
   if (!before) return;
   const now = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
   if (now.length !== before.length) {
-    errors.push(fieldError.invalid(path, now, 'no additions/deletions to non-empty NodeSelectorTerms list are allowed'));
+    errors.push(
+      fieldError.invalid(path, now, 'no additions/deletions to non-empty NodeSelectorTerms list are allowed'),
+    );
     return;
   }
   now.forEach((term, i) => {

@@ -48,7 +48,9 @@ function checkHttpGet(action: HTTPGetAction, path: string, errors: Errors): void
   checkRequiredOneOf(action.scheme, ['HTTP', 'HTTPS'], `${path}.scheme`, errors);
   action.httpHeaders?.forEach((header, i) => {
     if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(header.name)) {
-      errors.push(fieldError.invalid(`${path}.httpHeaders[${i}].name`, header.name, 'must be a valid HTTP header name'));
+      errors.push(
+        fieldError.invalid(`${path}.httpHeaders[${i}].name`, header.name, 'must be a valid HTTP header name'),
+      );
     }
   });
 }

@@ -29,21 +29,30 @@ function checkDnsConfig(spec: PodSpec, path: string, errors: Errors): void {
   if (spec.dnsPolicy === 'None' && !config?.nameservers?.length) {
     errors.push(
       config
-        ? fieldError.required(`${path}.nameservers`, 'must provide at least one DNS nameserver when `dnsPolicy` is None')
+        ? fieldError.required(
+            `${path}.nameservers`,
+            'must provide at least one DNS nameserver when `dnsPolicy` is None',
+          )
         : fieldError.required(path, 'must provide `dnsConfig` when `dnsPolicy` is None'),
     );
   }
   if (!config) return;
   if ((config.nameservers?.length ?? 0) > maxNameservers) {
     errors.push(
-      fieldError.invalid(`${path}.nameservers`, config.nameservers, `must not have more than ${maxNameservers} nameservers`),
+      fieldError.invalid(
+        `${path}.nameservers`,
+        config.nameservers,
+        `must not have more than ${maxNameservers} nameservers`,
+      ),
     );
   }
   config.nameservers?.forEach((address, i) => {
     checkIp(address, `${path}.nameservers[${i}]`, errors);
   });
   if ((config.searches?.length ?? 0) > maxSearches) {
-    errors.push(fieldError.invalid(`${path}.searches`, config.searches, `must not have more than ${maxSearches} search paths`));
+    errors.push(
+      fieldError.invalid(`${path}.searches`, config.searches, `must not have more than ${maxSearches} search paths`),
+    );
   }
   if ((config.searches ?? []).join(' ').length > maxSearchLength) {
     const detail = `must not have more than ${maxSearchLength} characters (including spaces) in the search list`;

@@ -65,7 +65,9 @@ function checkResourceClaims(spec: PodSpec, path: string, errors: Errors): void 
     const at = `${path}[${i}]`;
     if (checkRequiredName(claim.name, 'dns1123Label', `${at}.name`, errors)) checkUnique(claim.name, names, at, errors);
     if (!claim.resourceClaimName === !claim.resourceClaimTemplateName) {
-      errors.push(fieldError.invalid(at, claim.name, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'));
+      errors.push(
+        fieldError.invalid(at, claim.name, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'),
+      );
     }
   });
 }
@@ -80,6 +82,8 @@ export function checkPodTemplate(
   checkAnnotations(template.metadata?.annotations, `${path}.annotations`, errors);
   checkPodSpec(template.spec, `${path}.spec`, errors);
   if (template.spec.ephemeralContainers?.length) {
-    errors.push(fieldError.forbidden(`${path}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template'));
+    errors.push(
+      fieldError.forbidden(`${path}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template'),
+    );
   }
 }

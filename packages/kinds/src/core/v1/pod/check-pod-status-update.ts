@@ -7,7 +7,8 @@ export function checkPodStatusUpdate(pod: Pod, old: Pod, errors: Errors): void {
   const { restartPolicy } = pod.spec;
   if (restartPolicy === 'Always') return;
   const sidecars = new Set<string>();
-  for (const container of pod.spec.initContainers ?? []) if (container.restartPolicy === 'Always') sidecars.add(container.name);
+  for (const container of pod.spec.initContainers ?? [])
+    if (container.restartPolicy === 'Always') sidecars.add(container.name);
   for (const field of ['initContainerStatuses', 'containerStatuses'] as const) {
     const ended = new Set<string>();
     for (const { name, state } of old.status?.[field] ?? []) {
@@ -16,7 +17,9 @@ export function checkPodStatusUpdate(pod: Pod, old: Pod, errors: Errors): void {
     }
     pod.status?.[field]?.forEach(({ name, state }, i) => {
       if (!ended.has(name) || state?.terminated) return;
-      errors.push(fieldError.forbidden(`status.${field}[${i}].state`, 'may not be transitioned to non-terminated state'));
+      errors.push(
+        fieldError.forbidden(`status.${field}[${i}].state`, 'may not be transitioned to non-terminated state'),
+      );
     });
   }
 }

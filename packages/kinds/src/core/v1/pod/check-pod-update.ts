@@ -43,17 +43,29 @@ function withoutMutable(spec: PodSpec, old: PodSpec, gated: Partial<PodSpec>): P
 function checkDeadline(seconds: number | undefined, old: number | undefined, errors: Errors): void {
   if (old === undefined || seconds === old) return;
   if (seconds === undefined) {
-    errors.push(fieldError.invalid('spec.activeDeadlineSeconds', null, 'must not update from a positive integer to nil value'));
+    errors.push(
+      fieldError.invalid('spec.activeDeadlineSeconds', null, 'must not update from a positive integer to nil value'),
+    );
   } else if (seconds > old) {
-    errors.push(fieldError.invalid('spec.activeDeadlineSeconds', seconds, 'must be less than or equal to previous value'));
+    errors.push(
+      fieldError.invalid('spec.activeDeadlineSeconds', seconds, 'must be less than or equal to previous value'),
+    );
   }
 }
 
 /** Tolerations stay as they are, but for the time of those that end in eviction; more may come. */
 function checkTolerationChange(tolerations: readonly Toleration[], old: readonly Toleration[], errors: Errors): void {
   const identity = ({ key, operator, value, effect, tolerationSeconds }: Toleration) =>
-    JSON.stringify([key ?? '', operator ?? '', value ?? '', effect ?? '', effect === 'NoExecute' ? '' : `${tolerationSeconds}`]);
+    JSON.stringify([
+      key ?? '',
+      operator ?? '',
+      value ?? '',
+      effect ?? '',
+      effect === 'NoExecute' ? '' : `${tolerationSeconds}`,
+    ]);
   const now = new Set(tolerations.map(identity));
   if (old.every((before) => now.has(identity(before)))) return;
-  errors.push(fieldError.forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'));
+  errors.push(
+    fieldError.forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'),
+  );
 }

@@ -6,7 +6,14 @@ import { checkVolumeFilePath } from '../../../validation/paths.ts';
 import type { ProjectedVolumeSource, VolumeProjection } from '../schema/index.ts';
 import { checkDownwardFiles, checkKeyFiles, checkMode } from './check-volume-files.ts';
 
-const names = ['secret', 'downwardAPI', 'configMap', 'serviceAccountToken', 'clusterTrustBundle', 'podCertificate'] as const;
+const names = [
+  'secret',
+  'downwardAPI',
+  'configMap',
+  'serviceAccountToken',
+  'clusterTrustBundle',
+  'podCertificate',
+] as const;
 
 /** Several sources in one directory: each names exactly one, and no two write the same file. */
 export function checkProjected(volume: ProjectedVolumeSource, path: string, errors: Errors): void {
@@ -28,7 +35,11 @@ export function checkProjected(volume: ProjectedVolumeSource, path: string, erro
 }
 
 function filesOf(source: VolumeProjection): string[] {
-  const items = [...(source.secret?.items ?? []), ...(source.configMap?.items ?? []), ...(source.downwardAPI?.items ?? [])];
+  const items = [
+    ...(source.secret?.items ?? []),
+    ...(source.configMap?.items ?? []),
+    ...(source.downwardAPI?.items ?? []),
+  ];
   const paths = items.map((item) => item.path);
   if (source.serviceAccountToken) paths.push(source.serviceAccountToken.path);
   if (source.clusterTrustBundle) paths.push(source.clusterTrustBundle.path);
@@ -36,7 +47,14 @@ function filesOf(source: VolumeProjection): string[] {
 }
 
 function checkSource(source: VolumeProjection, path: string, errors: Errors): void {
-  const { secret, configMap, downwardAPI, serviceAccountToken: token, clusterTrustBundle: bundle, podCertificate } = source;
+  const {
+    secret,
+    configMap,
+    downwardAPI,
+    serviceAccountToken: token,
+    clusterTrustBundle: bundle,
+    podCertificate,
+  } = source;
   if (secret) {
     checkText(secret.name, `${path}.secret.name`, errors);
     checkKeyFiles(secret.items, `${path}.secret.items`, errors);
@@ -51,9 +69,13 @@ function checkSource(source: VolumeProjection, path: string, errors: Errors): vo
     if (checkText(token.path, `${at}.path`, errors)) checkVolumeFilePath(token.path, `${at}.path`, errors);
     const seconds = token.expirationSeconds ?? 3600;
     if (seconds < 600)
-      errors.push(fieldError.invalid(`${at}.expirationSeconds`, seconds, 'may not specify a duration less than 10 minutes'));
+      errors.push(
+        fieldError.invalid(`${at}.expirationSeconds`, seconds, 'may not specify a duration less than 10 minutes'),
+      );
     if (seconds > 2 ** 32) {
-      errors.push(fieldError.invalid(`${at}.expirationSeconds`, seconds, 'may not specify a duration larger than 2^32 seconds'));
+      errors.push(
+        fieldError.invalid(`${at}.expirationSeconds`, seconds, 'may not specify a duration larger than 2^32 seconds'),
+      );
     }
   }
   if (bundle) {

@@ -24,7 +24,11 @@ export function checkTolerations(tolerations: readonly Toleration[] | undefined,
     }
     if (toleration.tolerationSeconds !== undefined && toleration.effect !== 'NoExecute') {
       errors.push(
-        fieldError.invalid(`${at}.effect`, toleration.effect ?? '', "effect must be 'NoExecute' when `tolerationSeconds` is set"),
+        fieldError.invalid(
+          `${at}.effect`,
+          toleration.effect ?? '',
+          "effect must be 'NoExecute' when `tolerationSeconds` is set",
+        ),
       );
     }
     checkTolerationValue(toleration, at, errors);
@@ -41,11 +45,13 @@ function checkTolerationValue(toleration: Toleration, path: string, errors: Erro
       pushInvalid(labelValueErrors(value), value, `${path}.value`, errors);
       break;
     case 'Exists':
-      if (value) errors.push(fieldError.invalid(`${path}.value`, value, "value must be empty when `operator` is 'Exists'"));
+      if (value)
+        errors.push(fieldError.invalid(`${path}.value`, value, "value must be empty when `operator` is 'Exists'"));
       break;
     case 'Lt':
     case 'Gt':
-      if (!/^(0|-?[1-9]\d*)$/.test(value)) errors.push(fieldError.invalid(`${path}.value`, value, 'must be an integer'));
+      if (!/^(0|-?[1-9]\d*)$/.test(value))
+        errors.push(fieldError.invalid(`${path}.value`, value, 'must be an integer'));
       break;
     default:
       checkOneOf(toleration.operator, ['Equal', 'Exists', 'Gt', 'Lt'], `${path}.operator`, errors);
@@ -65,7 +71,12 @@ export function checkTopologySpread(
     if (checkText(constraint.topologyKey, `${at}.topologyKey`, errors)) {
       pushInvalid(labelKeyErrors(constraint.topologyKey), constraint.topologyKey, `${at}.topologyKey`, errors);
     }
-    checkRequiredOneOf(constraint.whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway'], `${at}.whenUnsatisfiable`, errors);
+    checkRequiredOneOf(
+      constraint.whenUnsatisfiable,
+      ['DoNotSchedule', 'ScheduleAnyway'],
+      `${at}.whenUnsatisfiable`,
+      errors,
+    );
     checkUnique(
       `{${constraint.topologyKey}, ${constraint.whenUnsatisfiable}}`,
       seen,

@@ -8,13 +8,20 @@ const maxId = 2147483647;
 const sysctlName = /^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$/;
 
 /** Security settings of one container. */
-export function checkSecurityContext(context: SecurityContext | undefined, spec: PodSpec, path: string, errors: Errors): void {
+export function checkSecurityContext(
+  context: SecurityContext | undefined,
+  spec: PodSpec,
+  path: string,
+  errors: Errors,
+): void {
   if (!context) return;
   checkRange(context.runAsUser, 0, maxId, `${path}.runAsUser`, errors);
   checkRange(context.runAsGroup, 0, maxId, `${path}.runAsGroup`, errors);
   checkOneOf(context.procMount, ['Default', 'Unmasked'], `${path}.procMount`, errors);
   if (context.procMount === 'Unmasked' && spec.hostUsers !== false) {
-    errors.push(fieldError.invalid(`${path}.procMount`, context.procMount, '`hostUsers` must be false to use `Unmasked`'));
+    errors.push(
+      fieldError.invalid(`${path}.procMount`, context.procMount, '`hostUsers` must be false to use `Unmasked`'),
+    );
   }
   checkSeccomp(context.seccompProfile, `${path}.seccompProfile`, errors);
   checkAppArmor(context.appArmorProfile, `${path}.appArmorProfile`, errors);
@@ -24,11 +31,17 @@ export function checkSecurityContext(context: SecurityContext | undefined, spec:
   if (context.allowPrivilegeEscalation !== false) return;
   const at = `${path}.allowPrivilegeEscalation`;
   if (context.privileged) {
-    errors.push(fieldError.invalid(at, false, 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true'));
+    errors.push(
+      fieldError.invalid(at, false, 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true'),
+    );
   }
   if (context.capabilities?.add?.some((capability) => capability === 'CAP_SYS_ADMIN')) {
     errors.push(
-      fieldError.invalid(at, false, 'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN'),
+      fieldError.invalid(
+        at,
+        false,
+        'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN',
+      ),
     );
   }
 }
@@ -75,7 +88,11 @@ function checkSysctls(context: PodSecurityContext, spec: PodSpec, path: string, 
     if (!checkText(sysctl.name, at, errors)) return;
     if (sysctl.name.length > 253 || !sysctlName.test(sysctl.name)) {
       errors.push(
-        fieldError.invalid(at, sysctl.name, 'must be lower-case words joined by dots or slashes, at most 253 characters'),
+        fieldError.invalid(
+          at,
+          sysctl.name,
+          'must be lower-case words joined by dots or slashes, at most 253 characters',
+        ),
       );
     }
     const dotted = sysctl.name.replaceAll('/', '.');
@@ -95,7 +112,9 @@ function checkSeccomp(profile: SeccompProfile | undefined, path: string, errors:
   const file = profile.localhostProfile;
   if (profile.type !== 'Localhost') {
     if (file !== undefined) {
-      errors.push(fieldError.invalid(`${path}.localhostProfile`, file, 'can only be set when seccomp type is Localhost'));
+      errors.push(
+        fieldError.invalid(`${path}.localhostProfile`, file, 'can only be set when seccomp type is Localhost'),
+      );
     }
   } else if (!file) {
     errors.push(fieldError.required(`${path}.localhostProfile`, 'must be set when seccomp type is Localhost'));
@@ -110,14 +129,17 @@ function checkAppArmor(profile: AppArmorProfile | undefined, path: string, error
     if (!name?.trim())
       errors.push(fieldError.required(`${path}.localhostProfile`, 'must be set when AppArmor type is Localhost'));
   } else if (name !== undefined) {
-    errors.push(fieldError.invalid(`${path}.localhostProfile`, name, 'can only be set when AppArmor type is Localhost'));
+    errors.push(
+      fieldError.invalid(`${path}.localhostProfile`, name, 'can only be set when AppArmor type is Localhost'),
+    );
   }
 }
 
 /** Linux notions that a pod for Windows must not use. */
 function checkWindowsPod(spec: PodSpec, path: string, errors: Errors): void {
   const refuse = (at: string) => errors.push(fieldError.forbidden(at, 'cannot be set for a windows pod'));
-  for (const field of ['hostPID', 'hostIPC', 'shareProcessNamespace'] as const) if (spec[field]) refuse(`${path}.${field}`);
+  for (const field of ['hostPID', 'hostIPC', 'shareProcessNamespace'] as const)
+    if (spec[field]) refuse(`${path}.${field}`);
   const pod = spec.securityContext;
   const podFields = [
     'seLinuxOptions',
@@ -141,6 +163,7 @@ function checkWindowsPod(spec: PodSpec, path: string, errors: Errors): void {
       'runAsUser',
       'runAsGroup',
     ] as const;
-    for (const field of fields) if (own?.[field] !== undefined) refuse(`${path}.containers[${i}].securityContext.${field}`);
+    for (const field of fields)
+      if (own?.[field] !== undefined) refuse(`${path}.containers[${i}].securityContext.${field}`);
   });
 }

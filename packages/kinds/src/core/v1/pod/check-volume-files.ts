@@ -23,14 +23,20 @@ export function checkKeyFiles(items: readonly KeyToPath[] | undefined, path: str
 }
 
 /** Facts about the pod and the files they become. */
-export function checkDownwardFiles(items: readonly DownwardAPIVolumeFile[] | undefined, path: string, errors: Errors): void {
+export function checkDownwardFiles(
+  items: readonly DownwardAPIVolumeFile[] | undefined,
+  path: string,
+  errors: Errors,
+): void {
   items?.forEach((item, i) => {
     const at = `${path}[${i}]`;
     if (checkText(item.path, `${at}.path`, errors)) checkVolumeFilePath(item.path, `${at}.path`, errors);
     if (item.fieldRef) {
       checkFieldRef(item.fieldRef, volumeFieldPaths, `${at}.fieldRef`, errors);
       if (item.resourceFieldRef) {
-        errors.push(fieldError.invalid(at, 'resource', 'fieldRef and resourceFieldRef can not be specified simultaneously'));
+        errors.push(
+          fieldError.invalid(at, 'resource', 'fieldRef and resourceFieldRef can not be specified simultaneously'),
+        );
       }
     } else if (item.resourceFieldRef) {
       checkResourceFieldRef(item.resourceFieldRef, true, `${at}.resourceFieldRef`, errors);

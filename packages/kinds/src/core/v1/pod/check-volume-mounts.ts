@@ -21,9 +21,12 @@ export function checkVolumeMounts(
       errors.push(fieldError.notFound(`${at}.name`, mount.name));
     }
     if (checkText(mount.mountPath, `${at}.mountPath`, errors)) {
-      if (places.has(mount.mountPath)) errors.push(fieldError.invalid(`${at}.mountPath`, mount.mountPath, 'must be unique'));
+      if (places.has(mount.mountPath))
+        errors.push(fieldError.invalid(`${at}.mountPath`, mount.mountPath, 'must be unique'));
       if (devices.has(mount.mountPath)) {
-        errors.push(fieldError.invalid(`${at}.mountPath`, mount.mountPath, 'must not already exist as a path in volumeDevices'));
+        errors.push(
+          fieldError.invalid(`${at}.mountPath`, mount.mountPath, 'must not already exist as a path in volumeDevices'),
+        );
       }
       places.add(mount.mountPath);
     }
@@ -36,7 +39,9 @@ function checkSubPaths(mount: VolumeMount, path: string, errors: Errors): void {
   if (mount.subPath) checkDescendingPath(mount.subPath, `${path}.subPath`, errors);
   if (!mount.subPathExpr) return;
   if (mount.subPath) {
-    errors.push(fieldError.invalid(`${path}.subPathExpr`, mount.subPathExpr, 'subPathExpr and subPath are mutually exclusive'));
+    errors.push(
+      fieldError.invalid(`${path}.subPathExpr`, mount.subPathExpr, 'subPathExpr and subPath are mutually exclusive'),
+    );
   }
   checkDescendingPath(mount.subPathExpr, `${path}.subPathExpr`, errors);
 }
@@ -58,7 +63,9 @@ function checkPropagation(mount: VolumeMount, privileged: boolean, path: string,
     errors.push(fieldError.forbidden(`${path}.recursiveReadOnly`, 'may only be specified when readOnly is true'));
   }
   if (mount.mountPropagation && mount.mountPropagation !== 'None') {
-    errors.push(fieldError.forbidden(`${path}.recursiveReadOnly`, 'may only be specified when mountPropagation is None'));
+    errors.push(
+      fieldError.forbidden(`${path}.recursiveReadOnly`, 'may only be specified when mountPropagation is None'),
+    );
   }
 }
 
@@ -77,7 +84,9 @@ export function checkVolumeDevices(
       const volume = volumes.get(device.name);
       if (!volume) errors.push(fieldError.notFound(`${at}.name`, device.name));
       else if (!volume.persistentVolumeClaim && !volume.ephemeral) {
-        errors.push(fieldError.invalid(`${at}.name`, device.name, 'can only use a volume of a claim as a block device'));
+        errors.push(
+          fieldError.invalid(`${at}.name`, device.name, 'can only use a volume of a claim as a block device'),
+        );
       }
       if (mounted.has(device.name)) {
         errors.push(fieldError.invalid(`${at}.name`, device.name, 'must not already exist in volumeMounts'));
@@ -85,7 +94,8 @@ export function checkVolumeDevices(
     }
     if (!checkText(device.devicePath, `${at}.devicePath`, errors)) return;
     checkNoBackSteps(device.devicePath, `${at}.devicePath`, errors);
-    if (places.has(device.devicePath)) errors.push(fieldError.invalid(`${at}.devicePath`, device.devicePath, 'must be unique'));
+    if (places.has(device.devicePath))
+      errors.push(fieldError.invalid(`${at}.devicePath`, device.devicePath, 'must be unique'));
     places.add(device.devicePath);
   });
 }

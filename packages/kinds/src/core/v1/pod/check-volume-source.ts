@@ -44,8 +44,21 @@ export function checkVolumeSource(volume: Volume, source: VolumeSourceName, path
     const value = members?.[member];
     if (!value || (Array.isArray(value) && value.length === 0)) errors.push(fieldError.required(`${path}.${member}`));
   }
-  const { emptyDir, hostPath, gitRepo, nfs, iscsi, fc, flocker, secret, configMap, downwardAPI, projected, ephemeral, image } =
-    volume;
+  const {
+    emptyDir,
+    hostPath,
+    gitRepo,
+    nfs,
+    iscsi,
+    fc,
+    flocker,
+    secret,
+    configMap,
+    downwardAPI,
+    projected,
+    ephemeral,
+    image,
+  } = volume;
   if (emptyDir?.sizeLimit !== undefined && isNegativeAmount(emptyDir.sizeLimit)) {
     errors.push(fieldError.forbidden(`${path}.sizeLimit`, 'SizeLimit field must be a valid resource quantity'));
   }
@@ -100,7 +113,11 @@ function checkFibreChannel(source: NonNullable<Volume['fc']>, path: string, erro
     errors.push(fieldError.required(`${path}.targetWWNs`, 'must specify either targetWWNs or wwids, but not both'));
   } else if (targets > 0 && ids > 0) {
     errors.push(
-      fieldError.invalid(`${path}.targetWWNs`, source.targetWWNs, 'must specify either targetWWNs or wwids, but not both'),
+      fieldError.invalid(
+        `${path}.targetWWNs`,
+        source.targetWWNs,
+        'must specify either targetWWNs or wwids, but not both',
+      ),
     );
   }
   if (targets > 0 && source.lun === undefined) {

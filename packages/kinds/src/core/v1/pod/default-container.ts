@@ -20,7 +20,8 @@ export function defaultContainer(container: Container | EphemeralContainer, host
     const resource = variable.valueFrom?.resourceFieldRef;
     if (resource) resource.divisor ??= '0';
   }
-  for (const probe of [container.livenessProbe, container.readinessProbe, container.startupProbe]) if (probe) defaultProbe(probe);
+  for (const probe of [container.livenessProbe, container.readinessProbe, container.startupProbe])
+    if (probe) defaultProbe(probe);
   for (const handler of [container.lifecycle?.postStart, container.lifecycle?.preStop]) {
     if (handler?.httpGet) defaultHttpGet(handler.httpGet);
   }

@@ -20,7 +20,10 @@ export const ephemeralContainersSubresource: SubresourceDefinition = {
   },
 };
 
-function updateErrors({ metadata, spec }: Pod, containers: NonNullable<Pod['spec']['ephemeralContainers']>): FieldError[] {
+function updateErrors(
+  { metadata, spec }: Pod,
+  containers: NonNullable<Pod['spec']['ephemeralContainers']>,
+): FieldError[] {
   if (metadata?.annotations?.[mirrorAnnotation] !== undefined) {
     return [fieldError.forbidden('', 'static pods do not support ephemeral containers')];
   }

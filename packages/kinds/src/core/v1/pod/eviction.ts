@@ -17,7 +17,9 @@ export const evictionSubresource: SubresourceDefinition = {
   async run({ parent, body, dryRun }: SubresourceCall<Pod, Eviction>) {
     const named = body.metadata?.name;
     if (named && named !== parent.name) {
-      throw statusErrors.badRequest(`the name in the eviction (${named}) does not match the name of the pod (${parent.name})`);
+      throw statusErrors.badRequest(
+        `the name in the eviction (${named}) does not match the name of the pod (${parent.name})`,
+      );
     }
     const { gracePeriodSeconds, preconditions, dryRun: dry } = body.deleteOptions ?? {};
     await parent.delete({

@@ -1,4 +1,10 @@
-import { type ConnectCall, type ConnectOptions, type ConnectSubresource, type FieldError, fieldError } from '@keelson/core';
+import {
+  type ConnectCall,
+  type ConnectOptions,
+  type ConnectSubresource,
+  type FieldError,
+  fieldError,
+} from '@keelson/core';
 import { pathOf, queryText } from '../../../connect/query.ts';
 import type { Pod } from '../schema/index.ts';
 import { containerChoice } from './container-choice.ts';

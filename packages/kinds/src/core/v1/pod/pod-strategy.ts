@@ -36,7 +36,9 @@ export const podStrategy: Strategy<Pod> = {
   },
   validate: validatePod,
   validateCreate: ({ spec }) =>
-    spec.ephemeralContainers?.length ? [fieldError.forbidden('spec.ephemeralContainers', 'cannot be set on create')] : [],
+    spec.ephemeralContainers?.length
+      ? [fieldError.forbidden('spec.ephemeralContainers', 'cannot be set on create')]
+      : [],
   validateUpdate(pod, old) {
     const errors = newErrors();
     checkPodUpdate(pod, old, errors);

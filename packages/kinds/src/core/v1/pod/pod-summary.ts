@@ -26,7 +26,9 @@ export function podSummary(pod: Pod): PodSummary {
       .filter((container) => container.restartPolicy === 'Always')
       .map((container) => container.name),
   );
-  const gated = conditions.some((condition) => condition.type === 'PodScheduled' && condition.reason === 'SchedulingGated');
+  const gated = conditions.some(
+    (condition) => condition.type === 'PodScheduled' && condition.reason === 'SchedulingGated',
+  );
   const init = initSummary(pod, sidecars);
   let reason = init.reason ?? (gated ? 'SchedulingGated' : status?.reason || phase);
   let ready = init.ready;

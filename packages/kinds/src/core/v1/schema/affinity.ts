@@ -23,33 +23,45 @@ const nodeAffinity = s.message('k8s.io.api.core.v1.NodeAffinity', 'Rules about t
 export interface NodeAffinity extends Infer<typeof nodeAffinity> {}
 export const NodeAffinitySchema: Schema<NodeAffinity> = nodeAffinity;
 
-const podAffinityTerm = s.message('k8s.io.api.core.v1.PodAffinityTerm', 'A set of pods, and what counts as one place.', {
-  labelSelector: optional(1, labelSelectorSchema, 'Labels of the pods; unset picks none.'),
-  namespaces: optional(
-    2,
-    s.list(s.string(), { listType: 'atomic' }),
-    "Namespaces of the pods, in addition to namespaceSelector; if both are unset, the pod's own.",
-  ),
-  topologyKey: always(3, s.string(), 'Node label: nodes with the same value are one place.'),
-  namespaceSelector: optional(4, labelSelectorSchema, 'Labels of the namespaces of the pods; the empty selector picks all.'),
-  matchLabelKeys: optional(
-    5,
-    s.list(s.string(), { listType: 'atomic' }),
-    'Keys whose values are taken from the pod to be placed and added to the selector as In.',
-  ),
-  mismatchLabelKeys: optional(
-    6,
-    s.list(s.string(), { listType: 'atomic' }),
-    'Keys whose values are taken from the pod to be placed and added to the selector as NotIn.',
-  ),
-});
+const podAffinityTerm = s.message(
+  'k8s.io.api.core.v1.PodAffinityTerm',
+  'A set of pods, and what counts as one place.',
+  {
+    labelSelector: optional(1, labelSelectorSchema, 'Labels of the pods; unset picks none.'),
+    namespaces: optional(
+      2,
+      s.list(s.string(), { listType: 'atomic' }),
+      "Namespaces of the pods, in addition to namespaceSelector; if both are unset, the pod's own.",
+    ),
+    topologyKey: always(3, s.string(), 'Node label: nodes with the same value are one place.'),
+    namespaceSelector: optional(
+      4,
+      labelSelectorSchema,
+      'Labels of the namespaces of the pods; the empty selector picks all.',
+    ),
+    matchLabelKeys: optional(
+      5,
+      s.list(s.string(), { listType: 'atomic' }),
+      'Keys whose values are taken from the pod to be placed and added to the selector as In.',
+    ),
+    mismatchLabelKeys: optional(
+      6,
+      s.list(s.string(), { listType: 'atomic' }),
+      'Keys whose values are taken from the pod to be placed and added to the selector as NotIn.',
+    ),
+  },
+);
 export interface PodAffinityTerm extends Infer<typeof podAffinityTerm> {}
 export const PodAffinityTermSchema: Schema<PodAffinityTerm> = podAffinityTerm;
 
-const weightedPodAffinityTerm = s.message('k8s.io.api.core.v1.WeightedPodAffinityTerm', 'A wish about neighbouring pods.', {
-  weight: always(1, s.int32(), 'Importance, 1 to 100.'),
-  podAffinityTerm: always(2, PodAffinityTermSchema, 'The pods and the place.'),
-});
+const weightedPodAffinityTerm = s.message(
+  'k8s.io.api.core.v1.WeightedPodAffinityTerm',
+  'A wish about neighbouring pods.',
+  {
+    weight: always(1, s.int32(), 'Importance, 1 to 100.'),
+    podAffinityTerm: always(2, PodAffinityTermSchema, 'The pods and the place.'),
+  },
+);
 export interface WeightedPodAffinityTerm extends Infer<typeof weightedPodAffinityTerm> {}
 export const WeightedPodAffinityTermSchema: Schema<WeightedPodAffinityTerm> = weightedPodAffinityTerm;
 

@@ -44,9 +44,13 @@ const imageVolumeStatus = s.message('k8s.io.api.core.v1.ImageVolumeStatus', 'Sta
 export interface ImageVolumeStatus extends Infer<typeof imageVolumeStatus> {}
 export const ImageVolumeStatusSchema: Schema<ImageVolumeStatus> = imageVolumeStatus;
 
-const volumeStatus = s.message('k8s.io.api.core.v1.VolumeStatus', 'State of a mounted volume, by the kind of its source.', {
-  image: optional(1, ImageVolumeStatusSchema, 'State of an image volume.'),
-});
+const volumeStatus = s.message(
+  'k8s.io.api.core.v1.VolumeStatus',
+  'State of a mounted volume, by the kind of its source.',
+  {
+    image: optional(1, ImageVolumeStatusSchema, 'State of an image volume.'),
+  },
+);
 export interface VolumeStatus extends Infer<typeof volumeStatus> {}
 export const VolumeStatusSchema: Schema<VolumeStatus> = volumeStatus;
 
@@ -86,7 +90,11 @@ export const ResourceHealthSchema: Schema<ResourceHealth> = resourceHealth;
 
 const resourceStatus = s.message('k8s.io.api.core.v1.ResourceStatus', 'Health of the devices of one resource.', {
   name: always(1, s.string(), 'Name of the resource, or claim:<claim>/<request>.'),
-  resources: optional(2, s.list(ResourceHealthSchema, { listType: 'map', listMapKeys: ['resourceID'] }), 'The devices.'),
+  resources: optional(
+    2,
+    s.list(ResourceHealthSchema, { listType: 'map', listMapKeys: ['resourceID'] }),
+    'The devices.',
+  ),
 });
 export interface ResourceStatus extends Infer<typeof resourceStatus> {}
 export const ResourceStatusSchema: Schema<ResourceStatus> = resourceStatus;

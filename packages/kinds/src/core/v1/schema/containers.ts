@@ -24,7 +24,8 @@ const containerRestartRuleOnExitCodes = s.message(
   },
 );
 export interface ContainerRestartRuleOnExitCodes extends Infer<typeof containerRestartRuleOnExitCodes> {}
-export const ContainerRestartRuleOnExitCodesSchema: Schema<ContainerRestartRuleOnExitCodes> = containerRestartRuleOnExitCodes;
+export const ContainerRestartRuleOnExitCodesSchema: Schema<ContainerRestartRuleOnExitCodes> =
+  containerRestartRuleOnExitCodes;
 
 const containerRestartRule = s.message(
   'k8s.io.api.core.v1.ContainerRestartRule',
@@ -84,7 +85,11 @@ const containerFields = {
   volumeDevices: optional(21, s.listByKey(VolumeDeviceSchema, 'devicePath'), 'Raw block devices.'),
   livenessProbe: optional(10, ProbeSchema, 'Failing restarts the container.'),
   readinessProbe: optional(11, ProbeSchema, 'Failing takes the pod out of its services.'),
-  startupProbe: optional(22, ProbeSchema, 'The other probes wait until this one has succeeded; failing restarts the container.'),
+  startupProbe: optional(
+    22,
+    ProbeSchema,
+    'The other probes wait until this one has succeeded; failing restarts the container.',
+  ),
   lifecycle: optional(12, LifecycleSchema, 'What is done after the start and before the end.'),
   terminationMessagePath: optional(
     13,

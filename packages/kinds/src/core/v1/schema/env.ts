@@ -32,7 +32,9 @@ export const EnvVarSchema: Schema<EnvVar> = envVar;
 
 const configMapEnvSource = s.message('k8s.io.api.core.v1.ConfigMapEnvSource', 'All entries of a ConfigMap.', {
   localObjectReference: inline(1, LocalObjectReferenceSchema),
-  optional: optional(2, s.bool(), 'True lets the container start although the ConfigMap is missing.', { presence: true }),
+  optional: optional(2, s.bool(), 'True lets the container start although the ConfigMap is missing.', {
+    presence: true,
+  }),
 });
 export interface ConfigMapEnvSource extends Infer<typeof configMapEnvSource> {}
 export const ConfigMapEnvSourceSchema: Schema<ConfigMapEnvSource> = configMapEnvSource;
@@ -44,10 +46,14 @@ const secretEnvSource = s.message('k8s.io.api.core.v1.SecretEnvSource', 'All ent
 export interface SecretEnvSource extends Infer<typeof secretEnvSource> {}
 export const SecretEnvSourceSchema: Schema<SecretEnvSource> = secretEnvSource;
 
-const envFromSource = s.message('k8s.io.api.core.v1.EnvFromSource', 'Environment variables out of a whole ConfigMap or Secret.', {
-  prefix: optional(1, s.string(), 'Text put before every name.'),
-  configMapRef: optional(2, ConfigMapEnvSourceSchema, 'A ConfigMap.'),
-  secretRef: optional(3, SecretEnvSourceSchema, 'A Secret.'),
-});
+const envFromSource = s.message(
+  'k8s.io.api.core.v1.EnvFromSource',
+  'Environment variables out of a whole ConfigMap or Secret.',
+  {
+    prefix: optional(1, s.string(), 'Text put before every name.'),
+    configMapRef: optional(2, ConfigMapEnvSourceSchema, 'A ConfigMap.'),
+    secretRef: optional(3, SecretEnvSourceSchema, 'A Secret.'),
+  },
+);
 export interface EnvFromSource extends Infer<typeof envFromSource> {}
 export const EnvFromSourceSchema: Schema<EnvFromSource> = envFromSource;

@@ -78,7 +78,14 @@ export {
   type SecretEnvSource,
   SecretEnvSourceSchema,
 } from './env.ts';
-export { type Event, EventSchema, type EventSeries, EventSeriesSchema, type EventSource, EventSourceSchema } from './event.ts';
+export {
+  type Event,
+  EventSchema,
+  type EventSeries,
+  EventSeriesSchema,
+  type EventSource,
+  EventSourceSchema,
+} from './event.ts';
 export {
   type ConfigMapKeySelector,
   ConfigMapKeySelectorSchema,

@@ -77,12 +77,21 @@ const resourceFieldSelector = s.message(
 export interface ResourceFieldSelector extends Infer<typeof resourceFieldSelector> {}
 export const ResourceFieldSelectorSchema: Schema<ResourceFieldSelector> = resourceFieldSelector;
 
-const keyToPath = s.message('k8s.io.api.core.v1.KeyToPath', 'Puts one entry of a ConfigMap or Secret at a path of its own.', {
-  key: always(1, s.string(), 'Key of the entry.'),
-  path: always(2, s.string(), 'File to write, relative to the mount, without `..`.'),
-  mode: optional(3, s.int32(), 'Permission bits of this file, 0 to 511 (octal 0777); by default those of the volume.', {
-    presence: true,
-  }),
-});
+const keyToPath = s.message(
+  'k8s.io.api.core.v1.KeyToPath',
+  'Puts one entry of a ConfigMap or Secret at a path of its own.',
+  {
+    key: always(1, s.string(), 'Key of the entry.'),
+    path: always(2, s.string(), 'File to write, relative to the mount, without `..`.'),
+    mode: optional(
+      3,
+      s.int32(),
+      'Permission bits of this file, 0 to 511 (octal 0777); by default those of the volume.',
+      {
+        presence: true,
+      },
+    ),
+  },
+);
 export interface KeyToPath extends Infer<typeof keyToPath> {}
 export const KeyToPathSchema: Schema<KeyToPath> = keyToPath;

@@ -16,7 +16,11 @@ const nodeSelectorTerm = s.message(
   'k8s.io.api.core.v1.NodeSelectorTerm',
   'Conditions that must all hold; an empty term fits no node.',
   {
-    matchExpressions: optional(1, s.list(NodeSelectorRequirementSchema, { listType: 'atomic' }), 'Conditions on labels.'),
+    matchExpressions: optional(
+      1,
+      s.list(NodeSelectorRequirementSchema, { listType: 'atomic' }),
+      'Conditions on labels.',
+    ),
     matchFields: optional(
       2,
       s.list(NodeSelectorRequirementSchema, { listType: 'atomic' }),
@@ -32,7 +36,11 @@ const nodeSelector = s.message(
   'k8s.io.api.core.v1.NodeSelector',
   'Alternatives of which one must fit.',
   {
-    nodeSelectorTerms: always(1, s.list(NodeSelectorTermSchema, { listType: 'atomic' }), 'The alternatives, at least one.'),
+    nodeSelectorTerms: always(
+      1,
+      s.list(NodeSelectorTermSchema, { listType: 'atomic' }),
+      'The alternatives, at least one.',
+    ),
   },
   { mapType: 'atomic' },
 );

@@ -29,9 +29,13 @@ const daemonEndpoint = s.message('k8s.io.api.core.v1.DaemonEndpoint', 'Where a d
 export interface DaemonEndpoint extends Infer<typeof daemonEndpoint> {}
 export const DaemonEndpointSchema: Schema<DaemonEndpoint> = daemonEndpoint;
 
-const nodeDaemonEndpoints = s.message('k8s.io.api.core.v1.NodeDaemonEndpoints', 'Daemons of a node that serve requests.', {
-  kubeletEndpoint: filled(1, DaemonEndpointSchema, 'The node agent.'),
-});
+const nodeDaemonEndpoints = s.message(
+  'k8s.io.api.core.v1.NodeDaemonEndpoints',
+  'Daemons of a node that serve requests.',
+  {
+    kubeletEndpoint: filled(1, DaemonEndpointSchema, 'The node agent.'),
+  },
+);
 export interface NodeDaemonEndpoints extends Infer<typeof nodeDaemonEndpoints> {}
 export const NodeDaemonEndpointsSchema: Schema<NodeDaemonEndpoints> = nodeDaemonEndpoints;
 
@@ -84,10 +88,14 @@ const nodeConfigStatus = s.message(
 export interface NodeConfigStatus extends Infer<typeof nodeConfigStatus> {}
 export const NodeConfigStatusSchema: Schema<NodeConfigStatus> = nodeConfigStatus;
 
-const nodeRuntimeHandlerFeatures = s.message('k8s.io.api.core.v1.NodeRuntimeHandlerFeatures', 'What a runtime handler can do.', {
-  recursiveReadOnlyMounts: optional(1, s.bool(), 'Read-only mounts that include nested mounts.', { presence: true }),
-  userNamespaces: optional(2, s.bool(), 'User namespaces.', { presence: true }),
-});
+const nodeRuntimeHandlerFeatures = s.message(
+  'k8s.io.api.core.v1.NodeRuntimeHandlerFeatures',
+  'What a runtime handler can do.',
+  {
+    recursiveReadOnlyMounts: optional(1, s.bool(), 'Read-only mounts that include nested mounts.', { presence: true }),
+    userNamespaces: optional(2, s.bool(), 'User namespaces.', { presence: true }),
+  },
+);
 export interface NodeRuntimeHandlerFeatures extends Infer<typeof nodeRuntimeHandlerFeatures> {}
 export const NodeRuntimeHandlerFeaturesSchema: Schema<NodeRuntimeHandlerFeatures> = nodeRuntimeHandlerFeatures;
 
@@ -102,7 +110,9 @@ const nodeFeatures = s.message(
   'k8s.io.api.core.v1.NodeFeatures',
   "What the node's container runtime can do apart from handlers.",
   {
-    supplementalGroupsPolicy: optional(1, s.bool(), 'Whether supplementalGroupsPolicy of pods is heeded.', { presence: true }),
+    supplementalGroupsPolicy: optional(1, s.bool(), 'Whether supplementalGroupsPolicy of pods is heeded.', {
+      presence: true,
+    }),
   },
 );
 export interface NodeFeatures extends Infer<typeof nodeFeatures> {}
@@ -122,7 +132,11 @@ const nodeStatus = s.message('k8s.io.api.core.v1.NodeStatus', 'Observed state of
   config: optional(11, NodeConfigStatusSchema, 'Configuration of the node agent (no longer kept).'),
   runtimeHandlers: optional(12, s.list(NodeRuntimeHandlerSchema, { listType: 'atomic' }), 'Runtime handlers.'),
   features: optional(13, NodeFeaturesSchema, 'Abilities of the container runtime.'),
-  declaredFeatures: optional(14, s.list(s.string(), { listType: 'atomic' }), 'Abilities that the node agent declares, by name.'),
+  declaredFeatures: optional(
+    14,
+    s.list(s.string(), { listType: 'atomic' }),
+    'Abilities that the node agent declares, by name.',
+  ),
 });
 export interface NodeStatus extends Infer<typeof nodeStatus> {}
 export const NodeStatusSchema: Schema<NodeStatus> = nodeStatus;

@@ -17,7 +17,11 @@ const nodeSpec = s.message('k8s.io.api.core.v1.NodeSpec', 'Intended state of a n
   providerID: optional(3, s.string(), 'Name of the machine at its provider: provider://id.'),
   unschedulable: optional(4, s.bool(), 'True keeps new pods away.'),
   taints: optional(5, s.list(TaintSchema, { listType: 'atomic' }), 'Taints of the node.'),
-  configSource: optional(6, NodeConfigSourceSchema, "Source of the agent's configuration, for agents that are told to heed it."),
+  configSource: optional(
+    6,
+    NodeConfigSourceSchema,
+    "Source of the agent's configuration, for agents that are told to heed it.",
+  ),
   externalID: optional(2, s.string(), 'Old name of the machine; not heeded.'),
 });
 export interface NodeSpec extends Infer<typeof nodeSpec> {}

@@ -26,7 +26,9 @@ const podResourceClaim = s.message(
   {
     name: always(1, s.string(), 'Name within the pod, a DNS label.'),
     resourceClaimName: optional(3, s.string(), 'An existing claim in the same namespace.', { presence: true }),
-    resourceClaimTemplateName: optional(4, s.string(), 'A template from which a claim is made for this pod.', { presence: true }),
+    resourceClaimTemplateName: optional(4, s.string(), 'A template from which a claim is made for this pod.', {
+      presence: true,
+    }),
   },
 );
 export interface PodResourceClaim extends Infer<typeof podResourceClaim> {}
@@ -56,12 +58,19 @@ const podSpec = s.message('k8s.io.api.core.v1.PodSpec', 'Intended state of a pod
   restartPolicy: optional(3, s.string(), 'When ended containers are started again: Always, OnFailure or Never.', {
     default: 'Always',
   }),
-  terminationGracePeriodSeconds: optional(4, s.int64(), 'Seconds between the request to end and the kill; 0 kills at once.', {
-    presence: true,
-    default: 30,
-  }),
+  terminationGracePeriodSeconds: optional(
+    4,
+    s.int64(),
+    'Seconds between the request to end and the kill; 0 kills at once.',
+    {
+      presence: true,
+      default: 30,
+    },
+  ),
   activeDeadlineSeconds: optional(5, s.int64(), 'Seconds after which the pod is ended as failed.', { presence: true }),
-  dnsPolicy: optional(6, s.string(), 'ClusterFirst, ClusterFirstWithHostNet, Default or None.', { default: 'ClusterFirst' }),
+  dnsPolicy: optional(6, s.string(), 'ClusterFirst, ClusterFirstWithHostNet, Default or None.', {
+    default: 'ClusterFirst',
+  }),
   nodeSelector: optional(7, s.map(s.string(), { mapType: 'atomic' }), 'Labels that the node must have.'),
   serviceAccountName: optional(8, s.string(), 'Service account whose identity the pod has.'),
   serviceAccount: optional(9, s.string(), 'Old name of serviceAccountName; kept equal.'),
@@ -70,7 +79,9 @@ const podSpec = s.message('k8s.io.api.core.v1.PodSpec', 'Intended state of a pod
   hostNetwork: optional(11, s.bool(), 'True uses the network of the node.'),
   hostPID: optional(12, s.bool(), 'True uses the process namespace of the node.'),
   hostIPC: optional(13, s.bool(), 'True uses the IPC namespace of the node.'),
-  shareProcessNamespace: optional(27, s.bool(), "True lets the containers see each other's processes.", { presence: true }),
+  shareProcessNamespace: optional(27, s.bool(), "True lets the containers see each other's processes.", {
+    presence: true,
+  }),
   securityContext: filled(14, PodSecurityContextSchema, 'Security settings for all containers.'),
   imagePullSecrets: optional(15, s.listByKey(LocalObjectReferenceSchema, 'name'), 'Secrets for pulling images.'),
   hostname: optional(16, s.string(), 'Host name of the pod; its name by default.'),
@@ -82,9 +93,15 @@ const podSpec = s.message('k8s.io.api.core.v1.PodSpec', 'Intended state of a pod
   priorityClassName: optional(24, s.string(), 'Class that gives the priority.'),
   priority: optional(25, s.int32(), 'Priority; higher goes first. Derived from the class.', { presence: true }),
   dnsConfig: optional(26, PodDNSConfigSchema, 'Resolver settings.'),
-  readinessGates: optional(28, s.list(PodReadinessGateSchema, { listType: 'atomic' }), 'Further conditions for readiness.'),
+  readinessGates: optional(
+    28,
+    s.list(PodReadinessGateSchema, { listType: 'atomic' }),
+    'Further conditions for readiness.',
+  ),
   runtimeClassName: optional(29, s.string(), 'Class of the container runtime.', { presence: true }),
-  enableServiceLinks: optional(30, s.bool(), 'False leaves out the environment variables about services.', { presence: true }),
+  enableServiceLinks: optional(30, s.bool(), 'False leaves out the environment variables about services.', {
+    presence: true,
+  }),
   preemptionPolicy: optional(31, s.string(), 'PreemptLowerPriority or Never.', { presence: true }),
   overhead: optional(32, s.map(s.quantity()), 'Resources for running the pod itself; derived from the runtime class.'),
   topologySpreadConstraints: optional(
@@ -106,7 +123,9 @@ const podSpec = s.message('k8s.io.api.core.v1.PodSpec', 'Intended state of a pod
     'Resource claims the pod uses.',
   ),
   resources: optional(40, ResourceRequirementsSchema, 'Resources of the pod as a whole.'),
-  hostnameOverride: optional(41, s.string(), 'Host name as seen inside the pod, without effect on DNS.', { presence: true }),
+  hostnameOverride: optional(41, s.string(), 'Host name as seen inside the pod, without effect on DNS.', {
+    presence: true,
+  }),
   schedulingGroup: optional(43, PodSchedulingGroupSchema, 'Group with which it is scheduled.'),
 });
 export interface PodSpec extends Infer<typeof podSpec> {}

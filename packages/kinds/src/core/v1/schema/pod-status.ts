@@ -47,7 +47,8 @@ const containerExtendedResourceRequest = s.message(
   },
 );
 export interface ContainerExtendedResourceRequest extends Infer<typeof containerExtendedResourceRequest> {}
-export const ContainerExtendedResourceRequestSchema: Schema<ContainerExtendedResourceRequest> = containerExtendedResourceRequest;
+export const ContainerExtendedResourceRequestSchema: Schema<ContainerExtendedResourceRequest> =
+  containerExtendedResourceRequest;
 
 const podExtendedResourceClaimStatus = s.message(
   'k8s.io.api.core.v1.PodExtendedResourceClaimStatus',
@@ -62,7 +63,8 @@ const podExtendedResourceClaimStatus = s.message(
   },
 );
 export interface PodExtendedResourceClaimStatus extends Infer<typeof podExtendedResourceClaimStatus> {}
-export const PodExtendedResourceClaimStatusSchema: Schema<PodExtendedResourceClaimStatus> = podExtendedResourceClaimStatus;
+export const PodExtendedResourceClaimStatusSchema: Schema<PodExtendedResourceClaimStatus> =
+  podExtendedResourceClaimStatus;
 
 const nodeAllocatableResourceClaimStatus = s.message(
   'k8s.io.api.core.v1.NodeAllocatableResourceClaimStatus',
@@ -97,7 +99,11 @@ const podStatus = s.message('k8s.io.api.core.v1.PodStatus', 'Observed state of a
     'Addresses of the pod, at most one for each IP family; the first equals podIP.',
   ),
   startTime: optional(7, s.time(), 'When the node agent took the pod.'),
-  initContainerStatuses: optional(10, s.list(ContainerStatusSchema, { listType: 'atomic' }), 'State of the init containers.'),
+  initContainerStatuses: optional(
+    10,
+    s.list(ContainerStatusSchema, { listType: 'atomic' }),
+    'State of the init containers.',
+  ),
   containerStatuses: optional(8, s.list(ContainerStatusSchema, { listType: 'atomic' }), 'State of the containers.'),
   qosClass: optional(9, s.string(), 'Guaranteed, Burstable or BestEffort.'),
   ephemeralContainerStatuses: optional(

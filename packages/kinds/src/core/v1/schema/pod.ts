@@ -2,10 +2,14 @@ import { embedded, filled, type Infer, type KubeObject, objectMetaSchema, type S
 import { PodSpecSchema } from './pod-spec.ts';
 import { PodStatusSchema } from './pod-status.ts';
 
-const pod = s.message('k8s.io.api.core.v1.Pod', 'Containers that run together on one node and share network and volumes.', {
-  spec: embedded(2, PodSpecSchema, 'Intended state.'),
-  status: filled(3, PodStatusSchema, 'Observed state, as the node agent reports it.'),
-});
+const pod = s.message(
+  'k8s.io.api.core.v1.Pod',
+  'Containers that run together on one node and share network and volumes.',
+  {
+    spec: embedded(2, PodSpecSchema, 'Intended state.'),
+    status: filled(3, PodStatusSchema, 'Observed state, as the node agent reports it.'),
+  },
+);
 export interface Pod extends KubeObject, Infer<typeof pod> {}
 export const PodSchema: Schema<Pod> = pod;
 

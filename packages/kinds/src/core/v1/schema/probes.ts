@@ -17,20 +17,28 @@ const httpHeader = s.message('k8s.io.api.core.v1.HTTPHeader', 'One header of a r
 export interface HTTPHeader extends Infer<typeof httpHeader> {}
 export const HTTPHeaderSchema: Schema<HTTPHeader> = httpHeader;
 
-const httpGetAction = s.message('k8s.io.api.core.v1.HTTPGetAction', 'A GET request; a code from 200 to 399 is success.', {
-  path: optional(1, s.string(), 'Path to ask for.', { default: '/' }),
-  port: always(2, s.intOrString(), 'Number (1 to 65535) or name of a container port.'),
-  host: optional(3, s.string(), "Host to connect to; the pod's address by default."),
-  scheme: optional(4, s.string(), 'HTTP or HTTPS; certificates are not checked.', { default: 'HTTP' }),
-  httpHeaders: optional(5, s.list(HTTPHeaderSchema, { listType: 'atomic' }), 'Headers to send; may repeat.'),
-});
+const httpGetAction = s.message(
+  'k8s.io.api.core.v1.HTTPGetAction',
+  'A GET request; a code from 200 to 399 is success.',
+  {
+    path: optional(1, s.string(), 'Path to ask for.', { default: '/' }),
+    port: always(2, s.intOrString(), 'Number (1 to 65535) or name of a container port.'),
+    host: optional(3, s.string(), "Host to connect to; the pod's address by default."),
+    scheme: optional(4, s.string(), 'HTTP or HTTPS; certificates are not checked.', { default: 'HTTP' }),
+    httpHeaders: optional(5, s.list(HTTPHeaderSchema, { listType: 'atomic' }), 'Headers to send; may repeat.'),
+  },
+);
 export interface HTTPGetAction extends Infer<typeof httpGetAction> {}
 export const HTTPGetActionSchema: Schema<HTTPGetAction> = httpGetAction;
 
-const tcpSocketAction = s.message('k8s.io.api.core.v1.TCPSocketAction', 'A TCP connection; being accepted is success.', {
-  port: always(1, s.intOrString(), 'Number (1 to 65535) or name of a container port.'),
-  host: optional(2, s.string(), "Host to connect to; the pod's address by default."),
-});
+const tcpSocketAction = s.message(
+  'k8s.io.api.core.v1.TCPSocketAction',
+  'A TCP connection; being accepted is success.',
+  {
+    port: always(1, s.intOrString(), 'Number (1 to 65535) or name of a container port.'),
+    host: optional(2, s.string(), "Host to connect to; the pod's address by default."),
+  },
+);
 export interface TCPSocketAction extends Infer<typeof tcpSocketAction> {}
 export const TCPSocketActionSchema: Schema<TCPSocketAction> = tcpSocketAction;
 
@@ -61,9 +69,14 @@ const probe = s.message('k8s.io.api.core.v1.Probe', 'A repeated check of a conta
   initialDelaySeconds: optional(2, s.int32(), 'Seconds from the start of the container to the first check.'),
   timeoutSeconds: optional(3, s.int32(), 'Seconds after which a check has failed.', { default: 1 }),
   periodSeconds: optional(4, s.int32(), 'Seconds between checks.', { default: 10 }),
-  successThreshold: optional(5, s.int32(), 'Successes in a row that count after a failure; 1 for liveness and startup.', {
-    default: 1,
-  }),
+  successThreshold: optional(
+    5,
+    s.int32(),
+    'Successes in a row that count after a failure; 1 for liveness and startup.',
+    {
+      default: 1,
+    },
+  ),
   failureThreshold: optional(6, s.int32(), 'Failures in a row that count after a success.', { default: 3 }),
   terminationGracePeriodSeconds: optional(
     7,
@@ -91,7 +104,9 @@ export const LifecycleHandlerSchema: Schema<LifecycleHandler> = lifecycleHandler
 const lifecycle = s.message('k8s.io.api.core.v1.Lifecycle', 'What is done around the life of a container.', {
   postStart: optional(1, LifecycleHandlerSchema, 'Runs right after the start; failure ends the container.'),
   preStop: optional(2, LifecycleHandlerSchema, 'Runs before the container is ended, within its grace period.'),
-  stopSignal: optional(3, s.string(), 'Signal that ends the container; by default that of the image.', { presence: true }),
+  stopSignal: optional(3, s.string(), 'Signal that ends the container; by default that of the image.', {
+    presence: true,
+  }),
 });
 export interface Lifecycle extends Infer<typeof lifecycle> {}
 export const LifecycleSchema: Schema<Lifecycle> = lifecycle;

@@ -10,7 +10,11 @@ const objectReference = s.message(
     uid: optional(4, s.string(), 'UID of the object, to tell it from a later one of the same name.'),
     apiVersion: optional(5, s.string(), 'Group and version through which the object is seen.'),
     resourceVersion: optional(6, s.string(), 'Version of the object that is meant, if a particular one.'),
-    fieldPath: optional(7, s.string(), 'Part of the object that is meant, in JavaScript notation, e.g. spec.containers{web}.'),
+    fieldPath: optional(
+      7,
+      s.string(),
+      'Part of the object that is meant, in JavaScript notation, e.g. spec.containers{web}.',
+    ),
   },
   { mapType: 'atomic' },
 );

@@ -7,15 +7,19 @@ const resourceClaim = s.message('k8s.io.api.core.v1.ResourceClaim', 'A claim of 
 export interface ResourceClaim extends Infer<typeof resourceClaim> {}
 export const ResourceClaimSchema: Schema<ResourceClaim> = resourceClaim;
 
-const resourceRequirements = s.message('k8s.io.api.core.v1.ResourceRequirements', 'What a container needs and may use.', {
-  limits: optional(1, s.map(s.quantity()), 'Most that may be used, by resource.'),
-  requests: optional(2, s.map(s.quantity()), 'Least that is needed, by resource; the limits by default.'),
-  claims: optional(
-    3,
-    s.list(ResourceClaimSchema, { listType: 'map', listMapKeys: ['name'] }),
-    'Claims of the pod that are used.',
-  ),
-});
+const resourceRequirements = s.message(
+  'k8s.io.api.core.v1.ResourceRequirements',
+  'What a container needs and may use.',
+  {
+    limits: optional(1, s.map(s.quantity()), 'Most that may be used, by resource.'),
+    requests: optional(2, s.map(s.quantity()), 'Least that is needed, by resource; the limits by default.'),
+    claims: optional(
+      3,
+      s.list(ResourceClaimSchema, { listType: 'map', listMapKeys: ['name'] }),
+      'Claims of the pod that are used.',
+    ),
+  },
+);
 export interface ResourceRequirements extends Infer<typeof resourceRequirements> {}
 export const ResourceRequirementsSchema: Schema<ResourceRequirements> = resourceRequirements;
 

@@ -2,7 +2,11 @@ import { always, type Infer, labelSelectorSchema, optional, type Schema, s } fro
 
 const toleration = s.message('k8s.io.api.core.v1.Toleration', 'Lets a pod run in spite of taints.', {
   key: optional(1, s.string(), 'Taint key; empty together with operator Exists fits every key.'),
-  operator: optional(2, s.string(), 'Equal (the default) compares the value, Exists does not; Lt and Gt compare integers.'),
+  operator: optional(
+    2,
+    s.string(),
+    'Equal (the default) compares the value, Exists does not; Lt and Gt compare integers.',
+  ),
   value: optional(3, s.string(), 'Value of the taint; empty for Exists.'),
   effect: optional(4, s.string(), 'NoSchedule, PreferNoSchedule or NoExecute; empty fits every effect.'),
   tolerationSeconds: optional(5, s.int64(), 'Seconds for which a NoExecute taint is borne; unset = for ever.', {
@@ -18,11 +22,20 @@ const topologySpreadConstraint = s.message(
   {
     maxSkew: always(1, s.int32(), 'Largest difference in the number of fitting pods between two places, above 0.'),
     topologyKey: always(2, s.string(), 'Node label: nodes with the same value are one place.'),
-    whenUnsatisfiable: always(3, s.string(), 'DoNotSchedule leaves the pod waiting, ScheduleAnyway only prefers better places.'),
+    whenUnsatisfiable: always(
+      3,
+      s.string(),
+      'DoNotSchedule leaves the pod waiting, ScheduleAnyway only prefers better places.',
+    ),
     labelSelector: optional(4, labelSelectorSchema, 'Pods that are counted.'),
-    minDomains: optional(5, s.int32(), 'Number of places below which the smallest count is taken as 0; for DoNotSchedule.', {
-      presence: true,
-    }),
+    minDomains: optional(
+      5,
+      s.int32(),
+      'Number of places below which the smallest count is taken as 0; for DoNotSchedule.',
+      {
+        presence: true,
+      },
+    ),
     nodeAffinityPolicy: optional(
       6,
       s.string(),
@@ -45,20 +58,32 @@ const topologySpreadConstraint = s.message(
 export interface TopologySpreadConstraint extends Infer<typeof topologySpreadConstraint> {}
 export const TopologySpreadConstraintSchema: Schema<TopologySpreadConstraint> = topologySpreadConstraint;
 
-const podSchedulingGate = s.message('k8s.io.api.core.v1.PodSchedulingGate', 'A reason why a pod is not to be scheduled yet.', {
-  name: always(1, s.string(), 'Name of the gate, unique in the pod.'),
-});
+const podSchedulingGate = s.message(
+  'k8s.io.api.core.v1.PodSchedulingGate',
+  'A reason why a pod is not to be scheduled yet.',
+  {
+    name: always(1, s.string(), 'Name of the gate, unique in the pod.'),
+  },
+);
 export interface PodSchedulingGate extends Infer<typeof podSchedulingGate> {}
 export const PodSchedulingGateSchema: Schema<PodSchedulingGate> = podSchedulingGate;
 
-const podSchedulingGroup = s.message('k8s.io.api.core.v1.PodSchedulingGroup', 'The group with which a pod is scheduled.', {
-  podGroupName: optional(1, s.string(), 'Name of the PodGroup in the same namespace.', { presence: true }),
-});
+const podSchedulingGroup = s.message(
+  'k8s.io.api.core.v1.PodSchedulingGroup',
+  'The group with which a pod is scheduled.',
+  {
+    podGroupName: optional(1, s.string(), 'Name of the PodGroup in the same namespace.', { presence: true }),
+  },
+);
 export interface PodSchedulingGroup extends Infer<typeof podSchedulingGroup> {}
 export const PodSchedulingGroupSchema: Schema<PodSchedulingGroup> = podSchedulingGroup;
 
-const podReadinessGate = s.message('k8s.io.api.core.v1.PodReadinessGate', 'A further condition for the readiness of a pod.', {
-  conditionType: always(1, s.string(), "Type of the condition that must be True in the pod's status."),
-});
+const podReadinessGate = s.message(
+  'k8s.io.api.core.v1.PodReadinessGate',
+  'A further condition for the readiness of a pod.',
+  {
+    conditionType: always(1, s.string(), "Type of the condition that must be True in the pod's status."),
+  },
+);
 export interface PodReadinessGate extends Infer<typeof podReadinessGate> {}
 export const PodReadinessGateSchema: Schema<PodReadinessGate> = podReadinessGate;

@@ -9,22 +9,33 @@ const seLinuxOptions = s.message('k8s.io.api.core.v1.SELinuxOptions', 'An SELinu
 export interface SELinuxOptions extends Infer<typeof seLinuxOptions> {}
 export const SELinuxOptionsSchema: Schema<SELinuxOptions> = seLinuxOptions;
 
-const windowsSecurityContextOptions = s.message('k8s.io.api.core.v1.WindowsSecurityContextOptions', 'Settings for Windows.', {
-  gmsaCredentialSpecName: optional(1, s.string(), "Name of the group-managed account's credential spec.", { presence: true }),
-  gmsaCredentialSpec: optional(2, s.string(), 'The credential spec itself.', { presence: true }),
-  runAsUserName: optional(3, s.string(), 'User that runs the process.', { presence: true }),
-  hostProcess: optional(4, s.bool(), 'True runs it as a process of the host; all containers of a pod must agree.', {
-    presence: true,
-  }),
-});
+const windowsSecurityContextOptions = s.message(
+  'k8s.io.api.core.v1.WindowsSecurityContextOptions',
+  'Settings for Windows.',
+  {
+    gmsaCredentialSpecName: optional(1, s.string(), "Name of the group-managed account's credential spec.", {
+      presence: true,
+    }),
+    gmsaCredentialSpec: optional(2, s.string(), 'The credential spec itself.', { presence: true }),
+    runAsUserName: optional(3, s.string(), 'User that runs the process.', { presence: true }),
+    hostProcess: optional(4, s.bool(), 'True runs it as a process of the host; all containers of a pod must agree.', {
+      presence: true,
+    }),
+  },
+);
 export interface WindowsSecurityContextOptions extends Infer<typeof windowsSecurityContextOptions> {}
 export const WindowsSecurityContextOptionsSchema: Schema<WindowsSecurityContextOptions> = windowsSecurityContextOptions;
 
 const seccompProfile = s.message('k8s.io.api.core.v1.SeccompProfile', 'Which system calls are allowed.', {
   type: always(1, s.string(), 'RuntimeDefault, Unconfined, or Localhost for a profile on the node.'),
-  localhostProfile: optional(2, s.string(), "File of the profile, relative to the agent's directory; for Localhost only.", {
-    presence: true,
-  }),
+  localhostProfile: optional(
+    2,
+    s.string(),
+    "File of the profile, relative to the agent's directory; for Localhost only.",
+    {
+      presence: true,
+    },
+  ),
 });
 export interface SeccompProfile extends Infer<typeof seccompProfile> {}
 export const SeccompProfileSchema: Schema<SeccompProfile> = seccompProfile;
@@ -50,25 +61,31 @@ const capabilities = s.message('k8s.io.api.core.v1.Capabilities', 'Changes of th
 export interface Capabilities extends Infer<typeof capabilities> {}
 export const CapabilitiesSchema: Schema<Capabilities> = capabilities;
 
-const podSecurityContext = s.message('k8s.io.api.core.v1.PodSecurityContext', 'Security settings for all containers of a pod.', {
-  seLinuxOptions: optional(1, SELinuxOptionsSchema, 'SELinux label.'),
-  windowsOptions: optional(8, WindowsSecurityContextOptionsSchema, 'Settings for Windows.'),
-  runAsUser: optional(2, s.int64(), 'User ID of the first process.', { presence: true }),
-  runAsGroup: optional(6, s.int64(), 'Group ID of the first process.', { presence: true }),
-  runAsNonRoot: optional(3, s.bool(), 'True refuses to start as user 0.', { presence: true }),
-  supplementalGroups: optional(4, s.list(s.int64(), { listType: 'atomic' }), 'Further group IDs.'),
-  supplementalGroupsPolicy: optional(12, s.string(), "Merge adds the groups of the image's user, Strict does not.", {
-    presence: true,
-  }),
-  fsGroup: optional(5, s.int64(), 'Group ID that owns the volumes.', { presence: true }),
-  sysctls: optional(7, s.list(SysctlSchema, { listType: 'atomic' }), 'Kernel parameters of the pod.'),
-  fsGroupChangePolicy: optional(9, s.string(), 'When volumes are handed to fsGroup: Always or OnRootMismatch.', {
-    presence: true,
-  }),
-  seccompProfile: optional(10, SeccompProfileSchema, 'Which system calls are allowed.'),
-  appArmorProfile: optional(11, AppArmorProfileSchema, 'AppArmor profile.'),
-  seLinuxChangePolicy: optional(13, s.string(), 'How volumes get the label: Recursive or MountOption.', { presence: true }),
-});
+const podSecurityContext = s.message(
+  'k8s.io.api.core.v1.PodSecurityContext',
+  'Security settings for all containers of a pod.',
+  {
+    seLinuxOptions: optional(1, SELinuxOptionsSchema, 'SELinux label.'),
+    windowsOptions: optional(8, WindowsSecurityContextOptionsSchema, 'Settings for Windows.'),
+    runAsUser: optional(2, s.int64(), 'User ID of the first process.', { presence: true }),
+    runAsGroup: optional(6, s.int64(), 'Group ID of the first process.', { presence: true }),
+    runAsNonRoot: optional(3, s.bool(), 'True refuses to start as user 0.', { presence: true }),
+    supplementalGroups: optional(4, s.list(s.int64(), { listType: 'atomic' }), 'Further group IDs.'),
+    supplementalGroupsPolicy: optional(12, s.string(), "Merge adds the groups of the image's user, Strict does not.", {
+      presence: true,
+    }),
+    fsGroup: optional(5, s.int64(), 'Group ID that owns the volumes.', { presence: true }),
+    sysctls: optional(7, s.list(SysctlSchema, { listType: 'atomic' }), 'Kernel parameters of the pod.'),
+    fsGroupChangePolicy: optional(9, s.string(), 'When volumes are handed to fsGroup: Always or OnRootMismatch.', {
+      presence: true,
+    }),
+    seccompProfile: optional(10, SeccompProfileSchema, 'Which system calls are allowed.'),
+    appArmorProfile: optional(11, AppArmorProfileSchema, 'AppArmor profile.'),
+    seLinuxChangePolicy: optional(13, s.string(), 'How volumes get the label: Recursive or MountOption.', {
+      presence: true,
+    }),
+  },
+);
 export interface PodSecurityContext extends Infer<typeof podSecurityContext> {}
 export const PodSecurityContextSchema: Schema<PodSecurityContext> = podSecurityContext;
 
@@ -77,7 +94,9 @@ const securityContext = s.message(
   'Security settings of one container; they win over those of the pod.',
   {
     capabilities: optional(1, CapabilitiesSchema, 'Changes of the Linux capabilities.'),
-    privileged: optional(2, s.bool(), 'True gives the container everything that root on the host may do.', { presence: true }),
+    privileged: optional(2, s.bool(), 'True gives the container everything that root on the host may do.', {
+      presence: true,
+    }),
     seLinuxOptions: optional(3, SELinuxOptionsSchema, 'SELinux label.'),
     windowsOptions: optional(10, WindowsSecurityContextOptionsSchema, 'Settings for Windows.'),
     runAsUser: optional(4, s.int64(), 'User ID of the first process.', { presence: true }),

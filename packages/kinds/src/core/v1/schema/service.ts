@@ -1,24 +1,49 @@
-import { always, conditionSchema, embedded, filled, type Infer, type KubeObject, optional, type Schema, s } from '@keelson/core';
+import {
+  always,
+  conditionSchema,
+  embedded,
+  filled,
+  type Infer,
+  type KubeObject,
+  optional,
+  type Schema,
+  s,
+} from '@keelson/core';
 import { LoadBalancerStatusSchema } from './load-balancer.ts';
 
-const clientIPConfig = s.message('k8s.io.api.core.v1.ClientIPConfig', 'Session affinity by the address of the client.', {
-  timeoutSeconds: optional(1, s.int32(), 'Seconds for which a client stays with its pod, 1 to 86400; 10800 by default.', {
-    presence: true,
-  }),
-});
+const clientIPConfig = s.message(
+  'k8s.io.api.core.v1.ClientIPConfig',
+  'Session affinity by the address of the client.',
+  {
+    timeoutSeconds: optional(
+      1,
+      s.int32(),
+      'Seconds for which a client stays with its pod, 1 to 86400; 10800 by default.',
+      {
+        presence: true,
+      },
+    ),
+  },
+);
 export interface ClientIPConfig extends Infer<typeof clientIPConfig> {}
 export const ClientIPConfigSchema: Schema<ClientIPConfig> = clientIPConfig;
 
-const sessionAffinityConfig = s.message('k8s.io.api.core.v1.SessionAffinityConfig', 'Details of the session affinity.', {
-  clientIP: optional(1, ClientIPConfigSchema, 'Details of affinity by client address.'),
-});
+const sessionAffinityConfig = s.message(
+  'k8s.io.api.core.v1.SessionAffinityConfig',
+  'Details of the session affinity.',
+  {
+    clientIP: optional(1, ClientIPConfigSchema, 'Details of affinity by client address.'),
+  },
+);
 export interface SessionAffinityConfig extends Infer<typeof sessionAffinityConfig> {}
 export const SessionAffinityConfigSchema: Schema<SessionAffinityConfig> = sessionAffinityConfig;
 
 const servicePort = s.message('k8s.io.api.core.v1.ServicePort', 'One port of a service.', {
   name: optional(1, s.string(), 'Name of the port, unique in the service; needed when there are several.'),
   protocol: optional(2, s.string(), 'TCP, UDP or SCTP.', { default: 'TCP' }),
-  appProtocol: optional(6, s.string(), 'Protocol spoken on top, e.g. http or kubernetes.io/h2c; a hint.', { presence: true }),
+  appProtocol: optional(6, s.string(), 'Protocol spoken on top, e.g. http or kubernetes.io/h2c; a hint.', {
+    presence: true,
+  }),
   port: always(3, s.int32(), 'Port on which the service listens, 1 to 65535.'),
   targetPort: optional(
     4,
@@ -59,8 +84,14 @@ const serviceSpec = s.message('k8s.io.api.core.v1.ServiceSpec', 'Intended state 
     s.list(s.string(), { listType: 'atomic' }),
     'Further addresses at which nodes take traffic for the service; routing them is up to you.',
   ),
-  sessionAffinity: optional(7, s.string(), 'ClientIP keeps each client at one pod; None does not.', { default: 'None' }),
-  loadBalancerIP: optional(8, s.string(), 'Address wished for the load balancer; whether it is heeded depends on the provider.'),
+  sessionAffinity: optional(7, s.string(), 'ClientIP keeps each client at one pod; None does not.', {
+    default: 'None',
+  }),
+  loadBalancerIP: optional(
+    8,
+    s.string(),
+    'Address wished for the load balancer; whether it is heeded depends on the provider.',
+  ),
   loadBalancerSourceRanges: optional(
     9,
     s.list(s.string(), { listType: 'atomic' }),
@@ -94,10 +125,17 @@ const serviceSpec = s.message('k8s.io.api.core.v1.ServiceSpec', 'Intended state 
     'Implementation that shall provide the load balancer; cannot be changed while the type is LoadBalancer.',
     { presence: true },
   ),
-  internalTrafficPolicy: optional(22, s.string(), 'Cluster spreads inside traffic over all pods; Local keeps it on the node.', {
+  internalTrafficPolicy: optional(
+    22,
+    s.string(),
+    'Cluster spreads inside traffic over all pods; Local keeps it on the node.',
+    {
+      presence: true,
+    },
+  ),
+  trafficDistribution: optional(23, s.string(), 'Preference for the choice of endpoints, e.g. PreferClose.', {
     presence: true,
   }),
-  trafficDistribution: optional(23, s.string(), 'Preference for the choice of endpoints, e.g. PreferClose.', { presence: true }),
 });
 export interface ServiceSpec extends Infer<typeof serviceSpec> {}
 export const ServiceSpecSchema: Schema<ServiceSpec> = serviceSpec;

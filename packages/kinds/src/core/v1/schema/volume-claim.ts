@@ -1,28 +1,56 @@
-import { always, filled, type Infer, labelSelectorSchema, objectMetaSchema, optional, type Schema, s } from '@keelson/core';
+import {
+  always,
+  filled,
+  type Infer,
+  labelSelectorSchema,
+  objectMetaSchema,
+  optional,
+  type Schema,
+  s,
+} from '@keelson/core';
 import { TypedLocalObjectReferenceSchema, TypedObjectReferenceSchema } from './references.ts';
 
-const volumeResourceRequirements = s.message('k8s.io.api.core.v1.VolumeResourceRequirements', 'Size of a claimed volume.', {
-  limits: optional(1, s.map(s.quantity()), 'Most that may be used, by resource.'),
-  requests: optional(2, s.map(s.quantity()), 'Least that is needed, by resource; storage is the size.'),
-});
+const volumeResourceRequirements = s.message(
+  'k8s.io.api.core.v1.VolumeResourceRequirements',
+  'Size of a claimed volume.',
+  {
+    limits: optional(1, s.map(s.quantity()), 'Most that may be used, by resource.'),
+    requests: optional(2, s.map(s.quantity()), 'Least that is needed, by resource; storage is the size.'),
+  },
+);
 export interface VolumeResourceRequirements extends Infer<typeof volumeResourceRequirements> {}
 export const VolumeResourceRequirementsSchema: Schema<VolumeResourceRequirements> = volumeResourceRequirements;
 
-const persistentVolumeClaimSpec = s.message('k8s.io.api.core.v1.PersistentVolumeClaimSpec', 'What storage is asked for.', {
-  accessModes: optional(
-    1,
-    s.list(s.string(), { listType: 'atomic' }),
-    'How it is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod.',
-  ),
-  selector: optional(4, labelSelectorSchema, 'Labels of the volumes that come into question.'),
-  resources: filled(2, VolumeResourceRequirementsSchema, 'Size that is needed.'),
-  volumeName: optional(3, s.string(), 'Volume that the claim is bound to.'),
-  storageClassName: optional(5, s.string(), 'Class of storage; unset = the default class, empty = none.', { presence: true }),
-  volumeMode: optional(6, s.string(), 'Filesystem, or Block for a raw device.', { presence: true, default: 'Filesystem' }),
-  dataSource: optional(7, TypedLocalObjectReferenceSchema, 'Object that the volume is filled from: a snapshot or another claim.'),
-  dataSourceRef: optional(8, TypedObjectReferenceSchema, 'Object that the volume is filled from, of any kind.'),
-  volumeAttributesClassName: optional(9, s.string(), 'Class of attributes that may be changed later.', { presence: true }),
-});
+const persistentVolumeClaimSpec = s.message(
+  'k8s.io.api.core.v1.PersistentVolumeClaimSpec',
+  'What storage is asked for.',
+  {
+    accessModes: optional(
+      1,
+      s.list(s.string(), { listType: 'atomic' }),
+      'How it is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod.',
+    ),
+    selector: optional(4, labelSelectorSchema, 'Labels of the volumes that come into question.'),
+    resources: filled(2, VolumeResourceRequirementsSchema, 'Size that is needed.'),
+    volumeName: optional(3, s.string(), 'Volume that the claim is bound to.'),
+    storageClassName: optional(5, s.string(), 'Class of storage; unset = the default class, empty = none.', {
+      presence: true,
+    }),
+    volumeMode: optional(6, s.string(), 'Filesystem, or Block for a raw device.', {
+      presence: true,
+      default: 'Filesystem',
+    }),
+    dataSource: optional(
+      7,
+      TypedLocalObjectReferenceSchema,
+      'Object that the volume is filled from: a snapshot or another claim.',
+    ),
+    dataSourceRef: optional(8, TypedObjectReferenceSchema, 'Object that the volume is filled from, of any kind.'),
+    volumeAttributesClassName: optional(9, s.string(), 'Class of attributes that may be changed later.', {
+      presence: true,
+    }),
+  },
+);
 export interface PersistentVolumeClaimSpec extends Infer<typeof persistentVolumeClaimSpec> {}
 export const PersistentVolumeClaimSpecSchema: Schema<PersistentVolumeClaimSpec> = persistentVolumeClaimSpec;
 

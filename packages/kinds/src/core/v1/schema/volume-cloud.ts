@@ -25,12 +25,16 @@ const awsElasticBlockStoreVolumeSource = s.message(
   },
 );
 export interface AWSElasticBlockStoreVolumeSource extends Infer<typeof awsElasticBlockStoreVolumeSource> {}
-export const AWSElasticBlockStoreVolumeSourceSchema: Schema<AWSElasticBlockStoreVolumeSource> = awsElasticBlockStoreVolumeSource;
+export const AWSElasticBlockStoreVolumeSourceSchema: Schema<AWSElasticBlockStoreVolumeSource> =
+  awsElasticBlockStoreVolumeSource;
 
 const azureDiskVolumeSource = s.message('k8s.io.api.core.v1.AzureDiskVolumeSource', 'A data disk of Azure.', {
   diskName: always(1, s.string(), 'Name of the disk.'),
   diskURI: always(2, s.string(), 'URI of the disk.'),
-  cachingMode: optional(3, s.string(), 'Host caching: None, ReadOnly or ReadWrite.', { presence: true, default: 'ReadWrite' }),
+  cachingMode: optional(3, s.string(), 'Host caching: None, ReadOnly or ReadWrite.', {
+    presence: true,
+    default: 'ReadWrite',
+  }),
   fsType: optional(4, s.string(), 'File system to mount.', { presence: true, default: 'ext4' }),
   readOnly: optional(5, s.bool(), 'True mounts it read-only.', { presence: true, default: false }),
   kind: optional(6, s.string(), 'Shared, Dedicated or Managed.', { presence: true, default: 'Shared' }),
@@ -66,7 +70,8 @@ const vsphereVirtualDiskVolumeSource = s.message(
   },
 );
 export interface VsphereVirtualDiskVolumeSource extends Infer<typeof vsphereVirtualDiskVolumeSource> {}
-export const VsphereVirtualDiskVolumeSourceSchema: Schema<VsphereVirtualDiskVolumeSource> = vsphereVirtualDiskVolumeSource;
+export const VsphereVirtualDiskVolumeSourceSchema: Schema<VsphereVirtualDiskVolumeSource> =
+  vsphereVirtualDiskVolumeSource;
 
 const photonPersistentDiskVolumeSource = s.message(
   'k8s.io.api.core.v1.PhotonPersistentDiskVolumeSource',
@@ -77,7 +82,8 @@ const photonPersistentDiskVolumeSource = s.message(
   },
 );
 export interface PhotonPersistentDiskVolumeSource extends Infer<typeof photonPersistentDiskVolumeSource> {}
-export const PhotonPersistentDiskVolumeSourceSchema: Schema<PhotonPersistentDiskVolumeSource> = photonPersistentDiskVolumeSource;
+export const PhotonPersistentDiskVolumeSourceSchema: Schema<PhotonPersistentDiskVolumeSource> =
+  photonPersistentDiskVolumeSource;
 
 const portworxVolumeSource = s.message('k8s.io.api.core.v1.PortworxVolumeSource', 'A Portworx volume.', {
   volumeID: always(1, s.string(), 'ID of the volume.'),
@@ -87,13 +93,17 @@ const portworxVolumeSource = s.message('k8s.io.api.core.v1.PortworxVolumeSource'
 export interface PortworxVolumeSource extends Infer<typeof portworxVolumeSource> {}
 export const PortworxVolumeSourceSchema: Schema<PortworxVolumeSource> = portworxVolumeSource;
 
-const flexVolumeSource = s.message('k8s.io.api.core.v1.FlexVolumeSource', 'A volume from an exec-style driver (deprecated).', {
-  driver: always(1, s.string(), 'Name of the driver.'),
-  fsType: optional(2, s.string(), 'File system to mount; the driver decides by default.'),
-  secretRef: optional(3, LocalObjectReferenceSchema, 'Secret that is handed to the driver.'),
-  readOnly: optional(4, s.bool(), 'True mounts it read-only.'),
-  options: optional(5, s.map(s.string()), 'Further options for the driver.'),
-});
+const flexVolumeSource = s.message(
+  'k8s.io.api.core.v1.FlexVolumeSource',
+  'A volume from an exec-style driver (deprecated).',
+  {
+    driver: always(1, s.string(), 'Name of the driver.'),
+    fsType: optional(2, s.string(), 'File system to mount; the driver decides by default.'),
+    secretRef: optional(3, LocalObjectReferenceSchema, 'Secret that is handed to the driver.'),
+    readOnly: optional(4, s.bool(), 'True mounts it read-only.'),
+    options: optional(5, s.map(s.string()), 'Further options for the driver.'),
+  },
+);
 export interface FlexVolumeSource extends Infer<typeof flexVolumeSource> {}
 export const FlexVolumeSourceSchema: Schema<FlexVolumeSource> = flexVolumeSource;
 
@@ -105,7 +115,11 @@ const csiVolumeSource = s.message(
     readOnly: optional(2, s.bool(), 'True mounts it read-only.', { presence: true }),
     fsType: optional(3, s.string(), 'File system to mount; the driver decides by default.', { presence: true }),
     volumeAttributes: optional(4, s.map(s.string()), 'Properties that the driver understands.'),
-    nodePublishSecretRef: optional(5, LocalObjectReferenceSchema, 'Secret handed to the driver when it mounts the volume.'),
+    nodePublishSecretRef: optional(
+      5,
+      LocalObjectReferenceSchema,
+      'Secret handed to the driver when it mounts the volume.',
+    ),
   },
 );
 export interface CSIVolumeSource extends Infer<typeof csiVolumeSource> {}

@@ -23,11 +23,15 @@ const emptyDirVolumeSource = s.message(
 export interface EmptyDirVolumeSource extends Infer<typeof emptyDirVolumeSource> {}
 export const EmptyDirVolumeSourceSchema: Schema<EmptyDirVolumeSource> = emptyDirVolumeSource;
 
-const gitRepoVolumeSource = s.message('k8s.io.api.core.v1.GitRepoVolumeSource', 'A clone of a git repository (deprecated).', {
-  repository: always(1, s.string(), 'URL of the repository.'),
-  revision: optional(2, s.string(), 'Commit to check out.'),
-  directory: optional(3, s.string(), 'Directory to clone into, without `..`; `.` for the volume itself.'),
-});
+const gitRepoVolumeSource = s.message(
+  'k8s.io.api.core.v1.GitRepoVolumeSource',
+  'A clone of a git repository (deprecated).',
+  {
+    repository: always(1, s.string(), 'URL of the repository.'),
+    revision: optional(2, s.string(), 'Commit to check out.'),
+    directory: optional(3, s.string(), 'Directory to clone into, without `..`; `.` for the volume itself.'),
+  },
+);
 export interface GitRepoVolumeSource extends Infer<typeof gitRepoVolumeSource> {}
 export const GitRepoVolumeSourceSchema: Schema<GitRepoVolumeSource> = gitRepoVolumeSource;
 

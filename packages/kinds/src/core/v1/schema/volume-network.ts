@@ -71,10 +71,14 @@ const rbdVolumeSource = s.message('k8s.io.api.core.v1.RBDVolumeSource', 'A Ceph 
 export interface RBDVolumeSource extends Infer<typeof rbdVolumeSource> {}
 export const RBDVolumeSourceSchema: Schema<RBDVolumeSource> = rbdVolumeSource;
 
-const flockerVolumeSource = s.message('k8s.io.api.core.v1.FlockerVolumeSource', 'A Flocker dataset; by name or by UUID.', {
-  datasetName: optional(1, s.string(), 'Name of the dataset.'),
-  datasetUUID: optional(2, s.string(), 'UUID of the dataset.'),
-});
+const flockerVolumeSource = s.message(
+  'k8s.io.api.core.v1.FlockerVolumeSource',
+  'A Flocker dataset; by name or by UUID.',
+  {
+    datasetName: optional(1, s.string(), 'Name of the dataset.'),
+    datasetUUID: optional(2, s.string(), 'UUID of the dataset.'),
+  },
+);
 export interface FlockerVolumeSource extends Infer<typeof flockerVolumeSource> {}
 export const FlockerVolumeSourceSchema: Schema<FlockerVolumeSource> = flockerVolumeSource;
 

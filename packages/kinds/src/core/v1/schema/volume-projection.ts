@@ -1,54 +1,115 @@
-import { always, filled, type Infer, inline, labelSelectorSchema, optional, required, type Schema, s } from '@keelson/core';
+import {
+  always,
+  filled,
+  type Infer,
+  inline,
+  labelSelectorSchema,
+  optional,
+  required,
+  type Schema,
+  s,
+} from '@keelson/core';
 import { KeyToPathSchema, ObjectFieldSelectorSchema, ResourceFieldSelectorSchema } from './key-selectors.ts';
 import { LocalObjectReferenceSchema } from './references.ts';
 
 const secretVolumeSource = s.message('k8s.io.api.core.v1.SecretVolumeSource', 'A Secret as files, one for each key.', {
   secretName: optional(1, s.string(), 'Name of the Secret.'),
-  items: optional(2, s.list(KeyToPathSchema, { listType: 'atomic' }), 'Keys to show and their paths; all keys by default.'),
-  defaultMode: optional(3, s.int32(), 'Permission bits of the files, 0 to 511 (octal 0777).', { presence: true, default: 420 }),
-  optional: optional(4, s.bool(), 'True lets the pod start although the Secret or a key is missing.', { presence: true }),
+  items: optional(
+    2,
+    s.list(KeyToPathSchema, { listType: 'atomic' }),
+    'Keys to show and their paths; all keys by default.',
+  ),
+  defaultMode: optional(3, s.int32(), 'Permission bits of the files, 0 to 511 (octal 0777).', {
+    presence: true,
+    default: 420,
+  }),
+  optional: optional(4, s.bool(), 'True lets the pod start although the Secret or a key is missing.', {
+    presence: true,
+  }),
 });
 export interface SecretVolumeSource extends Infer<typeof secretVolumeSource> {}
 export const SecretVolumeSourceSchema: Schema<SecretVolumeSource> = secretVolumeSource;
 
-const configMapVolumeSource = s.message('k8s.io.api.core.v1.ConfigMapVolumeSource', 'A ConfigMap as files, one for each key.', {
-  localObjectReference: inline(1, LocalObjectReferenceSchema),
-  items: optional(2, s.list(KeyToPathSchema, { listType: 'atomic' }), 'Keys to show and their paths; all keys by default.'),
-  defaultMode: optional(3, s.int32(), 'Permission bits of the files, 0 to 511 (octal 0777).', { presence: true, default: 420 }),
-  optional: optional(4, s.bool(), 'True lets the pod start although the ConfigMap or a key is missing.', { presence: true }),
-});
+const configMapVolumeSource = s.message(
+  'k8s.io.api.core.v1.ConfigMapVolumeSource',
+  'A ConfigMap as files, one for each key.',
+  {
+    localObjectReference: inline(1, LocalObjectReferenceSchema),
+    items: optional(
+      2,
+      s.list(KeyToPathSchema, { listType: 'atomic' }),
+      'Keys to show and their paths; all keys by default.',
+    ),
+    defaultMode: optional(3, s.int32(), 'Permission bits of the files, 0 to 511 (octal 0777).', {
+      presence: true,
+      default: 420,
+    }),
+    optional: optional(4, s.bool(), 'True lets the pod start although the ConfigMap or a key is missing.', {
+      presence: true,
+    }),
+  },
+);
 export interface ConfigMapVolumeSource extends Infer<typeof configMapVolumeSource> {}
 export const ConfigMapVolumeSourceSchema: Schema<ConfigMapVolumeSource> = configMapVolumeSource;
 
-const downwardAPIVolumeFile = s.message('k8s.io.api.core.v1.DownwardAPIVolumeFile', 'One fact about the pod as a file.', {
-  path: always(1, s.string(), 'File to write, relative to the mount, without `..`.'),
-  fieldRef: optional(2, ObjectFieldSelectorSchema, 'A field of the pod.'),
-  resourceFieldRef: optional(3, ResourceFieldSelectorSchema, 'A resource request or limit of a container.'),
-  mode: optional(4, s.int32(), 'Permission bits of this file, 0 to 511; by default those of the volume.', { presence: true }),
-});
+const downwardAPIVolumeFile = s.message(
+  'k8s.io.api.core.v1.DownwardAPIVolumeFile',
+  'One fact about the pod as a file.',
+  {
+    path: always(1, s.string(), 'File to write, relative to the mount, without `..`.'),
+    fieldRef: optional(2, ObjectFieldSelectorSchema, 'A field of the pod.'),
+    resourceFieldRef: optional(3, ResourceFieldSelectorSchema, 'A resource request or limit of a container.'),
+    mode: optional(4, s.int32(), 'Permission bits of this file, 0 to 511; by default those of the volume.', {
+      presence: true,
+    }),
+  },
+);
 export interface DownwardAPIVolumeFile extends Infer<typeof downwardAPIVolumeFile> {}
 export const DownwardAPIVolumeFileSchema: Schema<DownwardAPIVolumeFile> = downwardAPIVolumeFile;
 
-const downwardAPIVolumeSource = s.message('k8s.io.api.core.v1.DownwardAPIVolumeSource', 'Facts about the pod as files.', {
-  items: optional(1, s.list(DownwardAPIVolumeFileSchema, { listType: 'atomic' }), 'The files.'),
-  defaultMode: optional(2, s.int32(), 'Permission bits of the files, 0 to 511 (octal 0777).', { presence: true, default: 420 }),
-});
+const downwardAPIVolumeSource = s.message(
+  'k8s.io.api.core.v1.DownwardAPIVolumeSource',
+  'Facts about the pod as files.',
+  {
+    items: optional(1, s.list(DownwardAPIVolumeFileSchema, { listType: 'atomic' }), 'The files.'),
+    defaultMode: optional(2, s.int32(), 'Permission bits of the files, 0 to 511 (octal 0777).', {
+      presence: true,
+      default: 420,
+    }),
+  },
+);
 export interface DownwardAPIVolumeSource extends Infer<typeof downwardAPIVolumeSource> {}
 export const DownwardAPIVolumeSourceSchema: Schema<DownwardAPIVolumeSource> = downwardAPIVolumeSource;
 
 const secretProjection = s.message('k8s.io.api.core.v1.SecretProjection', 'A Secret as part of a projected volume.', {
   localObjectReference: inline(1, LocalObjectReferenceSchema),
-  items: optional(2, s.list(KeyToPathSchema, { listType: 'atomic' }), 'Keys to show and their paths; all keys by default.'),
-  optional: optional(4, s.bool(), 'True lets the pod start although the Secret or a key is missing.', { presence: true }),
+  items: optional(
+    2,
+    s.list(KeyToPathSchema, { listType: 'atomic' }),
+    'Keys to show and their paths; all keys by default.',
+  ),
+  optional: optional(4, s.bool(), 'True lets the pod start although the Secret or a key is missing.', {
+    presence: true,
+  }),
 });
 export interface SecretProjection extends Infer<typeof secretProjection> {}
 export const SecretProjectionSchema: Schema<SecretProjection> = secretProjection;
 
-const configMapProjection = s.message('k8s.io.api.core.v1.ConfigMapProjection', 'A ConfigMap as part of a projected volume.', {
-  localObjectReference: inline(1, LocalObjectReferenceSchema),
-  items: optional(2, s.list(KeyToPathSchema, { listType: 'atomic' }), 'Keys to show and their paths; all keys by default.'),
-  optional: optional(4, s.bool(), 'True lets the pod start although the ConfigMap or a key is missing.', { presence: true }),
-});
+const configMapProjection = s.message(
+  'k8s.io.api.core.v1.ConfigMapProjection',
+  'A ConfigMap as part of a projected volume.',
+  {
+    localObjectReference: inline(1, LocalObjectReferenceSchema),
+    items: optional(
+      2,
+      s.list(KeyToPathSchema, { listType: 'atomic' }),
+      'Keys to show and their paths; all keys by default.',
+    ),
+    optional: optional(4, s.bool(), 'True lets the pod start although the ConfigMap or a key is missing.', {
+      presence: true,
+    }),
+  },
+);
 export interface ConfigMapProjection extends Infer<typeof configMapProjection> {}
 export const ConfigMapProjectionSchema: Schema<ConfigMapProjection> = configMapProjection;
 
@@ -80,7 +141,11 @@ const clusterTrustBundleProjection = s.message(
   {
     name: optional(1, s.string(), 'Name of a bundle; not together with signerName.', { presence: true }),
     signerName: optional(2, s.string(), 'Signer whose bundles are joined.', { presence: true }),
-    labelSelector: optional(3, labelSelectorSchema, "Labels of the signer's bundles; unset picks none, empty picks all."),
+    labelSelector: optional(
+      3,
+      labelSelectorSchema,
+      "Labels of the signer's bundles; unset picks none, empty picks all.",
+    ),
     optional: optional(5, s.bool(), 'True lets the pod start although no bundle is there.', { presence: true }),
     path: always(4, s.string(), 'File to write, relative to the mount.'),
   },
@@ -119,9 +184,16 @@ const volumeProjection = s.message(
 export interface VolumeProjection extends Infer<typeof volumeProjection> {}
 export const VolumeProjectionSchema: Schema<VolumeProjection> = volumeProjection;
 
-const projectedVolumeSource = s.message('k8s.io.api.core.v1.ProjectedVolumeSource', 'Several sources in one directory.', {
-  sources: filled(1, s.list(VolumeProjectionSchema, { listType: 'atomic' }), 'The parts.'),
-  defaultMode: optional(2, s.int32(), 'Permission bits of the files, 0 to 511 (octal 0777).', { presence: true, default: 420 }),
-});
+const projectedVolumeSource = s.message(
+  'k8s.io.api.core.v1.ProjectedVolumeSource',
+  'Several sources in one directory.',
+  {
+    sources: filled(1, s.list(VolumeProjectionSchema, { listType: 'atomic' }), 'The parts.'),
+    defaultMode: optional(2, s.int32(), 'Permission bits of the files, 0 to 511 (octal 0777).', {
+      presence: true,
+      default: 420,
+    }),
+  },
+);
 export interface ProjectedVolumeSource extends Infer<typeof projectedVolumeSource> {}
 export const ProjectedVolumeSourceSchema: Schema<ProjectedVolumeSource> = projectedVolumeSource;

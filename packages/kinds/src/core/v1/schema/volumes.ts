@@ -86,9 +86,14 @@ export const VolumeSchema: Schema<Volume> = volume;
 const volumeMount = s.message('k8s.io.api.core.v1.VolumeMount', 'A volume in the file system of a container.', {
   name: always(1, s.string(), 'Name of the volume.'),
   readOnly: optional(2, s.bool(), 'True mounts it read-only.'),
-  recursiveReadOnly: optional(7, s.string(), 'Whether read-only reaches nested mounts: Disabled, IfPossible or Enabled.', {
-    presence: true,
-  }),
+  recursiveReadOnly: optional(
+    7,
+    s.string(),
+    'Whether read-only reaches nested mounts: Disabled, IfPossible or Enabled.',
+    {
+      presence: true,
+    },
+  ),
   mountPath: always(3, s.string(), 'Path in the container, without a colon.'),
   subPath: optional(4, s.string(), 'Path within the volume to mount; its root by default.'),
   mountPropagation: optional(5, s.string(), 'None, HostToContainer or Bidirectional.', { presence: true }),

@@ -55,7 +55,8 @@ function checkDockerConfig(secret: Secret, key: string, errors: Errors): void {
     return;
   }
   const text = Buffer.from(encoded, 'base64').toString('utf8');
-  if (!isJson(text)) errors.push(fieldError.invalid(`data[${key}]`, '<secret contents redacted>', 'must be valid JSON'));
+  if (!isJson(text))
+    errors.push(fieldError.invalid(`data[${key}]`, '<secret contents redacted>', 'must be valid JSON'));
 }
 
 function isJson(text: string): boolean {

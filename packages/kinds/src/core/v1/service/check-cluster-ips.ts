@@ -12,12 +12,15 @@ export function checkClusterIps(spec: ServiceSpec, errors: Errors): void {
   const { clusterIP = '', clusterIPs = [] } = spec;
   if (spec.type === 'ExternalName') {
     for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const) {
-      if (spec[field]?.length) errors.push(fieldError.forbidden(`spec.${field}`, 'may not be set for ExternalName services'));
+      if (spec[field]?.length)
+        errors.push(fieldError.forbidden(`spec.${field}`, 'may not be set for ExternalName services'));
     }
     return;
   }
   if (clusterIP === 'None' && (spec.type === 'NodePort' || spec.type === 'LoadBalancer')) {
-    errors.push(fieldError.invalid('spec.clusterIPs[0]', clusterIP, `may not be set to 'None' for ${spec.type} services`));
+    errors.push(
+      fieldError.invalid('spec.clusterIPs[0]', clusterIP, `may not be set to 'None' for ${spec.type} services`),
+    );
   } else if (clusterIP && clusterIP !== 'None') checkIp(clusterIP, 'spec.clusterIP', errors);
   if (clusterIPs.length > 0 && clusterIP !== clusterIPs[0]) {
     errors.push(fieldError.invalid('spec.clusterIPs', clusterIPs, 'first value must match `clusterIP`'));
@@ -44,13 +47,16 @@ function checkList(addresses: readonly string[], errors: Errors): void {
   addresses.forEach((address, i) => {
     const path = `spec.clusterIPs[${i}]`;
     if (address === 'None') {
-      if (addresses.length > 1) errors.push(fieldError.invalid(path, address, "'None' must be the first and only value"));
+      if (addresses.length > 1)
+        errors.push(fieldError.invalid(path, address, "'None' must be the first and only value"));
       return;
     }
     // The first is the old single address, which is checked under its own name.
     if (i > 0 && !checkIp(address, path, errors)) return;
     if (seen.has(isIPv6(address)))
-      errors.push(fieldError.invalid('spec.clusterIPs', addresses, 'may specify no more than one IP for each IP family'));
+      errors.push(
+        fieldError.invalid('spec.clusterIPs', addresses, 'may specify no more than one IP for each IP family'),
+      );
     seen.add(isIPv6(address));
   });
 }

@@ -21,7 +21,8 @@ export function checkServicePorts(spec: ServiceSpec, path: string, errors: Error
     checkPortNumber(port.port, `${at}.port`, errors);
     checkRequiredOneOf(port.protocol, protocols, `${at}.protocol`, errors);
     checkPortNumberOrName(port.targetPort, `${at}.targetPort`, errors);
-    if (port.appProtocol) pushInvalid(qualifiedNameErrors(port.appProtocol), port.appProtocol, `${at}.appProtocol`, errors);
+    if (port.appProtocol)
+      pushInvalid(qualifiedNameErrors(port.appProtocol), port.appProtocol, `${at}.appProtocol`, errors);
     checkNodePort(port, spec, at, errors);
   });
   checkRepeated(ports, path, errors);

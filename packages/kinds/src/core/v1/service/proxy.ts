@@ -1,4 +1,10 @@
-import { type ConnectCall, type ConnectSubresource, isProxyableIP, type StatusError, statusErrors } from '@keelson/core';
+import {
+  type ConnectCall,
+  type ConnectSubresource,
+  isProxyableIP,
+  type StatusError,
+  statusErrors,
+} from '@keelson/core';
 import { proxyTarget, proxyVerbs } from '../../../connect/proxy-target.ts';
 import type { EndpointAddress, Endpoints, Pod, Service } from '../schema/index.ts';
 
@@ -13,7 +19,8 @@ interface Candidate {
 function portName({ spec }: Service, service: string, wanted: string): string {
   if (!/^\d+$/.test(wanted)) return wanted;
   const found = spec.ports?.find(({ port }) => port === Number(wanted));
-  if (found === undefined) throw statusErrors.serviceUnavailable(`no service port ${wanted} found for service "${service}"`);
+  if (found === undefined)
+    throw statusErrors.serviceUnavailable(`no service port ${wanted} found for service "${service}"`);
   return found.name ?? '';
 }
 
@@ -31,9 +38,13 @@ function candidates({ subsets = [] }: Endpoints, port: string): Candidate[] {
  * Whether the address is really that of the pod it is said to be of. Who may write endpoints shall not be able to make the server call
  * whatever address it likes.
  */
-async function isOfItsPod({ read, parent }: ConnectCall<Service>, { ip, targetRef }: EndpointAddress): Promise<boolean> {
+async function isOfItsPod(
+  { read, parent }: ConnectCall<Service>,
+  { ip, targetRef }: EndpointAddress,
+): Promise<boolean> {
   const namespace = parent.metadata?.namespace ?? '';
-  if (!isProxyableIP(ip) || targetRef?.kind !== 'Pod' || !targetRef.name || targetRef.namespace !== namespace) return false;
+  if (!isProxyableIP(ip) || targetRef?.kind !== 'Pod' || !targetRef.name || targetRef.namespace !== namespace)
+    return false;
   const pod = (await read({ ...core, resource: 'pods' }, targetRef.name, namespace)) as Pod | undefined;
   return [pod?.status?.podIP, ...(pod?.status?.podIPs ?? []).map((one) => one.ip)].includes(ip);
 }
@@ -61,7 +72,14 @@ export const serviceProxySubresource: ConnectSubresource = {
       | undefined;
     for (const { address, port: number } of candidates(endpoints ?? {}, port)) {
       if (!(await isOfItsPod(call, address))) continue;
-      return { to: 'address', host: address.ip, port: number, scheme: wanted.scheme === 'https' ? 'https' : 'http', path, query };
+      return {
+        to: 'address',
+        host: address.ip,
+        port: number,
+        scheme: wanted.scheme === 'https' ? 'https' : 'http',
+        path,
+        query,
+      };
     }
     throw noEndpoints(name);
   },

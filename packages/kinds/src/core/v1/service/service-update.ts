@@ -47,9 +47,11 @@ export function dropForeign({ spec }: Service, { spec: old }: Service): void {
     if (sameNodePorts(spec.ports, old.ports)) for (const port of spec.ports ?? []) delete port.nodePort;
     if (carried('externalTrafficPolicy')) delete spec.externalTrafficPolicy;
   }
-  if (!needsHealthCheckPort(spec) && needsHealthCheckPort(old) && carried('healthCheckNodePort')) delete spec.healthCheckNodePort;
+  if (!needsHealthCheckPort(spec) && needsHealthCheckPort(old) && carried('healthCheckNodePort'))
+    delete spec.healthCheckNodePort;
   if (spec.type !== 'LoadBalancer' && old.type === 'LoadBalancer') {
-    for (const field of ['allocateLoadBalancerNodePorts', 'loadBalancerClass'] as const) if (carried(field)) delete spec[field];
+    for (const field of ['allocateLoadBalancerNodePorts', 'loadBalancerClass'] as const)
+      if (carried(field)) delete spec[field];
   }
 }
 

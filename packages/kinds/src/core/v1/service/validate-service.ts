@@ -54,7 +54,12 @@ function checkExternalName(spec: ServiceSpec, errors: Errors): void {
 
 function checkTrafficPolicies(spec: ServiceSpec, errors: Errors): void {
   checkOneOf(spec.internalTrafficPolicy, trafficPolicies, 'spec.internalTrafficPolicy', errors);
-  checkOneOf(spec.trafficDistribution, ['PreferClose', 'PreferSameNode', 'PreferSameZone'], 'spec.trafficDistribution', errors);
+  checkOneOf(
+    spec.trafficDistribution,
+    ['PreferClose', 'PreferSameNode', 'PreferSameZone'],
+    'spec.trafficDistribution',
+    errors,
+  );
   const external = spec.externalTrafficPolicy;
   const reachable = spec.type === 'NodePort' || spec.type === 'LoadBalancer' || (spec.externalIPs?.length ?? 0) > 0;
   if (external && !reachable) {

@@ -11,20 +11,24 @@ import {
 } from '@keelson/core';
 import { PodTemplateSpecSchema } from '../../../core/v1/schema/pod.ts';
 
-const rollingUpdateDaemonSet = s.message('k8s.io.api.extensions.v1beta1.RollingUpdateDaemonSet', 'Pace of a rolling update.', {
-  maxUnavailable: optional(
-    1,
-    s.intOrString(),
-    'How many nodes may be without an available pod: a number or a percentage, rounded up. Not 0 together with maxSurge.',
-    { presence: true },
-  ),
-  maxSurge: optional(
-    2,
-    s.intOrString(),
-    'How many nodes may have an old and a new pod at once: a number or a percentage, rounded up.',
-    { presence: true },
-  ),
-});
+const rollingUpdateDaemonSet = s.message(
+  'k8s.io.api.extensions.v1beta1.RollingUpdateDaemonSet',
+  'Pace of a rolling update.',
+  {
+    maxUnavailable: optional(
+      1,
+      s.intOrString(),
+      'How many nodes may be without an available pod: a number or a percentage, rounded up. Not 0 together with maxSurge.',
+      { presence: true },
+    ),
+    maxSurge: optional(
+      2,
+      s.intOrString(),
+      'How many nodes may have an old and a new pod at once: a number or a percentage, rounded up.',
+      { presence: true },
+    ),
+  },
+);
 export interface RollingUpdateDaemonSet extends Infer<typeof rollingUpdateDaemonSet> {}
 export const RollingUpdateDaemonSetSchema: Schema<RollingUpdateDaemonSet> = rollingUpdateDaemonSet;
 
@@ -40,7 +44,11 @@ export interface DaemonSetUpdateStrategy extends Infer<typeof daemonSetUpdateStr
 export const DaemonSetUpdateStrategySchema: Schema<DaemonSetUpdateStrategy> = daemonSetUpdateStrategy;
 
 const daemonSetSpec = s.message('k8s.io.api.extensions.v1beta1.DaemonSetSpec', 'Intended state of a daemon set.', {
-  selector: optional(1, labelSelectorSchema, 'Labels by which the pods are recognised; those of the template by default.'),
+  selector: optional(
+    1,
+    labelSelectorSchema,
+    'Labels by which the pods are recognised; those of the template by default.',
+  ),
   template: always(2, PodTemplateSpecSchema, 'Form of the pods; its node rules choose the nodes.'),
   updateStrategy: filled(3, DaemonSetUpdateStrategySchema, 'How pods are replaced by new ones.'),
   minReadySeconds: optional(4, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
@@ -50,13 +58,17 @@ const daemonSetSpec = s.message('k8s.io.api.extensions.v1beta1.DaemonSetSpec', '
 export interface DaemonSetSpec extends Infer<typeof daemonSetSpec> {}
 export const DaemonSetSpecSchema: Schema<DaemonSetSpec> = daemonSetSpec;
 
-const daemonSetCondition = s.message('k8s.io.api.extensions.v1beta1.DaemonSetCondition', 'One observed aspect of a daemon set.', {
-  type: always(1, s.string(), 'Name of the aspect.'),
-  status: always(2, s.string(), 'True, False or Unknown.'),
-  lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
-  reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
-  message: optional(5, s.string(), 'Text for people about the last change.'),
-});
+const daemonSetCondition = s.message(
+  'k8s.io.api.extensions.v1beta1.DaemonSetCondition',
+  'One observed aspect of a daemon set.',
+  {
+    type: always(1, s.string(), 'Name of the aspect.'),
+    status: always(2, s.string(), 'True, False or Unknown.'),
+    lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
+    reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
+    message: optional(5, s.string(), 'Text for people about the last change.'),
+  },
+);
 export interface DaemonSetCondition extends Infer<typeof daemonSetCondition> {}
 export const DaemonSetConditionSchema: Schema<DaemonSetCondition> = daemonSetCondition;
 

@@ -31,42 +31,61 @@ const deploymentRollback = s.message(
 export interface DeploymentRollback extends KubeObject, Infer<typeof deploymentRollback> {}
 export const DeploymentRollbackSchema: Schema<DeploymentRollback> = deploymentRollback;
 
-const rollingUpdateDeployment = s.message('k8s.io.api.extensions.v1beta1.RollingUpdateDeployment', 'Pace of a rolling update.', {
-  maxUnavailable: optional(
-    1,
-    s.intOrString(),
-    'How many pods may be missing: a number or a percentage of replicas, rounded down. Not 0 together with maxSurge.',
-    { presence: true },
-  ),
-  maxSurge: optional(
-    2,
-    s.intOrString(),
-    'How many pods there may be beyond replicas: a number or a percentage, rounded up. Not 0 together with maxUnavailable.',
-    { presence: true },
-  ),
-});
+const rollingUpdateDeployment = s.message(
+  'k8s.io.api.extensions.v1beta1.RollingUpdateDeployment',
+  'Pace of a rolling update.',
+  {
+    maxUnavailable: optional(
+      1,
+      s.intOrString(),
+      'How many pods may be missing: a number or a percentage of replicas, rounded down. Not 0 together with maxSurge.',
+      { presence: true },
+    ),
+    maxSurge: optional(
+      2,
+      s.intOrString(),
+      'How many pods there may be beyond replicas: a number or a percentage, rounded up. Not 0 together with maxUnavailable.',
+      { presence: true },
+    ),
+  },
+);
 export interface RollingUpdateDeployment extends Infer<typeof rollingUpdateDeployment> {}
 export const RollingUpdateDeploymentSchema: Schema<RollingUpdateDeployment> = rollingUpdateDeployment;
 
-const deploymentStrategy = s.message('k8s.io.api.extensions.v1beta1.DeploymentStrategy', 'How pods are replaced by new ones.', {
-  type: optional(1, s.string(), 'RollingUpdate, or Recreate to end all old pods first.'),
-  rollingUpdate: optional(2, RollingUpdateDeploymentSchema, 'Pace, for RollingUpdate only.'),
-});
+const deploymentStrategy = s.message(
+  'k8s.io.api.extensions.v1beta1.DeploymentStrategy',
+  'How pods are replaced by new ones.',
+  {
+    type: optional(1, s.string(), 'RollingUpdate, or Recreate to end all old pods first.'),
+    rollingUpdate: optional(2, RollingUpdateDeploymentSchema, 'Pace, for RollingUpdate only.'),
+  },
+);
 export interface DeploymentStrategy extends Infer<typeof deploymentStrategy> {}
 export const DeploymentStrategySchema: Schema<DeploymentStrategy> = deploymentStrategy;
 
 const deploymentSpec = s.message('k8s.io.api.extensions.v1beta1.DeploymentSpec', 'Intended state of a deployment.', {
   replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.', { presence: true }),
-  selector: optional(2, labelSelectorSchema, 'Labels by which the pods are recognised; those of the template by default.'),
+  selector: optional(
+    2,
+    labelSelectorSchema,
+    'Labels by which the pods are recognised; those of the template by default.',
+  ),
   template: always(3, PodTemplateSpecSchema, 'Form of the pods.'),
   strategy: filled(4, DeploymentStrategySchema, 'How pods are replaced by new ones.', { patchStrategy: 'retainKeys' }),
   minReadySeconds: optional(5, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
-  revisionHistoryLimit: optional(6, s.int32(), 'How many old replica sets are kept for rolling back.', { presence: true }),
-  paused: optional(7, s.bool(), 'True holds back changes of the template.'),
-  rollbackTo: optional(8, RollbackConfigSchema, 'Asks for going back to an earlier revision; cleared when done.'),
-  progressDeadlineSeconds: optional(9, s.int32(), 'Seconds without progress after which the deployment is reported as stuck.', {
+  revisionHistoryLimit: optional(6, s.int32(), 'How many old replica sets are kept for rolling back.', {
     presence: true,
   }),
+  paused: optional(7, s.bool(), 'True holds back changes of the template.'),
+  rollbackTo: optional(8, RollbackConfigSchema, 'Asks for going back to an earlier revision; cleared when done.'),
+  progressDeadlineSeconds: optional(
+    9,
+    s.int32(),
+    'Seconds without progress after which the deployment is reported as stuck.',
+    {
+      presence: true,
+    },
+  ),
 });
 export interface DeploymentSpec extends Infer<typeof deploymentSpec> {}
 export const DeploymentSpecSchema: Schema<DeploymentSpec> = deploymentSpec;
@@ -86,19 +105,28 @@ const deploymentCondition = s.message(
 export interface DeploymentCondition extends Infer<typeof deploymentCondition> {}
 export const DeploymentConditionSchema: Schema<DeploymentCondition> = deploymentCondition;
 
-const deploymentStatus = s.message('k8s.io.api.extensions.v1beta1.DeploymentStatus', 'Observed state of a deployment.', {
-  observedGeneration: optional(1, s.int64(), 'The metadata.generation that the controller has seen.'),
-  replicas: optional(2, s.int32(), 'Pods that are there, old and new, without terminating ones.'),
-  updatedReplicas: optional(3, s.int32(), 'Pods of the present template.'),
-  readyReplicas: optional(7, s.int32(), 'Pods that are ready.'),
-  availableReplicas: optional(4, s.int32(), 'Pods that have been ready for minReadySeconds.'),
-  unavailableReplicas: optional(5, s.int32(), 'Pods that are still missing for full strength.'),
-  terminatingReplicas: optional(9, s.int32(), 'Pods that are ending.', { presence: true }),
-  conditions: optional(6, s.listByKey(DeploymentConditionSchema, 'type'), 'Latest observations.'),
-  collisionCount: optional(8, s.int32(), "How often a name for a new replica set was taken; part of the name's hash.", {
-    presence: true,
-  }),
-});
+const deploymentStatus = s.message(
+  'k8s.io.api.extensions.v1beta1.DeploymentStatus',
+  'Observed state of a deployment.',
+  {
+    observedGeneration: optional(1, s.int64(), 'The metadata.generation that the controller has seen.'),
+    replicas: optional(2, s.int32(), 'Pods that are there, old and new, without terminating ones.'),
+    updatedReplicas: optional(3, s.int32(), 'Pods of the present template.'),
+    readyReplicas: optional(7, s.int32(), 'Pods that are ready.'),
+    availableReplicas: optional(4, s.int32(), 'Pods that have been ready for minReadySeconds.'),
+    unavailableReplicas: optional(5, s.int32(), 'Pods that are still missing for full strength.'),
+    terminatingReplicas: optional(9, s.int32(), 'Pods that are ending.', { presence: true }),
+    conditions: optional(6, s.listByKey(DeploymentConditionSchema, 'type'), 'Latest observations.'),
+    collisionCount: optional(
+      8,
+      s.int32(),
+      "How often a name for a new replica set was taken; part of the name's hash.",
+      {
+        presence: true,
+      },
+    ),
+  },
+);
 export interface DeploymentStatus extends Infer<typeof deploymentStatus> {}
 export const DeploymentStatusSchema: Schema<DeploymentStatus> = deploymentStatus;
 

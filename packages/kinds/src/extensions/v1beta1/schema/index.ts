@@ -66,4 +66,11 @@ export {
   type ReplicaSetStatus,
   ReplicaSetStatusSchema,
 } from './replica-set.ts';
-export { type Scale, ScaleSchema, type ScaleSpec, ScaleSpecSchema, type ScaleStatus, ScaleStatusSchema } from './scale.ts';
+export {
+  type Scale,
+  ScaleSchema,
+  type ScaleSpec,
+  ScaleSpecSchema,
+  type ScaleStatus,
+  ScaleStatusSchema,
+} from './scale.ts';

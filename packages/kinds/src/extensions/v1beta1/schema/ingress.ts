@@ -11,26 +11,40 @@ export const IngressBackendSchema: Schema<IngressBackend> = ingressBackend;
 
 const httpIngressPath = s.message('k8s.io.api.extensions.v1beta1.HTTPIngressPath', 'One path and its backend.', {
   path: optional(1, s.string(), 'Path of the request; must begin with `/`. Empty fits every path.'),
-  pathType: optional(3, s.string(), 'How the path is compared: Exact, Prefix or ImplementationSpecific.', { presence: true }),
+  pathType: optional(3, s.string(), 'How the path is compared: Exact, Prefix or ImplementationSpecific.', {
+    presence: true,
+  }),
   backend: always(2, IngressBackendSchema, 'Where such requests are sent.'),
 });
 export interface HTTPIngressPath extends Infer<typeof httpIngressPath> {}
 export const HTTPIngressPathSchema: Schema<HTTPIngressPath> = httpIngressPath;
 
-const httpIngressRuleValue = s.message('k8s.io.api.extensions.v1beta1.HTTPIngressRuleValue', 'Rules for HTTP requests.', {
-  paths: always(1, s.list(HTTPIngressPathSchema, { listType: 'atomic' }), 'Paths and their backends.'),
-});
+const httpIngressRuleValue = s.message(
+  'k8s.io.api.extensions.v1beta1.HTTPIngressRuleValue',
+  'Rules for HTTP requests.',
+  {
+    paths: always(1, s.list(HTTPIngressPathSchema, { listType: 'atomic' }), 'Paths and their backends.'),
+  },
+);
 export interface HTTPIngressRuleValue extends Infer<typeof httpIngressRuleValue> {}
 export const HTTPIngressRuleValueSchema: Schema<HTTPIngressRuleValue> = httpIngressRuleValue;
 
 const ingressRuleValue = s.message('k8s.io.api.extensions.v1beta1.IngressRuleValue', 'Rules by protocol.', {
-  http: optional(1, HTTPIngressRuleValueSchema, 'Rules for HTTP requests; unset sends everything to the default backend.'),
+  http: optional(
+    1,
+    HTTPIngressRuleValueSchema,
+    'Rules for HTTP requests; unset sends everything to the default backend.',
+  ),
 });
 export interface IngressRuleValue extends Infer<typeof ingressRuleValue> {}
 export const IngressRuleValueSchema: Schema<IngressRuleValue> = ingressRuleValue;
 
 const ingressRule = s.message('k8s.io.api.extensions.v1beta1.IngressRule', 'Rules for one host.', {
-  host: optional(1, s.string(), 'DNS name of the host, without port, optionally with a leading `*.`; empty fits every host.'),
+  host: optional(
+    1,
+    s.string(),
+    'DNS name of the host, without port, optionally with a leading `*.`; empty fits every host.',
+  ),
   ingressRuleValue: inline(2, IngressRuleValueSchema),
 });
 export interface IngressRule extends Infer<typeof ingressRule> {}
@@ -56,11 +70,15 @@ const ingressSpec = s.message('k8s.io.api.extensions.v1beta1.IngressSpec', 'Inte
 export interface IngressSpec extends Infer<typeof ingressSpec> {}
 export const IngressSpecSchema: Schema<IngressSpec> = ingressSpec;
 
-const ingressPortStatus = s.message('k8s.io.api.extensions.v1beta1.IngressPortStatus', 'State of one port of a load balancer.', {
-  port: always(1, s.int32(), 'Number of the port.'),
-  protocol: always(2, s.string(), 'TCP, UDP or SCTP.'),
-  error: optional(3, s.string(), 'Why the port does not work, as a CamelCase word.', { presence: true }),
-});
+const ingressPortStatus = s.message(
+  'k8s.io.api.extensions.v1beta1.IngressPortStatus',
+  'State of one port of a load balancer.',
+  {
+    port: always(1, s.int32(), 'Number of the port.'),
+    protocol: always(2, s.string(), 'TCP, UDP or SCTP.'),
+    error: optional(3, s.string(), 'Why the port does not work, as a CamelCase word.', { presence: true }),
+  },
+);
 export interface IngressPortStatus extends Infer<typeof ingressPortStatus> {}
 export const IngressPortStatusSchema: Schema<IngressPortStatus> = ingressPortStatus;
 
@@ -80,7 +98,11 @@ const ingressLoadBalancerStatus = s.message(
   'k8s.io.api.extensions.v1beta1.IngressLoadBalancerStatus',
   'State of the load balancer.',
   {
-    ingress: optional(1, s.list(IngressLoadBalancerIngressSchema, { listType: 'atomic' }), 'Points at which traffic is taken.'),
+    ingress: optional(
+      1,
+      s.list(IngressLoadBalancerIngressSchema, { listType: 'atomic' }),
+      'Points at which traffic is taken.',
+    ),
   },
 );
 export interface IngressLoadBalancerStatus extends Infer<typeof ingressLoadBalancerStatus> {}
@@ -92,9 +114,13 @@ const ingressStatus = s.message('k8s.io.api.extensions.v1beta1.IngressStatus', '
 export interface IngressStatus extends Infer<typeof ingressStatus> {}
 export const IngressStatusSchema: Schema<IngressStatus> = ingressStatus;
 
-const ingress = s.message('k8s.io.api.extensions.v1beta1.Ingress', 'Leads outside HTTP requests to services, by host and path.', {
-  spec: embedded(2, IngressSpecSchema, 'Intended state.'),
-  status: filled(3, IngressStatusSchema, 'Observed state.'),
-});
+const ingress = s.message(
+  'k8s.io.api.extensions.v1beta1.Ingress',
+  'Leads outside HTTP requests to services, by host and path.',
+  {
+    spec: embedded(2, IngressSpecSchema, 'Intended state.'),
+    status: filled(3, IngressStatusSchema, 'Observed state.'),
+  },
+);
 export interface Ingress extends KubeObject, Infer<typeof ingress> {}
 export const IngressSchema: Schema<Ingress> = ingress;

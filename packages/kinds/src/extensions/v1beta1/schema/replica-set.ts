@@ -14,7 +14,11 @@ import { PodTemplateSpecSchema } from '../../../core/v1/schema/pod.ts';
 const replicaSetSpec = s.message('k8s.io.api.extensions.v1beta1.ReplicaSetSpec', 'Intended state of a replica set.', {
   replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.', { presence: true }),
   minReadySeconds: optional(4, s.int32(), 'Seconds for which a pod must have been ready to count as available.'),
-  selector: optional(2, labelSelectorSchema, 'Labels by which the pods are recognised; those of the template by default.'),
+  selector: optional(
+    2,
+    labelSelectorSchema,
+    'Labels by which the pods are recognised; those of the template by default.',
+  ),
   template: embedded(3, PodTemplateSpecSchema, 'Form of the pods.'),
 });
 export interface ReplicaSetSpec extends Infer<typeof replicaSetSpec> {}
@@ -34,15 +38,19 @@ const replicaSetCondition = s.message(
 export interface ReplicaSetCondition extends Infer<typeof replicaSetCondition> {}
 export const ReplicaSetConditionSchema: Schema<ReplicaSetCondition> = replicaSetCondition;
 
-const replicaSetStatus = s.message('k8s.io.api.extensions.v1beta1.ReplicaSetStatus', 'Observed state of a replica set.', {
-  replicas: always(1, s.int32(), 'Pods that are there, without terminating ones.'),
-  fullyLabeledReplicas: optional(2, s.int32(), 'Pods that carry all labels of the template.'),
-  readyReplicas: optional(4, s.int32(), 'Pods that are ready.'),
-  availableReplicas: optional(5, s.int32(), 'Pods that have been ready for minReadySeconds.'),
-  terminatingReplicas: optional(7, s.int32(), 'Pods that are ending.', { presence: true }),
-  observedGeneration: optional(3, s.int64(), 'The metadata.generation that the controller has seen.'),
-  conditions: optional(6, s.listByKey(ReplicaSetConditionSchema, 'type'), 'Latest observations.'),
-});
+const replicaSetStatus = s.message(
+  'k8s.io.api.extensions.v1beta1.ReplicaSetStatus',
+  'Observed state of a replica set.',
+  {
+    replicas: always(1, s.int32(), 'Pods that are there, without terminating ones.'),
+    fullyLabeledReplicas: optional(2, s.int32(), 'Pods that carry all labels of the template.'),
+    readyReplicas: optional(4, s.int32(), 'Pods that are ready.'),
+    availableReplicas: optional(5, s.int32(), 'Pods that have been ready for minReadySeconds.'),
+    terminatingReplicas: optional(7, s.int32(), 'Pods that are ending.', { presence: true }),
+    observedGeneration: optional(3, s.int64(), 'The metadata.generation that the controller has seen.'),
+    conditions: optional(6, s.listByKey(ReplicaSetConditionSchema, 'type'), 'Latest observations.'),
+  },
+);
 export interface ReplicaSetStatus extends Infer<typeof replicaSetStatus> {}
 export const ReplicaSetStatusSchema: Schema<ReplicaSetStatus> = replicaSetStatus;
 

@@ -1,4 +1,15 @@
-import { always, embedded, filled, type Infer, inline, type KubeObject, optional, required, type Schema, s } from '@keelson/core';
+import {
+  always,
+  embedded,
+  filled,
+  type Infer,
+  inline,
+  type KubeObject,
+  optional,
+  required,
+  type Schema,
+  s,
+} from '@keelson/core';
 import { TypedLocalObjectReferenceSchema } from '../../../core/v1/schema/references.ts';
 
 const serviceBackendPort = s.message(
@@ -29,7 +40,9 @@ export const IngressBackendSchema: Schema<IngressBackend> = ingressBackend;
 
 const httpIngressPath = s.message('k8s.io.api.networking.v1.HTTPIngressPath', 'One path and its backend.', {
   path: optional(1, s.string(), 'Path of the request; must begin with `/`. Empty fits every path.'),
-  pathType: required(3, s.string(), 'How the path is compared: Exact, Prefix or ImplementationSpecific.', { presence: true }),
+  pathType: required(3, s.string(), 'How the path is compared: Exact, Prefix or ImplementationSpecific.', {
+    presence: true,
+  }),
   backend: always(2, IngressBackendSchema, 'Where such requests are sent.'),
 });
 export interface HTTPIngressPath extends Infer<typeof httpIngressPath> {}
@@ -42,13 +55,21 @@ export interface HTTPIngressRuleValue extends Infer<typeof httpIngressRuleValue>
 export const HTTPIngressRuleValueSchema: Schema<HTTPIngressRuleValue> = httpIngressRuleValue;
 
 const ingressRuleValue = s.message('k8s.io.api.networking.v1.IngressRuleValue', 'Rules by protocol.', {
-  http: optional(1, HTTPIngressRuleValueSchema, 'Rules for HTTP requests; unset sends everything to the default backend.'),
+  http: optional(
+    1,
+    HTTPIngressRuleValueSchema,
+    'Rules for HTTP requests; unset sends everything to the default backend.',
+  ),
 });
 export interface IngressRuleValue extends Infer<typeof ingressRuleValue> {}
 export const IngressRuleValueSchema: Schema<IngressRuleValue> = ingressRuleValue;
 
 const ingressRule = s.message('k8s.io.api.networking.v1.IngressRule', 'Rules for one host.', {
-  host: optional(1, s.string(), 'DNS name of the host, without port, optionally with a leading `*.`; empty fits every host.'),
+  host: optional(
+    1,
+    s.string(),
+    'DNS name of the host, without port, optionally with a leading `*.`; empty fits every host.',
+  ),
   ingressRuleValue: inline(2, IngressRuleValueSchema),
 });
 export interface IngressRule extends Infer<typeof ingressRule> {}
@@ -67,18 +88,26 @@ export const IngressTLSSchema: Schema<IngressTLS> = ingressTLS;
 
 const ingressSpec = s.message('k8s.io.api.networking.v1.IngressSpec', 'Intended state of an ingress.', {
   ingressClassName: optional(4, s.string(), 'Class, and so the implementation, of the ingress.', { presence: true }),
-  defaultBackend: optional(1, IngressBackendSchema, 'Default backend, for requests that fit no rule. It or rules are needed.'),
+  defaultBackend: optional(
+    1,
+    IngressBackendSchema,
+    'Default backend, for requests that fit no rule. It or rules are needed.',
+  ),
   tls: optional(2, s.list(IngressTLSSchema, { listType: 'atomic' }), 'TLS settings.'),
   rules: optional(3, s.list(IngressRuleSchema, { listType: 'atomic' }), 'Rules by host.'),
 });
 export interface IngressSpec extends Infer<typeof ingressSpec> {}
 export const IngressSpecSchema: Schema<IngressSpec> = ingressSpec;
 
-const ingressPortStatus = s.message('k8s.io.api.networking.v1.IngressPortStatus', 'State of one port of a load balancer.', {
-  port: always(1, s.int32(), 'Number of the port.'),
-  protocol: always(2, s.string(), 'TCP, UDP or SCTP.'),
-  error: optional(3, s.string(), 'Why the port does not work, as a CamelCase word.', { presence: true }),
-});
+const ingressPortStatus = s.message(
+  'k8s.io.api.networking.v1.IngressPortStatus',
+  'State of one port of a load balancer.',
+  {
+    port: always(1, s.int32(), 'Number of the port.'),
+    protocol: always(2, s.string(), 'TCP, UDP or SCTP.'),
+    error: optional(3, s.string(), 'Why the port does not work, as a CamelCase word.', { presence: true }),
+  },
+);
 export interface IngressPortStatus extends Infer<typeof ingressPortStatus> {}
 export const IngressPortStatusSchema: Schema<IngressPortStatus> = ingressPortStatus;
 
@@ -94,9 +123,17 @@ const ingressLoadBalancerIngress = s.message(
 export interface IngressLoadBalancerIngress extends Infer<typeof ingressLoadBalancerIngress> {}
 export const IngressLoadBalancerIngressSchema: Schema<IngressLoadBalancerIngress> = ingressLoadBalancerIngress;
 
-const ingressLoadBalancerStatus = s.message('k8s.io.api.networking.v1.IngressLoadBalancerStatus', 'State of the load balancer.', {
-  ingress: optional(1, s.list(IngressLoadBalancerIngressSchema, { listType: 'atomic' }), 'Points at which traffic is taken.'),
-});
+const ingressLoadBalancerStatus = s.message(
+  'k8s.io.api.networking.v1.IngressLoadBalancerStatus',
+  'State of the load balancer.',
+  {
+    ingress: optional(
+      1,
+      s.list(IngressLoadBalancerIngressSchema, { listType: 'atomic' }),
+      'Points at which traffic is taken.',
+    ),
+  },
+);
 export interface IngressLoadBalancerStatus extends Infer<typeof ingressLoadBalancerStatus> {}
 export const IngressLoadBalancerStatusSchema: Schema<IngressLoadBalancerStatus> = ingressLoadBalancerStatus;
 
@@ -106,9 +143,13 @@ const ingressStatus = s.message('k8s.io.api.networking.v1.IngressStatus', 'Obser
 export interface IngressStatus extends Infer<typeof ingressStatus> {}
 export const IngressStatusSchema: Schema<IngressStatus> = ingressStatus;
 
-const ingress = s.message('k8s.io.api.networking.v1.Ingress', 'Leads outside HTTP requests to services, by host and path.', {
-  spec: embedded(2, IngressSpecSchema, 'Intended state.'),
-  status: filled(3, IngressStatusSchema, 'Observed state.'),
-});
+const ingress = s.message(
+  'k8s.io.api.networking.v1.Ingress',
+  'Leads outside HTTP requests to services, by host and path.',
+  {
+    spec: embedded(2, IngressSpecSchema, 'Intended state.'),
+    status: filled(3, IngressStatusSchema, 'Observed state.'),
+  },
+);
 export interface Ingress extends KubeObject, Infer<typeof ingress> {}
 export const IngressSchema: Schema<Ingress> = ingress;
