@@ -6,10 +6,12 @@ export default {
   ],
   // Processes can be ended whatever they do; a thread that waits within a native library cannot.
   workerThreads: false,
-  // As many as continuous integration has cores. A third one makes the run two minutes shorter, and in every second run a test of daemons late.
+  // As many as continuous integration has cores. A third one makes the run two minutes shorter, and in every second run
+  // a test of daemons late.
   concurrency: 2,
   timeout: '120s',
-  // Tests see single modules of their package, and so everybody else has to; servers that they start are bundles, as users have them.
+  // Tests see single modules of their package, and so everybody else has to; servers that they start are bundles, as
+  // users have them.
   nodeArguments: ['--conditions=keelson-modules'],
   require: ['./scripts/ends-by-itself.mjs'],
   verbose: false,

@@ -1,11 +1,13 @@
-// Puts the modules of each package whose exports name `dist/bundle` into one file (ADR 19). Packages stay apart, so that a class is the
-// same for whoever imports it.
+// Puts the modules of each package whose exports name `dist/bundle` into one file (ADR 19). Packages stay apart, so
+// that a class is the same for whoever imports it.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
-/** Libraries of many small modules, which become a part of the file of who uses them; their licences are put beside it. */
+/**
+ * Libraries of many small modules, which become a part of the file of who uses them; their licences are put beside it.
+ */
 const inlined = /^(inversify$|@inversifyjs\/)/;
 
 /** A library or another package; what begins otherwise is a module of this one. */

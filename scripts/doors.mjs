@@ -60,7 +60,10 @@ const doors = {
   test: '*',
 };
 
-/** Rooms of core from the ground up; a file may import from its own room and from those in earlier rows (and, in a row, from none of its neighbours). */
+/**
+ * Rooms of core from the ground up; a file may import from its own room and from those in earlier rows (and, in a row,
+ * from none of its neighbours).
+ */
 const coreFloors = [
   ['meta'],
   ['errors'],

@@ -1,5 +1,6 @@
-// Loaded into every test file. While its tests run, something holds the process, as a server's port or an agent's loops do: timers of the
-// project's clock hold none. Afterwards nothing may: a file that leaves something open fails with the names of it, instead of holding up the run.
+// Loaded into every test file. While its tests run, something holds the process, as a server's port or an agent's loops
+// do: timers of the project's clock hold none. Afterwards nothing may: a file that leaves something open fails with the
+// names of it, instead of holding up the run.
 import { registerCompletionHandler } from 'ava';
 
 const graceMs = 30_000;

@@ -1,8 +1,9 @@
 // Fault runs with real servers in full numbers:
-// `npm run faults -- [--scale N] [--part NAME[,NAME...]] [--seed N] [--match PATTERN] [--table FILE] [--etcd KIND] [--postgres KIND]`.
-// Scale 1 = the counts of docs/explanation/guarantees.md; the same tests run with fewer faults in `npm test`. The parts run one after the
-// other, each with its progress; at the end stands a table of verdicts with the traffic behind them, which --table writes to a file. Kinds of
-// servers: etcd as `installed` or `newest`, or the path of one; PostgreSQL as `installed`, `newest`, `pooled` (PgBouncer) or `crowded` (8 connections).
+// `npm run faults -- [--scale N] [--part NAME[,NAME...]] [--seed N] [--match PATTERN] [--table FILE] [--etcd KIND]
+// [--postgres KIND]`. Scale 1 = the counts of docs/explanation/guarantees.md; the same tests run with fewer faults in
+// `npm test`. The parts run one after the other, each with its progress; at the end stands a table of verdicts with the
+// traffic behind them, which --table writes to a file. Kinds of servers: etcd as `installed` or `newest`, or the path
+// of one; PostgreSQL as `installed`, `newest`, `pooled` (PgBouncer) or `crowded` (8 connections).
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -3,7 +3,10 @@ import { numberDigits } from './load/protocol.ts';
 
 const random = (bytes: number): string => randomBytes(bytes).toString('hex');
 
-/** A pod of about 1.5 KB once the server has completed it; ids are random so that nothing compresses or compares unfairly well. */
+/**
+ * A pod of about 1.5 KB once the server has completed it; ids are random so that nothing compresses or compares
+ * unfairly well.
+ */
 export function podManifest(name: string, namespace: string, shard = '0'): Record<string, unknown> {
   return {
     apiVersion: 'v1',
@@ -37,8 +40,9 @@ export function podManifest(name: string, namespace: string, shard = '0'): Recor
 }
 
 /**
- * The same pod as a controller creates it, from a template whose defaults the server filled in when it was stored: 1.3 KB, nearly all that
- * the server keeps and answers, so that a floor which parses and stringifies what it gets moves the same bytes.
+ * The same pod as a controller creates it, from a template whose defaults the server filled in when it was stored: 1.3
+ * KB, nearly all that the server keeps and answers, so that a floor which parses and stringifies what it gets moves the
+ * same bytes.
  */
 export function templatedPod(name: string, namespace: string): Record<string, unknown> {
   const id = randomUUID();

@@ -48,7 +48,10 @@ async function withinLimit<T>(work: Promise<T>, limitMs: number): Promise<T> {
   }
 }
 
-/** One adapter's scenarios. After a failure nobody knows what the processes still do, so the next scenario gets new ones. */
+/**
+ * One adapter's scenarios. After a failure nobody knows what the processes still do, so the next scenario gets new
+ * ones.
+ */
 async function runAdapter(
   adapter: string,
   wanted: readonly Scenario[],
@@ -87,7 +90,9 @@ export function wantedScenarios(options: BenchOptions): readonly Scenario[] {
   return scenarios.filter(({ name }) => isWanted(options.scenarios, name, names));
 }
 
-/** Runs every wanted scenario on every wanted adapter; a scenario that fails or does not end becomes a row that says so. */
+/**
+ * Runs every wanted scenario on every wanted adapter; a scenario that fails or does not end becomes a row that says so.
+ */
 export async function runBenchmarks(options: BenchOptions, progress: (text: string) => void): Promise<readonly Row[]> {
   const wanted = wantedScenarios(options);
   if (wanted.length === 0 && wantedStoreScenarios(options).length === 0) {

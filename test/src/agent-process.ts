@@ -135,7 +135,9 @@ function toAgent(child: ChildProcess, port: number): AgentProcess {
   };
 }
 
-/** A pod whose only container writes its process id to a file and waits. In commands of pods `$$` stands for one `$`. */
+/**
+ * A pod whose only container writes its process id to a file and waits. In commands of pods `$$` stands for one `$`.
+ */
 export function waitingPod(name: string, pidFile: string, spec: Partial<Pod['spec']> = {}): Pod {
   const script = `echo $$$$ > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; exec sleep 600`;
   return {

@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { buildGoTool } from '@keelson/test-support';
 import { cleanEnvironment } from './keelson-process.ts';
 
-/** The crictl named by KEELSON_TEST_CRICTL, or one built from its Go modules; undefined where Go is missing or too old for it. */
+/**
+ * The crictl named by KEELSON_TEST_CRICTL, or one built from its Go modules; undefined where Go is missing or too old
+ * for it.
+ */
 export function findCrictl(): string | undefined {
   return process.env['KEELSON_TEST_CRICTL'] ?? buildGoTool('crictl', 'sigs.k8s.io/cri-tools/cmd/crictl');
 }

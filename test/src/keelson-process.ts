@@ -76,7 +76,9 @@ export interface ProcessConditions {
   readonly descriptors?: number;
 }
 
-/** Starts a server and waits for its ready line. The system chooses the port unless `--listen` is among the arguments. */
+/**
+ * Starts a server and waits for its ready line. The system chooses the port unless `--listen` is among the arguments.
+ */
 export async function startKeelson(
   data: string,
   args: readonly string[] = [],

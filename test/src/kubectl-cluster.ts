@@ -28,7 +28,10 @@ export interface KubectlContext {
 
 export interface KubectlTestOptions {
   readonly args?: readonly string[];
-  /** Two servers on one database, with kubectl's connections going to them in turn. Default: one server on its default storage. */
+  /**
+   * Two servers on one database, with kubectl's connections going to them in turn. Default: one server on its default
+   * storage.
+   */
   readonly backend?: DatabaseName;
 }
 
@@ -74,8 +77,8 @@ function skipping(why: string): TestFn<KubectlContext> {
 }
 
 /**
- * AVA's test function with the servers of one test file. Without a kubectl, or without the database asked for, the tests are skipped
- * visibly; in CI that is an error.
+ * AVA's test function with the servers of one test file. Without a kubectl, or without the database asked for, the
+ * tests are skipped visibly; in CI that is an error.
  */
 export async function kubectlTest(options: KubectlTestOptions = {}): Promise<TestFn<KubectlContext>> {
   const { args = [], backend } = options;

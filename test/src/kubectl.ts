@@ -17,8 +17,9 @@ const works = (command: string): boolean =>
   spawnSync(command, ['version', '--client'], { stdio: 'ignore' }).status === 0;
 
 /**
- * A kubectl of 1.2x or newer: the one named by KEELSON_TEST_KUBECTL, the one on the PATH, or one built from its Go modules.
- * Undefined when none can be had; in CI that is an error, because a suite that silently shrinks proves nothing.
+ * A kubectl of 1.2x or newer: the one named by KEELSON_TEST_KUBECTL, the one on the PATH, or one built from its Go
+ * modules. Undefined when none can be had; in CI that is an error, because a suite that silently shrinks proves
+ * nothing.
  */
 export function findKubectl(): string | undefined {
   const named = process.env['KEELSON_TEST_KUBECTL'];
@@ -84,8 +85,8 @@ export class Kubectl {
   }
 
   /**
-   * Starts a command that goes on, such as `get -w`; lines arrive in `lines`, `waitFor` resolves when one matches. Its input is `input`, and
-   * stays open after that.
+   * Starts a command that goes on, such as `get -w`; lines arrive in `lines`, `waitFor` resolves when one matches. Its
+   * input is `input`, and stays open after that.
    */
   follow(
     args: readonly string[],

@@ -20,7 +20,9 @@ const template = (app: string) => ({
   spec: { containers: [{ name: 'main', image: 'main:1.0' }] },
 });
 
-/** One small manifest per kind of the specification, all of the same name; an Event must name the namespace it is about. */
+/**
+ * One small manifest per kind of the specification, all of the same name; an Event must name the namespace it is about.
+ */
 export function manifestsOf(
   name: string,
   namespace = 'default',

@@ -20,7 +20,10 @@ function removeCgroups(parent: string): void {
   }
 }
 
-/** Containers of an OCI binary, with images from a folder, and cgroups below one that is named after the folder of the test. */
+/**
+ * Containers of an OCI binary, with images from a folder, and cgroups below one that is named after the folder of the
+ * test.
+ */
 export async function openOciEngine(folder: string, sources: string): Promise<OpenedEngine> {
   const parent = `/${basename(folder)}`;
   const engine = await createOciRuntime({

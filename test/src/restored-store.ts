@@ -31,7 +31,9 @@ export class RestoredStore {
     return ((await answer.json()) as Answer).items?.map(({ metadata }) => metadata.name) ?? [];
   }
 
-  /** What a watch after a revision is told: 200 when it goes on, 410 when that is gone, at once or in its first event. */
+  /**
+   * What a watch after a revision is told: 200 when it goes on, 410 when that is gone, at once or in its first event.
+   */
   async watchStatus(after: number): Promise<{ readonly code: number }> {
     const answer = await fetch(`${this.#url}${path}?watch=1&timeoutSeconds=1&resourceVersion=${after}`);
     const text = await answer.text();

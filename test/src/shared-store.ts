@@ -10,8 +10,8 @@ export interface Connection {
 }
 
 /**
- * Makes connections to one store in this process, each of which may be opened and closed like a store of its own. The store counts as one
- * that several processes write.
+ * Makes connections to one store in this process, each of which may be opened and closed like a store of its own. The
+ * store counts as one that several processes write.
  */
 export function shareStore(shared: Store): { connect(): Connection } {
   return { connect: () => connectionTo(shared) };

@@ -29,7 +29,10 @@ export interface SwaggerDocument {
 /** Texts that JSON has for a type which the document calls a string. */
 const looseFormats: ReadonlySet<string> = new Set(['int-or-string']);
 
-/** Holds a value against a schema of a document: required fields, types, and so on inward. Gives the paths that do not fit. */
+/**
+ * Holds a value against a schema of a document: required fields, types, and so on inward. Gives the paths that do not
+ * fit.
+ */
 export function misfits(document: SwaggerDocument, schema: SwaggerSchema, value: unknown, path = ''): string[] {
   if (schema.$ref !== undefined) {
     const name = schema.$ref.replace('#/definitions/', '');

@@ -4,8 +4,8 @@ import { buildGoTool } from '@keelson/test-support';
 import { cleanEnvironment } from './keelson-process.ts';
 
 /**
- * The program of `test/tools/typed-list`: the one named by KEELSON_TEST_TYPED_LIST, or one built from its sources. Undefined without Go;
- * in CI that is an error, because a suite that silently shrinks proves nothing.
+ * The program of `test/tools/typed-list`: the one named by KEELSON_TEST_TYPED_LIST, or one built from its sources.
+ * Undefined without Go; in CI that is an error, because a suite that silently shrinks proves nothing.
  */
 export function findTypedList(): string | undefined {
   const found = process.env['KEELSON_TEST_TYPED_LIST'] ?? buildGoTool('typed-list');

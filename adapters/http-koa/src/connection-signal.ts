@@ -10,8 +10,9 @@ export interface SignalLoan {
 }
 
 /**
- * The abort signal that the requests of one connection use one after the other. Making a signal for each request would cost more than
- * finding the object it asks for; and what most signals tell, that the client is gone, is a fact about the connection.
+ * The abort signal that the requests of one connection use one after the other. Making a signal for each request would
+ * cost more than finding the object it asks for; and what most signals tell, that the client is gone, is a fact about
+ * the connection.
  */
 class ConnectionSignal implements SignalLoan {
   controller = new AbortController();
@@ -47,8 +48,8 @@ function signalOf(socket: Socket): ConnectionSignal {
 }
 
 /**
- * A controller whose signal aborts when the client goes away. Requests that share their connection at the same time (HTTP/2,
- * pipelining) get one each.
+ * A controller whose signal aborts when the client goes away. Requests that share their connection at the same time
+ * (HTTP/2, pipelining) get one each.
  */
 export function borrowSignal(request: IncomingMessage, response: ServerResponse): SignalLoan {
   const { socket } = request;

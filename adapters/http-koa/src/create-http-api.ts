@@ -22,19 +22,21 @@ import { WatchHandler } from './watch/watch-handler.ts';
 /** The resource API, ready to be put behind any HTTP server. */
 export interface HttpApi {
   /**
-   * Takes every request. Requests of the resource API go through the filters straight to their handler, everything else through `app`;
-   * the filters are the same (docs/adr/0005).
+   * Takes every request. Requests of the resource API go through the filters straight to their handler, everything else
+   * through `app`; the filters are the same (docs/adr/0005).
    */
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
   /**
-   * Takes the requests of a server that want to leave HTTP, such as those for a shell in a container. They pass the same filters; where
-   * nothing is offered but HTTP they are served as if they had not wished for more. Without this call all are.
+   * Takes the requests of a server that want to leave HTTP, such as those for a shell in a container. They pass the
+   * same filters; where nothing is offered but HTTP they are served as if they had not wished for more. Without this
+   * call all are.
    */
   acceptUpgrades(server: Server): void;
   /** The same API as a Koa application, for those who want to mount it or add endpoints. */
   readonly app: KoaApplication;
   /**
-   * Goes out of service: new requests get 503, watches end cleanly, `/readyz` fails. Resolves when every running request is answered.
+   * Goes out of service: new requests get 503, watches end cleanly, `/readyz` fails. Resolves when every running
+   * request is answered.
    */
   drain(): Promise<void>;
 }

@@ -8,8 +8,8 @@ import { type Authorize, anonymousUser, mastersOnly } from './options.ts';
 import { WarningHeaders } from './warning-headers.ts';
 
 /**
- * One request and its answer: what every filter and handler passes on. It is also the {@link RequestContext} of the operations that
- * the request causes. Parts that most requests never need are made on first use.
+ * One request and its answer: what every filter and handler passes on. It is also the {@link RequestContext} of the
+ * operations that the request causes. Parts that most requests never need are made on first use.
  */
 export class Exchange implements RequestContext {
   readonly request: IncomingMessage;

@@ -15,12 +15,15 @@ import type { NodeDialer } from './connect/node-dialer.ts';
 export type Authorization = boolean | { readonly allowed: boolean; readonly reason?: string };
 
 /**
- * Finds out who sent a request. Undefined = no credentials were sent (the anonymous user, or the `insecureUser`); bad credentials
- * are a thrown `statusErrors.unauthorized()`.
+ * Finds out who sent a request. Undefined = no credentials were sent (the anonymous user, or the `insecureUser`); bad
+ * credentials are a thrown `statusErrors.unauthorized()`.
  */
 export type Authenticate = (request: IncomingMessage) => UserInfo | undefined | Promise<UserInfo | undefined>;
 
-/** Decides whether a user may do what a request wants. A PUT that is about to create an object is decided a second time, as `create`. */
+/**
+ * Decides whether a user may do what a request wants. A PUT that is about to create an object is decided a second time,
+ * as `create`.
+ */
 export type Authorize = (attributes: RequestAttributes, user: UserInfo) => Authorization | Promise<Authorization>;
 
 /** One check behind `/healthz`, `/livez` and `/readyz`. */
@@ -56,8 +59,8 @@ export interface HttpLimits {
   /** Writing requests at the same time. */
   readonly mutationsInFlight: number;
   /**
-   * How far the process may be behind its work, in milliseconds, before further requests are answered with 429; health checks and leases
-   * are excepted.
+   * How far the process may be behind its work, in milliseconds, before further requests are answered with 429; health
+   * checks and leases are excepted.
    */
   readonly overloadDelayMs: number;
   /** The same for members of `system:masters`. */
@@ -103,9 +106,10 @@ export const defaultLimits: HttpLimits = {
 };
 
 /**
- * Options for the `http.Server` (or `https.Server`) that carries the listener: 10 s for the headers, 32 KiB of them, and a bound on
- * the time a body may take. With these alone Node applies the time for headers to connections that have not been used yet as well, and
- * answers 408 on them; `listen` of a control plane keeps those open like any idle connection.
+ * Options for the `http.Server` (or `https.Server`) that carries the listener: 10 s for the headers, 32 KiB of them,
+ * and a bound on the time a body may take. With these alone Node applies the time for headers to connections that have
+ * not been used yet as well, and answers 408 on them; `listen` of a control plane keeps those open like any idle
+ * connection.
  */
 export const serverOptions: ServerOptions = {
   headersTimeout: 10_000,
@@ -134,11 +138,15 @@ export interface HttpApiOptions {
   readonly authenticate?: Authenticate;
   /** Default {@link mastersOnly}. */
   readonly authorize?: Authorize;
-  /** Who sends requests without credentials. Default: the anonymous user. An insecure server names its administrator here. */
+  /**
+   * Who sends requests without credentials. Default: the anonymous user. An insecure server names its administrator
+   * here.
+   */
   readonly insecureUser?: UserInfo;
   /**
-   * Hosts, without ports, under which requests without credentials are served for the `insecureUser`, beside `localhost`, `127.0.0.0/8` and
-   * `[::1]`. Requests under other hosts, and those of other web pages, are 403: a browser on the same machine would send them for any page.
+   * Hosts, without ports, under which requests without credentials are served for the `insecureUser`, beside
+   * `localhost`, `127.0.0.0/8` and `[::1]`. Requests under other hosts, and those of other web pages, are 403: a
+   * browser on the same machine would send them for any page.
    */
   readonly allowedHosts?: readonly string[];
   /** `host:port` told in discovery documents; default: the Host header of the request. */
@@ -151,7 +159,10 @@ export const anonymousUser: UserInfo = { name: 'system:anonymous', groups: ['sys
 
 const publicPaths: ReadonlySet<string> = new Set(['healthz', 'livez', 'readyz', 'version']);
 
-/** The authorizer of a server that was given none: the group `system:masters` may do all, others may ask for health and version. */
+/**
+ * The authorizer of a server that was given none: the group `system:masters` may do all, others may ask for health and
+ * version.
+ */
 export const mastersOnly: Authorize = (attributes, user) =>
   user.groups.includes('system:masters') ||
   (!attributes.isResourceRequest && attributes.verb === 'get' && publicPaths.has(attributes.path.split('/')[1] ?? ''));

@@ -35,7 +35,10 @@ export type Handler = (exchange: Exchange) => Promise<void> | void;
 
 const auditIdPattern = /^[\x21-\x7e]{1,64}$/;
 
-/** The part of a random UUID that the requests of this process share; their number is the rest, which costs less than more random bits. */
+/**
+ * The part of a random UUID that the requests of this process share; their number is the rest, which costs less than
+ * more random bits.
+ */
 const idPrefix = randomUUID().slice(0, -12);
 let requests = 0;
 
@@ -111,8 +114,9 @@ export class Pipeline {
   }
 
   /**
-   * Answers a request: filters, then `handle`. Never rejects; whatever goes wrong becomes an answer. What the request occupies is released
-   * when this is done, and at its deadline at the latest, even if an authenticator, an authorizer or the handler never settles.
+   * Answers a request: filters, then `handle`. Never rejects; whatever goes wrong becomes an answer. What the request
+   * occupies is released when this is done, and at its deadline at the latest, even if an authenticator, an authorizer
+   * or the handler never settles.
    */
   async run(exchange: Exchange, handle: Handler): Promise<void> {
     this.#running.add(exchange);
@@ -162,8 +166,8 @@ export class Pipeline {
   }
 
   /**
-   * Answers 429 at once when the process is `delayMs` behind its work and that is too much for the sender; true when it did. The request has
-   * passed no filter yet. A user that is not known without waiting counts as an ordinary one.
+   * Answers 429 at once when the process is `delayMs` behind its work and that is too much for the sender; true when it
+   * did. The request has passed no filter yet. A user that is not known without waiting counts as an ordinary one.
    */
   refusedByOverload(exchange: Exchange, delayMs: number): boolean {
     const { overloadDelayMs, overloadDelayMastersMs } = this.#limits;

@@ -8,8 +8,8 @@ const maxHeaders = 50;
 const omitted = '299 - "further warnings were omitted"';
 
 /**
- * The `Warning` headers of one answer, each text once. Their number and total length are limited, because clients and proxies refuse
- * answers with large heads, and an answer that is refused may belong to a write that has happened.
+ * The `Warning` headers of one answer, each text once. Their number and total length are limited, because clients and
+ * proxies refuse answers with large heads, and an answer that is refused may belong to a write that has happened.
  */
 export class WarningHeaders {
   readonly #texts = new Set<string>();
@@ -22,7 +22,10 @@ export class WarningHeaders {
     this.#full = this.#texts.size > maxHeaders;
   }
 
-  /** Values of the headers. Texts are cut only where the limits require it; what still does not fit is omitted, which the last value states. */
+  /**
+   * Values of the headers. Texts are cut only where the limits require it; what still does not fit is omitted, which
+   * the last value states.
+   */
   values(): string[] {
     const whole = [...this.#texts].map(headerValue);
     if (lengthOf(whole) <= maxTotal && whole.length <= maxHeaders) return whole;

@@ -1,8 +1,8 @@
 import type { RuntimeCapabilities } from '@keelson/container-runtime';
 
 /**
- * What a daemon of CRI can do. CRI has no way to ask, and every daemon can do all of what it describes; what the machine lacks (a kernel
- * without AppArmor, no network plugin) shows when it is asked for.
+ * What a daemon of CRI can do. CRI has no way to ask, and every daemon can do all of what it describes; what the
+ * machine lacks (a kernel without AppArmor, no network plugin) shows when it is asked for.
  */
 export function criCapabilities({ events }: { readonly events: boolean }): RuntimeCapabilities {
   return {

@@ -176,7 +176,10 @@ export class ContainerCalls {
     });
   }
 
-  /** Sends the signal of the configuration, if there is one; true when it was sent and the grace period is over or the container ended. */
+  /**
+   * Sends the signal of the configuration, if there is one; true when it was sent and the grace period is over or the
+   * container ended.
+   */
   async #signalOfItsOwn(containerId: ContainerId, gracePeriodMs: number, signal?: AbortSignal): Promise<boolean> {
     if (!(await sendOwnStopSignal(this.#connection, containerId, signal))) return false;
     const begin = this.#clock.monotonic();

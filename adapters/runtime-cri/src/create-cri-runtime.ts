@@ -28,9 +28,10 @@ import { StreamingCalls } from './streaming/streaming-calls.ts';
 const defaultProbeTimeoutMs = 2000;
 
 /**
- * The engine behind a CRI endpoint. The daemon need not be there, now or at any time: calls fail with `Unavailable` while it is away and
- * work again when it is back. Only what it can do is found out now: whether it tells events, and of a service of this package all that its
- * engine can do. Of a daemon that is away it is assumed that it tells no events.
+ * The engine behind a CRI endpoint. The daemon need not be there, now or at any time: calls fail with `Unavailable`
+ * while it is away and work again when it is back. Only what it can do is found out now: whether it tells events, and
+ * of a service of this package all that its engine can do. Of a daemon that is away it is assumed that it tells no
+ * events.
  *
  * @throws `InvalidArgument` for an endpoint that is none
  */
@@ -96,7 +97,10 @@ export async function createCriRuntime(options: CriRuntimeOptions): Promise<Cont
   return withDeadlines({ runtime, images }, { clock });
 }
 
-/** What the daemon can do. Those of CRI tell whether they tell events, and services of this package what their engine is. */
+/**
+ * What the daemon can do. Those of CRI tell whether they tell events, and services of this package what their engine
+ * is.
+ */
 async function inquire(
   connection: CriConnection,
   source: EventSource,

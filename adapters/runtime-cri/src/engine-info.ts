@@ -2,7 +2,10 @@ import type { RuntimeCapabilities } from '@keelson/container-runtime';
 import { criCapabilities } from './capabilities.ts';
 import { isRecord, recordOf } from './convert/is-record.ts';
 
-/** In the information of a verbose `Status`, where the service of this package says what its engine is: CRI has no call for it. */
+/**
+ * In the information of a verbose `Status`, where the service of this package says what its engine is: CRI has no call
+ * for it.
+ */
 export const engineKey = 'keelson.cri/engine';
 
 const rootFilesystems: readonly unknown[] = [

@@ -14,7 +14,9 @@ const laterCalls = 5;
 const ofContainers = ['containerCreated', 'containerStarted', 'containerExited', 'containerRemoved'] as const;
 const ofSandboxes = [undefined, 'sandboxReady', 'sandboxNotReady', 'sandboxRemoved'] as const;
 
-/** Tells what a daemon with `GetContainerEvents` tells. The stream from the daemon is opened with the first one here. */
+/**
+ * Tells what a daemon with `GetContainerEvents` tells. The stream from the daemon is opened with the first one here.
+ */
 export class EventSource {
   readonly #connection: CriConnection;
   readonly #logger: Logger;

@@ -20,9 +20,10 @@ interface Listed {
 }
 
 /**
- * Decodes lists that are asked for again and again and have hardly changed. Daemons write items, and the labels within them, in another
- * order each time, so equal lists seldom have equal bytes. But of a sandbox or container nothing changes except its state: an item with
- * the id, the state and the size of one that is known is that one. A list of known items that has not changed is the same array.
+ * Decodes lists that are asked for again and again and have hardly changed. Daemons write items, and the labels within
+ * them, in another order each time, so equal lists seldom have equal bytes. But of a sandbox or container nothing
+ * changes except its state: an item with the id, the state and the size of one that is known is that one. A list of
+ * known items that has not changed is the same array.
  */
 export class ListCache<T extends Listed> {
   readonly #stateField: number;

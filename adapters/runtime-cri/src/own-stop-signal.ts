@@ -7,8 +7,8 @@ import { noteOf } from './convert/container-config.ts';
 import { fromContainerStatus } from './convert/from-container.ts';
 
 /**
- * CRI has no stop signal but that of the image. Where the daemon is on this machine the one of the configuration is sent from here, to the
- * container's first process.
+ * CRI has no stop signal but that of the image. Where the daemon is on this machine the one of the configuration is
+ * sent from here, to the container's first process.
  *
  * @returns whether there was one and it was sent
  */
@@ -28,8 +28,8 @@ export async function sendOwnStopSignal(
 }
 
 /**
- * The process must be in the cgroup of the container, which has the container's id in its name with every daemon, so that a number that was
- * given to another process harms nobody.
+ * The process must be in the cgroup of the container, which has the container's id in its name with every daemon, so
+ * that a number that was given to another process harms nobody.
  */
 async function sendSignal(pid: number, containerId: ContainerId, name: string): Promise<boolean> {
   const number = signalNumber(name);

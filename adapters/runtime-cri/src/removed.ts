@@ -14,7 +14,10 @@ export async function unlessGone(call: Promise<unknown>): Promise<void> {
   }
 }
 
-/** Removes something that somebody else may be removing or starting at this moment, which daemons refuse: resolves when it is gone. */
+/**
+ * Removes something that somebody else may be removing or starting at this moment, which daemons refuse: resolves when
+ * it is gone.
+ */
 export async function removed(clock: Clock, remove: () => Promise<unknown>, signal?: AbortSignal): Promise<void> {
   for (let round = 1; ; round += 1) {
     try {

@@ -42,7 +42,10 @@ export class SandboxCalls {
     return podSandboxId;
   }
 
-  /** One call after the other for each sandbox: of two at once daemons fail one, which finds its network half taken apart. */
+  /**
+   * One call after the other for each sandbox: of two at once daemons fail one, which finds its network half taken
+   * apart.
+   */
   stop(podSandboxId: SandboxId, signal?: AbortSignal): Promise<void> {
     const call = () => unlessGone(this.#connection.call(Calls.stopPodSandbox, { podSandboxId }, signal));
     const before = this.#stopping.get(podSandboxId);
@@ -80,7 +83,10 @@ export class SandboxCalls {
     return all ? items : items.filter((sandbox) => matchesSandbox(sandbox, filter));
   }
 
-  /** The configuration in CRI's form, of which the sandbox itself keeps a note. @throws `NotFound`, `InvalidState` unless ready */
+  /**
+   * The configuration in CRI's form, of which the sandbox itself keeps a note.
+   * @throws `NotFound`, `InvalidState` unless ready
+   */
   async configOf(podSandboxId: SandboxId, signal?: AbortSignal): Promise<SandboxMessage> {
     const { status = {} } = await this.#connection.call(Calls.podSandboxStatus, { podSandboxId }, signal);
     if (sandboxState(status.state) !== 'ready')

@@ -30,8 +30,9 @@ import type { Surroundings } from './surroundings.ts';
 const defaultStateDirectory = '/var/lib/keelson/runtime-engine';
 
 /**
- * Speaks with the engine at the endpoint, and finds what earlier runtimes of the same owner have made there. The engine may
- * come up later, go away and come back: calls are `Unavailable` meanwhile. One that is not there yet is taken to be able to do everything. Disposing of the runtime leaves containers running.
+ * Speaks with the engine at the endpoint, and finds what earlier runtimes of the same owner have made there. The engine
+ * may come up later, go away and come back: calls are `Unavailable` meanwhile. One that is not there yet is taken to be
+ * able to do everything. Disposing of the runtime leaves containers running.
  * @throws `Unsupported` for engines that are too old and for what is no engine, `InvalidArgument`
  */
 export async function createEngineRuntime(options: EngineRuntimeOptions): Promise<ContainerEngine> {

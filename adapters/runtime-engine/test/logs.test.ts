@@ -54,7 +54,8 @@ test('after a crash at any moment no line is lost and none comes twice', (t) => 
   for (const [index, line] of lines.entries()) {
     appendFileSync(source, line);
     written += line;
-    // A follower that is dropped after any of its saves is what a crash leaves: a target that is longer than the position says.
+    // A follower that is dropped after any of its saves is what a crash leaves: a target that is longer than the
+    // position says.
     const follower = follow(saved[Math.floor(saved.length * ((index * 7) % 10) * 0.1)]);
     follower.reopen();
     t.is(readFileSync(target, 'utf8'), written);

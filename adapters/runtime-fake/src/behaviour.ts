@@ -6,7 +6,9 @@ import type {
   PodSandboxConfig,
 } from '@keelson/container-runtime';
 
-/** What a scripted container does. Times are milliseconds of the world's clock. The default runs until it is stopped. */
+/**
+ * What a scripted container does. Times are milliseconds of the world's clock. The default runs until it is stopped.
+ */
 export interface FakeBehaviour {
   /** How long `startContainer` takes. */
   readonly startDelayMs?: number;

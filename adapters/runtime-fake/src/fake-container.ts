@@ -129,7 +129,10 @@ export class FakeContainer {
     });
   }
 
-  /** Resolves when it has ended. A container that never ran ends without having run, so that nobody can start it any more. */
+  /**
+   * Resolves when it has ended. A container that never ran ends without having run, so that nobody can start it any
+   * more.
+   */
   stop(gracePeriodMs: number): Promise<void> {
     if (this.state !== 'running') {
       if (this.state === 'created' && this.#starting)

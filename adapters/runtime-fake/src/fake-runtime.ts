@@ -33,7 +33,10 @@ import { FakeSandbox } from './fake-sandbox.ts';
 import type { FakeWorld } from './fake-world.ts';
 
 export interface FakeRuntimeOptions {
-  /** Whether calls heed signal and time-out by themselves. False: for an agent, which sees to that for any runtime. Default true. */
+  /**
+   * Whether calls heed signal and time-out by themselves. False: for an agent, which sees to that for any runtime.
+   * Default true.
+   */
   readonly deadlines?: boolean;
   /** Claims that containers write logs; whoever claims it writes them in their place. Default false. */
   readonly logs?: boolean;

@@ -32,7 +32,10 @@ interface OrderedFailure {
   times: number;
 }
 
-/** The machine that fake runtimes look at. It outlives them as containers outlive an agent; tests change it from outside. */
+/**
+ * The machine that fake runtimes look at. It outlives them as containers outlive an agent; tests change it from
+ * outside.
+ */
 export class FakeWorld {
   readonly clock: Clock;
   readonly events: EventFeed;

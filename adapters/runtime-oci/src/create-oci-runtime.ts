@@ -34,9 +34,10 @@ const defaultMountpoint = '/sys/fs/cgroup';
 const defaultParent = '/keelson';
 
 /**
- * Opens the state directory and finds everything that is in it: containers that run, that ended meanwhile, that were never started.
- * Disposing of the runtime leaves containers running. One runtime at a time uses a state directory.
- * @throws `Unsupported`, with the reason: no Linux, not root, no OCI binary or one that cannot work here, a tool is missing
+ * Opens the state directory and finds everything that is in it: containers that run, that ended meanwhile, that were
+ * never started. Disposing of the runtime leaves containers running. One runtime at a time uses a state directory.
+ * @throws `Unsupported`, with the reason: no Linux, not root, no OCI binary or one that cannot work here, a tool is
+ *   missing
  */
 export async function createOciRuntime(options: OciRuntimeOptions): Promise<ContainerEngine> {
   const {

@@ -27,8 +27,8 @@ const neededTools = ['sh', 'env', 'mv', 'mkfifo', 'setsid', 'flock'];
 const defaultRelistPeriodMs = 10_000;
 
 /**
- * Opens the state directory and finds everything that is in it: containers that run, that ended meanwhile, that were never started.
- * Disposing of the runtime leaves containers running. One runtime at a time uses a state directory.
+ * Opens the state directory and finds everything that is in it: containers that run, that ended meanwhile, that were
+ * never started. Disposing of the runtime leaves containers running. One runtime at a time uses a state directory.
  * @throws `Unsupported` on machines that are not Linux or lack a tool.
  */
 export async function createProcessRuntime(options: ProcessRuntimeOptions): Promise<ContainerEngine> {

@@ -18,9 +18,10 @@ export interface CompactorOptions {
 const shortestIntervalMs = 1000;
 
 /**
- * Lets go of old history as kube-apiserver does: once in an interval every server tries to raise the version of one record;
- * who succeeds compacts to the revision that was current one interval before. So history is never younger than an interval when
- * it goes, however many servers there are, and servers of other software that keep the protocol take part.
+ * Lets go of old history as kube-apiserver does: once in an interval every server tries to raise the version of one
+ * record; who succeeds compacts to the revision that was current one interval before. So history is never younger than
+ * an interval when it goes, however many servers there are, and servers of other software that keep the protocol take
+ * part.
  */
 export class Compactor {
   readonly #options: CompactorOptions;
@@ -73,7 +74,10 @@ export class Compactor {
   }
 }
 
-/** @throws StorageError `FutureRevision` (without its revision) for more than there is. Compacting what is compacted is nothing. */
+/**
+ * @throws StorageError `FutureRevision` (without its revision) for more than there is. Compacting what is compacted is
+ * nothing.
+ */
 export async function compactTo(
   { cluster, bound }: Pick<CompactorOptions, 'cluster' | 'bound'>,
   upTo: Revision,

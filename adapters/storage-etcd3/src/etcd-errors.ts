@@ -2,8 +2,8 @@ import { status } from '@grpc/grpc-js';
 import { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from '@keelson/core';
 
 /**
- * Thrown by the transport for a call that never left this process, so that even a write may be tried elsewhere. Everything
- * else that fails without an answer from etcd may have reached it.
+ * Thrown by the transport for a call that never left this process, so that even a write may be tried elsewhere.
+ * Everything else that fails without an answer from etcd may have reached it.
  */
 export class NotSentError extends Error {
   constructor(message: string, cause?: unknown) {

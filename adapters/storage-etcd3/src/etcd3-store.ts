@@ -45,7 +45,9 @@ import { Writer } from './writer.ts';
 export interface Etcd3StoreOptions extends EndpointsOptions {
   /** Everything of this store lies under it. Begins and ends with a slash; default `/keelson/`. */
   readonly prefix?: string;
-  /** What is kept for readers and watchers of the past: both hold, so whichever keeps more. Default 1000, five minutes. */
+  /**
+   * What is kept for readers and watchers of the past: both hold, so whichever keeps more. Default 1000, five minutes.
+   */
   readonly history?: { readonly minChanges?: number; readonly minAgeMs?: number };
   /** `never` when somebody else (a kube-apiserver, etcd itself) compacts this etcd. Default `auto`. */
   readonly compaction?: 'auto' | 'never';
@@ -57,14 +59,15 @@ export interface Etcd3StoreOptions extends EndpointsOptions {
 export const defaultPrefix = '/keelson/';
 
 /**
- * etcd takes requests of 1.5 MiB unless it is told otherwise; what is left is for the key, which a write names up to four times. An object with a
- * mebibyte of data, which is what clients of a ConfigMap rely on, fits.
+ * etcd takes requests of 1.5 MiB unless it is told otherwise; what is left is for the key, which a write names up to
+ * four times. An object with a mebibyte of data, which is what clients of a ConfigMap rely on, fits.
  */
 const maxValueBytes = 1504 * 1024;
 
 /**
- * A {@link Store} in etcd 3.4 or later, for any number of processes. A revision is etcd's own, so there are gaps where others
- * write to the same etcd. Reads are linearizable; a write is one transaction that compares the key's modRevision.
+ * A {@link Store} in etcd 3.4 or later, for any number of processes. A revision is etcd's own, so there are gaps where
+ * others write to the same etcd. Reads are linearizable; a write is one transaction that compares the key's
+ * modRevision.
  */
 export class Etcd3Store implements Store {
   readonly capabilities: StoreCapabilities = {

@@ -8,8 +8,8 @@ import { decodeRange } from './wire/responses.ts';
 const askMs = 5000;
 
 /**
- * How far etcd's history is compacted. etcd itself is asked, so all servers agree on it, whoever compacted. What was compacted
- * before the store was made took nothing from it and does not count.
+ * How far etcd's history is compacted. etcd itself is asked, so all servers agree on it, whoever compacted. What was
+ * compacted before the store was made took nothing from it and does not count.
  */
 export class HistoryBound {
   readonly #cluster: Cluster;

@@ -52,8 +52,8 @@ const noValue = Buffer.alloc(0);
 const stampBytes = 8;
 
 /**
- * The time at which a value ends is not kept by etcd, so a value that hangs on a lease has it before itself, as a double.
- * Other values are stored as they are.
+ * The time at which a value ends is not kept by etcd, so a value that hangs on a lease has it before itself, as a
+ * double. Other values are stored as they are.
  */
 export function expiryStamp(expiresAt: number): Buffer {
   const stamp = Buffer.allocUnsafe(stampBytes);
@@ -62,8 +62,8 @@ export function expiryStamp(expiresAt: number): Buffer {
 }
 
 /**
- * @param messageBytes size of the answer that holds the value. A value that is most of it is shared; a small one is copied, so
- * that whoever keeps it does not keep the whole answer.
+ * @param messageBytes size of the answer that holds the value. A value that is most of it is shared; a small one is
+ *   copied, so that whoever keeps it does not keep the whole answer.
  */
 export function entryOf(key: Key, kv: KeyValue, messageBytes: number): Entry {
   const { createRevision, modRevision, leased, value: stored } = kv;

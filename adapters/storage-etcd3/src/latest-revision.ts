@@ -8,8 +8,8 @@ import {
 } from '@keelson/core';
 
 /**
- * Questions for the current revision, at most one under way: whoever asks while one is, shares the next, since the answer of
- * the present one may be older than the question.
+ * Questions for the current revision, at most one under way: whoever asks while one is, shares the next, since the
+ * answer of the present one may be older than the question.
  */
 export class LatestRevision {
   readonly #ask: () => Promise<Revision>;

@@ -17,9 +17,9 @@ const slack = 0.05;
 const maxTtlSeconds = 9_000_000_000;
 
 /**
- * Leases shared by keys whose time ends within the same window: a lease never ends before the time of any of its keys, and at
- * most 5 % (or a second, and etcd's own minimum of about two seconds) after it. Leases are never renewed; etcd deletes what
- * hangs on them.
+ * Leases shared by keys whose time ends within the same window: a lease never ends before the time of any of its keys,
+ * and at most 5 % (or a second, and etcd's own minimum of about two seconds) after it. Leases are never renewed; etcd
+ * deletes what hangs on them.
  */
 export class Leases {
   readonly #cluster: Cluster;

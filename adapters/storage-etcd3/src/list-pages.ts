@@ -13,8 +13,8 @@ export interface ListPage extends RangeAnswer {
 }
 
 /**
- * Reads pages of a size that suits the store's entries: about four megabytes and at most 2000 keys. etcd has no bound in
- * bytes, so a page that proves too large for a message is asked for again, smaller.
+ * Reads pages of a size that suits the store's entries: about four megabytes and at most 2000 keys. etcd has no bound
+ * in bytes, so a page that proves too large for a message is asked for again, smaller.
  */
 export class ListPages {
   readonly #cluster: Cluster;

@@ -12,8 +12,8 @@ const inFlight = 64;
 const nothing = Buffer.alloc(0);
 
 /**
- * Brings etcd above a revision that it had before a snapshot was put in its place. etcd cannot be told to skip revisions while it runs, so
- * they are used up by writes to a record that nobody sees.
+ * Brings etcd above a revision that it had before a snapshot was put in its place. etcd cannot be told to skip
+ * revisions while it runs, so they are used up by writes to a record that nobody sees.
  *
  * @returns the revision that is current then
  * @throws StorageError `Unavailable`, with what to do, when there are too many.

@@ -27,11 +27,12 @@ const recoverAgainMs = 1000;
 const rangeMethod = '/etcdserverpb.KV/Range';
 
 /**
- * Which store this is, and whether it still is. A record under the prefix, made once, names the store and its epoch. etcd may be restored
- * from a snapshot while servers run, under the same cluster id: so every new connection is inspected, because etcd has to be started for
- * that. The store was replaced or restored when the record is another one or in another cluster, when revisions have gone back, or when
- * a put that was confirmed is not part of history any more. The server that detects it uses up the revisions that it has seen, drops the history,
- * and begins another epoch, before any other call is sent.
+ * Which store this is, and whether it still is. A record under the prefix, made once, names the store and its epoch.
+ * etcd may be restored from a snapshot while servers run, under the same cluster id: so every new connection is
+ * inspected, because etcd has to be started for that. The store was replaced or restored when the record is another one
+ * or in another cluster, when revisions have gone back, or when a put that was confirmed is not part of history any
+ * more. The server that detects it uses up the revisions that it has seen, drops the history, and begins another epoch,
+ * before any other call is sent.
  */
 export class StoreLineage implements Lineage {
   readonly #keys: KeySpace;
@@ -107,7 +108,10 @@ export class StoreLineage implements Lineage {
     throw this.#lost(this.#rewound(record, header, floor) ?? replaced);
   }
 
-  /** Inspects a new connection. @throws NotSentError when it leads to another store or another history than the one that is known */
+  /**
+   * Inspects a new connection.
+   * @throws NotSentError when it leads to another store or another history than the one that is known
+   */
   async inspect(ask: Ask): Promise<void> {
     if (this.#record === undefined) throw new NotSentError('the store is not open');
     const floor = this.#seen;

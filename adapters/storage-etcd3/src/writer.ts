@@ -11,7 +11,9 @@ interface WriteOptions {
   readonly timeoutMs?: number;
 }
 
-/** Turns a write into one transaction and its answer into a result. A write that may have been sent is never sent again. */
+/**
+ * Turns a write into one transaction and its answer into a result. A write that may have been sent is never sent again.
+ */
 export class Writer {
   readonly #cluster: Cluster;
   readonly #keys: KeySpace;

@@ -15,7 +15,9 @@ interface Scene {
   after?(proxy: TcpProxy): void;
 }
 
-/** One server writes, another one watches through a proxy, and before each write something happens to that connection. */
+/**
+ * One server writes, another one watches through a proxy, and before each write something happens to that connection.
+ */
 async function measure({ t, what, count, boundMs, before, after }: Scene): Promise<void> {
   t.timeout(60_000 + count * boundMs);
   const proxy = await TcpProxy.start(theServer().port);

@@ -6,7 +6,8 @@ import { etcdKinds, etcdTest } from './support/etcd-test.ts';
 import { everything, Follower, failureOf, put, until } from './support/following.ts';
 import { TcpProxy } from './support/tcp-proxy.ts';
 
-// A restored snapshot keeps the cluster id and the name of the member: servers that run through it notice by what it lacks.
+// A restored snapshot keeps the cluster id and the name of the member: servers that run through it notice by what it
+// lacks.
 
 async function storeAt(t: ExecutionContext, url: string): Promise<Etcd3Store> {
   const store = new Etcd3Store({ endpoints: [url], compaction: 'never' });

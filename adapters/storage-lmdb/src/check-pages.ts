@@ -2,12 +2,14 @@ import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { endianness } from 'node:os';
 
 /*
- * The format of the data file, version 2 (lmdb: libraries/liblmdb/mdb.c). All integers have the byte order of the machine.
+ * The format of the data file, version 2 (lmdb: libraries/liblmdb/mdb.c). All integers have the byte order of the
+ * machine.
  *
- * page    number u64, transaction u64, pad u16, flags u16, lower u16, upper u16 (overflow pages: count u32), then u16 offsets of nodes
- * meta    page header, magic u32, version u32, address u64, map size u64, tree of free pages, main tree, last page u64, transaction u64
- * tree    pad u32 (page size), flags u16, depth u16, branch pages u64, leaf pages u64, overflow pages u64, entries u64, root u64
- * node    size low u16, size high u16, flags u16, key size u16, key, data; in a branch the first three are the number of a page
+ * page    number u64, transaction u64, pad u16, flags u16, lower u16, upper u16 (overflow pages: count u32), then u16
+ * offsets of nodes meta    page header, magic u32, version u32, address u64, map size u64, tree of free pages, main
+ * tree, last page u64, transaction u64 tree    pad u32 (page size), flags u16, depth u16, branch pages u64, leaf pages
+ * u64, overflow pages u64, entries u64, root u64 node    size low u16, size high u16, flags u16, key size u16, key,
+ * data; in a branch the first three are the number of a page
  */
 const headerBytes = 24;
 const nodeBytes = 8;
@@ -42,11 +44,13 @@ interface Counts {
 }
 
 /**
- * Walks every tree of a data file and returns what is damaged: pages outside the file, pages with the wrong number or kind, nodes outside
- * their page, keys out of order, pages used twice, and numbers of pages and entries that differ from those of the tree. The driver checks
- * nothing of that: it ends the process on a page that is missing, and shows fewer objects where a page is damaged.
+ * Walks every tree of a data file and returns what is damaged: pages outside the file, pages with the wrong number or
+ * kind, nodes outside their page, keys out of order, pages used twice, and numbers of pages and entries that differ
+ * from those of the tree. The driver checks nothing of that: it ends the process on a page that is missing, and shows
+ * fewer objects where a page is damaged.
  *
- * Values are not checked here; each record has a checksum. Reads the file without the driver, and yields to the event loop between pieces.
+ * Values are not checked here; each record has a checksum. Reads the file without the driver, and yields to the event
+ * loop between pieces.
  */
 export async function checkPages(file: string, cancelled: () => boolean = () => false): Promise<string[]> {
   if (!existsSync(file)) return [];

@@ -17,9 +17,10 @@ interface Sample {
 }
 
 /**
- * Keeps the bound of history: raised on request, or by a timer when changes are outside the window by count and by age. First
- * the bound is on disk and refused below, then the changes go, in small steps; what a crash leaves is taken up by the next
- * step. Changes of an earlier process count as made when this one started, so a restart or a clock step never drops early.
+ * Keeps the bound of history: raised on request, or by a timer when changes are outside the window by count and by age.
+ * First the bound is on disk and refused below, then the changes go, in small steps; what a crash leaves is taken up by
+ * the next step. Changes of an earlier process count as made when this one started, so a restart or a clock step never
+ * drops early.
  */
 export class Compactor {
   readonly #env: Environment;

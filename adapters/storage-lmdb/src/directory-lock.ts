@@ -16,7 +16,9 @@ const answerMs = 1000;
 /** A process that does not answer so many times in a row, each for the time above, has the directory. */
 const silences = 3;
 const pollMs = 20;
-/** Attempts in which another process neither gets the directory nor withdraws; more than any process that runs needs. */
+/**
+ * Attempts in which another process neither gets the directory nor withdraws; more than any process that runs needs.
+ */
 const attempts = 500;
 /** What `bind` reports on file systems without sockets. */
 const withoutSockets = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EINVAL', 'ENOSYS'];
@@ -31,18 +33,20 @@ interface Owner {
 }
 
 /**
- * What became of a connection: `dead` when no process listens, `silent` when one does and does not answer in time, `broken` when the answer
- * was cut off, as by the end of the process.
+ * What became of a connection: `dead` when no process listens, `silent` when one does and does not answer in time,
+ * `broken` when the answer was cut off, as by the end of the process.
  */
 type Found = Owner | 'dead' | 'silent' | 'broken';
 
 /**
- * One process per directory. The lock is a Unix socket in the directory on which its owner listens: the kernel closes it when the process
- * ends, however it ends, and connects to it from other PID and network namespaces and from other containers of the machine.
+ * One process per directory. The lock is a Unix socket in the directory on which its owner listens: the kernel closes
+ * it when the process ends, however it ends, and connects to it from other PID and network namespaces and from other
+ * containers of the machine.
  *
- * Each process first listens on a socket with a name of its own, then connects to all others. Of two processes that do so at the same time
- * at least one finds the other; while neither holds the lock the one with the smaller id waits and the other withdraws. Names are never
- * used twice, so removing the socket of a dead process cannot remove that of a live one.
+ * Each process first listens on a socket with a name of its own, then connects to all others. Of two processes that do
+ * so at the same time at least one finds the other; while neither holds the lock the one with the smaller id waits and
+ * the other withdraws. Names are never used twice, so removing the socket of a dead process cannot remove that of a
+ * live one.
  */
 export class DirectoryLock {
   readonly #directory: string;
@@ -62,8 +66,8 @@ export class DirectoryLock {
   }
 
   /**
-   * @throws StorageError `Unavailable` when another process, or another store of this process, has the directory; the message names the
-   * process.
+   * @throws StorageError `Unavailable` when another process, or another store of this process, has the directory; the
+   *   message names the process.
    */
   static async acquire(path: string, logger: Logger): Promise<DirectoryLock> {
     const lock = new DirectoryLock(realpathSync(path));
@@ -179,7 +183,10 @@ function ownerOf(text: string): Owner | 'broken' {
   }
 }
 
-/** Calls with a path of the socket that is short enough for the system: that of the directory, or one through its descriptor. */
+/**
+ * Calls with a path of the socket that is short enough for the system: that of the directory, or one through its
+ * descriptor.
+ */
 async function withSocketPath<T>(directory: string, name: string, use: (path: string) => Promise<T>): Promise<T> {
   const path = join(directory, name);
   if (Buffer.byteLength(path) <= socketPathBytes) return use(path);

@@ -10,7 +10,9 @@ const pieceBytes = 256 * 1024;
 const checkEveryMs = 1000;
 /** An update may make a value longer by this much while the disk is full: the mark of a deletion takes no more. */
 const smallGrowth = 512;
-/** What the system reports when a disk or a quota is full: by name, and by number where the driver passes the number on. */
+/**
+ * What the system reports when a disk or a quota is full: by name, and by number where the driver passes the number on.
+ */
 const fullCodes: readonly unknown[] = ['ENOSPC', 'EDQUOT', 28, 122];
 
 /** Whether an operation failed because there is no space left. */
@@ -31,10 +33,10 @@ function isInputOutputError(error: unknown): boolean {
 }
 
 /**
- * Disk space that is kept for deletes. Every change of the database needs free pages, a delete as well; on a full disk nobody could make room.
- * So a file of a megabyte is kept beside the data file, and is removed when a commit finds the disk full. From then on deletes and small
- * updates (the mark of a deletion, a finalizer that goes) are accepted, and everything else is refused, until the same amount of space is
- * free again, on the disk or in the data file.
+ * Disk space that is kept for deletes. Every change of the database needs free pages, a delete as well; on a full disk
+ * nobody could make room. So a file of a megabyte is kept beside the data file, and is removed when a commit finds the
+ * disk full. From then on deletes and small updates (the mark of a deletion, a finalizer that goes) are accepted, and
+ * everything else is refused, until the same amount of space is free again, on the disk or in the data file.
  */
 export class DiskReserve {
   readonly #directory: string;
@@ -83,7 +85,10 @@ export class DiskReserve {
     return !this.#full || growth <= smallGrowth;
   }
 
-  /** Whether a commit failed because the disk is full. The driver reports a page of which a part was written as an I/O error. */
+  /**
+   * Whether a commit failed because the disk is full. The driver reports a page of which a part was written as an I/O
+   * error.
+   */
   explains(error: unknown): boolean {
     return isDiskFull(error) || (isInputOutputError(error) && this.#freeOnDisk() < reserveBytes);
   }

@@ -26,15 +26,17 @@ const floorKey = Buffer.from('floor');
 /** Revisions left out when history was rewound: room for those that were given out and not noticed. */
 const leap = 1_000_000;
 const emptyRevision = 1;
-/** In the root table beside the names of tables, whose pages every commit writes anyway. Its version counts the commits. */
+/**
+ * In the root table beside the names of tables, whose pages every commit writes anyway. Its version counts the commits.
+ */
 const fenceKey = Buffer.from('!keelson/fence');
 const noBytes = Buffer.alloc(0);
 const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
 
 /**
- * The open database: its tables, and the few single values. Every commit is on disk before it is reported, and is fenced: within its
- * transaction the number of commits on disk is compared with the number this process knows of, so that nothing is written on top of the
- * writes of another process, even where the lock of the directory failed.
+ * The open database: its tables, and the few single values. Every commit is on disk before it is reported, and is
+ * fenced: within its transaction the number of commits on disk is compared with the number this process knows of, so
+ * that nothing is written on top of the writes of another process, even where the lock of the directory failed.
  */
 export class Environment {
   readonly obj: Table;
@@ -62,8 +64,8 @@ export class Environment {
     this.#path = path;
     this.#readOnly = readOnly;
     if (!readOnly) for (const name of ['data.mdb', 'lock.mdb', reserveFile]) tightenMode(join(path, name), logger);
-    // overlappingSync would report commits that a power failure takes back; eventTurnBatching makes promises of its own, whose
-    // rejection nobody could handle.
+    // overlappingSync would report commits that a power failure takes back; eventTurnBatching makes promises of its
+    // own, whose rejection nobody could handle.
     const options = {
       path,
       noSubdir: false,
@@ -101,7 +103,8 @@ export class Environment {
   /**
    * Runs `change` as one transaction, which is on disk when the promise resolves.
    *
-   * @throws StorageError `Unavailable` when another process wrote; nothing was written then, and nothing ever is again by this object.
+   * @throws StorageError `Unavailable` when another process wrote; nothing was written then, and nothing ever is
+   *   again by this object.
    */
   async commit(change: () => void): Promise<void> {
     if (this.#fenced !== undefined) throw this.#fenced;
@@ -127,7 +130,8 @@ export class Environment {
       this.#root.resetReadTxn();
     } catch (error) {
       this.#root.resetReadTxn();
-      // The driver tells the reason in a promise of its own, which nobody else would handle; it is settled by now or soon.
+      // The driver tells the reason in a promise of its own, which nobody else would handle; it is settled by now or
+      // soon.
       const reason = (error as { commitError?: Promise<never> }).commitError;
       reason?.catch(() => {});
       await Promise.race([reason, new Promise((resolve) => setImmediate(resolve))]);
@@ -177,7 +181,9 @@ export class Environment {
     return floor;
   }
 
-  /** Goes on far above `seen` in another epoch, with all history compacted. Nothing else may be using the environment. */
+  /**
+   * Goes on far above `seen` in another epoch, with all history compacted. Nothing else may be using the environment.
+   */
   async leapOver(seen: Revision): Promise<void> {
     const floor = Math.max(seen, this.head()) + leap;
     const identity = { ...this.#identity, epoch: this.#identity.epoch + 1 };

@@ -84,7 +84,8 @@ export class ExpirySweeper {
       if (due.length === 0 || this.#stopped) return;
       const results = await Promise.all(due.map(({ key, revision }) => this.#expire(key, revision)));
       const refused = due.filter((_, i) => results[i]?.ok === false);
-      // Another write was faster, and its commit has taken the time out; what is left of one that never was must not stay.
+      // Another write was faster, and its commit has taken the time out; what is left of one that never was must not
+      // stay.
       if (refused.length > 0) {
         await this.#env.commit(() => {
           for (const { expiresAt, revision } of refused) void this.#env.ttl.remove(expiryKey(expiresAt, revision));

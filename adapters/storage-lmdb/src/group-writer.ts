@@ -56,8 +56,8 @@ export interface WriterEvents {
 }
 
 /**
- * The one ordered writer. A write is decided and given its revision at once, against the rows on disk and the writes still
- * pending; all writes that arrive while a commit runs are in the next one, and those that come right after it.
+ * The one ordered writer. A write is decided and given its revision at once, against the rows on disk and the writes
+ * still pending; all writes that arrive while a commit runs are in the next one, and those that come right after it.
  */
 export class GroupWriter {
   readonly #env: Environment;
@@ -189,9 +189,9 @@ export class GroupWriter {
   }
 
   /**
-   * Waits while the turns of the event loop bring more writes: a commit costs about as much as four requests, however much is in it. As long
-   * as there are fewer writes than in the commit before, several turns may bring none: the callers who were just answered need some to
-   * write again.
+   * Waits while the turns of the event loop bring more writes: a commit costs about as much as four requests, however
+   * much is in it. As long as there are fewer writes than in the commit before, several turns may bring none: the
+   * callers who were just answered need some to write again.
    */
   async #gather(): Promise<void> {
     const until = this.#clock.monotonic() + gatherMs;
@@ -244,8 +244,8 @@ export class GroupWriter {
   }
 
   /**
-   * A commit failed. Writes decided on top of it are void too. Whether it is on disk all the same can be seen; when it is, the
-   * driver failed at the very end, and nothing more is written until the store is opened again.
+   * A commit failed. Writes decided on top of it are void too. Whether it is on disk all the same can be seen; when it
+   * is, the driver failed at the very end, and nothing more is written until the store is opened again.
    */
   #fail(writes: readonly PendingWrite[], cause: unknown): void {
     const text = cause instanceof Error ? cause.message : String(cause);

@@ -44,7 +44,9 @@ export interface LmdbStoreOptions {
   readonly path: string;
   readonly clock?: Clock;
   readonly logger?: Logger;
-  /** What is kept for readers and watchers of the past: both hold, so whichever keeps more. Default 1000, five minutes. */
+  /**
+   * What is kept for readers and watchers of the past: both hold, so whichever keeps more. Default 1000, five minutes.
+   */
   readonly history?: { readonly minChanges?: number; readonly minAgeMs?: number };
 }
 
@@ -69,8 +71,8 @@ interface Opened {
 }
 
 /**
- * A durable {@link Store} in one LMDB environment, for one process. A write is acknowledged, visible and watched when it is on
- * disk, never before; writes that arrive while a commit runs share the next one.
+ * A durable {@link Store} in one LMDB environment, for one process. A write is acknowledged, visible and watched when
+ * it is on disk, never before; writes that arrive while a commit runs share the next one.
  */
 export class LmdbStore implements Store {
   readonly capabilities: StoreCapabilities = {
@@ -101,7 +103,9 @@ export class LmdbStore implements Store {
     this.#logger = (options.logger ?? silentLogger).child({ component: 'storage-lmdb' });
   }
 
-  /** @throws StorageError `Unavailable` when the directory is in use or cannot be opened, `Corrupt` when it is not ours. */
+  /**
+   * @throws StorageError `Unavailable` when the directory is in use or cannot be opened, `Corrupt` when it is not ours.
+   */
   async ready(options: { readonly readOnly?: boolean } = {}): Promise<void> {
     if (this.#closing !== undefined) throw closed();
     this.#opening ??= this.#open(options.readOnly === true).finally(() => {

@@ -21,8 +21,8 @@ export interface ScanStep {
 }
 
 /**
- * The states and changes of the past, out of the current rows and the rows that changes replaced. Every method reads within
- * one turn, thus within one snapshot, and keeps nothing open.
+ * The states and changes of the past, out of the current rows and the rows that changes replaced. Every method reads
+ * within one turn, thus within one snapshot, and keeps nothing open.
  */
 export class Past {
   readonly #env: Environment;
@@ -38,8 +38,8 @@ export class Past {
   }
 
   /**
-   * Entries as they were at `revision` in the next piece of `[position, end)`, of at most `size` keys. `changed` says whether
-   * the snapshot may hold deletes that came after `revision`.
+   * Entries as they were at `revision` in the next piece of `[position, end)`, of at most `size` keys. `changed` says
+   * whether the snapshot may hold deletes that came after `revision`.
    */
   scan(position: ScanPosition, end: Buffer, revision: Revision, size: number, changed: boolean): ScanStep {
     const start = position.key;
@@ -67,7 +67,10 @@ export class Past {
     return { entries, next: bound === undefined ? undefined : { key: bound, exclusive: true } };
   }
 
-  /** The entry of a current row as it was at `revision`. A damaged one does not tell since when it is as it is, so it is always shown. */
+  /**
+   * The entry of a current row as it was at `revision`. A damaged one does not tell since when it is as it is, so it is
+   * always shown.
+   */
   #entryAsOf(key: Buffer, row: Buffer, revision: Revision): Entry | undefined {
     const { entry } = this.#env.decode(key.toString(), row);
     return entry.damaged || entry.modRevision <= revision ? entry : this.#replacedEntry(key, revision);

@@ -1,6 +1,9 @@
 import { type Change, type Entry, type OrderedRange, orderedForm, type Revision, type WatchBatch } from '@keelson/core';
 
-/** Room for two of the largest commits: whoever follows the store is hardly ever further behind, and all others can read from disk. */
+/**
+ * Room for two of the largest commits: whoever follows the store is hardly ever further behind, and all others can read
+ * from disk.
+ */
 const maxChanges = 2048;
 const maxBytes = 8 * 1024 * 1024;
 const batchChanges = 512;

@@ -10,8 +10,9 @@ import { type Entry, type Key, type Revision, StorageError, StorageErrorCode } f
  * ttl   expiry time, modRevision           -> key
  * meta  'identity', 'compacted'            -> JSON, revision
  *
- * row = createRevision with the highest bit set, modRevision, expiry time (0 = none), CRC-32 of the key and of all else, value.
- * Keys hold no 0x00, so `hist` sorts by key, then revision. The count of a commit has its highest bit set, and its CRC-32 follows.
+ * row = createRevision with the highest bit set, modRevision, expiry time (0 = none), CRC-32 of the key and of all
+ * else, value. Keys hold no 0x00, so `hist` sorts by key, then revision. The count of a commit has its highest bit set,
+ * and its CRC-32 follows.
  *
  * Format 1 had neither checksums nor those bits. Such records are read until revision `checkedAfter` of the store.
  */
@@ -57,8 +58,8 @@ export function encodeRow(
 }
 
 /**
- * The row's bytes become part of the entry. A row whose checksum is wrong becomes an entry that is `damaged`: so the key is listed and can be
- * deleted. `checkedAfter`: rows of later revisions have checksums.
+ * The row's bytes become part of the entry. A row whose checksum is wrong becomes an entry that is `damaged`: so the
+ * key is listed and can be deleted. `checkedAfter`: rows of later revisions have checksums.
  */
 export function decodeRow(key: Key, bytes: Buffer, checkedAfter: Revision): Row {
   const checked = isChecked(bytes);

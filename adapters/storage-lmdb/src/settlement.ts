@@ -1,6 +1,9 @@
 import { addAbortListener, type Clock, removeAbortListener, StorageError, StorageErrorCode } from '@keelson/core';
 
-/** A write is on disk sooner as a rule: only who waits longer than this listens for its caller's leaving, which costs as much as the write. */
+/**
+ * A write is on disk sooner as a rule: only who waits longer than this listens for its caller's leaving, which costs as
+ * much as the write.
+ */
 const settledSoonMs = 20;
 
 /** What those that have begun to wait lately do when the time above is over. */
@@ -25,8 +28,8 @@ export interface Patience {
 }
 
 /**
- * What one caller of a write is told: its outcome, or `OutcomeUnknown` when the caller stops waiting. The write goes on then, since others
- * may already have been decided on top of it.
+ * What one caller of a write is told: its outcome, or `OutcomeUnknown` when the caller stops waiting. The write goes on
+ * then, since others may already have been decided on top of it.
  */
 export class Settlement<T> {
   readonly answer: Promise<T>;

@@ -137,7 +137,8 @@ test(`kill -9 at ${rounds} random points loses no acknowledged write, no change,
       }
       unacknowledged += head - known - acknowledged.length;
     } else {
-      // Compaction went past what is known: begin again from the state, against which the acknowledged writes are checked.
+      // Compaction went past what is known: begin again from the state, against which the acknowledged writes are
+      // checked.
       const touched = new Map(acknowledged.sort((a, b) => a.revision - b.revision).map((write) => [write.key, write]));
       ledger.state.clear();
       for await (const chunk of store.list(everything)) {

@@ -23,7 +23,10 @@ async function opened(t: ExecutionContext, path: string): Promise<LmdbStore> {
 
 const locksIn = (path: string) => readdirSync(path).filter((name) => name.includes('keelson.lock'));
 
-/** Starts a process that writes to the store without end; `through` is a command that runs it. Resolves when it has written. */
+/**
+ * Starts a process that writes to the store without end; `through` is a command that runs it. Resolves when it has
+ * written.
+ */
 async function writer(t: ExecutionContext, path: string, through: readonly string[] = []): Promise<ChildProcess> {
   const script = fileURLToPath(new URL('./support/crash-writer.js', import.meta.url));
   const [command = process.execPath, ...args] = [...through, process.execPath, script, path, '0', '1', '1000'];

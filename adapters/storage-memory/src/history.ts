@@ -4,7 +4,9 @@ import type { Version } from './version.ts';
 const chunkBits = 10;
 const chunkSize = 1 << chunkBits;
 
-/** The retained versions by revision: a dense queue in chunks, so that dropping the oldest costs nothing proportional. */
+/**
+ * The retained versions by revision: a dense queue in chunks, so that dropping the oldest costs nothing proportional.
+ */
 export class History {
   #chunks: (Version | undefined)[][] = [];
   /** Revision at index 0 of the first chunk. */

@@ -46,8 +46,8 @@ const trimPerTurn = 10_000;
 const nothing = new Uint8Array(0);
 
 /**
- * The reference semantics of a {@link Store}, in memory and gone with the process. A write is applied within the call, so
- * there is nothing that could be half done. Values are shared, never copied.
+ * The reference semantics of a {@link Store}, in memory and gone with the process. A write is applied within the call,
+ * so there is nothing that could be half done. Values are shared, never copied.
  */
 export class MemoryStore implements Store {
   readonly capabilities: StoreCapabilities = {

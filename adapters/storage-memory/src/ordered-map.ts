@@ -65,8 +65,8 @@ export class OrderedMap<V> {
   }
 
   /**
-   * Visits values whose key is in `[start, end)`, or `(start, end)`, in order until `visit` returns false. The map must not be
-   * changed meanwhile.
+   * Visits values whose key is in `[start, end)`, or `(start, end)`, in order until `visit` returns false. The map must
+   * not be changed meanwhile.
    */
   scan(start: string, startExclusive: boolean, end: string, visit: (value: V, key: string) => boolean): void {
     this.#scan(this.#root, start, startExclusive, end, visit);

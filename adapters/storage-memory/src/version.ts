@@ -1,8 +1,8 @@
 import type { Change, Entry, Key, Revision } from '@keelson/core';
 
 /**
- * One change of one key. The versions of a key form a chain to older ones, as far back as history is kept; the newest is in
- * the index.
+ * One change of one key. The versions of a key form a chain to older ones, as far back as history is kept; the newest
+ * is in the index.
  */
 export class Version {
   readonly key: Key;

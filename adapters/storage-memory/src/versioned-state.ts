@@ -17,7 +17,9 @@ const batchChanges = 512;
 /** A batch for a narrow range ends after this much log, so that no stream holds the process up. */
 const batchScan = 8192;
 
-/** Every key's chain of versions, and all of them by revision: the state at each retained revision, and the change log. */
+/**
+ * Every key's chain of versions, and all of them by revision: the state at each retained revision, and the change log.
+ */
 export class VersionedState implements ChangeLog {
   readonly #index = new OrderedMap<Version>();
   readonly #history = new History(emptyRevision + 1);

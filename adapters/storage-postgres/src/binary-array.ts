@@ -3,7 +3,10 @@ const oid = { bytea: 17, int8: 20, text: 25 } as const;
 
 const headerBytes = 20;
 
-/** The binary form of a one-dimensional array, in which nothing is escaped and bytes stay bytes. Undefined items are null. */
+/**
+ * The binary form of a one-dimensional array, in which nothing is escaped and bytes stay bytes. Undefined items are
+ * null.
+ */
 function encodeArray(type: number, items: readonly (Uint8Array | undefined)[]): Buffer {
   let size = headerBytes;
   let nulls = 0;

@@ -12,8 +12,8 @@ export function after(key: Key): string {
 }
 
 /**
- * The bounds of a range. A bound may hold U+0000, which text in the database cannot; since keys do not, such a bound lies just
- * behind the text in front of it.
+ * The bounds of a range. A bound may hold U+0000, which text in the database cannot; since keys do not, such a bound
+ * lies just behind the text in front of it.
  *
  * @throws StorageError `InvalidKey` when a bound is no text or longer than any key.
  */

@@ -26,8 +26,8 @@ export interface WatchOptions {
 }
 
 /**
- * All watch streams of this process and the one reader that feeds them: it reads the log once for all, whenever it is told, by
- * whatever means, that the store is at a higher revision. While nobody watches it does nothing.
+ * All watch streams of this process and the one reader that feeds them: it reads the log once for all, whenever it is
+ * told, by whatever means, that the store is at a higher revision. While nobody watches it does nothing.
  */
 export class ChangeFeed implements FeedHost {
   readonly recent = new RecentChanges();
@@ -90,8 +90,8 @@ export class ChangeFeed implements FeedHost {
   }
 
   /**
-   * Reads on up to `revision`, for a second at most, and lets those who wait for it take it: history is about to end there, and
-   * nobody who keeps up shall suffer.
+   * Reads on up to `revision`, for a second at most, and lets those who wait for it take it: history is about to end
+   * there, and nobody who keeps up shall suffer.
    */
   async catchUp(revision: Revision): Promise<void> {
     const deadline = this.clock.monotonic() + 1000;

@@ -1,6 +1,6 @@
 /**
- * Shares the answer of `ask` among callers: those that come while it runs wait for the next run, which begins after all of
- * them, so everyone gets an answer that is newer than the question.
+ * Shares the answer of `ask` among callers: those that come while it runs wait for the next run, which begins after all
+ * of them, so everyone gets an answer that is newer than the question.
  */
 export class Coalesced<T> {
   readonly #ask: () => Promise<T>;

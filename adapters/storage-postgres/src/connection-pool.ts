@@ -35,8 +35,9 @@ export class ConnectionPool {
   }
 
   /**
-   * A connection of this pool. When the server has none left, one that stands has to do: of this pool, or of `other` when this one has none.
-   * While there is none at all the server is asked again, until `deadline` (monotonic milliseconds) or until the caller has given up.
+   * A connection of this pool. When the server has none left, one that stands has to do: of this pool, or of `other`
+   * when this one has none. While there is none at all the server is asked again, until `deadline` (monotonic
+   * milliseconds) or until the caller has given up.
    *
    * @throws whatever the driver does
    */

@@ -33,8 +33,8 @@ export interface ReadCall {
 const systemConnections = 3;
 
 /**
- * The connections of one store that are shared: for reads, and for the store's own questions. Every read has a deadline, may
- * be given up by its caller, and is tried again once when its connection turned out to be dead.
+ * The connections of one store that are shared: for reads, and for the store's own questions. Every read has a
+ * deadline, may be given up by its caller, and is tried again once when its connection turned out to be dead.
  */
 export class Database {
   readonly statements: Statements;

@@ -37,8 +37,8 @@ const ignore = () => {};
 const retryPauseMs = 250;
 
 /**
- * A position in the log. Near the head it is served from what the feed has read for all; further back it reads for itself, as
- * fast as its consumer pulls. Ends quietly by `close`, `return` or abort, loudly (once) by a failure.
+ * A position in the log. Near the head it is served from what the feed has read for all; further back it reads for
+ * itself, as fast as its consumer pulls. Ends quietly by `close`, `return` or abort, loudly (once) by a failure.
  */
 export class FeedStream implements WatchStream, AsyncIterator<WatchBatch, undefined> {
   readonly prevValue: boolean;

@@ -30,8 +30,8 @@ export interface WriterEvents {
 }
 
 /**
- * The writes of this process, combined: one batch is under way, what arrives meanwhile is the next one, and an idle writer sends
- * at once. Every batch has a number, under which it can be looked for when its answer is lost.
+ * The writes of this process, combined: one batch is under way, what arrives meanwhile is the next one, and an idle
+ * writer sends at once. Every batch has a number, under which it can be looked for when its answer is lost.
  */
 export class GroupWriter {
   readonly #settings: Settings;
@@ -61,7 +61,9 @@ export class GroupWriter {
     this.#connection.adopt(client);
   }
 
-  /** @throws StorageError `Unavailable` or `Timeout` when nothing happened, `OutcomeUnknown` when that cannot be known. */
+  /**
+   * @throws StorageError `Unavailable` or `Timeout` when nothing happened, `OutcomeUnknown` when that cannot be known.
+   */
   write(op: WriteOp, options: WriteOptions): Promise<WriteResult> {
     if (this.#closing) return Promise.reject(closedError());
     const write = this.#queue.push(op, options, this.#settings.clock);
@@ -84,7 +86,8 @@ export class GroupWriter {
 
   async #run(): Promise<void> {
     while (!this.#queue.empty) {
-      // Writes that begin in the same turn of the loop, such as those whose predecessors were just answered, travel together.
+      // Writes that begin in the same turn of the loop, such as those whose predecessors were just answered, travel
+      // together.
       await new Promise((resolve) => setImmediate(resolve));
       const batch = this.#queue.take();
       if (batch.length > 0) await this.#send(batch);

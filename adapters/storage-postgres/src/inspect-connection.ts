@@ -15,16 +15,18 @@ function refuse(reason: string): never {
 const pooled = new WeakSet<object>();
 
 /**
- * Whether a pooler stands between this connection and the database: the process that answers is not the one that the connection was
- * announced with, because a pooler issues cancellation keys of its own. In transaction mode each transaction may then run in another
- * session, so nothing may be kept in a session: no named statement, no setting, no lock. Session mode cannot be told apart and needs none.
+ * Whether a pooler stands between this connection and the database: the process that answers is not the one that the
+ * connection was announced with, because a pooler issues cancellation keys of its own. In transaction mode each
+ * transaction may then run in another session, so nothing may be kept in a session: no named statement, no setting, no
+ * lock. Session mode cannot be told apart and needs none.
  */
 export function isPooled(connection: object): boolean {
   return pooled.has(connection);
 }
 
 /**
- * Inspects a new connection: another server may answer behind the same address than the time before. Sets {@link isPooled}.
+ * Inspects a new connection: another server may answer behind the same address than the time before. Sets {@link
+ * isPooled}.
  *
  * @throws StorageError `Unavailable` when the store could not keep its promises over this connection.
  */

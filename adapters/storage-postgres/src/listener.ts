@@ -28,9 +28,10 @@ export interface ListenerEvents {
 }
 
 /**
- * The connection on which servers tell each other of writes. A notification is a hint that saves asking: all of them may be
- * lost. They are sent over the shared connections, so the listening one is tested by a notification as well: there are poolers that accept
- * a LISTEN and deliver nothing. It is asked for a sign of life now and then, for it may be cut without an end.
+ * The connection on which servers tell each other of writes. A notification is a hint that saves asking: all of them
+ * may be lost. They are sent over the shared connections, so the listening one is tested by a notification as well:
+ * there are poolers that accept a LISTEN and deliver nothing. It is asked for a sign of life now and then, for it may
+ * be cut without an end.
  */
 export class Listener {
   readonly #settings: Settings;
@@ -154,8 +155,8 @@ export class Listener {
   }
 
   /**
-   * Whether the pooler that this connection leads to keeps its session. A pooler in transaction mode leaves a LISTEN behind in some session
-   * of its own, so it is tried with a channel that is not used for anything else.
+   * Whether the pooler that this connection leads to keeps its session. A pooler in transaction mode leaves a LISTEN
+   * behind in some session of its own, so it is tried with a channel that is not used for anything else.
    */
   async #keepsSession(client: Client): Promise<boolean> {
     const channel = `keelson_${this.#probe}`;

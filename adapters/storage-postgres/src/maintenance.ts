@@ -18,8 +18,8 @@ export interface MaintenanceHost {
 }
 
 /**
- * What has to be done now and then: keys whose time is over, history that is outside its window, room for revisions to come.
- * Every server tries; the database lets one of them do it.
+ * What has to be done now and then: keys whose time is over, history that is outside its window, room for revisions to
+ * come. Every server tries; the database lets one of them do it.
  */
 export class Maintenance {
   readonly #settings: Settings;

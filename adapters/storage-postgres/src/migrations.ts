@@ -24,8 +24,8 @@ export async function readMigrations(): Promise<Migration[]> {
 }
 
 /**
- * Brings the schema up to what this package knows. Each file runs in a transaction that begins by inserting its own number, so
- * of several servers that start together one does it and the others find it done.
+ * Brings the schema up to what this package knows. Each file runs in a transaction that begins by inserting its own
+ * number, so of several servers that start together one does it and the others find it done.
  *
  * @throws StorageError `Unavailable` when the schema is newer than this package.
  */

@@ -27,8 +27,9 @@ export class OpenConnections {
   }
 
   /**
-   * Waits for `ending`, which asks connections to end, and for their sockets; what is open after a second is broken off. The driver alone
-   * waits for ever for a peer that is gone without an end, and for a new connection that it still looks over.
+   * Waits for `ending`, which asks connections to end, and for their sockets; what is open after a second is broken
+   * off. The driver alone waits for ever for a peer that is gone without an end, and for a new connection that it still
+   * looks over.
    */
   async ended(ending: Promise<unknown>, clock: Clock): Promise<void> {
     const cancel = clock.after(goodbyeMs, () => this.#open.forEach(discard));

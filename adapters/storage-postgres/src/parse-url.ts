@@ -22,8 +22,8 @@ const drivers: ReadonlySet<string> = new Set([
 type Mutable = { -readonly [K in keyof PostgresAdapterOptions]: PostgresAdapterOptions[K] };
 
 /**
- * Options out of what follows `postgres:`, as in `postgres://user@host/database?schema=plane&notify=txn`. The store's own
- * parameters have the names of its options (and `minChanges`, `minAgeMs`); the others are the driver's.
+ * Options out of what follows `postgres:`, as in `postgres://user@host/database?schema=plane&notify=txn`. The store's
+ * own parameters have the names of its options (and `minChanges`, `minAgeMs`); the others are the driver's.
  *
  * @throws Error with a sentence for people.
  */

@@ -8,8 +8,9 @@ import type { Settings } from './settings.ts';
 const lockTimeoutMs = 1000;
 
 /**
- * Drops the parts of the log that lie wholly at or below `compacted`: taken off without stopping readers or writers, then
- * dropped. Another server that does the same at the same time stops one of the two; the next turn finds what is left.
+ * Drops the parts of the log that lie wholly at or below `compacted`: taken off without stopping readers or writers,
+ * then dropped. Another server that does the same at the same time stops one of the two; the next turn finds what is
+ * left.
  *
  * @returns the number of partitions dropped.
  */
@@ -55,7 +56,10 @@ async function dropInSession(client: Client, schema: string, old: readonly Parti
   return dropped;
 }
 
-/** A pooler shares sessions, so locks and settings end with the transaction; readers may have to wait for as long as `lockTimeoutMs`. */
+/**
+ * A pooler shares sessions, so locks and settings end with the transaction; readers may have to wait for as long as
+ * `lockTimeoutMs`.
+ */
 async function dropInTransactions(client: Client, schema: string, old: readonly Partition[]): Promise<number> {
   let dropped = 0;
   for (const { name } of old) {

@@ -15,8 +15,8 @@ export interface PollerOptions {
 }
 
 /**
- * Asks now and then how far the store is, since any notification may be lost: every second while somebody watches, four times
- * as often when notifications do not arrive or something was written lately.
+ * Asks now and then how far the store is, since any notification may be lost: every second while somebody watches, four
+ * times as often when notifications do not arrive or something was written lately.
  */
 export class Poller {
   readonly #options: PollerOptions;

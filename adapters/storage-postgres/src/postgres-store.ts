@@ -41,8 +41,8 @@ import type { WriteOptions } from './write-queue.ts';
 const lateMs = 1000;
 
 /**
- * A {@link Store} in one schema of a PostgreSQL database, shared by any number of processes: one order of revisions, decided
- * under a lock in the database; what one process has acknowledged, all others read.
+ * A {@link Store} in one schema of a PostgreSQL database, shared by any number of processes: one order of revisions,
+ * decided under a lock in the database; what one process has acknowledged, all others read.
  */
 export class PostgresStore implements Store {
   readonly capabilities: StoreCapabilities = {
@@ -225,7 +225,9 @@ export class PostgresStore implements Store {
     await this.#maintenance.extend();
   }
 
-  /** Does now what is otherwise done now and then: removes expired keys, lets go of old history, makes room in the log. */
+  /**
+   * Does now what is otherwise done now and then: removes expired keys, lets go of old history, makes room in the log.
+   */
   async maintain(): Promise<void> {
     this.#assertOpen();
     try {

@@ -14,8 +14,8 @@ export interface LostBatch {
 }
 
 /**
- * Finds out on a new connection what became of a batch: its granted writes by key. None means that the batch has not happened,
- * and never will; for that the database is told to refuse it, in case it is still on its way.
+ * Finds out on a new connection what became of a batch: its granted writes by key. None means that the batch has not
+ * happened, and never will; for that the database is told to refuse it, in case it is still on its way.
  *
  * @throws when the database cannot be asked within `connectTimeoutMs`.
  */

@@ -11,8 +11,9 @@ export interface HistoryOptions {
 }
 
 /**
- * How other servers learn of a write. `after`: by a notification that follows the commit, several commits in one; `txn`: by one
- * within the commit, sooner and at the cost of throughput; `off`: only by asking the database now and then.
+ * How other servers learn of a write. `after`: by a notification that follows the commit, several commits in one;
+ * `txn`: by one within the commit, sooner and at the cost of throughput; `off`: only by asking the database now and
+ * then.
  */
 export type NotifyMode = 'after' | 'txn' | 'off';
 
@@ -41,9 +42,15 @@ export interface PostgresStoreOptions {
   readonly writeTimeoutMs?: number;
   /** Milliseconds that writes wait for a connection, and a lost answer is looked for, default 10 s. */
   readonly connectTimeoutMs?: number;
-  /** Open the store although `synchronous_commit` is off, so that a crash of the database may take back acknowledged writes. */
+  /**
+   * Open the store although `synchronous_commit` is off, so that a crash of the database may take back acknowledged
+   * writes.
+   */
   readonly allowAsyncCommit?: boolean;
-  /** Open the store although `fsync` or `full_page_writes` is off, so that a crash of the machine may destroy the database. */
+  /**
+   * Open the store although `fsync` or `full_page_writes` is off, so that a crash of the machine may destroy the
+   * database.
+   */
   readonly allowUnsafeServer?: boolean;
   /** Named statements. Default: on connections that lead directly to the database, and not through a pooler. */
   readonly preparedStatements?: boolean;

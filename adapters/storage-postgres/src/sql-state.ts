@@ -35,7 +35,10 @@ export const SqlState = {
   otherStamp: 'KS001',
   /** Raised by the store's own functions: writes need read committed. */
   wrongIsolation: 'KS002',
-  /** Raised by the store's own functions: the batch was looked for after its answer was lost, and must not happen any more. */
+  /**
+   * Raised by the store's own functions: the batch was looked for after its answer was lost, and must not happen any
+   * more.
+   */
   givenUp: 'KS003',
 } as const;
 

@@ -80,8 +80,8 @@ export class StoreReader {
   }
 
   /**
-   * @throws StorageError `Compacted` when the history from `revision` on is gone or was taken back; `FutureRevision` when it is
-   *   not reached, if that matters.
+   * @throws StorageError `Compacted` when the history from `revision` on is gone or was taken back; `FutureRevision`
+   *   when it is not reached, if that matters.
    */
   assertReadable(revision: Revision, position: Position, reached = true): void {
     checkNotCompacted(revision, Math.max(position.compacted, this.#compacted));

@@ -17,8 +17,8 @@ interface Known {
 }
 
 /**
- * What this process knows of the store as a whole, and its judgement of every answer: whether it comes from the store, the
- * epoch and the timeline that are known, and from a time not before what was seen already.
+ * What this process knows of the store as a whole, and its judgement of every answer: whether it comes from the store,
+ * the epoch and the timeline that are known, and from a time not before what was seen already.
  */
 export class StoreState {
   readonly #db: Database;
@@ -78,8 +78,8 @@ export class StoreState {
   }
 
   /**
-   * Whether an answer can be believed; `seen` is what {@link seen} was when the question was asked. When it cannot, the store
-   * is entered anew, and the question may be asked again.
+   * Whether an answer can be believed; `seen` is what {@link seen} was when the question was asked. When it cannot, the
+   * store is entered anew, and the question may be asked again.
    */
   async accepts(position: Position, seen: Revision): Promise<boolean> {
     if (position.stamp === this.#known?.stamp && position.head >= seen) {

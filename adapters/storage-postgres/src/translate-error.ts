@@ -9,8 +9,8 @@ const endOfConnection: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * True when the connection is gone, or will not answer: what a statement that was under way has done is then not known. Any
- * error that is not an answer of the server counts.
+ * True when the connection is gone, or will not answer: what a statement that was under way has done is then not known.
+ * Any error that is not an answer of the server counts.
  */
 export function isConnectionLost(error: unknown): boolean {
   if (isStorageError(error)) return false;
@@ -73,8 +73,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * The one place where errors of the driver become errors of the contract. Only for statements that have certainly not changed
- * anything; a write whose connection was lost is not one.
+ * The one place where errors of the driver become errors of the contract. Only for statements that have certainly not
+ * changed anything; a write whose connection was lost is not one.
  */
 export function translateError(error: unknown, doing: string): StorageError {
   if (isStorageError(error)) return error;

@@ -88,7 +88,10 @@ export class PendingWrite {
   }
 }
 
-/** The writes that wait, in order. Batches hold at most one write per key; the next one of a key waits for the next batch. */
+/**
+ * The writes that wait, in order. Batches hold at most one write per key; the next one of a key waits for the next
+ * batch.
+ */
 export class WriteQueue {
   #waiting: PendingWrite[] = [];
   #bytes = 0;

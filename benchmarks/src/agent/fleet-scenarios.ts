@@ -9,7 +9,10 @@ import type { Measurement, Scenario, Stage } from '../scenarios/scenario.ts';
 
 const fleetProgram = fileURLToPath(new URL('./fleet-server.js', import.meta.url));
 const megabyte = 1_000_000;
-/** Of many pods that begin at once most of what is allocated is still in use when the young generation is full, and is copied. */
+/**
+ * Of many pods that begin at once most of what is allocated is still in use when the young generation is full, and is
+ * copied.
+ */
 const roomForMany = ['--max-semi-space-size=64'];
 
 interface FleetState {

@@ -60,7 +60,9 @@ export class ProcessNode {
     return node;
   }
 
-  /** Drops a manifest; resolves with the milliseconds until its container wrote a file, by the clock of the file system. */
+  /**
+   * Drops a manifest; resolves with the milliseconds until its container wrote a file, by the clock of the file system.
+   */
   async run(): Promise<number> {
     this.#pods += 1;
     const name = `pod-${this.#pods}`;

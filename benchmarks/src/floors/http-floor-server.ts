@@ -3,8 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { open } from 'lmdb';
 
 /**
- * The least that a Node server can do for each scenario: bare `node:http`, no routing beyond a prefix, no checks. Answers are bytes that were
- * made before; a write is parsed and stringified once and kept: in a map, or with `--durable PATH` in a durable LMDB before it is answered.
+ * The least that a Node server can do for each scenario: bare `node:http`, no routing beyond a prefix, no checks.
+ * Answers are bytes that were made before; a write is parsed and stringified once and kept: in a map, or with
+ * `--durable PATH` in a durable LMDB before it is answered.
  *
  * stdin: `object JSON` and `list COUNT` set what GET answers; `/list`, `/page` and `/selected` are lists of the object.
  */

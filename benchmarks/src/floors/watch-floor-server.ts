@@ -1,7 +1,10 @@
 import { fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-/** What watch-floor.c does, for machines without a C compiler: the cheapest fan-out of a Node program. argv[2]: bytes of a frame; argv[3]: see there. */
+/**
+ * What watch-floor.c does, for machines without a C compiler: the cheapest fan-out of a Node program. argv[2]: bytes of
+ * a frame; argv[3]: see there.
+ */
 const frame = Buffer.alloc(Number(process.argv[2] ?? 1560), 'x');
 const logPath = process.argv[3];
 const log = logPath === undefined ? undefined : openSync(logPath, 'w');

@@ -4,8 +4,8 @@ import { type LoadJob, type LoadResult, numbered } from './protocol.ts';
 import { Watchers } from './watchers.ts';
 
 /**
- * The load, in a process of its own so that the measured server's CPU time is the server's alone. Jobs come over the IPC channel, one at a
- * time; every job is answered.
+ * The load, in a process of its own so that the measured server's CPU time is the server's alone. Jobs come over the
+ * IPC channel, one at a time; every job is answered.
  */
 
 const watchers = new Watchers();

@@ -28,7 +28,10 @@ export class Spawned {
     this.port = port;
   }
 
-  /** Starts the process, on the subject's core unless another is named, and waits for the line that `ready` matches; its first group is the port. */
+  /**
+   * Starts the process, on the subject's core unless another is named, and waits for the line that `ready` matches; its
+   * first group is the port.
+   */
   static start(
     command: string,
     args: readonly string[],

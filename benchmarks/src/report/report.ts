@@ -31,7 +31,9 @@ const markFor = ({ goal }: Scenario, adapter: string): number =>
 const markText = (scenario: Scenario, adapter: string): string =>
   `${scenario.goal.form === 'share' ? '>=' : '<='} ${markFor(scenario, adapter)}`;
 
-/** Judges the median of the per-round ratios; disturbed rounds do not count, unless too few are left to show anything. */
+/**
+ * Judges the median of the per-round ratios; disturbed rounds do not count, unless too few are left to show anything.
+ */
 export function toRow(scenario: Scenario, adapter: string, measurement: Measurement): Row {
   const { leastRounds = usualLeastRounds } = measurement;
   const best = Math.min(...measurement.rounds.map((round) => round.floor));

@@ -7,8 +7,8 @@ import type { WatchedObject } from './watched-object.ts';
 const warmUp = 10;
 
 /**
- * Watchers of one object that stay for all rounds, in a load process of their own: opening and closing them is work as well, and what it
- * leaves behind for the collector would be charged to the deliveries.
+ * Watchers of one object that stay for all rounds, in a load process of their own: opening and closing them is work as
+ * well, and what it leaves behind for the collector would be charged to the deliveries.
  */
 export class Audience {
   readonly #load: Load;

@@ -26,7 +26,10 @@ async function cost(stage: Stage, server: Spawned, job: RequestJob): Promise<Cos
   };
 }
 
-/** Slices before those that count, nearly three seconds of the usual ones: code has been compiled by then, heaps have found their size. */
+/**
+ * Slices before those that count, nearly three seconds of the usual ones: code has been compiled by then, heaps have
+ * found their size.
+ */
 const warmUps = 4;
 
 /** Alternating slices of the same load on two servers; the first ones warm up and are not counted. */

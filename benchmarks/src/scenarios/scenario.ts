@@ -11,7 +11,10 @@ export interface Stage {
   readonly floor: Spawned;
   /** Starts another server, stopped with the run. */
   readonly start: (extra: readonly string[]) => Promise<Spawned>;
-  /** Starts the fan-out of frames of that size: a C program, or a Node program where there is no compiler, with a remark on that. */
+  /**
+   * Starts the fan-out of frames of that size: a C program, or a Node program where there is no compiler, with a remark
+   * on that.
+   */
   readonly startWatchFloor: (frameBytes: number) => Promise<{ readonly floor: Spawned; readonly remark?: string }>;
   /** Another load process, stopped with the run. */
   readonly startLoad: () => Load;
@@ -48,8 +51,8 @@ export interface Measurement {
 }
 
 /**
- * How the figure is judged. `share`: floor cost divided by subject cost, at least `mark`. `times`: subject cost divided by floor cost, at
- * most `mark`.
+ * How the figure is judged. `share`: floor cost divided by subject cost, at least `mark`. `times`: subject cost divided
+ * by floor cost, at most `mark`.
  */
 export interface Goal {
   readonly form: 'share' | 'times';

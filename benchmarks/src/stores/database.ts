@@ -41,7 +41,9 @@ export async function missingServer(adapter: string): Promise<string | undefined
   return undefined;
 }
 
-/** Starts what the adapter needs; undefined for those that need nothing. Commits are flushed to disk as in production. */
+/**
+ * Starts what the adapter needs; undefined for those that need nothing. Commits are flushed to disk as in production.
+ */
 export async function startDatabase(adapter: string): Promise<Database | undefined> {
   const missing = await missingServer(adapter);
   if (missing !== undefined) throw new Error(missing);

@@ -68,7 +68,10 @@ async function runStore(
   return rows;
 }
 
-/** Measures the stores themselves, without HTTP, beside their raw backends; what cannot be measured is a row that says why. */
+/**
+ * Measures the stores themselves, without HTTP, beside their raw backends; what cannot be measured is a row that says
+ * why.
+ */
 export async function runStores(options: BenchOptions, progress: (text: string) => void): Promise<readonly StoreRow[]> {
   const wanted = wantedStoreScenarios(options);
   const rows: StoreRow[] = [];

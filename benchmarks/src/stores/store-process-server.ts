@@ -1,8 +1,8 @@
 import type { StoreSpec } from './store-spec.ts';
 
 /**
- * A process with one store and nothing else: opens it, writes so many entries, opens so many watches, says `ready 0`, and stays. Without
- * words it is a bare Node process that says the same.
+ * A process with one store and nothing else: opens it, writes so many entries, opens so many watches, says `ready 0`,
+ * and stays. Without words it is a bare Node process that says the same.
  */
 const [specText, entries = '0', watches = '0'] = process.argv.slice(2);
 

@@ -2,7 +2,10 @@ import { type FileHandle, open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { StoreIdentity } from '@keelson/core';
 
-/** A change as a line. `v` is base64, absent for a delete; `t` is when it happened, `x` when the key ends, in epoch milliseconds. */
+/**
+ * A change as a line. `v` is base64, absent for a delete; `t` is when it happened, `x` when the key ends, in epoch
+ * milliseconds.
+ */
 export interface ChangeLine {
   readonly r: number;
   readonly k: string;

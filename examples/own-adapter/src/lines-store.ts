@@ -268,7 +268,9 @@ export class LinesStore implements Store {
     }
   }
 
-  /** Lets go of history outside the window and removes keys whose time has come, then sleeps until there is more to do. */
+  /**
+   * Lets go of history outside the window and removes keys whose time has come, then sleeps until there is more to do.
+   */
   #housekeeping(): void {
     const now = this.#clock.now();
     this.#past.compact(this.#past.expendable(this.#minChanges, now - this.#minAgeMs));

@@ -43,8 +43,9 @@ import { AgentPaths } from './volumes/agent-paths.ts';
 import { createVolumes } from './volumes/create-volumes.ts';
 
 /**
- * Makes the part of the agent that runs pods: it takes the pods of `pods`, makes the runtime have them, and tells the API server of them and of the
- * node. All it knows can be rebuilt from the runtime and the API: a new agent goes on where another ended.
+ * Makes the part of the agent that runs pods: it takes the pods of `pods`, makes the runtime have them, and tells the
+ * API server of them and of the node. All it knows can be rebuilt from the runtime and the API: a new agent goes on
+ * where another ended.
  * @throws NodeAddressError when the node cannot have the address it was told
  */
 export function createAgent(config: AgentConfig, dependencies: AgentDependencies): Agent {

@@ -9,8 +9,8 @@ export class DeadlineError extends Error {
 }
 
 /**
- * Runs something with a signal that aborts when `ms` are over or the outer one aborts. Settles at the deadline even when what runs does not
- * heed the signal. @throws DeadlineError
+ * Runs something with a signal that aborts when `ms` are over or the outer one aborts. Settles at the deadline even
+ * when what runs does not heed the signal. @throws DeadlineError
  */
 export async function withDeadline<T>(
   clock: Clock,

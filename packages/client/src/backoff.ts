@@ -17,7 +17,10 @@ export class Backoff {
     this.#attempts = 0;
   }
 
-  /** The next pause: doubles each time, up to the maximum, with up to a quarter added at random so that a herd spreads out. */
+  /**
+   * The next pause: doubles each time, up to the maximum, with up to a quarter added at random so that a herd spreads
+   * out.
+   */
   next(): number {
     const base = Math.min(this.#maxMs, this.#firstMs * 2 ** Math.min(this.#attempts, 30));
     this.#attempts += 1;

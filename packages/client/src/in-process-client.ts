@@ -30,8 +30,8 @@ export interface InProcessClientOptions {
 }
 
 /**
- * The API without HTTP: every call goes to the {@link ResourceRegistry} of the same process and passes the same checks as a
- * request from outside, authentication and authorization excepted.
+ * The API without HTTP: every call goes to the {@link ResourceRegistry} of the same process and passes the same checks
+ * as a request from outside, authentication and authorization excepted.
  */
 export function createInProcessClient(registry: ResourceRegistry, options: InProcessClientOptions = {}): ApiClient {
   const clock = options.clock ?? systemClock;

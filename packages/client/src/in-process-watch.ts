@@ -27,9 +27,9 @@ export interface InProcessWatchOptions {
 const chunk = 64;
 
 /**
- * One run through the changes. Opened by the first `next`; ended by whichever comes first of the caller leaving, its signal, the
- * time-out and a failure of the storage, which is thrown as the StatusError an ERROR event would carry. Ending
- * also releases a `next` that is still waiting.
+ * One run through the changes. Opened by the first `next`; ended by whichever comes first of the caller leaving, its
+ * signal, the time-out and a failure of the storage, which is thrown as the StatusError an ERROR event would carry.
+ * Ending also releases a `next` that is still waiting.
  */
 export class InProcessWatch<T extends KubeObject> implements AsyncIterator<ClientWatchEvent<T>, undefined> {
   readonly #options: InProcessWatchOptions;
@@ -97,7 +97,10 @@ export class InProcessWatch<T extends KubeObject> implements AsyncIterator<Clien
     else this.#watch = watch;
   }
 
-  /** Takes what is there, or waits until something is; then lets the turn of the event loop end, to take what else comes in it. */
+  /**
+   * Takes what is there, or waits until something is; then lets the turn of the event loop end, to take what else comes
+   * in it.
+   */
   async #fill(): Promise<void> {
     const watch = this.#watch;
     if (watch === undefined) return;

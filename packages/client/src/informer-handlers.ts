@@ -3,6 +3,9 @@ export interface InformerHandlers<K> {
   readonly added?: (kept: K, key: string) => void;
   readonly updated?: (kept: K, before: K, key: string) => void;
   readonly deleted?: (kept: K, key: string) => void;
-  /** A new list stood in for changes that nobody saw: of objects that are not remembered, some may have come, changed and gone. */
+  /**
+   * A new list stood in for changes that nobody saw: of objects that are not remembered, some may have come, changed
+   * and gone.
+   */
   readonly relisted?: () => void;
 }

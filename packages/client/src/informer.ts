@@ -20,8 +20,8 @@ export interface InformerOptions<T extends KubeObject, K> {
   readonly keep: (object: T) => K;
   readonly handlers?: InformerHandlers<K>;
   /**
-   * Which objects take a place in memory; default: all. The others are nowhere to be found, and handlers hear of one only when it is deleted,
-   * or no longer remembered (`updated`).
+   * Which objects take a place in memory; default: all. The others are nowhere to be found, and handlers hear of one
+   * only when it is deleted, or no longer remembered (`updated`).
    */
   readonly remember?: (kept: K) => boolean;
   readonly labelSelector?: string;
@@ -107,7 +107,10 @@ export class Informer<T extends KubeObject, K = T> {
     return this.#synced;
   }
 
-  /** Waits for the first list: true when it is complete, false when the informer was stopped or the signal aborted before. */
+  /**
+   * Waits for the first list: true when it is complete, false when the informer was stopped or the signal aborted
+   * before.
+   */
   async waitForSync(signal?: AbortSignal): Promise<boolean> {
     if (signal === undefined) await this.#settled;
     else if (!signal.aborted) {
@@ -123,8 +126,8 @@ export class Informer<T extends KubeObject, K = T> {
   }
 
   /**
-   * Adds handlers, also while running: they are told at once of every object that is known. The returned function takes them away.
-   * With `first` they are called before all others, so that what they maintain is up to date for those.
+   * Adds handlers, also while running: they are told at once of every object that is known. The returned function takes
+   * them away. With `first` they are called before all others, so that what they maintain is up to date for those.
    */
   addHandlers(handlers: InformerHandlers<K>, options: { readonly first?: boolean } = {}): () => void {
     return this.#mirror.addHandlers(handlers, options);

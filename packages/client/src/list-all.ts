@@ -11,8 +11,8 @@ export interface ListAllOptions<T extends KubeObject> {
 }
 
 /**
- * Reads a collection page by page. When the state that the pages show leaves history before the last of them, everything is read again in
- * one piece.
+ * Reads a collection page by page. When the state that the pages show leaves history before the last of them,
+ * everything is read again in one piece.
  *
  * @param each told of every object as it comes; gives its key
  * @returns the keys of the objects of one state, and its resourceVersion

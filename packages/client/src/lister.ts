@@ -60,8 +60,8 @@ class Index<K> {
 }
 
 /**
- * Finds objects of an informer without going through all of them. The indexes are up to date whenever a handler of the informer is called, whichever was
- * added first.
+ * Finds objects of an informer without going through all of them. The indexes are up to date whenever a handler of the
+ * informer is called, whichever was added first.
  */
 export function createLister<
   T extends KubeObject,

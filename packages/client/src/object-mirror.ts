@@ -72,7 +72,10 @@ export class ObjectMirror<T extends KubeObject, K> {
     }
   }
 
-  /** An object that is gone, with its last state. Handlers are not told of one they never knew, unless some are not remembered. */
+  /**
+   * An object that is gone, with its last state. Handlers are not told of one they never knew, unless some are not
+   * remembered.
+   */
   remove(key: string, last: T): void {
     if (this.#entries.delete(key) || this.#options.remember !== undefined)
       this.#tellDeleted(key, this.#options.keep(last));

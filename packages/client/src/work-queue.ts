@@ -16,8 +16,8 @@ export interface WorkQueueOptions {
 export type WorkResult = undefined | { readonly againAfterMs: number };
 
 /**
- * A set of keys to be worked on. A key is never worked on twice at the same time; added while it is being worked on, it is done once
- * more afterwards, so that no change is missed and bursts collapse into one run.
+ * A set of keys to be worked on. A key is never worked on twice at the same time; added while it is being worked on, it
+ * is done once more afterwards, so that no change is missed and bursts collapse into one run.
  */
 export class WorkQueue {
   readonly #options: Required<WorkQueueOptions>;

@@ -219,7 +219,10 @@ test('images that are built in need no pull, are listed, and stay', async (t) =>
   await t.throwsAsync(store.pullImage('app:1'), { code: 'Unsupported', message: 'not here: app:1' });
 });
 
-/** Pulls in a process of its own, which is killed after so many signs of progress, or when it is done. Returns how many there were. */
+/**
+ * Pulls in a process of its own, which is killed after so many signs of progress, or when it is done. Returns how many
+ * there were.
+ */
 async function pullAndKill(folder: string, reference: string, signs: number, laterMs: number): Promise<number> {
   const host = fileURLToPath(new URL('./support/pull-host.js', import.meta.url));
   const child = spawn(process.execPath, [host, folder, reference], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -5,7 +5,10 @@ export interface PluginFailure {
   /** Its type, as `bridge`. */
   readonly plugin: string;
   readonly command: 'ADD' | 'CHECK' | 'DEL' | 'VERSION';
-  /** The code of its own answer: below 100 as CNI defines them, from 100 on the plugin's; undefined when it gave no answer. */
+  /**
+   * The code of its own answer: below 100 as CNI defines them, from 100 on the plugin's; undefined when it gave no
+   * answer.
+   */
   readonly pluginCode?: number;
   /** Message and details of its own answer. */
   readonly pluginMessage?: string;

@@ -2,7 +2,10 @@ import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core
 import type { CallOptions } from './call-options.ts';
 import { RuntimeError } from './runtime-error.ts';
 
-/** What a callee gets. Most calls of most runtimes end before anybody could give up, and never look at the signal: it is made when asked for. */
+/**
+ * What a callee gets. Most calls of most runtimes end before anybody could give up, and never look at the signal: it is
+ * made when asked for.
+ */
 function innerOptions(): { readonly options: CallOptions; abort(failure: RuntimeError): void } {
   let controller: AbortController | undefined;
   let failure: RuntimeError | undefined;
@@ -24,8 +27,8 @@ function innerOptions(): { readonly options: CallOptions; abort(failure: Runtime
 }
 
 /**
- * Runs `run` no longer than `options` allow. `run` gets a signal that fires when the caller gave up or the time is over; the result is
- * not awaited any more then, so a callee that ignores the signal still cannot hold the caller.
+ * Runs `run` no longer than `options` allow. `run` gets a signal that fires when the caller gave up or the time is
+ * over; the result is not awaited any more then, so a callee that ignores the signal still cannot hold the caller.
  * @throws `Aborted`, `DeadlineExceeded`
  */
 export function boundedCall<T>(

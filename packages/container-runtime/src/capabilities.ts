@@ -1,6 +1,11 @@
-/** What a runtime can do on this machine. Admission refuses pods by it, so a runtime may not promise more than it keeps. */
+/**
+ * What a runtime can do on this machine. Admission refuses pods by it, so a runtime may not promise more than it keeps.
+ */
 export interface RuntimeCapabilities {
-  /** `image`: a root file system per container; `chroot`: image contents by chroot; `host`: only the machine's own files. */
+  /**
+   * `image`: a root file system per container; `chroot`: image contents by chroot; `host`: only the machine's own
+   * files.
+   */
   readonly rootFilesystem: 'image' | 'chroot' | 'host';
   readonly podNetwork: boolean;
   readonly hostNetwork: boolean;

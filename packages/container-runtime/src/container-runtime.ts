@@ -65,7 +65,10 @@ export interface ContainerRuntime extends AsyncDisposable {
 
   /** Resolves when the sandbox is `ready`. @throws `AlreadyExists` for the same metadata, `Unsupported`. */
   runPodSandbox(config: PodSandboxConfig, options?: CallOptions): Promise<SandboxId>;
-  /** Kills what still runs in it and gives its network back; it is `notReady` afterwards. Harmless when repeated or when it is gone. */
+  /**
+   * Kills what still runs in it and gives its network back; it is `notReady` afterwards. Harmless when repeated or when
+   * it is gone.
+   */
   stopPodSandbox(id: SandboxId, options?: CallOptions): Promise<void>;
   /** Stops it, removes its containers, and forgets it. Harmless when it is gone. Log files stay. */
   removePodSandbox(id: SandboxId, options?: CallOptions): Promise<void>;
@@ -76,18 +79,20 @@ export interface ContainerRuntime extends AsyncDisposable {
 
   /**
    * Prepares a container without running anything of it.
-   * @throws `NotFound` (sandbox), `InvalidState` (sandbox not ready), `AlreadyExists`, `ImageNotFound`, `InvalidArgument`, `Unsupported`.
+   * @throws `NotFound` (sandbox), `InvalidState` (sandbox not ready), `AlreadyExists`, `ImageNotFound`,
+   *   `InvalidArgument`, `Unsupported`.
    */
   createContainer(sandboxId: SandboxId, config: ContainerConfig, options?: CallOptions): Promise<ContainerId>;
   /**
    * Resolves when the container's process has been executed.
-   * @throws `NotFound`, `InvalidState` unless `created`, `StartFailed` (the container is then `exited` with reason `StartError`).
+   * @throws `NotFound`, `InvalidState` unless `created`, `StartFailed` (the container is then `exited` with reason
+   *   `StartError`).
    */
   startContainer(id: ContainerId, options?: CallOptions): Promise<void>;
   /**
-   * Sends the stop signal to the container's first process (a runtime without process namespaces: to its process group), waits for the
-   * grace period, then kills every process of the container; resolves when it has exited. A second call with a shorter grace period
-   * shortens the first. Harmless when it has exited, never ran, or is gone.
+   * Sends the stop signal to the container's first process (a runtime without process namespaces: to its process
+   * group), waits for the grace period, then kills every process of the container; resolves when it has exited. A
+   * second call with a shorter grace period shortens the first. Harmless when it has exited, never ran, or is gone.
    */
   stopContainer(id: ContainerId, request: StopRequest, options?: CallOptions): Promise<void>;
   /** Kills it if it runs, and forgets it. Harmless when it is gone. Its log file stays. */
@@ -99,21 +104,21 @@ export interface ContainerRuntime extends AsyncDisposable {
   /** Present when `capabilities.updateResources`. @throws `NotFound`, `InvalidState` unless created or running. */
   updateContainerResources?(id: ContainerId, resources: LinuxResources, options?: CallOptions): Promise<void>;
   /**
-   * Opens the log file anew at its path; whoever rotates logs renames the file first. Nothing is lost: what was written before is in
-   * the old file. @throws `NotFound`, `InvalidState` unless running.
+   * Opens the log file anew at its path; whoever rotates logs renames the file first. Nothing is lost: what was written
+   * before is in the old file. @throws `NotFound`, `InvalidState` unless running.
    */
   reopenContainerLog(id: ContainerId, options?: CallOptions): Promise<void>;
   /**
    * Runs a command in the container and collects its output.
-   * @throws `NotFound`, `InvalidState` unless running, `DeadlineExceeded` when `execTimeoutMs` is over (the command was killed),
-   * `StartFailed` when there is no such command.
+   * @throws `NotFound`, `InvalidState` unless running, `DeadlineExceeded` when `execTimeoutMs` is over (the command
+   *   was killed), `StartFailed` when there is no such command.
    */
   execSync(id: ContainerId, request: ExecSyncRequest, options?: CallOptions): Promise<ExecSyncResult>;
   /** Of the running containers. */
   listContainerStats(filter?: ContainerFilter, options?: CallOptions): Promise<readonly ContainerStats[]>;
   /**
-   * Present when `capabilities.events`. Ends when the signal fires (without an error) or the runtime is closed; throws `Unavailable`
-   * when the runtime is lost, and the consumer then opens another one, which begins with `resync`.
+   * Present when `capabilities.events`. Ends when the signal fires (without an error) or the runtime is closed; throws
+   * `Unavailable` when the runtime is lost, and the consumer then opens another one, which begins with `resync`.
    */
   events?(options?: { readonly signal?: AbortSignal }): AsyncIterable<RuntimeEvent>;
 }

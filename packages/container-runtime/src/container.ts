@@ -56,8 +56,8 @@ export interface ContainerSecurityContext {
   readonly seccomp?: SecurityProfile;
   readonly apparmor?: SecurityProfile;
   /**
-   * Absolute paths that the container cannot read, and that it cannot write; absent: those that the runtime protects by itself. Privileged
-   * containers have none, and runtimes without mounts (see the capabilities) protect none.
+   * Absolute paths that the container cannot read, and that it cannot write; absent: those that the runtime protects by
+   * itself. Privileged containers have none, and runtimes without mounts (see the capabilities) protect none.
    */
   readonly maskedPaths?: readonly string[];
   readonly readonlyPaths?: readonly string[];

@@ -17,8 +17,8 @@ export type Around = <T>(
 ) => Promise<T>;
 
 /**
- * The same engine with `around` about every call. Optional methods stay absent where they were, so capabilities stay true. Disposing of
- * the decorated runtime disposes of the inner one.
+ * The same engine with `around` about every call. Optional methods stay absent where they were, so capabilities stay
+ * true. Disposing of the decorated runtime disposes of the inner one.
  */
 export function decorateEngine(engine: ContainerEngine, around: Around): ContainerEngine {
   return { runtime: decorateRuntime(engine.runtime, around), images: decorateImages(engine.images, around) };

@@ -6,7 +6,9 @@ import type { SandboxId } from './sandbox.ts';
 export interface ExecSyncRequest {
   /** No shell. */
   readonly command: readonly string[];
-  /** After this many milliseconds the command is killed and the call rejects with `DeadlineExceeded`; absent: no limit. */
+  /**
+   * After this many milliseconds the command is killed and the call rejects with `DeadlineExceeded`; absent: no limit.
+   */
   readonly execTimeoutMs?: number;
   /** Bytes kept of each stream, the rest is read and dropped; default 16 MiB. */
   readonly maxOutputBytes?: number;
@@ -36,7 +38,10 @@ export interface ExecRequest extends StreamRequest {
   readonly command: readonly string[];
 }
 
-/** Ends of a running process. Destroying all of them detaches; it ends a process that was started by `exec`, never the container. */
+/**
+ * Ends of a running process. Destroying all of them detaches; it ends a process that was started by `exec`, never the
+ * container.
+ */
 export interface ProcessStreams {
   /** Present if asked for; ending it is end of file for the process. */
   readonly stdin?: Writable;
@@ -50,7 +55,9 @@ export interface ProcessStreams {
   close(): void;
 }
 
-/** Ways to talk to what runs in a pod. A runtime that lacks one leaves the method out and says so in its capabilities. */
+/**
+ * Ways to talk to what runs in a pod. A runtime that lacks one leaves the method out and says so in its capabilities.
+ */
 export interface RuntimeStreaming {
   exec?(id: ContainerId, request: ExecRequest, options?: CallOptions): Promise<ProcessStreams>;
   attach?(id: ContainerId, request: StreamRequest, options?: CallOptions): Promise<ProcessStreams>;

@@ -9,7 +9,10 @@ export interface LogLine {
   readonly text: Buffer;
 }
 
-/** `TIME STREAM F|P TEXT` and a line end, the format in which every runtime writes logs. The text may be any bytes but line ends. */
+/**
+ * `TIME STREAM F|P TEXT` and a line end, the format in which every runtime writes logs. The text may be any bytes but
+ * line ends.
+ */
 export function formatLogLine(time: string, stream: 'stdout' | 'stderr', partial: boolean, text: Buffer): Buffer {
   const head = `${time} ${stream} ${partial ? 'P' : 'F'} `;
   const line = Buffer.allocUnsafe(head.length + text.length + 1);
@@ -29,8 +32,9 @@ export interface LogLineHead extends Omit<LogLine, 'text'> {
 export const maxLogHeadBytes = 128;
 
 /**
- * The head of the entry that begins at an offset. `end` is the offset of the line end, or undefined where the bytes do not reach it; a head
- * that is not complete then is reported as undefined, like bytes that are no entry. Tags may have more fields, separated by colons.
+ * The head of the entry that begins at an offset. `end` is the offset of the line end, or undefined where the bytes do
+ * not reach it; a head that is not complete then is reported as undefined, like bytes that are no entry. Tags may have
+ * more fields, separated by colons.
  */
 export function parseLogHead(bytes: Buffer, begin: number, end: number | undefined): LogLineHead | undefined {
   const limit = Math.min(end ?? bytes.length, begin + maxLogHeadBytes);

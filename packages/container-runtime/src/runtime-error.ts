@@ -1,15 +1,18 @@
 /**
- * Why a runtime did not do what was asked. The code is the contract; the message is for people and goes into pod status.
+ * Why a runtime did not do what was asked. The code is the contract; the message is for people and goes into pod
+ * status.
  *
  * - `NotFound`: no sandbox, container or file of this name.
  * - `AlreadyExists`: a sandbox or container of the same identity exists and is not removed.
  * - `InvalidArgument`: the configuration can never work as written (bad reference, empty command, escaping path).
- * - `InvalidState`: the subject is not in a state that allows the call (start twice, exec in a container that does not run).
+ * - `InvalidState`: the subject is not in a state that allows the call (start twice, exec in a container that does
+ *   not run).
  * - `ImageNotFound`: the image is not in the store, or the registry does not have it.
  * - `PullFailed`: the image could not be fetched or unpacked; trying again may help.
  * - `StartFailed`: the container's process could not be started (no such file, not executable, no such user).
  * - `Unsupported`: this runtime cannot do it on this machine; trying again does not help.
- * - `DeadlineExceeded`: the call, or the command it ran, did not finish in the time given. What it began may still happen.
+ * - `DeadlineExceeded`: the call, or the command it ran, did not finish in the time given. What it began may still
+ *   happen.
  * - `Aborted`: the caller's signal fired. What the call began may still happen.
  * - `Unavailable`: the runtime does not answer; the call may be repeated.
  * - `Internal`: anything else; `cause` has the rest.

@@ -69,7 +69,10 @@ export interface PodSandbox {
 }
 
 export interface PodSandboxStatus extends PodSandbox {
-  /** Addresses of the pod, the main one first; the machine's own for a pod on the machine's network; empty when it has none. */
+  /**
+   * Addresses of the pod, the main one first; the machine's own for a pod on the machine's network; empty when it has
+   * none.
+   */
   readonly ips: readonly string[];
   readonly namespaces: NamespaceOptions;
 }

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
 
 /**
- * Connects a caller with a port of a pod, in both directions, of which each ends by itself. Resolves when the caller has been given all that
- * came from the port, or has gone. @throws what broke the connection to the port
+ * Connects a caller with a port of a pod, in both directions, of which each ends by itself. Resolves when the caller
+ * has been given all that came from the port, or has gone. @throws what broke the connection to the port
  */
 export function joinPort(caller: Duplex, port: Duplex): Promise<void> {
   return new Promise((resolve, reject) => {

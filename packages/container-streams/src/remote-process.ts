@@ -34,7 +34,10 @@ function statusOf(end: ProcessEnd): object {
   return { metadata: {}, status: 'Failure', message: nonZero(exitCode), reason: 'NonZeroExitCode', details };
 }
 
-/** What goes into the error channel at the end: a Status since version 4, before that a text, and nothing when all went well. */
+/**
+ * What goes into the error channel at the end: a Status since version 4, before that a text, and nothing when all went
+ * well.
+ */
 export function endMessage(version: ProtocolVersion, end: ProcessEnd): string {
   if (version >= 4) return JSON.stringify(statusOf(end));
   if ('problem' in end) return end.problem;

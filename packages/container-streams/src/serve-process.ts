@@ -12,8 +12,8 @@ export interface ProcessTask {
 }
 
 /**
- * Begins a process, connects it with its caller until it ends, and tells how it ended. A caller that goes away ends a command, and leaves
- * a container that it was attached to.
+ * Begins a process, connects it with its caller until it ends, and tells how it ended. A caller that goes away ends a
+ * command, and leaves a container that it was attached to.
  */
 export async function serveProcess(caller: RemoteProcess, task: ProcessTask): Promise<void> {
   const onFailure = (error: unknown): ProcessEnd => ({ problem: `${task.failure}: ${messageOf(error)}` });
@@ -37,8 +37,8 @@ async function connect(caller: RemoteProcess, { begin, endOf }: ProcessTask): Pr
 }
 
 /**
- * Resolves when all output was handed over, at the caller's pace, or can no longer be. The caller's end of it stays open: the oldest callers
- * do not wait for how it ended once all output has.
+ * Resolves when all output was handed over, at the caller's pace, or can no longer be. The caller's end of it stays
+ * open: the oldest callers do not wait for how it ended once all output has.
  */
 async function copy(output: Readable | undefined, target: Writable | undefined): Promise<void> {
   if (output === undefined || target === undefined) return;

@@ -26,8 +26,8 @@ interface Pair {
 }
 
 /**
- * Serves connections to ports over SPDY, any number of them over one connection: each is a pair of streams of one `requestID`, for `data`
- * and for the `error` that there may be.
+ * Serves connections to ports over SPDY, any number of them over one connection: each is a pair of streams of one
+ * `requestID`, for `data` and for the `error` that there may be.
  */
 export function serveSpdyPorts(options: Omit<SpdyOptions, 'onStream'>, source: PortSource): SpdyConnection {
   const pairs = new Map<string, Pair>();

@@ -13,7 +13,10 @@ const firstWithSizes = 3;
 
 /** A connection over which a process is to be served. */
 export interface SpdyProcess extends Watchable {
-  /** The process, once the caller has opened a stream for each thing it asked for; undefined when it did not, and was let go. */
+  /**
+   * The process, once the caller has opened a stream for each thing it asked for; undefined when it did not, and was
+   * let go.
+   */
   readonly process: Promise<RemoteProcess | undefined>;
 }
 

@@ -17,8 +17,8 @@ export interface Watchable {
 }
 
 /**
- * Makes a connection, and looks after it as long as it is there: it is pinged, and ended by `end` when it was idle for too long. Pings are no
- * activity: callers send them all the time.
+ * Makes a connection, and looks after it as long as it is there: it is pinged, and ended by `end` when it was idle for
+ * too long. Pings are no activity: callers send them all the time.
  */
 export function watched<T extends Watchable>(
   { clock, idleMs }: StreamLimits,

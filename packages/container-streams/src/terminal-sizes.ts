@@ -21,7 +21,9 @@ export class TerminalSizes {
     }
   }
 
-  /** Calls back with the size told last, which may have come before the terminal was there, and with those that come. */
+  /**
+   * Calls back with the size told last, which may have come before the terminal was there, and with those that come.
+   */
   listen(tell: (size: TerminalSize) => void): void {
     this.#tell = tell;
     if (this.#last !== undefined) tell(this.#last);

@@ -18,8 +18,9 @@ import { serveWebSocketPorts } from './web-socket-ports.ts';
 const newestOfPorts = 4;
 
 /**
- * Serves connections to ports of a pod over the protocol that the request asks for: SPDY/3.1, SPDY in a WebSocket, or WebSockets with
- * channels, whose ports are asked for by `channelPorts`. @throws UpgradeRefused before the connection is taken over
+ * Serves connections to ports of a pod over the protocol that the request asks for: SPDY/3.1, SPDY in a WebSocket, or
+ * WebSockets with channels, whose ports are asked for by `channelPorts`. @throws UpgradeRefused before the connection
+ * is taken over
  */
 export async function upgradeToPorts(
   upgrade: StreamUpgrade,

@@ -18,8 +18,8 @@ import { WebSocketProcess } from './web-socket-process.ts';
 const newest = 5;
 
 /**
- * Serves a process over the protocol that the request asks for: WebSockets (`channel.k8s.io`, versions 1 to 5) or SPDY/3.1. Resolves when
- * the process has ended. @throws UpgradeRefused before the connection is taken over
+ * Serves a process over the protocol that the request asks for: WebSockets (`channel.k8s.io`, versions 1 to 5) or
+ * SPDY/3.1. Resolves when the process has ended. @throws UpgradeRefused before the connection is taken over
  */
 export async function upgradeToProcess(
   upgrade: StreamUpgrade,

@@ -51,7 +51,8 @@ export function notSpoken(status: number, offered: readonly string[], spoken: re
 }
 
 /**
- * Makes the connection a WebSocket of the chosen protocol; undefined = of none. Nothing is read from it before it is resumed.
+ * Makes the connection a WebSocket of the chosen protocol; undefined = of none. Nothing is read from it before it is
+ * resumed.
  *
  * @throws UpgradeRefused when the handshake is invalid
  */

@@ -7,8 +7,9 @@ import { type PortSource, portProblem } from './spdy-ports.ts';
 const inboxBytes = 64 * 1024;
 
 /**
- * Serves connections to ports over a WebSocket, one to each: channel 2*i has the data of the i-th port and 2*i+1 what went wrong with it. Each
- * channel begins with the number of its port. One direction cannot end alone; when all ports are done the connection ends.
+ * Serves connections to ports over a WebSocket, one to each: channel 2*i has the data of the i-th port and 2*i+1 what
+ * went wrong with it. Each channel begins with the number of its port. One direction cannot end alone; when all ports
+ * are done the connection ends.
  */
 export async function serveWebSocketPorts(
   channels: ChannelSocket,

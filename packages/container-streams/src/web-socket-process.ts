@@ -9,7 +9,9 @@ const Channel = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 25
 /** What may wait for the process to read it, before the connection is not read any more. */
 const inboxBytes = 64 * 1024;
 
-/** A process over a WebSocket: the protocols `channel.k8s.io`, of which only the fifth version can end input by itself. */
+/**
+ * A process over a WebSocket: the protocols `channel.k8s.io`, of which only the fifth version can end input by itself.
+ */
 export class WebSocketProcess implements RemoteProcess {
   readonly stdin?: Readable;
   readonly stdout?: Writable;

@@ -1,7 +1,10 @@
 import type { BindingModule, Token } from '@keelson/core';
 import { Container } from 'inversify';
 
-/** The only place that knows the container: answers what the modules bind, each thing made once and not before it is asked for. */
+/**
+ * The only place that knows the container: answers what the modules bind, each thing made once and not before it is
+ * asked for.
+ */
 export function objectGraph(...modules: readonly BindingModule[]): <T>(wanted: Token<T>) => T {
   const container = new Container();
   for (const module of modules) {

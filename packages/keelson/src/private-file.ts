@@ -4,7 +4,10 @@ import { type Logger, makePrivateDirectory, silentLogger, tightenMode } from '@k
 
 const ownerOnly = 0o600;
 
-/** The text of a file that only its owner may read; a wider mode is tightened first. Undefined when the file does not exist. */
+/**
+ * The text of a file that only its owner may read; a wider mode is tightened first. Undefined when the file does not
+ * exist.
+ */
 export async function readPrivateFile(path: string, logger: Logger): Promise<string | undefined> {
   tightenMode(path, logger);
   try {
@@ -16,8 +19,9 @@ export async function readPrivateFile(path: string, logger: Logger): Promise<str
 }
 
 /**
- * Replaces a file as a whole, readable by its owner only: a crash of the process or of the machine leaves the old one or the new one. Its
- * directory is created as well. A file that already has this content is not written again, so that a start needs no disk space.
+ * Replaces a file as a whole, readable by its owner only: a crash of the process or of the machine leaves the old one
+ * or the new one. Its directory is created as well. A file that already has this content is not written again, so that
+ * a start needs no disk space.
  */
 export async function writePrivateFile(path: string, content: string, logger: Logger = silentLogger): Promise<void> {
   makePrivateDirectory(dirname(path), logger);

@@ -36,7 +36,10 @@ import { Ingress } from './extensions/v1beta1/ingress.ts';
 import { ExtensionsV1beta1ReplicaSet } from './extensions/v1beta1/replica-set.ts';
 import { NetworkingV1Ingress } from './networking/v1/ingress.ts';
 
-/** Every built-in kind. The first version of a kind is the one clients prefer, so apps/v1 stands before extensions/v1beta1. */
+/**
+ * Every built-in kind. The first version of a kind is the one clients prefer, so apps/v1 stands before
+ * extensions/v1beta1.
+ */
 /** Types of the messages inside objects, by group and version: `coreV1.PodSpec`. */
 export type * as appsV1 from './apps/v1/schema/index.ts';
 export type { Scale } from './autoscaling/v1/schema/index.ts';

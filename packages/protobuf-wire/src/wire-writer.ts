@@ -1,6 +1,6 @@
 /**
- * A protobuf message under construction: pieces that are joined once, so a value of a megabyte nested three messages deep is
- * copied one time.
+ * A protobuf message under construction: pieces that are joined once, so a value of a megabyte nested three messages
+ * deep is copied one time.
  */
 export class WireWriter {
   readonly #pieces: Uint8Array[] = [];

@@ -1,6 +1,7 @@
 /**
- * Waits for the end of its input and then removes everything of a containerd: processes that have its folder in their command line (the
- * daemon, its shims) with their children (the containers), mounts, cgroups, the bridge `$2` and the folder `$1`.
+ * Waits for the end of its input and then removes everything of a containerd: processes that have its folder in their
+ * command line (the daemon, its shims) with their children (the containers), mounts, cgroups, the bridge `$2` and the
+ * folder `$1`.
  */
 export const cleanUpScript = `
 read -r word

@@ -14,7 +14,8 @@ const programs = ['containerd', 'ctr', 'runc', 'busybox', 'ip', '../lib/cni/brid
 const packages = ['containerd', 'runc', 'busybox-static', 'iproute2', 'containernetworking-plugins'];
 
 /**
- * Why there can be no {@link Containerd} here, after what is missing was installed where that is possible; empty when there can.
+ * Why there can be no {@link Containerd} here, after what is missing was installed where that is possible; empty when
+ * there can.
  *
  * @throws Error in continuous integration when there can be none: there a skipped test is a failure
  */
@@ -28,14 +29,17 @@ const pauseImage = 'local.test/pause:1';
 const startMs = 30_000;
 
 export interface ContainerdOptions {
-  /** The daemon's program; its shim must be in the same folder. Default: `KEELSON_TEST_CONTAINERD`, else the one in the PATH. */
+  /**
+   * The daemon's program; its shim must be in the same folder. Default: `KEELSON_TEST_CONTAINERD`, else the one in the
+   * PATH.
+   */
   readonly program?: string;
 }
 
 /**
- * A containerd of the test's own, with CRI on its own socket and everything of its own in one folder. Pods get addresses on a bridge of its
- * own that leads nowhere, so no setting and no firewall of the machine is touched. What is left of it goes when it is disposed of, and also
- * when the test process dies.
+ * A containerd of the test's own, with CRI on its own socket and everything of its own in one folder. Pods get
+ * addresses on a bridge of its own that leads nowhere, so no setting and no firewall of the machine is touched. What is
+ * left of it goes when it is disposed of, and also when the test process dies.
  */
 export class Containerd implements AsyncDisposable {
   /** Has a shell and the usual tools in `/bin`, and `/suite-file` that says `original`. */

@@ -15,8 +15,8 @@ export function findProgram(name: string): string | undefined {
 }
 
 /**
- * Makes sure that these programs are there, and installs Debian's packages for them where this process may (as root, with apt). Services of
- * the packages are not started. Test files that install at the same time wait for each other.
+ * Makes sure that these programs are there, and installs Debian's packages for them where this process may (as root,
+ * with apt). Services of the packages are not started. Test files that install at the same time wait for each other.
  *
  * @returns what is still missing, by name; empty when all is there
  * @throws Error in continuous integration when something is missing: there a skipped test is a failure

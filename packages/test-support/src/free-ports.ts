@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 
 /**
- * Different ports of loopback that nobody listens on now, for programs that cannot choose one themselves. Somebody may take one before it is
- * used.
+ * Different ports of loopback that nobody listens on now, for programs that cannot choose one themselves. Somebody may
+ * take one before it is used.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));

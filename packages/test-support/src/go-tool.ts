@@ -16,7 +16,8 @@ function digestOf(folder: string): string {
 }
 
 /**
- * Compiles `test/tools/{name}` from its sources and the published Go modules that it names, once per machine and state of the sources.
+ * Compiles `test/tools/{name}` from its sources and the published Go modules that it names, once per machine and state
+ * of the sources.
  *
  * @param main the package of the program, when it is one of the modules instead of the sources here
  * @returns the path of the program; undefined where there is no Go, or where it cannot be built.

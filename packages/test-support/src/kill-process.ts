@@ -25,7 +25,10 @@ async function until<T>(what: string, probe: () => Promise<T | undefined>): Prom
   }
 }
 
-/** Kills the process whose command line has all the words, as soon as there is one, and resolves when it runs no more. @throws Error after half a minute */
+/**
+ * Kills the process whose command line has all the words, as soon as there is one, and resolves when it runs no more.
+ * @throws Error after half a minute
+ */
 export async function killProcessWith(...words: readonly string[]): Promise<void> {
   const pid = await until(`a process with ${words.join(', ')}`, () => processWith(words));
   process.kill(Number(pid), 'SIGKILL');

@@ -11,7 +11,8 @@ const cacheFolder =
     : join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'keelson-test');
 
 /**
- * Downloads a package of the npm registry once per machine and unpacks it, without its dependencies and without running its scripts.
+ * Downloads a package of the npm registry once per machine and unpacks it, without its dependencies and without running
+ * its scripts.
  *
  * @param integrity digest of the archive as in a lock file (`sha512-...`)
  * @param prepare called with the unpacked folder before it can be found by anybody

@@ -1,7 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Configuration of a Podman that keeps to its folder: storage by copies, runc, cgroups by path, and a bridge without address translation. */
+/**
+ * Configuration of a Podman that keeps to its folder: storage by copies, runc, cgroups by path, and a bridge without
+ * address translation.
+ */
 export async function writePodmanConfig(folder: string, infraImage: string): Promise<void> {
   for (const name of ['tmp', 'net.d', 'ipam']) await mkdir(join(folder, name), { recursive: true });
   await writeFile(join(folder, 'containers.conf'), containersConf(folder, infraImage));
@@ -9,7 +12,10 @@ export async function writePodmanConfig(folder: string, infraImage: string): Pro
   await writeFile(join(folder, 'net.d', '10-podman.conflist'), JSON.stringify(network(folder)));
 }
 
-/** Limits of open files and processes above those of this process would need a privilege that containers of CI machines lack. */
+/**
+ * Limits of open files and processes above those of this process would need a privilege that containers of CI machines
+ * lack.
+ */
 const containersConf = (folder: string, infraImage: string) => `
 [containers]
 default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]

@@ -1,6 +1,7 @@
 /**
- * Runs in the mount and network namespace of a Podman, whose folder is `$1`, and keeps them until its input ends, which is when the test process
- * closes it or dies. Then it removes what is left: the service, containers with their monitors, the folder.
+ * Runs in the mount and network namespace of a Podman, whose folder is `$1`, and keeps them until its input ends, which
+ * is when the test process closes it or dies. Then it removes what is left: the service, containers with their
+ * monitors, the folder.
  */
 export const holderScript = `
 folder=$1

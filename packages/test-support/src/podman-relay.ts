@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 
-/** Runs in the other network: takes connections on a port of its loopback to a socket file, which namespaces of networks do not part. */
+/**
+ * Runs in the other network: takes connections on a port of its loopback to a socket file, which namespaces of networks
+ * do not part.
+ */
 const otherSide = `
 const net = require('node:net');
 const [, port, path] = process.argv;

@@ -18,7 +18,10 @@ const startLimitMs = 30_000;
 const programs = ['podman', 'runc', 'conmon', 'busybox', 'ip', 'iptables', '../lib/cni/bridge'];
 const packages = ['podman', 'runc', 'conmon', 'busybox-static', 'iproute2', 'iptables', 'containernetworking-plugins'];
 
-/** Why there can be no {@link Podman} here, after what is missing was installed where that is possible; empty when there can. */
+/**
+ * Why there can be no {@link Podman} here, after what is missing was installed where that is possible; empty when there
+ * can.
+ */
 export function lackingForPodman(): readonly string[] {
   return process.getuid?.() === 0 ? installPrograms(programs, packages) : ['root'];
 }
@@ -26,9 +29,9 @@ export function lackingForPodman(): readonly string[] {
 const pauseCommand = 'trap "exit 0" TERM INT; while :; do sleep 100000 & wait $!; done';
 
 /**
- * Podman's API service on a socket and storage of its own, in a mount and a network namespace of its own, so that it disturbs neither another
- * container engine nor the machine. Processes and cgroups are the machine's. What is left of it goes when it is disposed of, and also when the
- * test process dies.
+ * Podman's API service on a socket and storage of its own, in a mount and a network namespace of its own, so that it
+ * disturbs neither another container engine nor the machine. Processes and cgroups are the machine's. What is left of
+ * it goes when it is disposed of, and also when the test process dies.
  */
 export class Podman implements AsyncDisposable {
   /** `unix://...` of the Docker-compatible API. */

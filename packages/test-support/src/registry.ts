@@ -24,8 +24,8 @@ export interface AddedImage {
 }
 
 /**
- * A registry of images on loopback, for tests: everything is in memory, clients can only pull, and it misbehaves on request. Real engines
- * pull from it.
+ * A registry of images on loopback, for tests: everything is in memory, clients can only pull, and it misbehaves on
+ * request. Real engines pull from it.
  */
 export class LoopbackRegistry implements AsyncDisposable {
   /** `127.0.0.1:PORT`, the first part of references. */

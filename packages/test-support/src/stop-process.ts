@@ -1,7 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 
-/** Stops a process as SIGSTOP does, and resolves when none of its threads runs any more: the signal alone lets them run on for a moment. */
+/**
+ * Stops a process as SIGSTOP does, and resolves when none of its threads runs any more: the signal alone lets them run
+ * on for a moment.
+ */
 export async function stopProcess(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP');
   while (!(await isStopped(pid))) await turn();

@@ -1,8 +1,8 @@
 const pollMs = 5;
 
 /**
- * Waits until `probe` gives something other than undefined or false, and returns it. A probe that throws counts as "not yet"; when the time is
- * over its last error is thrown.
+ * Waits until `probe` gives something other than undefined or false, and returns it. A probe that throws counts as "not
+ * yet"; when the time is over its last error is thrown.
  */
 export async function eventually<T>(
   probe: () => T | undefined | false | Promise<T | undefined | false>,

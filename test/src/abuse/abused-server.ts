@@ -18,7 +18,10 @@ const keptNamespace = 'kept';
 const memoryMargin = 48 * 2 ** 20;
 /** Descriptors beyond those that were open before a class: connections of this client that the server keeps. */
 const descriptorMargin = 4;
-/** Generous, because test files share the processors; a request that blocks the event loop by superlinear work takes seconds. */
+/**
+ * Generous, because test files share the processors; a request that blocks the event loop by superlinear work takes
+ * seconds.
+ */
 const longestTurnMs = 2000;
 
 /** State of a server between two classes of requests. */
@@ -99,7 +102,9 @@ export class AbusedServer {
     return { report, descriptors, stored: await this.#stored(), logged: this.#process.output().stderr.length };
   }
 
-  /** Differences since an inspection that no request may cause, one sentence each. Connections may need a while to end. */
+  /**
+   * Differences since an inspection that no request may cause, one sentence each. Connections may need a while to end.
+   */
   async violations(before: Inspection): Promise<{ readonly after: Inspection; readonly found: readonly string[] }> {
     let after = await this.inspect();
     const deadline = performance.now() + 30_000;

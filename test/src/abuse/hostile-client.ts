@@ -57,8 +57,8 @@ export async function openSocket({ host, port, tls }: HostileTarget, protocol?: 
 }
 
 /**
- * An HTTP/1.1 client that sends any bytes as a request and reads one reply. It does not validate what it sends, which clients of libraries
- * do. The connection is reused while the server keeps it open.
+ * An HTTP/1.1 client that sends any bytes as a request and reads one reply. It does not validate what it sends, which
+ * clients of libraries do. The connection is reused while the server keeps it open.
  */
 export class HostileClient {
   readonly #target: HostileTarget;

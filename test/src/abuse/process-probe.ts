@@ -1,4 +1,5 @@
-// Loaded into a server with `node --import`: on SIGUSR2 it writes what a process knows only of itself to the file PROCESS_PROBE_FILE names.
+// Loaded into a server with `node --import`: on SIGUSR2 it writes what a process knows only of itself to the file
+// PROCESS_PROBE_FILE names.
 import { renameSync, writeFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';

@@ -44,7 +44,8 @@ export interface StageOptions {
 }
 
 /**
- * A control plane and an agent on a runtime, which the tests of a file share; they begin with the first test and end with the last.
+ * A control plane and an agent on a runtime, which the tests of a file share; they begin with the first test and end
+ * with the last.
  *
  * @returns undefined where they cannot run: the file then has a skipped test that says what is missing
  */

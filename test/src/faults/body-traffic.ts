@@ -16,7 +16,10 @@ export interface BodyTraffic {
   readonly requests: number;
 }
 
-/** What became of the requests: how many were answered with each code, and the errors of those without a complete answer. */
+/**
+ * What became of the requests: how many were answered with each code, and the errors of those without a complete
+ * answer.
+ */
 export interface TrafficOutcome {
   readonly answers: Readonly<Record<string, number>>;
   readonly failures: readonly string[];
@@ -81,8 +84,8 @@ function podOf(bytes: number): string {
 }
 
 /**
- * Creates Pods without storing them, so that each answer is as long as its request, one request after the other on each connection. Every
- * second request is a short one, which arrives while a long answer may not be written completely.
+ * Creates Pods without storing them, so that each answer is as long as its request, one request after the other on each
+ * connection. Every second request is a short one, which arrives while a long answer may not be written completely.
  */
 export async function sendBodies(traffic: BodyTraffic): Promise<TrafficOutcome> {
   const { send, close } = traffic.protocol === 'HTTP/2 over TLS' ? overHttp2(traffic) : overHttp1(traffic);

@@ -12,7 +12,10 @@ export interface FaultDatabase {
   kill(): Promise<void>;
   start(): Promise<void>;
   readonly pid: number;
-  /** A connection of the test's own to what servers without parameters use, or to another store of this name; to be closed. */
+  /**
+   * A connection of the test's own to what servers without parameters use, or to another store of this name; to be
+   * closed.
+   */
   open(space?: string): Promise<Store>;
   /** Ends the connections that the database has with servers, where it can be told to. */
   terminateConnections?(): Promise<void>;
@@ -171,7 +174,10 @@ export async function offersDatabase(name: DatabaseName): Promise<boolean> {
   throw new Error(`no ${name} on this machine, and CI must have one`);
 }
 
-/** AVA's test function for tests that need the database: they are skipped visibly where there is none. @throws Error in CI */
+/**
+ * AVA's test function for tests that need the database: they are skipped visibly where there is none.
+ * @throws Error in CI
+ */
 export async function databaseTest(name: DatabaseName): Promise<TestFn> {
   if (await offersDatabase(name)) return test;
   return ((title: string) => test.skip(`${title} (no ${name} on this machine)`, () => {})) as unknown as TestFn;

@@ -14,7 +14,8 @@ import {
 import { type ExecutionContext, registerCompletionHandler } from 'ava';
 import { removeDirectory, temporaryDirectory } from '../keelson-process.ts';
 
-// What was cut off on purpose may leave a socket that never hears of its end; the tests of a file are over when they have been judged.
+// What was cut off on purpose may leave a socket that never hears of its end; the tests of a file are over when they
+// have been judged.
 registerCompletionHandler(() => process.exit());
 
 /** KEELSON_SEED, or a new one for each process. */
@@ -61,7 +62,10 @@ async function report(t: ExecutionContext, { verdict, counts }: Verdict, faultCo
 export interface FaultRun {
   readonly random: Random;
   readonly workload: Workload;
-  /** Waits for so many more acknowledged writes: the service goes on, and there is something to judge on slow machines too. */
+  /**
+   * Waits for so many more acknowledged writes: the service goes on, and there is something to judge on slow machines
+   * too.
+   */
   traffic(writes: number): Promise<void>;
   /** Ends the workload and judges the history; fails the test, with the history kept, unless all is well. */
   judge(options: CheckOptions & { readonly faults: number }): Promise<Verdict>;

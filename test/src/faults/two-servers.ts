@@ -63,7 +63,10 @@ const weights: Readonly<Record<string, number>> = {
   'all connections terminated by the database': 4,
 };
 
-/** Faults of the full run: 100 kills of a server and of the database each, 50 stops of each, 200 of the network, 100 terminations. */
+/**
+ * Faults of the full run: 100 kills of a server and of the database each, 50 stops of each, 200 of the network, 100
+ * terminations.
+ */
 export function fullCount(terminations: boolean): number {
   return terminations ? 600 : 500;
 }
@@ -77,8 +80,9 @@ function planOf({ terminateConnections }: FaultDatabase): string[] {
 }
 
 /**
- * Two servers on one database, clients that move between them, and one fault after another, while a third party compacts the database every
- * 200 ms: a 410 is right for what it was told to let go of, and for nothing else. One server's parameters may differ from the other's.
+ * Two servers on one database, clients that move between them, and one fault after another, while a third party
+ * compacts the database every 200 ms: a 410 is right for what it was told to let go of, and for nothing else. One
+ * server's parameters may differ from the other's.
  */
 export async function twoServers(
   t: ExecutionContext,
@@ -116,7 +120,8 @@ export async function twoServers(
       () => `${name}, revision ${workload.latest}, ${workload.acknowledged} writes acknowledged`,
     );
   }
-  // A server that has just started remembers nothing of its own: sooner or later a watch begins where the database has let go.
+  // A server that has just started remembers nothing of its own: sooner or later a watch begins where the database has
+  // let go.
   await injections['kill -9 of a server']?.({ database, servers, proxy, random });
   t.true(await until(() => workload.gone > 0, 60_000), 'a watch met history that was gone');
   await compaction.stop();

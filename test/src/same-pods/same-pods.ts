@@ -33,7 +33,10 @@ interface Stage extends RuntimeUnderTest {
   readonly folder: string;
 }
 
-/** Runs the same pods through a real agent on a runtime, and compares what comes of each with what comes of it on the others. */
+/**
+ * Runs the same pods through a real agent on a runtime, and compares what comes of each with what comes of it on the
+ * others.
+ */
 export function samePods(
   runtime: string,
   open: (folder: string) => Promise<RuntimeUnderTest>,

@@ -33,7 +33,10 @@ const manifest = (name: string, script: string): string =>
     },
   });
 
-/** Runs an agent with these two pods, whose directory is a disk of 64 MB with few inodes in a mount namespace of its own. */
+/**
+ * Runs an agent with these two pods, whose directory is a disk of 64 MB with few inodes in a mount namespace of its
+ * own.
+ */
 async function onSmallDisk(
   t: ExecutionContext,
   scripts: Readonly<Record<string, string>>,

@@ -35,7 +35,10 @@ async function imageSource(dir: string): Promise<string> {
   return source;
 }
 
-/** Runs an agent whose directory is a disk of 36 MB in a mount namespace of its own, until so many of its images are left. */
+/**
+ * Runs an agent whose directory is a disk of 36 MB in a mount namespace of its own, until so many of its images are
+ * left.
+ */
 async function onSmallDisk(t: ExecutionContext, left: number, words: readonly string[]): Promise<Found> {
   t.timeout(60_000);
   const { dir, remove } = await scratchDirectory();

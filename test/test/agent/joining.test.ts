@@ -11,7 +11,10 @@ import test, { type ExecutionContext } from 'ava';
 import { createControlPlane, credentialsSigner, loadCredentials, writeKubeconfig } from 'keelson';
 import { scratchDirectory } from '../../src/agent-node.ts';
 
-/** Short enough to be renewed before the clocks of the test and of TLS are five minutes apart, for which certificates are dated back. */
+/**
+ * Short enough to be renewed before the clocks of the test and of TLS are five minutes apart, for which certificates
+ * are dated back.
+ */
 const lifetimeMs = 400_000;
 
 /** A plane that serves TLS, and whose certificates are of minutes. */

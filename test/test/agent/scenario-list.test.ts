@@ -44,7 +44,10 @@ function collect(code: string, found: Texts): void {
 
 const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/** Whether a test of this title can be made of the texts: a word of its own, or a template that is filled with words, numbers and truths. */
+/**
+ * Whether a test of this title can be made of the texts: a word of its own, or a template that is filled with words,
+ * numbers and truths.
+ */
 function canBe(title: string, { words, templates }: Texts): boolean {
   if (words.has(title)) return true;
   // Only what is in the title can have been filled in.

@@ -32,7 +32,10 @@ const isThere = (pid: number) => {
   }
 };
 
-/** A pod that sleeps for so many seconds, a number by which its process is found; it is ready when a command in it says so. */
+/**
+ * A pod that sleeps for so many seconds, a number by which its process is found; it is ready when a command in it says
+ * so.
+ */
 const sleeper = (seconds: number): Pod =>
   ({
     apiVersion: 'v1',

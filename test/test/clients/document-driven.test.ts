@@ -13,8 +13,8 @@ import { manifestsOf } from '../../src/manifests.ts';
 import { kindOfSchema, misfits, type SwaggerDocument, type SwaggerOperation } from '../../src/swagger-check.ts';
 
 /*
- * The npm package `kubernetes-client` makes its methods out of a published OpenAPI document of 1.10. Every operation of that document on
- * the kinds of the specification is called through it, and the answers are held against the document.
+ * The npm package `kubernetes-client` makes its methods out of a published OpenAPI document of 1.10. Every operation of
+ * that document on the kinds of the specification is called through it, and the answers are held against the document.
  */
 
 const require = createRequire(import.meta.url);
@@ -189,8 +189,8 @@ async function tryOperation(client: Place, operation: Operation, index: number):
   const documented = responses[String(answer.statusCode)];
   if (documented === undefined || answer.statusCode >= 300) return [`answers ${answer.statusCode}`];
   const wanted = kindOfSchema(document, documented.schema);
-  // A delete may be answered with the object, and that of a collection is answered with a list, as kube-apiserver does in spite of its
-  // document; every client takes them for a Status with little in it.
+  // A delete may be answered with the object, and that of a collection is answered with a list, as kube-apiserver does
+  // in spite of its document; every client takes them for a Status with little in it.
   const { kind } = manifestOf(resource, 'x', 'x');
   const own = method === 'delete' && [kind, `${kind}List`].includes(answer.body['kind']);
   if (own) return [];

@@ -7,7 +7,10 @@ import { readKubeconfig } from '../../src/read-kubeconfig.ts';
 
 type Target = Pick<BodyTraffic, 'url' | 'tls'>;
 
-/** Lengths of bodies, and the share of the requests that have each: those between one and four TLS records are the most sensitive. */
+/**
+ * Lengths of bodies, and the share of the requests that have each: those between one and four TLS records are the most
+ * sensitive.
+ */
 const lengths = [
   { bytes: 1_000, share: 0.2 },
   { bytes: 17_000, share: 0.3 },

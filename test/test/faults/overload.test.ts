@@ -7,7 +7,10 @@ const phaseMs = 3000;
 /** On a slow machine a phase lasts until there are so many writes. */
 const enough = 300;
 
-/** Acknowledged writes per second of so many writers that never pause, and how long the health check took at most, by the same busy process. */
+/**
+ * Acknowledged writes per second of so many writers that never pause, and how long the health check took at most, by
+ * the same busy process.
+ */
 async function pushed(t: ExecutionContext, writers: number) {
   const server = await FaultServer.start({ data: await directoryFor(t) });
   t.teardown(() => server.stop());

@@ -31,7 +31,10 @@ const maxMs = 500;
 const smallMs = 160;
 const few = 1000;
 const many = 30_000;
-/** Objects beyond a thousand keys are hash tables with a cost of their own, so the small case of a map is one already; its cost is halved. */
+/**
+ * Objects beyond a thousand keys are hash tables with a cost of their own, so the small case of a map is one already;
+ * its cost is halved.
+ */
 const fewKeys = 2 * few;
 
 /** Fields that this run scans; the nightly run scans them all. */
@@ -55,7 +58,10 @@ interface Cost {
 
 const withinLimits = (cost: Cost) => cost.many <= maxMs && cost.many <= Math.max(maxGrowth * cost.few, smallMs);
 
-/** The least cost of several runs. Runs end as soon as the limits hold: a garbage collection counts into the run that it meets. */
+/**
+ * The least cost of several runs. Runs end as soon as the limits hold: a garbage collection counts into the run that it
+ * meets.
+ */
 async function measure(workOf: (count: number) => Work, smallCount = few): Promise<Cost> {
   const [small, large] = [workOf(smallCount), workOf(many)];
   let cost: Cost = { few: Number.POSITIVE_INFINITY, many: Number.POSITIVE_INFINITY };

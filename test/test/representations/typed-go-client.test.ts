@@ -175,7 +175,8 @@ withGo(
       seen.map(({ type }) => type),
     );
 
-    // From 0: the present state as ADDED events, which a list in protobuf shows too. The last one made is not the last one shown.
+    // From 0: the present state as ADDED events, which a list in protobuf shows too. The last one made is not the last
+    // one shown.
     const now = (await send('GET', pods)) as { items: KubeObject[] };
     const final = now.items.at(-1)?.metadata?.resourceVersion ?? '';
     const initial = await runTypedList(command as string, {

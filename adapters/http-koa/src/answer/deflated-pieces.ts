@@ -3,7 +3,10 @@ import { constants, crc32, deflateRaw, type ZlibOptions } from 'node:zlib';
 import { ByteBudget, type Droppable } from '@keelson/core';
 import { crc32Shift } from './crc32.ts';
 
-/** A part of a body as deflate blocks that end at a byte and refer to nothing before them: such parts can follow each other. */
+/**
+ * A part of a body as deflate blocks that end at a byte and refer to nothing before them: such parts can follow each
+ * other.
+ */
 export interface DeflatedPiece {
   readonly bytes: Buffer;
   /** Of the part itself. */
@@ -37,8 +40,9 @@ class Kept implements Droppable {
 }
 
 /**
- * Compresses pieces of lists, off the event loop, and remembers what became of those that are shared by many lists: the bytes of a kind that
- * does not change are compressed once. A piece is known by its place in memory, so what lies there must never change.
+ * Compresses pieces of lists, off the event loop, and remembers what became of those that are shared by many lists: the
+ * bytes of a kind that does not change are compressed once. A piece is known by its place in memory, so what lies there
+ * must never change.
  */
 export class DeflatedPieces {
   readonly #budget: ByteBudget;

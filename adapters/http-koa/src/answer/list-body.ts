@@ -14,7 +14,9 @@ import { acceptsGzip, answerHeaders, sendBytes, sendHead, sendWhole } from './se
 const joinBytes = 64 * 1024;
 /** Bytes handed to the socket in one corked group, when they are made for this answer. */
 const groupBytes = 256 * 1024;
-/** The same of bytes that exist anyway: holding them costs nothing, and every group less spares a wait for the socket. */
+/**
+ * The same of bytes that exist anyway: holding them costs nothing, and every group less spares a wait for the socket.
+ */
 const sharedGroupBytes = 1024 * 1024;
 /** Longest uninterrupted work on one list. */
 const sliceMs = 2;
@@ -80,7 +82,10 @@ async function* groups(body: ListBody, clock: Clock): AsyncGenerator<Buffer[]> {
   yield group;
 }
 
-/** Writes groups, waiting whenever the connection is behind. Time spent while bytes flow does not count against the request. */
+/**
+ * Writes groups, waiting whenever the connection is behind. Time spent while bytes flow does not count against the
+ * request.
+ */
 async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, options: ListSendOptions): Promise<void> {
   const { response } = exchange;
   for await (const group of source) {
@@ -102,7 +107,10 @@ async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, optio
   response.end();
 }
 
-/** What to do when the connection has taken a piece. One that could not be written is not used again: who knows who still reads it. */
+/**
+ * What to do when the connection has taken a piece. One that could not be written is not used again: who knows who
+ * still reads it.
+ */
 function givenBack(piece: Buffer): (error?: Error | null) => void {
   return (error) => {
     if (!error) listPieces.giveBack(piece);

@@ -1,6 +1,9 @@
 import { type PieceSource, pieceBytes } from '@keelson/core';
 
-/** Keeps the buffers of sent pieces of lists for the next ones: a large list costs a few of them instead of a copy of itself. */
+/**
+ * Keeps the buffers of sent pieces of lists for the next ones: a large list costs a few of them instead of a copy of
+ * itself.
+ */
 export class PiecePool implements PieceSource {
   readonly #limit: number;
   readonly #free: Buffer[] = [];
@@ -22,7 +25,9 @@ export class PiecePool implements PieceSource {
     return this.#lent.has(piece.buffer);
   }
 
-  /** To be called when nobody reads the piece any more. Pieces of others, and pieces given back before, are left alone. */
+  /**
+   * To be called when nobody reads the piece any more. Pieces of others, and pieces given back before, are left alone.
+   */
   giveBack(piece: Buffer): void {
     if (!this.#lent.delete(piece.buffer) || this.#free.length >= this.#limit) return;
     this.#free.push(Buffer.from(piece.buffer));

@@ -48,7 +48,10 @@ export class ResourceForms {
     this.#representations = representations;
   }
 
-  /** The form for a request; `rows` is false where the answer has none that a Table could show. @throws StatusError 406 when no clause of Accept can be served, 400 for a bad `includeObject`. */
+  /**
+   * The form for a request; `rows` is false where the answer has none that a Table could show.
+   * @throws StatusError 406 when no clause of Accept can be served, 400 for a bad `includeObject`.
+   */
   of(exchange: Exchange, shape: AnswerShape, rows = true): WireForm {
     const { query } = exchange.attributes;
     const tables = rows && (shape !== 'watch' || query.boolean('sendInitialEvents') !== true);

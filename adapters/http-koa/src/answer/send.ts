@@ -78,7 +78,9 @@ function varyByEncoding(headers: FlatHeaders): FlatHeaders {
   return headers.with(at + 1, `${String(headers[at + 1])}, Accept-Encoding`);
 }
 
-/** {@link sendBytes}, compressed off the event loop when the body is larger than `gzipBytes` and the client takes that. */
+/**
+ * {@link sendBytes}, compressed off the event loop when the body is larger than `gzipBytes` and the client takes that.
+ */
 export function sendWhole(
   exchange: Exchange,
   code: number,

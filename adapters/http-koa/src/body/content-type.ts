@@ -12,12 +12,15 @@ import {
 } from '@keelson/core';
 import { mayHaveBody } from '../connect/headers.ts';
 
-/** The end of the user agent of client-go, whose raw calls (`kubectl create --raw`) send bodies without a type. No page can set it unasked. */
+/**
+ * The end of the user agent of client-go, whose raw calls (`kubectl create --raw`) send bodies without a type. No page
+ * can set it unasked.
+ */
 const clientGo = /\) kubernetes\//;
 
 /**
- * True for a body without a type that a page may have sent: browsers ask the server before they send any other method, type or user agent to
- * another site, but not for this. A bearer token is never sent by a browser on its own.
+ * True for a body without a type that a page may have sent: browsers ask the server before they send any other method,
+ * type or user agent to another site, but not for this. A bearer token is never sent by a browser on its own.
  */
 function maybeOfPage(request: IncomingMessage): boolean {
   const { method, headers } = request;
@@ -26,8 +29,8 @@ function maybeOfPage(request: IncomingMessage): boolean {
 }
 
 /**
- * Format of a body by its Content-Type. A missing one means JSON, as in reference servers, except where a web page may be the sender
- * (docs/adr/0029). @throws StatusError 415
+ * Format of a body by its Content-Type. A missing one means JSON, as in reference servers, except where a web page may
+ * be the sender (docs/adr/0029). @throws StatusError 415
  */
 export function bodyFormat(request: IncomingMessage, brand: Brand): Body['format'] {
   const contentType = request.headers['content-type'];

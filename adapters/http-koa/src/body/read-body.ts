@@ -24,15 +24,19 @@ function isBodiless(request: IncomingMessage): boolean {
   );
 }
 
-/** A body that has arrived as a whole already, as small ones have when their request's turn comes; undefined when there may be more. */
+/**
+ * A body that has arrived as a whole already, as small ones have when their request's turn comes; undefined when there
+ * may be more.
+ */
 function arrivedBody(request: IncomingMessage, limitBytes: number): Buffer | undefined {
   if (!request.complete || request.readableLength === 0 || request.readableLength > limitBytes) return undefined;
   return (request.read() as Buffer | null) ?? undefined;
 }
 
 /**
- * The whole body. 413 when it is longer than `limitBytes`, whether its length was announced or not; a body that goes far beyond the
- * limit is not read to its end and closes the connection. Rejects when the request is aborted before its body has arrived.
+ * The whole body. 413 when it is longer than `limitBytes`, whether its length was announced or not; a body that goes
+ * far beyond the limit is not read to its end and closes the connection. Rejects when the request is aborted before its
+ * body has arrived.
  */
 export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer> | Buffer {
   const { request } = exchange;

@@ -3,15 +3,18 @@ import type { FlatHeaders } from '../answer/send.ts';
 import { passedHeaders } from './headers.ts';
 
 /**
- * Content types that no browser executes. An answer of an agent has the origin of the API, where a page would have the permissions of the
- * administrator whose browser shows it.
+ * Content types that no browser executes. An answer of an agent has the origin of the API, where a page would have the
+ * permissions of the administrator whose browser shows it.
  */
 const inertTypes = new RegExp(
   '^(?:text/(?:plain|csv)|application/(?:json|yaml|octet-stream|openmetrics-text|gzip|x-gzip|x-tar|zip|' +
     'vnd\\.google\\.protobuf|vnd\\.kubernetes\\.protobuf))(?:;[\\w .;,="/+-]*)?$',
 );
 
-/** Headers of an agent's answer that reach the client; everything else, such as cookies and CORS headers, would speak for this server. */
+/**
+ * Headers of an agent's answer that reach the client; everything else, such as cookies and CORS headers, would speak
+ * for this server.
+ */
 const ofAgents: ReadonlySet<string> = new Set([
   'accept-ranges',
   'allow',
@@ -23,7 +26,9 @@ const ofAgents: ReadonlySet<string> = new Set([
   'vary',
 ]);
 
-/** Headers that apply to the whole origin of this server, or to the client's credentials for it. No pod may set them. */
+/**
+ * Headers that apply to the whole origin of this server, or to the client's credentials for it. No pod may set them.
+ */
 const ofTheOrigin: ReadonlySet<string> = new Set([
   'alt-svc',
   'audit-id',
@@ -55,7 +60,10 @@ const ofSwitching: ReadonlySet<string> = new Set([
 /** Pages of pods get an origin of their own, so that their scripts cannot call the API as the user who opened them. */
 const sandbox = 'sandbox allow-downloads allow-forms allow-popups allow-scripts';
 
-/** The headers of an agent's answer that is passed on. `streams`: the answer is a log, whose type does not depend on the agent. */
+/**
+ * The headers of an agent's answer that is passed on. `streams`: the answer is a log, whose type does not depend on the
+ * agent.
+ */
 export function agentAnswerHeaders(answer: IncomingMessage, { streams }: { readonly streams: boolean }): FlatHeaders {
   const sent = (answer.headers['content-type'] ?? '').toLowerCase();
   const type = streams ? 'text/plain' : inertTypes.test(sent) ? sent : 'text/plain; charset=utf-8';

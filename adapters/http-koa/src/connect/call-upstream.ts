@@ -50,7 +50,10 @@ function unreachable({ label }: UpstreamCall, error: Error): StatusError {
   return statusErrors.serviceUnavailable(`${label} cannot be reached: ${why}`, error);
 }
 
-/** Passes the request on. Resolves with the head of the answer. @throws StatusError 503 or 504 that says who did not answer, and why */
+/**
+ * Passes the request on. Resolves with the head of the answer.
+ * @throws StatusError 503 or 504 that says who did not answer, and why
+ */
 export function callUpstream(
   exchange: Exchange,
   call: UpstreamCall,

@@ -33,8 +33,8 @@ function messageOf(text: string, { headers }: IncomingMessage): string {
 }
 
 /**
- * A failure of an agent, as a Status. When the agent does not accept this server, the client's credentials are not the cause, so that the
- * code is 503.
+ * A failure of an agent, as a Status. When the agent does not accept this server, the client's credentials are not the
+ * cause, so that the code is 503.
  */
 export async function failedAnswer(answer: IncomingMessage, { label }: UpstreamCall): Promise<StatusError> {
   const { statusCode = 500, statusMessage = '' } = answer;

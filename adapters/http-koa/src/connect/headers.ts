@@ -26,10 +26,16 @@ const forThisServer: ReadonlySet<string> = new Set([
   'x-real-ip',
 ]);
 
-/** Prefixes of headers by which front proxies assert an identity or an origin; an upstream that trusts this server would believe them. */
+/**
+ * Prefixes of headers by which front proxies assert an identity or an origin; an upstream that trusts this server would
+ * believe them.
+ */
 const assertedByProxies = ['impersonate-', 'x-remote-', 'x-forwarded-'];
 
-/** Headers of a conditional request. Answers of agents carry no validators, so that a 304 would mean nothing to the client. */
+/**
+ * Headers of a conditional request. Answers of agents carry no validators, so that a 304 would mean nothing to the
+ * client.
+ */
 const conditional: ReadonlySet<string> = new Set([
   'if-match',
   'if-none-match',
@@ -84,7 +90,8 @@ export function requestHeaders(
     headers['connection'] = 'Upgrade';
     headers['upgrade'] = request.headers.upgrade;
   }
-  // Said anew, whatever the client calls a header of the connection: a body without a length would be read as further requests.
+  // Said anew, whatever the client calls a header of the connection: a body without a length would be read as further
+  // requests.
   const length = request.headers['content-length'];
   delete headers['content-length'];
   if (mayHaveBody(request)) {

@@ -14,8 +14,8 @@ function redirected({ label }: UpstreamCall, code: number): StatusError {
 }
 
 /**
- * Where a redirect of a pod leads, as a path below the proxy through which the pod is reached; undefined when it leads to another server.
- * URL parsing removes dot segments, so that the path cannot leave the proxy.
+ * Where a redirect of a pod leads, as a path below the proxy through which the pod is reached; undefined when it leads
+ * to another server. URL parsing removes dot segments, so that the path cannot leave the proxy.
  */
 function locationBelowProxy(
   { attributes }: Exchange,
@@ -37,11 +37,12 @@ function locationBelowProxy(
 }
 
 /**
- * Decides what of an answer reaches the client. An agent may be compromised: clients follow redirects with their credentials, browsers run
- * pages under the origin of the API, and terminals obey escape sequences.
+ * Decides what of an answer reaches the client. An agent may be compromised: clients follow redirects with their
+ * credentials, browsers run pages under the origin of the API, and terminals obey escape sequences.
  *
  * @returns the headers to pass on
- * @throws StatusError 502 for a status code that is none and for a redirect to another server; the failure that an agent reports
+ * @throws StatusError 502 for a status code that is none and for a redirect to another server; the failure that an
+ *   agent reports
  */
 export async function judgeAnswer(
   exchange: Exchange,

@@ -3,7 +3,10 @@ import { pipeline } from 'node:stream/promises';
 import { type FlatHeaders, sendHead } from '../answer/send.ts';
 import type { Exchange } from '../exchange.ts';
 
-/** Passes an answer on as it comes in, no faster than the client takes it. One that breaks off breaks off for the client too. */
+/**
+ * Passes an answer on as it comes in, no faster than the client takes it. One that breaks off breaks off for the client
+ * too.
+ */
 export async function relayAnswer(exchange: Exchange, answer: IncomingMessage, headers: FlatHeaders): Promise<void> {
   const { request, response, requestId } = exchange;
   headers.push('Audit-Id', requestId);

@@ -5,8 +5,8 @@ import { addAbortListener, removeAbortListener } from '@keelson/core';
 const keepAliveMs = 30_000;
 
 /**
- * Joins two connections until one of them ends; what it has sent before still arrives at the other. Each is read only as fast as the other
- * takes it. Resolves when both are closed. Aborting ends both.
+ * Joins two connections until one of them ends; what it has sent before still arrives at the other. Each is read only
+ * as fast as the other takes it. Resolves when both are closed. Aborting ends both.
  */
 export function joinSockets(a: Socket, b: Socket, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

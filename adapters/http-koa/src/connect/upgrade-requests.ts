@@ -13,8 +13,8 @@ export interface UpgradeRequest {
 const wishWords: ReadonlySet<string> = new Set(['upgrade', 'http2-settings']);
 
 /**
- * An answer on a connection that Node has let go of. Undefined, and no connection, when an earlier request still waits for its answer: nobody
- * could tell the two apart.
+ * An answer on a connection that Node has let go of. Undefined, and no connection, when an earlier request still waits
+ * for its answer: nobody could tell the two apart.
  */
 export function answerOn(request: IncomingMessage, { socket }: UpgradeRequest): ServerResponse | undefined {
   const response = new ServerResponse(request);
@@ -28,7 +28,10 @@ export function answerOn(request: IncomingMessage, { socket }: UpgradeRequest): 
   return response;
 }
 
-/** Does for the answer what Node would. It ends the connection: the client may have sent more in the belief that HTTP is over. */
+/**
+ * Does for the answer what Node would. It ends the connection: the client may have sent more in the belief that HTTP is
+ * over.
+ */
 export function driveAnswer(response: ServerResponse, { socket }: UpgradeRequest): void {
   // An error is followed by `close`.
   socket.on('error', () => {});
@@ -54,8 +57,8 @@ function plainHead({ method, url, httpVersion, rawHeaders }: IncomingMessage): s
 }
 
 /**
- * Serves a request as if it had never wished to leave HTTP, which a server may do with any such wish: Node reads it once more, body and all,
- * and the connection goes on. Node itself would do so if nobody listened for upgrades.
+ * Serves a request as if it had never wished to leave HTTP, which a server may do with any such wish: Node reads it
+ * once more, body and all, and the connection goes on. Node itself would do so if nobody listened for upgrades.
  */
 export function serveWithoutUpgrade(server: Server, request: IncomingMessage, { socket, head }: UpgradeRequest): void {
   socket.unshift(Buffer.concat([Buffer.from(plainHead(request), 'latin1'), head]));

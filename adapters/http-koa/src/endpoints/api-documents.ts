@@ -162,7 +162,10 @@ export class ApiDocuments {
     );
   }
 
-  /** `/openapi/v3/{path}`: with the right `hash` it may be kept for ever; with a wrong one the client is sent to the right one. */
+  /**
+   * `/openapi/v3/{path}`: with the right `hash` it may be kept for ever; with a wrong one the client is sent to the
+   * right one.
+   */
   openApiDocument(exchange: Exchange, path: string): Promise<void> | void {
     const file = this.#openApi.document(path);
     if (file === undefined) return sendNotFound(exchange);

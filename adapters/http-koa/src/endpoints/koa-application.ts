@@ -16,8 +16,8 @@ export type KoaApplication = Koa<KoaState>;
 const clientFaults = /^(?:HPE_.*|ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|ERR_STREAM_PREMATURE_CLOSE|ERR_HTTP2_.*)$/;
 
 /**
- * Koa reports what happens to a connection until its answer is sent, such as a malformed second request. Clients cause that at will, and
- * the error holds what they sent.
+ * Koa reports what happens to a connection until its answer is sent, such as a malformed second request. Clients cause
+ * that at will, and the error holds what they sent.
  */
 function reportFailure(logger: Logger, err: unknown): void {
   const code = err instanceof Error && 'code' in err ? String(err.code) : '';
@@ -31,8 +31,8 @@ function isHttpError(error: unknown): error is Error & { readonly status: number
 }
 
 /**
- * The API as a Koa application: the filters, the resource API, the fixed endpoints. Middleware added with `use` runs behind the filters, for
- * paths outside the resource grammar that no fixed endpoint takes.
+ * The API as a Koa application: the filters, the resource API, the fixed endpoints. Middleware added with `use` runs
+ * behind the filters, for paths outside the resource grammar that no fixed endpoint takes.
  */
 export function createKoaApplication(
   pipeline: Pipeline,

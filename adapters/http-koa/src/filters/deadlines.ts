@@ -5,8 +5,8 @@ import type { Exchange } from '../exchange.ts';
 const sweepMs = 1000;
 
 /**
- * Every request that is being worked on, and the clock over them. One timer serves all of them and runs only while there are any: a
- * timer for each request would be a noticeable part of a cheap request.
+ * Every request that is being worked on, and the clock over them. One timer serves all of them and runs only while
+ * there are any: a timer for each request would be a noticeable part of a cheap request.
  */
 export class RunningRequests {
   readonly #clock: Clock;
@@ -16,7 +16,10 @@ export class RunningRequests {
   #sweeping = false;
   #whenIdle: (() => void)[] = [];
 
-  /** @param onExpired called when a request has run past its deadline, to answer and remove it; its signal is aborted already */
+  /**
+   * @param onExpired called when a request has run past its deadline, to answer and remove it; its signal is aborted
+   * already
+   */
   constructor(clock: Clock, onExpired: (exchange: Exchange) => void) {
     this.#clock = clock;
     this.#onExpired = onExpired;

@@ -8,8 +8,8 @@ export type FlightClass = 'read' | 'mutate' | 'watch' | 'connect' | 'exempt';
 const reading: ReadonlySet<string> = new Set(['get', 'list', 'head', 'watch', 'proxy']);
 
 /**
- * Requests that are served before others and not refused for overload: a holder whose lease is not renewed in time is replaced, which makes
- * more work. Health checks do not wait at all: they are answered in the turn that reads them.
+ * Requests that are served before others and not refused for overload: a holder whose lease is not renewed in time is
+ * replaced, which makes more work. Health checks do not wait at all: they are answered in the turn that reads them.
  */
 export function isUrgent({ apiGroup, resource, subresource, name, verb }: RequestAttributes): boolean {
   return (

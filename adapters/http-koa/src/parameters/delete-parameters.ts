@@ -89,7 +89,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const isStrings = (value: unknown): value is string[] => Array.isArray(value) && value.every(isString);
 
 /**
- * DeleteOptions from a decoded body, which counts alone: the query is not looked at. `kind` and `apiVersion` may be missing.
+ * DeleteOptions from a decoded body, which counts alone: the query is not looked at. `kind` and `apiVersion` may be
+ * missing.
  *
  * @param apiVersion group version of the resource, in which DeleteOptions is also known
  */

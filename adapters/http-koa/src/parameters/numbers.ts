@@ -13,7 +13,9 @@ export function integerParameter(query: QueryParameters, name: string): number |
   return value;
 }
 
-/** An integer of 32 bits, as the specification types it; undefined when not sent or sent empty. 400 for anything else. */
+/**
+ * An integer of 32 bits, as the specification types it; undefined when not sent or sent empty. 400 for anything else.
+ */
 export function int32Parameter(query: QueryParameters, name: string): number | undefined {
   const value = integerParameter(query, name);
   if (value !== undefined && value !== (value | 0)) {
@@ -25,8 +27,8 @@ export function int32Parameter(query: QueryParameters, name: string): number | u
 }
 
 /**
- * The `timeout` parameter: how long the client wants to wait for any answer, at most the server's own bound. Undefined when not
- * sent; 400 when it is no duration or not positive.
+ * The `timeout` parameter: how long the client wants to wait for any answer, at most the server's own bound. Undefined
+ * when not sent; 400 when it is no duration or not positive.
  */
 export function timeoutParameter(query: QueryParameters): number | undefined {
   const text = query.first('timeout');

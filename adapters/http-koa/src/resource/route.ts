@@ -45,8 +45,8 @@ export class Routes {
 const wholeCluster: Target = {};
 
 /**
- * Which object or collection a path means for a kind; undefined when the path has a namespace that the kind does not, or lacks one that an
- * object of the kind needs.
+ * Which object or collection a path means for a kind; undefined when the path has a namespace that the kind does not,
+ * or lacks one that an object of the kind needs.
  */
 export function targetOf(kind: KindDefinition, attributes: RequestAttributes): Target | undefined {
   const { namespace, named, name } = attributes;

@@ -14,8 +14,8 @@ export interface JoinedFrames {
 const noFrames: JoinedFrames = { buffers: [], bytes: 0 };
 
 /**
- * Joins the frames of several events into one buffer, so that a burst is one write per watcher. The last result is kept: watchers
- * that are at the same place are served one after the other and get the same buffer.
+ * Joins the frames of several events into one buffer, so that a burst is one write per watcher. The last result is
+ * kept: watchers that are at the same place are served one after the other and get the same buffer.
  */
 export class FrameJoiner {
   #events: readonly WatchEvent[] = [];

@@ -56,8 +56,8 @@ class ResponseSink implements FrameSink {
 }
 
 /**
- * Chooses the sink for a response whose headers have just been flushed. The socket itself is used only while it carries this response
- * alone: HTTP/1.1 with chunked coding, nothing of the response still queued.
+ * Chooses the sink for a response whose headers have just been flushed. The socket itself is used only while it carries
+ * this response alone: HTTP/1.1 with chunked coding, nothing of the response still queued.
  */
 export function openFrameSink(response: ServerResponse | Http2ServerResponse): FrameSink {
   const http1 = response as ServerResponse;

@@ -46,7 +46,9 @@ export class WatchHandler {
     for (const stream of this.#open) stream.end();
   }
 
-  /** Answers with a stream of events; resolves when it has ended. Failures before the first byte are ordinary errors. */
+  /**
+   * Answers with a stream of events; resolves when it has ended. Failures before the first byte are ordinary errors.
+   */
   async handle(exchange: Exchange, route: Route, target: Target): Promise<void> {
     const { query } = exchange.attributes;
     const wire = route.forms.of(exchange, 'watch');

@@ -12,8 +12,8 @@ export interface Pump {
 }
 
 /**
- * Serves watchers that have become readable: all of one turn of the event loop together and in fair slices. Waiting until the turn is
- * over joins the events of several writes into one send per watcher.
+ * Serves watchers that have become readable: all of one turn of the event loop together and in fair slices. Waiting
+ * until the turn is over joins the events of several writes into one send per watcher.
  */
 export class WatchScheduler {
   readonly joiner = new FrameJoiner();

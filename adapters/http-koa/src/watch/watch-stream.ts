@@ -27,15 +27,18 @@ export interface WatchStreamOptions {
   readonly metrics: HttpMetrics;
   /** The stream ends cleanly after this time. */
   readonly timeoutMs: number;
-  /** Bytes of an empty list of that revision, for the bookmark that ends the initial events; undefined when there are none. */
+  /**
+   * Bytes of an empty list of that revision, for the bookmark that ends the initial events; undefined when there are
+   * none.
+   */
   readonly emptyList: ((revision: number) => Buffer) | undefined;
   /** Send bookmarks this often and at the end; undefined when the client did not allow them. */
   readonly bookmarkIntervalMs: number | undefined;
 }
 
 /**
- * One open watch on the wire. It pulls events only while the connection takes them, so a slow reader keeps nothing but its place in the
- * history.
+ * One open watch on the wire. It pulls events only while the connection takes them, so a slow reader keeps nothing but
+ * its place in the history.
  *
  * ```
  * open --timeout or drain()--> ending (what is there already, a bookmark) --> ended (final chunk)
@@ -50,7 +53,10 @@ export class WatchStream implements Pump {
   readonly #options: WatchStreamOptions;
   readonly #sink: FrameSink;
   readonly #representation: EventRepresentation;
-  /** Beside the options that they come from, because sending to thousands of watchers is mostly waiting for their memory. */
+  /**
+   * Beside the options that they come from, because sending to thousands of watchers is mostly waiting for their
+   * memory.
+   */
   readonly #scheduler: WatchScheduler;
   readonly #tally: EventTally;
   /** Bytes of body sent so far. */

@@ -108,7 +108,9 @@ export async function* lines(
   }
 }
 
-/** Exact bytes over a plain connection; resolves with everything that came until `until` says so or the server closed. */
+/**
+ * Exact bytes over a plain connection; resolves with everything that came until `until` says so or the server closed.
+ */
 export function raw(
   port: number,
   bytes: string | Buffer,

@@ -5,7 +5,9 @@ import { at, message } from '../wire/message.ts';
 
 export const Nothing = message({});
 
-/** The value is declared as text by some versions of the protocol and as bytes by others; on the wire that is the same. */
+/**
+ * The value is declared as text by some versions of the protocol and as bytes by others; on the wire that is the same.
+ */
 export const KeyValue = message({ key: at(1, text), value: at(2, text) });
 
 export const NamespaceOption = message({ network: at(1, integer), pid: at(2, integer), ipc: at(3, integer) });

@@ -29,8 +29,9 @@ const tlsOptions = { 'grpc.ssl_target_name_override': 'localhost' };
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 /**
- * Calls to one daemon. The connection is made by the first call and made again whenever it was lost; until then calls fail with
- * `Unavailable`. Which version of the protocol the daemon speaks is found out by the first call and again when it stops speaking it.
+ * Calls to one daemon. The connection is made by the first call and made again whenever it was lost; until then calls
+ * fail with `Unavailable`. Which version of the protocol the daemon speaks is found out by the first call and again
+ * when it stops speaking it.
  */
 export class CriConnection {
   readonly endpoint: Endpoint;

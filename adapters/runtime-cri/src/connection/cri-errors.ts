@@ -14,7 +14,10 @@ export function isGrpcError(error: unknown): error is GrpcError {
   return typeof (error as GrpcError | undefined)?.code === 'number' && typeof (error as GrpcError).details === 'string';
 }
 
-/** Daemons answer with UNKNOWN what they have a code for; these are texts by which it is told apart, those of containerd above all. */
+/**
+ * Daemons answer with UNKNOWN what they have a code for; these are texts by which it is told apart, those of containerd
+ * above all.
+ */
 const texts: readonly (readonly [RegExp, RuntimeErrorCode])[] = [
   [/server is not initialized yet|transport is closing|connection error/, 'Unavailable'],
   [/is reserved for|is already reserved|name .* is in use/, 'AlreadyExists'],
@@ -29,7 +32,8 @@ const texts: readonly (readonly [RegExp, RuntimeErrorCode])[] = [
 
 /** What the code alone says; undefined where it says nothing. */
 const codes: ReadonlyMap<number, RuntimeErrorCode> = new Map([
-  // A caller who gave up is told before the daemon is: what comes here was cancelled by the daemon itself, on its way out.
+  // A caller who gave up is told before the daemon is: what comes here was cancelled by the daemon itself, on its way
+  // out.
   [status.CANCELLED, 'Unavailable'],
   [status.INVALID_ARGUMENT, 'InvalidArgument'],
   [status.DEADLINE_EXCEEDED, 'DeadlineExceeded'],

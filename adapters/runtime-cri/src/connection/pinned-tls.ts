@@ -18,7 +18,10 @@ export function serverTls({ key, certificate, peer }: PinnedTls) {
   return { key, cert: certificate, ca: peer, minVersion: oldestVersion } as const;
 }
 
-/** Whether a certificate that was shown is the one that was agreed on. That the other end has its key is proved by the handshake. */
+/**
+ * Whether a certificate that was shown is the one that was agreed on. That the other end has its key is proved by the
+ * handshake.
+ */
 export function isPinned(shown: PeerCertificate, peer: string): boolean {
   // Nothing shown is an object without anything.
   const raw = shown.raw as Buffer | undefined;

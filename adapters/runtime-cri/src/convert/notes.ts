@@ -1,6 +1,6 @@
 /**
- * Annotations in which this adapter keeps what CRI gives back in no other way. They are not shown to anybody, and let the next
- * process work with sandboxes and containers that this one made.
+ * Annotations in which this adapter keeps what CRI gives back in no other way. They are not shown to anybody, and let
+ * the next process work with sandboxes and containers that this one made.
  */
 export const sandboxNote = 'keelson.cri/sandbox';
 export const containerNote = 'keelson.cri/container';

@@ -6,7 +6,8 @@ import { isRecord } from './is-record.ts';
 type ResourcesMessage = Fields<typeof LinuxContainerResources>;
 
 /**
- * CRI has no number of processes of its own; machines with nothing but the second version of cgroups take it under the name of the file.
+ * CRI has no number of processes of its own; machines with nothing but the second version of cgroups take it under the
+ * name of the file.
  */
 export function toResources(resources: LinuxResources, unifiedCgroups: boolean): ResourcesMessage {
   const { pidsLimit } = resources;

@@ -97,7 +97,10 @@ async function tellAll(
   }
 }
 
-/** A caller who does not read holds nothing up but its own stream: the engine replaces what it has not fetched by one event. */
+/**
+ * A caller who does not read holds nothing up but its own stream: the engine replaces what it has not fetched by one
+ * event.
+ */
 function drained(call: ServerWritableStream<Buffer, Buffer>, gone: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -6,7 +6,10 @@ import { toSandboxStatus } from './convert/to-sandbox.ts';
 type EventMessage = Fields<typeof ContainerEventResponse>;
 type Change = Exclude<RuntimeEvent, { type: 'resync' }>;
 
-/** The protocol has no events of sandboxes: what happens to one is told under its id, as of the container that holds it open. */
+/**
+ * The protocol has no events of sandboxes: what happens to one is told under its id, as of the container that holds it
+ * open.
+ */
 const numbers: Readonly<Record<Change['type'], number>> = {
   containerCreated: 0,
   containerStarted: 1,
@@ -18,8 +21,8 @@ const numbers: Readonly<Record<Change['type'], number>> = {
 };
 
 /**
- * What the engine tells, as the protocol has it. The protocol has no word for events that were lost, so the stream then fails, and whoever
- * opens it anew lists again.
+ * What the engine tells, as the protocol has it. The protocol has no word for events that were lost, so the stream then
+ * fails, and whoever opens it anew lists again.
  *
  * @throws `Unsupported` for an engine without events, `Unavailable`
  */

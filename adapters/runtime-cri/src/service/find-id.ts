@@ -5,8 +5,8 @@ interface Listed {
 }
 
 /**
- * The id that a caller means. Tools show the beginnings of ids and let people type them, as daemons do. What names nothing stays as it is:
- * the engine says what is to be said of it.
+ * The id that a caller means. Tools show the beginnings of ids and let people type them, as daemons do. What names
+ * nothing stays as it is: the engine says what is to be said of it.
  *
  * @throws `InvalidArgument` when several begin so
  */

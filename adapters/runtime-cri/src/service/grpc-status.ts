@@ -25,7 +25,10 @@ export interface Refusal {
   readonly metadata: Metadata;
 }
 
-/** The one place where a failure of the engine becomes a status of gRPC; the exact code travels along for clients that know it. */
+/**
+ * The one place where a failure of the engine becomes a status of gRPC; the exact code travels along for clients that
+ * know it.
+ */
 export function refusalOf(error: unknown): Refusal {
   const { code, message } = toRuntimeError(error);
   const metadata = new Metadata();

@@ -25,8 +25,8 @@ export interface CriPortHandle extends AsyncDisposable {
 }
 
 /**
- * Serves an engine as CRI v1 at a TCP port with TLS in which each end has one certificate of the other pinned. Streams come in at the same
- * port, by the same rule, and need their token besides.
+ * Serves an engine as CRI v1 at a TCP port with TLS in which each end has one certificate of the other pinned. Streams
+ * come in at the same port, by the same rule, and need their token besides.
  *
  * @throws `AlreadyExists` when somebody listens there; the system's error for an address that cannot be used
  */

@@ -8,7 +8,10 @@ import { StreamServer } from './streams/stream-server.ts';
 export interface CriServiceOptions {
   /** What the calls are about; it stays the caller's. */
   readonly engine: ContainerEngine;
-  /** Absolute path of the unix socket; the folder is made if it is not there. Whoever may open the socket may do anything. */
+  /**
+   * Absolute path of the unix socket; the folder is made if it is not there. Whoever may open the socket may do
+   * anything.
+   */
   readonly socketPath: string;
   readonly logger?: Logger;
 }
@@ -19,8 +22,9 @@ export interface CriServiceHandle extends AsyncDisposable {
 }
 
 /**
- * Serves an engine as CRI v1 at a unix socket, for tools such as crictl. The socket is its owner's alone; one that a dead process left is
- * replaced. Clients must send `localhost` as authority, as those of cri-tools do from 1.31 on: HTTP/2 of Node refuses a path there.
+ * Serves an engine as CRI v1 at a unix socket, for tools such as crictl. The socket is its owner's alone; one that a
+ * dead process left is replaced. Clients must send `localhost` as authority, as those of cri-tools do from 1.31 on:
+ * HTTP/2 of Node refuses a path there.
  *
  * @throws `AlreadyExists` when somebody listens there; the system's error for a folder that cannot be made or written
  */

@@ -14,8 +14,8 @@ export interface SocketPlace {
 }
 
 /**
- * Prepares for a socket at a path. One that nobody listens at is replaced when the new one is ready, so that there is no moment in which
- * it is open to others.
+ * Prepares for a socket at a path. One that nobody listens at is replaced when the new one is ready, so that there is
+ * no moment in which it is open to others.
  *
  * @throws `AlreadyExists` when somebody listens there, or something else than a socket is there; the system's errors
  */

@@ -18,7 +18,10 @@ interface WantedStreams {
   readonly tty?: boolean | undefined;
 }
 
-/** The calls that are answered with the address of a stream. What is wrong with the subject is said at once, not in the stream. */
+/**
+ * The calls that are answered with the address of a stream. What is wrong with the subject is said at once, not in the
+ * stream.
+ */
 export function streamAnswers(runtime: ContainerRuntime, server: StreamServer): readonly Answer[] {
   const running = async (word = '', signal?: AbortSignal): Promise<ContainerId> => {
     const options = signal && { signal };

@@ -6,8 +6,8 @@ import type { RemoteSession, SessionEnd } from './remote-session.ts';
 const letGoCode = 129;
 
 /**
- * The streams of a session as the contract has them. `whenTold` makes the exit code out of what the server said; a session that ends
- * without a word, and was not let go, is `Unavailable`.
+ * The streams of a session as the contract has them. `whenTold` makes the exit code out of what the server said; a
+ * session that ends without a word, and was not let go, is `Unavailable`.
  */
 export function toProcessStreams(
   session: RemoteSession,

@@ -1,7 +1,9 @@
 import type { Readable, Writable } from 'node:stream';
 import type { TerminalSize } from '@keelson/container-runtime';
 
-/** How a command or the watching of a container ended, as the streaming server told it; undefined when it told nothing. */
+/**
+ * How a command or the watching of a container ended, as the streaming server told it; undefined when it told nothing.
+ */
 export type SessionEnd = { readonly exitCode: number } | undefined;
 
 /** The ends of a stream from a streaming server, whichever protocol carries them. */

@@ -108,8 +108,8 @@ export class SpdyStream extends Duplex {
   /** Called by the connection. */
   arrived(content: Buffer, last: boolean): void {
     if (this.#ended || this.destroyed) return;
-    // There are no windows: who does not read holds up the whole connection, as the other end expects. At the end of a stream nobody
-    // asks for more of it, and other streams go on.
+    // There are no windows: who does not read holds up the whole connection, as the other end expects. At the end of a
+    // stream nobody asks for more of it, and other streams go on.
     const full = content.length > 0 && !this.push(content);
     if (last) this.#finish();
     else if (full) this.#socket.pause();

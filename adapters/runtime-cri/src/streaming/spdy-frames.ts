@@ -43,8 +43,8 @@ export function readFrame(bytes: Buffer): { readonly frame: Frame; readonly leng
 const flush = Buffer.of(0, 0, 0, 0xff, 0xff);
 
 /**
- * Writes the blocks of headers of one connection. The protocol has them in one zlib stream; this one stores and does not compress, and
- * so never refers to the dictionary.
+ * Writes the blocks of headers of one connection. The protocol has them in one zlib stream; this one stores and does
+ * not compress, and so never refers to the dictionary.
  */
 export class HeaderBlocks {
   #begun = false;

@@ -7,7 +7,10 @@ import { openSpdy } from './spdy-connection.ts';
 
 const protocol = 'v4.channel.k8s.io';
 
-/** Opens the stream at `url`; unlike the older protocols on WebSockets, this one has an end of input. @throws UpgradeRefused, Error */
+/**
+ * Opens the stream at `url`; unlike the older protocols on WebSockets, this one has an end of input.
+ * @throws UpgradeRefused, Error
+ */
 export async function openSpdySession(
   url: string,
   request: StreamRequest,

@@ -1,8 +1,8 @@
 import { clientTls, type PinnedTls } from '../connection/pinned-tls.ts';
 
 /**
- * How the streaming server at an address is verified: as the connection to the daemon is, if that is pinned. Otherwise one on this machine
- * has a certificate that it made for itself.
+ * How the streaming server at an address is verified: as the connection to the daemon is, if that is pinned. Otherwise
+ * one on this machine has a certificate that it made for itself.
  */
 export function streamTls(url: string, pinned: PinnedTls | undefined): object {
   if (pinned !== undefined) return clientTls(pinned);

@@ -24,9 +24,10 @@ import { openWebSocketSession } from './websocket-session.ts';
 export type EndOfContainer = (id: ContainerId, signal?: AbortSignal) => Promise<ContainerStatus | undefined>;
 
 /**
- * Commands, attached streams and connections to ports. The daemon answers a call with the URL of its streaming server, good for one use.
- * Streams are carried by WebSockets, except where one direction has to end before the other and the server's WebSockets cannot tell
- * that: those are carried by SPDY, and only a server that has no SPDY gets a WebSocket for them.
+ * Commands, attached streams and connections to ports. The daemon answers a call with the URL of its streaming server,
+ * good for one use. Streams are carried by WebSockets, except where one direction has to end before the other and the
+ * server's WebSockets cannot tell that: those are carried by SPDY, and only a server that has no SPDY gets a WebSocket
+ * for them.
  */
 export class StreamingCalls implements Required<RuntimeStreaming> {
   readonly #connection: CriConnection;

@@ -75,7 +75,8 @@ export function criHarness(
   images: { readonly pullableImage: string; readonly missingImage: string },
 ): RuntimeHarness<OpenedCri> {
   const image = pool.all[0]?.busyboxImage ?? '';
-  // Busybox's shell becomes the last command of a script, and leaves it with a signal ignored, unless something follows.
+  // Busybox's shell becomes the last command of a script, and leaves it with a signal ignored, unless something
+  // follows.
   const shell = (script: string): Program => ({ image, command: ['/bin/sh', '-c', `${script}\nexit`] });
   return {
     name: 'cri',

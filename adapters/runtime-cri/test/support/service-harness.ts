@@ -40,7 +40,8 @@ export async function throughService(
   serve = atSocket,
 ): Promise<OpenedService> {
   const service = await serve(folder, behind);
-  // A hundred services at once in one process may take their time, and what does not answer counts as a daemon that is away.
+  // A hundred services at once in one process may take their time, and what does not answer counts as a daemon that is
+  // away.
   const engine = await createCriRuntime({ ...service.client, nodeIp: '192.0.2.1', probeTimeoutMs: 60_000 });
   const close = async () => {
     await engine.runtime[Symbol.asyncDispose]();

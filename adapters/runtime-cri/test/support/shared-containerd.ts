@@ -8,7 +8,10 @@ import { removeAll } from './cri-harness.ts';
 export class SharedContainerd {
   readonly containerd: Containerd;
   readonly engine: ContainerEngine;
-  /** containerd 1 speaks `v1alpha2` as well, and knows how containers ended while it was away; containerd 2 does neither. */
+  /**
+   * containerd 1 speaks `v1alpha2` as well, and knows how containers ended while it was away; containerd 2 does
+   * neither.
+   */
   readonly isOld: boolean;
   /** Clocks and idle connections do not hold a process, and somebody does wait here. */
   readonly #hold = setInterval(() => {}, 1000);

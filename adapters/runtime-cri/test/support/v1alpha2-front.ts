@@ -13,7 +13,9 @@ const services = {
   ImageService: ['ImageStatus', 'ListImages'],
 };
 
-/** A daemon that knows nothing but `v1alpha2`: it hands calls of that version on to a real one, and refuses all others. */
+/**
+ * A daemon that knows nothing but `v1alpha2`: it hands calls of that version on to a real one, and refuses all others.
+ */
 export class V1alpha2Front {
   readonly endpoint: string;
   /** Paths of the calls that were handed on. */

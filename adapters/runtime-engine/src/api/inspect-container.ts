@@ -5,8 +5,8 @@ import type { EngineHttp } from './engine-http.ts';
 const looks = 5;
 
 /**
- * What the engine knows of one container. Podman looks at a running one's process, and answers 500 when that ends meanwhile ("read
- * /proc/PID/cgroup: no such process"): the next look finds it ended.
+ * What the engine knows of one container. Podman looks at a running one's process, and answers 500 when that ends
+ * meanwhile ("read /proc/PID/cgroup: no such process"): the next look finds it ended.
  */
 export async function inspectContainer(
   http: EngineHttp,

@@ -16,7 +16,10 @@ export interface Negotiated {
   readonly apiVersion: string;
 }
 
-/** Finds out who listens, and makes the client speak the newest version that both know. @throws `Unavailable`, `Unsupported` */
+/**
+ * Finds out who listens, and makes the client speak the newest version that both know.
+ * @throws `Unavailable`, `Unsupported`
+ */
 export async function negotiate(http: EngineHttp, signal?: AbortSignal): Promise<Negotiated> {
   // Not /version, for which Podman runs half a dozen programs.
   const answer = await http.open('GET', '/_ping', { signal });

@@ -27,7 +27,9 @@ export class EngineContainers {
   readonly #around: Surroundings;
   readonly #reader: ContainerReader;
   readonly #waits: ContainerWaits;
-  /** Containers being started by this process: the engine would start an exited one again, so starts are one at a time. */
+  /**
+   * Containers being started by this process: the engine would start an exited one again, so starts are one at a time.
+   */
   readonly #starting = new Set<ContainerId>();
 
   constructor(around: Surroundings, reader: ContainerReader, waits: ContainerWaits) {

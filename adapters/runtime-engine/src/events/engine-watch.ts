@@ -18,7 +18,10 @@ export interface WatchParts {
   readonly sandboxes: EngineSandboxes;
 }
 
-/** Listens to the engine and takes care of what is there when the connection is made: logs of running containers are copied on. */
+/**
+ * Listens to the engine and takes care of what is there when the connection is made: logs of running containers are
+ * copied on.
+ */
 export function watchEngine(parts: WatchParts): EventSource {
   const { around } = parts;
   let first = true;

@@ -8,8 +8,8 @@ const maxBuried = 2_000;
 const order: readonly Stage[] = ['created', 'running', 'ended', 'removed'];
 
 /**
- * Turns what is learnt about containers, from whatever source and however often, into events that are told once and in order. Sources are the
- * engine's event stream, lists, and the adapter's own calls.
+ * Turns what is learnt about containers, from whatever source and however often, into events that are told once and in
+ * order. Sources are the engine's event stream, lists, and the adapter's own calls.
  */
 export class LifeTracker {
   readonly #feed: EventFeed;

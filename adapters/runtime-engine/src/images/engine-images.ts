@@ -53,7 +53,10 @@ export class EngineImages implements ImageService {
     return image.id;
   }
 
-  /** By its names, one after the other: the engine removes the image with the last. An image that a container uses stays, as an error. */
+  /**
+   * By its names, one after the other: the engine removes the image with the last. An image that a container uses
+   * stays, as an error.
+   */
   async removeImage(reference: string, { signal }: CallOptions = {}): Promise<void> {
     const image = await this.imageStatus(reference, signal && { signal });
     if (image === undefined) return;

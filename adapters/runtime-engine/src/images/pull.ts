@@ -18,8 +18,8 @@ interface PullLine {
 }
 
 /**
- * Pulls an image, and resolves when the engine has it. True when layers arrived whose size the engine never told: Podman tells nothing of what
- * takes less than a second. @throws `ImageNotFound`, `PullFailed`, `Unavailable`
+ * Pulls an image, and resolves when the engine has it. True when layers arrived whose size the engine never told:
+ * Podman tells nothing of what takes less than a second. @throws `ImageNotFound`, `PullFailed`, `Unavailable`
  */
 export async function pull(
   http: EngineHttp,

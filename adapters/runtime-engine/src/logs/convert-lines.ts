@@ -17,8 +17,9 @@ export interface Converted {
 }
 
 /**
- * Turns what an engine wrote into log entries. Podman's `k8s-file` has that form already; Docker's `json-file` has an object per line. The
- * same input always gives the same output, which is what makes copying repeatable. Lines that are neither are dropped.
+ * Turns what an engine wrote into log entries. Podman's `k8s-file` has that form already; Docker's `json-file` has an
+ * object per line. The same input always gives the same output, which is what makes copying repeatable. Lines that are
+ * neither are dropped.
  */
 export function convertLines(input: Buffer): Converted {
   const consumed = input.lastIndexOf(lineEnd) + 1;

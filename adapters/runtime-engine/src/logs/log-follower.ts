@@ -6,7 +6,10 @@ import { LogTarget } from './log-target.ts';
 
 /** Read at once; other work comes in between. Longer than any line of an engine. */
 const chunkBytes = 256 * 1024;
-/** Positions are written down this much later than the lines, so that a container that writes much costs few position writes. */
+/**
+ * Positions are written down this much later than the lines, so that a container that writes much costs few position
+ * writes.
+ */
 const saveAfterMs = 500;
 /** File events are enough; this is for file systems without. */
 const lookAgainMs = 5_000;
@@ -22,8 +25,9 @@ export interface FollowerOptions {
 }
 
 /**
- * Copies the log of a container from the engine's file to the one that others read, while it grows. Where it got to is saved with the size
- * that the target had then; after a crash the target is cut back to that size, so no line is lost and none comes twice.
+ * Copies the log of a container from the engine's file to the one that others read, while it grows. Where it got to is
+ * saved with the size that the target had then; after a crash the target is cut back to that size, so no line is lost
+ * and none comes twice.
  */
 export class LogFollower {
   readonly #options: FollowerOptions;
@@ -136,7 +140,10 @@ export class LogFollower {
     }
   }
 
-  /** The file to be read: the one that Docker has renamed if it is the one that was read so far, else the one that the engine writes to. */
+  /**
+   * The file to be read: the one that Docker has renamed if it is the one that was read so far, else the one that the
+   * engine writes to.
+   */
   #sourcePath(): string {
     const { source } = this.#options;
     const renamed = `${source}.1`;

@@ -20,8 +20,8 @@ export class LogTarget {
   #size: number;
 
   /**
-   * Opens the file; with the position of an earlier copy, takes back what was written behind it, so that copying can go on from there. The
-   * file of the position may have been renamed since, by whoever rotates logs.
+   * Opens the file; with the position of an earlier copy, takes back what was written behind it, so that copying can go
+   * on from there. The file of the position may have been renamed since, by whoever rotates logs.
    */
   constructor(path: string, from: LogPosition | undefined) {
     this.#path = path;

@@ -3,8 +3,9 @@ import { closeSync, constants, openSync, readSync } from 'node:fs';
 const recordBytes = 8192;
 
 /**
- * Whether the kernel has killed a process of this container for want of memory, as far back as its log goes. Podman misses it on cgroups of
- * version 1 when the container goes down with the process; the kernel names the cgroup, and engines name cgroups after containers.
+ * Whether the kernel has killed a process of this container for want of memory, as far back as its log goes. Podman
+ * misses it on cgroups of version 1 when the container goes down with the process; the kernel names the cgroup, and
+ * engines name cgroups after containers.
  */
 export function killedForMemory(containerId: string, path = '/dev/kmsg'): boolean {
   let file: number;

@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { ContainerId } from '@keelson/container-runtime';
 
-/** Processes of the machine that belong to a container. Engines name cgroups after containers; monitors of containers may be near them. */
+/**
+ * Processes of the machine that belong to a container. Engines name cgroups after containers; monitors of containers
+ * may be near them.
+ */
 export function processesOf(id: ContainerId): number[] {
   return allProcesses().filter((pid) => belongsTo(pid, id));
 }

@@ -101,8 +101,8 @@ function userOf({ securityContext = {} }: ContainerConfig, imageUser: string | u
 }
 
 /**
- * Files that are copied from here line by line. The engine bounds its own copy at the size that all log files of a container have together;
- * lines are lost only when a container writes more than that while nothing copies.
+ * Files that are copied from here line by line. The engine bounds its own copy at the size that all log files of a
+ * container have together; lines are lost only when a container writes more than that while nothing copies.
  */
 const logConfigs = {
   docker: { Type: 'json-file', Config: { 'max-size': '50m', 'max-file': '2' } },

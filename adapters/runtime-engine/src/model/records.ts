@@ -6,7 +6,10 @@ const kindLabel = `${prefix}.kind`;
 const sandboxLabel = `${prefix}.sandbox`;
 const recordLabel = `${prefix}.record`;
 
-/** What a sandbox is, as far as the engine does not know it by itself. It is a label, so lists are enough to rebuild everything. */
+/**
+ * What a sandbox is, as far as the engine does not know it by itself. It is a label, so lists are enough to rebuild
+ * everything.
+ */
 export interface SandboxRecord {
   readonly kind: 'sandbox';
   readonly createdAt: number;

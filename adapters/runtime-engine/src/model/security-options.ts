@@ -14,7 +14,8 @@ export async function securityOptions(
     options.push(`seccomp=${await seccompProfile(flavour, seccomp.localhostRef ?? '', read)}`);
   if (apparmor?.type === 'unconfined') options.push('apparmor=unconfined');
   if (apparmor?.type === 'localhost') options.push(`apparmor=${apparmor.localhostRef ?? ''}`);
-  // Docker has fields of their own for both lists. Podman adds these to its own list, and has no way to change which paths are read-only.
+  // Docker has fields of their own for both lists. Podman adds these to its own list, and has no way to change which
+  // paths are read-only.
   if (flavour === 'podman' && security.maskedPaths !== undefined)
     options.push(`mask=${security.maskedPaths.join(':')}`);
   for (const part of ['user', 'role', 'type', 'level'] as const) {

@@ -16,7 +16,8 @@ export const startErrorCode = 128;
 
 const states: Readonly<Record<string, ContainerState>> = {
   ...{ created: 'created', configured: 'created', initialized: 'created' },
-  // Podman says `stopped` and `stopping` until it has cleaned up: the process has ended, what it left behind perhaps has not.
+  // Podman says `stopped` and `stopping` until it has cleaned up: the process has ended, what it left behind perhaps
+  // has not.
   ...{ running: 'running', paused: 'running', restarting: 'running', stopping: 'running', stopped: 'running' },
   ...{ exited: 'exited', removing: 'exited', dead: 'exited' },
 };

@@ -10,8 +10,9 @@ export function resolvConf({ servers, searches, options }: DnsConfig): string {
 }
 
 /**
- * Replaces what the engine wrote for the sandbox, which all its containers see. In place: the file is mounted, a new one would not be seen. The
- * machine's own file is never touched, though an engine may name it for sandboxes with the network of the machine.
+ * Replaces what the engine wrote for the sandbox, which all its containers see. In place: the file is mounted, a new
+ * one would not be seen. The machine's own file is never touched, though an engine may name it for sandboxes with the
+ * network of the machine.
  */
 export async function writeResolvConf(path: string, sandboxId: string, dns: DnsConfig): Promise<boolean> {
   if (!(await realpath(path)).includes(sandboxId)) return false;

@@ -29,7 +29,8 @@ export interface StateRecord {
 }
 
 /**
- * One small file per container, replaced in one step. Reads are from memory. Losing the folder costs what is in the records, nothing else.
+ * One small file per container, replaced in one step. Reads are from memory. Losing the folder costs what is in the
+ * records, nothing else.
  */
 export class StateRecords {
   readonly #folder: string;

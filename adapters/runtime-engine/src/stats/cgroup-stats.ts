@@ -9,7 +9,10 @@ export type CgroupFolders = ReadonlyMap<string, string>;
 
 const unified = '';
 
-/** Where the cgroups of a process are. A machine may have both versions; controllers of version 1 win, being those in use. */
+/**
+ * Where the cgroups of a process are. A machine may have both versions; controllers of version 1 win, being those in
+ * use.
+ */
 export async function cgroupFolders(pid: number, mountpoint: string): Promise<CgroupFolders> {
   const folders = new Map<string, string>();
   for (const line of (await readFile(`/proc/${pid}/cgroup`, 'utf8')).split('\n')) {

@@ -5,7 +5,10 @@ import { type CgroupFolders, cgroupFolders, readUsage } from './cgroup-stats.ts'
 
 const defaultMountpoint = '/sys/fs/cgroup';
 
-/** Statistics of running containers, from their cgroups: the engine takes a second for each, and Podman leaves half of it out. */
+/**
+ * Statistics of running containers, from their cgroups: the engine takes a second for each, and Podman leaves half of
+ * it out.
+ */
 export class StatsReader {
   readonly #around: Surroundings;
   readonly #reader: ContainerReader;

@@ -11,8 +11,8 @@ interface Listener {
 }
 
 /**
- * The one connection to the ends of a container, shared by all who attach. It stays when they go: Podman takes the end of any connection for the
- * end of the container's standard input.
+ * The one connection to the ends of a container, shared by all who attach. It stays when they go: Podman takes the end
+ * of any connection for the end of the container's standard input.
  */
 export class AttachHub {
   readonly #socket: Socket;

@@ -58,8 +58,8 @@ export class ExecSession {
   }
 
   /**
-   * Resolves with the exit code when the command has ended and its output is read: `read` resolves at the end of the stream, which what the
-   * command left running may keep open.
+   * Resolves with the exit code when the command has ended and its output is read: `read` resolves at the end of the
+   * stream, which what the command left running may keep open.
    */
   async ended(read: Promise<void>): Promise<number> {
     let over = false;

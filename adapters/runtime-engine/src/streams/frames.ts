@@ -6,8 +6,9 @@ const headerBytes = 8;
 export type FrameSink = (stream: 'stdout' | 'stderr', data: Buffer) => Promise<void> | undefined;
 
 /**
- * Takes an engine's stream apart: frames of eight bytes of header (the stream's number, three zeros, the length) and data; of a terminal, the
- * bytes are the output itself. A sink that returns a promise holds the stream until it resolves. Resolves when the stream is over.
+ * Takes an engine's stream apart: frames of eight bytes of header (the stream's number, three zeros, the length) and
+ * data; of a terminal, the bytes are the output itself. A sink that returns a promise holds the stream until it
+ * resolves. Resolves when the stream is over.
  */
 export function splitFrames(source: Readable, tty: boolean, sink: FrameSink): Promise<void> {
   let rest: Buffer = Buffer.alloc(0);

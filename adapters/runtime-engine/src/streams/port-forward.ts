@@ -15,8 +15,9 @@ socket.once('connect', () => {
 `;
 
 /**
- * A connection to a port of whoever listens on loopback in the network namespace of a process. A small Node process sits in that namespace for as
- * long as the connection lives: a namespace is entered by whole processes only. @throws `Unavailable` when nobody listens
+ * A connection to a port of whoever listens on loopback in the network namespace of a process. A small Node process
+ * sits in that namespace for as long as the connection lives: a namespace is entered by whole processes only. @throws
+ * `Unavailable` when nobody listens
  */
 export function forwardPort(pid: number, port: number, signal: AbortSignal | undefined): Promise<Duplex> {
   const child = spawn('nsenter', [`--net=/proc/${pid}/ns/net`, '--', process.execPath, '-e', relay, String(port)], {

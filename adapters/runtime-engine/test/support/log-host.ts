@@ -1,6 +1,9 @@
 import { createEngineRuntime, type EngineRuntimeOptions } from '../../src/index.ts';
 
-/** A process with a runtime in it, to be killed. Arguments: options of the runtime, log directory, image, script. Prints the container's id. */
+/**
+ * A process with a runtime in it, to be killed. Arguments: options of the runtime, log directory, image, script. Prints
+ * the container's id.
+ */
 const [, , options = '', logDirectory = '', image = '', script = ''] = process.argv;
 const { runtime } = await createEngineRuntime(JSON.parse(options) as EngineRuntimeOptions);
 const metadata = { name: 'writer', namespace: 'test', uid: 'uid', attempt: 0 };

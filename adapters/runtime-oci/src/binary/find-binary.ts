@@ -10,8 +10,8 @@ const versionTimeoutMs = 10_000;
 
 /**
  * The binary to use and what it says of itself.
- * @throws `Unsupported`, saying what is missing: there is none, it cannot be executed, it is no OCI runtime, it cannot work with the
- * cgroups of this machine
+ * @throws `Unsupported`, saying what is missing: there is none, it cannot be executed, it is no OCI runtime, it
+ *   cannot work with the cgroups of this machine
  */
 export async function findBinary(
   wanted: string | undefined,

@@ -8,7 +8,10 @@ export interface DeviceAccess {
   readonly rules: readonly OciDeviceRule[];
 }
 
-/** Everything is forbidden but what the binary itself adds for every container: null, zero, random, terminals and the like. */
+/**
+ * Everything is forbidden but what the binary itself adds for every container: null, zero, random, terminals and the
+ * like.
+ */
 const forbidden: OciDeviceRule = { allow: false, access: 'rwm' };
 
 /** Folders of /dev that are file systems of the container's own. */

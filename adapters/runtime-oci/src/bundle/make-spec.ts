@@ -20,7 +20,8 @@ export interface SpecInput extends ProcessInput {
 }
 
 /**
- * The configuration of a container's bundle, with its root at `rootfs` beside it. What this machine cannot do is refused here, not left out.
+ * The configuration of a container's bundle, with its root at `rootfs` beside it. What this machine cannot do is
+ * refused here, not left out.
  * @throws `InvalidArgument`, `Unsupported`, `StartFailed` (unknown user)
  */
 export async function makeSpec(input: SpecInput): Promise<OciSpec> {

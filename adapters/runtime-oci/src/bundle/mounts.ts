@@ -14,7 +14,10 @@ export interface MountInput {
 
 const propagations = { private: 'rprivate', hostToContainer: 'rslave', bidirectional: 'rshared' } as const;
 
-/** File systems of the kernel, files of the pod, then what the container asks for, which wins at equal paths. @throws `InvalidArgument` */
+/**
+ * File systems of the kernel, files of the pod, then what the container asks for, which wins at equal paths.
+ * @throws `InvalidArgument`
+ */
 export async function mountsOf(input: MountInput): Promise<OciMount[]> {
   const own: OciMount[] = [];
   for (const mount of input.mounts) own.push(await bindOf(mount));

@@ -1,7 +1,10 @@
 import type { LinuxResources } from '@keelson/container-runtime';
 import type { OciResources } from './oci-spec.ts';
 
-/** Limits in the words of a bundle, for creation and for updates alike. `swapLimits`: the machine can limit memory and swap together. */
+/**
+ * Limits in the words of a bundle, for creation and for updates alike. `swapLimits`: the machine can limit memory and
+ * swap together.
+ */
 export function resourcesOf(resources: LinuxResources, swapLimits: boolean): OciResources {
   const { cpuShares, cpuQuotaUs, cpuPeriodUs, cpusetCpus, cpusetMems, memoryLimitBytes, pidsLimit } = resources;
   const cpu = {

@@ -27,7 +27,10 @@ interface Rule {
   }[];
 }
 
-/** Undefined: no filter. @throws `InvalidArgument` for a profile that cannot be read, `Unsupported` where there are no filters */
+/**
+ * Undefined: no filter.
+ * @throws `InvalidArgument` for a profile that cannot be read, `Unsupported` where there are no filters
+ */
 export async function seccompOf(
   { seccomp, privileged }: ContainerSecurityContext,
   capabilities: readonly string[],
@@ -82,7 +85,10 @@ interface ProfileFile {
   readonly syscalls?: readonly ProfileRule[] | null;
 }
 
-/** Profiles as container engines read them: those of the runtime specification, and conditions by capability and architecture. */
+/**
+ * Profiles as container engines read them: those of the runtime specification, and conditions by capability and
+ * architecture.
+ */
 async function profileOfFile(path: string, capabilities: readonly string[]): Promise<object> {
   let profile: ProfileFile;
   try {

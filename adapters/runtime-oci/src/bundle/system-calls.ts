@@ -1,4 +1,6 @@
-/** System calls of the C library's everyday work; those that only older or other processors have are harmless elsewhere. */
+/**
+ * System calls of the C library's everyday work; those that only older or other processors have are harmless elsewhere.
+ */
 export const allowedCalls: readonly string[] = words(`
   accept accept4 access adjtimex alarm bind brk cachestat capget capset chdir chmod chown chown32 clock_adjtime
   clock_adjtime64 clock_getres clock_getres_time64 clock_gettime clock_gettime64 clock_nanosleep clock_nanosleep_time64

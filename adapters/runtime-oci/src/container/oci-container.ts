@@ -126,7 +126,8 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
 
   protected override async discard(): Promise<void> {
     await this.#around.binary.delete(this.id);
-    // Only a container whose mounts reach the machine has its root there too, where the state directory is on a shared mount.
+    // Only a container whose mounts reach the machine has its root there too, where the state directory is on a shared
+    // mount.
     const root = join(this.folder, 'rootfs');
     const mounts = await readFile('/proc/self/mountinfo', 'utf8');
     if (mounts.includes(` ${root} `)) await tryTool('umount', ['--recursive', '--lazy', root]);

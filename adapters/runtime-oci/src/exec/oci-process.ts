@@ -73,8 +73,8 @@ interface Files {
 }
 
 /**
- * The command has our pipes themselves, and the reaper says how it ended. With the binary in between, what a command leaves in the background
- * would hold the binary, and the caller with it.
+ * The command has our pipes themselves, and the reaper says how it ended. With the binary in between, what a command
+ * leaves in the background would hold the binary, and the caller with it.
  */
 async function startDetached(
   { binary, programs }: OciSurroundings,
@@ -94,7 +94,8 @@ async function startDetached(
   failed.catch(() => {});
   const [stdout, stderr] = [keptOutput(child.stdout), keptOutput(child.stderr)];
   const records = new ReaperRecords(child.stdio[3] as Readable);
-  // The binary ends when the command runs, unless the command was quicker; by then the process id is written, or never will be.
+  // The binary ends when the command runs, unless the command was quicker; by then the process id is written, or never
+  // will be.
   let pid: number | undefined;
   for (let count = 0; pid === undefined && !records.over; ) {
     count = await Promise.race([records.moreThan(count), failed]);

@@ -1,7 +1,10 @@
 import { closeSync, writeSync } from 'node:fs';
 import { connect } from 'node:net';
 
-/** Runs inside a pod's network: connects its standard streams with a port. A byte on file 3 says that the connection is there. */
+/**
+ * Runs inside a pod's network: connects its standard streams with a port. A byte on file 3 says that the connection is
+ * there.
+ */
 const port = Number(process.argv[2]);
 const socket = connect({ port, host: 'localhost', allowHalfOpen: true, autoSelectFamily: true });
 socket.once('error', () => process.exit(1));

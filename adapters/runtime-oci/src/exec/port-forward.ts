@@ -16,7 +16,10 @@ export function forwardHere(port: number, host = '127.0.0.1'): Promise<Duplex> {
   });
 }
 
-/** A connection to a port inside a network namespace, loopback included, by a helper that lives as long. @throws `Unavailable` */
+/**
+ * A connection to a port inside a network namespace, loopback included, by a helper that lives as long.
+ * @throws `Unavailable`
+ */
 export async function forwardInside(namespace: string, port: number): Promise<Duplex> {
   const args = [`--net=${namespace}`, '--', process.execPath, helper, String(port)];
   const child = spawn(tool('nsenter'), args, {

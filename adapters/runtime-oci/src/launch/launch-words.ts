@@ -38,7 +38,8 @@ export function launchWords({ programs, binary, run, folder, log, pods }: Launch
     const words = binary.words(log, 'run', ...record.runFlags, ...common, id);
     return withTerminal([...mounting, programs.terminalScript, run, folder, pods, ...words]);
   }
-  // The reaper stays outside: what lives in the namespace of the mounts holds all that was mounted then, pods that are long gone included.
+  // The reaper stays outside: what lives in the namespace of the mounts holds all that was mounted then, pods that are
+  // long gone included.
   return [
     programs.reaper,
     ...mounting,

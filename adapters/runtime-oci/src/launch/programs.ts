@@ -14,7 +14,10 @@ export interface Programs {
   readonly terminalScript: string;
 }
 
-/** Writes the helpers anew; those that run keep what they have. @throws `Unsupported` on a processor that there are none for */
+/**
+ * Writes the helpers anew; those that run keep what they have.
+ * @throws `Unsupported` on a processor that there are none for
+ */
 export async function installPrograms(folder: string): Promise<Programs> {
   const { reaper, holder } = nativePrograms();
   const place = async (name: string, contents: string | Buffer) => {

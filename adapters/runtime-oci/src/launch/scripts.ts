@@ -1,11 +1,13 @@
 /**
- * What stands beside every container: a POSIX shell that waits for it and writes down how it ended. It is not a child of anything that matters.
- * Arguments: folder `run`, container id, its folder, then the command, which starts it.
+ * What stands beside every container: a POSIX shell that waits for it and writes down how it ended. It is not a child
+ * of anything that matters. Arguments: folder `run`, container id, its folder, then the command, which starts it.
  *
- * 1. hold the pipes open for reading and writing, so that the process can write (and block) while nobody reads, and never gets SIGPIPE;
+ * 1. hold the pipes open for reading and writing, so that the process can write (and block) while nobody reads, and
+ *    never gets SIGPIPE;
  * 2. claim the container by creating `ID.monitor`, which fails if it exists: a container is started once, whoever asks;
  * 3. run the command in a session of its own; the reaper in it writes to `ID.ends` who ended and how;
- * 4. find the container among those, and write `ID.exit` in one step; without a reaper the command's own end is that of the container;
+ * 4. find the container among those, and write `ID.exit` in one step; without a reaper the command's own end is that
+ *    of the container;
  * 5. keep the pipes, and so what is in them, until the log keeper writes to `done`.
  */
 export const monitorScript = `run=$1 id=$2 folder=$3
@@ -64,8 +66,9 @@ echo "$stat" > "$run.pid"
 `;
 
 /**
- * Like the former, for a container with a terminal: the binary stays, between the container's terminal and ours. Its mount namespace lets go of
- * what is mounted for pods, which would otherwise stay when they are gone. Arguments: as before, and before the command the folder of all pods.
+ * Like the former, for a container with a terminal: the binary stays, between the container's terminal and ours. Its
+ * mount namespace lets go of what is mounted for pods, which would otherwise stay when they are gone. Arguments: as
+ * before, and before the command the folder of all pods.
  */
 export const terminalScript = `run=$1 folder=$2 pods=$3
 shift 3

@@ -13,7 +13,10 @@ async function hierarchiesAt(mountpoint: string): Promise<string[]> {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(mountpoint, name));
 }
 
-/** Removes a group, which must be empty, from every hierarchy; one that is not, or that has groups of somebody else in it, stays. */
+/**
+ * Removes a group, which must be empty, from every hierarchy; one that is not, or that has groups of somebody else in
+ * it, stays.
+ */
 export async function removeCgroup(mountpoint: string, path: string): Promise<void> {
   for (const root of await hierarchiesAt(mountpoint)) {
     await rmdir(join(root, path)).catch((error: unknown) => {

@@ -10,7 +10,10 @@ const headerBytes = 64;
 const segmentBytes = 56;
 const loadAddress = 0x400000;
 
-/** A static executable for Linux whose one segment, readable and executable, is the code, which is entered at its beginning. */
+/**
+ * A static executable for Linux whose one segment, readable and executable, is the code, which is entered at its
+ * beginning.
+ */
 export function executable(machine: number, text: Buffer): Buffer {
   const header = Buffer.alloc(headerBytes + segmentBytes);
   const size = header.length + text.length;

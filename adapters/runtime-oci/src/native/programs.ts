@@ -4,12 +4,14 @@ import { elfMachine, executable } from './machine-code.ts';
 import * as x64 from './x64.ts';
 
 /**
- * Two programs that neither a shell nor Node can be, as executables of a few hundred bytes; docs/adr says why they are made here.
+ * Two programs that neither a shell nor Node can be, as executables of a few hundred bytes; docs/adr says why they are
+ * made here.
  *
- * - `reaper PROGRAM ARGUMENTS...` becomes a subreaper, runs the program with file 3 closed, and writes a line to file 3 for every child that
- *   ends, orphans of the program included: 8 hexadecimal digits process id, 8 digits status as `wait` gives it. It ends with its last child.
- * - `holder` waits for ever, and lets the kernel reap its children: the first process of a process id namespace. With an argument it ends
- *   at once.
+ * - `reaper PROGRAM ARGUMENTS...` becomes a subreaper, runs the program with file 3 closed, and writes a line to file
+ *   3 for every child that ends, orphans of the program included: 8 hexadecimal digits process id, 8 digits status as
+ *   `wait` gives it. It ends with its last child.
+ * - `holder` waits for ever, and lets the kernel reap its children: the first process of a process id namespace. With
+ *   an argument it ends at once.
  */
 export interface NativePrograms {
   readonly reaper: Buffer;

@@ -10,8 +10,8 @@ const namespaceMagic = 0x6e736673;
 const sharedMemoryBytes = 64 << 20;
 
 /**
- * Mounts shared memory, then leaves namespaces mounted at files. Arguments: folder of the shared memory or nothing, then flags of unshare
- * with the files, `--`, and what is to be done inside.
+ * Mounts shared memory, then leaves namespaces mounted at files. Arguments: folder of the shared memory or nothing,
+ * then flags of unshare with the files, `--`, and what is to be done inside.
  */
 const outsideScript = `shm=$1
 shift
@@ -27,8 +27,8 @@ exec unshare --mount "$@"
 `;
 
 /**
- * Arguments: `net` or nothing, host name or nothing, then sysctls and values. The loopback interface is set up through sysfs, which is
- * always there; tools that could do it are not.
+ * Arguments: `net` or nothing, host name or nothing, then sysctls and values. The loopback interface is set up through
+ * sysfs, which is always there; tools that could do it are not.
  */
 const insideScript = `if [ "$1" = net ]; then mount -t sysfs sysfs /sys && echo 0x9 > /sys/class/net/lo/flags || exit 1; fi
 if [ -n "$2" ]; then printf %s "$2" > /proc/sys/kernel/hostname || exit 1; fi
@@ -39,7 +39,10 @@ while [ $# -gt 0 ]; do
 done
 `;
 
-/** Makes the namespaces of a pod, except that of process ids. @throws `Internal`; what was made by then is for {@link removeNamespaces} */
+/**
+ * Makes the namespaces of a pod, except that of process ids.
+ * @throws `Internal`; what was made by then is for {@link removeNamespaces}
+ */
 export async function makeNamespaces(
   place: PodPlace,
   hostname: string,
@@ -72,7 +75,10 @@ export async function makeNamespaces(
   });
 }
 
-/** Whether the pod's namespaces are still where they were left: not after a restart of the machine, or when somebody unmounted them. */
+/**
+ * Whether the pod's namespaces are still where they were left: not after a restart of the machine, or when somebody
+ * unmounted them.
+ */
 export async function areNamespacesThere(place: PodPlace): Promise<boolean> {
   const files = [place.network, place.ipc, place.uts, place.pid].filter((path) => path !== undefined);
   const types = await Promise.all(

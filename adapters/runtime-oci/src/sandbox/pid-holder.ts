@@ -54,7 +54,10 @@ export async function writeHolderBundle(
 const holderId = (sandboxId: string) => `${sandboxId}-pids`;
 const folderOf = (place: PodPlace) => join(place.folder, 'holder');
 
-/** Runs the first process of the pod's process id namespace, and mounts that namespace at its file. @throws `Internal` */
+/**
+ * Runs the first process of the pod's process id namespace, and mounts that namespace at its file.
+ * @throws `Internal`
+ */
 export async function startHolder(
   binary: OciBinary,
   programs: Programs,

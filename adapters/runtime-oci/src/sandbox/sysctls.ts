@@ -6,7 +6,8 @@ const ofNetwork = /^net\.[\w./-]+$/;
 
 /**
  * Kernel parameters of the pod's own namespaces, as paths below /proc/sys and values.
- * @throws `InvalidArgument` for one that is the whole machine's, in general or because the pod shares the machine's namespace
+ * @throws `InvalidArgument` for one that is the whole machine's, in general or because the pod shares the machine's
+ *   namespace
  */
 export function sysctlsOf(
   config: PodSandboxConfig,

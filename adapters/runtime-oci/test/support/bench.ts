@@ -51,8 +51,8 @@ async function openBench(options: Partial<OciRuntimeOptions>): Promise<Bench> {
 }
 
 /**
- * A test function whose tests get the bench of their file, which is disposed of in the end: what is left on the machine then is a failure.
- * Without the programs it takes, tests are skipped visibly.
+ * A test function whose tests get the bench of their file, which is disposed of in the end: what is left on the machine
+ * then is a failure. Without the programs it takes, tests are skipped visibly.
  */
 export function benchTest(options: Partial<OciRuntimeOptions> = {}): TestFn<Bench> {
   const test = anyTest as TestFn<Bench>;

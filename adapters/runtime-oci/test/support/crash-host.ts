@@ -3,8 +3,8 @@ import { image } from './busybox-image.ts';
 import { shell } from './oci-harness.ts';
 
 /**
- * A process with a runtime in it, to be killed: makes a sandbox with the containers that the arguments describe and prints their ids.
- * Arguments: folder, folder of images, cgroup parent, then scripts.
+ * A process with a runtime in it, to be killed: makes a sandbox with the containers that the arguments describe and
+ * prints their ids. Arguments: folder, folder of images, cgroup parent, then scripts.
  */
 const [, , folder = '', sources = '', parent = '', ...scripts] = process.argv;
 const { runtime, images } = await createOciRuntime({

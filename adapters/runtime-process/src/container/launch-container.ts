@@ -31,7 +31,9 @@ export function launchMonitor(
   spawnMonitor(around, id, config.tty ? terminalWords(plan, terminal, words) : words, onError);
 }
 
-/** A test that tells the command lines of our helpers, which execute one another, from that of the command at their end. */
+/**
+ * A test that tells the command lines of our helpers, which execute one another, from that of the command at their end.
+ */
 export function helperTest(
   around: ContainerSurroundings,
   record: ProcessRecord,

@@ -40,7 +40,10 @@ export class ProcessContainer extends MonitoredContainer<ProcessRecord> {
     });
   }
 
-  /** The process id is known a little before the command itself is executed; whoever started it shall not meet our helpers. */
+  /**
+   * The process id is known a little before the command itself is executed; whoever started it shall not meet our
+   * helpers.
+   */
   protected override async executed(): Promise<void> {
     if (this.#command === undefined) return;
     const isHelper = helperTest(this.#around, this.record, this.#command);

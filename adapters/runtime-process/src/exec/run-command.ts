@@ -31,7 +31,8 @@ export async function spawnInside(
 }
 
 /**
- * Runs a command to its end and collects its output. Its process group is killed when the time is over or the caller gives up.
+ * Runs a command to its end and collects its output. Its process group is killed when the time is over or the caller
+ * gives up.
  * @throws `DeadlineExceeded`, `Aborted`, `StartFailed`
  */
 export async function runCommand(

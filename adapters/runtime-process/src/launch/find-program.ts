@@ -4,8 +4,8 @@ import { resolveInside } from '@keelson/container-monitor';
 import { RuntimeError } from '@keelson/container-runtime';
 
 /**
- * Absolute path, in the container, of the program that a command names: looked up in `PATH` when it has no slash, relative to the working
- * directory when it has one. @throws `StartFailed` when there is none or it is not executable.
+ * Absolute path, in the container, of the program that a command names: looked up in `PATH` when it has no slash,
+ * relative to the working directory when it has one. @throws `StartFailed` when there is none or it is not executable.
  */
 export async function findProgram(root: string, name: string, searchPath: string, workingDir: string): Promise<string> {
   if (name === '') throw new RuntimeError('StartFailed', 'the command is empty');

@@ -1,15 +1,18 @@
 /**
- * What stands beside every container: a POSIX shell (about 1 MB, most of it shared) that waits for the process and writes down how it
- * ended. It is not a child of anything that matters, so neither the agent's death nor its restart changes anything for it.
+ * What stands beside every container: a POSIX shell (about 1 MB, most of it shared) that waits for the process and
+ * writes down how it ended. It is not a child of anything that matters, so neither the agent's death nor its restart
+ * changes anything for it.
  *
  * Arguments: folder `run`, container id, folder of the pipes, then the command. Steps:
  *
- * 1. hold the pipes open for reading and writing, so that the process can write (and block) while nobody reads, and never gets SIGPIPE;
+ * 1. hold the pipes open for reading and writing, so that the process can write (and block) while nobody reads, and
+ *    never gets SIGPIPE;
  * 2. claim the container by creating `ID.monitor`, which fails if it exists: a container is started once, whoever asks;
  *    a terminal has no end of file of its own, so the input of one stays open as well;
  * 3. run the command in a session of its own, with signals as a parent without a terminal hands them down;
  * 4. kill what is left of its process group, and write `ID.exit` in one step;
- * 5. keep the pipes, and so what is in them, until the log keeper writes to `done` (open from the start, so that a quick keeper is heard).
+ * 5. keep the pipes, and so what is in them, until the log keeper writes to `done` (open from the start, so that a
+ *    quick keeper is heard).
  */
 export const monitorScript = `run=$1 id=$2 pipes=$3
 shift 3

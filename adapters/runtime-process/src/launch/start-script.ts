@@ -4,8 +4,8 @@ import type { LaunchPlan } from '../state/records.ts';
 const quoteAll = (words: readonly string[]) => words.map(quote).join(' ');
 
 /**
- * Words that go before a command so that it runs as the plan says. The order matters: the environment is set by the machine's `env`,
- * and whatever changes the root comes last, since the tools are not in there.
+ * Words that go before a command so that it runs as the plan says. The order matters: the environment is set by the
+ * machine's `env`, and whatever changes the root comes last, since the tools are not in there.
  */
 export function launcher(plan: LaunchPlan, command: readonly string[], root = plan.root): string[] {
   const words = [tool('env'), '-i', '--', ...plan.env];
@@ -89,7 +89,10 @@ function exactMount(source: string): string {
   return `{ ${check} && ${mount}; } < ${quote(source)} || fail "cannot mount: the source was replaced"`;
 }
 
-/** The script that becomes the container's process; see the monitor. It writes `ID.pid` at the last moment, or `ID.failed`. */
+/**
+ * The script that becomes the container's process; see the monitor. It writes `ID.pid` at the last moment, or
+ * `ID.failed`.
+ */
 export function startScript(plan: LaunchPlan, runFolder: string, id: string): string {
   const base = quote(`${runFolder}/${id}`);
   const outside = [
@@ -125,7 +128,10 @@ export function terminalWords({ uid }: LaunchPlan, file: string, words: readonly
   return withTerminal(['/bin/sh', '-c', terminalScript, 'sh', file, uid === undefined ? '' : String(uid), ...words]);
 }
 
-/** Command that runs another command in a container that runs: program and arguments for `spawn`, no shell on the way to the command. */
+/**
+ * Command that runs another command in a container that runs: program and arguments for `spawn`, no shell on the way to
+ * the command.
+ */
 export function execWords(plan: LaunchPlan, containerPid: number, command: readonly string[]): string[] {
   const script = `${placement(plan)
     .map((line) => line.replace(/ \|\| fail .*/, ' 2>/dev/null || :'))

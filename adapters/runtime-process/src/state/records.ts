@@ -1,6 +1,8 @@
 import type { ContainerRecord } from '@keelson/container-monitor';
 
-/** How a container's process is started; worked out once, at creation, and the same for every command run in it later. */
+/**
+ * How a container's process is started; worked out once, at creation, and the same for every command run in it later.
+ */
 export interface LaunchPlan {
   /** Absolute path in the container, then the arguments. */
   readonly command: readonly string[];
@@ -11,7 +13,10 @@ export interface LaunchPlan {
   readonly root?: string;
   /** Lower layer of an overlay that is mounted at `root` when the container starts. */
   readonly overlayLower?: string;
-  /** In order. Targets are paths in the container with all links resolved, so that a link in an image cannot lead out of its root. */
+  /**
+   * In order. Targets are paths in the container with all links resolved, so that a link in an image cannot lead out of
+   * its root.
+   */
   readonly mounts: readonly {
     readonly source: string;
     readonly target: string;

@@ -2,8 +2,8 @@ import { createProcessRuntime } from '../../src/index.ts';
 import { shell } from './process-harness.ts';
 
 /**
- * A process with a runtime in it, to be killed: makes a sandbox with the containers that the arguments describe and prints their ids.
- * Arguments: folder, then scripts.
+ * A process with a runtime in it, to be killed: makes a sandbox with the containers that the arguments describe and
+ * prints their ids. Arguments: folder, then scripts.
  */
 const [, , folder = '', ...scripts] = process.argv;
 const { runtime } = await createProcessRuntime({ stateDirectory: `${folder}/state` });

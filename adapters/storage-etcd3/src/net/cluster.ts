@@ -41,7 +41,10 @@ export interface Lineage {
   check(header: Header, floor: number): void;
   /** The newest put that etcd has confirmed to this process, by an answer or by a watch. */
   confirmed(put: KnownPut): void;
-  /** The store's record was written by a server. @throws StorageError `EpochChanged` unless it still is the record that is known */
+  /**
+   * The store's record was written by a server.
+   * @throws StorageError `EpochChanged` unless it still is the record that is known
+   */
   recordWritten(kv: KeyValue): void;
 }
 
@@ -56,8 +59,8 @@ const empty = Buffer.alloc(0);
 const kvMethods = '/etcdserverpb.KV/';
 
 /**
- * The members of an etcd cluster as one. Calls go to the member that worked last. Reads are tried again, elsewhere too, until
- * their time is over; a write is tried again only while it is certain that it never left.
+ * The members of an etcd cluster as one. Calls go to the member that worked last. Reads are tried again, elsewhere too,
+ * until their time is over; a write is tried again only while it is certain that it never left.
  */
 export class Cluster {
   readonly #endpoints: readonly Endpoint[];

@@ -64,7 +64,9 @@ function poolOptions({ url, credentials, auth }: ConnectionOptions): PoolOptions
 /** How long the inspection of a new connection may take. */
 const inspectMs = 5000;
 
-/** One connection to one member, made by the etcd3 library, which also does TLS and exchanges the password for a token. */
+/**
+ * One connection to one member, made by the etcd3 library, which also does TLS and exchanges the password for a token.
+ */
 export class Connection {
   readonly #url: string;
   readonly #pool: ConnectionPool;
@@ -90,7 +92,8 @@ export class Connection {
   }
 
   /**
-   * Waits for the connection until `connectBy`, epoch milliseconds, and for its inspection unless the call is `uninspected`.
+   * Waits for the connection until `connectBy`, epoch milliseconds, and for its inspection unless the call is
+   * `uninspected`.
    *
    * @throws NotSentError when there is none by then, CredentialsError when etcd does not take the password
    */

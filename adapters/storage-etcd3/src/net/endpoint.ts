@@ -46,7 +46,8 @@ export class Endpoint {
   }
 
   /**
-   * One call, sent once. Rejects with NotSentError when there was no connection to send it over, otherwise with grpc-js's error.
+   * One call, sent once. Rejects with NotSentError when there was no connection to send it over, otherwise with
+   * grpc-js's error.
    */
   unary<T>(method: string, request: Buffer, decode: (answer: Buffer) => T, options: UnaryOptions): Promise<T> {
     const { now } = this.#calls;

@@ -7,7 +7,9 @@ import { decodeTxn } from '../wire/responses.ts';
 const apartMs = 20;
 const mark = Buffer.from('mark');
 
-/** The record under the prefix that is written so that watches of old servers see a change; at most one write in 20 ms. */
+/**
+ * The record under the prefix that is written so that watches of old servers see a change; at most one write in 20 ms.
+ */
 export class Cookie {
   readonly #cluster: Cluster;
   readonly #keys: KeySpace;

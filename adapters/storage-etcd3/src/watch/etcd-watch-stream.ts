@@ -25,8 +25,8 @@ const done: Result = { done: true, value: undefined };
 const burst = 8;
 
 /**
- * A {@link WatchStream} that is a place in a {@link SharedWatch}, or, when it has fallen out of that, in history. Ends quietly by
- * `close`, `return` or abort, loudly (once) by a failure.
+ * A {@link WatchStream} that is a place in a {@link SharedWatch}, or, when it has fallen out of that, in history. Ends
+ * quietly by `close`, `return` or abort, loudly (once) by a failure.
  */
 export class EtcdWatchStream implements WatchStream, AsyncIterator<WatchBatch, undefined> {
   readonly #shared: SharedWatch;

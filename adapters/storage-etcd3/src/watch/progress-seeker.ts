@@ -15,8 +15,9 @@ const againMs = 100;
 const longestMs = 1000;
 
 /**
- * Brings an idle watch up to a revision that belongs to nothing it watches. New servers are asked on the watch's own stream.
- * Old ones answer such questions wrongly; there a mark is left under the watched prefix, and its arrival is the answer.
+ * Brings an idle watch up to a revision that belongs to nothing it watches. New servers are asked on the watch's own
+ * stream. Old ones answer such questions wrongly; there a mark is left under the watched prefix, and its arrival is the
+ * answer.
  */
 export class ProgressSeeker {
   readonly #watch: UpstreamWatch;

@@ -30,8 +30,9 @@ interface Live {
 }
 
 /**
- * One watch at etcd for all watchers of this process that want the same (with states before, or without). Newest changes are
- * kept in a ring; a watcher is a place in it. One that falls out of it reads history on a watch of its own until it is back.
+ * One watch at etcd for all watchers of this process that want the same (with states before, or without). Newest
+ * changes are kept in a ring; a watcher is a place in it. One that falls out of it reads history on a watch of its own
+ * until it is back.
  */
 export class SharedWatch {
   readonly options: SharedWatchOptions;
@@ -106,8 +107,8 @@ export class SharedWatch {
   }
 
   /**
-   * The shared watch may have fallen behind the bound of history while some of its watchers begin above it: those go on, from
-   * where the first of them is.
+   * The shared watch may have fallen behind the bound of history while some of its watchers begin above it: those go
+   * on, from where the first of them is.
    */
   #broken(error: StorageError): void {
     const bound = error.code === StorageErrorCode.Compacted ? error.revision : undefined;

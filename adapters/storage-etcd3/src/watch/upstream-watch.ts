@@ -26,7 +26,10 @@ export interface UpstreamOptions {
   readonly prevKv: boolean;
   /** Whole revisions, ascending; everything up to `frontier` is delivered with them. No changes: progress alone. */
   readonly onChanges: (changes: readonly LoggedChange[], frontier: Revision) => void;
-  /** The watch cannot go on: `Compacted` with its revision, `EpochChanged`, `Closed`, or refused. Nothing comes after it. */
+  /**
+   * The watch cannot go on: `Compacted` with its revision, `EpochChanged`, `Closed`, or refused. Nothing comes after
+   * it.
+   */
   readonly onFailure: (error: StorageError) => void;
 }
 
@@ -34,9 +37,10 @@ const firstPauseMs = 20;
 const longestPauseMs = 1000;
 
 /**
- * A watch on everything under the store's prefix that outlives the streams it runs on. The place to resume is the last revision
- * delivered, by a change or by progress that the server vouches for, and nothing else; what comes at or before it again is
- * dropped. Answers in fragments are given on revision by revision, so that no revision is ever split and none waits for memory.
+ * A watch on everything under the store's prefix that outlives the streams it runs on. The place to resume is the last
+ * revision delivered, by a change or by progress that the server vouches for, and nothing else; what comes at or before
+ * it again is dropped. Answers in fragments are given on revision by revision, so that no revision is ever split and
+ * none waits for memory.
  */
 export class UpstreamWatch {
   readonly #environment: WatchEnvironment;
@@ -48,7 +52,10 @@ export class UpstreamWatch {
   /** Changes of a revision of which more may follow. */
   #incomplete: LoggedChange[] = [];
   #rested: (() => void) | undefined;
-  /** Resolves when etcd has the watch for the first time, or never will: from then on compaction does not overtake it unnoticed. */
+  /**
+   * Resolves when etcd has the watch for the first time, or never will: from then on compaction does not overtake it
+   * unnoticed.
+   */
   readonly established: Promise<void>;
   #establish: () => void = () => {};
 
@@ -156,7 +163,10 @@ export class UpstreamWatch {
       this.#deliver([], header.revision);
   }
 
-  /** Progress that the server sends by itself is ordered with the changes in every version, an answer only in newer ones. */
+  /**
+   * Progress that the server sends by itself is ordered with the changes in every version, an answer only in newer
+   * ones.
+   */
   #vouchesFor(frame: WatchFrame): boolean {
     return this.#incomplete.length === 0 && (!frame.toStream || this.#session?.traits.progress === true);
   }

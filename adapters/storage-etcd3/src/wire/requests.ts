@@ -71,7 +71,10 @@ function txn(compare: WireWriter | undefined, then: readonly WireWriter[], other
   return writer.finish();
 }
 
-/** Puts when the key's modRevision is `expect`; answers with the entry in the way, or with the createRevision of an update. */
+/**
+ * Puts when the key's modRevision is `expect`; answers with the entry in the way, or with the createRevision of an
+ * update.
+ */
 export function encodePutIf(expect: number, op: Put): Buffer {
   const then = expect === 0 ? [put(op)] : [put(op), look(op.key, true)];
   return txn(modRevisionIs(op.key, expect), then, [look(op.key, false)]);

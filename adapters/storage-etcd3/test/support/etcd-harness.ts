@@ -12,7 +12,9 @@ export interface OpenedEtcd extends OpenedStore {
 
 let server: EtcdServer | undefined;
 
-/** Registers the start and the end of one server for this test file; false (and a visible skip) when there is no etcd. */
+/**
+ * Registers the start and the end of one server for this test file; false (and a visible skip) when there is no etcd.
+ */
 export function etcdForThisFile(): boolean {
   const binary = findEtcd();
   if (binary === undefined) {

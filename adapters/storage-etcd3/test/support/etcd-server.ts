@@ -6,7 +6,8 @@ import { buildGoTool, findProgram, freePorts, installPrograms } from '@keelson/t
 import { Etcd3 } from 'etcd3';
 
 /**
- * Path of an etcd to test with, of the kind that is asked for: `newest` is built from its modules. `KEELSON_TEST_ETCD` names the kind, or an etcd.
+ * Path of an etcd to test with, of the kind that is asked for: `newest` is built from its modules. `KEELSON_TEST_ETCD`
+ * names the kind, or an etcd.
  *
  * @returns undefined when there is none and none can be installed
  * @throws Error in continuous integration, which must have both
@@ -167,7 +168,10 @@ export class EtcdServer {
     return file;
   }
 
-  /** Restores a snapshot in the place of the data, as its operators do it: the server is down meanwhile, and is the same member afterwards. */
+  /**
+   * Restores a snapshot in the place of the data, as its operators do it: the server is down meanwhile, and is the same
+   * member afterwards.
+   */
   async restoreSnapshot(file: string, ...options: readonly string[]): Promise<void> {
     await this.kill();
     rmSync(this.dataFolder, { recursive: true });

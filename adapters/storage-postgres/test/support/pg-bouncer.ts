@@ -19,7 +19,10 @@ const guard = `exec 3<&0
 (cat <&3 >/dev/null; kill -KILL $p 2>/dev/null) &
 wait $p`;
 
-/** A PgBouncer in transaction mode in front of a server, as its manual sets one up, for every database and the roles of the tests. */
+/**
+ * A PgBouncer in transaction mode in front of a server, as its manual sets one up, for every database and the roles of
+ * the tests.
+ */
 export async function startPgBouncer(
   serverPort: number,
   run: RunOptions,

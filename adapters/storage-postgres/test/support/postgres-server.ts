@@ -87,8 +87,8 @@ function link(folder: string): void {
 }
 
 /**
- * In what way the suites meet PostgreSQL: as it is installed; the newest one; behind a PgBouncer in transaction mode; with hardly enough
- * connections. `KEELSON_TEST_POSTGRES` chooses.
+ * In what way the suites meet PostgreSQL: as it is installed; the newest one; behind a PgBouncer in transaction mode;
+ * with hardly enough connections. `KEELSON_TEST_POSTGRES` chooses.
  */
 type Variant = 'installed' | 'newest' | 'pooled' | 'crowded';
 const variants: readonly Variant[] = ['installed', 'newest', 'pooled', 'crowded'];
@@ -100,7 +100,9 @@ function variantOfTests(): Variant {
   return found;
 }
 
-/** The folder with `initdb` and `postgres`: on the path, where distributions put it (the newest first), or downloaded. */
+/**
+ * The folder with `initdb` and `postgres`: on the path, where distributions put it (the newest first), or downloaded.
+ */
 export function findPostgres(variant = variantOfTests()): string | undefined {
   if (variant === 'newest') return newestPostgres();
   if (variant === 'pooled' && installPrograms(['pgbouncer'], ['pgbouncer']).length > 0) return undefined;
@@ -137,7 +139,8 @@ function unprivileged(): { uid: number; gid: number } | undefined {
 
 const fast = { fsync: 'off', full_page_writes: 'off' };
 
-// Postgres under a shell that ends with it, or ends it when this process is gone, and cleans up unless it is to be started again.
+// Postgres under a shell that ends with it, or ends it when this process is gone, and cleans up unless it is to be
+// started again.
 const guard = `exec 3<&0
 "$2" -D "$1/data" </dev/null >>"$1/log" 2>&1 & p=$!
 (cat <&3 >/dev/null; kill -QUIT $p 2>/dev/null) &

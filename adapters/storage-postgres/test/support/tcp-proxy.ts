@@ -4,8 +4,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 type Direction = 'toServer' | 'toClient';
 
 /**
- * A TCP proxy in front of a server, for faults of the network. `onData` sees every piece and says what goes on instead of it;
- * `undefined` swallows it.
+ * A TCP proxy in front of a server, for faults of the network. `onData` sees every piece and says what goes on instead
+ * of it; `undefined` swallows it.
  */
 export class TcpProxy {
   readonly #target: number;

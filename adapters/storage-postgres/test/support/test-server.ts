@@ -2,8 +2,8 @@ import type { TestFn } from 'ava';
 import { findPostgres, type PostgresServer, type ServerOptions, startPostgres } from './postgres-server.ts';
 
 /**
- * A server for the tests of this file, started before the first and stopped after the last. Without PostgreSQL on the machine
- * the tests are skipped where everybody sees it, and fail where they must not be missing (`CI` is set).
+ * A server for the tests of this file, started before the first and stopped after the last. Without PostgreSQL on the
+ * machine the tests are skipped where everybody sees it, and fail where they must not be missing (`CI` is set).
  *
  * @returns undefined when there is no PostgreSQL; what depends on the server is then not to be registered.
  */

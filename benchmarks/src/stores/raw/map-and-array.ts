@@ -1,7 +1,10 @@
 import type { Raw } from '../ground.ts';
 import { keepInFlight } from '../in-flight.ts';
 
-/** The least that a store in memory does: `Map.set` and a push onto the history. A read is `Map.get`, a page a slice of a sorted array. */
+/**
+ * The least that a store in memory does: `Map.set` and a push onto the history. A read is `Map.get`, a page a slice of
+ * a sorted array.
+ */
 export function mapAndArray(value: Buffer): Raw {
   let written = 0;
   let objects = new Map<string, Buffer>();

@@ -7,12 +7,17 @@ import { findPgbench } from '../database.ts';
 import type { Raw } from '../ground.ts';
 import { keepInFlight, type Throughput } from '../in-flight.ts';
 
-/** More connections than this only wait for each other on two cores; 256 writes in flight are compared with these, too. */
+/**
+ * More connections than this only wait for each other on two cores; 256 writes in flight are compared with these, too.
+ */
 const mostConnections = 32;
 /** As many as the store has by default. */
 const readers = 6;
 
-/** pgbench counts whole seconds; slices of less than half of one (only tests have them) are so many transactions instead. */
+/**
+ * pgbench counts whole seconds; slices of less than half of one (only tests have them) are so many transactions
+ * instead.
+ */
 const shortMs = 500;
 
 const run = promisify(execFile);

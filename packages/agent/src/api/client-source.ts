@@ -35,7 +35,10 @@ export interface AgentClients {
   readonly heartbeat: ApiClient;
   /** For events, which have a limit of their own. */
   readonly events: ApiClient;
-  /** For reviews of who talks to the agent: limited like `main`, but apart, so that a flood of strangers holds up nobody else. */
+  /**
+   * For reviews of who talks to the agent: limited like `main`, but apart, so that a flood of strangers holds up nobody
+   * else.
+   */
   readonly reviews: ApiClient;
   /** What all of them show. */
   readonly shown: ShownCertificate;
@@ -61,7 +64,10 @@ const retryLoadMs = 1000;
 /** Whoever waits to be let in gives up sooner than other callers. */
 const reviewMs = 10_000;
 
-/** Makes the clients of what --clusterconfig says; as long as that file cannot be used, every call fails as if no server was there. */
+/**
+ * Makes the clients of what --clusterconfig says; as long as that file cannot be used, every call fails as if no server
+ * was there.
+ */
 export function createAgentClients(options: ClientSourceOptions): AgentClients {
   const { config, certificates, heartbeatMs, clock, logger, random = Math.random } = options;
   let loaded: Promise<HttpClientOptions> | undefined;

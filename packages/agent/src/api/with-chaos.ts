@@ -13,7 +13,10 @@ export interface ChaosOptions {
   readonly random: () => number;
 }
 
-/** Makes requests late, or fail as if the connection was reset before the server saw them. For tests of whoever makes them. */
+/**
+ * Makes requests late, or fail as if the connection was reset before the server saw them. For tests of whoever makes
+ * them.
+ */
 export function withChaos(choice: ClientChoice, { chance, clock, random }: ChaosOptions): ClientChoice {
   const never = new AbortController().signal;
   return {

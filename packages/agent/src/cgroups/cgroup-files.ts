@@ -2,8 +2,8 @@ import { constants } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 
 /**
- * The little that is done to cgroup file systems, so that tests can imitate what a kernel does to them: files that appear with a new group,
- * groups that are busy. Errors are those of the system.
+ * The little that is done to cgroup file systems, so that tests can imitate what a kernel does to them: files that
+ * appear with a new group, groups that are busy. Errors are those of the system.
  */
 export interface CgroupFiles {
   /** Undefined when there is no such file. */

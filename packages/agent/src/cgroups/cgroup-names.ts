@@ -42,8 +42,8 @@ export class CgroupNames {
 }
 
 /**
- * Slices carry the names of those above them, joined by `-`, which therefore is `_` in each name itself. A part that is a slice already has
- * its full name.
+ * Slices carry the names of those above them, joined by `-`, which therefore is `_` in each name itself. A part that is
+ * a slice already has its full name.
  */
 function slicePath(parts: readonly string[]): string {
   let name = '';

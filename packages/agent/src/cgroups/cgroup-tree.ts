@@ -19,14 +19,16 @@ export interface CgroupTreeOptions {
 
 const removeAttempts = 125;
 const removeAgainMs = 20;
-/** Monitors of runtimes are in these groups too, and put things in order for a moment after their container has ended. */
+/**
+ * Monitors of runtimes are in these groups too, and put things in order for a moment after their container has ended.
+ */
 const patientAttempts = 25;
 /** Processes that were killed are waited for to the end. */
 const never = new AbortController().signal;
 
 /**
- * The door to the cgroups of a machine. A group is a path from the root of every hierarchy, such as `/kubepods/burstable`, and exists in all
- * of them. Every method may be repeated.
+ * The door to the cgroups of a machine. A group is a path from the root of every hierarchy, such as
+ * `/kubepods/burstable`, and exists in all of them. Every method may be repeated.
  */
 export class CgroupTree {
   readonly #options: CgroupTreeOptions;

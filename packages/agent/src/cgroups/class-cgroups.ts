@@ -24,7 +24,10 @@ export class ClassCgroups {
     this.#options = options;
   }
 
-  /** Writes what the pods ask for now. One at a time, so that the latest wins. What cannot be written is logged: pods run all the same. */
+  /**
+   * Writes what the pods ask for now. One at a time, so that the latest wins. What cannot be written is logged: pods
+   * run all the same.
+   */
   update(): Promise<void> {
     this.#last = this.#last.then(() => this.#write());
     return this.#last;
@@ -44,7 +47,9 @@ export class ClassCgroups {
     }
   }
 
-  /** A class may use more memory than it is granted now, which the kernel does not take back: it gets no more than that. */
+  /**
+   * A class may use more memory than it is granted now, which the kernel does not take back: it gets no more than that.
+   */
   async #limit(path: string, { memoryBytes = -1, ...cpu }: CgroupLimits): Promise<void> {
     const { tree } = this.#options;
     await tree.limit(path, cpu);

@@ -13,7 +13,9 @@ export interface ClassLimits {
   readonly BestEffort: CgroupLimits;
 }
 
-/** What pods can have, and how much of what better ones request is kept from the others; undefined = memory is not kept. */
+/**
+ * What pods can have, and how much of what better ones request is kept from the others; undefined = memory is not kept.
+ */
 export interface MemoryReserve {
   readonly allocatableBytes: number;
   readonly percent: number | undefined;

@@ -24,8 +24,8 @@ async function mountsBelow(mountpoint: string, files: CgroupFiles): Promise<stri
 }
 
 /**
- * Finds the cgroups of a machine: version 2 at the mount point itself, or a folder for each hierarchy, with version 2 perhaps among them. Which
- * version has a controller is found out for each on its own.
+ * Finds the cgroups of a machine: version 2 at the mount point itself, or a folder for each hierarchy, with version 2
+ * perhaps among them. Which version has a controller is found out for each on its own.
  *
  * @throws CgroupError when cpu or memory is in none
  */

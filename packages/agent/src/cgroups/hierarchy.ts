@@ -18,7 +18,10 @@ export interface Hierarchy {
   limit(path: string, limits: CgroupLimits): Promise<void>;
 }
 
-/** Makes the folders of a group one by one from the root down; `before` sees each folder ahead of what is made in it, `after` what was made. */
+/**
+ * Makes the folders of a group one by one from the root down; `before` sees each folder ahead of what is made in it,
+ * `after` what was made.
+ */
 export async function makeFolders(
   root: string,
   path: string,

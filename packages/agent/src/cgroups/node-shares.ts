@@ -14,7 +14,10 @@ export interface NodeShare {
 const cpuOf = ({ cpu }: ResourceAmounts) => (cpu === undefined ? 0 : Number(quantityMilliValue(cpu)));
 const memoryOf = ({ memory }: ResourceAmounts) => (memory === undefined ? 0 : Number(quantityValue(memory)));
 
-/** The share of all pods: what the machine has without what is set aside. Eviction keeps its own distance from it. @throws MachineError */
+/**
+ * The share of all pods: what the machine has without what is set aside. Eviction keeps its own distance from it.
+ * @throws MachineError
+ */
 export function podsShare(
   machine: Pick<Machine, 'cores' | 'memoryBytes'>,
   ...reserved: readonly ResourceAmounts[]

@@ -35,8 +35,9 @@ async function prepare(config: CgroupConfig, tree: CgroupTree): Promise<void> {
 }
 
 /**
- * Opens the cgroups of the machine and makes the groups of pods. Where that is not possible (no root, no hierarchies, mounted read-only) an agent
- * goes on without, and the log says once how to say that this is meant, unless an option was given that cannot do without cgroups.
+ * Opens the cgroups of the machine and makes the groups of pods. Where that is not possible (no root, no hierarchies,
+ * mounted read-only) an agent goes on without, and the log says once how to say that this is meant, unless an option
+ * was given that cannot do without cgroups.
  *
  * @returns undefined when pods and processes stay where they are
  * @throws MachineError

@@ -48,7 +48,10 @@ export class Placements {
     if (!(await tree.isMember(group, pid))) await tree.attach(group, pid);
   }
 
-  /** Threads of the kernel stay where they are, and so does the first process of the machine, which others are placed by. */
+  /**
+   * Threads of the kernel stay where they are, and so does the first process of the machine, which others are placed
+   * by.
+   */
   async #sweep(group: string): Promise<void> {
     const { tree, processes } = this.#options;
     await tree.create(group);

@@ -16,7 +16,10 @@ type AmountOf = (container: Container) => number;
 const cpu = (text: string | undefined) => (text === undefined ? 0 : Number(quantityMilliValue(text)));
 const bytes = (text: string | undefined) => (text === undefined ? 0 : Number(quantityValue(text)));
 
-/** Containers run side by side with all sidecars; each init container runs alone with the sidecars that are named before it. */
+/**
+ * Containers run side by side with all sidecars; each init container runs alone with the sidecars that are named before
+ * it.
+ */
 function most(pod: Pod, amountOf: AmountOf): number {
   let sidecars = 0;
   let starting = 0;

@@ -17,7 +17,10 @@ export interface PodCgroups {
   parentOf(pod: Pod): string | undefined;
   /** Makes the pod's group. @throws CgroupError */
   ensure(pod: Pod): Promise<void>;
-  /** Kills what is left in the group of the pod, and removes it. `uid` may be the name of the pod's directory. @throws CgroupError */
+  /**
+   * Kills what is left in the group of the pod, and removes it. `uid` may be the name of the pod's directory.
+   * @throws CgroupError
+   */
   remove(uid: string): Promise<void>;
 }
 
@@ -44,8 +47,8 @@ interface Known extends ClassMember {
 const podPath = /^(\/[^/]+)*\/[^/]*pod[^/]+$/;
 
 /**
- * A group for each pod. Which pod has which is noted in its directory, so that an agent removes the groups that an agent of its directory
- * made, also when options were changed meanwhile, and never those of somebody else.
+ * A group for each pod. Which pod has which is noted in its directory, so that an agent removes the groups that an
+ * agent of its directory made, also when options were changed meanwhile, and never those of somebody else.
  */
 export class QosPodCgroups implements PodCgroups {
   readonly #options: PodCgroupsOptions;

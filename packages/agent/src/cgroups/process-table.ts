@@ -5,7 +5,9 @@ import { join } from 'node:path';
 export interface ProcessTable {
   /** Whether the process is a thread of the kernel, which runs no program. */
   isOfKernel(pid: number): Promise<boolean>;
-  /** The process that listens at a unix socket of one of these paths; undefined when none does, or it cannot be seen. */
+  /**
+   * The process that listens at a unix socket of one of these paths; undefined when none does, or it cannot be seen.
+   */
   listenerAt(socketPaths: readonly string[]): Promise<number | undefined>;
 }
 

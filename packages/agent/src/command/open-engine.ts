@@ -46,7 +46,8 @@ async function openFound(options: OpenEngineOptions, engineEndpoint: string): Pr
   try {
     engine = await open(options, choiceOf(name, engineEndpoint));
   } catch (error) {
-    // A binary that answers may still not be able to run anything here. Pods that it ran before are not left alone for that.
+    // A binary that answers may still not be able to run anything here. Pods that it ran before are not left alone for
+    // that.
     if (name !== 'oci' || found.again || !(error instanceof MachineError)) throw error;
     name = 'process';
     reason = `${reason}, but ${error.message}`;

@@ -49,18 +49,24 @@ export interface RunAgentOptions {
 /** An agent that is at work. */
 export interface RunningAgent {
   readonly servers: Pick<AgentServers, 'port' | 'readOnlyPort' | 'healthzPort' | 'statsPort'>;
-  /** Resolves with the number of pods when those of --runonce run; rejects when they do not. Undefined without --runonce. */
+  /**
+   * Resolves with the number of pods when those of --runonce run; rejects when they do not. Undefined without
+   * --runonce.
+   */
   readonly once: Promise<number> | undefined;
   /** Resolves when the node names another configuration, which the next start takes. */
   readonly restart: Promise<void>;
-  /** Never resolves; rejects when the agent cannot go on: its client certificate has ended and it cannot get another. */
+  /**
+   * Never resolves; rejects when the agent cannot go on: its client certificate has ended and it cannot get another.
+   */
   readonly failed: Promise<never>;
   /** Ends everything but the containers. Idempotent. */
   stop(): Promise<void>;
 }
 
 /**
- * Puts the parts together and starts them: servers, so that a taken port is noticed before anything runs; the life cycle; then the sources.
+ * Puts the parts together and starts them: servers, so that a taken port is noticed before anything runs; the life
+ * cycle; then the sources.
  *
  * @throws UsageError, or the system's error for a port that is taken; nothing is left running then
  */

@@ -18,8 +18,8 @@ export function choiceOf(name: FoundRuntime, engineEndpoint: string): Exclude<Ru
 }
 
 /**
- * The choice of the options, made narrower by the variable `KEELSON_AGENT_RUNTIME`: the options of the specification have no word for one of
- * the bundled runtimes.
+ * The choice of the options, made narrower by the variable `KEELSON_AGENT_RUNTIME`: the options of the specification
+ * have no word for one of the bundled runtimes.
  *
  * @throws UsageError for another word, and when options and variable both choose
  */

@@ -54,7 +54,10 @@ export interface ServeOptions {
   readonly logger: Logger;
 }
 
-/** The parts of the packages that are used here. Packages are loaded by name, when they are chosen, so that nobody pays for the others. */
+/**
+ * The parts of the packages that are used here. Packages are loaded by name, when they are chosen, so that nobody pays
+ * for the others.
+ */
 interface Packages {
   '@keelson/runtime-process': {
     createProcessRuntime(

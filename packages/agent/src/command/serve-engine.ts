@@ -20,8 +20,9 @@ export interface CriSocketWords {
 }
 
 /**
- * Where the engine is served as CRI: at the default of --container-runtime-endpoint, which given by hand would mean a remote runtime. An agent
- * whose runtime the environment chose leaves the place of the machine's own agent alone unless the environment names a place, too.
+ * Where the engine is served as CRI: at the default of --container-runtime-endpoint, which given by hand would mean a
+ * remote runtime. An agent whose runtime the environment chose leaves the place of the machine's own agent alone unless
+ * the environment names a place, too.
  *
  * @returns an absolute path; undefined for an agent that serves nothing
  * @throws UsageError for a place that is none, or together with options that leave nothing to serve

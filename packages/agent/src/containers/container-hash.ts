@@ -4,7 +4,10 @@ import { isRecord } from '../is-record.ts';
 
 const hashes = new WeakMap<Container, string>();
 
-/** Tells one specification of a container from another; the order of keys does not matter. A running container of another hash is replaced. */
+/**
+ * Tells one specification of a container from another; the order of keys does not matter. A running container of
+ * another hash is replaced.
+ */
 export function containerHash(container: Container): string {
   let hash = hashes.get(container);
   if (hash === undefined) {

@@ -33,7 +33,10 @@ export interface ContainerMounts {
   readonly messageFile: string | undefined;
 }
 
-/** Volumes of a container, with the hosts file and the file of its termination message. @throws ContainerConfigError, VolumeProblem */
+/**
+ * Volumes of a container, with the hosts file and the file of its termination message.
+ * @throws ContainerConfigError, VolumeProblem
+ */
 export async function containerMounts(pod: Pod, container: Container, facts: MountFacts): Promise<ContainerMounts> {
   const mounts: Mount[] = [];
   const ofObjects = new Set((pod.spec.volumes ?? []).filter(showsObjects).map(({ name }) => name));

@@ -63,8 +63,8 @@ export interface StartContext {
 }
 
 /**
- * A pod that is to end while a container starts: the start is finished first, since only a container that is known to run gets its hook and its
- * grace. A start that takes longer is given up.
+ * A pod that is to end while a container starts: the start is finished first, since only a container that is known to
+ * run gets its hook and its grace. A start that takes longer is given up.
  */
 const startLingerMs = 2_000;
 

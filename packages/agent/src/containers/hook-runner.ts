@@ -12,7 +12,10 @@ export interface HookTarget {
   readonly podIp: string | undefined;
 }
 
-/** Runs what a pod wants done after the start or before the end of a container. @throws Error with a text for people when it failed */
+/**
+ * Runs what a pod wants done after the start or before the end of a container.
+ * @throws Error with a text for people when it failed
+ */
 export async function runHook(
   handler: coreV1.LifecycleHandler,
   target: HookTarget,

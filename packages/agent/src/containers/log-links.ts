@@ -39,7 +39,10 @@ async function makeLink(target: string, link: string): Promise<void> {
   }
 }
 
-/** The directory of links is shared with other agents of the machine: a link belongs to whoever has the log that it names. */
+/**
+ * The directory of links is shared with other agents of the machine: a link belongs to whoever has the log that it
+ * names.
+ */
 export async function removeLogLinks(paths: AgentPaths, isOurs: (target: string) => boolean): Promise<void> {
   const directory = paths.containerLogs();
   for (const name of await readdir(directory).catch(() => [])) {

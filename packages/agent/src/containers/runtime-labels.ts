@@ -4,7 +4,10 @@ import { containerHash } from './container-hash.ts';
 
 type LifecycleHandler = coreV1.LifecycleHandler;
 
-/** Names under which the identity of pods and containers is kept in the runtime's own objects; the usual tools of CRI read the first four. */
+/**
+ * Names under which the identity of pods and containers is kept in the runtime's own objects; the usual tools of CRI
+ * read the first four.
+ */
 export const RuntimeLabel = {
   podName: 'io.kubernetes.pod.name',
   podNamespace: 'io.kubernetes.pod.namespace',
@@ -21,7 +24,10 @@ const Note = {
   messageFile: 'io.keelson.container.terminationMessageFile',
 } as const;
 
-/** What was noted at a container when it was created, so that it can be ended properly when nobody knows its pod any more. */
+/**
+ * What was noted at a container when it was created, so that it can be ended properly when nobody knows its pod any
+ * more.
+ */
 export interface ContainerNotes {
   readonly hash: string;
   readonly preStop: LifecycleHandler | undefined;

@@ -8,8 +8,9 @@ const podAnnotation = 'seccomp.security.alpha.kubernetes.io/pod';
 const containerAnnotation = 'container.seccomp.security.alpha.kubernetes.io/';
 
 /**
- * Which system calls a container may make: the container's word before the pod's, a field before an annotation. Undefined when nobody says
- * anything. @throws ContainerConfigError for a profile that has no name, or one that is not below --seccomp-profile-root
+ * Which system calls a container may make: the container's word before the pod's, a field before an annotation.
+ * Undefined when nobody says anything. @throws ContainerConfigError for a profile that has no name, or one that is not
+ * below --seccomp-profile-root
  */
 export function seccompOf(pod: Pod, container: Container, root: string): SecurityProfile | undefined {
   const field = container.securityContext?.seccompProfile ?? undefined;

@@ -8,8 +8,8 @@ export type AllowedSources = readonly ('file' | 'http' | 'api' | '*')[];
 /** The container runtime that the options select: see docs/reference/agent-rules.md#choice-of-the-runtime. */
 export type RuntimeChoice =
   /**
-   * An engine that answers at the default socket; else the bundled runtime: `oci` where it can run, else `process`. What was taken is served
-   * as CRI at `shimEndpoint`.
+   * An engine that answers at the default socket; else the bundled runtime: `oci` where it can run, else `process`.
+   * What was taken is served as CRI at `shimEndpoint`.
    */
   | { readonly kind: 'default'; readonly engineEndpoint: string; readonly shimEndpoint: string }
   /** The Docker Engine API at a unix socket; served at `shimEndpoint` likewise. */
@@ -193,8 +193,8 @@ export interface EvictionConfig {
 export type ResourceAmounts = Readonly<Record<string, string>>;
 
 /**
- * What the agent's parts need to know, made from the options and the machine: typed, checked against each other, frozen. Every value of
- * `AgentOptions` that has an effect arrives here; parts take the group they need.
+ * What the agent's parts need to know, made from the options and the machine: typed, checked against each other,
+ * frozen. Every value of `AgentOptions` that has an effect arrives here; parts take the group they need.
  */
 export interface AgentConfig {
   readonly nodeName: string;

@@ -1,7 +1,10 @@
 /** What is held to its share of the machine. */
 export type EnforcedShare = 'pods' | 'system-reserved' | 'cluster-reserved';
 
-/** Where pods and processes are placed among the cgroups of the machine. Groups are paths from the root of every hierarchy. */
+/**
+ * Where pods and processes are placed among the cgroups of the machine. Groups are paths from the root of every
+ * hierarchy.
+ */
 export interface CgroupConfig {
   /** Every pod has a group, below that of its quality of service. */
   readonly perQos: boolean;
@@ -12,7 +15,10 @@ export interface CgroupConfig {
   /** '' = none. */
   readonly clusterReservedGroup: string;
   readonly systemReservedGroup: string;
-  /** Percentage of the memory that pods of better classes request, which the others cannot have; undefined = no such limit. */
+  /**
+   * Percentage of the memory that pods of better classes request, which the others cannot have; undefined = no such
+   * limit.
+   */
   readonly reservedMemoryPercent: number | undefined;
   /** '' = where it was started. */
   readonly agentGroup: string;

@@ -74,7 +74,9 @@ export interface PodUsage {
 
 /** What the agent's servers read from the life cycle. */
 export interface PodStateReader {
-  /** Desired pods with the status that the agent has worked out; static pods under their own UID, mirror pods left out. */
+  /**
+   * Desired pods with the status that the agent has worked out; static pods under their own UID, mirror pods left out.
+   */
   pods(): readonly Pod[];
   /** What the runtime has, as pods with names, UIDs and containers only. */
   runningPods(): Promise<readonly Pod[]>;

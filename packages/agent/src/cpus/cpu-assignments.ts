@@ -35,7 +35,10 @@ export class CpuAssignments {
     this.#reserved = new Set(kept);
   }
 
-  /** Goes on where another agent ended. @throws MachineError when the machine, or what is reserved, has changed since */
+  /**
+   * Goes on where another agent ended.
+   * @throws MachineError when the machine, or what is reserved, has changed since
+   */
   restore({ defaultCpuSet, entries }: CpuState, path: string): void {
     const all = new Set(this.#topology.map(({ id }) => id));
     const shared = parseCpuSet(defaultCpuSet);

@@ -25,7 +25,10 @@ function checksumOf({ policyName, defaultCpuSet, entries }: CpuState): string {
 
 const advice = 'drain the node, remove the file and start again';
 
-/** Reads the file of an agent before. Undefined when there is none. @throws MachineError when it is damaged, or of another policy */
+/**
+ * Reads the file of an agent before. Undefined when there is none.
+ * @throws MachineError when it is damaged, or of another policy
+ */
 export async function readCpuState(path: string, policy: CpuPolicy): Promise<CpuState | undefined> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;

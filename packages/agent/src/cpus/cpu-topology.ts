@@ -15,7 +15,10 @@ export type CpuTopology = readonly Cpu[];
 
 const read = (path: string) => readFile(path, 'utf8').catch(() => '');
 
-/** The CPUs that are in use, below a directory such as `/sys/devices/system/cpu`. Without such files each is a core of one socket. */
+/**
+ * The CPUs that are in use, below a directory such as `/sys/devices/system/cpu`. Without such files each is a core of
+ * one socket.
+ */
 export async function readTopology(root: string): Promise<CpuTopology> {
   const online = (await read(join(root, 'online'))).trim();
   const ids = online === '' ? cpus().map((_, id) => id) : [...parseCpuSet(online)];

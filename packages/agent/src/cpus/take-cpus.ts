@@ -13,8 +13,8 @@ function partsOf(cpus: Iterable<Cpu>, part: Part): Map<string | number, Cpu[]> {
 }
 
 /**
- * Takes CPUs that are close to each other and leaves the others together: whole sockets first, then whole cores, then single threads, near what
- * was taken already and where least is free. Undefined when too few are free.
+ * Takes CPUs that are close to each other and leaves the others together: whole sockets first, then whole cores, then
+ * single threads, near what was taken already and where least is free. Undefined when too few are free.
  */
 export function takeCpus(topology: CpuTopology, free: ReadonlySet<number>, count: number): number[] | undefined {
   if (count > free.size) return undefined;

@@ -13,7 +13,9 @@ const version1 = der(0x02, Buffer.of(0));
 /** Nothing is asked for beside the subject. */
 const noAttributes = der(0xa0);
 
-/** Makes a key of the curve P-256 and asks, by PKCS#10 (RFC 2986), for it to be certified as the node's of this name. */
+/**
+ * Makes a key of the curve P-256 and asks, by PKCS#10 (RFC 2986), for it to be certified as the node's of this name.
+ */
 export async function requestForNode(nodeName: string): Promise<KeyAndRequest> {
   const { publicKey, privateKey } = await newKeys('ec', { namedCurve: 'prime256v1' });
   const subject = distinguishedName(['O', 'system:nodes'], ['CN', `system:node:${nodeName}`]);

@@ -25,12 +25,17 @@ export interface CertificateRotationOptions {
 
 /** Timers of the platform take no more than 24 days. */
 const longestPauseMs = 86_400_000;
-/** From one certificate to the next, however short they are: a server that gives none that last is not to be kept busy. */
+/**
+ * From one certificate to the next, however short they are: a server that gives none that last is not to be kept busy.
+ */
 const leastPauseMs = 60_000;
 const firstRetryMs = 1_000;
 const maxRetryMs = 60_000;
 
-/** Part of its lifetime after which a certificate is renewed; random, so that nodes that joined together do not all come at once. */
+/**
+ * Part of its lifetime after which a certificate is renewed; random, so that nodes that joined together do not all come
+ * at once.
+ */
 const earliest = 0.7;
 const spread = 0.2;
 

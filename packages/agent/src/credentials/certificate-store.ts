@@ -10,8 +10,8 @@ function fileTime(nowMs: number): string {
 }
 
 /**
- * The client certificates of --cert-dir: each in a file of its own together with its key, readable by the owner only, and a link that names the one
- * in use.
+ * The client certificates of --cert-dir: each in a file of its own together with its key, readable by the owner only,
+ * and a link that names the one in use.
  */
 export class CertificateStore {
   readonly #directory: string;
@@ -33,7 +33,10 @@ export class CertificateStore {
     }
   }
 
-  /** Keeps a certificate, and from then on it is the one in use. The link is exchanged as a whole: a crash leaves the old one or the new one. */
+  /**
+   * Keeps a certificate, and from then on it is the one in use. The link is exchanged as a whole: a crash leaves the
+   * old one or the new one.
+   */
   async keep({ certificate, key }: ClientCertificate, nowMs: number): Promise<void> {
     const path = join(this.#directory, `${agentName}-client-${fileTime(nowMs)}.pem`);
     await replaceFile(path, `${certificate.trimEnd()}\n${key.trimEnd()}\n`);

@@ -8,7 +8,9 @@ export interface ClientCertificate {
   readonly notAfterMs: number;
 }
 
-/** Reads a certificate, intermediates behind it, and its key; undefined when they are none or do not belong together. */
+/**
+ * Reads a certificate, intermediates behind it, and its key; undefined when they are none or do not belong together.
+ */
 export function clientCertificate(certificate: string, key: string): ClientCertificate | undefined {
   try {
     const parsed = new X509Certificate(certificate);

@@ -19,7 +19,10 @@ async function accessOf(path: string): Promise<HttpClientOptions> {
   return (await kubeconfigAccess(await loadKubeconfig({ path }))).options;
 }
 
-/** Why the config file does not do; undefined when it does. A file without a certificate has other credentials, which are taken as good. */
+/**
+ * Why the config file does not do; undefined when it does. A file without a certificate has other credentials, which
+ * are taken as good.
+ */
 async function problemOf(api: ApiAccessConfig, store: CertificateStore, nowMs: number): Promise<string | undefined> {
   try {
     const { clientCertificate: certificate, clientKey: key } = await accessOf(api.clusterconfig);
@@ -74,9 +77,10 @@ async function ask(access: HttpClientOptions, options: JoinClusterOptions): Prom
 }
 
 /**
- * Sees to it that there is a config file with a client certificate that is good, by asking for one with the credentials of
- * --bootstrap-clusterconfig when there is not. The key stays in memory until the certificate is there, so a failure leaves nothing behind, and
- * what was there before stays.
+ * Sees to it that there is a config file with a client certificate that is good, by asking for one with the credentials
+ * of
+ * --bootstrap-clusterconfig when there is not. The key stays in memory until the certificate is there, so a failure
+ * leaves nothing behind, and what was there before stays.
  *
  * @throws UsageError for a bootstrap file that cannot be used; CertificateRefusedError when no certificate is given
  */

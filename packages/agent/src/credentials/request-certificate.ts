@@ -25,7 +25,9 @@ const firstPollMs = 100;
 const maxPollMs = 10_000;
 const hashLength = 40;
 
-/** The same request has the same name, so that it is not made twice when nobody knows whether the first attempt arrived. */
+/**
+ * The same request has the same name, so that it is not made twice when nobody knows whether the first attempt arrived.
+ */
 function manifest(request: string): CertificateSigningRequest {
   const name = `node-csr-${createHash('sha256').update(request).digest('hex').slice(0, hashLength)}`;
   return {
@@ -54,10 +56,12 @@ function refusal({ metadata, status }: CertificateSigningRequest): string | unde
 }
 
 /**
- * Makes a key, asks for a client certificate of the node, and waits for it, however long the approval takes and also while the server is away.
+ * Makes a key, asks for a client certificate of the node, and waits for it, however long the approval takes and also
+ * while the server is away.
  *
  * @returns undefined when the signal aborted before
- * @throws CertificateRefusedError when it was denied or could not be signed; StatusError for what the server refuses otherwise
+ * @throws CertificateRefusedError when it was denied or could not be signed; StatusError for what the server refuses
+ *   otherwise
  */
 export async function requestCertificate(options: CertificateOrderOptions): Promise<ClientCertificate | undefined> {
   const { client, nodeName, clock, logger, signal } = options;

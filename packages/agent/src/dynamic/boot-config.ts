@@ -31,8 +31,8 @@ export interface DynamicConfig {
 export const maxTrialStarts = 10;
 
 /**
- * Makes the configuration of this start: with --dynamic-config-dir that which was downloaded last, in place of the file of --config; when the agent
- * cannot run with it, the last that was known to be good, else what stands on this machine.
+ * Makes the configuration of this start: with --dynamic-config-dir that which was downloaded last, in place of the file
+ * of --config; when the agent cannot run with it, the last that was known to be good, else what stands on this machine.
  *
  * @throws UsageError when what stands on this machine is wrong
  */

@@ -35,8 +35,8 @@ function withoutRefusal({ refused: _, ...rest }: ConfigState): ConfigState {
 }
 
 /**
- * Looks which configuration the node's `spec.configSource` names, keeps it for the next start, and says when that is due. One that is in use for the
- * time of a trial is what later ones fall back to.
+ * Looks which configuration the node's `spec.configSource` names, keeps it for the next start, and says when that is
+ * due. One that is in use for the time of a trial is what later ones fall back to.
  */
 export class ConfigWatch {
   readonly #options: ConfigWatchOptions;

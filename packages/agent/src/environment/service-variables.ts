@@ -1,6 +1,9 @@
 import type { Service } from '@keelson/kinds';
 
-/** Variables by which containers find the services of their namespace: `<NAME>_SERVICE_HOST`, `..._PORT` and the older forms per port. */
+/**
+ * Variables by which containers find the services of their namespace: `<NAME>_SERVICE_HOST`, `..._PORT` and the older
+ * forms per port.
+ */
 export function serviceVariables(services: readonly Service[]): Map<string, string> {
   const variables = new Map<string, string>();
   for (const { metadata, spec } of services) {

@@ -47,8 +47,8 @@ function namespaceOf({ namespace = '' }: EventSubject): string {
 }
 
 /**
- * Sends events to the API server, one after the other and no faster than allowed. While there is no server they wait, up to a thousand; then
- * new ones are dropped.
+ * Sends events to the API server, one after the other and no faster than allowed. While there is no server they wait,
+ * up to a thousand; then new ones are dropped.
  */
 export class ApiEventRecorder implements EventRecorder {
   readonly #options: ApiEventRecorderOptions;

@@ -48,7 +48,10 @@ interface Sent {
 
 const keyOf = (...parts: readonly (string | undefined)[]): string => JSON.stringify(parts);
 
-/** Keeps what happens over and over from becoming as many events: drops spam, counts repeats, and combines what is alike. */
+/**
+ * Keeps what happens over and over from becoming as many events: drops spam, counts repeats, and combines what is
+ * alike.
+ */
 export class EventCorrelator {
   readonly #clock: Clock;
   readonly #buckets = new RecentMap<TokenBucket>(limits.remembered);

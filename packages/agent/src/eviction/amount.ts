@@ -11,7 +11,10 @@ export class AmountError extends Error {
   }
 }
 
-/** Reads a quantity, or a percentage such as 7.5%. @throws AmountError when it is neither, negative, or more than 100% */
+/**
+ * Reads a quantity, or a percentage such as 7.5%.
+ * @throws AmountError when it is neither, negative, or more than 100%
+ */
 export function parseAmount(text: string): Amount {
   const percent = /^([+-]?\d+(?:\.\d+)?)%$/.exec(text)?.[1];
   if (percent !== undefined) {

@@ -8,7 +8,10 @@ import { emptyDirsOnDisk, type Space } from './pod-consumption.ts';
 /** Measures what pods have on the disk of the agent, right now. What is not there takes no space. */
 export interface DiskSpace {
   logs(uid: string, signal: AbortSignal): Promise<Space>;
-  /** Logs and empty directories. The usual statistics of volumes are minutes old: the pod that fills the disk is not seen in them. */
+  /**
+   * Logs and empty directories. The usual statistics of volumes are minutes old: the pod that fills the disk is not
+   * seen in them.
+   */
   files(pod: Pod, signal: AbortSignal): Promise<Space>;
 }
 

@@ -46,8 +46,8 @@ export class Evictions {
   }
 
   /**
-   * True while the pod before is on its way out; one that does not end holds up the others for a while only. A hard threshold takes the time from
-   * it that a soft one gave.
+   * True while the pod before is on its way out; one that does not end holds up the others for a while only. A hard
+   * threshold takes the time from it that a soft one gave.
    */
   busy(hard: boolean): boolean {
     const { clock, logger } = this.#options;

@@ -13,7 +13,10 @@ export interface LimitKeeperOptions {
   readonly periodMs: number;
 }
 
-/** Evicts pods that exceed their own limits of disk, however much the node has left (the gate LocalStorageCapacityIsolation). */
+/**
+ * Evicts pods that exceed their own limits of disk, however much the node has left (the gate
+ * LocalStorageCapacityIsolation).
+ */
 export class LimitKeeper {
   readonly #options: LimitKeeperOptions;
   readonly #loop: Repeater;

@@ -15,8 +15,9 @@ export interface MemoryWatchOptions {
 }
 
 /**
- * Looks at the memory of the machine alone, which costs two small files, and far more often than at everything. It stands in for the notices that
- * the kernel gives of cgroups: those of v1 come by eventfd, which Node cannot make, and the topmost cgroup of v2 has none.
+ * Looks at the memory of the machine alone, which costs two small files, and far more often than at everything. It
+ * stands in for the notices that the kernel gives of cgroups: those of v1 come by eventfd, which Node cannot make, and
+ * the topmost cgroup of v2 has none.
  */
 export class MemoryWatch {
   readonly #options: MemoryWatchOptions;

@@ -3,7 +3,10 @@ import type { PodVerdict } from '../status/pod-status.ts';
 import { isSpared } from './critical-pod.ts';
 import type { PressureCondition } from './signals.ts';
 
-/** Why a node that is short does not take a pod: of memory, one that asks for none; of disk, any. Undefined when it does. */
+/**
+ * Why a node that is short does not take a pod: of memory, one that asks for none; of disk, any. Undefined when it
+ * does.
+ */
 export function pressureRefusal(
   pod: Pod,
   conditions: ReadonlySet<PressureCondition>,

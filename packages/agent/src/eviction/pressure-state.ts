@@ -2,10 +2,12 @@ import { type PressureCondition, traitsOf } from './signals.ts';
 import { isMet, type Observations, type Threshold } from './threshold.ts';
 
 /**
- * Which thresholds are met, since when, and which conditions the node has, from one look to the next. Times are monotonic milliseconds.
+ * Which thresholds are met, since when, and which conditions the node has, from one look to the next. Times are
+ * monotonic milliseconds.
  *
- * A threshold is due when it was met as long as its grace period says; from then on it stays met until its value and the least reclaim are
- * available. A condition begins with the first look at which a threshold of it is met, and ends when none was for the transition period.
+ * A threshold is due when it was met as long as its grace period says; from then on it stays met until its value and
+ * the least reclaim are available. A condition begins with the first look at which a threshold of it is met, and ends
+ * when none was for the transition period.
  */
 export class PressureState {
   readonly #thresholds: readonly Threshold[];

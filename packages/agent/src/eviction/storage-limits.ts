@@ -10,8 +10,8 @@ export interface ExceededLimit {
 }
 
 /**
- * The limit of disk that a pod exceeds, if it does: that of an emptyDir, that of all its containers together with volumes and logs, or that of
- * one container for what it writes outside of volumes.
+ * The limit of disk that a pod exceeds, if it does: that of an emptyDir, that of all its containers together with
+ * volumes and logs, or that of one container for what it writes outside of volumes.
  */
 export function exceededLimit(pod: Pod, usage: PodUsage, logs: Space): ExceededLimit | undefined {
   return ofVolumes(pod, usage) ?? ofPod(pod, usage, logs) ?? ofContainers(pod, usage);

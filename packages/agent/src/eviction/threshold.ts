@@ -22,7 +22,10 @@ export interface Observation {
 /** Signals without an observation are of machines that do not tell. */
 export type Observations = ReadonlyMap<Signal, Observation>;
 
-/** Whether less is available than the threshold says; with `reclaim`, than has to be won back. A signal that was not observed meets nothing. */
+/**
+ * Whether less is available than the threshold says; with `reclaim`, than has to be won back. A signal that was not
+ * observed meets nothing.
+ */
 export function isMet(threshold: Threshold, observations: Observations, reclaim = false): boolean {
   const found = observations.get(threshold.signal);
   if (found === undefined) return false;

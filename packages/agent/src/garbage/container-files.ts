@@ -4,7 +4,10 @@ import { removeLogLinks } from '../containers/log-links.ts';
 import { rotatedLogs } from '../logs/log-files.ts';
 import type { AgentPaths } from '../volumes/agent-paths.ts';
 
-/** Takes a container out of the runtime, and what the agent kept for it: its logs, the link to it, its termination message. */
+/**
+ * Takes a container out of the runtime, and what the agent kept for it: its logs, the link to it, its termination
+ * message.
+ */
 export async function removeContainer(
   uid: string,
   { id, metadata, logPath }: ContainerStatus,

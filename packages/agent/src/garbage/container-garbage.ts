@@ -22,8 +22,8 @@ export interface ContainerGarbageOptions {
 }
 
 /**
- * Deletes ended containers of pods that are wanted, also of those that rest: beside its newest instance a container keeps one that ended, and
- * a pod its newest sandbox. What belongs to no pod any more is the housekeeping's.
+ * Deletes ended containers of pods that are wanted, also of those that rest: beside its newest instance a container
+ * keeps one that ended, and a pod its newest sandbox. What belongs to no pod any more is the housekeeping's.
  */
 export class ContainerGarbage {
   readonly #options: ContainerGarbageOptions;
@@ -37,8 +37,8 @@ export class ContainerGarbage {
   }
 
   /**
-   * For a disk that is full: all that ended goes, but the newest instance of a container whose pod is still at work, or is one of the machine's
-   * own: only by that instance a later agent knows that it has run.
+   * For a disk that is full: all that ended goes, but the newest instance of a container whose pod is still at work, or
+   * is one of the machine's own: only by that instance a later agent knows that it has run.
    */
   reclaim(signal: AbortSignal): Promise<void> {
     return this.#collect((worker, state) => state.containers.filter((status) => isDead(worker, state, status)), signal);

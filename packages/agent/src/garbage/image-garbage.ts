@@ -122,7 +122,10 @@ export class ImageGarbage {
   }
 }
 
-/** Blocks that the file system keeps for itself count as used. In whole percent, rounded up; exact for disks of any size. */
+/**
+ * Blocks that the file system keeps for itself count as used. In whole percent, rounded up; exact for disks of any
+ * size.
+ */
 export function usagePercent({
   capacityBytes,
   availableBytes,

@@ -25,7 +25,10 @@ export class ImageRecords {
     this.#options = options;
   }
 
-  /** Looks at the store and at what uses it. Returns the images that nothing uses, pinned ones left out. @throws when one of them does not answer */
+  /**
+   * Looks at the store and at what uses it. Returns the images that nothing uses, pinned ones left out.
+   * @throws when one of them does not answer
+   */
   async look(nowMs: number, call: CallOptions): Promise<ImageRecord[]> {
     const { runtime, images, infraImage } = this.#options;
     const [found, containers, infra] = await Promise.all([

@@ -22,13 +22,15 @@ interface CloudFile {
   readonly parse: (bytes: Buffer) => CloudAccount;
 }
 
-/** Registries of the clouds themselves; files may name others in `registries`, for registries under names of one's own. */
+/**
+ * Registries of the clouds themselves; files may name others in `registries`, for registries under names of one's own.
+ */
 const registriesOfA = ['*.azurecr.io', '*.azurecr.cn', '*.azurecr.de', '*.azurecr.us'];
 const registriesOfB = ['gcr.io', '*.gcr.io', '*.pkg.dev'];
 
 /**
- * Credentials of the node for registries of clouds. The files are read again for every pull, so that they may be replaced; one that cannot be
- * read or understood is warned of, once for each reason, and then gives nothing.
+ * Credentials of the node for registries of clouds. The files are read again for every pull, so that they may be
+ * replaced; one that cannot be read or understood is warned of, once for each reason, and then gives nothing.
  */
 export class CloudCredentials {
   readonly #files: readonly CloudFile[];

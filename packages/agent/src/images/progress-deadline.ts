@@ -4,8 +4,8 @@ import type { Clock } from '@keelson/core';
 export class PullStalled extends Error {}
 
 /**
- * Runs a pull and ends it when it has made no progress for `deadlineMs` (0 = however long it takes). The pull calls `onProgress` and
- * listens to the signal it is given. @throws PullStalled
+ * Runs a pull and ends it when it has made no progress for `deadlineMs` (0 = however long it takes). The pull calls
+ * `onProgress` and listens to the signal it is given. @throws PullStalled
  */
 export async function withProgressDeadline<T>(
   clock: Clock,

@@ -4,8 +4,8 @@ import { isRecord } from '../is-record.ts';
 import { registryMatch } from './registry-match.ts';
 
 /**
- * Credentials in the pull secrets for the repository of a reference: in the order of the secrets, and in each of them those that name it most
- * closely first. What cannot be read is passed over.
+ * Credentials in the pull secrets for the repository of a reference: in the order of the secrets, and in each of them
+ * those that name it most closely first. What cannot be read is passed over.
  */
 export function pullCredentials(reference: string, secrets: readonly Secret[]): ImageAuth[] {
   return secrets.flatMap((secret) =>

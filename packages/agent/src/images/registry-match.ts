@@ -8,8 +8,8 @@ interface RegistryPattern {
 const publicNames = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io']);
 
 /**
- * How closely a pattern names the repository of a reference, in characters; undefined when it does not. Hosts match label by label, where `*`
- * stands for anything within one; ports must be the same; paths match from their beginning.
+ * How closely a pattern names the repository of a reference, in characters; undefined when it does not. Hosts match
+ * label by label, where `*` stands for anything within one; ports must be the same; paths match from their beginning.
  */
 export function registryMatch(pattern: string, reference: string): number | undefined {
   const wanted = parsePattern(pattern);
@@ -23,7 +23,9 @@ export function registryMatch(pattern: string, reference: string): number | unde
   return pattern.length;
 }
 
-/** Registry and path: the first part of a reference is a registry if it looks like a host; else it is the public one. */
+/**
+ * Registry and path: the first part of a reference is a registry if it looks like a host; else it is the public one.
+ */
 function repositoryOf(reference: string): string {
   const name = reference.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
   const [first = '', ...rest] = name.split('/');

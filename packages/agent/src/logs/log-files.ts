@@ -36,7 +36,10 @@ export async function logExists(path: string): Promise<boolean> {
   return (await inodeOf(path)) !== undefined || (await rotatedLogs(path)).length > 0;
 }
 
-/** The file that a runtime appends to; between the steps of a rotation, the file that was rotated last. Undefined when there is none. */
+/**
+ * The file that a runtime appends to; between the steps of a rotation, the file that was rotated last. Undefined when
+ * there is none.
+ */
 export async function openNewest(path: string): Promise<LogFile | undefined> {
   const current = await openLog(path, false);
   if (current !== undefined) return current;
@@ -51,7 +54,10 @@ export async function rotatedBefore(path: string, inode: bigint): Promise<string
   return names.slice(0, index < 0 ? names.length : index).reverse();
 }
 
-/** The file after another one. Undefined when that one is still appended to. Every file that exists is later than one that was deleted. */
+/**
+ * The file after another one. Undefined when that one is still appended to. Every file that exists is later than one
+ * that was deleted.
+ */
 export async function openAfter(path: string, inode: bigint): Promise<LogFile | undefined> {
   if ((await inodeOf(path)) === inode) return undefined;
   const names = [...(await rotatedLogs(path)), path];

@@ -26,7 +26,10 @@ export interface LogRotationOptions {
   readonly bounds?: LogBounds;
 }
 
-/** Bounds the logs of running containers: a file that is too large is renamed, and the runtime opens a new one at its path. */
+/**
+ * Bounds the logs of running containers: a file that is too large is renamed, and the runtime opens a new one at its
+ * path.
+ */
 export class LogRotation {
   readonly #options: LogRotationOptions;
   readonly #bounds: LogBounds;
@@ -90,7 +93,8 @@ export class LogRotation {
     try {
       await runtime.reopenContainerLog(id, { signal, timeoutMs: callTimeoutMs });
     } catch (error) {
-      // The container still writes to the renamed file. A link is not made over a file that the runtime has opened after all.
+      // The container still writes to the renamed file. A link is not made over a file that the runtime has opened
+      // after all.
       await link(target, path).then(
         () => rm(target),
         () => {},

@@ -17,7 +17,10 @@ export class LogTail {
     this.#sinceMs = sinceMs;
   }
 
-  /** Offset at which the lines begin that are still missing; undefined when the file has no more lines than these. Reads blocks from the end. */
+  /**
+   * Offset at which the lines begin that are still missing; undefined when the file has no more lines than these. Reads
+   * blocks from the end.
+   */
   async find(file: FileHandle): Promise<number | undefined> {
     const { size } = await file.stat();
     // The head of an entry that begins at the end of a block is in the next one.

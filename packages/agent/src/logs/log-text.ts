@@ -4,7 +4,10 @@ import type { LogRequest } from '../contracts/pod-state.ts';
 const lineEnd = 0x0a;
 const empty = Buffer.alloc(0);
 
-/** Turns the bytes of a log file into the text that a request asks for. It keeps no more than one incomplete head of an entry. */
+/**
+ * Turns the bytes of a log file into the text that a request asks for. It keeps no more than one incomplete head of an
+ * entry.
+ */
 export class LogText {
   readonly #timestamps: boolean;
   readonly #sinceMs: number | undefined;

@@ -20,9 +20,9 @@ export interface LogFollow {
 }
 
 /**
- * The text of a container's log that a request asks for, from the rotated files and the one that is appended to. A request that does not
- * follow ends at the end of the file that was the newest when it came. Following goes on until the signal aborts, or the log has ended and
- * all of it was read.
+ * The text of a container's log that a request asks for, from the rotated files and the one that is appended to. A
+ * request that does not follow ends at the end of the file that was the newest when it came. Following goes on until
+ * the signal aborts, or the log has ended and all of it was read.
  */
 export async function* readLog(path: string, request: LogSelection, follow?: LogFollow): AsyncGenerator<Buffer> {
   const newest = await openNewest(path);

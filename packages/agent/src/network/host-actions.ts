@@ -9,8 +9,8 @@ export interface CommandResult {
 }
 
 /**
- * What the agent does to the machine itself, in place of doing it: whoever runs an agent decides whether, and where, that happens. The command has the
- * real machine; tests have a network namespace of their own.
+ * What the agent does to the machine itself, in place of doing it: whoever runs an agent decides whether, and where,
+ * that happens. The command has the real machine; tests have a network namespace of their own.
  */
 export interface HostActions {
   /**
@@ -24,7 +24,10 @@ export interface HostActions {
 /** Where system programs stand, which PATH often lacks. */
 const systemFolders = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/bin', '/bin'];
 
-/** Acts on this machine. `launch` are words before each program, such as `nsenter --net=...`, to act in another namespace of it. */
+/**
+ * Acts on this machine. `launch` are words before each program, such as `nsenter --net=...`, to act in another
+ * namespace of it.
+ */
 export function systemHost(launch: readonly string[] = []): HostActions {
   const path = [process.env['PATH'] ?? '', ...systemFolders].join(delimiter);
   return {

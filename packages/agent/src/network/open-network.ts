@@ -6,14 +6,20 @@ import type { AgentConfig } from '../contracts/agent-config.ts';
 export interface OpenNetworkOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Words before each plugin's path, such as `nsenter --net=...`: the machine's side of pod networks is in another namespace then. */
+  /**
+   * Words before each plugin's path, such as `nsenter --net=...`: the machine's side of pod networks is in another
+   * namespace then.
+   */
   readonly launch?: readonly string[];
 }
 
 /** Bits for the marks of published ports: the first is what their plugin takes by itself. */
 const portMarkBits = [13, 12, 11];
 
-/** The network that the options choose, for runtimes that make network namespaces themselves; undefined when they choose none. */
+/**
+ * The network that the options choose, for runtimes that make network namespaces themselves; undefined when they choose
+ * none.
+ */
 export function openNetwork(
   config: Pick<AgentConfig, 'rootDir' | 'api' | 'network'>,
   { clock, logger, launch = [] }: OpenNetworkOptions,

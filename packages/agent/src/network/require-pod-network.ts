@@ -3,7 +3,8 @@ import type { NetworkConfig } from '../contracts/agent-config.ts';
 import { UsageError } from '../options/usage-error.ts';
 
 /**
- * A plugin that nobody would call is refused, rather than a node whose pods are on the machine's network against what was asked for.
+ * A plugin that nobody would call is refused, rather than a node whose pods are on the machine's network against what
+ * was asked for.
  *
  * @throws UsageError
  */

@@ -17,8 +17,8 @@ export interface UtilityChainsOptions {
 }
 
 /**
- * Keeps chains of the packet filter that others rely on. Where that is not possible (no iptables, no right to) the agent works without, and
- * says so once. The chains stay when the agent ends: those who rely on them have not ended.
+ * Keeps chains of the packet filter that others rely on. Where that is not possible (no iptables, no right to) the
+ * agent works without, and says so once. The chains stay when the agent ends: those who rely on them have not ended.
  */
 export class UtilityChains {
   readonly #options: UtilityChainsOptions;

@@ -34,7 +34,10 @@ export function markOf(bit: number): string {
 
 const comment = (text: string): string[] => ['-m', 'comment', '--comment', text];
 
-/** The rules for these bits: whoever wants a packet dropped or masqueraded jumps to a chain that marks it, and it is done at the end of its way. */
+/**
+ * The rules for these bits: whoever wants a packet dropped or masqueraded jumps to a chain that marks it, and it is
+ * done at the end of its way.
+ */
 export function utilityRules(dropBit: number, masqueradeBit: number): readonly Rule[] {
   const drop = markOf(dropBit);
   const masquerade = markOf(masqueradeBit);

@@ -10,8 +10,9 @@ const addressTypes = ['InternalIP', 'ExternalIP', 'Hostname', 'InternalDNS', 'Ex
 const wrong = (problem: string) => new UsageError(`--cloud-config: ${problem}`);
 
 /**
- * The provider `file`: what is said of the machine stands in the file of `--cloud-config`, which whoever set up the machine has written, as YAML or
- * JSON: `providerID`, `instanceType`, `zone`, `region`, and `addresses` as nodes have them.
+ * The provider `file`: what is said of the machine stands in the file of `--cloud-config`, which whoever set up the
+ * machine has written, as YAML or JSON: `providerID`, `instanceType`, `zone`, `region`, and `addresses` as nodes have
+ * them.
  *
  * @throws UsageError
  */

@@ -1,7 +1,10 @@
 import type { ContainerRuntime, RuntimeVersion } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core';
 
-/** Engines look for what to answer in the packages of their machine, which costs more than all the rest of a node's report. */
+/**
+ * Engines look for what to answer in the packages of their machine, which costs more than all the rest of a node's
+ * report.
+ */
 const goodForMs = 300_000;
 
 /** The version of a runtime, asked for now and then. A runtime that does not answer has the version it had. */

@@ -12,8 +12,8 @@ const systemAddresses: FindAddresses = async (name) =>
 const waitMs = 2_000;
 
 /**
- * The machine with the address that its node's name stands for, or is, as the first; the machine as it is when that is no address of it, such as
- * a loopback address.
+ * The machine with the address that its node's name stands for, or is, as the first; the machine as it is when that is
+ * no address of it, such as a loopback address.
  */
 export async function withNamedAddress(
   machine: Machine,

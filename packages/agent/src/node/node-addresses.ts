@@ -9,7 +9,10 @@ export class NodeAddressError extends Error {
   }
 }
 
-/** Addresses of the node, the main one first, at most one of each family after an explicit choice. @throws NodeAddressError */
+/**
+ * Addresses of the node, the main one first, at most one of each family after an explicit choice.
+ * @throws NodeAddressError
+ */
 export function nodeIps(chosen: string | undefined, machine: Pick<Machine, 'addresses'>): readonly string[] {
   if (chosen !== undefined) {
     if (!isIP(chosen)) throw new NodeAddressError(`node IP "${chosen}" is no IP address`);

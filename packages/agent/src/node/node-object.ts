@@ -54,8 +54,8 @@ export function newNode(nodeName: string, architecture: string, config: NodeConf
 }
 
 /**
- * The merge patch that sets right what an existing node lacks: labels of the machine and the annotation. Labels that were chosen at registration,
- * and taints, belong to whoever changed them since. Undefined when nothing is missing.
+ * The merge patch that sets right what an existing node lacks: labels of the machine and the annotation. Labels that
+ * were chosen at registration, and taints, belong to whoever changed them since. Undefined when nothing is missing.
  */
 export function reconcilePatch(
   node: Node,
@@ -80,7 +80,10 @@ function annotationsOf({ enableControllerAttachDetach, cloud, ip }: NodeConfig):
   };
 }
 
-/** Addresses of the node: the cloud's provider knows best; one elsewhere in the cluster is not overruled once it has said them. */
+/**
+ * Addresses of the node: the cloud's provider knows best; one elsewhere in the cluster is not overruled once it has
+ * said them.
+ */
 export function nodeAddresses(
   own: readonly coreV1.NodeAddress[],
   before: readonly coreV1.NodeAddress[],

@@ -47,7 +47,8 @@ function optionOf(field: string, source: string): AnyOption {
 }
 
 /**
- * Reads a configuration file: fields are the names of options in camel case, and values are checked as those of the command line are.
+ * Reads a configuration file: fields are the names of options in camel case, and values are checked as those of the
+ * command line are.
  *
  * @param source what messages call it
  * @returns values by the name of their option

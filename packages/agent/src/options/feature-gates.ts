@@ -58,7 +58,8 @@ export const featureGates: readonly FeatureGate[] = [
 const names = featureGates.map(({ name }) => name);
 
 /**
- * The value of every gate. What is named wins over AllAlpha, in whatever order they stand; AllAlpha means alpha gates alone.
+ * The value of every gate. What is named wins over AllAlpha, in whatever order they stand; AllAlpha means alpha gates
+ * alone.
  *
  * @throws UsageError for a gate that does not exist
  */
@@ -115,7 +116,10 @@ const obeyed = new Set([
   'RotateAgentClientCertificate',
 ]);
 
-/** A sentence about gates that were set otherwise than by default and that no part of the agent obeys yet; none when there is no such gate. */
+/**
+ * A sentence about gates that were set otherwise than by default and that no part of the agent obeys yet; none when
+ * there is no such gate.
+ */
 export function gateWarnings(gates: Readonly<Record<string, boolean>>): string[] {
   const idle = featureGates.filter(
     ({ name, default: value }) => gates[name] !== value && !ofOthers.has(name) && !obeyed.has(name),

@@ -31,7 +31,8 @@ function pairText({ type }: AnyOption, key: string, value: unknown): string {
 }
 
 /**
- * What a value of a configuration file would be on the command line: one text for each time that the option would stand there.
+ * What a value of a configuration file would be on the command line: one text for each time that the option would stand
+ * there.
  *
  * @throws ValueError
  */

@@ -15,7 +15,8 @@ export interface ValueType<T> {
   /** What the option means when it stands without a value; absent: it needs one. */
   readonly bare?: string;
   /**
-   * Reads one occurrence. `earlier` is what occurrences before it gave; the first one starts from nothing, so it replaces the default.
+   * Reads one occurrence. `earlier` is what occurrences before it gave; the first one starts from nothing, so it
+   * replaces the default.
    *
    * @throws ValueError
    */

@@ -7,8 +7,8 @@ import { UsageError } from './usage-error.ts';
 type Gates = ReadonlyMap<string, boolean>;
 
 /**
- * Puts the values of a configuration file below those of the command line. Gates of both count, since the one that allows the file stands on the
- * command line.
+ * Puts the values of a configuration file below those of the command line. Gates of both count, since the one that
+ * allows the file stands on the command line.
  */
 export function withFileValues(parsed: ParsedOptions, file: ReadonlyMap<string, unknown>): ParsedOptions {
   const { values, given, warnings } = parsed;

@@ -1,4 +1,7 @@
-/** Does something with each item, at most so many at once; rejects with the first failure, after all that had begun is over. */
+/**
+ * Does something with each item, at most so many at once; rejects with the first failure, after all that had begun is
+ * over.
+ */
 export async function inParallel<T>(
   items: Iterable<T>,
   atOnce: number,

@@ -179,7 +179,10 @@ function isInit(pod: Pod, status: ContainerStatus): boolean {
   return initContainersOf(pod).some(({ name }) => name === status.metadata.name);
 }
 
-/** Containers that ended and whose story is not told any more: all but the newest two instances of each, and those of unknown names. */
+/**
+ * Containers that ended and whose story is not told any more: all but the newest two instances of each, and those of
+ * unknown names.
+ */
 export function forgettable(pod: Pod, state: PodRuntimeState): readonly ContainerStatus[] {
   const seen = new Map<string, number>(namedContainersOf(pod).map(({ name }) => [name, 0]));
   return state.containers.filter((status) => {

@@ -11,8 +11,8 @@ export interface EndingTools {
 }
 
 /**
- * Ends everything of a pod that runs: its containers side by side, sidecars after the others, then the sandboxes. All are tried; the first
- * failure is thrown afterwards.
+ * Ends everything of a pod that runs: its containers side by side, sidecars after the others, then the sandboxes. All
+ * are tried; the first failure is thrown afterwards.
  */
 export async function endPodProcesses(
   pod: Pod | undefined,

@@ -7,7 +7,10 @@ export function restartPolicyOf(pod: Pod): RestartPolicy {
   return asPolicy(pod.spec.restartPolicy) ?? 'Always';
 }
 
-/** The policy of one container of the pod: its own if it has one. An init container is either a sidecar or runs until it succeeds. */
+/**
+ * The policy of one container of the pod: its own if it has one. An init container is either a sidecar or runs until it
+ * succeeds.
+ */
 export function containerPolicy(pod: Pod, container: Container, init: boolean): RestartPolicy {
   const own = asPolicy(container.restartPolicy);
   if (own !== undefined) return own;

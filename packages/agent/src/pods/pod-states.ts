@@ -31,12 +31,14 @@ export interface PodStatesOptions {
   readonly onChange: (uid: string) => void;
 }
 
-/** Pods whose details are asked for at once in a look at everything, so that one that hangs does not hold up the others. */
+/**
+ * Pods whose details are asked for at once in a look at everything, so that one that hangs does not hold up the others.
+ */
 const atOnce = 16;
 
 /**
- * What the runtime has of each pod, as of the last look. Details are asked for only when the outline of a pod changed. A look at one pod costs the
- * same however many others there are.
+ * What the runtime has of each pod, as of the last look. Details are asked for only when the outline of a pod changed.
+ * A look at one pod costs the same however many others there are.
  */
 export class PodStates {
   readonly #options: PodStatesOptions;

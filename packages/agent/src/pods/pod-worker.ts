@@ -46,7 +46,10 @@ export interface PodWorkerOptions {
 
 const failureRetryMs = 10_000;
 
-/** Looks after one pod, one step at a time: of several wishes the latest counts, except that the wish to end it is never taken back. */
+/**
+ * Looks after one pod, one step at a time: of several wishes the latest counts, except that the wish to end it is never
+ * taken back.
+ */
 export class PodWorker {
   readonly #options: PodWorkerOptions;
   #pod: Pod | undefined;
@@ -112,8 +115,8 @@ export class PodWorker {
   }
 
   /**
-   * Ends the pod for good, because the node is short of what it uses. Once it has ended, everything is put away but its status, which is `verdict`.
-   * Resolves when that is done, or when the agent stops.
+   * Ends the pod for good, because the node is short of what it uses. Once it has ended, everything is put away but its
+   * status, which is `verdict`. Resolves when that is done, or when the agent stops.
    *
    * @param graceSeconds in place of the pod's own; undefined = that
    */

@@ -106,7 +106,10 @@ export class PodWorkers {
     for (const other of others ?? []) other.poke();
   }
 
-  /** A manifest that was edited is another pod of the same name: it waits until the old one has gone, whose ports and files it uses. */
+  /**
+   * A manifest that was edited is another pod of the same name: it waits until the old one has gone, whose ports and
+   * files it uses.
+   */
   #isBlocked(pod: Pod): boolean {
     if (!isStaticPod(pod)) return false;
     for (const other of this.named(fullNameOf(pod))) {

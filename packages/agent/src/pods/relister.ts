@@ -20,10 +20,16 @@ export interface RelisterOptions {
 /** Pods that are looked at side by side. */
 const lookers = 8;
 
-/** What the agent brings about itself is seen by whoever does it, right afterwards, so such events may wait. An end is heeded at once. */
+/**
+ * What the agent brings about itself is seen by whoever does it, right afterwards, so such events may wait. An end is
+ * heeded at once.
+ */
 const ownDoingMs = 100;
 
-/** Looks at everything in the runtime again and again, and at single pods at once when it says that something happened to them. */
+/**
+ * Looks at everything in the runtime again and again, and at single pods at once when it says that something happened
+ * to them.
+ */
 export class Relister {
   readonly #options: RelisterOptions;
   readonly #stop = new AbortController();

@@ -50,7 +50,9 @@ export function isEnd({ type }: RuntimeEvent): boolean {
   return type === 'containerExited' || type === 'sandboxNotReady';
 }
 
-/** True when what an event tells is part of what is known about the pod of its sandbox already, or has been overtaken. */
+/**
+ * True when what an event tells is part of what is known about the pod of its sandbox already, or has been overtaken.
+ */
 export function isShown(event: Exclude<RuntimeEvent, { type: 'resync' }>, known: Seen | undefined): boolean {
   const sandbox = known?.sandboxes.find(({ id }) => id === event.sandboxId);
   const container = 'containerId' in event ? known?.containers.find(({ id }) => id === event.containerId) : undefined;

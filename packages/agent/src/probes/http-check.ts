@@ -13,7 +13,10 @@ export interface HttpTarget {
 
 const maxBodyBytes = 10_240;
 
-/** GETs a page and gives its code and the beginning of its text. Certificates are not checked. @throws when there is no answer */
+/**
+ * GETs a page and gives its code and the beginning of its text. Certificates are not checked.
+ * @throws when there is no answer
+ */
 export function httpCheck(
   target: HttpTarget,
   signal: AbortSignal,

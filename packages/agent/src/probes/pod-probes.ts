@@ -101,7 +101,8 @@ export class PodProbes {
     const probe = container[`${kind}Probe`];
     if (!probe) return;
     const before = reported(pod, status);
-    // What an earlier agent found out about this very instance is true until shown otherwise: nothing flaps when the agent restarts.
+    // What an earlier agent found out about this very instance is true until shown otherwise: nothing flaps when the
+    // agent restarts.
     const known = kind === 'readiness' ? before?.ready === true : kind === 'liveness';
     const worker = new ProbeWorker({
       kind,

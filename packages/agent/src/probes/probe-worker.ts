@@ -20,7 +20,10 @@ export interface ProbeWorkerOptions {
   readonly clock: Clock;
 }
 
-/** Looks at one container again and again. Liveness and startup are held after a failure: the container is about to be replaced. */
+/**
+ * Looks at one container again and again. Liveness and startup are held after a failure: the container is about to be
+ * replaced.
+ */
 export class ProbeWorker {
   readonly #options: ProbeWorkerOptions;
   #verdict: boolean | undefined;

@@ -26,8 +26,9 @@ export interface LockFileOptions {
 }
 
 /**
- * Waits until the lock of a file is this process's. Node has no lock of its own: a `flock` beside this process holds it, and lets go when
- * this process ends, however that happens. Undefined when the signal ended the wait. @throws MachineError when the file cannot be locked
+ * Waits until the lock of a file is this process's. Node has no lock of its own: a `flock` beside this process holds
+ * it, and lets go when this process ends, however that happens. Undefined when the signal ended the wait. @throws
+ * MachineError when the file cannot be locked
  */
 export async function takeLock({ path, watch, clock, signal }: LockFileOptions): Promise<LockFile | undefined> {
   const holder = spawn('flock', ['--no-fork', '--exclusive', path, 'sh', '-c', 'echo locked; exec cat >/dev/null'], {
@@ -64,7 +65,10 @@ export async function takeLock({ path, watch, clock, signal }: LockFileOptions):
   };
 }
 
-/** The table of locks shows who waits below the lock that is waited for: `7: -> FLOCK ADVISORY WRITE 123 fe:01:4711 0 EOF`. */
+/**
+ * The table of locks shows who waits below the lock that is waited for: `7: -> FLOCK ADVISORY WRITE 123 fe:01:4711 0
+ * EOF`.
+ */
 async function lookForOthers(path: string, holder: ChildProcess, clock: Clock, signal: AbortSignal): Promise<void> {
   const inode = await inodeOf(path);
   const waits = new RegExp(`^\\d+:\\s+->\\s+FLOCK\\s.*:${inode}\\s`, 'm');

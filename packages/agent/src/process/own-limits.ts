@@ -13,8 +13,8 @@ export interface ProcessFiles {
 export const ownProcess: ProcessFiles = { directory: '/proc/self', pid: process.pid, run: runProgram };
 
 /**
- * Sets how many files the process may open. Where it may not have more than its hard limit, it gets that, and the log says so: an agent with
- * fewer files is better than none.
+ * Sets how many files the process may open. Where it may not have more than its hard limit, it gets that, and the log
+ * says so: an agent with fewer files is better than none.
  */
 export async function setMaxOpenFiles(
   wanted: number,
@@ -32,7 +32,10 @@ export async function setMaxOpenFiles(
   }
 }
 
-/** Sets the out-of-memory score adjustment of the process; where it may not be as low as that, it stays as it is, and the log says so. */
+/**
+ * Sets the out-of-memory score adjustment of the process; where it may not be as low as that, it stays as it is, and
+ * the log says so.
+ */
 export async function setOomScoreAdj(wanted: number, { directory }: ProcessFiles, logger: Logger): Promise<void> {
   const path = `${directory}/oom_score_adj`;
   try {

@@ -26,8 +26,8 @@ export interface PreparedProcess {
 }
 
 /**
- * Makes the process what the options say: alone with its lock, with its limits, on a kernel as it wants it. Undefined when it was asked to
- * end before the lock was free. @throws MachineError
+ * Makes the process what the options say: alone with its lock, with its limits, on a kernel as it wants it. Undefined
+ * when it was asked to end before the lock was free. @throws MachineError
  */
 export async function prepareProcess(options: PrepareProcessOptions): Promise<PreparedProcess | undefined> {
   const { config, rootDir, sysctlRoot, logger } = options;

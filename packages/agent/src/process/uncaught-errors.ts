@@ -7,8 +7,9 @@ export interface ErrorOutlet {
 }
 
 /**
- * Logs errors that nobody caught, and lets the other loops of the agent go on: pods of a node should not wait for each other's faults. With
- * `crash` the process ends instead, as a process without such a guard does. Returns how to take the guard away.
+ * Logs errors that nobody caught, and lets the other loops of the agent go on: pods of a node should not wait for each
+ * other's faults. With `crash` the process ends instead, as a process without such a guard does. Returns how to take
+ * the guard away.
  */
 export function guardLoops(outlet: ErrorOutlet, crash: boolean, logger: Logger): () => void {
   if (crash) return () => {};

@@ -68,8 +68,8 @@ async function clientAuthorities(path: string | undefined): Promise<Buffer | und
 const usagePeriodMs = 10_000;
 
 /**
- * Opens the main port with TLS, the read-only port, the health port and the port of statistics, as far as each is wanted. Opens all or none, but for
- * the last, which may come later.
+ * Opens the main port with TLS, the read-only port, the health port and the port of statistics, as far as each is
+ * wanted. Opens all or none, but for the last, which may come later.
  */
 export async function openServers(options: AgentServersOptions): Promise<AgentServers> {
   const { config, state, streams, logRoot, submit, reviewApi, metrics, effective, clock, logger } = options;

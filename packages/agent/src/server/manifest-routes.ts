@@ -34,8 +34,9 @@ function onlyRoot({ path }: AgentRequest): void {
 }
 
 /**
- * Submitting manifests (main port only): `GET /manifests` lists the pods, `POST` adds pods or replaces those of the same name, `PUT` makes its
- * pods the whole set, `DELETE /manifests/{namespace}/{name}` takes one back. Bodies are one pod or a list.
+ * Submitting manifests (main port only): `GET /manifests` lists the pods, `POST` adds pods or replaces those of the
+ * same name, `PUT` makes its pods the whole set, `DELETE /manifests/{namespace}/{name}` takes one back. Bodies are one
+ * pod or a list.
  */
 export function manifestRoutes(source: SubmitSource): Route[] {
   const put = (change: (document: Buffer) => Promise<readonly Pod[]>) => async (request: AgentRequest) => {

@@ -6,7 +6,10 @@ import type { Route } from './route.ts';
 import { podOf, portsOf } from './stream-query.ts';
 import { takeOver } from './upgrade.ts';
 
-/** `/portForward/{namespace}/{pod}[/{uid}]`: connections to ports of a pod, over SPDY/3.1, SPDY in a WebSocket, and WebSockets. */
+/**
+ * `/portForward/{namespace}/{pod}[/{uid}]`: connections to ports of a pod, over SPDY/3.1, SPDY in a WebSocket, and
+ * WebSockets.
+ */
 export function portForwardRoute(streams: Pick<PodStreams, 'portForward'>, limits: StreamLimits): Route {
   return {
     first: 'portForward',

@@ -7,7 +7,9 @@ import type { Route } from './route.ts';
 import { containerOf, streamRequestOf } from './stream-query.ts';
 import { takeOver } from './upgrade.ts';
 
-/** `/exec/…` and `/attach/{namespace}/{pod}[/{uid}]/{container}`: processes of containers, over WebSockets and SPDY/3.1. */
+/**
+ * `/exec/…` and `/attach/{namespace}/{pod}[/{uid}]/{container}`: processes of containers, over WebSockets and SPDY/3.1.
+ */
 export function processRoutes(streams: Pick<PodStreams, 'exec' | 'attach'>, limits: StreamLimits): Route[] {
   const common = { methods: ['GET', 'POST'], debug: true };
   return [

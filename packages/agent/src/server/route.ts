@@ -1,6 +1,8 @@
 import type { AgentRequest } from './request.ts';
 
-/** Where a path may be asked for, besides the main port: what reads pods and statistics is open on the read-only port. */
+/**
+ * Where a path may be asked for, besides the main port: what reads pods and statistics is open on the read-only port.
+ */
 export interface Route {
   /** First segment of the path. */
   readonly first: string;

@@ -7,7 +7,10 @@ import { HttpProblem, sendText } from './request.ts';
 import type { Route } from './route.ts';
 import { containerOf } from './stream-query.ts';
 
-/** `/run/{namespace}/{pod}[/{uid}]/{container}?cmd=`: runs a command, split at spaces, and answers with all that it wrote. */
+/**
+ * `/run/{namespace}/{pod}[/{uid}]/{container}?cmd=`: runs a command, split at spaces, and answers with all that it
+ * wrote.
+ */
 export function runRoute(streams: Pick<PodStreams, 'run'>): Route {
   return {
     first: 'run',

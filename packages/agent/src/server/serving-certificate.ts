@@ -47,7 +47,8 @@ function isGood({ certificate, key }: ServingPair, nowMs: number): boolean {
 }
 
 /**
- * The certificate that the main port shows: the one given, else one that is made once in --cert-dir and kept, until it ends.
+ * The certificate that the main port shows: the one given, else one that is made once in --cert-dir and kept, until it
+ * ends.
  *
  * @param names what the node is called, the name first
  */

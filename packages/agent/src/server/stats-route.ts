@@ -67,7 +67,10 @@ export interface StatsRouteOptions {
   readonly clock: Clock;
 }
 
-/** `/stats/summary`: CPU and memory of the node and of each container, and the space of volumes; and what stands by containers below `/stats`. */
+/**
+ * `/stats/summary`: CPU and memory of the node and of each container, and the space of volumes; and what stands by
+ * containers below `/stats`.
+ */
 export function statsRoute({ state, history, nodeName, clock }: StatsRouteOptions): Route {
   const rates = new CpuRates();
   const ofContainers = containerStats({ state, history });

@@ -23,7 +23,10 @@ export function podOf(path: readonly string[]): PodAddress {
   return { namespace, pod, uid };
 }
 
-/** Which streams `input`, `output`, `error` and `tty` ask for. A terminal has one output for both. @throws HttpProblem 400 */
+/**
+ * Which streams `input`, `output`, `error` and `tty` ask for. A terminal has one output for both.
+ * @throws HttpProblem 400
+ */
 export function streamRequestOf(query: URLSearchParams): StreamRequest {
   const asked = (name: string) => query.get(name) === '1' || query.get(name) === 'true';
   const tty = asked('tty');
@@ -37,7 +40,10 @@ const highestPort = 65_535;
 /** As many as the channels of a message's first byte can tell apart. */
 const maxPorts = 100;
 
-/** The ports of a WebSocket that names them in `port` or `ports`, several times or with commas. @throws HttpProblem 400 */
+/**
+ * The ports of a WebSocket that names them in `port` or `ports`, several times or with commas.
+ * @throws HttpProblem 400
+ */
 export function portsOf(query: URLSearchParams): number[] {
   const words = [...query.getAll('port'), ...query.getAll('ports')].flatMap((text) => text.split(','));
   if (words.length === 0) throw new HttpProblem(400, 'the query must name a port: ?port=8080');

@@ -2,7 +2,10 @@ import type { Socket } from 'node:net';
 import { type StreamUpgrade, UpgradeRefused } from '@keelson/container-streams';
 import { type AgentRequest, HttpProblem } from './request.ts';
 
-/** Continues the connection of a request in another protocol. @throws HttpProblem for a request that does not ask for one that is spoken */
+/**
+ * Continues the connection of a request in another protocol.
+ * @throws HttpProblem for a request that does not ask for one that is spoken
+ */
 export async function takeOver(
   { upgrade, incoming, response }: AgentRequest,
   serve: (upgrade: StreamUpgrade) => Promise<void>,

@@ -10,8 +10,8 @@ export const checkpointAnnotation = 'node.kubernetes.io/bootstrap-checkpoint';
 const fileForm = /^Pod_([A-Za-z0-9-]{1,64})\.yaml$/;
 
 /**
- * Pods of the API that asked to be remembered, one file each, so that a node can run them while the API server, which may be one of them,
- * is not there yet.
+ * Pods of the API that asked to be remembered, one file each, so that a node can run them while the API server, which
+ * may be one of them, is not there yet.
  */
 export class Checkpoints {
   readonly #directory: string;

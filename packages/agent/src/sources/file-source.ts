@@ -20,8 +20,9 @@ interface KnownFile {
 }
 
 /**
- * Pods of a file, or of the files of a directory: names with a leading dot and subdirectories are passed over. The path is read again each
- * period, and as soon as the system tells of a change. A path that does not exist is a source without pods.
+ * Pods of a file, or of the files of a directory: names with a leading dot and subdirectories are passed over. The path
+ * is read again each period, and as soon as the system tells of a change. A path that does not exist is a source
+ * without pods.
  *
  * A file may have several YAML documents; those that are refused do not keep the others from running. A file that
  * cannot be read or understood is reported and has no pods; one that was good before keeps its pods until all of it

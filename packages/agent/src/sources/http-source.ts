@@ -16,8 +16,8 @@ export interface HttpSourceOptions extends SourceOptions {
 const timeoutMs = 10_000;
 
 /**
- * Pods of a document behind a URL: one pod or a list, fetched each period. While there is no answer, or one that cannot be understood, the
- * pods of the last good one stay; until the first good one the source has not been seen.
+ * Pods of a document behind a URL: one pod or a list, fetched each period. While there is no answer, or one that cannot
+ * be understood, the pods of the last good one stay; until the first good one the source has not been seen.
  */
 export class HttpSource implements PodSource {
   readonly name = 'http';

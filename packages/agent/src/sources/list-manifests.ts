@@ -27,8 +27,8 @@ async function read(path: string): Promise<ManifestFile | undefined> {
 }
 
 /**
- * The file itself, or the files of a directory in order of their names, without those whose name begins with a dot. Nothing where
- * nothing is.
+ * The file itself, or the files of a directory in order of their names, without those whose name begins with a dot.
+ * Nothing where nothing is.
  *
  * @throws the system's error for a path that exists and cannot be read
  */

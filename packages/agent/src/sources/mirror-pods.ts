@@ -44,9 +44,9 @@ export function mirrorOf(pod: Pod, node: Node): Pod {
 }
 
 /**
- * Keeps a copy of each static pod at the API server, so that people see it there. A copy that was deleted, or shows another state of the
- * manifest, is made anew; copies of pods that are gone are deleted, at once, since they run nothing. What happens to a copy never happens to
- * the pod.
+ * Keeps a copy of each static pod at the API server, so that people see it there. A copy that was deleted, or shows
+ * another state of the manifest, is made anew; copies of pods that are gone are deleted, at once, since they run
+ * nothing. What happens to a copy never happens to the pod.
  */
 export class MirrorPods {
   readonly #options: MirrorPodsOptions;

@@ -7,8 +7,8 @@ import type { Clock } from '@keelson/core';
 const settleMs = 20;
 
 /**
- * Hears of changes of a directory's files, or of one file, as far as the system tells of them; whoever relies on it looks for himself now
- * and then as well. A single file is watched through its directory, since editors replace it.
+ * Hears of changes of a directory's files, or of one file, as far as the system tells of them; whoever relies on it
+ * looks for himself now and then as well. A single file is watched through its directory, since editors replace it.
  */
 export class PathWatch {
   readonly #path: string;

@@ -21,8 +21,8 @@ export interface PodConfigOptions {
 const seenAnnotation = 'kubernetes.io/config.seen';
 
 /**
- * Joins what the sources want: compares each set with the one before of the same source and tells what became of every pod. Sources do not
- * disturb each other; a pod that two of them want under different UIDs is two pods.
+ * Joins what the sources want: compares each set with the one before of the same source and tells what became of every
+ * pod. Sources do not disturb each other; a pod that two of them want under different UIDs is two pods.
  */
 export class PodConfig implements PodConfigReader {
   readonly #options: PodConfigOptions;
@@ -49,7 +49,10 @@ export class PodConfig implements PodConfigReader {
     return (pods, gone) => this.#takeChanges(source, pods, gone);
   }
 
-  /** Pods that a source had before the agent was restarted, until the source speaks for itself; it does not count as seen by that. */
+  /**
+   * Pods that a source had before the agent was restarted, until the source speaks for itself; it does not count as
+   * seen by that.
+   */
   restore(source: PodSourceName, pods: readonly Pod[]): void {
     if (!this.#seen.has(source)) this.#take(source, pods, false);
   }

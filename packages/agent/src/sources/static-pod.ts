@@ -29,8 +29,8 @@ function textOf(errors: readonly FieldError[]): string {
 }
 
 /**
- * The manifest's UID: equal for equal manifests of one place, whatever the order of their fields and their comments. A changed manifest is
- * therefore another pod.
+ * The manifest's UID: equal for equal manifests of one place, whatever the order of their fields and their comments. A
+ * changed manifest is therefore another pod.
  */
 function uidOf(manifest: unknown, { nodeName, place }: ManifestOrigin): string {
   return createHash('md5').update(`host:${nodeName}`).update(place).update(canonicalJson(manifest)).digest('hex');

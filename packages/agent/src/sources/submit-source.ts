@@ -24,8 +24,8 @@ function keyOf(manifest: unknown): string {
 }
 
 /**
- * Pods that were submitted to the agent's server. They are kept on disk, so that they go on running when the agent is restarted, until
- * they are taken back. Changes are all or nothing, and one at a time.
+ * Pods that were submitted to the agent's server. They are kept on disk, so that they go on running when the agent is
+ * restarted, until they are taken back. Changes are all or nothing, and one at a time.
  */
 export class SubmitSource implements PodSource {
   readonly name = 'submit';

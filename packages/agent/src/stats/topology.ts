@@ -67,7 +67,10 @@ export async function topology(sysRoot: string, memoryBytes: number): Promise<To
   );
 }
 
-/** Network devices that stand for hardware, or look like it to the machine: neither the loopback nor ends of pods' links. */
+/**
+ * Network devices that stand for hardware, or look like it to the machine: neither the loopback nor ends of pods'
+ * links.
+ */
 export async function networkDevices(sysRoot: string): Promise<NetworkDevice[]> {
   const folder = join(sysRoot, 'class/net');
   const names = (await readdir(folder).catch(() => [])).filter(

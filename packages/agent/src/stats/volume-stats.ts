@@ -16,7 +16,10 @@ export interface VolumeStatsOptions {
   readonly random: () => number;
 }
 
-/** Measures the volumes of pods again and again, one after the other: what somebody asks for is the last finding, as walking a disk takes its time. */
+/**
+ * Measures the volumes of pods again and again, one after the other: what somebody asks for is the last finding, as
+ * walking a disk takes its time.
+ */
 export class VolumeStats {
   readonly #options: VolumeStatsOptions;
   readonly #stop = new AbortController();
@@ -41,7 +44,10 @@ export class VolumeStats {
     return this.#found.get(uid);
   }
 
-  /** The first round comes some part of a period after the start, the others up to half a period more than one after each other. */
+  /**
+   * The first round comes some part of a period after the start, the others up to half a period more than one after
+   * each other.
+   */
   async #repeat(): Promise<void> {
     const { clock, periodMs, random } = this.#options;
     const { signal } = this.#stop;

@@ -25,7 +25,8 @@ export interface StatusFacts extends ContainerFacts {
 export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts): PodStatus {
   const { before, verdict, hostIps, nowMs } = facts;
   const final = isFinalPhase(before.phase) ? (before.phase as PodPhase) : undefined;
-  // What is left of an ended pod may be gone before the pod, when it was evicted for one: its containers ended, and wait for nothing.
+  // What is left of an ended pod may be gone before the pod, when it was evicted for one: its containers ended, and
+  // wait for nothing.
   const kept = final !== undefined && state.containers.length === 0 && hasEnded(before);
   const init = (kept && before.initContainerStatuses) || containerStatuses(pod, state, true, facts);
   const main = (kept && before.containerStatuses) || containerStatuses(pod, state, false, facts);

@@ -20,7 +20,10 @@ const own: readonly (keyof PodStatus)[] = [
   'qosClass',
 ];
 
-/** The strategic merge patch that makes the agent's fields of `old` those of `next`; undefined when they are the same already. */
+/**
+ * The strategic merge patch that makes the agent's fields of `old` those of `next`; undefined when they are the same
+ * already.
+ */
 export function statusPatch(old: PodStatus, next: PodStatus): Record<string, unknown> | undefined {
   const patch: Record<string, unknown> = {};
   for (const key of own) {

@@ -35,7 +35,9 @@ const maxRetryMs = 10_000;
 const beginningMs = 1_000;
 const beginnings: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
 
-/** Keeps the latest status of each pod and carries it to the API server: only what changed, one write per pod at a time. */
+/**
+ * Keeps the latest status of each pod and carries it to the API server: only what changed, one write per pod at a time.
+ */
 export class StatusReports {
   readonly #options: StatusReportsOptions;
   readonly #reports = new Map<string, Report>();

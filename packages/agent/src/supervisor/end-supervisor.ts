@@ -9,7 +9,10 @@ import { waitUntil } from './wait-until.ts';
 const graceMs = 10_000;
 const killMs = 5000;
 
-/** Ends a supervisor and leaves its containers alone. One that does not end when asked to is killed, which they survive, too. */
+/**
+ * Ends a supervisor and leaves its containers alone. One that does not end when asked to is killed, which they survive,
+ * too.
+ */
 export async function endSupervisor(running: ProcessIdentity, clock: Clock, logger: Logger): Promise<void> {
   if (await ends(running, 'SIGTERM', graceMs, clock)) return;
   logger.warn('supervisor does not end, it is killed', { pid: running.pid });

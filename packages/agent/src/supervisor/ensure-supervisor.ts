@@ -26,8 +26,8 @@ const listenMs = 30_000;
 const defaultProbeTimeoutMs = 5000;
 
 /**
- * Sees to it that the supervisor of this root directory runs with these options: takes the one that runs, replaces it when its options are
- * others or it does not answer, starts one when there is none.
+ * Sees to it that the supervisor of this root directory runs with these options: takes the one that runs, replaces it
+ * when its options are others or it does not answer, starts one when there is none.
  *
  * @returns a connection to it, by which it is noticed that it goes
  * @throws MachineError when somebody else listens at its address, or it cannot be started

@@ -8,8 +8,8 @@ import { supervisorPair } from './supervisor-pair.ts';
 import { supervisorPlace } from './supervisor-place.ts';
 
 /**
- * The OCI engine in a supervisor of its own, which is started if it does not run, kept running while this engine is open, and left running when
- * it is disposed of.
+ * The OCI engine in a supervisor of its own, which is started if it does not run, kept running while this engine is
+ * open, and left running when it is disposed of.
  *
  * @throws MachineError when somebody else listens at its address, or it cannot be started
  */

@@ -18,8 +18,9 @@ const maxLogBytes = 1 << 20;
 const lockedCode = 75;
 
 /**
- * Starts a supervisor that outlives this process: in a session of its own, with a log in place of this process's output. Resolves when it
- * listens. The lock of the place is its own from before its first step to its end, so that there are never two on the same containers.
+ * Starts a supervisor that outlives this process: in a session of its own, with a log in place of this process's
+ * output. Resolves when it listens. The lock of the place is its own from before its first step to its end, so that
+ * there are never two on the same containers.
  *
  * @throws MachineError with its own words when it cannot do its work
  */

@@ -16,7 +16,8 @@ const firstPauseMs = 500;
 const longestPauseMs = 30_000;
 
 /**
- * Keeps a supervisor running. It is noticed by the end of an idle connection that it has gone, at once and without asking again and again.
+ * Keeps a supervisor running. It is noticed by the end of an idle connection that it has gone, at once and without
+ * asking again and again.
  */
 export class SupervisorLink implements AsyncDisposable {
   readonly #options: SupervisorLinkOptions;

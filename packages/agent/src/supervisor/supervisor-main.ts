@@ -21,7 +21,8 @@ export interface SupervisorContext {
 }
 
 /**
- * The supervisor of runtime-b: the OCI engine of one root directory, served as CRI to the agents of that directory, one after the other.
+ * The supervisor of runtime-b: the OCI engine of one root directory, served as CRI to the agents of that directory, one
+ * after the other.
  *
  * @returns the exit code
  */

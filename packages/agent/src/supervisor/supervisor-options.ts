@@ -6,7 +6,10 @@ import { isRecord } from '../is-record.ts';
 
 /** Everything a supervisor is started with. One that runs with other options than the agent's is replaced. */
 export interface SupervisorOptions {
-  /** Of the agent that started it, and where that agent's program is: after an update the next one is of the new version. */
+  /**
+   * Of the agent that started it, and where that agent's program is: after an update the next one is of the new
+   * version.
+   */
   readonly version: string;
   readonly program: string;
   readonly rootDir: string;
@@ -25,7 +28,10 @@ export const supervisorProgram = fileURLToPath(new URL('../bin/keelson-superviso
 /** The choice of runtime-b. */
 export type Supervised = Extract<RuntimeChoice, { kind: 'oci' }> & { readonly supervisorEndpoint: string };
 
-/** What the agent's configuration means for its supervisor. Paths are made absolute: the two may have different working directories. */
+/**
+ * What the agent's configuration means for its supervisor. Paths are made absolute: the two may have different working
+ * directories.
+ */
 export function supervisorOptions(
   config: Pick<AgentConfig, 'rootDir' | 'network' | 'api' | 'node'>,
   { path, supervisorEndpoint }: Supervised,

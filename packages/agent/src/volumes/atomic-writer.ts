@@ -15,8 +15,9 @@ export type Payload = ReadonlyMap<string, PayloadFile>;
 const dataLink = '..data';
 
 /**
- * Makes a directory show exactly these files, all at once: they are written into a directory of their own, to which the link `..data` is
- * then moved; what readers see are links through it. Nothing happens when the files are as they should be. Returns whether it changed.
+ * Makes a directory show exactly these files, all at once: they are written into a directory of their own, to which the
+ * link `..data` is then moved; what readers see are links through it. Nothing happens when the files are as they should
+ * be. Returns whether it changed.
  */
 export async function writeAtomically(
   dir: string,

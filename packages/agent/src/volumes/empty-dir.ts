@@ -4,7 +4,10 @@ import type { HostFiles } from './host/host-files.ts';
 import type { Mounter } from './mounter.ts';
 import { VolumeProblem } from './volume-problem.ts';
 
-/** Makes the directory of an emptyDir, on disk or in memory. What is there already is left as it is. @throws VolumeProblem */
+/**
+ * Makes the directory of an emptyDir, on disk or in memory. What is there already is left as it is.
+ * @throws VolumeProblem
+ */
 export async function provideEmptyDir(
   directory: string,
   { medium, sizeLimit }: coreV1.EmptyDirVolumeSource,

@@ -18,7 +18,10 @@ interface Entries {
 
 const defaultMode = 0o644;
 
-/** Files of a volume that shows objects of the API or facts about the pod; undefined for other volumes. @throws VolumeProblem */
+/**
+ * Files of a volume that shows objects of the API or facts about the pod; undefined for other volumes.
+ * @throws VolumeProblem
+ */
 export async function volumePayload(
   volume: coreV1.Volume,
   pod: Pod,

@@ -43,7 +43,10 @@ export class PodVolumes {
     this.#options = options;
   }
 
-  /** Makes all volumes of the pod ready, and those that show objects up to date. Repeating it is harmless. @throws VolumeProblem */
+  /**
+   * Makes all volumes of the pod ready, and those that show objects up to date. Repeating it is harmless.
+   * @throws VolumeProblem
+   */
   async provide(pod: Pod, facts: EnvironmentFacts): Promise<VolumePlaces> {
     const { paths, host } = this.#options;
     await host.files.makeDirectory(paths.pod(uidOf(pod)), 0o750);
@@ -68,7 +71,10 @@ export class PodVolumes {
     return this.#measured;
   }
 
-  /** Takes away everything the agent keeps for a pod. Nothing is deleted as long as something of somebody else may be mounted there. */
+  /**
+   * Takes away everything the agent keeps for a pod. Nothing is deleted as long as something of somebody else may be
+   * mounted there.
+   */
   async remove(uid: string): Promise<void> {
     const { paths, host, mounter, flex } = this.#options;
     const dir = paths.pod(uid);

@@ -50,7 +50,8 @@ test('tail counts from the end across blocks and rotated files, for every number
 
 test('blocks that end at any byte of an entry give the same lines', async (t) => {
   const path = await logPath(t);
-  // 64 KiB blocks are counted from the end of the file and from its start: the length of the last line moves both through the entries.
+  // 64 KiB blocks are counted from the end of the file and from its start: the length of the last line moves both
+  // through the entries.
   const body = lines(0, 2500);
   for (let length = 0; length < 50; length += 1) {
     const last = 'x'.repeat(length);

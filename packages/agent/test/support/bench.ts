@@ -216,7 +216,10 @@ export interface Bench {
   readonly engine: ContainerEngine;
   readonly events: Told[];
   readonly rootDir: string;
-  /** Another agent on the same machine, after this one was stopped or simply let go; with another configuration if one is given. */
+  /**
+   * Another agent on the same machine, after this one was stopped or simply let go; with another configuration if one
+   * is given.
+   */
   again(changed?: AgentConfig): Promise<Agent>;
   /** Lets time pass in small steps until the condition holds. @throws after `limitMs` of the fake clock */
   until(condition: () => unknown, limitMs?: number): Promise<void>;

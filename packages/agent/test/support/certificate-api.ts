@@ -20,7 +20,10 @@ function utcTime(ms: number): Buffer {
   return der(0x17, Buffer.from(`${digits}Z`, 'latin1'));
 }
 
-/** What becomes of requests: they are issued, left waiting or turned down, the caller is not known, or the connection breaks. */
+/**
+ * What becomes of requests: they are issued, left waiting or turned down, the caller is not known, or the connection
+ * breaks.
+ */
 export type Behaviour = 'issue' | 'wait' | 'deny' | 'fail' | 'unauthorized' | 'away';
 
 /** A server of certificate signing requests, and a place for an agent that asks it. */

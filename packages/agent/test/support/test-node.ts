@@ -3,7 +3,10 @@ import { machine } from './bench.ts';
 
 const gibibyte = 2 ** 30;
 
-/** A machine of 8 GiB whose memory and disks are as full as a test says. Images are on the disk of everything else, unless they have their own. */
+/**
+ * A machine of 8 GiB whose memory and disks are as full as a test says. Images are on the disk of everything else,
+ * unless they have their own.
+ */
 export class TestNode implements NodeUsage {
   /** What is available; capacity less this is the working set. */
   memoryBytes = 4 * gibibyte;

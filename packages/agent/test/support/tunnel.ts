@@ -16,8 +16,8 @@ function frame(content: Buffer): Buffer {
 }
 
 /**
- * The contents of the binary messages of a WebSocket, as one stream. Its protocol may have any name, while the library keeps to names
- * without a slash.
+ * The contents of the binary messages of a WebSocket, as one stream. Its protocol may have any name, while the library
+ * keeps to names without a slash.
  */
 export async function openTunnel(t: ExecutionContext, port: number, path: string, protocol: string) {
   const outgoing = request({

@@ -1,9 +1,11 @@
 /**
  * Why there is no usable answer.
  *
- * - `Unreachable`: no connection came about (refused, unknown host, certificate not accepted); the server has seen nothing.
+ * - `Unreachable`: no connection came about (refused, unknown host, certificate not accepted); the server has seen
+ *   nothing.
  * - `Interrupted`: the connection ended before the answer did; the request read only, so nothing has changed.
- * - `OutcomeUnknown`: a change was sent and no complete answer came back. It may or may not have happened: look before repeating it.
+ * - `OutcomeUnknown`: a change was sent and no complete answer came back. It may or may not have happened: look
+ *   before repeating it.
  * - `Timeout`: no answer in time; the request read only.
  * - `Aborted`: the caller's signal ended a request that changes nothing, or that had not been sent.
  * - `BadAnswer`: the bytes that came are not what the protocol says.

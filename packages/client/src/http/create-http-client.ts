@@ -10,13 +10,15 @@ import { jsonFormat, type WireFormat } from './wire-format.ts';
 export interface HttpApiClient extends ApiClient {
   /** Ends requests and watches that are under way, and every connection. Idempotent. */
   close(): void;
-  /** Hands over to another client: ends watches, lets requests that are under way finish, then ends every connection. */
+  /**
+   * Hands over to another client: ends watches, lets requests that are under way finish, then ends every connection.
+   */
   retire(): void;
 }
 
 /**
- * The API of a server over HTTP or HTTPS. What the server refuses is a `StatusError`, exactly as in process; what never got an answer is a
- * `ConnectionError`, whose code tells whether the server may have acted.
+ * The API of a server over HTTP or HTTPS. What the server refuses is a `StatusError`, exactly as in process; what never
+ * got an answer is a `ConnectionError`, whose code tells whether the server may have acted.
  *
  * @throws Error when the options contradict themselves; nothing is sent before the first call
  */

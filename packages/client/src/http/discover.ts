@@ -90,9 +90,9 @@ async function allPlainRows(transport: HttpTransport): Promise<DiscoveredRow[]> 
 }
 
 /**
- * What a server offers. Reads the two aggregated documents where the server has both, else one document per group version. The
- * aggregated form says nothing about storage, so the plain documents of those few group versions that may share objects with others
- * are read beside it; see {@link withStorage}.
+ * What a server offers. Reads the two aggregated documents where the server has both, else one document per group
+ * version. The aggregated form says nothing about storage, so the plain documents of those few group versions that may
+ * share objects with others are read beside it; see {@link withStorage}.
  */
 export async function discover(transport: HttpTransport): Promise<DiscoveredResource[]> {
   const documents = await Promise.all(['/api', '/apis'].map((path) => readIfServed(transport, path, discoveryAccept)));

@@ -33,15 +33,18 @@ export interface HttpClientOptions {
   /** Requests that may be made at once after a pause. Default: 10, at least 1; means nothing without `qps`. */
   readonly burst?: number;
   /**
-   * How the objects of declared kinds travel. `protobuf` saves bytes and time where the kind's fields have numbers; other kinds, patches
-   * and resources known by name alone stay JSON. Default `json`.
+   * How the objects of declared kinds travel. `protobuf` saves bytes and time where the kind's fields have numbers;
+   * other kinds, patches and resources known by name alone stay JSON. Default `json`.
    */
   readonly encoding?: 'json' | 'protobuf';
   /** The words of media types, where the server has its own. */
   readonly brand?: Brand;
   /** Asks for compressed answers; watches never are. Default true. */
   readonly compression?: boolean;
-  /** How long one request may take from its start to the last byte of its answer; for watches, to the answer's head. Default 60 s. */
+  /**
+   * How long one request may take from its start to the last byte of its answer; for watches, to the answer's head.
+   * Default 60 s.
+   */
   readonly timeoutMs?: number;
   /** Simultaneous connections for requests that are not watches. Default 64. */
   readonly maxConnections?: number;

@@ -63,9 +63,9 @@ function impersonationHeaders({
 }
 
 /**
- * Sends requests and repeats those that may be repeated: any request that the server refused with 429 or 5xx and a `Retry-After`
- * (it says that way that nothing happened), and reads whose connection broke. A change of which nobody knows whether it happened is never
- * sent again.
+ * Sends requests and repeats those that may be repeated: any request that the server refused with 429 or 5xx and a
+ * `Retry-After` (it says that way that nothing happened), and reads whose connection broke. A change of which nobody
+ * knows whether it happened is never sent again.
  */
 export class HttpTransport {
   readonly clock: Clock;

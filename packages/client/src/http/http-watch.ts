@@ -45,9 +45,9 @@ function eventOf<T extends KubeObject>({ type, object }: WireEvent): ClientWatch
 }
 
 /**
- * One run through the changes. The connection opens with the first `next` and is read only as fast as events are taken. It is
- * ended by whichever comes first of the server, the caller leaving, its signal and a failure; ending also releases a `next` that is
- * still waiting.
+ * One run through the changes. The connection opens with the first `next` and is read only as fast as events are taken.
+ * It is ended by whichever comes first of the server, the caller leaving, its signal and a failure; ending also
+ * releases a `next` that is still waiting.
  */
 export class HttpWatch<T extends KubeObject> implements AsyncIterator<ClientWatchEvent<T>, undefined> {
   readonly #options: HttpWatchOptions;

@@ -1,6 +1,9 @@
 import type { Brand, KubeList, KubeObject } from '@keelson/core';
 
-/** Accept value for metadata alone; a server that does not know the form sends whole objects, which are then cut down here. */
+/**
+ * Accept value for metadata alone; a server that does not know the form sends whole objects, which are then cut down
+ * here.
+ */
 export function metadataAccept(shape: 'one' | 'list', { metaGroup }: Brand): string {
   const word = shape === 'list' ? 'PartialObjectMetadataList' : 'PartialObjectMetadata';
   return `application/json;as=${word};g=${metaGroup};v=v1,application/json`;

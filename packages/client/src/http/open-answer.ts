@@ -36,8 +36,8 @@ function messageOf(cause: unknown): string {
 }
 
 /**
- * Sends a request and resolves when the head of the answer is there. Fails with a {@link ConnectionError} whose code says whether the server
- * may have acted.
+ * Sends a request and resolves when the head of the answer is there. Fails with a {@link ConnectionError} whose code
+ * says whether the server may have acted.
  */
 export function openAnswer(attempt: Attempt): Promise<OpenAnswer> {
   const { endpoint, request, body, signal, timeoutMs, clock } = attempt;

@@ -67,8 +67,9 @@ class ProtobufEvents implements EventReader {
 }
 
 /**
- * Protobuf for a kind whose fields have numbers, with JSON as the second choice of answers. Fields that the kind does not declare are not
- * sent, so the server cannot complain of them; an object that does not fit the kind's types is sent as JSON, so that it can.
+ * Protobuf for a kind whose fields have numbers, with JSON as the second choice of answers. Fields that the kind does
+ * not declare are not sent, so the server cannot complain of them; an object that does not fit the kind's types is sent
+ * as JSON, so that it can.
  */
 export function protobufFormat(kind: KindDefinition, brand: Brand): WireFormat {
   const mediaType = protobufMediaType(brand);

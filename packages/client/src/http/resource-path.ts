@@ -9,8 +9,8 @@ export interface PathTarget {
 }
 
 /**
- * One step of a path. An empty name would turn a request about one object into one about all of them, and dots or slashes could lead
- * elsewhere, so they never leave the client.
+ * One step of a path. An empty name would turn a request about one object into one about all of them, and dots or
+ * slashes could lead elsewhere, so they never leave the client.
  */
 function segment(what: string, text: string): string {
   if (text === '') throw statusErrors.badRequest(`${what} is required`);

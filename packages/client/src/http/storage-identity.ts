@@ -13,7 +13,9 @@ function hashOf({ group, version, kind }: GroupVersionKind): string {
   return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
 }
 
-/** The group versions whose kinds also occur elsewhere under the same name: only these can share objects with others. */
+/**
+ * The group versions whose kinds also occur elsewhere under the same name: only these can share objects with others.
+ */
 export function sharingVersions(rows: readonly DiscoveredRow[]): GroupVersion[] {
   const byKind = groupByKind(rows);
   const found = new Map<string, GroupVersion>();
@@ -35,9 +37,10 @@ function groupByKind(rows: readonly DiscoveredRow[]): Map<string, DiscoveredRow[
 }
 
 /**
- * Says of each resource under which name its objects are stored. Resources with the same storage hash share their objects; the name is that of the
- * one whose own group, version and kind give this hash, or, if that one is not served, of the first that has it. Servers that tell no
- * hash leave one safe conclusion: the versions of one group share a resource of one name.
+ * Says of each resource under which name its objects are stored. Resources with the same storage hash share their
+ * objects; the name is that of the one whose own group, version and kind give this hash, or, if that one is not served,
+ * of the first that has it. Servers that tell no hash leave one safe conclusion: the versions of one group share a
+ * resource of one name.
  */
 export function withStorage(rows: readonly DiscoveredRow[]): DiscoveredResource[] {
   const byHash = new Map<string, { readonly group: string; readonly resource: string }>();

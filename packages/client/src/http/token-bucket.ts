@@ -2,8 +2,8 @@ import type { Clock } from '@keelson/core';
 import { pause } from '../backoff.ts';
 
 /**
- * Lets `burst` requests pass at once and `qps` per second in the long run. Places are given in the order of asking; who gives up returns
- * its place.
+ * Lets `burst` requests pass at once and `qps` per second in the long run. Places are given in the order of asking; who
+ * gives up returns its place.
  */
 export class TokenBucket {
   readonly #clock: Clock;

@@ -82,10 +82,12 @@ async function userOptions(
 }
 
 /**
- * What `createHttpClient` needs to act in a context of a config; certificates and keys are read now, a token file whenever it is due.
+ * What `createHttpClient` needs to act in a context of a config; certificates and keys are read now, a token file
+ * whenever it is due.
  *
  * @param contextName default: the current context
- * @throws KubeconfigError for names that do not exist, files that cannot be read, and settings this client does not have
+ * @throws KubeconfigError for names that do not exist, files that cannot be read, and settings this client does not
+ *   have
  */
 export async function kubeconfigAccess(
   config: Kubeconfig,

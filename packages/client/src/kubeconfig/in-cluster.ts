@@ -17,8 +17,8 @@ export interface InClusterOptions {
 }
 
 /**
- * Access for a program that runs in a pod: the address from the environment, certificate, token and namespace from the service
- * account's files. The token is read again every minute.
+ * Access for a program that runs in a pod: the address from the environment, certificate, token and namespace from the
+ * service account's files. The token is read again every minute.
  *
  * @throws KubeconfigError outside a pod
  */

@@ -94,8 +94,8 @@ function readContext(reader: KubeconfigReader, fields: Fields, where: string): K
 }
 
 /**
- * Reads the content of one client config file. Nothing is opened or connected; plugins that the file names are refused only when
- * their user is used.
+ * Reads the content of one client config file. Nothing is opened or connected; plugins that the file names are refused
+ * only when their user is used.
  *
  * @param source what messages call the file
  * @param resolvePath makes paths in the file absolute; they count from the file's folder

@@ -25,8 +25,8 @@ async function loadFile(path: string, mustExist: boolean): Promise<Kubeconfig | 
 }
 
 /**
- * Loads a client config. Of the files in `KUBECONFIG` those that do not exist are passed over, and the first that names a thing
- * decides.
+ * Loads a client config. Of the files in `KUBECONFIG` those that do not exist are passed over, and the first that names
+ * a thing decides.
  *
  * @throws KubeconfigError when no place is given, no file exists, or one cannot be read
  */

@@ -3,7 +3,10 @@ import { type Clock, systemClock } from '@keelson/core';
 
 const freshMs = 60_000;
 
-/** A token provider that reads a file again when what it read is a minute old: tokens of service accounts are replaced while they run. */
+/**
+ * A token provider that reads a file again when what it read is a minute old: tokens of service accounts are replaced
+ * while they run.
+ */
 export function tokenFromFile(path: string, clock: Clock = systemClock): () => Promise<string> {
   let known: { readonly token: string; readonly at: number } | undefined;
   return async () => {

@@ -10,8 +10,8 @@ export interface LeaderElectorOptions {
   /** Who this candidate is; no other may have the same. */
   readonly identity: string;
   /**
-   * The work of the leader. Begins when leadership is won; the signal aborts when it is lost or given back, and the work should then
-   * stop at once. It may return early and keep leading. If it throws, leadership is given back.
+   * The work of the leader. Begins when leadership is won; the signal aborts when it is lost or given back, and the
+   * work should then stop at once. It may return early and keep leading. If it throws, leadership is given back.
    */
   readonly lead: (signal: AbortSignal) => Promise<void>;
   /** Told when leadership was lost against the will of this candidate: another may be leading from now on. */
@@ -32,9 +32,9 @@ export interface LeaderElectorOptions {
 const releaseMs = 5_000;
 
 /**
- * Lets one of several candidates lead at a time. Candidates take turns on a Lease object: its holder renews it, others take it when
- * it has not changed for its duration. A leader that cannot renew stops before that time is over, measured from the moment its last
- * successful renewal was sent.
+ * Lets one of several candidates lead at a time. Candidates take turns on a Lease object: its holder renews it, others
+ * take it when it has not changed for its duration. A leader that cannot renew stops before that time is over, measured
+ * from the moment its last successful renewal was sent.
  *
  * A process that is halted as a whole cannot stop in time; where two writers would do harm, write with preconditions.
  */

@@ -21,8 +21,8 @@ interface Observed {
 }
 
 /**
- * One candidate's view of a Lease. Whether the lease of another has run out is decided by how long its object has not changed before
- * the eyes of this process: times in the object come from clocks that may be wrong by hours.
+ * One candidate's view of a Lease. Whether the lease of another has run out is decided by how long its object has not
+ * changed before the eyes of this process: times in the object come from clocks that may be wrong by hours.
  */
 export class LeaseLock {
   readonly #options: LeaseLockOptions;
@@ -39,7 +39,9 @@ export class LeaseLock {
     return holderOf(this.#observed?.lease);
   }
 
-  /** Takes the lease or renews it. False when another holds it, or was quicker; throws when the server cannot be asked. */
+  /**
+   * Takes the lease or renews it. False when another holds it, or was quicker; throws when the server cannot be asked.
+   */
   async tryHold(signal: AbortSignal): Promise<LockOutcome> {
     const { identity } = this.#options;
     // A holder knows its lease: one request is enough unless somebody touched the object.

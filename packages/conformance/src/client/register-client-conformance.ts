@@ -4,8 +4,9 @@ import type { ClientHarness } from './harness.ts';
 import { runClientCase } from './run-client-case.ts';
 
 /**
- * Registers every case as a test. Titles are `NAME: ID: sentence`; a case that needs what the harness does not offer is skipped and its
- * title says why. Cases open clients of their own, so they may run one after the other or at the same time.
+ * Registers every case as a test. Titles are `NAME: ID: sentence`; a case that needs what the harness does not offer is
+ * skipped and its title says why. Cases open clients of their own, so they may run one after the other or at the same
+ * time.
  */
 export function registerClientConformance(test: TestFunction, harness: ClientHarness): void {
   for (const clientCase of clientCases) {

@@ -24,8 +24,8 @@ interface Piece {
 }
 
 /**
- * One direction of one connection. Bytes pass in order whatever happens to them; what is held back is not lost, as on a network that TCP
- * has recovered from.
+ * One direction of one connection. Bytes pass in order whatever happens to them; what is held back is not lost, as on a
+ * network that TCP has recovered from.
  */
 export class FaultLink {
   passedBytes = 0;

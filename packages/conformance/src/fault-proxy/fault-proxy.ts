@@ -21,8 +21,8 @@ interface Connection {
 }
 
 /**
- * A TCP proxy on loopback that misbehaves on command, for everything that speaks over TCP: clients and servers, servers and databases.
- * All faults apply to open connections and to new ones until they are lifted.
+ * A TCP proxy on loopback that misbehaves on command, for everything that speaks over TCP: clients and servers, servers
+ * and databases. All faults apply to open connections and to new ones until they are lifted.
  */
 export class FaultProxy implements AsyncDisposable {
   readonly #server: Server;
@@ -77,7 +77,10 @@ export class FaultProxy implements AsyncDisposable {
     this.#refusing = on;
   }
 
-  /** Silence without an end, as when a cable is pulled: connections stay open, half-open ends included. Bytes wait until `heal`. */
+  /**
+   * Silence without an end, as when a cable is pulled: connections stay open, half-open ends included. Bytes wait until
+   * `heal`.
+   */
   blackHole(direction: Direction = 'both'): void {
     this.#set(direction, (faults) => {
       faults.held = true;
@@ -97,7 +100,10 @@ export class FaultProxy implements AsyncDisposable {
     });
   }
 
-  /** Once so many more bytes have passed in that direction, the connection that carried the last one is reset, mid-frame or not. */
+  /**
+   * Once so many more bytes have passed in that direction, the connection that carried the last one is reset, mid-frame
+   * or not.
+   */
   resetAfter(bytes: number, direction: 'up' | 'down' = 'down'): void {
     this.#resetAfter = { direction, bytes };
   }
@@ -155,7 +161,8 @@ export class FaultProxy implements AsyncDisposable {
         else socket.destroy();
       }
     };
-    // A peer that vanishes behind a black hole is not heard of; the sockets end when the hole is closed or the proxy cuts.
+    // A peer that vanishes behind a black hole is not heard of; the sockets end when the hole is closed or the proxy
+    // cuts.
     client.on('error', () => end(true));
     server.on('error', () => end(true));
     client.on('close', () => end(false));

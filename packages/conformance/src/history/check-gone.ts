@@ -10,10 +10,16 @@ export interface Retention {
   readonly minAgeMs: number;
 }
 
-/** Writes of the server's own that a history does not know of: room for the number of changes to be greater than recorded. */
+/**
+ * Writes of the server's own that a history does not know of: room for the number of changes to be greater than
+ * recorded.
+ */
 const foreignChanges = 50;
 
-/** A 410 is right only for a revision that is older than what the plane promises to keep, or than what the store was told to keep. */
+/**
+ * A 410 is right only for a revision that is older than what the plane promises to keep, or than what the store was
+ * told to keep.
+ */
 export function checkGone(
   history: IndexedHistory,
   versions: Versions,

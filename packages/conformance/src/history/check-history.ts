@@ -47,8 +47,8 @@ export interface HistoryCounts {
 }
 
 /**
- * `ok`: the history is strictly serializable and all watches are complete. `violations`: it is not. `inconclusive`: nothing wrong was
- * found, but there was too little to see.
+ * `ok`: the history is strictly serializable and all watches are complete. `violations`: it is not. `inconclusive`:
+ * nothing wrong was found, but there was too little to see.
  */
 export interface Verdict {
   readonly verdict: 'ok' | 'violations' | 'inconclusive';
@@ -61,8 +61,8 @@ export interface Verdict {
 }
 
 /**
- * Judges a recorded history. The order of all writes is witnessed by their revisions, so nothing is searched: sort, replay, and compare
- * every read, list and watch with the replay. Time O(n log n).
+ * Judges a recorded history. The order of all writes is witnessed by their revisions, so nothing is searched: sort,
+ * replay, and compare every read, list and watch with the replay. Time O(n log n).
  */
 export function checkHistory(history: History, options: CheckOptions = {}): Verdict {
   const {

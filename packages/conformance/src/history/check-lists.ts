@@ -7,7 +7,9 @@ import type { Findings } from './violation.ts';
 
 type Page = CallOf<ListOperation>;
 
-/** Each list must be the model at its own revision, in order and complete, and that revision one that the call allowed. */
+/**
+ * Each list must be the model at its own revision, in order and complete, and that revision one that the call allowed.
+ */
 export function checkLists(history: IndexedHistory, versions: Versions, bounds: TimeBounds, findings: Findings): void {
   for (const pages of history.lists) checkList(pages, history.objects, versions, bounds, findings);
 }

@@ -5,8 +5,8 @@ import type { Versions } from './versions.ts';
 import type { Findings } from './violation.ts';
 
 /**
- * Gets, and writes that were refused because of the state they met: each must fit the object as it was at some revision that was
- * current during the call, or that the call allowed.
+ * Gets, and writes that were refused because of the state they met: each must fit the object as it was at some revision
+ * that was current during the call, or that the call allowed.
  */
 export function checkReads(history: IndexedHistory, versions: Versions, bounds: TimeBounds, findings: Findings): void {
   for (const get of history.gets) checkGet(get, history.objects, versions, bounds, findings);

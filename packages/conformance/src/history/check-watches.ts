@@ -22,7 +22,9 @@ interface Progress {
   readonly told: boolean;
 }
 
-/** Each session must be filter(history, (start, last]) exactly, and the sessions of one watch must join without a gap. */
+/**
+ * Each session must be filter(history, (start, last]) exactly, and the sessions of one watch must join without a gap.
+ */
 export function checkWatches(
   history: IndexedHistory,
   versions: Versions,

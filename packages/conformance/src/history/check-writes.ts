@@ -6,7 +6,10 @@ import type { TimeBounds } from './time-bounds.ts';
 import type { Version, Versions } from './versions.ts';
 import type { Findings } from './violation.ts';
 
-/** Replays every key: each write must have met the state that its revision implies, and left the state that it asked for. */
+/**
+ * Replays every key: each write must have met the state that its revision implies, and left the state that it asked
+ * for.
+ */
 export function checkWrites(versions: Versions, bounds: TimeBounds, findings: Findings): void {
   for (const kind of versions.kinds) {
     for (const key of versions.keys(kind)) {
@@ -99,8 +102,8 @@ function checkDeletion(
 }
 
 /**
- * Acknowledged deletes that no watch shows. They are lost when the object went on living, or when a watch of the whole kind was followed
- * to the end. Returns the number of those about which nothing is known.
+ * Acknowledged deletes that no watch shows. They are lost when the object went on living, or when a watch of the whole
+ * kind was followed to the end. Returns the number of those about which nothing is known.
  */
 export function checkUnseenDeletes(
   history: IndexedHistory,

@@ -3,8 +3,8 @@ import { isWholeKind } from './selection.ts';
 import type { Versions } from './versions.ts';
 
 /**
- * Kinds whose history is known only in part: watches of the whole kind do not follow each other from the first write to the last one, so
- * deletions and writes of unknown outcome may be missing. Nothing can be proved about them.
+ * Kinds whose history is known only in part: watches of the whole kind do not follow each other from the first write to
+ * the last one, so deletions and writes of unknown outcome may be missing. Nothing can be proved about them.
  */
 export function uncoveredKinds(history: IndexedHistory, versions: Versions): string[] {
   return versions.kinds.filter((kind) => {

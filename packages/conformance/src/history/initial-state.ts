@@ -13,7 +13,9 @@ export interface InitialState {
   readonly steps: number;
 }
 
-/** States compared at most; more are possible only when nothing follows the initial events, which then stay unjudged. */
+/**
+ * States compared at most; more are possible only when nothing follows the initial events, which then stay unjudged.
+ */
 const maxTries = 1000;
 
 interface Situation {
@@ -29,10 +31,11 @@ interface Situation {
 }
 
 /**
- * Finds out of which revision the state is that a watch without a revision began with. The stream does not say where that state ends, so
- * every reading is tried: some number of ADDED events in the order of lists, being exactly the model at some revision that comes before
- * the next event. The first such reading is not always the right one: with an object that was the first of its selection, the state may have
- * been empty before it as well. Who follows a reading into a contradiction asks for the next one.
+ * Finds out of which revision the state is that a watch without a revision began with. The stream does not say where
+ * that state ends, so every reading is tried: some number of ADDED events in the order of lists, being exactly the
+ * model at some revision that comes before the next event. The first such reading is not always the right one: with an
+ * object that was the first of its selection, the state may have been empty before it as well. Who follows a reading
+ * into a contradiction asks for the next one.
  *
  * @returns undefined when no reading is possible; a session that ended before the state was complete is not judged.
  */

@@ -3,7 +3,10 @@ import { createInterface } from 'node:readline';
 import type { History } from './recorder.ts';
 import type { HistoryRecord } from './records.ts';
 
-/** Reads a history that `saveHistory` wrote. A last line that was cut off by a crash of the recording process is left out. */
+/**
+ * Reads a history that `saveHistory` wrote. A last line that was cut off by a crash of the recording process is left
+ * out.
+ */
 export async function loadHistory(path: string): Promise<History> {
   const records: HistoryRecord[] = [];
   let truncated = false;

@@ -14,8 +14,9 @@ export interface MatchedWrites {
 }
 
 /**
- * Gives every version the write that made it: an acknowledged one by its revision, one whose outcome is unknown by its token. A deletion
- * carries no token; it belongs to the acknowledged delete of its uid, or else to a delete of unknown outcome that may have done it.
+ * Gives every version the write that made it: an acknowledged one by its revision, one whose outcome is unknown by its
+ * token. A deletion carries no token; it belongs to the acknowledged delete of its uid, or else to a delete of unknown
+ * outcome that may have done it.
  */
 export function matchWrites(history: IndexedHistory, versions: Versions, findings: Findings): MatchedWrites {
   const byRevision = new Map<number, Write>();

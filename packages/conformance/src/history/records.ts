@@ -1,6 +1,6 @@
 /**
- * What a history consists of. One record is one JSON line; times are milliseconds of one monotonic clock, revisions are the numbers
- * behind resourceVersion.
+ * What a history consists of. One record is one JSON line; times are milliseconds of one monotonic clock, revisions are
+ * the numbers behind resourceVersion.
  */
 export type HistoryRecord =
   | ObjectRecord
@@ -13,7 +13,9 @@ export type HistoryRecord =
   | HistoryReleased
   | Mark;
 
-/** A state of an object as some client saw it. Each different sighting is written once; other records name it by `id`. */
+/**
+ * A state of an object as some client saw it. Each different sighting is written once; other records name it by `id`.
+ */
 export interface ObjectRecord {
   readonly t: 'object';
   readonly id: number;
@@ -58,8 +60,8 @@ export interface CallRecord {
 export type Operation = WriteOperation | GetOperation | ListOperation;
 
 /**
- * A write. `token` is unique and becomes part of the object: in `values.token`, or in `status.token` of a status write. `expect` is the
- * revision that the call made a condition.
+ * A write. `token` is unique and becomes part of the object: in `values.token`, or in `status.token` of a status write.
+ * `expect` is the revision that the call made a condition.
  */
 export type WriteOperation =
   | {
@@ -132,8 +134,8 @@ export type LabelTerm =
   | { readonly is: 'there' | 'absent'; readonly key: string };
 
 /**
- * `refused`: the server said no, nothing happened. `unknown`: it may have happened. A successful write names the resulting object, a
- * successful delete the uid.
+ * `refused`: the server said no, nothing happened. `unknown`: it may have happened. A successful write names the
+ * resulting object, a successful delete the uid.
  */
 export type Reply =
   | {

@@ -5,7 +5,8 @@ export interface Moment {
 }
 
 /**
- * What the real-time order of operations says about revisions. Every query is a binary search over running maxima and minima.
+ * What the real-time order of operations says about revisions. Every query is a binary search over running maxima and
+ * minima.
  */
 export class TimeBounds {
   readonly #seen: readonly Moment[];

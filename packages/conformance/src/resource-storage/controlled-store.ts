@@ -40,7 +40,10 @@ export class ControlledStore implements Store {
     this.capabilities = inner.capabilities;
   }
 
-  /** Batches that streams have not handed out yet stay where they are: of all streams, of those open now, or of those opened later. */
+  /**
+   * Batches that streams have not handed out yet stay where they are: of all streams, of those open now, or of those
+   * opened later.
+   */
   holdStreams(which: 'all' | 'open' | 'later' = 'all'): void {
     this.#gate ??= new Promise((resolve) => {
       this.#openGate = resolve;

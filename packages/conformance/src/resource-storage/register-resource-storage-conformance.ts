@@ -6,8 +6,8 @@ import { resourceStorageCases } from './resource-storage-cases.ts';
 import { runResourceStorageCase } from './run-resource-storage-case.ts';
 
 /**
- * Registers every case as a test. Titles are `NAME: ID: sentence`; a case that the harness cannot run is skipped and its title
- * says why. Random cases use `KEELSON_SEED` when it is set.
+ * Registers every case as a test. Titles are `NAME: ID: sentence`; a case that the harness cannot run is skipped and
+ * its title says why. Random cases use `KEELSON_SEED` when it is set.
  */
 export function registerResourceStorageConformance<O extends OpenedStore>(
   test: TestFunction,

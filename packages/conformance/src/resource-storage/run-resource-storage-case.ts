@@ -5,7 +5,9 @@ import { ControlledStore } from './controlled-store.ts';
 import type { ResourceStorageCase, ResourceStorageHarness } from './harness.ts';
 import { nodeKind, podKind } from './objects.ts';
 
-/** Opens a store and storages, runs one case on them and disposes of both. The message of a failure tells case and seed. */
+/**
+ * Opens a store and storages, runs one case on them and disposes of both. The message of a failure tells case and seed.
+ */
 export async function runResourceStorageCase<O extends OpenedStore>(
   harness: ResourceStorageHarness<O>,
   resourceCase: ResourceStorageCase,

@@ -31,7 +31,10 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
   }
 }
 
-/** Settles the promise while time passes: slowly enough that an answer over a network comes before the patience of a call ends. */
+/**
+ * Settles the promise while time passes: slowly enough that an answer over a network comes before the patience of a
+ * call ends.
+ */
 export async function withTime<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
   let settled = false;
   const done = () => {

@@ -24,7 +24,9 @@ export interface OpenedEngine {
 export interface RuntimeHarness<O extends OpenedEngine = OpenedEngine> {
   /** Part of every test title. */
   readonly name: string;
-  /** What the opened engines must declare; the first case compares. Cases for abilities that are not there are skipped. */
+  /**
+   * What the opened engines must declare; the first case compares. Cases for abilities that are not there are skipped.
+   */
   readonly capabilities: RuntimeCapabilities;
   /** How many cases run at once; default all. */
   readonly concurrency?: number;

@@ -7,8 +7,9 @@ const caseTimeoutMs = 60_000;
 const waitForTurnMs = 600_000;
 
 /**
- * Registers every case as a test. Titles are `NAME: ID: sentence`; a case that needs what the runtime or the harness does not offer is
- * skipped and its title says why. Every case opens an engine of its own, so they may run at the same time.
+ * Registers every case as a test. Titles are `NAME: ID: sentence`; a case that needs what the runtime or the harness
+ * does not offer is skipped and its title says why. Every case opens an engine of its own, so they may run at the same
+ * time.
  */
 export function registerRuntimeConformance(test: TestFunction, harness: RuntimeHarness): void {
   const inTurn = slots(harness.concurrency ?? Number.POSITIVE_INFINITY);

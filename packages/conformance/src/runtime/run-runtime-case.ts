@@ -2,7 +2,9 @@ import { RuntimeCaseContext } from './case-context.ts';
 import type { RuntimeHarness } from './harness.ts';
 import type { RuntimeCase } from './runtime-case.ts';
 
-/** Runs one case on an engine of its own. A failure carries the case's id; what is left on the machine is a failure too. */
+/**
+ * Runs one case on an engine of its own. A failure carries the case's id; what is left on the machine is a failure too.
+ */
 export async function runRuntimeCase(
   harness: RuntimeHarness,
   runtimeCase: RuntimeCase,

@@ -8,9 +8,9 @@ export interface FrozenStore {
 }
 
 /**
- * Wraps a store so that nobody can change what it hands out: entries, changes and batches are frozen, and of values, which
- * cannot be frozen, a copy is kept to compare with. A store that reuses its buffers, or a caller that writes into an answer,
- * is found out.
+ * Wraps a store so that nobody can change what it hands out: entries, changes and batches are frozen, and of values,
+ * which cannot be frozen, a copy is kept to compare with. A store that reuses its buffers, or a caller that writes into
+ * an answer, is found out.
  */
 export function frozenStore(inner: Store): FrozenStore {
   const handedOut = new Map<Uint8Array, Buffer>();

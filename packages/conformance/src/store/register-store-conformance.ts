@@ -17,8 +17,8 @@ export interface TestFunction {
 }
 
 /**
- * Registers every case as a test. Titles are `NAME: ID: sentence`; a case that the harness cannot run is skipped and its title
- * says why. Random cases use `KEELSON_SEED` when it is set.
+ * Registers every case as a test. Titles are `NAME: ID: sentence`; a case that the harness cannot run is skipped and
+ * its title says why. Random cases use `KEELSON_SEED` when it is set.
  */
 export function registerStoreConformance<O extends OpenedStore>(test: TestFunction, harness: StoreHarness<O>): void {
   const given = process.env['KEELSON_SEED'];

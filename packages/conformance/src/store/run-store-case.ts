@@ -8,7 +8,9 @@ export interface RunOptions {
   readonly log?: (message: string) => void;
 }
 
-/** Opens a store, runs one case on it and disposes of it. Rejects when the case does; the message tells case and seed. */
+/**
+ * Opens a store, runs one case on it and disposes of it. Rejects when the case does; the message tells case and seed.
+ */
 export async function runStoreCase<O extends OpenedStore>(
   harness: StoreHarness<O>,
   storeCase: StoreCase,

@@ -31,7 +31,10 @@ export class Watcher {
     return new Watcher(stream, range, after, options.prevValue === true);
   }
 
-  /** Pulls once; false at the end of the stream. A case that fails before it looks at the outcome leaves nothing unhandled. */
+  /**
+   * Pulls once; false at the end of the stream. A case that fails before it looks at the outcome leaves nothing
+   * unhandled.
+   */
   pull(): Promise<boolean> {
     return handled(this.#pull());
   }

@@ -26,7 +26,8 @@ export function choosePlatform<T extends { readonly platform?: Platform }>(entri
     .map((entry) => ({ entry, version: Number(entry.platform?.variant?.replace(/^v/, '') ?? 0) }))
     .filter(({ entry: { platform } }) => platform?.os === 'linux' && platform.architecture === architecture)
     .filter(({ version }) => !architecture.startsWith('arm') || !(version > armVersion))
-    // Of several variants, the newest that this machine has; on other architectures, the one that asks for nothing special.
+    // Of several variants, the newest that this machine has; on other architectures, the one that asks for nothing
+    // special.
     .sort((a, b) => (architecture.startsWith('arm') ? b.version - a.version : a.version - b.version));
   const best = fitting[0]?.entry;
   if (best === undefined) throw new RuntimeError('ImageNotFound', `the image has no variant for linux/${architecture}`);

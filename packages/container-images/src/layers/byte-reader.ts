@@ -7,7 +7,10 @@ export class ByteReader {
     this.#source = source[Symbol.asyncIterator]();
   }
 
-  /** As many bytes as asked for; undefined when the stream has ended before the first. @throws Error when it ends within */
+  /**
+   * As many bytes as asked for; undefined when the stream has ended before the first.
+   * @throws Error when it ends within
+   */
   async exactly(length: number): Promise<Buffer | undefined> {
     const parts: Buffer[] = [];
     for await (const part of this.#upTo(length)) parts.push(part);

@@ -6,8 +6,9 @@ import { blockSize, parsePaxRecords, parseTarHeader, type TarHeader } from './ta
 const maxMetadataBytes = 1 << 20;
 
 /**
- * Passes a tar archive on as it is, without the entries that are not files of the layer itself: marks of removal, and hard links to files of the
- * layers below. These are noted in `changes`. @throws Error for a damaged archive, and for entries that lead out of the root
+ * Passes a tar archive on as it is, without the entries that are not files of the layer itself: marks of removal, and
+ * hard links to files of the layers below. These are noted in `changes`. @throws Error for a damaged archive, and for
+ * entries that lead out of the root
  */
 export async function* filterLayer(source: AsyncIterable<Buffer>, changes: LayerChanges): AsyncGenerator<Buffer> {
   const reader = new ByteReader(source);

@@ -1,7 +1,8 @@
 import { lstat, readlink } from 'node:fs/promises';
 
 /**
- * File system paths here are bytes as Latin-1 text, since names in images need not be UTF-8; this is the form in which the system takes them.
+ * File system paths here are bytes as Latin-1 text, since names in images need not be UTF-8; this is the form in which
+ * the system takes them.
  */
 export function onDisk(path: string): Buffer {
   return Buffer.from(path, 'latin1');
@@ -20,8 +21,8 @@ export interface InsideOptions {
 }
 
 /**
- * Where a path is when links are followed as if `root` were the root directory, the last part included. Parts that do not exist are taken
- * as they are. Undefined when a link is hidden. @throws Error for too many links
+ * Where a path is when links are followed as if `root` were the root directory, the last part included. Parts that do
+ * not exist are taken as they are. Undefined when a link is hidden. @throws Error for too many links
  */
 export async function insideRoot(
   root: string,

@@ -1,4 +1,7 @@
-/** What a layer does besides adding files. Paths have no leading slash, dots or empty parts; the root itself is the empty path. */
+/**
+ * What a layer does besides adding files. Paths have no leading slash, dots or empty parts; the root itself is the
+ * empty path.
+ */
 export interface LayerChanges {
   /** Removed from below. */
   readonly removed: string[];

@@ -3,8 +3,9 @@ import { insideRoot, onDisk } from './inside-root.ts';
 import type { LayerChanges } from './layer-changes.ts';
 
 /**
- * Puts an unpacked layer on top of `root`; `layer` is used up. Nothing outside of the two is touched, wherever links in them lead. `onStep` is
- * called for every entry that is put in its place, and may end it by throwing. @throws Error when a hard link has no target
+ * Puts an unpacked layer on top of `root`; `layer` is used up. Nothing outside of the two is touched, wherever links in
+ * them lead. `onStep` is called for every entry that is put in its place, and may end it by throwing. @throws Error
+ * when a hard link has no target
  */
 export async function mergeLayer(layer: string, root: string, changes: LayerChanges, onStep = () => {}): Promise<void> {
   for (const entry of changes.links) await addLink(layer, root, entry.path, entry.target);

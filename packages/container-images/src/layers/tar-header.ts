@@ -24,7 +24,8 @@ export function parseTarHeader(block: Buffer): TarHeader | undefined {
     name: prefix === '' ? name : `${prefix}/${name}`,
     linkName: textAt(block, 157, 100),
     type: type === '\0' ? '0' : type,
-    // Of these, POSIX says that nothing follows, whatever the size; links of some writers have the size of what they link to.
+    // Of these, POSIX says that nothing follows, whatever the size; links of some writers have the size of what they
+    // link to.
     size: '123456'.includes(type) ? 0 : numberAt(block, 124, 12),
     extended: type === 'S' && block[482] !== 0,
   };

@@ -31,8 +31,8 @@ export interface UnpackOptions {
 }
 
 /**
- * Puts a layer on top of `root`. It is unpacked into a folder of its own first, where `tar` keeps it from leading out through links of its
- * own, and then merged. @throws `PullFailed`, `Unsupported`; the root is of no use then
+ * Puts a layer on top of `root`. It is unpacked into a folder of its own first, where `tar` keeps it from leading out
+ * through links of its own, and then merged. @throws `PullFailed`, `Unsupported`; the root is of no use then
  */
 export async function unpackLayer(layer: Layer, root: string, options: UnpackOptions): Promise<void> {
   const { scratch } = options;

@@ -25,8 +25,8 @@ export class Authorizer {
   }
 
   /**
-   * A header that answers a challenge; `rejected` is the one that was sent with the request. Requests that are challenged at the same time share
-   * the answer. @throws RegistryError when there is none
+   * A header that answers a challenge; `rejected` is the one that was sent with the request. Requests that are
+   * challenged at the same time share the answer. @throws RegistryError when there is none
    */
   async answer(challenge: string | undefined, rejected: string | undefined, signal: AbortSignal): Promise<string> {
     if (this.#header !== rejected && this.#header !== undefined) return this.#header;

@@ -5,8 +5,8 @@ export interface RegistryOptions {
   /** Certificates of authorities, in PEM, that are trusted besides those of Node. */
   readonly ca?: string | readonly string[];
   /**
-   * Registries that are asked first, by the host in the reference: `{ 'docker.io': ['https://mirror.example'] }`. They are asked without the
-   * image's credentials, in this order, and the registry itself comes last.
+   * Registries that are asked first, by the host in the reference: `{ 'docker.io': ['https://mirror.example'] }`. They
+   * are asked without the image's credentials, in this order, and the registry itself comes last.
    */
   readonly mirrors?: Readonly<Record<string, readonly string[]>>;
   /** Layers of one image that are fetched at once; default 3. */

@@ -19,8 +19,9 @@ import { tryTool } from '../machine/run-tool.ts';
 const nameAnnotations = ['io.containerd.image.name', 'org.opencontainers.image.ref.name'];
 
 /**
- * Looks for a reference in OCI layouts and docker archives. `scratch` is an empty folder for what must be taken out of archives; the
- * layers of the answer may be in it. Undefined: no source has it. @throws `PullFailed` for a damaged source that has it.
+ * Looks for a reference in OCI layouts and docker archives. `scratch` is an empty folder for what must be taken out of
+ * archives; the layers of the answer may be in it. Undefined: no source has it. @throws `PullFailed` for a damaged
+ * source that has it.
  */
 export async function findInSources(
   sources: readonly string[],

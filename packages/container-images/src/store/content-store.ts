@@ -62,9 +62,9 @@ export class ContentStore {
   }
 
   /**
-   * Has a blob written to the path that `work` is given, unless it is there or on its way from the same place. `onBytes` hears of the bytes
-   * as they come, whoever fetches them. Two places may send one blob at the same time: a place that stands still holds nobody but those who
-   * asked it.
+   * Has a blob written to the path that `work` is given, unless it is there or on its way from the same place.
+   * `onBytes` hears of the bytes as they come, whoever fetches them. Two places may send one blob at the same time: a
+   * place that stands still holds nobody but those who asked it.
    */
   async ensure(
     digest: string,

@@ -41,7 +41,10 @@ export interface ImageStoreOptions {
   /** Registries are asked for what no source has; absent: they are not. */
   readonly registries?: RegistryOptions;
   readonly builtin?: readonly BuiltinImage[];
-  /** Says why an image that is not built in can be of no use here; undefined when it can. Pulls then fail with `Unsupported`. */
+  /**
+   * Says why an image that is not built in can be of no use here; undefined when it can. Pulls then fail with
+   * `Unsupported`.
+   */
   readonly refusal?: (reference: string) => string | undefined;
   /** Bytes of one image that are too many, compressed or unpacked; default 64 GiB. */
   readonly maxImageBytes?: number;

@@ -16,7 +16,10 @@ export interface Membership<P> {
 /** What a job is given: a signal that fires when nobody wants the result any more, and a way to tell how it goes on. */
 export type Work<T, P> = (signal: AbortSignal, report: (progress: P) => void) => Promise<T>;
 
-/** Work that is done once for all who ask for it at the same time. Everybody may give up alone; the work ends when the last one has. */
+/**
+ * Work that is done once for all who ask for it at the same time. Everybody may give up alone; the work ends when the
+ * last one has.
+ */
 export class SharedJobs<T, P> {
   readonly #jobs = new Map<string, Job<T, P>>();
 

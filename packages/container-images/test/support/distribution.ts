@@ -10,7 +10,10 @@ import { scratchFolder } from './workshop.ts';
 const users = 'user:$2b$04$cK7xtcvVkZ3AuO7C8IJeqeBSvjyNJBpFcSKkk6nFZ.9znNT1QKGlK\n';
 const authorization = `Basic ${Buffer.from('user:pass').toString('base64')}`;
 
-/** The reference implementation of a registry, as a process of its own with `user` and `pass`; returns its host and port. */
+/**
+ * The reference implementation of a registry, as a process of its own with `user` and `pass`; returns its host and
+ * port.
+ */
 export async function startDistribution(t: ExecutionContext): Promise<string> {
   const folder = await scratchFolder(t);
   writeFileSync(join(folder, 'users'), users);

@@ -75,7 +75,8 @@ export function collectOutput(
     };
     addAbortListener(signal, onAbort);
     if (signal?.aborted) onAbort();
-    // The end of the process, not that of its output: something the command left behind may hold the pipes, and it is not what was asked for.
+    // The end of the process, not that of its output: something the command left behind may hold the pipes, and it is
+    // not what was asked for.
     child.ended
       .then(async (exitCode) => {
         finish();

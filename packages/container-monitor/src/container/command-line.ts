@@ -10,7 +10,10 @@ export function passable(text: string, forbidden: RegExp, what: string): string 
   return text;
 }
 
-/** Program and arguments, from the container and its image. @throws `InvalidArgument` when there are none, or NUL is in them */
+/**
+ * Program and arguments, from the container and its image.
+ * @throws `InvalidArgument` when there are none, or NUL is in them
+ */
 export function commandOf(config: ContainerConfig, image: ImageConfig): string[] {
   const { command = [], args = [] } = config;
   const words =

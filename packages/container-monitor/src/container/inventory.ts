@@ -19,7 +19,10 @@ export interface InventoryParts<S extends MonitoredSandbox<C>, C extends Monitor
   container(record: C['record'], sandbox: S | undefined): C;
 }
 
-/** All sandboxes and containers of a state directory, kept true by file events and, should those fail, by looking again now and then. */
+/**
+ * All sandboxes and containers of a state directory, kept true by file events and, should those fail, by looking again
+ * now and then.
+ */
 export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContainer> {
   readonly sandboxes = new Map<string, S>();
   readonly containers = new Map<string, C>();
@@ -107,7 +110,10 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
     await Promise.all([...this.containers.values()].map((container) => this.#refresh(container)));
   }
 
-  /** Sees to it that there is a log keeper while a container may write: without one, those that write much would wait for ever. */
+  /**
+   * Sees to it that there is a log keeper while a container may write: without one, those that write much would wait
+   * for ever.
+   */
   async keepLogs(): Promise<void> {
     if (![...this.containers.values()].some((container) => container.isActive)) return;
     const { around, logger, relistPeriodMs } = this.#parts;

@@ -26,8 +26,8 @@ const killAgainMs = 100;
 const resourcesFile = 'resources.json';
 
 /**
- * One container as its files tell. It is the same whether this process started it or found it: `refresh` reads, decides and announces,
- * everything else asks or waits. Adapters say how a process is started, signalled and killed.
+ * One container as its files tell. It is the same whether this process started it or found it: `refresh` reads, decides
+ * and announces, everything else asks or waits. Adapters say how a process is started, signalled and killed.
  */
 export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRecord> {
   readonly record: R;

@@ -43,7 +43,9 @@ export interface MonitoredRuntimeParts<S extends MonitoredSandbox<C>, C extends 
   readonly nodeIp: () => string;
 }
 
-/** The calls of a runtime as the inventory answers them. Adapters say how sandboxes and containers are made and entered. */
+/**
+ * The calls of a runtime as the inventory answers them. Adapters say how sandboxes and containers are made and entered.
+ */
 export abstract class MonitoredRuntime<S extends MonitoredSandbox<C>, C extends MonitoredContainer>
   implements ContainerRuntime
 {

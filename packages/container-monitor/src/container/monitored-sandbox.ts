@@ -41,7 +41,10 @@ export abstract class MonitoredSandbox<
     await writeAtomically(join(around.state.sandboxes, `${record.id}.json`), JSON.stringify(record));
   }
 
-  /** Before the record is written, for a sandbox that takes time to make: should that be cut short, it is found as one that is not ready. */
+  /**
+   * Before the record is written, for a sandbox that takes time to make: should that be cut short, it is found as one
+   * that is not ready.
+   */
   static async writeStopped(around: ContainerSurroundings, id: string): Promise<void> {
     await writeAtomically(join(around.state.sandboxes, `${id}.stopped`), '');
   }
@@ -81,7 +84,8 @@ export abstract class MonitoredSandbox<
     if (this.#removed) return;
     this.#removed = true;
     await this.discard();
-    // The record after everything else, so that what is left is found again; but before the mark, or the sandbox would seem ready.
+    // The record after everything else, so that what is left is found again; but before the mark, or the sandbox would
+    // seem ready.
     await removeIfPresent(join(this.#around.state.sandboxes, `${this.id}.json`));
     await MonitoredSandbox.clearStopped(this.#around, this.id);
     this.#announce('sandboxRemoved');

@@ -8,8 +8,8 @@ const lineEnd = 0x0a;
 type Stream = 'stdout' | 'stderr';
 
 /**
- * Writes a log file line by line. It formats lines itself although `formatLogLine` would: the log keeper is one small process that must
- * not load the rest.
+ * Writes a log file line by line. It formats lines itself although `formatLogLine` would: the log keeper is one small
+ * process that must not load the rest.
  */
 export class LineWriter {
   readonly #path: string | undefined;

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { LogStream } from './log-stream.ts';
 
 /**
- * The one process that reads the output of all containers of a state directory. It outlives the runtime; if it dies, output waits in the
- * pipes until the runtime has started another. It ends when no container is left and nobody is connected.
+ * The one process that reads the output of all containers of a state directory. It outlives the runtime; if it dies,
+ * output waits in the pipes until the runtime has started another. It ends when no container is left and nobody is
+ * connected.
  *
- * Requests are lines of JSON, `{ op, id }`; the answer is `{ error? }`. After `attach`, the connection carries output: a byte for the
- * stream (1 or 2), four bytes length (big endian), then the bytes.
+ * Requests are lines of JSON, `{ op, id }`; the answer is `{ error? }`. After `attach`, the connection carries output:
+ * a byte for the stream (1 or 2), four bytes length (big endian), then the bytes.
  */
 const [, , state = ''] = process.argv;
 const idleMs = 500;
@@ -114,8 +115,8 @@ for (const name of readdirSync(join(state, 'run'))) {
     // Being removed right now.
   }
 }
-// Whoever holds the lock (see the client) is alone, so a socket that is there belongs to the dead. The folder is opened so that the
-// address stays short, whatever the path: the kernel takes 107 bytes.
+// Whoever holds the lock (see the client) is alone, so a socket that is there belongs to the dead. The folder is opened
+// so that the address stays short, whatever the path: the kernel takes 107 bytes.
 const folder = openSync(join(state, 'keeper'), 'r');
 rmSync(join(state, 'keeper', 'socket'), { force: true });
 server.listen(`/proc/self/fd/${folder}/socket`, leaveIfIdle);

@@ -10,7 +10,9 @@ import { signalProcess } from './proc.ts';
 export interface CgroupOptions {
   /** Where the hierarchies are mounted; default `/sys/fs/cgroup`. */
   readonly mountpoint?: string;
-  /** Parent of all containers whose sandbox names none, as a path from the root of every hierarchy; default `/keelson`. */
+  /**
+   * Parent of all containers whose sandbox names none, as a path from the root of every hierarchy; default `/keelson`.
+   */
   readonly parent?: string;
 }
 
@@ -21,8 +23,8 @@ type Controller = 'memory' | 'cpu' | 'cpuset' | 'pids';
 const controllers: readonly Controller[] = ['memory', 'cpu', 'cpuset', 'pids'];
 
 /**
- * Control groups of containers, version 2 or version 1 or both, found out for each controller on its own. Limits of controllers that this
- * process may not use are not applied; `has` tells which.
+ * Control groups of containers, version 2 or version 1 or both, found out for each controller on its own. Limits of
+ * controllers that this process may not use are not applied; `has` tells which.
  */
 export class Cgroups {
   readonly #defaultParent: string;

@@ -10,7 +10,8 @@ export interface Account {
 }
 
 /**
- * The user that `USER[:GROUP]` names, looked up in the passwd and group files below `root`; numbers need no entry there.
+ * The user that `USER[:GROUP]` names, looked up in the passwd and group files below `root`; numbers need no entry
+ * there.
  * @throws `StartFailed` when a name is unknown.
  */
 export async function findAccount(root: string, user: string, group?: string): Promise<Account> {

@@ -5,8 +5,9 @@ import { RuntimeError } from '@keelson/container-runtime';
 const maxLinks = 40;
 
 /**
- * The path with every link followed as a process would whose root is `root`: `..` stops at the root and absolute links begin there. What
- * does not exist is taken literally. The result is absolute and has no links in it. @throws `InvalidArgument` for a circle of links.
+ * The path with every link followed as a process would whose root is `root`: `..` stops at the root and absolute links
+ * begin there. What does not exist is taken literally. The result is absolute and has no links in it. @throws
+ * `InvalidArgument` for a circle of links.
  */
 export async function resolveInside(root: string, path: string): Promise<string> {
   const pending = path.split('/').reverse();

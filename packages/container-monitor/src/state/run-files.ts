@@ -6,8 +6,9 @@ import { readIfPresent, removeIfPresent, writeAtomically } from './atomic-file.t
 
 /**
  * Kinds of files that a container leaves in the `run` folder while it lives:
- * `monitor` and `pid` hold the line of /proc/PID/stat of monitor and container (process id and start time name a process for good),
- * `failed` why the process could not be started, `ends` what some monitors note of processes that ended, `exit` the exit code and perhaps more, `logged` that the log is complete.
+ * `monitor` and `pid` hold the line of /proc/PID/stat of monitor and container (process id and start time name a
+ * process for good), `failed` why the process could not be started, `ends` what some monitors note of processes that
+ * ended, `exit` the exit code and perhaps more, `logged` that the log is complete.
  */
 export type RunFileKind = 'monitor' | 'pid' | 'failed' | 'ends' | 'exit' | 'logged';
 const kinds: readonly RunFileKind[] = ['monitor', 'pid', 'failed', 'ends', 'exit', 'logged'];

@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import type { JsonObject } from '../cni/network-list.ts';
 
-/** How a pod reaches itself through a service: the bridge sends frames back where they came from, sees all frames itself, or neither. */
+/**
+ * How a pod reaches itself through a service: the bridge sends frames back where they came from, sees all frames
+ * itself, or neither.
+ */
 export type HairpinMode = 'promiscuous-bridge' | 'hairpin-veth' | 'none';
 
 export interface BridgeConfig {
@@ -27,7 +30,8 @@ export function bridgeDocument(
       bridge,
       mtu,
       isGateway: true,
-      // Else no pod could be connected after the node got another range: the bridge still has the first address of the old one.
+      // Else no pod could be connected after the node got another range: the bridge still has the first address of the
+      // old one.
       forceAddress: true,
       ipMasq: true,
       hairpinMode: hairpinMode === 'hairpin-veth',

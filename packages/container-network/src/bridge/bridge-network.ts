@@ -20,8 +20,8 @@ const defaultMtu = 1460;
 const noRange = 'the node has no range of pod addresses yet (--pod-cidr, or spec.podCIDR of the node)';
 
 /**
- * A network without configuration: a bridge on the machine, a pair of interfaces for each sandbox, addresses out of the pod range, masquerading
- * for what leaves the range. The standard CNI plugins do the work.
+ * A network without configuration: a bridge on the machine, a pair of interfaces for each sandbox, addresses out of the
+ * pod range, masquerading for what leaves the range. The standard CNI plugins do the work.
  */
 export function createBridgeNetwork(options: BridgeNetworkOptions): NetworkPlugin {
   const {

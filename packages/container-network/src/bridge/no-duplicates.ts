@@ -7,10 +7,11 @@ const run = promisify(execFile);
 const timeoutMs = 20_000;
 
 /**
- * A promiscuous bridge hands frames between pods up to the machine too. Where packet filters see bridged frames (br_netfilter), one that goes to a
- * pod by way of a service is addressed to that pod already, and the machine sends it a second time. What the machine itself sends to pods has
- * the bridge's address as its source; all else that it sends with a source in the range of pods is such a copy. Without br_netfilter there are
- * none, and the same frames are originals. The bridge's hardware address, by which its frames are known, is fixed: else it changes with its ports.
+ * A promiscuous bridge hands frames between pods up to the machine too. Where packet filters see bridged frames
+ * (br_netfilter), one that goes to a pod by way of a service is addressed to that pod already, and the machine sends it
+ * a second time. What the machine itself sends to pods has the bridge's address as its source; all else that it sends
+ * with a source in the range of pods is such a copy. Without br_netfilter there are none, and the same frames are
+ * originals. The bridge's hardware address, by which its frames are known, is fixed: else it changes with its ports.
  */
 const script = `
 set -e

@@ -20,7 +20,10 @@ export interface PluginHost {
   readonly stateDirectory: string;
   /** The longest time that connecting, or taking back, may take; default two minutes. */
   readonly timeoutMs?: number;
-  /** Words before a plugin's path, such as `nsenter --net=...`: plugins then work in another network namespace than this process. */
+  /**
+   * Words before a plugin's path, such as `nsenter --net=...`: plugins then work in another network namespace than this
+   * process.
+   */
   readonly launch?: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;

@@ -20,7 +20,10 @@ export interface Attachment {
 
 const suffix = '.json';
 
-/** One file for each sandbox that is connected, or may be. They outlive the agent, so what was begun is taken back after a crash too. */
+/**
+ * One file for each sandbox that is connected, or may be. They outlive the agent, so what was begun is taken back after
+ * a crash too.
+ */
 export class AttachmentFiles {
   readonly #folder: string;
   readonly #logger: Logger;

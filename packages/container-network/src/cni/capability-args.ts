@@ -1,7 +1,10 @@
 import type { NetworkRequest } from '../network-plugin.ts';
 import type { JsonObject } from './network-list.ts';
 
-/** What plugins may be told at each call, by the capability under which they ask for it; what there is nothing to say about is absent. */
+/**
+ * What plugins may be told at each call, by the capability under which they ask for it; what there is nothing to say
+ * about is absent.
+ */
 export function capabilityArgs(request: NetworkRequest, podCidr: string | undefined): JsonObject {
   const { portMappings = [], bandwidth, dns } = request;
   const published = portMappings.filter(({ hostPort }) => hostPort);

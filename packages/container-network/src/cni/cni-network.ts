@@ -13,7 +13,10 @@ export interface CniNetworkOptions extends PluginHost {
   readonly confDir: string;
   /** Addresses for plugins that ask for them (capability `ipRanges`). */
   readonly podCidr?: string;
-  /** A bridge sends frames of a pod back to it: a pod reaches itself through a service. Only where the network is a bridge. */
+  /**
+   * A bridge sends frames of a pod back to it: a pod reaches itself through a service. Only where the network is a
+   * bridge.
+   */
   readonly hairpin?: boolean;
 }
 

@@ -3,8 +3,8 @@ import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core
 import { NetworkError } from '../network-error.ts';
 
 /**
- * Runs `work` with a signal that fires when the caller gives up or the time is over; the signal's reason is the error to throw. Unlike a bounded
- * call it waits for `work` to end, which takes back what it began.
+ * Runs `work` with a signal that fires when the caller gives up or the time is over; the signal's reason is the error
+ * to throw. Unlike a bounded call it waits for `work` to end, which takes back what it began.
  */
 export async function withinDeadline<T>(
   clock: Clock,

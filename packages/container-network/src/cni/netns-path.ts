@@ -16,8 +16,8 @@ export async function netnsIdentity(path: string): Promise<string | undefined> {
 }
 
 /**
- * The path when it still leads to this namespace; else empty, which tells plugins that it is gone. Paths below /proc lead elsewhere when the number of a
- * process is given again, in the worst case to the machine's own network.
+ * The path when it still leads to this namespace; else empty, which tells plugins that it is gone. Paths below /proc
+ * lead elsewhere when the number of a process is given again, in the worst case to the machine's own network.
  */
 export async function liveNetns(path: string, identity: string | undefined): Promise<string> {
   return identity !== undefined && (await netnsIdentity(path)) === identity ? path : '';

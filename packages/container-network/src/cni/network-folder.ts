@@ -22,8 +22,8 @@ const extensions = new Set(['.conf', '.conflist', '.json']);
 const versionTimeoutMs = 10_000;
 
 /**
- * The folder of network configurations. Its first usable file, by name, is the network; it is read again when something in it, or in the folders of
- * plugins, is another than before.
+ * The folder of network configurations. Its first usable file, by name, is the network; it is read again when something
+ * in it, or in the folders of plugins, is another than before.
  */
 export class NetworkFolder {
   readonly #options: NetworkFolderOptions;

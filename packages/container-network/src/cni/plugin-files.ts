@@ -2,7 +2,10 @@ import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { NetworkError } from '../network-error.ts';
 
-/** The program of a plugin: the first of its name in the folders. @throws NetworkError `Unavailable` when there is none */
+/**
+ * The program of a plugin: the first of its name in the folders.
+ * @throws NetworkError `Unavailable` when there is none
+ */
 export async function findPlugin(type: string, folders: readonly string[]): Promise<string> {
   for (const folder of folders) {
     const path = join(folder, type);

@@ -34,8 +34,8 @@ const codes: Readonly<Record<number, RuntimeErrorCode>> = {
 };
 
 /**
- * Calls plugins. `launch` are words before a plugin's path, such as `nsenter --net=...`, for plugins that are to work in another network namespace than
- * this process.
+ * Calls plugins. `launch` are words before a plugin's path, such as `nsenter --net=...`, for plugins that are to work
+ * in another network namespace than this process.
  */
 export class PluginProcess {
   readonly #launch: readonly string[];

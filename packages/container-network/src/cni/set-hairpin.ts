@@ -8,7 +8,9 @@ const run = promisify(execFile);
 const script =
   'for name; do file=/sys/class/net/$name/brport/hairpin_mode; if [ -e "$file" ]; then echo 1 > "$file" || exit; fi; done';
 
-/** Lets the bridge send frames back out of these of its ports; `launch` are words before the program, as for plugins. */
+/**
+ * Lets the bridge send frames back out of these of its ports; `launch` are words before the program, as for plugins.
+ */
 export async function setHairpin(
   interfaces: readonly string[],
   launch: readonly string[] = [],

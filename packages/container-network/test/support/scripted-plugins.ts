@@ -84,7 +84,8 @@ ${script}
         binDirs: [binDir],
         confDir,
         stateDirectory: stateDir,
-        // Scripts are read by a shell that is there already: a file that was just written may be busy for a moment, so it is not run itself.
+        // Scripts are read by a shell that is there already: a file that was just written may be busy for a moment, so
+        // it is not run itself.
         launch: ['sh'],
         clock: systemClock,
         logger: silentLogger,

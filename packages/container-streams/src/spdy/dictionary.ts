@@ -1,4 +1,7 @@
-/** Words that headers of the web had in 2012, each with its length before it, as SPDY/3 gives them (section 2.6.10.1 of its draft). */
+/**
+ * Words that headers of the web had in 2012, each with its length before it, as SPDY/3 gives them (section 2.6.10.1 of
+ * its draft).
+ */
 const words =
   `options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow
 authorization cache-control connection content-base content-encoding content-language content-length content-location content-md5

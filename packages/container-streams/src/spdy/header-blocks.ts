@@ -28,7 +28,10 @@ export function plainHeaderBlock(headers: Readonly<Record<string, string>>): Buf
   ]);
 }
 
-/** Writes the blocks of one connection, which are one zlib stream. It stores and does not compress: answers have next to no headers. */
+/**
+ * Writes the blocks of one connection, which are one zlib stream. It stores and does not compress: answers have next to
+ * no headers.
+ */
 export class HeaderWriter {
   #begun = false;
 

@@ -37,9 +37,9 @@ export interface SpdyOptions {
 /**
  * The server's end of a SPDY/3.1 connection over any duplex stream. The peer opens streams, this end only answers them.
  *
- * There are no windows: the peers at hand (moby/spdystream, in all Kubernetes clients in Go) neither send nor heed WINDOW_UPDATE. When a
- * stream is not read, the connection is not; when the peer does not read, writes to streams wait. A peer that breaks the protocol ends the
- * connection.
+ * There are no windows: the peers at hand (moby/spdystream, in all Kubernetes clients in Go) neither send nor heed
+ * WINDOW_UPDATE. When a stream is not read, the connection is not; when the peer does not read, writes to streams wait.
+ * A peer that breaks the protocol ends the connection.
  */
 export class SpdyConnection {
   /** Resolves when the connection is gone, whoever ended it. */
@@ -76,7 +76,10 @@ export class SpdyConnection {
     this.#out.control(numbersFrame(FrameType.ping, this.#pings));
   }
 
-  /** Ends all streams, says that it is over when what was written to them has gone out, and waits a moment for the peer to close. */
+  /**
+   * Ends all streams, says that it is over when what was written to them has gone out, and waits a moment for the peer
+   * to close.
+   */
   async close(): Promise<void> {
     const ends = [...this.#streams.values()].map((stream) =>
       finished(stream.end(), { readable: false }).catch(() => {}),
@@ -145,7 +148,8 @@ export class SpdyConnection {
       const isOfPeer = id % 2 === 1;
       if (isOfPeer) this.#out.control(numbersFrame(FrameType.ping, id));
     }
-    // Settings and windows are of no use here, the end of new streams neither, and unknown frames are to be passed over.
+    // Settings and windows are of no use here, the end of new streams neither, and unknown frames are to be passed
+    // over.
   }
 
   async #onStream(content: Buffer, last: boolean): Promise<void> {

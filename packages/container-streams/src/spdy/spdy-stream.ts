@@ -12,7 +12,8 @@ export interface SpdyCarrier {
 }
 
 /**
- * One stream of a connection, opened by the peer. Each direction ends by itself; destroying it before both have ended resets it.
+ * One stream of a connection, opened by the peer. Each direction ends by itself; destroying it before both have ended
+ * resets it.
  */
 export class SpdyStream extends Duplex {
   readonly id: number;

@@ -5,8 +5,8 @@ const bootstrappersGroup = 'system:bootstrappers';
 const nodesGroup = 'system:nodes';
 
 /**
- * Why a request may be approved without a person, undefined when it may not: it is for the client certificate of a node, and comes from whoever
- * holds the bootstrap credential, or from that node itself, which renews.
+ * Why a request may be approved without a person, undefined when it may not: it is for the client certificate of a
+ * node, and comes from whoever holds the bootstrap credential, or from that node itself, which renews.
  */
 export function approvalReason({ spec }: CertificateSigningRequest): string | undefined {
   if (spec.signerName !== nodeClientSigner) return undefined;

@@ -14,8 +14,9 @@ export interface CertificateControllerOptions extends ControllerOptions {
 const yearMs = 365 * 86_400_000;
 
 /**
- * Brings certificate signing requests to their end: approves what nodes may have without being asked twice, issues what is approved and of
- * a signer of this server, and removes requests that are old. Each step is one write that names the version it is about.
+ * Brings certificate signing requests to their end: approves what nodes may have without being asked twice, issues what
+ * is approved and of a signer of this server, and removes requests that are old. Each step is one write that names the
+ * version it is about.
  */
 export class CertificateController implements Service {
   readonly name = 'certificate-controller';

@@ -17,8 +17,9 @@ export interface ClassifiedOwners {
 }
 
 /**
- * Asks the server about every owner, because a copy may be behind. A reference that cannot be judged counts as solid: nothing is
- * deleted on a guess. That includes a namespaced owner of a cluster-scoped object and an owner kind that is not served.
+ * Asks the server about every owner, because a copy may be behind. A reference that cannot be judged counts as solid:
+ * nothing is deleted on a guess. That includes a namespaced owner of a cluster-scoped object and an owner kind that is
+ * not served.
  */
 export async function classifyOwners(
   client: ApiClient,

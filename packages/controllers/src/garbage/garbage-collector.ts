@@ -57,7 +57,8 @@ export class GarbageCollector implements Service {
     const patience = new Promise<void>((resolve) => {
       cancel = this.#options.clock.after(firstListsMs, resolve);
     });
-    // A kind that cannot be read must not keep the others waiting: whether an owner exists is asked of the server in any case.
+    // A kind that cannot be read must not keep the others waiting: whether an owner exists is asked of the server in
+    // any case.
     await Promise.race([this.#followKinds(), patience]).finally(() => cancel());
     this.#complete = true;
     for (const node of this.#graph.values()) this.#consider(node);
@@ -176,13 +177,17 @@ export class GarbageCollector implements Service {
     await this.#removeFinalizer(node, orphanFinalizer);
   }
 
-  /** Lets the owner go when no dependent blocks it any more; otherwise sees to it that they go, and is called again when they have gone. */
+  /**
+   * Lets the owner go when no dependent blocks it any more; otherwise sees to it that they go, and is called again when
+   * they have gone.
+   */
   async #finishForeground(node: ObjectNode): Promise<void> {
     const blocks = ({ owners }: ObjectNode) =>
       owners.some((owner) => owner.uid === node.uid && owner.blockOwnerDeletion === true);
     const blocking = this.#graph.dependents(node.uid).filter(blocks);
     for (const dependent of blocking) if (!dependent.deleting) this.#queue.add(dependent.uid);
-    // In a cycle of owners no object could ever be the first to go, so dependents that wait for this very object stop blocking it.
+    // In a cycle of owners no object could ever be the first to go, so dependents that wait for this very object stop
+    // blocking it.
     const waitingForNode = this.#graph.waitingOwners(node);
     for (const dependent of blocking) {
       if (waitingForNode.has(dependent.uid)) await this.#patch(dependent, (current) => unblocked(current, node.uid));

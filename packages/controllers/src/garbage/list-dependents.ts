@@ -4,8 +4,9 @@ import { nodeOf, type ObjectNode } from './object-graph.ts';
 const pageSize = 500;
 
 /**
- * Asks the server for all dependents of an owner. The collector's own copy will not do where an owner is let go: the kinds are followed one
- * by one, so an owner's deletion may be seen before a dependent that is older, which would be taken for garbage or not be waited for.
+ * Asks the server for all dependents of an owner. The collector's own copy will not do where an owner is let go: the
+ * kinds are followed one by one, so an owner's deletion may be seen before a dependent that is older, which would be
+ * taken for garbage or not be waited for.
  */
 export async function listDependents(
   client: ApiClient,

@@ -86,8 +86,8 @@ export class ObjectGraph {
   }
 
   /**
-   * UIDs of the objects whose foreground deletion waits for this one: its owners through references that block, their owners, and so on. The
-   * object itself is among them when it is its own owner, directly or through others.
+   * UIDs of the objects whose foreground deletion waits for this one: its owners through references that block, their
+   * owners, and so on. The object itself is among them when it is its own owner, directly or through others.
    */
   waitingOwners(node: ObjectNode): ReadonlySet<string> {
     const found = new Set<string>();

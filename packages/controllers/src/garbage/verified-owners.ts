@@ -1,8 +1,8 @@
 import type { ClassifiedOwners } from './classify-owners.ts';
 
 /**
- * Owners that were seen to exist and have not been seen to go since. The server is asked about an owner once, not once for each of its
- * dependents.
+ * Owners that were seen to exist and have not been seen to go since. The server is asked about an owner once, not once
+ * for each of its dependents.
  */
 export class VerifiedOwners {
   readonly #uids = new Set<string>();

@@ -23,9 +23,9 @@ interface Doomed {
 }
 
 /**
- * Deletes pods that no agent will ever end: those bound to a node that does not exist, those that wait on a node which an administrator has
- * marked as out of service, those whose deletion began before they were bound, and the oldest of too many that have ended. Rules and times are
- * those of the pod garbage collector of kube-controller-manager.
+ * Deletes pods that no agent will ever end: those bound to a node that does not exist, those that wait on a node which
+ * an administrator has marked as out of service, those whose deletion began before they were bound, and the oldest of
+ * too many that have ended. Rules and times are those of the pod garbage collector of kube-controller-manager.
  */
 export class PodGarbageCollector implements Service {
   readonly name = 'pod-garbage-collector';

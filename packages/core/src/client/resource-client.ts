@@ -4,17 +4,18 @@ import type { Status } from '../meta/status.ts';
 import type { GroupVersionResource, KubeList, KubeObject } from '../meta/types.ts';
 
 /**
- * The contract by which controllers, the agent and users see the API, in process and over HTTP alike. What the server refuses is
- * the same `StatusError`, whichever way the call travels; a client over a network fails with an error of its own when there was no answer.
- * Objects handed out belong to the caller.
+ * The contract by which controllers, the agent and users see the API, in process and over HTTP alike. What the server
+ * refuses is the same `StatusError`, whichever way the call travels; a client over a network fails with an error of its
+ * own when there was no answer. Objects handed out belong to the caller.
  */
 export interface ApiClient {
   /** Objects of a declared kind, typed. */
   resource<T extends KubeObject>(kind: KindDefinition<T>): ResourceClient<T>;
   /**
-   * Objects of a resource known only by its name, e.g. from an owner reference. With `metadataOnly`, reads and watches hand out apiVersion,
-   * kind and metadata alone, which spares the rest of the object on the way; with `ownership`, metadata may be without fields other than
-   * name, namespace, uid, resourceVersion, ownerReferences, finalizers and deletionTimestamp, which spares reading them in process.
+   * Objects of a resource known only by its name, e.g. from an owner reference. With `metadataOnly`, reads and watches
+   * hand out apiVersion, kind and metadata alone, which spares the rest of the object on the way; with `ownership`,
+   * metadata may be without fields other than name, namespace, uid, resourceVersion, ownerReferences, finalizers and
+   * deletionTimestamp, which spares reading them in process.
    */
   dynamic(
     resource: GroupVersionResource,
@@ -101,8 +102,8 @@ export interface ResourceClient<T extends KubeObject> {
   delete(name: string, options?: DeleteOptions): Promise<T | Status>;
   deleteCollection(options?: DeleteOptions & ListOptions): Promise<Status | KubeList<T>>;
   /**
-   * Changes in revision order. Ends normally at `timeoutSeconds` or when `signal` aborts; throws the StatusError of an ERROR event
-   * (410 `Expired` when history is gone). Leaving the loop releases the watch.
+   * Changes in revision order. Ends normally at `timeoutSeconds` or when `signal` aborts; throws the StatusError of an
+   * ERROR event (410 `Expired` when history is gone). Leaving the loop releases the watch.
    */
   watch(options?: WatchOptions): AsyncIterable<ClientWatchEvent<T>>;
   /** GET of a subresource. */

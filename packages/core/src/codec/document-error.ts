@@ -34,7 +34,10 @@ export function isDocumentError(error: unknown): error is DocumentError {
 /** A parsed body. */
 export interface ParsedDocument {
   readonly value: unknown;
-  /** Paths (`spec.ports[0].name`) of fields that appear again in the same object, the first hundred; the last one counts. Empty unless looked for. */
+  /**
+   * Paths (`spec.ports[0].name`) of fields that appear again in the same object, the first hundred; the last one
+   * counts. Empty unless looked for.
+   */
   readonly duplicateFields: readonly string[];
 }
 

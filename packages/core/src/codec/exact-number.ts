@@ -4,9 +4,9 @@ const maxInt64 = 2n ** 63n - 1n;
 const longestInt64 = 20;
 
 /**
- * The value of an integer literal without loss: a number where it holds the integer exactly, a bigint for the other integers of 64 bits.
- * An integer beyond 64 bits is accepted in the form in which JavaScript prints a number (`100000000000000000000`), because answers
- * contain it so. `undefined` when no exact value exists.
+ * The value of an integer literal without loss: a number where it holds the integer exactly, a bigint for the other
+ * integers of 64 bits. An integer beyond 64 bits is accepted in the form in which JavaScript prints a number
+ * (`100000000000000000000`), because answers contain it so. `undefined` when no exact value exists.
  */
 export function exactInteger(text: string): number | bigint | undefined {
   const value = Number(text);

@@ -16,10 +16,12 @@ const quotedMarker = new RegExp(`"${marker}(-?[0-9]+)"`, 'g');
 type Inexact = 'refuse' | 'round';
 
 /**
- * The value of valid JSON whose number literals may be longer than numbers can hold: integers of 64 bits beyond ±(2^53 - 1) become bigints.
- * For documents of which {@link JsonSurvey.longNumbers} tells, because it costs several times a plain parse.
+ * The value of valid JSON whose number literals may be longer than numbers can hold: integers of 64 bits beyond ±(2^53
+ * - 1) become bigints. For documents of which {@link JsonSurvey.longNumbers} tells, because it costs several times a
+ * plain parse.
  *
- * @throws DocumentError `range`, naming the place, for an integer beyond 64 bits or a number that overflows; `tooLarge` for very many bigints.
+ * @throws DocumentError `range`, naming the place, for an integer beyond 64 bits or a number that overflows;
+ *   `tooLarge` for very many bigints.
  */
 export function parseLongNumbers(bytes: Buffer, inexact: Inexact): unknown {
   const parts: string[] = [];
@@ -67,7 +69,10 @@ function withBigInts(value: unknown): unknown {
 /** Digits in a row from which on a text may contain integers that numbers do not hold. */
 const manyDigits = /[0-9]{16}/;
 
-/** Parses JSON that this project has written. Integers of 64 bits beyond ±(2^53 - 1) become bigints. @throws SyntaxError */
+/**
+ * Parses JSON that this project has written. Integers of 64 bits beyond ±(2^53 - 1) become bigints.
+ * @throws SyntaxError
+ */
 export function parseJsonText(text: string): unknown {
   return manyDigits.test(text) ? parseLongNumbers(Buffer.from(text), 'round') : JSON.parse(text);
 }
@@ -82,7 +87,10 @@ export function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(value, markBigInts, indent).replaceAll(quotedMarker, '$1');
 }
 
-/** A copy of a value in which texts stand for bigints, and how to put these into what a printer has made of it. Most values have none. */
+/**
+ * A copy of a value in which texts stand for bigints, and how to put these into what a printer has made of it. Most
+ * values have none.
+ */
 export function withMarkedBigInts(value: unknown): {
   readonly marked: unknown;
   readonly restore: (printed: string) => string;

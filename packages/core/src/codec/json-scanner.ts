@@ -11,8 +11,8 @@ const comma = 0x2c;
 const colon = 0x3a;
 
 /**
- * Reads JSON strictly and slowly, to say what `JSON.parse` does not: where the error is, and which fields appear twice. Nesting
- * must have been limited before.
+ * Reads JSON strictly and slowly, to say what `JSON.parse` does not: where the error is, and which fields appear twice.
+ * Nesting must have been limited before.
  */
 export class JsonScanner {
   readonly #bytes: Buffer;

@@ -4,8 +4,8 @@ import type { StoredObject } from '../storage/stored-object.ts';
 import type { ListEnvelope } from './list-envelope.ts';
 
 /**
- * What JSON says about objects, apart from how it is laid out (compact, indented, as YAML). An item is what a list holds for each
- * object: the object, its metadata, or a table row.
+ * What JSON says about objects, apart from how it is laid out (compact, indented, as YAML). An item is what a list
+ * holds for each object: the object, its metadata, or a table row.
  */
 export interface JsonShape {
   /** Compact JSON of an item as objects keep it; undefined when it is another one every moment. */

@@ -7,7 +7,8 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
 /**
- * Where `metadata` lies in canonical JSON, braces included, found without parsing. `undefined` when the JSON is not canonical.
+ * Where `metadata` lies in canonical JSON, braces included, found without parsing. `undefined` when the JSON is not
+ * canonical.
  */
 export function metadataRange(json: Buffer): { readonly start: number; readonly end: number } | undefined {
   const at = json.indexOf(metadataStart);

@@ -11,8 +11,8 @@ import type { EventPair, WatchForm } from './wire-form.ts';
 type Body = (type: WatchEventType, object: StoredObject) => Buffer | JsonSource;
 
 /**
- * Watch events of a shape. Frames are made once per event and shared, also those of tables: an age in a replayed frame is that of the
- * moment when somebody first asked for the frame.
+ * Watch events of a shape. Frames are made once per event and shared, also those of tables: an age in a replayed frame
+ * is that of the moment when somebody first asked for the frame.
  */
 export function jsonWatchForm(shape: JsonShape): WatchForm {
   const { single } = shape;

@@ -8,20 +8,20 @@ import { surveyJson } from './json-survey.ts';
 export const maxJsonDepth = 200;
 
 /**
- * Greatest number of values in a JSON or protobuf body: members, list elements, objects and lists. It bounds how long one body occupies the event
- * loop; docs/adr/0030 has the measurements.
+ * Greatest number of values in a JSON or protobuf body: members, list elements, objects and lists. It bounds how long
+ * one body occupies the event loop; docs/adr/0030 has the measurements.
  */
 export const maxJsonValues = 150_000;
 
 const none: readonly string[] = [];
 
 /**
- * Parses a JSON body. With `duplicates`, fields that repeat in their object are reported (the last one counts). A field named
- * `__proto__` becomes an own property like any other; code that copies parsed objects by assignment must take that into account. Integers of
- * 64 bits that numbers do not hold exactly become bigints.
+ * Parses a JSON body. With `duplicates`, fields that repeat in their object are reported (the last one counts). A field
+ * named `__proto__` becomes an own property like any other; code that copies parsed objects by assignment must take
+ * that into account. Integers of 64 bits that numbers do not hold exactly become bigints.
  *
- * @throws DocumentError for anything that is not one JSON value in UTF-8 of at most {@link maxJsonDepth} levels and {@link maxJsonValues}
- *   values, and for numbers that have no exact value.
+ * @throws DocumentError for anything that is not one JSON value in UTF-8 of at most {@link maxJsonDepth} levels and
+ *   {@link maxJsonValues} values, and for numbers that have no exact value.
  */
 export function parseJson(bytes: Buffer, options: { readonly duplicates?: boolean } = {}): ParsedDocument {
   if (!isUtf8(bytes)) throw new DocumentError('json', 'encoding', 'the document is not valid UTF-8');

@@ -33,7 +33,9 @@ export interface MediaRange {
 
 const noParameters: ReadonlyMap<string, string> = new Map();
 
-/** Reads `type/subtype;name=value;name="value"`; undefined when it is none. Parameters that make no sense are left out. */
+/**
+ * Reads `type/subtype;name=value;name="value"`; undefined when it is none. Parameters that make no sense are left out.
+ */
 export function parseMediaRange(text: string): MediaRange | undefined {
   const parts = splitOutsideQuotes(text, ';');
   const mediaType = (parts[0] ?? '').trim().toLowerCase();

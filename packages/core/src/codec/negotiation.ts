@@ -7,7 +7,10 @@ export interface Offer {
   readonly mediaType: string;
   /** Kinds that `as`, `g` and `v` may ask for in this media type, e.g. Table. */
   readonly targets?: readonly GroupVersionKind[];
-  /** Value of `stream` that this form serves, `watch` for watches; absent: a clause that asks for a stream is not for it. */
+  /**
+   * Value of `stream` that this form serves, `watch` for watches; absent: a clause that asks for a stream is not for
+   * it.
+   */
   readonly stream?: string;
   /** True when nothing but the targets can be had. */
   readonly targetsOnly?: boolean;

@@ -8,9 +8,10 @@ const headFields = ['kind', 'apiVersion', 'metadata'];
 const codecs = new WeakMap<KindDefinition, ObjectCodec>();
 
 /**
- * How objects of a kind are stored: as JSON that begins `{"kind":K,"apiVersion":V,"metadata":{` whatever the order of the object's
- * keys, and without metadata.resourceVersion, which storage puts in. The rest keeps the order of the object, which the decoder has
- * made canonical; so equal objects have equal bytes. metadata.selfLink is kept when somebody has set it.
+ * How objects of a kind are stored: as JSON that begins `{"kind":K,"apiVersion":V,"metadata":{` whatever the order of
+ * the object's keys, and without metadata.resourceVersion, which storage puts in. The rest keeps the order of the
+ * object, which the decoder has made canonical; so equal objects have equal bytes. metadata.selfLink is kept when
+ * somebody has set it.
  */
 export function objectCodecOf(kind: KindDefinition): ObjectCodec {
   let codec = codecs.get(kind);
@@ -39,7 +40,10 @@ export function jsonHead(kind: { readonly kind: string; readonly apiVersion: str
   return `{"kind":${JSON.stringify(kind.kind)},"apiVersion":${JSON.stringify(kind.apiVersion)}`;
 }
 
-/** True for an object that needs no rearrangement: new objects, as the decoder makes them. Saves a third of their encoding. */
+/**
+ * True for an object that needs no rearrangement: new objects, as the decoder makes them. Saves a third of their
+ * encoding.
+ */
 function isCanonical(kind: KindDefinition, object: KubeObject): boolean {
   if (object.kind !== kind.kind || object.apiVersion !== kind.apiVersion) return false;
   if (object.metadata === undefined || object.metadata.resourceVersion !== undefined) return false;
@@ -52,7 +56,9 @@ function isCanonical(kind: KindDefinition, object: KubeObject): boolean {
   return false;
 }
 
-/** Bytes that may be kept for long. They come from no shared pool, where they would keep their neighbours in memory too. */
+/**
+ * Bytes that may be kept for long. They come from no shared pool, where they would keep their neighbours in memory too.
+ */
 function ownBytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);

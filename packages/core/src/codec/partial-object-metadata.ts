@@ -19,8 +19,8 @@ export interface PartialObject {
 }
 
 /**
- * Objects of a kind reduced to their metadata, as compact JSON. `apiVersion` is that of the metadata API. The metadata is cut out of
- * the stored bytes; nothing is parsed.
+ * Objects of a kind reduced to their metadata, as compact JSON. `apiVersion` is that of the metadata API. The metadata
+ * is cut out of the stored bytes; nothing is parsed.
  */
 export function partialMetadataJson(kind: KindDefinition, apiVersion: string): Representation {
   return {

@@ -2,8 +2,9 @@
 export const pieceBytes = 64 * 1024;
 
 /**
- * Where lists get the buffers from in which they put together bytes that exist nowhere yet. Whoever takes the pieces of a list may use such a
- * buffer again once its piece is sent: no buffer is in two pieces, and the list never looks back at one.
+ * Where lists get the buffers from in which they put together bytes that exist nowhere yet. Whoever takes the pieces of
+ * a list may use such a buffer again once its piece is sent: no buffer is in two pieces, and the list never looks back
+ * at one.
  */
 export interface PieceSource {
   /** A buffer of {@link pieceBytes} with anything in it. */

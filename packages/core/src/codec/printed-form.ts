@@ -14,7 +14,10 @@ import { yamlWatchForm } from './yaml-watch-form.ts';
 /** A layout for people. Lists are laid out item by item, so that a long one is never in memory as a whole. */
 interface Printer {
   readonly contentType: string;
-  /** Larger objects are answered as compact JSON, which is also valid pretty JSON and YAML: laying them out would occupy the event loop. */
+  /**
+   * Larger objects are answered as compact JSON, which is also valid pretty JSON and YAML: laying them out would occupy
+   * the event loop.
+   */
   readonly maxBytes: number;
   document(value: unknown): Buffer;
   /** Beginning of a list with items. */

@@ -6,11 +6,14 @@ const largestBody = 16 * 1024;
 const newline = 0x0a;
 
 /**
- * Bodies of the objects that were read last, at most 4 MiB of them: an object that is read again and again is copied for the first two
- * answers, and all others share the second one's bytes.
+ * Bodies of the objects that were read last, at most 4 MiB of them: an object that is read again and again is copied
+ * for the first two answers, and all others share the second one's bytes.
  */
 export class RecentBodies {
-  /** What was read last at each slot. Not the object itself: most of what is answered is never read again, and must not be held. */
+  /**
+   * What was read last at each slot. Not the object itself: most of what is answered is never read again, and must not
+   * be held.
+   */
   readonly #revisions = new Float64Array(slots);
   readonly #objects = new Array<StoredObject | undefined>(slots).fill(undefined);
   readonly #bodies = new Array<Buffer | undefined>(slots).fill(undefined);

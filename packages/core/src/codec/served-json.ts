@@ -11,8 +11,9 @@ export const storedJson: Representation = { id: 'json', stored: true, encode: (o
 const representations = new WeakMap<KindDefinition, Representation>();
 
 /**
- * The compact JSON of a kind's objects in the served version. For most kinds these are the stored bytes; a kind that shares
- * another's storage gets them with another head where that is the only difference, and converted where it is not.
+ * The compact JSON of a kind's objects in the served version. For most kinds these are the stored bytes; a kind that
+ * shares another's storage gets them with another head where that is the only difference, and converted where it is
+ * not.
  */
 export function servedJson(kind: KindDefinition): Representation {
   let representation = representations.get(kind);
@@ -61,7 +62,9 @@ function headOf(kind: KindDefinition): Buffer {
   return head;
 }
 
-/** A copy of canonical JSON with kind and apiVersion of another kind; undefined when it does not begin as `from` does. */
+/**
+ * A copy of canonical JSON with kind and apiVersion of another kind; undefined when it does not begin as `from` does.
+ */
 export function relabel(json: Buffer, from: KindDefinition, to: KindDefinition): Buffer | undefined {
   const old = headOf(from);
   if (json.length < old.length || old.compare(json, 0, old.length) !== 0) return undefined;

@@ -28,7 +28,10 @@ export interface FormRequest {
 /** A list body in parts: `head`, the items with their separators, `tail`. */
 export interface ListBody {
   readonly head: Buffer;
-  /** Made while they are taken. Those that are of the source given to {@link WireForm.list} are the taker's, all others are not to be changed. */
+  /**
+   * Made while they are taken. Those that are of the source given to {@link WireForm.list} are the taker's, all others
+   * are not to be changed.
+   */
   readonly items: Iterable<Buffer>;
   readonly tail: Buffer;
   /** True when all items may be taken at once: their bytes are there already, or few. */
@@ -51,14 +54,17 @@ export interface WatchForm extends EventPair {
 }
 
 /**
- * How answers about one kind are written in one negotiated form. Bodies are whole documents, final newline included. Every medium has
- * its own implementation; callers see no difference.
+ * How answers about one kind are written in one negotiated form. Bodies are whole documents, final newline included.
+ * Every medium has its own implementation; callers see no difference.
  */
 export interface WireForm {
   readonly contentType: string;
   /** Body of an answer that is a stored object. */
   stored(object: StoredObject): Buffer;
-  /** Body of an answer that is not stored: dry runs, exports, subresource bodies. A Status is written as it is in any form. */
+  /**
+   * Body of an answer that is not stored: dry runs, exports, subresource bodies. A Status is written as it is in any
+   * form.
+   */
   value(object: KubeObject | Status): Buffer;
   list(page: ListPage, pieces?: PieceSource): ListBody;
   /** Undefined: there are no streams of this form. */

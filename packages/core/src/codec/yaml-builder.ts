@@ -27,9 +27,9 @@ interface Anchor {
 const standardTag = /^(?:!!|!<tag:yaml\.org,2002:)(str|int|float|bool|null|seq|map)>?$/;
 
 /**
- * Builds the value of a YAML document from parser events. Own construction rather than the library's, because only here aliases
- * can be counted as they expand, repeated keys reported with their path instead of refused, and numbers refused that
- * JSON cannot carry. Aliases become copies: nothing in the result is shared.
+ * Builds the value of a YAML document from parser events. Own construction rather than the library's, because only here
+ * aliases can be counted as they expand, repeated keys reported with their path instead of refused, and numbers refused
+ * that JSON cannot carry. Aliases become copies: nothing in the result is shared.
  */
 export class YamlBuilder {
   readonly #library: YamlLibrary;

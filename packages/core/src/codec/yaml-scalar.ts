@@ -11,9 +11,11 @@ const floatText = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const specialText = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 
 /**
- * The value of a plain scalar: null, boolean, number or text, by the core schema of YAML 1.2; times, `yes` and `no` are text.
+ * The value of a plain scalar: null, boolean, number or text, by the core schema of YAML 1.2; times, `yes` and `no` are
+ * text.
  *
- * @throws RangeError for numbers that JSON cannot carry: infinite, not a number, integers beyond 64 bits. Integers that numbers do not hold are bigints.
+ * @throws RangeError for numbers that JSON cannot carry: infinite, not a number, integers beyond 64 bits. Integers
+ *   that numbers do not hold are bigints.
  */
 export function plainScalar(text: string): unknown {
   const first = text.charCodeAt(0);
@@ -61,7 +63,10 @@ function isNumberOf(tag: 'int' | 'float', value: unknown): boolean {
   return typeof value === 'bigint' || (typeof value === 'number' && (tag === 'float' || Number.isInteger(value)));
 }
 
-/** Decimal text of an octal or hexadecimal literal. Longer ones than 64 bits can need are refused before they are converted. */
+/**
+ * Decimal text of an octal or hexadecimal literal. Longer ones than 64 bits can need are refused before they are
+ * converted.
+ */
 function signed(sign: string | undefined, literal: string): string {
   if (literal.length > 64) throw outOfRange();
   return `${sign === '-' ? '-' : ''}${BigInt(literal)}`;

@@ -11,8 +11,8 @@ const start = '---\n';
 const end = '...\n';
 
 /**
- * Watch events as a stream of YAML documents, each of the same content as the line of the JSON stream `json`. Frames are made once per
- * event and shared; they cost a parse of that line.
+ * Watch events as a stream of YAML documents, each of the same content as the line of the JSON stream `json`. Frames
+ * are made once per event and shared; they cost a parse of that line.
  */
 export function yamlWatchForm(json: WatchForm): WatchForm {
   return {

@@ -5,7 +5,10 @@ import { parseJson } from './json.ts';
 import { withMarkedBigInts } from './json-numbers.ts';
 import { YamlBuilder } from './yaml-builder.ts';
 
-/** Greatest size of a YAML body; parsing YAML costs twenty times as much as JSON, and a body must not occupy the event loop for long. */
+/**
+ * Greatest size of a YAML body; parsing YAML costs twenty times as much as JSON, and a body must not occupy the event
+ * loop for long.
+ */
 export const maxYamlBytes = 512 * 1024;
 
 const limits = { maxDepth: 100, maxAliases: 100, maxExpandedBytes: 3 * 1024 * 1024 };
@@ -20,12 +23,12 @@ function library(): typeof import('js-yaml') {
 }
 
 /**
- * Parses a YAML body of one document. YAML 1.2 core schema, with octal numbers of the form `0644` as manifests mean them; times,
- * `yes` and `no` are text. Repeated fields are reported, the last one counts. JSON, which is YAML too, takes the fast
- * way and has the limits of JSON.
+ * Parses a YAML body of one document. YAML 1.2 core schema, with octal numbers of the form `0644` as manifests mean
+ * them; times, `yes` and `no` are text. Repeated fields are reported, the last one counts. JSON, which is YAML too,
+ * takes the fast way and has the limits of JSON.
  *
- * @throws DocumentError for syntax errors, custom tags, merge keys, keys that are not text, numbers that JSON cannot carry, several
- *   documents, and everything over a limit: 512 KiB, 100 levels, 100 aliases counted as they expand.
+ * @throws DocumentError for syntax errors, custom tags, merge keys, keys that are not text, numbers that JSON cannot
+ *   carry, several documents, and everything over a limit: 512 KiB, 100 levels, 100 aliases counted as they expand.
  */
 export function parseYaml(bytes: Buffer): ParsedDocument {
   if (startsLikeJson(bytes)) {
@@ -43,7 +46,10 @@ export function parseYaml(bytes: Buffer): ParsedDocument {
   return new YamlBuilder(library(), eventsOf(text), text, limits).document();
 }
 
-/** Any JSON value as YAML, in block style and with a newline at the end. Strings that older readers take for something else are quoted. */
+/**
+ * Any JSON value as YAML, in block style and with a newline at the end. Strings that older readers take for something
+ * else are quoted.
+ */
 export function toYaml(value: unknown): Buffer {
   const options = { noRefs: true, lineWidth: -1, seqNoIndent: true, skipInvalid: true };
   const { marked, restore } = withMarkedBigInts(value);

@@ -36,8 +36,8 @@ function resourceOf(kind: KindDefinition, words: ClientWords): APIResourceDiscov
 }
 
 /**
- * The aggregated form of `/api` (`part: 'core'`) or `/apis` (`part: 'groups'`). A server must offer both or neither: clients that
- * get only one of them read everything again in the plain form.
+ * The aggregated form of `/api` (`part: 'core'`) or `/apis` (`part: 'groups'`). A server must offer both or neither:
+ * clients that get only one of them read everything again in the plain form.
  */
 export function apiGroupDiscoveryList(
   kinds: readonly KindDefinition[],

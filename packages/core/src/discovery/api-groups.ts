@@ -33,7 +33,9 @@ export function apiGroupList(kinds: readonly KindDefinition[], serverAddress: st
   return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map((group) => groupEntry(group, serverAddress)) };
 }
 
-/** Body of `/apis/{group}`; undefined for a group that is not served, and for the core group, which has no such page. */
+/**
+ * Body of `/apis/{group}`; undefined for a group that is not served, and for the core group, which has no such page.
+ */
 export function apiGroup(
   kinds: readonly KindDefinition[],
   groupName: string,

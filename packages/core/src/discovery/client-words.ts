@@ -12,10 +12,10 @@ export interface ClientWords {
 export type DiscoveryForm = 'plain' | 'aggregated';
 
 /**
- * Short names and categories as discovery shows them. Of kinds in several groups that show the same objects only the one in the preferred
- * group has categories, because otherwise clients list everything of a category twice. The same holds for short names in the aggregated form:
- * every kubectl that reads it warns about a short name that it finds in two groups. The plain form has the short names of every kind, as old
- * clients expect them.
+ * Short names and categories as discovery shows them. Of kinds in several groups that show the same objects only the
+ * one in the preferred group has categories, because otherwise clients list everything of a category twice. The same
+ * holds for short names in the aggregated form: every kubectl that reads it warns about a short name that it finds in
+ * two groups. The plain form has the short names of every kind, as old clients expect them.
  */
 export function clientWords(
   kinds: readonly KindDefinition[],

@@ -24,9 +24,10 @@ function byPlural(a: KindDefinition, b: KindDefinition): number {
 }
 
 /**
- * Sorts kinds (given in registration order) into groups and versions. The core group comes first, then groups with a stable
- * version, then those that only have alpha or beta versions; otherwise registration order holds. Clients that are told a bare
- * resource name take the first group that has it, so `deployments` means apps/v1 even if extensions/v1beta1 was registered first.
+ * Sorts kinds (given in registration order) into groups and versions. The core group comes first, then groups with a
+ * stable version, then those that only have alpha or beta versions; otherwise registration order holds. Clients that
+ * are told a bare resource name take the first group that has it, so `deployments` means apps/v1 even if
+ * extensions/v1beta1 was registered first.
  */
 export function servedGroups(kinds: readonly KindDefinition[]): readonly ServedGroup[] {
   const groups = new Map<string, Map<string, KindDefinition[]>>();

@@ -184,7 +184,10 @@ export const statusErrors = {
       StatusReason.UnsupportedMediaType,
       `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
     ),
-  /** `kind` is the Kind, e.g. `Pod`; message and causes are derived from the field errors, of which the first hundred are listed. */
+  /**
+   * `kind` is the Kind, e.g. `Pod`; message and causes are derived from the field errors, of which the first hundred
+   * are listed.
+   */
   invalid: (gk: { readonly group: string; readonly kind: string }, name: string, errors: readonly FieldError[]) => {
     const causes = listedCauses(errors);
     const texts = causes.map(({ field, message }) => `${field}: ${message}`);

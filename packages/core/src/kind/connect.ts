@@ -6,8 +6,8 @@ import type { GroupVersionKind, GroupVersionResource, KubeObject } from '../meta
 export type ConnectVerb = 'create' | 'delete' | 'get' | 'patch' | 'update';
 
 /**
- * One query parameter of a connect subresource. `integer` and `time` are refused with 400 when they cannot be read; `ports` is a list of port
- * numbers, repeated or joined by commas.
+ * One query parameter of a connect subresource. `integer` and `time` are refused with 400 when they cannot be read;
+ * `ports` is a list of port numbers, repeated or joined by commas.
  */
 export interface ConnectParameter {
   readonly name: string;
@@ -73,8 +73,8 @@ export interface ConnectCall<T extends KubeObject = KubeObject> {
 }
 
 /**
- * A subresource that is served elsewhere: the server decides who may call it and finds out where it leads; the call itself is passed on
- * (docs/adr/0021).
+ * A subresource that is served elsewhere: the server decides who may call it and finds out where it leads; the call
+ * itself is passed on (docs/adr/0021).
  */
 export interface ConnectSubresource {
   readonly type: 'connect';
@@ -84,7 +84,9 @@ export interface ConnectSubresource {
   readonly verbs: readonly ConnectVerb[];
   /** What discovery calls it: the kind of its options. */
   readonly optionsKind: GroupVersionKind;
-  /** Shown in discovery and documents instead of the kind of the options, where the published documents have another. */
+  /**
+   * Shown in discovery and documents instead of the kind of the options, where the published documents have another.
+   */
   readonly shownKind?: GroupVersionKind;
   readonly parameters: readonly ConnectParameter[];
   /** True when the path goes on behind the name, and belongs to who answers; any method is passed on then. */

@@ -62,7 +62,9 @@ export class DecodeContext {
   #depth = 0;
   readonly errors: FieldError[] = [];
   readonly unknownFields: string[] = [];
-  /** Scratch stack of message decoders: the fields present, in input order. What lies at `top` and beyond is left over. */
+  /**
+   * Scratch stack of message decoders: the fields present, in input order. What lies at `top` and beyond is left over.
+   */
   readonly slots: Slot[] = [];
   top = 0;
 

@@ -31,7 +31,10 @@ export interface KindOptions<S extends Schema<unknown>> {
   readonly scope?: Scope;
   /** Default: lower-case kind, plural by English rules. */
   readonly names?: Partial<KindNames>;
-  /** Message with the kind's own fields (`spec`, `status`, `data` ...); apiVersion, kind and metadata (number 1) are added. */
+  /**
+   * Message with the kind's own fields (`spec`, `status`, `data` ...); apiVersion, kind and metadata (number 1) are
+   * added.
+   */
   readonly schema: S;
   readonly strategy?: Strategy<ObjectOf<S>>;
   readonly subresources?: readonly SubresourceDefinition[];
@@ -104,7 +107,8 @@ function warningOf(apiVersion: string, kind: string, { since, removed, replaceme
  * (names, verbs, list kind, protobuf form, generation, status isolation) and freezes the result.
  *
  * @throws Error when the declaration contradicts itself: repeated field numbers, names that cannot stand in a path,
- * a subresource without the field it serves, a status that nobody could write, a hook that would never run, a storage kind that is not one.
+ * a subresource without the field it serves, a status that nobody could write, a hook that would never run, a storage
+ * kind that is not one.
  */
 export function defineKind<const S extends Schema<unknown>>(options: KindOptions<S>): KindDefinition<ObjectOf<S>> {
   const { group, version, kind } = options;

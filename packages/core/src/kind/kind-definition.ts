@@ -101,7 +101,9 @@ export interface KindDefinition<T extends KubeObject = any> extends GroupVersion
   readonly deprecationWarning?: string;
   /** True when every message of the schema has field numbers. */
   readonly protobuf: boolean;
-  /** True for kinds with a struct schema (built in): strategic merge patch is offered and unknown fields are dropped. */
+  /**
+   * True for kinds with a struct schema (built in): strategic merge patch is offered and unknown fields are dropped.
+   */
   readonly structural: boolean;
 }
 

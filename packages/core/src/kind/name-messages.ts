@@ -2,7 +2,10 @@ import type { GroupVersionKind } from '../meta/types.ts';
 import type { Field, Schema, SchemaNode } from './schema.ts';
 import type { MessageNode } from './schema-walk.ts';
 
-/** `com.example.ops` for `ops.example.com`; component names begin with the organisation, and swap the first two words of a message's name. */
+/**
+ * `com.example.ops` for `ops.example.com`; component names begin with the organisation, and swap the first two words of
+ * a message's name.
+ */
 function messagePrefix(group: string): string {
   const [first, second, ...rest] = (group === '' ? 'core' : group).split('.').reverse();
   return (second === undefined ? [first] : [second, first, ...rest]).join('.');

@@ -6,7 +6,10 @@
 
 /** How lists behave in patches and server-side apply; the wire words of `x-kubernetes-*`. */
 export interface ListTraits {
-  /** Strategic merge: `merge` with a key for lists of objects, `merge` without one for sets of scalars; absent = replaced whole. */
+  /**
+   * Strategic merge: `merge` with a key for lists of objects, `merge` without one for sets of scalars; absent =
+   * replaced whole.
+   */
   readonly patchMergeKey?: string;
   readonly patchStrategy?: 'merge' | 'merge,retainKeys' | 'replace';
   readonly listType?: 'atomic' | 'set' | 'map';
@@ -82,16 +85,22 @@ export interface Field<T, Present extends boolean> {
    * (`""`, 0, false, [], {}), as Go servers write it; `absent` = stays away.
    */
   readonly whenAbsent: 'error' | 'zero' | 'absent';
-  /** Static default, applied when the field is absent or null. Defaults that depend on other fields belong to the strategy. */
+  /**
+   * Static default, applied when the field is absent or null. Defaults that depend on other fields belong to the
+   * strategy.
+   */
   readonly default?: unknown;
   /** The fields of the nested message appear directly in the parent's JSON object; in protobuf they stay nested. */
   readonly inline?: boolean;
   readonly patchStrategy?: 'retainKeys';
-  /** Exists in JSON alone, like `kind` and `apiVersion` of an object: has no number, and the message has a protobuf form all the same. */
+  /**
+   * Exists in JSON alone, like `kind` and `apiVersion` of an object: has no number, and the message has a protobuf form
+   * all the same.
+   */
   readonly jsonOnly?: boolean;
   /**
-   * Optional scalar whose zero value is told apart from absence, as pointers of Go types do. Without it, a zero value that arrives
-   * in protobuf, where Go writers spell out every field, means that the field is absent.
+   * Optional scalar whose zero value is told apart from absence, as pointers of Go types do. Without it, a zero value
+   * that arrives in protobuf, where Go writers spell out every field, means that the field is absent.
    */
   readonly presence?: boolean;
 }
@@ -178,8 +187,8 @@ export const s = {
     node: { type: 'message', name, description, fields, ...traits },
   }),
   /**
-   * Message of a kind without a protobuf form, named by `defineKind` after where it stands. A bare schema is a field that a client must
-   * give; `optional(...)` and the other builders say otherwise.
+   * Message of a kind without a protobuf form, named by `defineKind` after where it stands. A bare schema is a field
+   * that a client must give; `optional(...)` and the other builders say otherwise.
    */
   object: <const F extends ObjectFields>(fields: F, description = ''): Schema<FieldsType<ObjectFieldsOf<F>>> => ({
     node: {
@@ -257,8 +266,8 @@ export function always<T>(...words: FieldWords<T>): Field<T, true> {
 }
 
 /**
- * Struct that is part of its parent, like the `spec` of a kind: always present on the wire and in the static type (absent becomes
- * `{}` with its own zero values and defaults), yet not required in OpenAPI.
+ * Struct that is part of its parent, like the `spec` of a kind: always present on the wire and in the static type
+ * (absent becomes `{}` with its own zero values and defaults), yet not required in OpenAPI.
  */
 export function embedded<T>(
   number: number | undefined,
@@ -272,8 +281,8 @@ export function embedded<T>(...words: FieldWords<T>): Field<T, true> {
 }
 
 /**
- * Field that writers may leave out and readers always find on the wire, like a `status`: absent becomes the type's zero value.
- * Optional in the static type and in OpenAPI.
+ * Field that writers may leave out and readers always find on the wire, like a `status`: absent becomes the type's zero
+ * value. Optional in the static type and in OpenAPI.
  */
 export function filled<T>(
   number: number | undefined,

@@ -47,8 +47,8 @@ export interface Strategy<T extends KubeObject = any> {
   /** Default `dns1123Subdomain`. */
   readonly nameRule?: NameRule;
   /**
-   * When metadata.generation rises: `none` = not kept, `spec` = on any change outside metadata and status. Default: `spec` for kinds with a
-   * field `spec`, otherwise `none`.
+   * When metadata.generation rises: `none` = not kept, `spec` = on any change outside metadata and status. Default:
+   * `spec` for kinds with a field `spec`, otherwise `none`.
    */
   readonly generation?: 'none' | 'spec' | 'spec-and-annotations';
   /** PUT of a missing name creates it (201). Default false. */
@@ -60,11 +60,14 @@ export interface Strategy<T extends KubeObject = any> {
   /** A delete that removes at once returns the object instead of a Status. Default false. */
   readonly deleteReturnsObject?: boolean;
   /**
-   * Whether main writes keep the stored status, and status writes the rest. It follows from `subresources`: true exactly when `status` is
-   * among them. A declaration that states the opposite is rejected.
+   * Whether main writes keep the stored status, and status writes the rest. It follows from `subresources`: true
+   * exactly when `status` is among them. A declaration that states the opposite is rejected.
    */
   readonly statusSubresource?: boolean;
-  /** With `statusSubresource`: a create keeps the status in the body, e.g. a node that registers itself. Default false: cleared. */
+  /**
+   * With `statusSubresource`: a create keeps the status in the body, e.g. a node that registers itself. Default false:
+   * cleared.
+   */
   readonly keepsStatusOnCreate?: boolean;
 
   /** Sets defaults that depend on other fields; constant defaults belong to the schema. */

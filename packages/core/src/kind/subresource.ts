@@ -54,7 +54,8 @@ export interface SubresourceAnswer {
 
 /**
  * `status`: the parent with the status strategy. `replace`: the parent, of which one part changes, such as `finalize`.
- * `scale`: a projection that can be read, replaced and patched. `action`: a POST of a body kind. `connect`: a call that is passed on.
+ * `scale`: a projection that can be read, replaced and patched. `action`: a POST of a body kind. `connect`: a call that
+ * is passed on.
  */
 export type SubresourceDefinition =
   | ConnectSubresource
@@ -65,7 +66,10 @@ export type SubresourceDefinition =
       readonly name: string;
       /** Offers GET and PATCH beside PUT. Default false. */
       readonly patchable?: boolean;
-      /** Copies the one part that this subresource may change from `object` into `stored`; may refuse with a StatusError. */
+      /**
+       * Copies the one part that this subresource may change from `object` into `stored`; may refuse with a
+       * StatusError.
+       */
       // biome-ignore lint/suspicious/noExplicitAny: the parent's type is the kind's own
       readonly apply: (stored: any, object: any, context: StrategyContext) => void;
     }

@@ -11,8 +11,8 @@ export interface VirtualCall {
   readonly now: Date;
   readonly dryRun: boolean;
   /**
-   * Posts a body to a subresource of another object in the same namespace, with all checks of such a request but its authorization. Throws a
-   * StatusError.
+   * Posts a body to a subresource of another object in the same namespace, with all checks of such a request but its
+   * authorization. Throws a StatusError.
    */
   createSubresource(
     resource: GroupVersionResource,
@@ -26,8 +26,8 @@ export interface VirtualCall {
 }
 
 /**
- * Behaviour of a kind whose objects are questions: a POST is answered at once with the completed object (201), nothing is stored,
- * and no other verb exists; docs/adr/0008.
+ * Behaviour of a kind whose objects are questions: a POST is answered at once with the completed object (201), nothing
+ * is stored, and no other verb exists; docs/adr/0008.
  */
 export interface VirtualKind<T extends KubeObject> {
   /** Completes a private copy of a valid object, or answers it with a Status; may throw a StatusError. */

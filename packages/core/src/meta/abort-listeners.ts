@@ -1,6 +1,6 @@
 /**
- * Everything that waits for one signal. The signal has a single listener of the platform, however many calls share it: Node reports a
- * leak from the eleventh on, and removing one of n listeners costs n steps.
+ * Everything that waits for one signal. The signal has a single listener of the platform, however many calls share it:
+ * Node reports a leak from the eleventh on, and removing one of n listeners costs n steps.
  */
 class AbortListeners {
   readonly #signal: AbortSignal;
@@ -43,8 +43,8 @@ class AbortListeners {
 const listenersOf = new WeakMap<AbortSignal, AbortListeners>();
 
 /**
- * Calls `listener` once when the signal aborts. A signal that has aborted already calls nothing, and undefined never aborts. Any number of
- * calls may share a signal. Adding the same function again changes nothing.
+ * Calls `listener` once when the signal aborts. A signal that has aborted already calls nothing, and undefined never
+ * aborts. Any number of calls may share a signal. Adding the same function again changes nothing.
  */
 export function addAbortListener(signal: AbortSignal | undefined, listener: () => void): void {
   if (signal === undefined || signal.aborted) return;

@@ -49,8 +49,8 @@ export interface AccessRules {
 }
 
 /**
- * Decides who may do what. One authorizer serves the filter in front of every request and the access reviews, so that a review never
- * says anything else than what would happen.
+ * Decides who may do what. One authorizer serves the filter in front of every request and the access reviews, so that a
+ * review never says anything else than what would happen.
  */
 export interface Authorizer {
   authorize(attributes: AccessAttributes, user: UserInfo): AccessDecision | Promise<AccessDecision>;
@@ -58,8 +58,8 @@ export interface Authorizer {
 }
 
 /**
- * Finds the user behind a bearer token; undefined when nobody is. `audiences`: those the token must be meant for, empty for the
- * server itself.
+ * Finds the user behind a bearer token; undefined when nobody is. `audiences`: those the token must be meant for, empty
+ * for the server itself.
  */
 export type AuthenticateToken = (
   token: string,

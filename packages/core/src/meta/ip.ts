@@ -5,7 +5,10 @@ export function isIPv4(text: string): boolean {
   return nodeIsIPv4(text);
 }
 
-/** True for an IPv6 address. Addresses with a zone (`fe80::1%eth0`) mean something on one machine only and are none here. */
+/**
+ * True for an IPv6 address. Addresses with a zone (`fe80::1%eth0`) mean something on one machine only and are none
+ * here.
+ */
 export function isIPv6(text: string): boolean {
   return nodeIsIPv6(text) && !text.includes('%');
 }
@@ -28,7 +31,10 @@ export function portNumberErrors(port: number): string[] {
   return Number.isInteger(port) && port >= 1 && port <= 65_535 ? [] : ['must be between 1 and 65535, inclusive'];
 }
 
-/** Loopback, unspecified, link-local and interface-local ranges: they mean the machine that uses them, or its neighbours on the wire. */
+/**
+ * Loopback, unspecified, link-local and interface-local ranges: they mean the machine that uses them, or its neighbours
+ * on the wire.
+ */
 const ownRanges = new BlockList();
 for (const [network, prefix] of [
   ['127.0.0.0', 8],
@@ -47,7 +53,9 @@ for (const [network, prefix] of [
   ownRanges.addSubnet(network, prefix, 'ipv6');
 }
 
-/** True for an address that a server may call on behalf of a client: none that leads back into the server's own machine. */
+/**
+ * True for an address that a server may call on behalf of a client: none that leads back into the server's own machine.
+ */
 export function isProxyableIP(text: string): boolean {
   if (isIPv4(text)) return !ownRanges.check(text, 'ipv4');
   return isIPv6(text) && !ownRanges.check(text, 'ipv6');

@@ -46,7 +46,10 @@ function checkExpression(expression: Expression, path: string, errors: FieldErro
   }
 }
 
-/** What is wrong with the JSON form of a label selector that stands at `path`. A selector without errors can be compiled. */
+/**
+ * What is wrong with the JSON form of a label selector that stands at `path`. A selector without errors can be
+ * compiled.
+ */
 export function labelSelectorErrors(spec: LabelSelectorSpec | null | undefined, path: string): FieldError[] {
   const errors: FieldError[] = [];
   addErrors(errors, labelsErrors(spec?.matchLabels, `${path}.matchLabels`));

@@ -60,7 +60,10 @@ export function labelRequirement(key: string, operator: LabelOperator, given: re
   return { key, operator, values };
 }
 
-/** Whether a value is among sorted ones. Called once per object of a list, so its cost hardly depends on how many values there are. */
+/**
+ * Whether a value is among sorted ones. Called once per object of a list, so its cost hardly depends on how many values
+ * there are.
+ */
 function isAmong(sorted: readonly string[], value: string): boolean {
   let low = 0;
   let high = sorted.length;

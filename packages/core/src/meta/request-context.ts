@@ -16,8 +16,8 @@ export interface RequestContext {
   /** Aborted when the caller is gone or the deadline has passed. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Checks that the caller may also use another verb on the object that the request names, such as `create` where a PUT creates it.
-   * Absent: the caller may do everything. Throws a StatusError (403).
+   * Checks that the caller may also use another verb on the object that the request names, such as `create` where a PUT
+   * creates it. Absent: the caller may do everything. Throws a StatusError (403).
    */
   readonly authorize?: ((verb: string) => void | Promise<void>) | undefined;
   /** Remarks sent to the client with the answer. */

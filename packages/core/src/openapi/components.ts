@@ -16,8 +16,8 @@ function keyOf({ group, version, kind }: GroupVersionKind): string {
 }
 
 /**
- * Schemas for documents about these kinds: the kinds, their lists, the bodies of their subresources, and what all of them use.
- * They are found by the kinds that they name, because equal names of messages get numbers behind them.
+ * Schemas for documents about these kinds: the kinds, their lists, the bodies of their subresources, and what all of
+ * them use. They are found by the kinds that they name, because equal names of messages get numbers behind them.
  */
 export function componentsOf(kinds: readonly KindDefinition[]): Components {
   const schemas: Record<string, OpenApiSchema> = { ...openApiSchemas(kinds), ...metaSchemas };

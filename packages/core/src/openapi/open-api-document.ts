@@ -55,8 +55,8 @@ export function openApiV3Document(
 }
 
 /**
- * The index of documents: where each group version's document is. `hashes` are content hashes by group version; a URL with its
- * hash may be cached for ever.
+ * The index of documents: where each group version's document is. `hashes` are content hashes by group version; a URL
+ * with its hash may be cached for ever.
  */
 export function openApiV3Index(
   documents: Iterable<readonly [groupVersion: GroupVersion, hash: string]>,

@@ -45,8 +45,8 @@ function sameKinds(a: readonly KindDefinition[], b: readonly KindDefinition[]): 
 }
 
 /**
- * The OpenAPI documents of a server. Each is built when it is first asked for and kept until its own kinds change: a new kind
- * rebuilds the document of its group version alone.
+ * The OpenAPI documents of a server. Each is built when it is first asked for and kept until its own kinds change: a
+ * new kind rebuilds the document of its group version alone.
  */
 export class OpenApiDocuments {
   readonly #source: KindSource;

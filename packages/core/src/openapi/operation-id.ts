@@ -32,8 +32,9 @@ export interface OperationSubject extends GroupVersion {
 }
 
 /**
- * Id of an operation in the published style, which client generators turn into method names: `readCoreV1NamespacedPodStatus`,
- * `listCoreV1PodForAllNamespaces`, `deleteCoreV1CollectionNamespacedPod`, `watchCoreV1NamespacedPodList`.
+ * Id of an operation in the published style, which client generators turn into method names:
+ * `readCoreV1NamespacedPodStatus`, `listCoreV1PodForAllNamespaces`, `deleteCoreV1CollectionNamespacedPod`,
+ * `watchCoreV1NamespacedPodList`.
  */
 export function operationId(
   verb: 'list' | 'watch' | 'create' | 'read' | 'replace' | 'patch' | 'delete' | 'deleteCollection' | 'connect',

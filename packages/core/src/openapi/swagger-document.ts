@@ -69,7 +69,10 @@ function pathItem(item: OpenApiPathItem): SwaggerPathItem {
   };
 }
 
-/** The Swagger 2.0 document of a whole server: every operation and every schema of the OpenAPI v3 documents, in one piece. */
+/**
+ * The Swagger 2.0 document of a whole server: every operation and every schema of the OpenAPI v3 documents, in one
+ * piece.
+ */
 export function openApiV2Document(
   kinds: readonly KindDefinition[],
   info: OpenApiInfo = defaultInfo,

@@ -13,8 +13,8 @@ import type {
 } from './swagger-types.ts';
 
 /*
- * Field numbers are those of the message types that kubectl decodes (package openapi.v2 of google/gnostic). Only the parts that a
- * document of this room can have are written.
+ * Field numbers are those of the message types that kubectl decodes (package openapi.v2 of google/gnostic). Only the
+ * parts that a document of this room can have are written.
  */
 
 function text(w: Writer, field: number, value: string | undefined): void {

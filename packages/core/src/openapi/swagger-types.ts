@@ -1,7 +1,9 @@
 import type { GroupVersionKind } from '../meta/types.ts';
 import type { OpenApiAction, OpenApiInfo, OpenApiMethod, OpenApiSchema } from './open-api-types.ts';
 
-/** A schema of Swagger 2.0: references point into `definitions`, words may stand beside them, alternatives do not exist. */
+/**
+ * A schema of Swagger 2.0: references point into `definitions`, words may stand beside them, alternatives do not exist.
+ */
 export type SwaggerSchema = OpenApiSchema;
 
 /** A parameter in the path or the query. */

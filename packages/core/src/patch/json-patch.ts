@@ -14,11 +14,11 @@ export interface JsonPatchLimits {
 type Container = JsonObject | unknown[];
 
 /**
- * Applies a JSON patch (RFC 6902) and returns the new document; the old one stays as it is and unchanged parts are shared.
- * All operations apply or none does.
+ * Applies a JSON patch (RFC 6902) and returns the new document; the old one stays as it is and unchanged parts are
+ * shared. All operations apply or none does.
  *
- * @throws PatchError `malformed` when `operations` is not a list of objects, `tooLarge` above the limits on operations and on work,
- *   `unprocessable` for everything that does not fit the document.
+ * @throws PatchError `malformed` when `operations` is not a list of objects, `tooLarge` above the limits on
+ *   operations and on work, `unprocessable` for everything that does not fit the document.
  */
 export function applyJsonPatch(document: unknown, operations: unknown, limits: JsonPatchLimits = {}): unknown {
   if (!Array.isArray(operations)) throw new PatchError('malformed', 'a JSON patch must be a list of operations');
@@ -41,8 +41,8 @@ export function applyJsonPatch(document: unknown, operations: unknown, limits: J
 }
 
 /**
- * The state while operations are applied. Containers are copied before their first change and remembered as ours, so that ten
- * thousand operations on one list copy it once.
+ * The state while operations are applied. Containers are copied before their first change and remembered as ours, so
+ * that ten thousand operations on one list copy it once.
  */
 class JsonPatchRun {
   document: unknown;

@@ -59,8 +59,8 @@ export function patchTypeOf(value: unknown, path: string): 'replace' | 'delete' 
 }
 
 /**
- * A part of a patch that meets nothing in the document: the same data without instructions and without nulls. `undefined` when
- * the part itself says that it should not be there.
+ * A part of a patch that meets nothing in the document: the same data without instructions and without nulls.
+ * `undefined` when the part itself says that it should not be there.
  */
 export function withoutDirectives(value: unknown, path: string): unknown {
   if (Array.isArray(value)) {

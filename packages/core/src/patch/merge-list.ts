@@ -6,8 +6,8 @@ import { PatchError } from './patch-error.ts';
 type MapMerger = (original: JsonObject, patch: JsonObject) => JsonObject;
 
 /**
- * Merges a list of a patch into a list of the document. Scalars form a set. Objects are matched by `mergeKey` (the first match
- * counts) and merged by `mergeMap`; what matches nothing is appended. `path` is for messages.
+ * Merges a list of a patch into a list of the document. Scalars form a set. Objects are matched by `mergeKey` (the
+ * first match counts) and merged by `mergeMap`; what matches nothing is appended. `path` is for messages.
  */
 export function mergeLists(
   original: readonly unknown[],

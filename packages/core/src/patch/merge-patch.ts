@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject, setOwn } from './json-value.ts';
 
 /**
- * Applies a JSON merge patch (RFC 7386): objects merge, null deletes, everything else replaces. The document stays as it is;
- * unchanged parts are shared, and the same object comes back when nothing changes. Any JSON value is a merge patch, so it
- * never fails.
+ * Applies a JSON merge patch (RFC 7386): objects merge, null deletes, everything else replaces. The document stays as
+ * it is; unchanged parts are shared, and the same object comes back when nothing changes. Any JSON value is a merge
+ * patch, so it never fails.
  */
 export function applyMergePatch(document: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) return patch;

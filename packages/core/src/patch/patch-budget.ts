@@ -1,8 +1,8 @@
 import { PatchError } from './patch-error.ts';
 
 /**
- * Steps that applying one patch may take. A step is about 50 ns: one field copied or compared. A patch of the largest size applied to
- * the largest object takes a tenth of them, as long as it touches each part only a few times.
+ * Steps that applying one patch may take. A step is about 50 ns: one field copied or compared. A patch of the largest
+ * size applied to the largest object takes a tenth of them, as long as it touches each part only a few times.
  */
 const maxSteps = 2_000_000;
 
@@ -14,8 +14,8 @@ const stepsPerHashedKey = 10;
 const movedPerStep = 64;
 
 /**
- * What remains of the work that one patch may cause. A short instruction can act on a long list or a large map, so the work is limited
- * apart from the size of the patch.
+ * What remains of the work that one patch may cause. A short instruction can act on a long list or a large map, so the
+ * work is limited apart from the size of the patch.
  */
 export class PatchBudget {
   #left = maxSteps;

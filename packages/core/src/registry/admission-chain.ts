@@ -12,7 +12,9 @@ async function runFrom(
   }
 }
 
-/** Stays synchronous until a step answers with a promise, so that a chain without asynchronous plugins costs no turn. */
+/**
+ * Stays synchronous until a step answers with a promise, so that a chain without asynchronous plugins costs no turn.
+ */
 function run(steps: readonly [AdmissionPlugin, Step][], request: AdmissionRequest): Promise<void> | undefined {
   for (const [i, [plugin, step]] of steps.entries()) {
     if (!(plugin.handles?.(request) ?? true)) continue;
@@ -22,7 +24,10 @@ function run(steps: readonly [AdmissionPlugin, Step][], request: AdmissionReques
   return undefined;
 }
 
-/** Runs the plugins: every `mutate` before any `validate`, each in registration order. The first refusal ends the operation. */
+/**
+ * Runs the plugins: every `mutate` before any `validate`, each in registration order. The first refusal ends the
+ * operation.
+ */
 export class AdmissionChain {
   readonly #mutating: readonly [AdmissionPlugin, Step][];
   readonly #validating: readonly [AdmissionPlugin, Step][];

@@ -49,7 +49,10 @@ function parameterValue({ name, type }: ConnectParameter, query: QueryParameters
   }
 }
 
-/** The options of a call in its query. Parameters that the subresource does not know are left out. @throws StatusError 400 */
+/**
+ * The options of a call in its query. Parameters that the subresource does not know are left out.
+ * @throws StatusError 400
+ */
 export function connectOptions(
   { optionsKind, parameters }: ConnectSubresource,
   query: QueryParameters,

@@ -29,8 +29,9 @@ export interface RegistryOptions {
   /** In the order discovery shows them; more may be added later. */
   readonly kinds: readonly KindDefinition[];
   /**
-   * Keep the object's path in metadata.selfLink, as servers up to 1.19 did; default false. For kinds that share storage it is
-   * the path in the storage version. Objects written before the option was changed keep what they have until their next write.
+   * Keep the object's path in metadata.selfLink, as servers up to 1.19 did; default false. For kinds that share storage
+   * it is the path in the storage version. Objects written before the option was changed keep what they have until
+   * their next write.
    */
   readonly selfLinks?: boolean;
   /**

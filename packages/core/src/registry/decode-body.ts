@@ -59,10 +59,11 @@ function parse(type: ProtobufBodyType, { bytes, format }: Body, duplicates: bool
 }
 
 /**
- * Reads a body without looking at its fields. A protobuf body comes out as the JSON of the same content; one that claims to be another
- * type has nothing but that claim.
+ * Reads a body without looking at its fields. A protobuf body comes out as the JSON of the same content; one that
+ * claims to be another type has nothing but that claim.
  *
- * @throws StatusError 400 when it is empty, not in the format it claims, or not an object; 415 for protobuf where the type has no such form.
+ * @throws StatusError 400 when it is empty, not in the format it claims, or not an object; 415 for protobuf where the
+ *   type has no such form.
  */
 export function parseBody(type: ProtobufBodyType, body: Body, duplicates: boolean): ParsedBody {
   const { bytes, format } = body;
@@ -129,7 +130,8 @@ function cannotBeHandled(type: BodyType, why: string, cause?: unknown): StatusEr
 }
 
 /**
- * Gives a parsed body the shape of its schema. Every call makes a new object, so a body can be decoded once per attempt.
+ * Gives a parsed body the shape of its schema. Every call makes a new object, so a body can be decoded once per
+ * attempt.
  *
  * @throws StatusError 400 naming the field when a value has the wrong JSON type.
  */

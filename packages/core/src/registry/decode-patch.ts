@@ -38,9 +38,11 @@ function refused(error: PatchError): StatusError {
 }
 
 /**
- * Reads a patch. `schema` is that of the document, undefined for kinds without a struct schema, which take no strategic merge patch.
+ * Reads a patch. `schema` is that of the document, undefined for kinds without a struct schema, which take no strategic
+ * merge patch.
  *
- * @throws StatusError 400 when it is not JSON or not an object where its type wants one, 415 when the kind does not take this type.
+ * @throws StatusError 400 when it is not JSON or not an object where its type wants one, 415 when the kind does not
+ *   take this type.
  */
 export function decodePatch(patch: PatchBody, schema: Schema<unknown> | undefined, duplicates: boolean): DecodedPatch {
   if (patch.type === 'strategic' && schema === undefined) {

@@ -19,7 +19,10 @@ function definedKeys(value: Record<string, unknown>): number {
   return count;
 }
 
-/** True when two values have the same JSON text apart from the order of object keys; `undefined` members count as absent. */
+/**
+ * True when two values have the same JSON text apart from the order of object keys; `undefined` members count as
+ * absent.
+ */
 export function equalJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {

@@ -9,8 +9,8 @@ import { dropRepeatedOwners, newMetadata, objectPath } from './stamp-metadata.ts
 import { clearStatus } from './status-isolation.ts';
 
 /**
- * Makes a decoded body the object to store: defaults, generated name, mutating admission, server-set fields, validation,
- * validating admission. Name and namespace have been settled with the path before.
+ * Makes a decoded body the object to store: defaults, generated name, mutating admission, server-set fields,
+ * validation, validating admission. Name and namespace have been settled with the path before.
  *
  * @throws StatusError 400 for a resourceVersion, 422 for an invalid object, whatever admission refuses with.
  */

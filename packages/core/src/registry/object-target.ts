@@ -44,8 +44,8 @@ function isSegment(text: string): boolean {
 }
 
 /**
- * False for names under which nothing can be stored. Reads answer them without asking the storage: a slash in a name would reach
- * into another namespace.
+ * False for names under which nothing can be stored. Reads answer them without asking the storage: a slash in a name
+ * would reach into another namespace.
  */
 export function isStorable(target: ObjectTarget): boolean {
   return (

@@ -36,13 +36,18 @@ export interface ObjectWrite {
   readonly subresource?: string;
   readonly mode: WriteMode;
   readonly dryRun: boolean;
-  /** Called once per attempt with a private copy of the stored object; a new object every time. May throw a StatusError. */
+  /**
+   * Called once per attempt with a private copy of the stored object; a new object every time. May throw a StatusError.
+   */
   readonly propose: (old: AnyObject, current: StoredObject) => Proposal;
   /** Makes the object when there is none yet; absent = 404. */
   readonly create?: () => Promise<AnyObject>;
 }
 
-/** How a write ended. `object` is what was meant to be stored, `stored` what is; absent in a dry run and when the write removed it. */
+/**
+ * How a write ended. `object` is what was meant to be stored, `stored` what is; absent in a dry run and when the write
+ * removed it.
+ */
 export interface WrittenObject {
   readonly outcome: UpdateOutcome['outcome'];
   readonly object: AnyObject;

@@ -20,8 +20,8 @@ export type WatchPointParameters = Pick<
 >;
 
 /**
- * Reads a resourceVersion. Numbers beyond what a revision can be are kept as the greatest revision: they lie in the future
- * either way.
+ * Reads a resourceVersion. Numbers beyond what a revision can be are kept as the greatest revision: they lie in the
+ * future either way.
  *
  * @throws StatusError 400 when the text is not an unsigned 64-bit decimal number.
  */
@@ -68,7 +68,8 @@ function listProblems(parameters: ListPointParameters): FieldError[] {
  * Which state a list returns: see docs/reference/api-rules.md#state-of-a-list. `'token'` is the state of its continue
  * token.
  *
- * @throws StatusError 422 for a combination that is not allowed, 400 for a malformed number or a resourceVersion beside continue.
+ * @throws StatusError 422 for a combination that is not allowed, 400 for a malformed number or a resourceVersion
+ *   beside continue.
  */
 export function listPoint(parameters: ListPointParameters): ReadPoint | 'token' {
   const problems = listProblems(parameters);

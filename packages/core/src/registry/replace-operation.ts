@@ -14,7 +14,10 @@ import type { Answer, Body, PatchBody, WriteParameters } from './resource-servic
 /** The definition of a subresource of this type. */
 export type Replace = Extract<SubresourceDefinition, { type: 'replace' }>;
 
-/** PUT and PATCH of one part of an object by a body that is the whole object, such as `finalize`; everything else keeps its stored value. */
+/**
+ * PUT and PATCH of one part of an object by a body that is the whole object, such as `finalize`; everything else keeps
+ * its stored value.
+ */
 export class ReplaceOperation {
   readonly #binding: ResourceBinding;
   readonly #writer: ObjectWriter;

@@ -39,7 +39,10 @@ export interface RegistryServices {
     name: string,
     namespace?: string,
   ) => Promise<KubeObject | undefined>;
-  /** Posts a body to a subresource of an object of any kind. Throws a StatusError, 404 where no such subresource is served. */
+  /**
+   * Posts a body to a subresource of an object of any kind. Throws a StatusError, 404 where no such subresource is
+   * served.
+   */
   readonly createSubresource: (
     context: RequestContext,
     resource: GroupVersionResource,
@@ -63,13 +66,17 @@ export function kindBodyType(kind: KindDefinition, isRegistered: BodyType['isReg
     version: kind.version,
     apiVersion: kind.apiVersion,
     schema: kind.schema,
-    // Compiled with the first body: the controllers touch every kind when a server starts, and few kinds are written at once.
+    // Compiled with the first body: the controllers touch every kind when a server starts, and few kinds are written at
+    // once.
     decode: (input) => decoderOf(kind.schema)(input),
     isRegistered,
   };
 }
 
-/** One kind in one version, bound to its storage: what every operation on it needs. Crosses between served and stored form. */
+/**
+ * One kind in one version, bound to its storage: what every operation on it needs. Crosses between served and stored
+ * form.
+ */
 export class ResourceBinding {
   readonly kind: KindDefinition;
   readonly storedKind: KindDefinition;

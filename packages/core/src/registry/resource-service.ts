@@ -9,7 +9,10 @@ import type { QueryParameters } from '../scope/query-parameters.ts';
 import type { ResourceWatch, StoredList } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 
-/** Which object or collection an operation is about. `namespace` is undefined for cluster-scoped kinds and for "all namespaces". */
+/**
+ * Which object or collection an operation is about. `namespace` is undefined for cluster-scoped kinds and for "all
+ * namespaces".
+ */
 export interface Target {
   readonly namespace?: string;
   readonly name?: string;
@@ -67,9 +70,9 @@ export interface ConnectParameters {
 }
 
 /**
- * An object as an answer: the stored bytes (in the storage version) when it is stored, a decoded object of the served version
- * when it is not (dry runs, exports, subresource bodies, an object that its own last update removed, Status). `kind` is the kind
- * served: where it has a `storage` conversion, the stored bytes are of that other version.
+ * An object as an answer: the stored bytes (in the storage version) when it is stored, a decoded object of the served
+ * version when it is not (dry runs, exports, subresource bodies, an object that its own last update removed, Status).
+ * `kind` is the kind served: where it has a `storage` conversion, the stored bytes are of that other version.
  */
 export type Answer =
   | { readonly stored: StoredObject; readonly kind: KindDefinition; readonly code: 200 | 201 | 202 }

@@ -5,8 +5,8 @@ import type { ObjectMeta, OwnerReference } from '../meta/types.ts';
 import { copyJson } from './json-values.ts';
 
 /**
- * Metadata with its fields in canonical order, the server-set ones taken from `own`. What is not named here does not survive:
- * managedFields, which nothing keeps yet, and a selfLink that the client sent.
+ * Metadata with its fields in canonical order, the server-set ones taken from `own`. What is not named here does not
+ * survive: managedFields, which nothing keeps yet, and a selfLink that the client sent.
  */
 function ordered(meta: ObjectMeta, own: Partial<ObjectMeta>): ObjectMeta {
   const result: ObjectMeta = {};
@@ -58,7 +58,8 @@ export function newMetadata(
 
 /**
  * Metadata of a changed object. uid and the deletion marks come back when the client left them out and stay as sent
- * otherwise, for validation to refuse a change of them; generation, creationTimestamp and resourceVersion are always the stored ones.
+ * otherwise, for validation to refuse a change of them; generation, creationTimestamp and resourceVersion are always
+ * the stored ones.
  */
 export function changedMetadata(
   meta: ObjectMeta,

@@ -68,8 +68,8 @@ function fromStorageError(error: StorageError, operation: FailedOperation): Stat
 }
 
 /**
- * The one place where a failure below the registry becomes what a client sees. A StatusError passes unchanged; what nobody
- * foresaw becomes a 500 that carries its cause, never a 404.
+ * The one place where a failure below the registry becomes what a client sees. A StatusError passes unchanged; what
+ * nobody foresaw becomes a 500 that carries its cause, never a 404.
  */
 export function translateError(error: unknown, operation: FailedOperation): StatusError {
   if (isStatusError(error)) return error;

@@ -38,7 +38,8 @@ export class UpdateOperation {
       return decoded;
     };
 
-    // Decoded once here, so that a body in doubt is refused before anything is read; attempts after the first decode again.
+    // Decoded once here, so that a body in doubt is refused before anything is read; attempts after the first decode
+    // again.
     let first: ReturnType<typeof decode> | undefined = decode();
     checkFields(
       parameters.fieldValidation,

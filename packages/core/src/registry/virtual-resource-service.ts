@@ -12,7 +12,10 @@ import type { Answer, Body, ResourceService, Target, WriteParameters } from './r
 import { translating } from './translate-error.ts';
 import { warningOnce } from './warning-once.ts';
 
-/** The operations on a kind without storage: create, and nothing else. Admission is about what is stored, so it is not asked. */
+/**
+ * The operations on a kind without storage: create, and nothing else. Admission is about what is stored, so it is not
+ * asked.
+ */
 export class VirtualResourceService implements ResourceService {
   readonly kind: KindDefinition;
   readonly #virtual: VirtualKind<KubeObject>;

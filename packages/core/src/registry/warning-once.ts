@@ -5,7 +5,9 @@ export function warningOnce(context: RequestContext): RequestContext {
   return new WarnedOnce(context);
 }
 
-/** Asks the caller's own context for the rest: what it makes on demand, such as a signal, is made only if somebody asks. */
+/**
+ * Asks the caller's own context for the rest: what it makes on demand, such as a signal, is made only if somebody asks.
+ */
 class WarnedOnce implements RequestContext {
   readonly #context: RequestContext;
   #warn: ((text: string) => void) | undefined;

@@ -6,18 +6,21 @@ const ownerFile = 0o600;
 const othersBits = 0o077;
 const sticky = 0o1000;
 
-/** Creates a directory, with its parents, that only its owner may use. The mode of an existing one is tightened, see {@link tightenMode}. */
+/**
+ * Creates a directory, with its parents, that only its owner may use. The mode of an existing one is tightened, see
+ * {@link tightenMode}.
+ */
 export function makePrivateDirectory(path: string, logger: Logger): void {
   mkdirSync(path, { recursive: true, mode: ownerDirectory });
   tightenMode(path, logger);
 }
 
 /**
- * Removes the permissions that the group and all others have on a file or directory, and logs that. Does nothing when the path does not
- * exist, and on systems without file modes.
+ * Removes the permissions that the group and all others have on a file or directory, and logs that. Does nothing when
+ * the path does not exist, and on systems without file modes.
  *
- * @throws Error with one sentence for the operator when the mode cannot be changed, for example on a volume of another owner, and for a
- * directory such as `/tmp`, which is meant for all users.
+ * @throws Error with one sentence for the operator when the mode cannot be changed, for example on a volume of
+ *   another owner, and for a directory such as `/tmp`, which is meant for all users.
  */
 export function tightenMode(path: string, logger: Logger): void {
   if (process.platform === 'win32') return;

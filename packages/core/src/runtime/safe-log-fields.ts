@@ -80,7 +80,9 @@ class Sanitizer {
   }
 }
 
-/** Errors as they are shown by default. Other members may hold anything, such as the packet that could not be parsed. */
+/**
+ * Errors as they are shown by default. Other members may hold anything, such as the packet that could not be parsed.
+ */
 function errorMembers(error: Error): object {
   const { name, message, code, stack, cause } = error as NodeJS.ErrnoException;
   return {
@@ -93,8 +95,8 @@ function errorMembers(error: Error): object {
 }
 
 /**
- * The fields of a log line without credentials, raw bytes and control characters, and within bounds: a client decides much of what a
- * server reports.
+ * The fields of a log line without credentials, raw bytes and control characters, and within bounds: a client decides
+ * much of what a server reports.
  *
  * @param describe what is shown of an error; default: its name, message, code, stack and cause
  */

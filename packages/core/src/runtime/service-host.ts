@@ -35,8 +35,8 @@ export class ServiceHost {
   }
 
   /**
-   * When one fails to start, those before it are stopped again and the failure is thrown. `signal` ends the start at any point: what has
-   * started, and what is starting, is stopped, and the signal's reason is thrown.
+   * When one fails to start, those before it are stopped again and the failure is thrown. `signal` ends the start at
+   * any point: what has started, and what is starting, is stopped, and the signal's reason is thrown.
    */
   async start(signal?: AbortSignal): Promise<void> {
     for (const service of this.#services) {

@@ -17,8 +17,8 @@ export function token<T>(name: string): Token<T> {
 type TokensOf<A extends readonly unknown[]> = { readonly [K in keyof A]: Token<A[K]> };
 
 /**
- * Binds `target` to a factory over other tokens, called once, when somebody first asks. Swapped or wrong dependencies do not compile.
- * Factories are synchronous and do no I/O; what must be started is a `Service`.
+ * Binds `target` to a factory over other tokens, called once, when somebody first asks. Swapped or wrong dependencies
+ * do not compile. Factories are synchronous and do no I/O; what must be started is a `Service`.
  */
 export type Bind = <T, A extends readonly unknown[]>(
   target: Token<T>,
@@ -26,7 +26,9 @@ export type Bind = <T, A extends readonly unknown[]>(
   factory: (...args: A) => T,
 ) => void;
 
-/** What belongs together: makes its bindings when the composition root hands it `bind`. Knows nothing of the container. */
+/**
+ * What belongs together: makes its bindings when the composition root hands it `bind`. Knows nothing of the container.
+ */
 export type BindingModule = (bind: Bind) => void;
 
 export const StoreToken = token<Store>('keelson.Store');

@@ -2,7 +2,9 @@ import { type Clock, systemClock } from './clock.ts';
 
 /** Longest work in one turn of the event loop; between turns connections are accepted and health checks answered. */
 const turnMs = 10;
-/** Pieces of work that run together before promises are settled and the time is examined; fewer when they are expensive. */
+/**
+ * Pieces of work that run together before promises are settled and the time is examined; fewer when they are expensive.
+ */
 const together = 16;
 
 interface Piece {
@@ -40,13 +42,15 @@ class Fifo {
 }
 
 /**
- * Divides the event loop among pieces of work: those of one turn run at its end, together and in the order of arrival, for about
- * {@link turnMs}; the rest waits for the next turn. Every second piece is an urgent one, as long as there are any.
+ * Divides the event loop among pieces of work: those of one turn run at its end, together and in the order of arrival,
+ * for about {@link turnMs}; the rest waits for the next turn. Every second piece is an urgent one, as long as there are
+ * any.
  *
- * Left to itself Node reads one request, runs it to its answer, writes that, and continues with the next connection; the network code of the
- * kernel and ours displace each other from the processor's caches each time. Together all requests are read, then they run in step, then their
- * answers are written, and the same work costs little more than half (docs/explanation/performance.md). No piece waits for a timer: one
- * that comes alone runs in the turn that brought it.
+ * Left to itself Node reads one request, runs it to its answer, writes that, and continues with the next connection;
+ * the network code of the kernel and ours displace each other from the processor's caches each time. Together all
+ * requests are read, then they run in step, then their answers are written, and the same work costs little more than
+ * half (docs/explanation/performance.md). No piece waits for a timer: one that comes alone runs in the turn that
+ * brought it.
  */
 export class TurnQueue {
   readonly #clock: Clock;
@@ -59,7 +63,10 @@ export class TurnQueue {
   /** Turns so far. */
   #turn = 0;
   #group = together;
-  /** The flush before this one: what it ran is done when the next flush of the same turn begins, as far as it does not wait for others. */
+  /**
+   * The flush before this one: what it ran is done when the next flush of the same turn begins, as far as it does not
+   * wait for others.
+   */
   #lastCount = 0;
   #lastAt = 0;
 
@@ -79,8 +86,8 @@ export class TurnQueue {
   }
 
   /**
-   * Milliseconds of work that were done while the next piece has waited: how far the process is behind. Turns are counted, not time: a
-   * process that gets no processor for a second is not behind because of its callers.
+   * Milliseconds of work that were done while the next piece has waited: how far the process is behind. Turns are
+   * counted, not time: a process that gets no processor for a second is not behind because of its callers.
    */
   get delayMs(): number {
     const { head } = this.#waiting;
@@ -122,5 +129,7 @@ export class TurnQueue {
   };
 }
 
-/** The queue of this process, which has one event loop. It measures real time, also where a test has a clock of its own. */
+/**
+ * The queue of this process, which has one event loop. It measures real time, also where a test has a clock of its own.
+ */
 export const eventLoopTurns = new TurnQueue(systemClock);

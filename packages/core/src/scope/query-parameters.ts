@@ -1,4 +1,6 @@
-/** Undoes percent encoding and `+`; undefined when a `%` is not followed by two hex digits or the bytes are not UTF-8. */
+/**
+ * Undoes percent encoding and `+`; undefined when a `%` is not followed by two hex digits or the bytes are not UTF-8.
+ */
 function decodeComponent(text: string): string | undefined {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
   if (!spaced.includes('%')) return spaced;

@@ -16,8 +16,8 @@ export type ResourceVerb =
   | 'proxy';
 
 /**
- * What a request is about. Routing, authorization, audit and metrics all read this one record, so they cannot disagree. Strings
- * that do not apply are empty.
+ * What a request is about. Routing, authorization, audit and metrics all read this one record, so they cannot disagree.
+ * Strings that do not apply are empty.
  */
 export interface RequestAttributes {
   /** As sent, upper case. */
@@ -26,8 +26,8 @@ export interface RequestAttributes {
   readonly path: string;
   readonly query: QueryParameters;
   /**
-   * A {@link ResourceVerb}; the lower-case HTTP method for requests that are not about a resource and for methods that no
-   * resource knows.
+   * A {@link ResourceVerb}; the lower-case HTTP method for requests that are not about a resource and for methods that
+   * no resource knows.
    */
   readonly verb: string;
   /** False for discovery, health and every other path outside the grammar of resources. */
@@ -68,8 +68,8 @@ function isUnsafe(segment: string): boolean {
 }
 
 /**
- * Splits before decoding, so an encoded slash never makes a new segment. Returns the problem as text when a segment cannot be
- * decoded or decodes to something that no name may contain.
+ * Splits before decoding, so an encoded slash never makes a new segment. Returns the problem as text when a segment
+ * cannot be decoded or decodes to something that no name may contain.
  */
 function splitPath(path: string): string[] | string {
   const segments: string[] = [];
@@ -111,7 +111,10 @@ function verbOf(method: string, named: boolean, watch: boolean): string {
   }
 }
 
-/** The name that `metadata.name=x` asks for, '' when the selector does not pin one. Deeper checks belong to the selector's parser. */
+/**
+ * The name that `metadata.name=x` asks for, '' when the selector does not pin one. Deeper checks belong to the
+ * selector's parser.
+ */
 function selectedName(query: QueryParameters): string {
   const selector = query.first('fieldSelector');
   // No name needs a backslash, and a comma behind one does not separate: such a selector is not read as pinning a name.
@@ -142,8 +145,8 @@ function readResource(segments: readonly string[], parts: Draft): void {
     if (next !== undefined && !(namespaceSubresources.has(next) && segments.length === at + 3)) at += 2;
   }
   // An empty segment (doubled or trailing slash) names nothing. For resources that includes the trailing slash: DELETE
-  // `.../pods/` with a name that happened to be empty must not become a deletion of the collection. What stands behind a
-  // subresource belongs to whoever it is passed on to.
+  // `.../pods/` with a name that happened to be empty must not become a deletion of the collection. What stands behind
+  // a subresource belongs to whoever it is passed on to.
   for (let i = Math.min(at + 2, segments.length - 1); i >= 0; i--) if (segments[i] === '') return;
   const name = segments[at + 1] ?? '';
   const named = name !== '';
@@ -182,9 +185,10 @@ function splitTarget(target: string): { path: string; query: string; problem?: s
 }
 
 /**
- * The one parser of request paths: `/{api|apis/group}/{version}[/watch]/[namespaces/{ns}/]{resource}[/{name}[/{subresource}]]`.
- * Costs the same whatever kinds are registered, and never throws: a path outside the grammar is not a resource request, a path that
- * can name nothing has a `problem`.
+ * The one parser of request paths:
+ * `/{api|apis/group}/{version}[/watch]/[namespaces/{ns}/]{resource}[/{name}[/{subresource}]]`. Costs the same whatever
+ * kinds are registered, and never throws: a path outside the grammar is not a resource request, a path that can name
+ * nothing has a `problem`.
  *
  * @param target the request target as received, e.g. `/api/v1/pods?watch=1`
  */

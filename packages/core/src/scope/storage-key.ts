@@ -7,8 +7,8 @@ export function storageKindOf(kind: KindDefinition): KindDefinition {
 }
 
 /**
- * Prefix of all keys of a kind: `/{group or "core"}/{plural}/`. Every segment ends with a slash, so a prefix never reaches into
- * a sibling whose name merely begins alike.
+ * Prefix of all keys of a kind: `/{group or "core"}/{plural}/`. Every segment ends with a slash, so a prefix never
+ * reaches into a sibling whose name merely begins alike.
  */
 export function kindPrefix(kind: KindDefinition): string {
   const stored = storageKindOf(kind);

@@ -35,9 +35,10 @@ function isLoopbackHost(host: string): boolean {
 }
 
 /**
- * Decides whether a server that asks for no credentials serves a request. A page in a browser of this machine reaches the loopback interface,
- * too: by a request to another site, and after DNS rebinding (its own name leads to 127.0.0.1) as its own site. The rules are those of
- * https://www.w3.org/TR/fetch-metadata, and a list of hosts against rebinding. Clients that are no browsers send none of these headers but `Host`.
+ * Decides whether a server that asks for no credentials serves a request. A page in a browser of this machine reaches
+ * the loopback interface, too: by a request to another site, and after DNS rebinding (its own name leads to 127.0.0.1)
+ * as its own site. The rules are those of https://www.w3.org/TR/fetch-metadata, and a list of hosts against rebinding.
+ * Clients that are no browsers send none of these headers but `Host`.
  */
 export class WebPageGuard {
   readonly #names: ReadonlySet<string>;

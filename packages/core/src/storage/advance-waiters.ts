@@ -18,7 +18,10 @@ export class AdvanceWaiters {
     return this.#waiters.map(({ revision }) => revision);
   }
 
-  /** Resolves when {@link reached} is told of the revision. Fails with `Timeout` on abort, or with what {@link fail} is told. */
+  /**
+   * Resolves when {@link reached} is told of the revision. Fails with `Timeout` on abort, or with what {@link fail} is
+   * told.
+   */
   wait(revision: Revision, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       throwIfAborted(signal);

@@ -4,7 +4,9 @@ export interface Droppable {
   drop(): void;
 }
 
-/** Bounds the memory of things that are kept only to save work: when there are too many bytes, the oldest are dropped. */
+/**
+ * Bounds the memory of things that are kept only to save work: when there are too many bytes, the oldest are dropped.
+ */
 export class ByteBudget {
   readonly #limit: number;
   #items: Droppable[] = [];

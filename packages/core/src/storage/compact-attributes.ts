@@ -10,8 +10,8 @@ const labelSets = new Map<string, Readonly<Record<string, string>>>();
 const pathLists: (readonly string[])[] = [];
 
 /**
- * The same attributes in less memory: the replicas of a workload share their labels, the objects of a kind the names of their
- * fields. Every object of a cached kind keeps its attributes once a selector has looked at it.
+ * The same attributes in less memory: the replicas of a workload share their labels, the objects of a kind the names of
+ * their fields. Every object of a cached kind keeps its attributes once a selector has looked at it.
  */
 export function compactAttributes(attributes: SelectableAttributes): SelectableAttributes {
   const { labels, fields } = attributes;

@@ -8,9 +8,9 @@ export interface ContinueTokens {
   /** `binding` names everything the pages of one list have in common: kind, namespace, selectors. Never the limit. */
   encode(position: ListPosition, binding: string): string;
   /**
-   * Fails with `InvalidToken` when the token was not issued by a server with this secret and configuration, or (`mismatch` set)
-   * for another binding; with `ExpiredToken` when it is too old, whose `key` is the last key seen, so that the
-   * caller can offer a token that goes on at the latest state.
+   * Fails with `InvalidToken` when the token was not issued by a server with this secret and configuration, or
+   * (`mismatch` set) for another binding; with `ExpiredToken` when it is too old, whose `key` is the last key seen, so
+   * that the caller can offer a token that goes on at the latest state.
    */
   decode(text: string, binding: string): ListPosition;
 }

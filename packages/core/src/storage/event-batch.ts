@@ -3,8 +3,8 @@ import type { EventRepresentation, WatchEvent } from './resource-storage.ts';
 const joined = new WeakMap<readonly WatchEvent[], Map<string, Buffer>>();
 
 /**
- * The frames of events that were read together, as one buffer. Watchers at the same place of the same history read the same
- * array, so the joined buffer is made once for all of them; it lives as long as the array.
+ * The frames of events that were read together, as one buffer. Watchers at the same place of the same history read the
+ * same array, so the joined buffer is made once for all of them; it lives as long as the array.
  */
 export function encodeEvents(events: readonly WatchEvent[], representation: EventRepresentation): Buffer {
   const [first] = events;

@@ -147,7 +147,9 @@ class UpdateAttempt {
     return { outcome: current === undefined ? 'created' : 'updated', object };
   }
 
-  /** A last state that differs is written first, so that every watcher of every process sees it in the DELETED event. */
+  /**
+   * A last state that differs is written first, so that every watcher of every process sees it in the DELETED event.
+   */
   async delete(
     decision: UpdateDecision & { readonly do: 'delete' },
     current: StoredObject,

@@ -9,9 +9,9 @@ const surrogate = /[\ud800-\udfff]/;
 const loneSurrogate = /\p{Surrogate}/u;
 
 /**
- * A string whose code-unit order is the UTF-8 byte order of `text`. The two orders differ only where surrogates (code points
- * above U+FFFF) meet U+E000..U+FFFF; moving the surrogates to the end of the unit space makes them agree. Nearly every key is
- * its own ordered form, so nothing is allocated.
+ * A string whose code-unit order is the UTF-8 byte order of `text`. The two orders differ only where surrogates (code
+ * points above U+FFFF) meet U+E000..U+FFFF; moving the surrogates to the end of the unit space makes them agree. Nearly
+ * every key is its own ordered form, so nothing is allocated.
  */
 export function orderedForm(text: string): string {
   return outsideOrder.test(text) ? text.replace(/[\ud800-\uffff]/g, moveUnit) : text;

@@ -6,9 +6,10 @@ import type { Key } from './store.ts';
 const patienceMs = 1_000;
 
 /**
- * Lets work on one key go one after the other, in the order of its arrival: updates that run at the same time collide, and all but one do
- * their work again. A courtesy, not a lock: compare-and-set decides what is written, and nobody waits long for one that does not end, such as an
- * admission function that itself updates the object it was asked about.
+ * Lets work on one key go one after the other, in the order of its arrival: updates that run at the same time collide,
+ * and all but one do their work again. A courtesy, not a lock: compare-and-set decides what is written, and nobody
+ * waits long for one that does not end, such as an admission function that itself updates the object it was asked
+ * about.
  */
 export class KeyTurns<T> {
   readonly #clock: Clock;
@@ -19,7 +20,10 @@ export class KeyTurns<T> {
     this.#clock = clock;
   }
 
-  /** Runs the work at once or after what is under way, and hands it the result of the one before if that ended well just now. */
+  /**
+   * Runs the work at once or after what is under way, and hands it the result of the one before if that ended well just
+   * now.
+   */
   run(key: Key, signal: AbortSignal | undefined, work: (before: T | undefined) => Promise<T>): Promise<T> {
     const last = this.#last.get(key);
     const running = last === undefined ? work(undefined) : this.#ended(last, signal).then(work);
@@ -31,7 +35,9 @@ export class KeyTurns<T> {
     return running;
   }
 
-  /** Resolves when the work has ended, with its result if it had one; when time is up; or when the signal is aborted. */
+  /**
+   * Resolves when the work has ended, with its result if it had one; when time is up; or when the signal is aborted.
+   */
   #ended(work: Promise<T>, signal: AbortSignal | undefined): Promise<T | undefined> {
     return new Promise((resolve) => {
       const finish = (result?: T) => {

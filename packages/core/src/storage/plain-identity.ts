@@ -13,9 +13,10 @@ const identity = new RegExp(
 );
 
 /**
- * Finds name, namespace and uid in the text of canonical metadata without parsing it, when that is all there is to know of an object that
- * nobody owns, nothing holds and nobody deletes: most objects, at a fraction of the cost of a parse. `undefined` when there may be more, or when
- * the text needs a parser. The text begins behind the opening brace and may go on behind the metadata.
+ * Finds name, namespace and uid in the text of canonical metadata without parsing it, when that is all there is to know
+ * of an object that nobody owns, nothing holds and nobody deletes: most objects, at a fraction of the cost of a parse.
+ * `undefined` when there may be more, or when the text needs a parser. The text begins behind the opening brace and may
+ * go on behind the metadata.
  */
 export function plainIdentity(metadata: string): ObjectMeta | undefined {
   if (tying.test(metadata)) return undefined;

@@ -4,14 +4,18 @@ import type { Key, Revision } from './store.ts';
 import type { StoredObject } from './stored-object.ts';
 
 /**
- * The objects of one kind, as the registry sees them. Implemented directly over a `Store` and by the watch cache; nobody
- * above can tell which. Keys are storage keys; every method fails with `StorageError` only (or with what a callback threw).
+ * The objects of one kind, as the registry sees them. Implemented directly over a `Store` and by the watch cache;
+ * nobody above can tell which. Keys are storage keys; every method fails with `StorageError` only (or with what a
+ * callback threw).
  */
 export interface ResourceStorage {
   /** Fails with `AlreadyExists`. `json` is the object without metadata.resourceVersion, in canonical form. */
   create(key: Key, json: Buffer, options?: WriteOptions): Promise<StoredObject>;
 
-  /** Undefined when the key does not exist. `any` may be stale; `notOlderThan` waits up to three seconds, then `FutureRevision`. */
+  /**
+   * Undefined when the key does not exist. `any` may be stale; `notOlderThan` waits up to three seconds, then
+   * `FutureRevision`.
+   */
   get(key: Key, at: ReadPoint, options?: { readonly signal?: AbortSignal }): Promise<StoredObject | undefined>;
 
   list(prefix: string, options: StorageListOptions): Promise<StoredList>;
@@ -19,9 +23,9 @@ export interface ResourceStorage {
   watch(prefix: string, options: StorageWatchOptions): Promise<ResourceWatch>;
 
   /**
-   * The one way to change an object (GuaranteedUpdate). `decide` sees the current object, or undefined, and says what should become
-   * of it; it is called again whenever somebody else was faster. The first call may see a cached, older state: an
-   * error thrown by `decide` is final only if the state it saw was current, otherwise it is asked again.
+   * The one way to change an object (GuaranteedUpdate). `decide` sees the current object, or undefined, and says what
+   * should become of it; it is called again whenever somebody else was faster. The first call may see a cached, older
+   * state: an error thrown by `decide` is final only if the state it saw was current, otherwise it is asked again.
    */
   update(
     key: Key,
@@ -47,8 +51,8 @@ export type UpdateDecision =
   | {
       readonly do: 'delete';
       /**
-       * Last state to show in the DELETED event and the answer. When it differs from the stored one it is written first, as a change
-       * of its own, because history is what every process and every later watcher learns it from.
+       * Last state to show in the DELETED event and the answer. When it differs from the stored one it is written
+       * first, as a change of its own, because history is what every process and every later watcher learns it from.
        */
       readonly json?: Buffer;
     }
@@ -122,8 +126,9 @@ export interface StoredList {
   /** True when all chunks of the stored form may be taken at once: their bytes are there already, or few. */
   readonly ready: boolean;
   /**
-   * The page's objects encoded and joined with `separator` in pieces of any size. Buffers of `pieces` are the caller's to use again, all
-   * others are shared and not to be changed. No object is parsed when the representation is the stored one.
+   * The page's objects encoded and joined with `separator` in pieces of any size. Buffers of `pieces` are the caller's
+   * to use again, all others are shared and not to be changed. No object is parsed when the representation is the
+   * stored one.
    */
   chunks(representation: Representation, separator: ',', pieces?: PieceSource): Iterable<Buffer>;
 }
@@ -133,7 +138,9 @@ export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
 /** One change as one watcher sees it (selectors applied). Shared by all watchers that see it the same way. */
 export interface WatchEvent {
   readonly type: WatchEventType;
-  /** For BOOKMARK an empty object with only a resourceVersion (and, at the end of the initial events, an annotation). */
+  /**
+   * For BOOKMARK an empty object with only a resourceVersion (and, at the end of the initial events, an annotation).
+   */
   readonly object: StoredObject;
   /** True on the bookmark that ends the initial events. */
   readonly initialEventsEnd?: boolean;
@@ -144,8 +151,8 @@ export interface WatchEvent {
 export interface StorageWatchOptions {
   readonly predicate: ObjectPredicate;
   /**
-   * `changesAfter`: only what comes after that revision. `state`: ADDED for every current object first (`fresh`: the state is
-   * at least as new as the call, or as `notOlderThan`), then changes.
+   * `changesAfter`: only what comes after that revision. `state`: ADDED for every current object first (`fresh`: the
+   * state is at least as new as the call, or as `notOlderThan`), then changes.
    */
   readonly from:
     | { readonly start: 'changesAfter'; readonly revision: Revision }
@@ -160,19 +167,22 @@ export interface StorageWatchOptions {
 }
 
 /**
- * A place in the history of a kind. Pull-based: `read` hands out what is there now; when it is empty, `onReadable` is called
- * once as soon as there is more. Nothing is queued per watcher beyond its place, so a slow reader costs only itself.
+ * A place in the history of a kind. Pull-based: `read` hands out what is there now; when it is empty, `onReadable` is
+ * called once as soon as there is more. Nothing is queued per watcher beyond its place, so a slow reader costs only
+ * itself.
  *
  * Ends in exactly one way: `close` by the owner, or an error (`Compacted`: history is gone; `SlowConsumer`,
  * `EpochChanged`, `Unavailable`, `Closed`) that `read` throws, once everything before it has been read.
  */
 export interface ResourceWatch extends AsyncIterable<WatchEvent> {
   /**
-   * Up to `maxEvents` events in revision order; empty = nothing now. Watches that read the same events with the same `maxEvents` may
-   * be given the very same array. Throws the StorageError that ended the watch.
+   * Up to `maxEvents` events in revision order; empty = nothing now. Watches that read the same events with the same
+   * `maxEvents` may be given the very same array. Throws the StorageError that ended the watch.
    */
   read(maxEvents: number): readonly WatchEvent[];
-  /** Calls back once, in a later turn or at once from the writer's turn, when `read` would return something or throw. */
+  /**
+   * Calls back once, in a later turn or at once from the writer's turn, when `read` would return something or throw.
+   */
   onReadable(callback: () => void): void;
   /** Everything up to this revision has been read; 0 until the initial state has been. */
   readonly revision: Revision;

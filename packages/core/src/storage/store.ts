@@ -9,8 +9,8 @@ import type { StorageError } from '../errors/storage-error.ts';
  *
  * Invariants, each proven by the suite in `@keelson/conformance`:
  *
- * 1. Total order: every successful write has a revision greater than all before it; a failed one consumes none. An empty
- *    store is at revision >= 1.
+ * 1. Total order: every successful write has a revision greater than all before it; a failed one consumes none. An
+ *    empty store is at revision >= 1.
  * 2. Visibility order: a read at revision R sees every write <= R and none > R.
  * 3. Durable before visible: nothing is acknowledged, listed or watched that a crash could take back.
  * 4. `write`, `get`, `currentRevision` and un-pinned `list` are strictly serializable.
@@ -20,14 +20,15 @@ import type { StorageError } from '../errors/storage-error.ts';
  * 8. All changes of one revision arrive in one batch; `frontier` never exceeds what was delivered and never decreases.
  * 9. A new stream with `after = last frontier` continues without loss or repeat, until compaction.
  * 10. `prev` is the value just before the change; when it cannot be supplied the stream fails with `Compacted`.
- * 11. Reads and watches below the compacted revision fail with `Compacted`; at or above they succeed; the bound never falls.
+ * 11. Reads and watches below the compacted revision fail with `Compacted`; at or above they succeed; the bound
+ *     never falls.
  * 12. After a restore or lossy failover revisions never repeat; the epoch changes.
  * 13. A write whose outcome is not known fails with `OutcomeUnknown` and is never repeated by the adapter.
  * 14. An expired key disappears by an ordinary delete change, not early.
  *
- * Every method fails with `StorageError` only; a call whose signal is aborted before it did anything fails with `Timeout`, a
- * write that was in progress with `OutcomeUnknown`. The store owns values that it was given; the caller must not change
- * values that the store returns.
+ * Every method fails with `StorageError` only; a call whose signal is aborted before it did anything fails with
+ * `Timeout`, a write that was in progress with `OutcomeUnknown`. The store owns values that it was given; the caller
+ * must not change values that the store returns.
  */
 
 /** Store-wide logical clock: a positive safe integer; 0 means "none". On the wire: decimal text. */
@@ -51,8 +52,8 @@ export interface Entry {
   /** Epoch milliseconds after which the key is removed. */
   readonly expiresAt?: number;
   /**
-   * The stored bytes are damaged, for example because they fail their checksum. The value is empty then, and the revisions serve for deleting
-   * the key and for nothing else.
+   * The stored bytes are damaged, for example because they fail their checksum. The value is empty then, and the
+   * revisions serve for deleting the key and for nothing else.
    */
   readonly damaged?: boolean;
 }
@@ -114,8 +115,8 @@ export interface StoreCapabilities {
   /** Survives the end of the process. */
   readonly durable: boolean;
   /**
-   * Values are in this process's memory for as long as the store has them, and are handed over and out without a copy: who keeps one
-   * keeps no bytes of his own. Absent: they are not.
+   * Values are in this process's memory for as long as the store has them, and are handed over and out without a copy:
+   * who keeps one keeps no bytes of his own. Absent: they are not.
    */
   readonly sharedValues?: boolean;
   readonly maxKeyBytes: number;
@@ -142,8 +143,8 @@ export interface Store {
     options?: ReadOptions & { readonly revision?: Revision },
   ): Promise<{ readonly entry: Entry | undefined; readonly revision: Revision }>;
   /**
-   * Chunks of bounded size until the range or `limit` (0 = none) is exhausted; at least one chunk, also for an empty range. With
-   * `keysOnly` the values are empty.
+   * Chunks of bounded size until the range or `limit` (0 = none) is exhausted; at least one chunk, also for an empty
+   * range. With `keysOnly` the values are empty.
    */
   list(
     range: KeyRange,
@@ -160,24 +161,28 @@ export interface Store {
     range: KeyRange,
     options: { readonly after: Revision; readonly prevValue?: boolean; readonly signal?: AbortSignal },
   ): Promise<WatchStream>;
-  /** Drops history below `upTo`; lower than the current bound is a no-op, above the current revision is refused with `FutureRevision`. */
+  /**
+   * Drops history below `upTo`; lower than the current bound is a no-op, above the current revision is refused with
+   * `FutureRevision`.
+   */
   compact(upTo: Revision): Promise<void>;
   compactedRevision(): Promise<Revision>;
   /**
-   * Somebody has seen revisions up to `seen` that the store does not have: it was put back to an older state while nobody looked. Afterwards it
-   * is in another epoch, goes on above `seen`, and what was between is `Compacted`. To be called before anything else uses the store; absent where
-   * the store cannot do it. Fails with `Unavailable` and a sentence for people when it cannot be done this time.
+   * Somebody has seen revisions up to `seen` that the store does not have: it was put back to an older state while
+   * nobody looked. Afterwards it is in another epoch, goes on above `seen`, and what was between is `Compacted`. To be
+   * called before anything else uses the store; absent where the store cannot do it. Fails with `Unavailable` and a
+   * sentence for people when it cannot be done this time.
    */
   passOver?(seen: Revision): Promise<void>;
   /**
-   * Resolves with the reason when the store has stopped for good, for example because another process wrote to it: every call fails from then
-   * on, and only a new process can use it. Absent where that cannot happen.
+   * Resolves with the reason when the store has stopped for good, for example because another process wrote to it:
+   * every call fails from then on, and only a new process can use it. Absent where that cannot happen.
    */
   readonly failed?: Promise<StorageError> | undefined;
   /**
-   * Opens the backend; called before anything else. Called again it does nothing, or tries again what failed. Fails with `Corrupt` and a
-   * sentence for people when the backend is so damaged that it cannot be used. With `readOnly`, for a store that is only checked, an embedded
-   * store is neither created nor changed.
+   * Opens the backend; called before anything else. Called again it does nothing, or tries again what failed. Fails
+   * with `Corrupt` and a sentence for people when the backend is so damaged that it cannot be used. With `readOnly`,
+   * for a store that is only checked, an embedded store is neither created nor changed.
    */
   ready(options?: { readonly readOnly?: boolean }): Promise<void>;
   /** Finishes running writes, ends every stream and iterator with `Closed`. Idempotent. */

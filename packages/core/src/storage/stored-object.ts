@@ -12,7 +12,10 @@ import { insertion, isSplicedFrom, metadataOffset, restampResourceVersion, trySp
 /** All derived forms of all objects together; they are made again when they are needed again. */
 const derivedForms = new ByteBudget(32 * 1024 * 1024);
 
-/** These stand for a beginning: the bytes are as they were stored, and those that are shared belong to the store and stay so. */
+/**
+ * These stand for a beginning: the bytes are as they were stored, and those that are shared belong to the store and
+ * stay so.
+ */
 const unstamped = -1;
 const sharedUnstamped = -2;
 
@@ -22,7 +25,9 @@ const keptAlong = 8;
 /** Bytes of an object of which metadata are not cut out before they are looked through. */
 const searchedWhole = 2048;
 
-/** What few objects have: forms other than the stored one, the JSON of one that is shared, and what selectors look at. */
+/**
+ * What few objects have: forms other than the stored one, the JSON of one that is shared, and what selectors look at.
+ */
 class Derived {
   json: Buffer | undefined;
   forms: Map<string, Buffer> | undefined;
@@ -31,14 +36,15 @@ class Derived {
 }
 
 /**
- * One object at one revision, as bytes. The bytes are the wire JSON of the storage version, resourceVersion included; they
- * are shared by every answer and never changed. Parsing happens on demand and is not remembered, because parsed
+ * One object at one revision, as bytes. The bytes are the wire JSON of the storage version, resourceVersion included;
+ * they are shared by every answer and never changed. Parsing happens on demand and is not remembered, because parsed
  * objects cost three times their bytes.
  *
- * The bytes may lie in a bigger buffer with those of other objects, and may move; so `json` is a view made on demand. Of an object
- * that has just been written they are those that were stored, and the resourceVersion is put in whenever they are copied: such
- * an object is usually copied twice, to its answer and to its place in the cache, and a copy of its own would be garbage at once. Where the
- * store has its values in this process's memory, the bytes are the store's for good.
+ * The bytes may lie in a bigger buffer with those of other objects, and may move; so `json` is a view made on demand.
+ * Of an object that has just been written they are those that were stored, and the resourceVersion is put in whenever
+ * they are copied: such an object is usually copied twice, to its answer and to its place in the cache, and a copy of
+ * its own would be garbage at once. Where the store has its values in this process's memory, the bytes are the store's
+ * for good.
  */
 export class StoredObject implements Droppable {
   readonly key: Key;
@@ -46,7 +52,10 @@ export class StoredObject implements Droppable {
   readonly createRevision: Revision;
   /** Undefined for an object whose stored bytes cannot be understood. */
   #bytes: Buffer | undefined;
-  /** {@link unstamped} or {@link sharedUnstamped} when the bytes lack the resourceVersion; `#end - #start` is the length of the JSON with it all the same. */
+  /**
+   * {@link unstamped} or {@link sharedUnstamped} when the bytes lack the resourceVersion; `#end - #start` is the length
+   * of the JSON with it all the same.
+   */
   #start = 0;
   #end: number;
   #derived: Derived | undefined = undefined;
@@ -60,8 +69,8 @@ export class StoredObject implements Droppable {
   }
 
   /**
-   * From bytes that have just been stored (without resourceVersion) and that nobody changes any more; fails with `Corrupt` when they have
-   * no metadata. `shared`: they are the store's own.
+   * From bytes that have just been stored (without resourceVersion) and that nobody changes any more; fails with
+   * `Corrupt` when they have no metadata. `shared`: they are the store's own.
    */
   static fromValue(
     key: Key,
@@ -79,7 +88,10 @@ export class StoredObject implements Droppable {
     return object;
   }
 
-  /** From a store's entry, whose value may be {@link StoreCapabilities.sharedValues}; never fails, but the object may be {@link corrupt}. */
+  /**
+   * From a store's entry, whose value may be {@link StoreCapabilities.sharedValues}; never fails, but the object may be
+   * {@link corrupt}.
+   */
   static fromEntry({ key, modRevision, createRevision, value }: Entry, shared = false): StoredObject {
     const light = shared || value.byteLength * keptAlong >= value.buffer.byteLength;
     if (light && Buffer.isBuffer(value) && metadataOffset(value) !== -1) {
@@ -122,7 +134,10 @@ export class StoredObject implements Droppable {
     return this.#parse(this.#text()) as T;
   }
 
-  /** As {@link value}, with integers beyond ±(2^53 - 1) rounded: labels and selectable fields are texts, and this is read for every event. */
+  /**
+   * As {@link value}, with integers beyond ±(2^53 - 1) rounded: labels and selectable fields are texts, and this is
+   * read for every event.
+   */
   #plainValue(): KubeObject {
     return this.#parse(this.#text(), false);
   }
@@ -132,7 +147,9 @@ export class StoredObject implements Droppable {
     return this.#start < 0 ? this.#stamped(bytes, bytes.length) : bytes.toString('utf8', this.#start, this.#end);
   }
 
-  /** As {@link value}, of kind, apiVersion and metadata alone: the rest, most of the bytes as a rule, is not looked at. */
+  /**
+   * As {@link value}, of kind, apiVersion and metadata alone: the rest, most of the bytes as a rule, is not looked at.
+   */
   head(): KubeObject {
     const isUnstamped = this.#start < 0;
     const bytes = isUnstamped ? this.#readable() : this.json;
@@ -146,8 +163,8 @@ export class StoredObject implements Droppable {
   }
 
   /**
-   * As {@link head}, but of metadata only what tells whose the object is: name, namespace, uid, resourceVersion, and with them owner
-   * references, finalizers and deletionTimestamp where there are any. More may be there.
+   * As {@link head}, but of metadata only what tells whose the object is: name, namespace, uid, resourceVersion, and
+   * with them owner references, finalizers and deletionTimestamp where there are any. More may be there.
    */
   ownership(): KubeObject {
     const text = this.#metadataText();
@@ -241,14 +258,20 @@ export class StoredObject implements Droppable {
     return json;
   }
 
-  /** A buffer of its own, from no shared pool: it moves into a block soon and would leave the slab to whoever lives longer. */
+  /**
+   * A buffer of its own, from no shared pool: it moves into a block soon and would leave the slab to whoever lives
+   * longer.
+   */
   #copy(): Buffer {
     const own = Buffer.allocUnsafeSlow(this.byteLength);
     this.copyTo(own, 0);
     return own;
   }
 
-  /** The metadata behind their brace, as single bytes; of a small object with all that follows, because looking for their end costs more. */
+  /**
+   * The metadata behind their brace, as single bytes; of a small object with all that follows, because looking for
+   * their end costs more.
+   */
   #metadataText(): string | undefined {
     const bytes = this.#start < 0 ? this.#readable() : this.json;
     if (bytes.length <= searchedWhole) {

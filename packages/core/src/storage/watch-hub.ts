@@ -5,8 +5,8 @@ import type { KeyRange, Revision, WatchStream } from './store.ts';
 import { checkNotCompacted, throwIfAborted } from './store-checks.ts';
 
 /**
- * The watch streams over one {@link ChangeLog}. A stream is a position in the log and nothing else; those whose consumer
- * waits at the head are woken together, once per turn.
+ * The watch streams over one {@link ChangeLog}. A stream is a position in the log and nothing else; those whose
+ * consumer waits at the head are woken together, once per turn.
  */
 export class WatchHub implements StreamHost {
   readonly log: ChangeLog;

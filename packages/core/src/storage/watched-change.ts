@@ -4,8 +4,8 @@ import type { Revision } from './store.ts';
 import type { StoredObject } from './stored-object.ts';
 
 /**
- * What a watcher with this predicate sees of a change from `prev` to `current`, or undefined when it sees nothing. Objects that
- * begin to match appear as ADDED, objects that cease to match as DELETED.
+ * What a watcher with this predicate sees of a change from `prev` to `current`, or undefined when it sees nothing.
+ * Objects that begin to match appear as ADDED, objects that cease to match as DELETED.
  */
 export function watchedChange(
   predicate: ObjectPredicate,
@@ -19,8 +19,8 @@ export function watchedChange(
 }
 
 /**
- * The state before a change, for an event. When its bytes are damaged the change cannot be shown, and the watch ends with `Compacted`: its
- * reader lists anew, and finds the state after the change.
+ * The state before a change, for an event. When its bytes are damaged the change cannot be shown, and the watch ends
+ * with `Compacted`: its reader lists anew, and finds the state after the change.
  */
 export function shownBefore(prev: StoredObject | undefined, revision: Revision): StoredObject | undefined {
   if (!prev?.corrupt) return prev;

@@ -35,7 +35,10 @@ interface CachedStorageParts {
   readonly direct: ResourceStorage;
 }
 
-/** The objects of one kind from the watch cache. Writes go to the store; reads and watches only when the cache cannot tell. */
+/**
+ * The objects of one kind from the watch cache. Writes go to the store; reads and watches only when the cache cannot
+ * tell.
+ */
 export class CachedStorage implements ResourceStorage {
   readonly #store: Store;
   readonly #clock: Clock;

@@ -21,8 +21,9 @@ export interface WatchHost {
 }
 
 /**
- * A watch on the cache: a place in the log of its view. Before it is live it reads from an {@link EventSource}: the initial state,
- * the window, or the store's history, to which it also returns when it has been so slow that its place left the window.
+ * A watch on the cache: a place in the log of its view. Before it is live it reads from an {@link EventSource}: the
+ * initial state, the window, or the store's history, to which it also returns when it has been so slow that its place
+ * left the window.
  */
 export class CachedWatch extends PullWatch implements WaitingWatch {
   waiting = false;
@@ -34,10 +35,16 @@ export class CachedWatch extends PullWatch implements WaitingWatch {
   #place: number;
   /** Revision of the last event read, or where the watch began. */
   #position: Revision;
-  /** Live events up to here are none of this watch's business: it starts in the future, or history was ahead of the cache. */
+  /**
+   * Live events up to here are none of this watch's business: it starts in the future, or history was ahead of the
+   * cache.
+   */
   #startAfter: Revision = 0;
   #bookmark = false;
-  /** What comes before the events of the view cannot be had, so none of them may follow: the watch ends with its failure. */
+  /**
+   * What comes before the events of the view cannot be had, so none of them may follow: the watch ends with its
+   * failure.
+   */
   #gap = false;
 
   /** Joins the view at its end; what comes before is read from the source, which {@link begin} sets. */

@@ -27,8 +27,8 @@ export interface WindowTotal {
 }
 
 /**
- * The latest events of one kind without a gap. An event's sequence number counts the events of the kind since the window
- * was opened (those before have negative ones); it never changes.
+ * The latest events of one kind without a gap. An event's sequence number counts the events of the kind since the
+ * window was opened (those before have negative ones); it never changes.
  */
 export class EventWindow {
   readonly #limits: WindowLimits;
@@ -104,8 +104,8 @@ export class EventWindow {
   }
 
   /**
-   * Puts all events after `startRevision` up to the present start before the others, whose numbers stay; false and nothing
-   * done when there is no room.
+   * Puts all events after `startRevision` up to the present start before the others, whose numbers stay; false and
+   * nothing done when there is no room.
    */
   prepend(startRevision: Revision, past: readonly KindEvent[]): boolean {
     const events = past.filter((event) => event.revision <= this.#startRevision);

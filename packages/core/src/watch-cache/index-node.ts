@@ -5,7 +5,9 @@ import type { StoredObject } from '../storage/stored-object.ts';
 import { KeptWhileUsed } from './kept-while-used.ts';
 import { LeafValues } from './leaf-values.ts';
 
-/** Objects of one leaf: about 190 KiB of blocks at 1.5 KiB an object, where copying a leaf still costs only a kibibyte. */
+/**
+ * Objects of one leaf: about 190 KiB of blocks at 1.5 KiB an object, where copying a leaf still costs only a kibibyte.
+ */
 export const leafCapacity = 128;
 export const innerCapacity = 64;
 /** Leaves with more bytes than this hand out their objects one by one: copying them together would gain nothing. */
@@ -45,7 +47,10 @@ export class Leaf implements Droppable {
     return this.items.length;
   }
 
-  /** Whether a block is there, or is worth making: a copy of what a store has in memory anyway is, when the leaf was listed just before. */
+  /**
+   * Whether a block is there, or is worth making: a copy of what a store has in memory anyway is, when the leaf was
+   * listed just before.
+   */
   get blockWorth(): boolean {
     return this.block !== undefined || sharedBlocks.knows(this) || !this.items.some((item) => item.shared);
   }
@@ -57,7 +62,10 @@ export class Leaf implements Droppable {
     sharedBlocks.touch(this, 0);
   }
 
-  /** The leaf's block, built when needed; undefined when it would be too big or an item is corrupt. A retired leaf keeps none. */
+  /**
+   * The leaf's block, built when needed; undefined when it would be too big or an item is corrupt. A retired leaf keeps
+   * none.
+   */
   blockBytes(): Buffer | undefined {
     if (this.block !== undefined) {
       if (this.#shared) sharedBlocks.touch(this, this.block.length);
@@ -121,9 +129,9 @@ export class Leaf implements Droppable {
   }
 
   /**
-   * To be called after every other change, with the object that came, if one did. Bytes that are a store's stay where they are. When half
-   * of the items lie scattered, all are laid together again: this frees the rest of the old block and the slabs in which small buffers
-   * come, at a constant cost per change.
+   * To be called after every other change, with the object that came, if one did. Bytes that are a store's stay where
+   * they are. When half of the items lie scattered, all are laid together again: this frees the rest of the old block
+   * and the slabs in which small buffers come, at a constant cost per change.
    */
   changed(object?: StoredObject): void {
     this.#outdate();

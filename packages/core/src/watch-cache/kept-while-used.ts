@@ -1,8 +1,8 @@
 import type { Droppable } from '../storage/byte-budget.ts';
 
 /**
- * What is made for lists beside what is there anyway, such as second copies of bytes: kept while lists come one after the other, and at most so
- * many bytes of it. What was used once is worth its memory only if it is used again soon.
+ * What is made for lists beside what is there anyway, such as second copies of bytes: kept while lists come one after
+ * the other, and at most so many bytes of it. What was used once is worth its memory only if it is used again soon.
  */
 export class KeptWhileUsed {
   readonly #limit: number;

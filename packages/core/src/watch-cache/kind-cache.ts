@@ -129,8 +129,8 @@ export class KindCache implements WatchHost {
   }
 
   /**
-   * The whole of what is known is void: ends every watch with the error; the next reader loads again. A watch that has come further than
-   * compaction has lost nothing: it ends in a way that lets it go on where it was.
+   * The whole of what is known is void: ends every watch with the error; the next reader loads again. A watch that has
+   * come further than compaction has lost nothing: it ends in a way that lets it go on where it was.
    */
   reset(error: StorageError): void {
     const bound = isStorageError(error, 'Compacted')
@@ -209,8 +209,8 @@ export class KindCache implements WatchHost {
   }
 
   /**
-   * Changes are collected from before the list is begun. The list is linearizable, so it is at least as new as the feed was
-   * then: nothing lies between the list and the changes collected.
+   * Changes are collected from before the list is begun. The list is linearizable, so it is at least as new as the feed
+   * was then: nothing lies between the list and the changes collected.
    */
   async #load(): Promise<void> {
     const { store, clock, limits } = this.#options;

@@ -14,15 +14,19 @@ const valueBytes = 96;
 const all = new KeptWhileUsed(64 * 1024 * 1024, 10_000);
 
 /**
- * Where in a leaf the objects with each value of an attribute are, so that a list which selects by one value looks at few objects. An attribute
- * that is asked for once is not worth it; it is found out when it is asked for again while the leaf is as it was.
+ * Where in a leaf the objects with each value of an attribute are, so that a list which selects by one value looks at
+ * few objects. An attribute that is asked for once is not worth it; it is found out when it is asked for again while
+ * the leaf is as it was.
  */
 export class LeafValues implements Droppable {
   /** Undefined for an attribute that was asked for once. */
   readonly #attributes = new Map<string, Positions | undefined>();
   #bytes = 0;
 
-  /** Positions of the items that have the value, in order; undefined when all have to be looked at. The items must all be readable. */
+  /**
+   * Positions of the items that have the value, in order; undefined when all have to be looked at. The items must all
+   * be readable.
+   */
   positions({ attribute, value, read }: Pin, items: readonly StoredObject[]): readonly number[] | undefined {
     let found = this.#attributes.get(attribute);
     if (found === undefined && this.#attributes.has(attribute)) {

@@ -5,11 +5,11 @@ import { type IndexNode, Inner, innerCapacity, Leaf, leafCapacity, lowerBound, t
 import { findItem, IndexSnapshot } from './index-snapshot.ts';
 
 /**
- * Objects in key order: a B+tree that copies what a snapshot still sees before changing it. A snapshot costs nothing; the first
- * change of each node after it costs a copy of that node.
+ * Objects in key order: a B+tree that copies what a snapshot still sees before changing it. A snapshot costs nothing;
+ * the first change of each node after it costs a copy of that node.
  *
- * The live index lays the bytes of neighbours together (see {@link Leaf}); a `scratch` index, made from a snapshot to look at a
- * past state, shares the live one's nodes and leaves bytes and marks alone.
+ * The live index lays the bytes of neighbours together (see {@link Leaf}); a `scratch` index, made from a snapshot to
+ * look at a past state, shares the live one's nodes and leaves bytes and marks alone.
  */
 export class OrderedIndex {
   #root: IndexNode;

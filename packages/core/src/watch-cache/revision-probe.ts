@@ -1,8 +1,8 @@
 import type { Revision, Store } from '../storage/store.ts';
 
 /**
- * Linearizable revisions for any number of readers: at most one question is on its way to the store, and all who came while
- * it was share the next. An answer is only given to those who asked before the question was put.
+ * Linearizable revisions for any number of readers: at most one question is on its way to the store, and all who came
+ * while it was share the next. An answer is only given to those who asked before the question was put.
  */
 export class RevisionProbe {
   readonly #store: Store;

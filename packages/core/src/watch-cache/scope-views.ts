@@ -10,8 +10,8 @@ interface PinnedViews {
 }
 
 /**
- * The views of one scope. Those with a {@link Pin} are found by the value that an object has, or had: an event for one of a thousand nodes
- * costs nothing for the watchers of the others.
+ * The views of one scope. Those with a {@link Pin} are found by the value that an object has, or had: an event for one
+ * of a thousand nodes costs nothing for the watchers of the others.
  */
 export class ScopeViews {
   readonly #byId = new Map<string, WatchView>();

@@ -7,13 +7,17 @@ import { throwIfAborted } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { IndexSnapshot } from './index-snapshot.ts';
 
-/** Selectors look at objects for so long before other work of the process gets its turn; a leaf is looked at as a whole. */
+/**
+ * Selectors look at objects for so long before other work of the process gets its turn; a leaf is looked at as a whole.
+ */
 const sliceMs = 2;
 
 /**
- * The objects of a snapshot with ranks in `[from, to)` that a predicate matches. Values that it pins are looked up where leaves know them.
+ * The objects of a snapshot with ranks in `[from, to)` that a predicate matches. Values that it pins are looked up
+ * where leaves know them.
  *
- * @throws StorageError `Corrupt` when one that has to be looked at cannot be read; the reason of the signal when it was aborted.
+ * @throws StorageError `Corrupt` when one that has to be looked at cannot be read; the reason of the signal when it
+ *   was aborted.
  */
 export async function selectedList(
   state: IndexSnapshot,

@@ -6,7 +6,10 @@ import type { StoredObject } from '../storage/stored-object.ts';
 import type { IndexSnapshot, LeafSlice } from './index-snapshot.ts';
 
 const comma = Buffer.from(',');
-/** In lists of up to so many objects every leaf has its block; in longer ones only leaves for which it is worth its memory. */
+/**
+ * In lists of up to so many objects every leaf has its block; in longer ones only leaves for which it is worth its
+ * memory.
+ */
 const fewObjects = 2000;
 
 /** A page that is a stretch of a snapshot. Making it costs nothing; its bytes are those of the index's leaves. */

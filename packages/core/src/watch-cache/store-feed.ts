@@ -24,8 +24,9 @@ const longestPauseMs = 5_000;
 const everything = prefixRange('/');
 
 /**
- * The one stream of changes of a store, from which the caches of all kinds are filled. It resumes where it broke off; when that
- * is impossible every cache is told to begin anew, and every watch ends with the reason: nobody misses anything silently.
+ * The one stream of changes of a store, from which the caches of all kinds are filled. It resumes where it broke off;
+ * when that is impossible every cache is told to begin anew, and every watch ends with the reason: nobody misses
+ * anything silently.
  */
 export class StoreFeed implements KindFeed {
   readonly #store: Store;
@@ -98,8 +99,8 @@ export class StoreFeed implements KindFeed {
   }
 
   /**
-   * A write of this process that the store has acknowledged. When nothing can lie between it and the frontier it is routed at
-   * once, so that its writer and its watchers need not wait for the stream to bring it.
+   * A write of this process that the store has acknowledged. When nothing can lie between it and the frontier it is
+   * routed at once, so that its writer and its watchers need not wait for the stream to bring it.
    */
   offer(change: Incoming): void {
     if (change.revision <= this.#frontier || !this.started) return;

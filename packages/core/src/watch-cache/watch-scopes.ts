@@ -8,8 +8,8 @@ import { WatchView } from './watch-view.ts';
 const oddMark = '\0';
 
 /**
- * The views of one kind, found by what they can see: everything of the kind, one namespace, one key. An event costs nothing
- * for watchers of other namespaces and names, nor for those who select another value of a field or label.
+ * The views of one kind, found by what they can see: everything of the kind, one namespace, one key. An event costs
+ * nothing for watchers of other namespaces and names, nor for those who select another value of a field or label.
  */
 export class WatchScopes {
   readonly #kindPrefix: string;

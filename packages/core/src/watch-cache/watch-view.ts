@@ -12,8 +12,8 @@ export interface WaitingWatch {
 const nothing: readonly WatchEvent[] = [];
 
 /**
- * The events that all watchers of one scope with one predicate see, decided once for all of them. A watcher is a place in
- * this log. Nothing is kept that every watcher has read, or that has left the event window.
+ * The events that all watchers of one scope with one predicate see, decided once for all of them. A watcher is a place
+ * in this log. Nothing is kept that every watcher has read, or that has left the event window.
  */
 export class WatchView {
   readonly predicate: ObjectPredicate;

@@ -5,8 +5,8 @@ import type { EventWindow } from './event-window.ts';
 import { KindEvent } from './kind-event.ts';
 
 /**
- * Reads the store's history into the window for watchers that start before it, once for all of them: after a restart of the
- * process every client resumes from a revision that no window has yet.
+ * Reads the store's history into the window for watchers that start before it, once for all of them: after a restart of
+ * the process every client resumes from a revision that no window has yet.
  */
 export class WindowExtension {
   readonly #store: Store;

@@ -4,7 +4,10 @@ import { FakeClock } from '../../src/runtime/fake-clock.ts';
 import type { Store, WatchBatch, WatchStream } from '../../src/storage/store.ts';
 import { StoreFeed } from '../../src/watch-cache/store-feed.ts';
 
-/** A stream that makes no progress of its own: it reports a frontier only when it is asked to advance, and only while `answers`. */
+/**
+ * A stream that makes no progress of its own: it reports a frontier only when it is asked to advance, and only while
+ * `answers`.
+ */
 class SilentStream implements WatchStream {
   frontier = 0;
   answers = true;

@@ -52,8 +52,9 @@ function rulesOf(user: UserInfo, namespace: string): AccessRules[] {
 }
 
 /**
- * Deny by default: members of `system:masters` may do everything, nodes what their agents need and those who join what joining takes,
- * authenticated users may read discovery documents and ask what they may do, everybody may ask for health and version.
+ * Deny by default: members of `system:masters` may do everything, nodes what their agents need and those who join what
+ * joining takes, authenticated users may read discovery documents and ask what they may do, everybody may ask for
+ * health and version.
  */
 export const groupAuthorizer: Authorizer = {
   authorize(attributes, user) {

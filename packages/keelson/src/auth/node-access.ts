@@ -21,7 +21,10 @@ const onResources = (resourceRules: readonly ResourceAccessRule[]): AccessRules 
 /** What joining takes: a certificate may be asked for and waited for. A request holds nothing secret. */
 const bootstrappers = onResources([certificateRequests]);
 
-/** What an agent asks for, whichever node it is. Rules know names and not contents: whose pods it changes is for admission to say. */
+/**
+ * What an agent asks for, whichever node it is. Rules know names and not contents: whose pods it changes is for
+ * admission to say.
+ */
 const everyNode: readonly ResourceAccessRule[] = [
   certificateRequests,
   { verbs: ['create'], apiGroups: [''], resources: ['nodes'] },
@@ -52,8 +55,8 @@ function nodeRules(name: string, namespace: string): AccessRules {
 }
 
 /**
- * What users may do for being a node, or for joining as one. A node is known by both its group and its name; it writes the node object and
- * the lease in its own name only.
+ * What users may do for being a node, or for joining as one. A node is known by both its group and its name; it writes
+ * the node object and the lease in its own name only.
  */
 export function nodeAccess(user: UserInfo, namespace: string): AccessRules[] {
   const nodeName = nodeNameOf(user);

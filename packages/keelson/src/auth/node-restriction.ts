@@ -122,8 +122,8 @@ function nodeRule({ operation, object, oldObject, name, nodeName }: NodeRequest)
   const old = oldObject as Node | undefined;
   const labels = forbiddenLabelChanges(node.metadata?.labels, old?.metadata?.labels).join(', ');
   const configSource = node.spec?.configSource;
-  // The garbage collector deletes an object whose owner is gone, so a node with a reference of its own choice could delete itself
-  // and register again without the taints and labels that an administrator has set.
+  // The garbage collector deletes an object whose owner is gone, so a node with a reference of its own choice could
+  // delete itself and register again without the taints and labels that an administrator has set.
   const sameOwners = isDeepStrictEqual(node.metadata?.ownerReferences ?? [], old?.metadata?.ownerReferences ?? []);
   if (old === undefined) {
     if (configSource) return `${who} is not allowed to create pods with a non-nil configSource`;
@@ -201,8 +201,8 @@ function refusal({ kind, name }: AdmissionRequest, why: string): StatusError {
 }
 
 /**
- * Limits what a node may do with the permissions that every node has: its own Node, Lease and CSINode, and the pods that are bound to it. The
- * rules and messages are those of the plugin of the same name of kube-apiserver.
+ * Limits what a node may do with the permissions that every node has: its own Node, Lease and CSINode, and the pods
+ * that are bound to it. The rules and messages are those of the plugin of the same name of kube-apiserver.
  */
 export function nodeRestriction({ nodes, pods }: NodeRestrictionOptions): AdmissionPlugin {
   const read = async <T extends KubeObject>(

@@ -72,8 +72,9 @@ function volumeReference(volume: Volume): string | undefined {
 }
 
 /**
- * The resource of the first API object that a pod names, as the plugin NodeRestriction of kube-apiserver names it; undefined when it names
- * none. A static pod must not name any: a node that could make such pods would get access to every object.
+ * The resource of the first API object that a pod names, as the plugin NodeRestriction of kube-apiserver names it;
+ * undefined when it names none. A static pod must not name any: a node that could make such pods would get access to
+ * every object.
  */
 export function apiReferenceOf(pod: Pod): string | undefined {
   const { spec } = pod;

@@ -38,8 +38,8 @@ function userOf([, name = '', uid = '', groups = '']: readonly string[]): UserIn
 }
 
 /**
- * Reads lines `token,user,uid,"group1,group2"`, as kube-apiserver's `--token-auth-file` has them; the groups may be left out. A message names the
- * line, never the token.
+ * Reads lines `token,user,uid,"group1,group2"`, as kube-apiserver's `--token-auth-file` has them; the groups may be
+ * left out. A message names the line, never the token.
  *
  * @throws UsageError
  */

@@ -27,7 +27,9 @@ const stopMs = 20_000;
 
 const helpWords = ['help', '--help', '-h'];
 
-/** Runs one command to its end. Mistakes of the caller are one sentence on stderr and exit code 2, never a stack trace. */
+/**
+ * Runs one command to its end. Mistakes of the caller are one sentence on stderr and exit code 2, never a stack trace.
+ */
 export async function main(words: readonly string[], io: CommandIo): Promise<ExitCode> {
   const [command, ...rest] = words;
   try {

@@ -26,8 +26,9 @@ export interface RunningServer {
 }
 
 /**
- * Opens everything `keelson serve` needs, in order; what was opened is closed again when a later step fails. `withAgent`: an agent will run in
- * this process. It lets nobody in but the server, also where the server lets everybody in.
+ * Opens everything `keelson serve` needs, in order; what was opened is closed again when a later step fails.
+ * `withAgent`: an agent will run in this process. It lets nobody in but the server, also where the server lets
+ * everybody in.
  */
 export async function startServer(
   options: ServerOptions,
@@ -75,7 +76,8 @@ export async function startServer(
     });
     const kubeconfig = await writeKubeconfig(data, { url: clientUrl(listening.url), credentials }, logger).catch(
       (err: unknown) => {
-        // On a full disk the server still reads and deletes; the config of an earlier start is right unless the address has changed.
+        // On a full disk the server still reads and deletes; the config of an earlier start is right unless the address
+        // has changed.
         if ((err as NodeJS.ErrnoException).code !== 'ENOSPC') throw err;
         logger.warn('the client config cannot be written, because the disk is full', { err });
         return join(data, kubeconfigFile);

@@ -16,10 +16,12 @@ export interface LocalNode {
 export type ServerOfNode = Pick<RunningServer, 'kubeconfig' | 'authorityFile' | 'localAgents'>;
 
 /**
- * Runs a node agent in this process, with containers as processes of the machine. Nothing of the machine is changed: no mounts, cgroups, packet
- * filters or kernel settings; all files are below the data directory. It serves one port of the loopback interface that the system chooses, to
- * whom the server's authority knows and the server allows to use the node: the server itself and administrators. No pod is evicted, however full the machine is: whoever tries something out
- * on it has not given it away. A machine that cannot run pods, one that is not Linux for one, gets a warning and no node.
+ * Runs a node agent in this process, with containers as processes of the machine. Nothing of the machine is changed: no
+ * mounts, cgroups, packet filters or kernel settings; all files are below the data directory. It serves one port of the
+ * loopback interface that the system chooses, to whom the server's authority knows and the server allows to use the
+ * node: the server itself and administrators. No pod is evicted, however full the machine is: whoever tries something
+ * out on it has not given it away. A machine that cannot run pods, one that is not Linux for one, gets a warning and no
+ * node.
  *
  * Loaded on call, because servers without a node should not pay for it.
  */

@@ -8,8 +8,8 @@ import { planStorage } from '../storage/storage-plan.ts';
 import { verifyStore } from '../storage/verify-store.ts';
 
 /**
- * Checks every store of the options and prints what it found. An embedded store is opened for reading, without changing it, and must not be in
- * use. Returns false when something is damaged or a store cannot be read.
+ * Checks every store of the options and prints what it found. An embedded store is opened for reading, without changing
+ * it, and must not be in use. Returns false when something is damaged or a store cannot be read.
  */
 export async function verifyStores(options: ServerOptions, print: (text: string) => void): Promise<boolean> {
   const kinds = [...builtinKinds, ...(await loadKinds(options.kinds))];

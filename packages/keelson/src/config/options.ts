@@ -48,7 +48,9 @@ export interface ListenAddress {
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** One option: where it may be given and what it means. The table is the source of parser, help text and reference page. */
+/**
+ * One option: where it may be given and what it means. The table is the source of parser, help text and reference page.
+ */
 export interface OptionRow {
   /** Name in the config file. */
   readonly key: keyof ServerOptions | 'config';

@@ -3,7 +3,10 @@ import { duration, isObject, refuseUnknownKeys, text, wholeNumber } from './raw-
 import { suggestion } from './suggest.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Which state a get or list over HTTP shows that names no resourceVersion: the newest, or what the server has in its cache. */
+/**
+ * Which state a get or list over HTTP shows that names no resourceVersion: the newest, or what the server has in its
+ * cache.
+ */
 export const readModes = ['consistent', 'any'] as const;
 export type ReadMode = (typeof readModes)[number];
 
@@ -40,7 +43,10 @@ export type StoreChoice = string | UrlChoice | AdapterChoice | Store;
 
 /** Sends kinds to a store. */
 export interface StorageRoute {
-  /** Names the store in logs, metrics, health checks and in the record of known stores. Default: made of group and resources. */
+  /**
+   * Names the store in logs, metrics, health checks and in the record of known stores. Default: made of group and
+   * resources.
+   */
   readonly name?: string;
   /** An API group; '' is the core group. */
   readonly group: string;

@@ -3,8 +3,8 @@ import { duration, isObject, refuseUnknownKeys, wholeNumber } from './raw-values
 import { UsageError } from './usage-error.ts';
 
 /**
- * The latest changes that a server keeps in memory for watches and exact lists; what is older is read from the store's history. Absent =
- * what {@link WindowLimits} of the watch cache has as its default.
+ * The latest changes that a server keeps in memory for watches and exact lists; what is older is read from the store's
+ * history. Absent = what {@link WindowLimits} of the watch cache has as its default.
  */
 export type WatchWindow = Partial<Pick<WindowLimits, 'maxEvents' | 'maxBytes' | 'maxTotalBytes' | 'maxAgeMs'>>;
 

@@ -15,12 +15,15 @@ import { type Logger, type Service, ServiceHost } from '@keelson/core';
 export const controllersLease = { namespace: 'kube-system', name: 'keelson-controllers' } as const;
 
 /**
- * A standby takes over at most one lease and two attempts after the leader was last heard of: 9 s + 2 * 2.4 s, below the 15 s that are
- * promised.
+ * A standby takes over at most one lease and two attempts after the leader was last heard of: 9 s + 2 * 2.4 s, below
+ * the 15 s that are promised.
  */
 const times = { leaseDurationMs: 9_000, renewDeadlineMs: 6_000, retryPeriodMs: 2_000 } as const;
 
-/** The controllers of a plane, made anew for each time they run. Without a signer nobody brings certificate signing requests to an end. */
+/**
+ * The controllers of a plane, made anew for each time they run. Without a signer nobody brings certificate signing
+ * requests to an end.
+ */
 export function builtinControllers(options: ControllerOptions, signer: CertificateSigner | undefined): Service[] {
   return [
     new GarbageCollector(options),
@@ -34,8 +37,8 @@ export function builtinControllers(options: ControllerOptions, signer: Certifica
 const startPatienceMs = 3_000;
 
 /**
- * A controller for which the start of the server waits only a moment: one that cannot read what it follows, because of a damaged object for
- * instance, goes on trying while the API is served.
+ * A controller for which the start of the server waits only a moment: one that cannot read what it follows, because of
+ * a damaged object for instance, goes on trying while the API is served.
  */
 export function startedInTime(
   service: Service,
@@ -73,8 +76,8 @@ function candidateName(): string {
 }
 
 /**
- * Runs the controllers while this server leads. Between a leader that lost its lease and its successor both may act for a moment; every
- * deletion they make names the uid and version it is about, so nothing is done twice.
+ * Runs the controllers while this server leads. Between a leader that lost its lease and its successor both may act for
+ * a moment; every deletion they make names the uid and version it is about, so nothing is done twice.
  */
 export function electedControllers(options: ControllerOptions, makeServices: () => readonly Service[]): Service {
   const { client, clock, logger } = options;

@@ -38,15 +38,22 @@ export interface ControlPlaneOptions {
   readonly kinds?: readonly KindDefinition[];
   /** False leaves the built-in kinds out (then no namespaces exist, and no controllers run). Default true. */
   readonly builtinKinds?: boolean;
-  /** A storage URL, an adapter with its options, a store that is not open yet, or routes to several. Default `memory:`. */
+  /**
+   * A storage URL, an adapter with its options, a store that is not open yet, or routes to several. Default `memory:`.
+   */
   readonly storage?: StorageChoice;
   /** What stores keep for watches and pages of the past, unless they say so themselves. */
   readonly history?: HistoryWindow;
   /** What the watch cache keeps in memory of the latest changes. */
   readonly watchWindow?: WatchWindow;
-  /** What gets and lists over HTTP show that name no resourceVersion. Default `consistent`; calls in process always are. */
+  /**
+   * What gets and lists over HTTP show that name no resourceVersion. Default `consistent`; calls in process always are.
+   */
   readonly reads?: ReadMode;
-  /** Directory where the plane writes down which stores it used, to refuse others under their names. Absent = nothing is compared. */
+  /**
+   * Directory where the plane writes down which stores it used, to refuse others under their names. Absent = nothing is
+   * compared.
+   */
   readonly data?: string;
   /** Take a different store instead of refusing it. Default false. */
   readonly acceptNewStore?: boolean;
@@ -54,20 +61,28 @@ export interface ControlPlaneOptions {
   readonly admission?: readonly AdmissionPlugin[];
   /** Who may do what over HTTP, and what access reviews say about it. Default: the rules of {@link groupAuthorizer}. */
   readonly authorizer?: Authorizer;
-  /** Whose bearer token it is, over HTTPS and in token reviews. Default: no token is known, and requests with one are 401. */
+  /**
+   * Whose bearer token it is, over HTTPS and in token reviews. Default: no token is known, and requests with one are
+   * 401.
+   */
   readonly authenticateToken?: AuthenticateToken;
-  /** Issues the certificates of approved requests. Absent: requests for certificates are kept, and nothing becomes of them. */
+  /**
+   * Issues the certificates of approved requests. Absent: requests for certificates are kept, and nothing becomes of
+   * them.
+   */
   readonly certificateSigner?: CertificateSigner;
   /**
-   * Namespace deletion, garbage collection of objects and of pods, certificates. Default true. On a store that several processes may write,
-   * one of the servers runs them and
-   * the others stand by.
+   * Namespace deletion, garbage collection of objects and of pods, certificates. Default true. On a store that several
+   * processes may write, one of the servers runs them and the others stand by.
    */
   readonly controllers?: boolean;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
-  /** Ends the start at any point: what was started is stopped, and {@link createControlPlane} fails with the signal's reason. */
+  /**
+   * Ends the start at any point: what was started is stopped, and {@link createControlPlane} fails with the signal's
+   * reason.
+   */
   readonly signal?: AbortSignal;
   readonly continueTokens?: {
     /** At least 16 bytes; the same on every server of one store. Default: one that is kept in the store. */

@@ -36,7 +36,10 @@ export interface PlaneModuleOptions {
   /** Undefined: no token is known. */
   readonly authenticateToken: AuthenticateToken | undefined;
   readonly stores: PlaneStores;
-  /** Namespaces and nodes are served: objects may only be made in namespaces that exist, and nodes keep to what is theirs. */
+  /**
+   * Namespaces and nodes are served: objects may only be made in namespaces that exist, and nodes keep to what is
+   * theirs.
+   */
   readonly namespaces: boolean;
 }
 

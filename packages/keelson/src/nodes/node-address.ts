@@ -22,7 +22,8 @@ export interface ReachableAddress {
 export type AddressChoice = { readonly found: ReachableAddress } | { readonly tried: readonly string[] };
 
 /**
- * The first address that can be used. Names that do not resolve are passed over: most nodes are named by nobody but themselves.
+ * The first address that can be used. Names that do not resolve are passed over: most nodes are named by nobody but
+ * themselves.
  *
  * @param proxied true: addresses that mean this machine are passed over too
  */

@@ -8,8 +8,8 @@ export interface MetricSample {
 }
 
 /**
- * The values of one metric by their labels. A caller that always passes the same labels object is found by it, without looking at the
- * labels: 3 % of the CPU of a pod create was spent on making keys of them.
+ * The values of one metric by their labels. A caller that always passes the same labels object is found by it, without
+ * looking at the labels: 3 % of the CPU of a pod create was spent on making keys of them.
  */
 export class MetricSeries<V> {
   readonly #names: readonly string[];

@@ -10,8 +10,9 @@ interface Amount {
 }
 
 /**
- * Metrics in a registry of its own, so that several planes in one process do not mix. Values are counted here and written out by
- * prom-client, which is loaded when somebody asks for the text: loading it is a twentieth of a server's start.
+ * Metrics in a registry of its own, so that several planes in one process do not mix. Values are counted here and
+ * written out by prom-client, which is loaded when somebody asks for the text: loading it is a twentieth of a server's
+ * start.
  */
 export function createPromMetrics(): Metrics {
   const registered: Metric[] = [];

@@ -9,7 +9,10 @@ interface Known {
   repeated: number;
 }
 
-/** Limits log lines: each cause is reported at once, and again after half a minute at the earliest. Remembers a bounded number of causes. */
+/**
+ * Limits log lines: each cause is reported at once, and again after half a minute at the earliest. Remembers a bounded
+ * number of causes.
+ */
 export class RepeatedCauses {
   readonly #clock: Clock;
   readonly #known = new Map<string, Known>();
@@ -18,7 +21,10 @@ export class RepeatedCauses {
     this.#clock = clock;
   }
 
-  /** How often the cause was left out since its last report; undefined when it is not to be reported now. Numbers in it do not count. */
+  /**
+   * How often the cause was left out since its last report; undefined when it is not to be reported now. Numbers in it
+   * do not count.
+   */
   admit(text: string): number | undefined {
     const cause = text.replace(/\d+/g, '#');
     const now = this.#clock.monotonic();

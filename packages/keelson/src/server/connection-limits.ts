@@ -5,15 +5,16 @@ export interface ConnectionLimits {
   /** Connections at the same time. Default: three quarters of the descriptors that the process may open. */
   readonly connections: number;
   /**
-   * Connections of one remote address. Default: three quarters of `connections`. Where all clients come through one proxy or load
-   * balancer, this is better set to `connections`.
+   * Connections of one remote address. Default: three quarters of `connections`. Where all clients come through one
+   * proxy or load balancer, this is better set to `connections`.
    */
   readonly connectionsPerAddress: number;
   /** TLS handshake, and after it the first frame of an HTTP/2 client. Default 10,000. */
   readonly handshakeMs: number;
   /**
-   * Connections on which no request is running: those that have not been used yet, and those between two requests; an HTTP/2 connection with
-   * unfinished headers is one of them. They are closed without an answer, HTTP/2 with GOAWAY. Default 90,000.
+   * Connections on which no request is running: those that have not been used yet, and those between two requests; an
+   * HTTP/2 connection with unfinished headers is one of them. They are closed without an answer, HTTP/2 with GOAWAY.
+   * Default 90,000.
    */
   readonly idleMs: number;
   /** The headers of an HTTP/1.1 request, from their first byte; then 408. Default 10,000. */
@@ -25,8 +26,8 @@ export interface ConnectionLimits {
   /** For the client to close a connection that the server has ended. Default 10,000. */
   readonly lingerMs: number;
   /**
-   * Between two PING frames to an HTTP/2 client, whether it has open streams or not. A client that has not answered one when the next is due
-   * is gone, and its connection is closed. Default 30,000.
+   * Between two PING frames to an HTTP/2 client, whether it has open streams or not. A client that has not answered one
+   * when the next is due is gone, and its connection is closed. Default 30,000.
    */
   readonly pingMs: number;
   /** Open streams of one HTTP/2 connection. Default 100. */

@@ -55,11 +55,12 @@ class Connection {
 }
 
 /**
- * The connections of a server: bounds their number and the time they spend in each state of their protocol. What Node bounds itself (the TLS
- * handshake, late headers, HTTP/1.1 connections between two requests) is set where the server is made.
+ * The connections of a server: bounds their number and the time they spend in each state of their protocol. What Node
+ * bounds itself (the TLS handshake, late headers, HTTP/1.1 connections between two requests) is set where the server is
+ * made.
  *
- * When the limit is reached an idle connection is closed in favour of a new one, those without a request since the last such occasion first.
- * When all are busy, a few more are accepted, whose health checks are answered.
+ * When the limit is reached an idle connection is closed in favour of a new one, those without a request since the last
+ * such occasion first. When all are busy, a few more are accepted, whose health checks are answered.
  */
 export class Connections {
   readonly #limits: ConnectionLimits;
@@ -96,7 +97,9 @@ export class Connections {
     server.once('close', () => clearInterval(timer));
   }
 
-  /** Notes a request, and answers it when it is not what its connection was accepted for; true when it is to be served. */
+  /**
+   * Notes a request, and answers it when it is not what its connection was accepted for; true when it is to be served.
+   */
   admit(request: IncomingMessage, response: ServerResponse): boolean {
     let connection: Connection | undefined;
     if (request.httpVersionMajor === 1) {
@@ -220,8 +223,8 @@ export class Connections {
   }
 
   /**
-   * Node does not always notice that the peer of a session has closed its connection, for example when it has stopped to read from it. The
-   * streams of such a session, watches among them, would stay open.
+   * Node does not always notice that the peer of a session has closed its connection, for example when it has stopped
+   * to read from it. The streams of such a session, watches among them, would stay open.
    */
   #ping(connection: Connection, session: ServerHttp2Session, now: number): void {
     if (now - connection.pingedAt <= this.#limits.pingMs) return;
@@ -283,7 +286,10 @@ function peerOf({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'r
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** An idle connection, the one that has been in the set for longest first; those in use since they were last examined are put at its end. */
+/**
+ * An idle connection, the one that has been in the set for longest first; those in use since they were last examined
+ * are put at its end.
+ */
 function idleOf(connections: Set<Connection>): Connection | undefined {
   let left = Math.min(scanned, connections.size * 2);
   for (const connection of connections) {

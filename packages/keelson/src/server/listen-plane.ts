@@ -27,13 +27,19 @@ import { type ListeningServer, listenOn } from './listen.ts';
 export interface ListenOptions {
   /** Default `127.0.0.1`, port chosen by the system. */
   readonly address?: ListenAddress;
-  /** Serves TLS and knows users by their client certificates, or by their tokens. Absent: plain HTTP, everybody is the administrator; loopback only. */
+  /**
+   * Serves TLS and knows users by their client certificates, or by their tokens. Absent: plain HTTP, everybody is the
+   * administrator; loopback only.
+   */
   readonly credentials?: Credentials;
   /** The words of media types and of the metadata API. Default: those that existing clients know. */
   readonly brand?: Brand;
   /** Hosts, without ports, that plain HTTP is served under beside those of the loopback interface. */
   readonly allowedHosts?: readonly string[];
-  /** Milliseconds for running requests to finish and connections to close when the server closes; then the rest is cut. Default 5,000. */
+  /**
+   * Milliseconds for running requests to finish and connections to close when the server closes; then the rest is cut.
+   * Default 5,000.
+   */
   readonly drainMs?: number;
   /** Bounds on connections. Default: those of {@link ConnectionLimits}. */
   readonly limits?: Partial<ConnectionLimits>;
@@ -55,7 +61,9 @@ export interface AgentAccess {
 export interface Listening {
   readonly url: string;
   readonly port: number;
-  /** Ends watches cleanly, cuts what is passed on to nodes, lets running requests finish, then closes; within `drainMs`. */
+  /**
+   * Ends watches cleanly, cuts what is passed on to nodes, lets running requests finish, then closes; within `drainMs`.
+   */
   close(): Promise<void>;
 }
 
@@ -78,8 +86,8 @@ const insecureAdmin: UserInfo = { name: 'kubernetes-admin', groups: ['system:mas
 const defaultDrainMs = 5_000;
 
 /**
- * By certificate, then by token. Credentials that cannot be verified do not make their owner anonymous, as in reference servers; a valid token
- * makes up for an invalid certificate.
+ * By certificate, then by token. Credentials that cannot be verified do not make their owner anonymous, as in reference
+ * servers; a valid token makes up for an invalid certificate.
  */
 function authentication(
   authenticateToken: AuthenticateToken | undefined,

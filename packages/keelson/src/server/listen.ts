@@ -13,8 +13,8 @@ import { Connections } from './connections.ts';
 import { createTlsServer } from './secure-server.ts';
 
 /**
- * Connections that may wait to be accepted; the system may allow fewer. After a restart thousands of clients come back at once, and one for
- * which there is no room tries again a second later.
+ * Connections that may wait to be accepted; the system may allow fewer. After a restart thousands of clients come back
+ * at once, and one for which there is no room tries again a second later.
  */
 const backlog = 4096;
 
@@ -23,7 +23,10 @@ export interface ListeningServer {
   /** Without a trailing slash. */
   readonly url: string;
   readonly port: number;
-  /** Takes no new connections, ends idle ones, and resolves when the last one is gone; `deadlineMs` later the rest are cut. */
+  /**
+   * Takes no new connections, ends idle ones, and resolves when the last one is gone; `deadlineMs` later the rest are
+   * cut.
+   */
   close(deadlineMs: number): Promise<void>;
 }
 

@@ -4,8 +4,8 @@ import type { Credentials } from '../tls/credentials.ts';
 import type { ConnectionLimits } from './connection-limits.ts';
 
 /**
- * An HTTPS server that speaks HTTP/2 to clients that ask for it and HTTP/1.1 to the others. Closing it asks every HTTP/2 client to go
- * elsewhere (GOAWAY) while its running requests finish.
+ * An HTTPS server that speaks HTTP/2 to clients that ask for it and HTTP/1.1 to the others. Closing it asks every
+ * HTTP/2 client to go elsewhere (GOAWAY) while its running requests finish.
  */
 export function createTlsServer(
   listener: RequestListener,

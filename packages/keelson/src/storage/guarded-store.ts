@@ -18,9 +18,9 @@ import { StoreHealth } from './store-health.ts';
 export type EpochListener = (identity: StoreIdentity, before: StoreIdentity) => void;
 
 /**
- * A store that stays the one it was when it was approved. Whoever follows the store asks for its identity whenever the stream of changes
- * broke; when another store answers under the same address from then on, every call fails with `Unavailable` until the approved
- * one is back.
+ * A store that stays the one it was when it was approved. Whoever follows the store asks for its identity whenever the
+ * stream of changes broke; when another store answers under the same address from then on, every call fails with
+ * `Unavailable` until the approved one is back.
  */
 export class GuardedStore implements Store {
   readonly #store: Store;

@@ -16,10 +16,11 @@ const nameOfGroup = (group: string) => (group === '' ? 'the core group' : `the g
 const nameOfKind = (kind: KindDefinition) => `${kind.names.plural}${kind.group === '' ? '' : `.${kind.group}`}`;
 
 /**
- * Compares the routes with the kinds that are served. A route for resources beats one for their whole group. Kinds that are two views
- * of the same stored objects go together, whichever of them a route names.
+ * Compares the routes with the kinds that are served. A route for resources beats one for their whole group. Kinds that
+ * are two views of the same stored objects go together, whichever of them a route names.
  *
- * @throws UsageError for a group or resource that nobody serves, and when two routes claim the same objects for different stores.
+ * @throws UsageError for a group or resource that nobody serves, and when two routes claim the same objects for
+ *   different stores.
  */
 export function routeKinds(plan: StoragePlan, kinds: readonly KindDefinition[]): StoreOfKind {
   const exact = new Map<string, Claim>();

@@ -34,8 +34,9 @@ type KnownStore = StoreIdentity & { readonly revision?: Revision };
 type Records = Record<string, KnownStore>;
 
 /**
- * Remembers which store was behind each name, so that a swapped database or a wrong directory is noticed before anything is written to
- * it. Another adapter under the same name is another entry: choosing another backend is a decision, not an accident.
+ * Remembers which store was behind each name, so that a swapped database or a wrong directory is noticed before
+ * anything is written to it. Another adapter under the same name is another entry: choosing another backend is a
+ * decision, not an accident.
  */
 export class KnownStores {
   readonly #path: string;

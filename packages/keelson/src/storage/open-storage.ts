@@ -130,8 +130,8 @@ function withHistory(
 }
 
 /**
- * Makes the store of a plan; nothing is opened yet. Each adapter builds in a container of its own, so that several may bind what is
- * theirs. Its logs name the store, its metrics carry the label `storage`.
+ * Makes the store of a plan; nothing is opened yet. Each adapter builds in a container of its own, so that several may
+ * bind what is theirs. Its logs name the store, its metrics carry the label `storage`.
  */
 export async function makeStore(plan: StorePlan, surroundings: StoreSurroundings): Promise<MadeStore> {
   const { choice, source, name } = plan;

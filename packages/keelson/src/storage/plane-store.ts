@@ -39,7 +39,10 @@ const noteEveryMs = 1000;
 /** Written at each start. Keys of kinds begin with a slash, so no list or watch of objects contains this one. */
 export const startKey = '!keelson/start';
 
-/** One store of a plane with everything that is its own: watch cache, identity, continue tokens. Revisions never leave it. */
+/**
+ * One store of a plane with everything that is its own: watch cache, identity, continue tokens. Revisions never leave
+ * it.
+ */
 export class PlaneStore implements Service {
   readonly name: string;
   readonly reads: ReadMode;
@@ -133,7 +136,8 @@ export class PlaneStore implements Service {
     const renewed = await this.#store.identity();
     await this.#recognize(renewed);
     await this.#store.currentRevision();
-    // A client that is served a revision above the gap, a kill and another restore must not lead to the same revisions once more.
+    // A client that is served a revision above the gap, a kill and another restore must not lead to the same revisions
+    // once more.
     if (this.#remembers) await this.#record();
     return renewed;
   }
@@ -191,7 +195,9 @@ export class PlaneStore implements Service {
     }
   }
 
-  /** Whether revisions are recorded: those of a store that does not outlive its process mean nothing to the next one. */
+  /**
+   * Whether revisions are recorded: those of a store that does not outlive its process mean nothing to the next one.
+   */
   get #remembers(): boolean {
     return this.#options.known !== undefined && this.capabilities.durable;
   }

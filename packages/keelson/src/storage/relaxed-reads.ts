@@ -40,9 +40,10 @@ function relaxed(service: ResourceService): ResourceService {
 }
 
 /**
- * The registry as requests from outside see it under the quorum-read setting of the specification: where the store of a kind says
- * `reads: any`, a get or list without resourceVersion shows what is in the cache. Writes, deletions of collections, watches and
- * everything that runs inside the server (controllers decide about deletions on what they read) stay consistent.
+ * The registry as requests from outside see it under the quorum-read setting of the specification: where the store of a
+ * kind says `reads: any`, a get or list without resourceVersion shows what is in the cache. Writes, deletions of
+ * collections, watches and everything that runs inside the server (controllers decide about deletions on what they
+ * read) stay consistent.
  */
 export function relaxedReads(
   registry: ResourceRegistry,

@@ -7,8 +7,8 @@ const secretBytes = 32;
 const attempts = 5;
 
 /**
- * The secret that all servers of one store sign continue tokens with: kept in the store, made by the first server that needs it. Who can
- * read the store's bytes can read every object, so it is no less safe there.
+ * The secret that all servers of one store sign continue tokens with: kept in the store, made by the first server that
+ * needs it. Who can read the store's bytes can read every object, so it is no less safe there.
  */
 export async function sharedSecret(store: Store): Promise<Buffer> {
   for (let attempt = 1; ; attempt += 1) {

@@ -45,7 +45,8 @@ export interface StorageDefaults {
 }
 
 /**
- * Routes that say the same about storage share one store, unless their names differ (two stores in memory, say). Throws `UsageError`.
+ * Routes that say the same about storage share one store, unless their names differ (two stores in memory, say). Throws
+ * `UsageError`.
  */
 export function planStorage(raw: StorageChoice, defaults: StorageDefaults, source: string): StoragePlan {
   const choice = parseStorage(raw, source);

@@ -22,9 +22,9 @@ const answers: readonly string[] = [
 ];
 
 /**
- * Learns from every call of a store whether it works, reports each cause of failures once and then from time to time, and knows when no call
- * has succeeded for several seconds. From the first failure to the next success the store is asked every second, so that a recovery is
- * noticed also when nobody calls.
+ * Learns from every call of a store whether it works, reports each cause of failures once and then from time to time,
+ * and knows when no call has succeeded for several seconds. From the first failure to the next success the store is
+ * asked every second, so that a recovery is noticed also when nobody calls.
  */
 export class StoreHealth {
   readonly #clock: Clock;

@@ -16,8 +16,8 @@ export interface StoreTokensOptions {
 }
 
 /**
- * The continue tokens of one store. They are bound to its identity and epoch: a page cannot be continued on another store, nor on this
- * one after its history was rewound.
+ * The continue tokens of one store. They are bound to its identity and epoch: a page cannot be continued on another
+ * store, nor on this one after its history was rewound.
  */
 export class StoreTokens implements ContinueTokens {
   readonly #options: StoreTokensOptions;

@@ -25,8 +25,9 @@ const maxDamages = 100;
 const ranges = [prefixRange('!keelson/'), prefixRange('/')];
 
 /**
- * Reads everything that a store holds and compares it with itself: every record can be read, is an object under its own name, and has a
- * revision that the store has reached; history goes from the compacted revision to the head without a gap.
+ * Reads everything that a store holds and compares it with itself: every record can be read, is an object under its own
+ * name, and has a revision that the store has reached; history goes from the compacted revision to the head without a
+ * gap.
  *
  * @throws StorageError when the store as a whole cannot be read.
  */

@@ -5,7 +5,10 @@ import * as x509 from '@peculiar/x509';
 import { importSigningKey, signatureAlgorithm } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';
 
-/** Clocks of those who are shown the certificate may lag behind; short enough that certificates of minutes can be renewed in good time. */
+/**
+ * Clocks of those who are shown the certificate may lag behind; short enough that certificates of minutes can be
+ * renewed in good time.
+ */
 const backdateMs = 300_000;
 
 const keyUsages: Readonly<Record<string, number>> = {
@@ -33,8 +36,9 @@ function extensions({ usages, names }: CertificateOrder): x509.Extension[] {
 }
 
 /**
- * Signs what the certificate controller orders. The certificate is made of what was read of the request and checked, never of the request's own
- * bytes; attributes of the subject other than organizations and the common name are left out.
+ * Signs what the certificate controller orders. The certificate is made of what was read of the request and checked,
+ * never of the request's own bytes; attributes of the subject other than organizations and the common name are left
+ * out.
  */
 export function authoritySigner(authority: KeyPair, clock: Clock): CertificateSigner {
   const issuer = new x509.X509Certificate(authority.certificate);

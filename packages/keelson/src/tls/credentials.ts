@@ -24,7 +24,10 @@ export interface Credentials {
 }
 
 const dayMs = 86_400_000;
-/** Whoever has the bootstrap credential can join as any node, so it ends soon; a start makes it anew when half of that is over. */
+/**
+ * Whoever has the bootstrap credential can join as any node, so it ends soon; a start makes it anew when half of that
+ * is over.
+ */
 const bootstrapLifeMs = 14 * dayMs;
 
 async function readPair(data: string, name: string, logger: Logger): Promise<KeyPair | undefined> {
@@ -67,8 +70,8 @@ function namesFor(host: string): LeafRequest['names'] {
 }
 
 /**
- * Loads the credentials of a data directory, making or renewing what is missing, foreign or about to end. Modes of the directory and its
- * files that let others read are tightened.
+ * Loads the credentials of a data directory, making or renewing what is missing, foreign or about to end. Modes of the
+ * directory and its files that let others read are tightened.
  */
 export async function loadCredentials(
   data: string,

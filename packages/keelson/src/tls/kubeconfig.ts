@@ -42,8 +42,8 @@ export function kubeconfigText({ url, credentials }: KubeconfigOptions, name: Ku
 }
 
 /**
- * Writes `DATA/kubeconfig`, readable by its owner only, and returns its path; where there are credentials `DATA/bootstrap.kubeconfig` as well, with
- * which nodes join.
+ * Writes `DATA/kubeconfig`, readable by its owner only, and returns its path; where there are credentials
+ * `DATA/bootstrap.kubeconfig` as well, with which nodes join.
  */
 export async function writeKubeconfig(data: string, options: KubeconfigOptions, logger?: Logger): Promise<string> {
   const path = join(data, kubeconfigFile);

@@ -107,8 +107,8 @@ export function checkCidr(value: string, path: string, errors: Errors): void {
 }
 
 /**
- * Equality of JSON values: member order does not matter, and an absent member equals `undefined`, null or an empty list,
- * because writers of the wire form leave those out. An empty object is something: `emptyDir: {}` is a volume.
+ * Equality of JSON values: member order does not matter, and an absent member equals `undefined`, null or an empty
+ * list, because writers of the wire form leave those out. An empty object is something: `emptyDir: {}` is a volume.
  */
 export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;

@@ -11,8 +11,8 @@ function pushBounded(this: Errors, ...errors: FieldError[]): number {
 }
 
 /**
- * An empty collection that keeps errors until it is full. A plain array with a `push` of its own: a subclass of Array costs a microsecond to
- * construct, and nearly every object has no errors at all.
+ * An empty collection that keeps errors until it is full. A plain array with a `push` of its own: a subclass of Array
+ * costs a microsecond to construct, and nearly every object has no errors at all.
  */
 export function newErrors(): Errors {
   const errors: Errors = [];

@@ -32,7 +32,9 @@ export function isEmptySelector(selector: LabelSelectorSpec | undefined): boolea
 /** Bytes that all keys and values of annotations may take together. */
 const maxAnnotationBytes = 262144;
 
-/** Keys and total size of annotations. Keys are compared without regard to case, so that is how their form is checked. */
+/**
+ * Keys and total size of annotations. Keys are compared without regard to case, so that is how their form is checked.
+ */
 export function checkAnnotations(annotations: Record<string, string> | undefined, path: string, errors: Errors): void {
   if (!annotations) return;
   let bytes = 0;

@@ -1,6 +1,9 @@
 import { compareQuantities, QuantityError, quantityMilliValue } from '@keelson/core';
 
-/** Order of two amounts; `undefined` when they differ and one of them is no quantity, which the decoder has refused already. */
+/**
+ * Order of two amounts; `undefined` when they differ and one of them is no quantity, which the decoder has refused
+ * already.
+ */
 export function compareAmounts(a: string, b: string): number | undefined {
   return a === b ? 0 : unlessMalformed(() => compareQuantities(a, b));
 }

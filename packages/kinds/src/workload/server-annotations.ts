@@ -7,7 +7,9 @@ export const rollbackToAnnotation = 'deprecated.deployment.rollback.rollbackTo';
 
 const canonicalInteger = /^(?:0|-?[1-9]\d{0,15})$/;
 
-/** The whole number in an annotation; anything but its canonical text is none, so that it survives conversions as it is. */
+/**
+ * The whole number in an annotation; anything but its canonical text is none, so that it survives conversions as it is.
+ */
 export function integerAnnotation(object: KubeObject, name: string): number | undefined {
   const annotations = object.metadata?.annotations;
   const text = annotations && Object.hasOwn(annotations, name) ? annotations[name] : undefined;

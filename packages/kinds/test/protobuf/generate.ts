@@ -35,8 +35,8 @@ const quantities = ['1', '100m', '128Mi', '1k', '0', '-5', '1500m', '12e6', '0.5
 const durations = ['0s', '1h30m0s', '-1.5s', '1ns', '2000h0m0s', '250ms'];
 
 /**
- * An object as JSON clients send it: every field the schema has may be there, with a zero value only where Go types would keep it. The
- * seed repeats it; `size` is about the number of values in it.
+ * An object as JSON clients send it: every field the schema has may be there, with a zero value only where Go types
+ * would keep it. The seed repeats it; `size` is about the number of values in it.
  */
 export function generateObject(schema: Schema<unknown>, seed: number, size: number): Record<string, unknown> {
   const random = randomOf(seed);

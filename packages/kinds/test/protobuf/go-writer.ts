@@ -4,8 +4,8 @@ type AnyField = Field<unknown, boolean>;
 type Plain = Readonly<Record<string, unknown>>;
 
 /**
- * Bytes of a message as the generated code of Go servers and clients lays them out: what is no pointer is always there. Written
- * without the code under test, also without its library.
+ * Bytes of a message as the generated code of Go servers and clients lays them out: what is no pointer is always there.
+ * Written without the code under test, also without its library.
  */
 export function goBytes(schema: Schema<unknown>, value: Plain): Buffer {
   return message(schema.node, value);
@@ -62,8 +62,8 @@ function member(name: string, field: AnyField, value: unknown): Buffer {
 const pointerTimes = ['acquireTime', 'deletionTimestamp', 'renewTime', 'startTime', 'time', 'timeAdded'];
 
 /**
- * Of the types that are no pointers a zero value is written. Optional messages are pointers, but for metadata; and a security context is
- * one although servers fill it in.
+ * Of the types that are no pointers a zero value is written. Optional messages are pointers, but for metadata; and a
+ * security context is one although servers fill it in.
  */
 function isPointer(name: string, field: AnyField): boolean {
   const { type } = field.schema.node;

@@ -19,7 +19,10 @@ const kinds = [
 ] as const;
 type JsonSchema = OpenApiDocument['components']['schemas'][string];
 
-/** Follows a path of JSON keys through a document as kubectl does: `allOf` and `$ref` are seen through, `[]` enters a list. */
+/**
+ * Follows a path of JSON keys through a document as kubectl does: `allOf` and `$ref` are seen through, `[]` enters a
+ * list.
+ */
 function propertyAt(kind: KindDefinition, path: string): JsonSchema | undefined {
   const { schemas } = openApiV3Document(kind, kinds).components;
   const resolved = (schema: JsonSchema | undefined): JsonSchema | undefined => {

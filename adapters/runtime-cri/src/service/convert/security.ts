@@ -6,7 +6,10 @@ import type { Fields } from '../../wire/message.ts';
 
 const profileTypes = ['runtimeDefault', 'unconfined', 'localhost'] as const;
 
-/** The protocol has no difference between an empty list of paths and none: the engine protects its own paths then. @throws `InvalidArgument` */
+/**
+ * The protocol has no difference between an empty list of paths and none: the engine protects its own paths then.
+ * @throws `InvalidArgument`
+ */
 export function fromSecurityContext(message: Fields<typeof LinuxContainerSecurityContext>): ContainerSecurityContext {
   const { capabilities, namespaceOptions, runAsUser, runAsUsername, runAsGroup, supplementalGroups, selinuxOptions } =
     message;

@@ -32,8 +32,8 @@ const handshakeMs = 5000;
 const maxStrangers = 16;
 
 /**
- * Listens at a TCP port and lets in whoever has the key of one certificate. Anybody else is told in a sentence that it is nobody the service
- * knows, and reaches nothing behind the door.
+ * Listens at a TCP port and lets in whoever has the key of one certificate. Anybody else is told in a sentence that it
+ * is nobody the service knows, and reaches nothing behind the door.
  *
  * @throws `AlreadyExists` when somebody listens there; the system's error for an address that cannot be used
  */

@@ -28,8 +28,8 @@ export interface StreamServerOptions {
 }
 
 /**
- * Gives out addresses of streams, each good for one use within a minute. The address is the secret: it has a token of 128 random bits. On
- * its own it listens at a port of the loopback that the system chooses, from the first address on.
+ * Gives out addresses of streams, each good for one use within a minute. The address is the secret: it has a token of
+ * 128 random bits. On its own it listens at a port of the loopback that the system chooses, from the first address on.
  */
 export class StreamServer {
   readonly #clock: Clock;

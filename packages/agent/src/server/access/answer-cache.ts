@@ -21,8 +21,8 @@ const defaultLimit = 4096;
 const defaultMaxPending = 100;
 
 /**
- * Keeps answers of the API server for a while. Who asks what is being asked shares that answer; a failure is told to all who wait, and not
- * kept. Questions are known by their hash, since some of them are secrets.
+ * Keeps answers of the API server for a while. Who asks what is being asked shares that answer; a failure is told to
+ * all who wait, and not kept. Questions are known by their hash, since some of them are secrets.
  */
 export class AnswerCache<V> {
   readonly #options: AnswerCacheOptions<V>;

@@ -17,7 +17,8 @@ export interface Admitted {
 }
 
 /**
- * The one way in, for plain requests and for those that want another protocol: reads the target, finds out who asks, and whether they may.
+ * The one way in, for plain requests and for those that want another protocol: reads the target, finds out who asks,
+ * and whether they may.
  *
  * @throws HttpProblem 400 no path, 401 not known, 403 not allowed, 500 or 503 when there is no telling
  */

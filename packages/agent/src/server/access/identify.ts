@@ -35,8 +35,9 @@ export interface IdentifyOptions {
 }
 
 /**
- * Finds out who asks: by a client certificate of the authorities of --client-ca-file, else by a bearer token that the API server knows, else nobody
- * in particular where --anonymous-auth allows that. What is shown and cannot be verified is refused; it does not make its owner anonymous.
+ * Finds out who asks: by a client certificate of the authorities of --client-ca-file, else by a bearer token that the
+ * API server knows, else nobody in particular where --anonymous-auth allows that. What is shown and cannot be verified
+ * is refused; it does not make its owner anonymous.
  */
 export function identifier({ anonymousAuth, clientCertificates, reviewToken, logger }: IdentifyOptions): Identify {
   async function ownerOf(token: string, review: ReviewToken): Promise<Caller> {

@@ -2,7 +2,9 @@ import type { Socket } from 'node:net';
 import { isIP } from 'node:net';
 import { type AgentRequest, HttpProblem } from '../request.ts';
 
-/** True for a connection that began on this machine: from a loopback address, or from the very address that it leads to. */
+/**
+ * True for a connection that began on this machine: from a loopback address, or from the very address that it leads to.
+ */
 export function isFromHere({ remoteAddress, localAddress }: Pick<Socket, 'remoteAddress' | 'localAddress'>): boolean {
   const plain = remoteAddress?.replace(/^::ffff:/i, '') ?? '';
   if (plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'))) return true;
@@ -10,8 +12,9 @@ export function isFromHere({ remoteAddress, localAddress }: Pick<Socket, 'remote
 }
 
 /**
- * For what lets a caller run what they like on this machine. The defaults of the options let anybody in from anywhere, so who is not known must at
- * least be on the machine already, and be no web page that somebody on it looks at, which browsers mark with `Origin`.
+ * For what lets a caller run what they like on this machine. The defaults of the options let anybody in from anywhere,
+ * so who is not known must at least be on the machine already, and be no web page that somebody on it looks at, which
+ * browsers mark with `Origin`.
  *
  * @param what is refused, as the subject of a sentence
  * @throws HttpProblem 403

@@ -4,8 +4,8 @@ const resolutionMs = 10;
 const ms = (nanos: number): number => Math.round(nanos / 1000) / 1000;
 
 /**
- * How long the event loop was held up by code that does not give way: what waiting for locks is elsewhere. Times are milliseconds beyond the
- * resolution of 10.
+ * How long the event loop was held up by code that does not give way: what waiting for locks is elsewhere. Times are
+ * milliseconds beyond the resolution of 10.
  */
 export class LoopDelay {
   readonly #histogram: IntervalHistogram = monitorEventLoopDelay({ resolution: resolutionMs });

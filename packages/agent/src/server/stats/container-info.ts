@@ -67,7 +67,9 @@ export function containerInfo({ of, startTimeMs, samples }: UsageSeries, range: 
   };
 }
 
-/** Everything there is, parents first: `/` is the machine, `/podUID` a pod, which is measured by its containers alone. */
+/**
+ * Everything there is, parents first: `/` is the machine, `/podUID` a pod, which is measured by its containers alone.
+ */
 export function containerTree(
   { machine, containers }: UsageState,
   range: SampleRange,

@@ -17,8 +17,9 @@ function wantedOf([, ...words]: readonly string[]) {
 }
 
 /**
- * Usage of containers one by one: `/stats` the machine, `/stats/container` what the body names, `/stats/{pod}/{container}` and
- * `/stats/{namespace}/{pod}/{uid}/{container}` one of a pod. The body says which samples.
+ * Usage of containers one by one: `/stats` the machine, `/stats/container` what the body names,
+ * `/stats/{pod}/{container}` and `/stats/{namespace}/{pod}/{uid}/{container}` one of a pod. The body says which
+ * samples.
  */
 export function containerStats({ state, history }: ContainerStatsOptions): (request: AgentRequest) => Promise<void> {
   async function raw({ containerName, subcontainers, range }: StatsRequest) {

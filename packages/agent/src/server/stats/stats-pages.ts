@@ -13,8 +13,8 @@ const kinds = ['containers', 'machine', 'subcontainers'];
 const notFound = () => new HttpProblem(404, '404 page not found');
 
 /**
- * What the statistics port serves, a part of cAdvisor's API: `/api/v1.3/machine`, `/api/v1.3/containers/NAME` and `subcontainers`, `/metrics`, and
- * `/containers/NAME` for people.
+ * What the statistics port serves, a part of cAdvisor's API: `/api/v1.3/machine`, `/api/v1.3/containers/NAME` and
+ * `subcontainers`, `/metrics`, and `/containers/NAME` for people.
  */
 export function statsPages(history: Pick<UsageHistory, 'read'>): Route[] {
   const found = async (name: readonly string[], range: Parameters<typeof containerTree>[1]) => {

@@ -17,7 +17,9 @@ const retryMs = 60_000;
 /** Statistics are for this machine alone. */
 const address = '127.0.0.1';
 
-/** The port of container statistics. One that is taken is tried again every minute, and keeps nothing else from running. */
+/**
+ * The port of container statistics. One that is taken is tried again every minute, and keeps nothing else from running.
+ */
 export class StatsPort {
   readonly #options: StatsPortOptions;
   #listening: Listening | undefined;

@@ -6,7 +6,9 @@ import { containerPath } from './container-info.ts';
 const labels = ['container', 'id', 'namespace', 'pod'] as const;
 const nanosPerSecond = 1e9;
 
-/** What the machine and its containers use now, by the names that cAdvisor has for it, in the text format of Prometheus. */
+/**
+ * What the machine and its containers use now, by the names that cAdvisor has for it, in the text format of Prometheus.
+ */
 export function usageMetrics({ machine, containers, complete }: UsageState): Promise<string> {
   const metrics = createTextMetrics();
   const cpu = metrics.counter({

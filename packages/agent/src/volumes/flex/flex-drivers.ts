@@ -21,8 +21,8 @@ interface Known {
 }
 
 /**
- * Volume plugins of third parties: executables `<vendor>~<driver>/<driver>` below --volume-plugin-dir. The directory is looked at whenever a
- * driver is needed, so one that was added, replaced or taken away counts at once.
+ * Volume plugins of third parties: executables `<vendor>~<driver>/<driver>` below --volume-plugin-dir. The directory is
+ * looked at whenever a driver is needed, so one that was added, replaced or taken away counts at once.
  */
 export class FlexDrivers {
   readonly #directory: string;

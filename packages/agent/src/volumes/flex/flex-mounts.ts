@@ -12,8 +12,8 @@ export interface FlexMountsOptions {
   readonly mounter: Mounter;
   readonly nodeName: string;
   /**
-   * The device of a volume that the attach/detach controller attached to this node, by the volume's name in the status of the node; undefined
-   * while it is not attached. Absent: the agent attaches and detaches by itself.
+   * The device of a volume that the attach/detach controller attached to this node, by the volume's name in the status
+   * of the node; undefined while it is not attached. Absent: the agent attaches and detaches by itself.
    */
   readonly attachedDevice: ((name: string) => Promise<string | undefined>) | undefined;
 }
@@ -23,7 +23,10 @@ type Source = coreV1.FlexVolumeSource;
 /** What a group needs of a directory: to use it, and to own what is made in it. */
 const groupMode = 0o2770;
 
-/** The steps by which a driver's volume comes into a pod, and out of it again. What a driver does not support is done by plain mounts. */
+/**
+ * The steps by which a driver's volume comes into a pod, and out of it again. What a driver does not support is done by
+ * plain mounts.
+ */
 export class FlexMounts {
   readonly #options: FlexMountsOptions;
 
@@ -60,7 +63,10 @@ export class FlexMounts {
     if (fsGroupChangePolicy !== 'OnRootMismatch' || !fits) await files.giveToGroup(directory, fsGroup);
   }
 
-  /** Without a driver, which may have gone since, what it did is undone as far as plain mounts are. @throws VolumeProblem */
+  /**
+   * Without a driver, which may have gone since, what it did is undone as far as plain mounts are.
+   * @throws VolumeProblem
+   */
   async unmount(driver: FlexDriver | undefined, record: FlexRecord): Promise<void> {
     await this.#away(driver, 'unmount', this.directoryOf(record));
   }

@@ -5,7 +5,10 @@ import { VolumeProblem } from '../volume-problem.ts';
 
 const prefix = 'kubernetes.io/';
 
-/** What a driver is told of a volume and its pod, as JSON; the options of the volume cannot hide what the agent says. @throws VolumeProblem */
+/**
+ * What a driver is told of a volume and its pod, as JSON; the options of the volume cannot hide what the agent says.
+ * @throws VolumeProblem
+ */
 export async function flexOptions(
   pod: Pod,
   volumeName: string,

@@ -16,7 +16,10 @@ export interface FlexRecord {
   readonly attachedHere: boolean;
 }
 
-/** The records of all pods, which outlive the agent as mounts do: one file for each volume in `plugins` below the pod's directory. */
+/**
+ * The records of all pods, which outlive the agent as mounts do: one file for each volume in `plugins` below the pod's
+ * directory.
+ */
 export class FlexRecords {
   readonly #paths: AgentPaths;
   #records: Promise<Map<string, FlexRecord>> | undefined;

@@ -15,8 +15,8 @@ export interface FlexVolumesOptions extends FlexMountsOptions {
 type Source = coreV1.FlexVolumeSource;
 
 /**
- * Volumes of third parties' drivers: attach, waitforattach and mountdevice for those that attach, then mount; the way back in reverse. What
- * a driver does not support is done by plain mounts.
+ * Volumes of third parties' drivers: attach, waitforattach and mountdevice for those that attach, then mount; the way
+ * back in reverse. What a driver does not support is done by plain mounts.
  */
 export class FlexVolumes {
   readonly #options: FlexVolumesOptions;
@@ -39,7 +39,9 @@ export class FlexVolumes {
     return this.#inUse;
   }
 
-  /** Learns what an agent before this one left: what is in use must not be forgotten for a moment, or it is detached. */
+  /**
+   * Learns what an agent before this one left: what is in use must not be forgotten for a moment, or it is detached.
+   */
   start(): Promise<void> {
     return this.#tellInUse();
   }
@@ -98,7 +100,10 @@ export class FlexVolumes {
     await this.#tellInUse();
   }
 
-  /** A driver may fill the directory without a mount, so that it is done is written down; a start of the machine undoes mounts. */
+  /**
+   * A driver may fill the directory without a mount, so that it is done is written down; a start of the machine undoes
+   * mounts.
+   */
   async #isDone(record: FlexRecord): Promise<boolean> {
     const done = await this.#options.host.files.read(this.#doneFile(record)).catch(() => undefined);
     return done?.equals(await this.#bootId()) === true;

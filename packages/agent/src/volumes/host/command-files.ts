@@ -13,7 +13,10 @@ const types: Readonly<Record<string, FileType>> = {
 const text = (output: Buffer): string => output.toString('utf8').replace(/\n$/, '');
 const octal = (mode: number): string => mode.toString(8).padStart(4, '0');
 
-/** Files that only programs can reach, such as those of another mount namespace: the usual programs of GNU systems do the work. */
+/**
+ * Files that only programs can reach, such as those of another mount namespace: the usual programs of GNU systems do
+ * the work.
+ */
 export function commandFiles(run: RunProgram): HostFiles {
   const shell = (script: string, words: readonly string[], input?: Buffer) =>
     run('sh', ['-c', script, 'sh', ...words], input);

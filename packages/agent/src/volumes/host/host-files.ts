@@ -21,7 +21,9 @@ export interface DiskUsage {
   readonly inodesFree: number;
 }
 
-/** Files of the machine that volumes consist of. Paths are absolute; failures are thrown with the path in their message. */
+/**
+ * Files of the machine that volumes consist of. Paths are absolute; failures are thrown with the path in their message.
+ */
 export interface HostFiles {
   /** Undefined when there is nothing, or no way to it. */
   info(path: string, links: 'follow' | 'show'): Promise<FileInfo | undefined>;
@@ -33,8 +35,8 @@ export interface HostFiles {
   /** With what is missing above it. Returns whether it was made now. */
   makeDirectory(path: string, mode: number): Promise<boolean>;
   /**
-   * A directory in an existing one, unless there is one, with exactly these permission bits. Whoever else writes there cannot lead this
-   * elsewhere by links.
+   * A directory in an existing one, unless there is one, with exactly these permission bits. Whoever else writes there
+   * cannot lead this elsewhere by links.
    */
   makeWithin(directory: string, name: string, mode: number): Promise<void>;
   /** An empty file, unless there is one. */

@@ -37,7 +37,9 @@ const configMap: WorkloadKind = {
   statusOf: () => ({}),
 };
 
-/** `Part` of the client suite's kinds: a spec with a generation, a status of its own, a field that can be selected by. */
+/**
+ * `Part` of the client suite's kinds: a spec with a generation, a status of its own, a field that can be selected by.
+ */
 const part: WorkloadKind = {
   kind: 'Part',
   apiVersion: 'suite.keelson.dev/v1',

@@ -38,10 +38,10 @@ export interface WorkloadOptions {
 const retryMs = 50;
 
 /**
- * Clients that write, read and watch over HTTP and record everything: creates, conditional replaces, merge patches, status writes,
- * deletes; gets and lists at the latest, any, a minimal and an exact revision, whole and in pages; watches with selectors that break,
- * resume, begin anew with the present state or at old revisions. Objects named `w-...` that another workload left behind would be writes
- * that nobody asked for: one workload per store.
+ * Clients that write, read and watch over HTTP and record everything: creates, conditional replaces, merge patches,
+ * status writes, deletes; gets and lists at the latest, any, a minimal and an exact revision, whole and in pages;
+ * watches with selectors that break, resume, begin anew with the present state or at old revisions. Objects named
+ * `w-...` that another workload left behind would be writes that nobody asked for: one workload per store.
  */
 export class Workload {
   readonly recorder: HistoryRecorder;
@@ -97,8 +97,8 @@ export class Workload {
   }
 
   /**
-   * Up to here some watch of each kind has seen every change without a gap. History before it is not needed to judge the run; of what
-   * comes after it deletions could otherwise remain unseen.
+   * Up to here some watch of each kind has seen every change without a gap. History before it is not needed to judge
+   * the run; of what comes after it deletions could otherwise remain unseen.
    */
   get witnessed(): number {
     for (const [kind, watchers] of this.#witnesses) {
@@ -140,7 +140,8 @@ export class Workload {
   }
 
   /**
-   * Ends everything: waits until each watch has seen all that was written, at most `timeoutMs`, and records that nothing may be missing.
+   * Ends everything: waits until each watch has seen all that was written, at most `timeoutMs`, and records that
+   * nothing may be missing.
    */
   async finish(timeoutMs = 60_000): Promise<void> {
     await this.stopCalls();
@@ -234,7 +235,8 @@ export class Workload {
       return object !== undefined;
     }
     const selection = random.chance(0.5) ? { kind: random.pick(workloadKinds).kind } : this.#traffic.selection();
-    // A limit turns "not older than" into "exactly" (the older meaning of the parameters), so those two are not combined.
+    // A limit turns "not older than" into "exactly" (the older meaning of the parameters), so those two are not
+    // combined.
     const limit = at.at !== 'notOlderThan' && random.chance(0.5) ? 1 + random.below(8) : undefined;
     const list = await client.list(selection, at, limit, async () => {
       await this.#sleep(random.next() * this.#options.pauseMs);

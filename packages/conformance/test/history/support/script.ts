@@ -36,7 +36,9 @@ export function digestOf({ revision: _, digest: __, ...rest }: SeenObject): stri
   return JSON.stringify(rest);
 }
 
-/** Writes a history by hand. Every call takes five milliseconds and follows the one before it, unless told otherwise. */
+/**
+ * Writes a history by hand. Every call takes five milliseconds and follows the one before it, unless told otherwise.
+ */
 export class Script {
   time = 0;
   readonly recorder = new HistoryRecorder({ now: () => this.time });

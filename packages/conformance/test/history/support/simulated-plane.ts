@@ -39,8 +39,9 @@ interface Watcher {
 const colours = ['red', 'green', 'blue'];
 
 /**
- * A correct plane in a few lines: calls overlap, take effect at some moment between their beginning and their end, sometimes lose their
- * answer; servers serve old states where that is allowed; watches lag, break and go on. The history it writes must be accepted.
+ * A correct plane in a few lines: calls overlap, take effect at some moment between their beginning and their end,
+ * sometimes lose their answer; servers serve old states where that is allowed; watches lag, break and go on. The
+ * history it writes must be accepted.
  */
 export function simulate(seed: number, steps: number): History {
   const random = new Random(seed);

@@ -35,10 +35,12 @@ export function hasProtobufForm(schema: Schema<unknown>): boolean {
 }
 
 /**
- * The encoder of a message schema, compiled on first use and kept as long as the schema. It takes objects as the JSON decoder makes
- * them and writes exactly the fields they have; what exists in JSON alone (`kind`, `apiVersion`) is left out, nested or not.
+ * The encoder of a message schema, compiled on first use and kept as long as the schema. It takes objects as the JSON
+ * decoder makes them and writes exactly the fields they have; what exists in JSON alone (`kind`, `apiVersion`) is left
+ * out, nested or not.
  *
- * @throws Error when a message of the schema has fields without numbers; the encoder throws TypeError for values of a wrong type.
+ * @throws Error when a message of the schema has fields without numbers; the encoder throws TypeError for values of a
+ *   wrong type.
  */
 export function protobufEncoderOf<T>(schema: Schema<T>): ProtobufEncoder<T> {
   const node = messageOf(schema);
@@ -52,13 +54,16 @@ export function protobufEncoderOf<T>(schema: Schema<T>): ProtobufEncoder<T> {
 }
 
 /**
- * The decoder of a message schema, compiled on first use and kept as long as the schema. What it gives is what a JSON body of the same
- * content would parse to; defaults, canonical texts and validation are the business of the JSON decoder, which has to see it next.
+ * The decoder of a message schema, compiled on first use and kept as long as the schema. What it gives is what a JSON
+ * body of the same content would parse to; defaults, canonical texts and validation are the business of the JSON
+ * decoder, which has to see it next.
  *
- * Go writers put zero values where JSON leaves a field out; they are dropped again unless the field is always written or tells
- * zero from absence (`presence`). Unknown fields are skipped, as reference servers do. Nothing of the result refers to `bytes`.
+ * Go writers put zero values where JSON leaves a field out; they are dropped again unless the field is always written
+ * or tells zero from absence (`presence`). Unknown fields are skipped, as reference servers do. Nothing of the result
+ * refers to `bytes`.
  *
- * @throws Error when a message of the schema has no protobuf form; the decoder throws ProtobufSyntaxError for bytes that are no such message.
+ * @throws Error when a message of the schema has no protobuf form; the decoder throws ProtobufSyntaxError for bytes
+ *   that are no such message.
  */
 export function protobufDecoderOf(schema: Schema<unknown>): ProtobufDecoder {
   const node = messageOf(schema);

@@ -28,8 +28,9 @@ export interface ProtobufBodyType {
 const protobufType = /^application\/vnd\.[^/;\s]+\.protobuf$/;
 
 /**
- * Reads a body as the value that an equal JSON body would parse to, `kind` and `apiVersion` included where the envelope has them.
- * An object of another type than `type` is not looked into: it comes with these two fields alone, for the caller to refuse by name.
+ * Reads a body as the value that an equal JSON body would parse to, `kind` and `apiVersion` included where the envelope
+ * has them. An object of another type than `type` is not looked into: it comes with these two fields alone, for the
+ * caller to refuse by name.
  *
  * @throws ProtobufSyntaxError when the bytes are no envelope, or its content is not in a form that is known here.
  */

@@ -14,7 +14,8 @@ export interface ProtobufEvent {
 }
 
 /**
- * Reads the WatchEvent of a frame, for clients; the four bytes of length before it are the business of whoever reads the stream.
+ * Reads the WatchEvent of a frame, for clients; the four bytes of length before it are the business of whoever reads
+ * the stream.
  *
  * @throws ProtobufSyntaxError
  */

@@ -12,8 +12,8 @@ const stride = 32;
 const nothing = Buffer.alloc(0);
 
 /**
- * The body of a list. Its length stands near its beginning, so every item has to be there before the first byte of them goes out; while
- * they are encoded, empty pieces let the transport give way to others.
+ * The body of a list. Its length stands near its beginning, so every item has to be there before the first byte of them
+ * goes out; while they are encoded, empty pieces let the transport give way to others.
  */
 export function protobufList(shape: ProtobufShape, page: ListPage, source: PieceSource = freshPieces): ListBody {
   return { head: shape.list.head, items: pieces(shape, page, source), tail: envelopeTail, ready: false };
@@ -45,7 +45,9 @@ function listStart(shape: ProtobufShape, page: ListPage, itemBytes: number): Buf
   return start;
 }
 
-/** Joins items to pieces of about 64 KiB, each under the list's own tag; big ones are handed on without being copied. */
+/**
+ * Joins items to pieces of about 64 KiB, each under the list's own tag; big ones are handed on without being copied.
+ */
 function* joined(items: readonly Buffer[], tag: number, source: PieceSource): Generator<Buffer, void, undefined> {
   let piece = source.take();
   let end = 0;

@@ -23,8 +23,9 @@ export interface ProtobufDocument {
 }
 
 /**
- * What protobuf says about objects. An item is the message of an object behind tag and length: the field that holds the object in its
- * envelope, and the same bytes are an item of a list. So each object is encoded once for all answers, lists and watch frames.
+ * What protobuf says about objects. An item is the message of an object behind tag and length: the field that holds the
+ * object in its envelope, and the same bytes are an item of a list. So each object is encoded once for all answers,
+ * lists and watch frames.
  */
 export interface ProtobufShape {
   readonly representation: Representation;

@@ -14,7 +14,10 @@ export function isProtobufSyntaxError(error: unknown): error is ProtobufSyntaxEr
   return isDocumentError(error) && error.name === 'ProtobufSyntaxError';
 }
 
-/** Runs a reader of untrusted bytes; what it fails with becomes a {@link ProtobufSyntaxError} unless it is a {@link DocumentError}. */
+/**
+ * Runs a reader of untrusted bytes; what it fails with becomes a {@link ProtobufSyntaxError} unless it is a {@link
+ * DocumentError}.
+ */
 export function reading<T>(read: () => T): T {
   try {
     return read();

@@ -65,7 +65,10 @@ const writeBytes: ValueWriter = (writer, value) => {
 /** `2006-01-02T15:04:05Z`, the form that stored objects have. */
 const canonicalLength = 20;
 
-/** Instants are messages of seconds and nanoseconds, the latter always present as in the reference; null is one without bytes. */
+/**
+ * Instants are messages of seconds and nanoseconds, the latter always present as in the reference; null is one without
+ * bytes.
+ */
 const writeTime: ValueWriter = (writer, value) => {
   if (value === null) {
     writer.uint32(0);

@@ -41,8 +41,8 @@ interface CustomResourceDefinitionType extends KubeObject, Infer<typeof definiti
 const schema: Schema<CustomResourceDefinitionType> = definition;
 
 /**
- * Kinds are declared in code, so the list is always empty: clients that look for a kind here get a list instead of an error. It can be
- * read only, and discovery says so.
+ * Kinds are declared in code, so the list is always empty: clients that look for a kind here get a list instead of an
+ * error. It can be read only, and discovery says so.
  */
 export const CustomResourceDefinition: KindDefinition<CustomResourceDefinitionType> = defineKind({
   group: 'apiextensions.k8s.io',

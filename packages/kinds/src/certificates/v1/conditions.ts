@@ -13,7 +13,9 @@ export function hasCondition(request: CertificateSigningRequest, type: string): 
   return ofType(request, type).length > 0;
 }
 
-/** Fills in the times that a writer left out: a condition that stood before with the same status keeps its transition. */
+/**
+ * Fills in the times that a writer left out: a condition that stood before with the same status keeps its transition.
+ */
 export function stampConditions(request: CertificateSigningRequest, old: CertificateSigningRequest, now: Date): void {
   const time = formatTime(now);
   const before = new Map<string, Condition>();

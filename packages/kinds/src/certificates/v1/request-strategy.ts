@@ -50,7 +50,10 @@ export const requestStrategy: Strategy<Request> = {
   ],
 };
 
-/** Takes over what `PUT .../approval` may change: conditions, of which decisions cannot be taken back. @throws StatusError 422 */
+/**
+ * Takes over what `PUT .../approval` may change: conditions, of which decisions cannot be taken back.
+ * @throws StatusError 422
+ */
 export function applyApproval(stored: Request, object: Request, { now }: StrategyContext): void {
   const old = structuredClone(stored);
   const { conditions } = object.status ?? {};

@@ -79,8 +79,8 @@ function lastSeen(event: EventType, now: Date): string {
 }
 
 /**
- * An event lives in the namespace of its object; one about a cluster-wide object in `default`. Newer reporters may choose the namespace, and
- * have `kube-system` as well for cluster-wide objects.
+ * An event lives in the namespace of its object; one about a cluster-wide object in `default`. Newer reporters may
+ * choose the namespace, and have `kube-system` as well for cluster-wide objects.
  */
 export function validateEvent(event: EventType): FieldError[] {
   const errors = newErrors();

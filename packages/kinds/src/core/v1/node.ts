@@ -24,7 +24,9 @@ const columns: readonly Column<NodeType>[] = [
   ),
 ];
 
-/** A machine that runs pods. It registers itself with its status; later writes of the status go through the subresource. */
+/**
+ * A machine that runs pods. It registers itself with its status; later writes of the status go through the subresource.
+ */
 export const Node: KindDefinition<NodeType> = defineKind({
   group: '',
   version: 'v1',

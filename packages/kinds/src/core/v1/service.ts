@@ -23,8 +23,8 @@ const columns: readonly Column<ServiceType>[] = [
 ];
 
 /**
- * A stable name and address for a changing set of pods. Addresses and node ports are not allocated by the kind itself: a
- * service without `clusterIP` has none until a controller gives it one.
+ * A stable name and address for a changing set of pods. Addresses and node ports are not allocated by the kind itself:
+ * a service without `clusterIP` has none until a controller gives it one.
  */
 export const Service: KindDefinition<ServiceType> = defineKind({
   group: '',

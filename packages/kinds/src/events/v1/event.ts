@@ -21,7 +21,9 @@ const selectable: readonly SelectableField<EventType>[] = [
   ['type', ({ type }) => type ?? ''],
 ];
 
-/** Something that happened to an object, in the form of newer reporters. Stored as the core v1 event that it also is. */
+/**
+ * Something that happened to an object, in the form of newer reporters. Stored as the core v1 event that it also is.
+ */
 export const EventsV1Event: KindDefinition<EventType> = defineKind({
   group: 'events.k8s.io',
   version: 'v1',

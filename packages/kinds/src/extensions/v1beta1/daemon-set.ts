@@ -8,7 +8,10 @@ import { daemonSetConversion, dropGenerationAnnotation } from './daemon-set-conv
 import { DaemonSetSchema, type DaemonSet as DaemonSetType } from './schema/index.ts';
 import { defaultFromTemplate } from './template-defaults.ts';
 
-/** The older form of apps/v1 DaemonSet: selector optional and changeable, pods replaced only when deleted. Stored as its twin. */
+/**
+ * The older form of apps/v1 DaemonSet: selector optional and changeable, pods replaced only when deleted. Stored as its
+ * twin.
+ */
 export const ExtensionsV1beta1DaemonSet: KindDefinition<DaemonSetType> = defineKind({
   group: 'extensions',
   version: 'v1beta1',

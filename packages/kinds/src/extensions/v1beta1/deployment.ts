@@ -14,7 +14,9 @@ import { defaultFromTemplate } from './template-defaults.ts';
 /** Greatest 32-bit number: practically never and practically all. */
 const unlimited = 2147483647;
 
-/** The older form of apps/v1 Deployment: selector optional and changeable, rollback as a request. Stored as its twin. */
+/**
+ * The older form of apps/v1 Deployment: selector optional and changeable, rollback as a request. Stored as its twin.
+ */
 export const ExtensionsV1beta1Deployment: KindDefinition<DeploymentType> = defineKind({
   group: 'extensions',
   version: 'v1beta1',

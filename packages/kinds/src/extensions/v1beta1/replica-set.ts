@@ -9,7 +9,10 @@ import { replicaSetColumns } from '../../workload/workload-columns.ts';
 import { ReplicaSetSchema, type ReplicaSet as ReplicaSetType } from './schema/index.ts';
 import { defaultFromTemplate } from './template-defaults.ts';
 
-/** The older form of apps/v1 ReplicaSet: selector optional and changeable. Stored as its twin, which has the same fields. */
+/**
+ * The older form of apps/v1 ReplicaSet: selector optional and changeable. Stored as its twin, which has the same
+ * fields.
+ */
 export const ExtensionsV1beta1ReplicaSet: KindDefinition<ReplicaSetType> = defineKind({
   group: 'extensions',
   version: 'v1beta1',

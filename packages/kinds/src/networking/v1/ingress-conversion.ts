@@ -10,8 +10,9 @@ import type { Ingress, IngressBackend, IngressServiceBackend } from './schema/in
 const unspecified = 'ImplementationSpecific';
 
 /**
- * Ingresses are stored as extensions/v1beta1, which can say all that this version can and also leave the type of a path open
- * (docs/adr/0009). Fields are put in the order of the version they are meant for, so that equal objects have equal bytes.
+ * Ingresses are stored as extensions/v1beta1, which can say all that this version can and also leave the type of a path
+ * open (docs/adr/0009). Fields are put in the order of the version they are meant for, so that equal objects have equal
+ * bytes.
  */
 export const ingressConversion: StorageConversion<Ingress> = {
   kind: StoredKind,

@@ -7,7 +7,9 @@ import { ingressColumns } from '../ingress-columns.ts';
 import { ingressConversion } from './ingress-conversion.ts';
 import { type IngressBackend, IngressSchema, type Ingress as IngressType } from './schema/index.ts';
 
-/** Leads outside HTTP requests to services, by host and path. The form of today's clients; stored as extensions/v1beta1. */
+/**
+ * Leads outside HTTP requests to services, by host and path. The form of today's clients; stored as extensions/v1beta1.
+ */
 export const NetworkingV1Ingress: KindDefinition<IngressType> = defineKind({
   group: 'networking.k8s.io',
   version: 'v1',

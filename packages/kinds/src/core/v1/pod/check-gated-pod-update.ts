@@ -4,8 +4,8 @@ import type { Errors } from '../../../validation/errors.ts';
 import type { NodeSelectorTerm, PodSpec } from '../schema/index.ts';
 
 /**
- * What may change besides while a pod is held back by scheduling gates: gates are removed, node selectors and required node
- * affinity become narrower, other affinity is free. Answers the old values of the fields it has judged itself.
+ * What may change besides while a pod is held back by scheduling gates: gates are removed, node selectors and required
+ * node affinity become narrower, other affinity is free. Answers the old values of the fields it has judged itself.
  */
 export function checkGatedPodUpdate(spec: PodSpec, old: PodSpec, errors: Errors): Partial<PodSpec> {
   const gates = new Set((old.schedulingGates ?? []).map((gate) => gate.name));

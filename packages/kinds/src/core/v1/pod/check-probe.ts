@@ -4,7 +4,9 @@ import type { Errors } from '../../../validation/errors.ts';
 import type { Probe } from '../schema/index.ts';
 import { checkHandler } from './check-handler.ts';
 
-/** A probe: one handler, sensible numbers; what ends a container (liveness, startup) must not need several successes. */
+/**
+ * A probe: one handler, sensible numbers; what ends a container (liveness, startup) must not need several successes.
+ */
 export function checkProbe(
   probe: Probe | undefined,
   role: 'liveness' | 'readiness' | 'startup',

@@ -5,7 +5,10 @@ import { defaultContainer } from './default-container.ts';
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 
-/** Adds containers to a pod that runs, for looking into it: what `kubectl debug` writes. None can be changed or removed afterwards. */
+/**
+ * Adds containers to a pod that runs, for looking into it: what `kubectl debug` writes. None can be changed or removed
+ * afterwards.
+ */
 export const ephemeralContainersSubresource: SubresourceDefinition = {
   type: 'replace',
   name: 'ephemeralcontainers',

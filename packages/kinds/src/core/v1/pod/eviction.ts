@@ -5,8 +5,8 @@ import type { Pod } from '../schema/index.ts';
 const success: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
 
 /**
- * Asks a pod to leave. There are no disruption budgets yet, so that nothing holds an eviction back: it is a delete with the
- * options in the body.
+ * Asks a pod to leave. There are no disruption budgets yet, so that nothing holds an eviction back: it is a delete with
+ * the options in the body.
  */
 export const evictionSubresource: SubresourceDefinition = {
   type: 'action',

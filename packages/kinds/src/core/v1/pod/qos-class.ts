@@ -7,8 +7,8 @@ export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 const counted = ['cpu', 'memory'] as const;
 
 /**
- * Guaranteed: every container has limits for cpu and memory and requests exactly those. BestEffort: nobody asks for anything.
- * Burstable: in between. Zero amounts count as not given.
+ * Guaranteed: every container has limits for cpu and memory and requests exactly those. BestEffort: nobody asks for
+ * anything. Burstable: in between. Zero amounts count as not given.
  */
 export function qosClassOf(spec: PodSpec): QosClass {
   let asks = false;

@@ -35,8 +35,8 @@ function candidates({ subsets = [] }: Endpoints, port: string): Candidate[] {
 }
 
 /**
- * Whether the address is really that of the pod it is said to be of. Who may write endpoints shall not be able to make the server call
- * whatever address it likes.
+ * Whether the address is really that of the pod it is said to be of. Who may write endpoints shall not be able to make
+ * the server call whatever address it likes.
  */
 async function isOfItsPod(
   { read, parent }: ConnectCall<Service>,
