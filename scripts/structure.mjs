@@ -1,0 +1,67 @@
+// Counts what makes sources slow to read: long lines, long files, small files with one importer, and vocabulary that is not of
+// the field. Without options it prints the counts; with --list also the places; with --check it fails when a limit is exceeded.
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const check = process.argv.includes('--check');
+const list = check || process.argv.includes('--list');
+
+const limits = { longLines: 0, longFiles: 0, smallFiles: 20, vocabulary: 0 };
+
+const maxColumns = 120;
+const maxLines = 400;
+const smallLines = 30;
+
+/** A file above {@link maxLines} states in its first lines why it is one file: `// One file: <reason>`. */
+const reason = /^\/\/ One file: \S/m;
+
+/** Words that the glossary replaces by a term of the field; see docs/reference/glossary.md. */
+const vocabulary =
+  /\b(tells?|told|looked at|looks? after|looked after|said|whoever|nobody|somebody|surroundings|patience|anew|in vain|mended)\b/i;
+
+const files = execFileSync('git', ['ls-files', '*.ts', '*.mjs', '*.js'], { cwd: root, encoding: 'utf8' })
+  .split('\n')
+  .filter((file) => file !== '' && !file.includes('/fixtures/'))
+  .map((file) => ({ file, text: readFileSync(join(root, file), 'utf8') }));
+const sources = files.filter(({ file }) => /\/src\/.*\.ts$/.test(file));
+
+const found = { longLines: [], longFiles: [], smallFiles: [], vocabulary: [] };
+
+for (const { file, text } of files) {
+  text.split('\n').forEach((line, index) => {
+    const place = `${file}:${index + 1}`;
+    if (line.length > maxColumns && !/biome-ignore|https?:\/\/\S{60}|'[^' ]{60,}'/.test(line)) found.longLines.push(place);
+    const comment = /^\s*(?:\/\/|\/?\*)(.*)$/.exec(line)?.[1];
+    if (comment !== undefined && vocabulary.test(comment)) found.vocabulary.push(`${place}: ${comment.trim()}`);
+  });
+}
+
+const lineCount = (text) => text.split('\n').length - 1;
+const importers = new Map();
+for (const { file, text } of sources) {
+  for (const [, specifier] of text.matchAll(/\bfrom\s+'(\.[^']+)'|\bimport\(\s*'(?:\.[^']+)'\s*\)/g)) {
+    if (specifier === undefined) continue;
+    const target = join(dirname(file), specifier);
+    importers.set(target, (importers.get(target) ?? new Set()).add(file));
+  }
+}
+for (const { file, text } of sources) {
+  const lines = lineCount(text);
+  if (lines > maxLines && !reason.test(text.slice(0, 600))) found.longFiles.push(`${file}: ${lines} lines`);
+  if (lines < smallLines && importers.get(file)?.size === 1) {
+    found.smallFiles.push(`${file}: ${lines} lines, imported by ${[...importers.get(file)][0]}`);
+  }
+}
+
+process.stdout.write(`${sources.length} source files, ${sources.reduce((sum, { text }) => sum + lineCount(text), 0)} lines\n`);
+let exceeded = false;
+for (const [name, places] of Object.entries(found)) {
+  const over = places.length > limits[name];
+  exceeded ||= over;
+  process.stdout.write(`${name}: ${places.length} (limit ${limits[name]})\n`);
+  if (list && (over || !check)) for (const place of places) process.stdout.write(`  ${place}\n`);
+}
+process.exitCode = check && exceeded ? 1 : 0;
