@@ -1,7 +1,6 @@
-import type { PodSandboxConfig } from '@keelson/container-runtime';
+import type { Bandwidth, NetworkRequest, PodSandboxConfig } from '@keelson/container-runtime';
 import { QuantityError, quantityValue } from '@keelson/core';
 import { NetworkError } from './network-error.ts';
-import type { Bandwidth, NetworkRequest } from './network-plugin.ts';
 
 const ingressAnnotation = 'kubernetes.io/ingress-bandwidth';
 const egressAnnotation = 'kubernetes.io/egress-bandwidth';

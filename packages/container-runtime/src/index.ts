@@ -48,6 +48,7 @@ export {
   parseLogLine,
 } from './log-line.ts';
 export type { NamespaceMode, NamespaceOptions } from './namespaces.ts';
+export type { Bandwidth, NetworkAttachment, NetworkPlugin, NetworkRequest, NetworkStatus } from './network-plugin.ts';
 export type { LinuxResources } from './resources.ts';
 export { isRuntimeError, RuntimeError, RuntimeErrorCode, toRuntimeError } from './runtime-error.ts';
 export type {

@@ -1,3 +1,4 @@
+import type { NetworkPlugin, NetworkRequest } from '@keelson/container-runtime';
 import { isIPv4 } from '@keelson/core';
 import { Attacher, loopbackType, type PluginHost, type Wanted } from '../cni/attacher.ts';
 import { capabilityArgs } from '../cni/capability-args.ts';
@@ -5,7 +6,6 @@ import { networkListOf } from '../cni/network-list.ts';
 import { pluginsReady, unready } from '../cni/readiness.ts';
 import { gatewayOf, macOf } from '../cni/result.ts';
 import { NetworkError } from '../network-error.ts';
-import type { NetworkPlugin, NetworkRequest } from '../network-plugin.ts';
 import { type BridgeConfig, bridgeDocument } from './bridge-document.ts';
 import { NoDuplicates } from './no-duplicates.ts';
 

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
-import type { CallOptions } from '@keelson/container-runtime';
+import type { CallOptions, NetworkAttachment, NetworkRequest } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import { NetworkError } from '../network-error.ts';
-import type { NetworkAttachment, NetworkRequest } from '../network-plugin.ts';
 import { type Attachment, AttachmentFiles } from './attachment-files.ts';
 import { addNetwork, type Calls, checkNetwork, deleteNetwork } from './call-network.ts';
 import { withinDeadline } from './deadline.ts';

@@ -1,4 +1,4 @@
-import type { NetworkRequest } from '../network-plugin.ts';
+import type { NetworkRequest } from '@keelson/container-runtime';
 import type { JsonObject } from './network-list.ts';
 
 /**

@@ -1,5 +1,5 @@
+import type { NetworkPlugin, NetworkRequest } from '@keelson/container-runtime';
 import { NetworkError } from '../network-error.ts';
-import type { NetworkPlugin, NetworkRequest } from '../network-plugin.ts';
 import { Attacher, loopbackType, type PluginHost, type Wanted } from './attacher.ts';
 import { capabilityArgs } from './capability-args.ts';
 import { NetworkFolder } from './network-folder.ts';

@@ -1,4 +1,4 @@
-import type { NetworkStatus } from '../network-plugin.ts';
+import type { NetworkStatus } from '@keelson/container-runtime';
 import { findPlugin } from './plugin-files.ts';
 
 /** Not ready, with the reason that nodes of this field give. */
