@@ -50,6 +50,13 @@ export {
 export type { NamespaceMode, NamespaceOptions } from './namespaces.ts';
 export type { Bandwidth, NetworkAttachment, NetworkPlugin, NetworkRequest, NetworkStatus } from './network-plugin.ts';
 export type { LinuxResources } from './resources.ts';
+export {
+  isRuntimeAdapter,
+  parseRuntimeOptions,
+  type RuntimeAdapter,
+  type RuntimeContext,
+  RuntimeOptionsError,
+} from './runtime-adapter.ts';
 export { isRuntimeError, RuntimeError, RuntimeErrorCode, toRuntimeError } from './runtime-error.ts';
 export type {
   DnsConfig,
