@@ -1,6 +1,7 @@
 import {
   addAbortListener,
   type Clock,
+  Coalesced,
   checkKey,
   type Entry,
   isStorageError,
@@ -30,7 +31,6 @@ import { Compactor, compactTo } from './compactor.ts';
 import { EtcdMetrics } from './etcd-metrics.ts';
 import { HistoryBound } from './history-bound.ts';
 import { KeySpace } from './key-space.ts';
-import { LatestRevision } from './latest-revision.ts';
 import { Leases } from './leases.ts';
 import { Cluster } from './net/cluster.ts';
 import { type EndpointsOptions, endpointsOf } from './net/endpoints-of.ts';
@@ -83,7 +83,7 @@ export class Etcd3Store implements Store {
   readonly #bound: HistoryBound;
   readonly #writer: Writer;
   readonly #reader: Reader;
-  readonly #latest: LatestRevision;
+  readonly #latest: Coalesced<Revision>;
   readonly #compactor: Compactor | undefined;
   readonly #watches: { readonly plain: SharedWatch; readonly withPrev: SharedWatch };
   #opening: Promise<void> | undefined;
@@ -108,7 +108,7 @@ export class Etcd3Store implements Store {
     this.#bound = new HistoryBound(cluster, keys, this.#lineage);
     this.#writer = new Writer(cluster, keys, new Leases(cluster, metrics), clock, this.#lineage);
     this.#reader = new Reader(cluster, keys, this.#bound, () => this.#assertOpen());
-    this.#latest = new LatestRevision(() => this.#bound.probe(0, {}));
+    this.#latest = new Coalesced(() => this.#bound.probe(0, {}));
     const { minChanges = 1000, minAgeMs = 300_000 } = history;
     if (options.compaction !== 'never') {
       const bound = this.#bound;

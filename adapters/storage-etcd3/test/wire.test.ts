@@ -4,7 +4,6 @@ import { WireReader, WireWriter } from '@keelson/protobuf-wire';
 import test from 'ava';
 import { NotSentError, translateEtcdError, verdictOf } from '../src/etcd-errors.ts';
 import { entryOf, expiryStamp, KeySpace } from '../src/key-space.ts';
-import { LatestRevision } from '../src/latest-revision.ts';
 import { watchTraits } from '../src/server-version.ts';
 import { decodeRange } from '../src/wire/responses.ts';
 import { decodeWatchFrame } from '../src/wire/watch-response.ts';
@@ -169,33 +168,4 @@ test('what a version can do', (t) => {
   ] as const) {
     t.is(watchTraits(version).progress, progress, version);
   }
-});
-
-test('questions for the revision share one that began after them, and a failure is of those who shared it alone', async (t) => {
-  const answers: ((value: number | Error) => void)[] = [];
-  const latest = new LatestRevision(
-    () =>
-      new Promise((resolve, reject) =>
-        answers.push((value) => (typeof value === 'number' ? resolve(value) : reject(value))),
-      ),
-  );
-  const first = latest.get();
-  const [second, third] = [latest.get(), latest.get()];
-  t.is(answers.length, 1, 'one question at a time');
-  answers[0]?.(5);
-  t.is(await first, 5);
-  await new Promise((resolve) => setImmediate(resolve));
-  t.is(answers.length, 2);
-  answers[1]?.(new Error('no'));
-  await t.throwsAsync(second, { message: 'no' });
-  await t.throwsAsync(third, { message: 'no' });
-  const aborted = new AbortController();
-  const fourth = latest.get(aborted.signal);
-  aborted.abort();
-  await t.throwsAsync(fourth, { code: 'Timeout' });
-  answers[2]?.(9);
-  const fifth = latest.get();
-  await new Promise((resolve) => setImmediate(resolve));
-  answers.at(-1)?.(10);
-  t.true((await fifth) >= 9);
 });

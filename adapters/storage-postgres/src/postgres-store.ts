@@ -1,12 +1,11 @@
 import {
-  addAbortListener,
+  Coalesced,
   checkKey,
   type Key,
   type KeyRange,
   type ListChunk,
   type ReadOptions,
   type Revision,
-  removeAbortListener,
   StorageError,
   StorageErrorCode,
   type Store,
@@ -20,7 +19,6 @@ import {
 import { after, boundsOf } from './bounds.ts';
 import { ChangeFeed, type WatchOptions } from './change-feed.ts';
 import { ChangeLogReader } from './change-log.ts';
-import { Coalesced } from './coalesced.ts';
 import { Database } from './database.ts';
 import { GroupWriter } from './group-writer.ts';
 import { isPooled } from './inspect-connection.ts';
@@ -187,13 +185,13 @@ export class PostgresStore implements Store {
 
   async currentRevision(options: ReadOptions = {}): Promise<Revision> {
     this.#begin(options);
-    return (await this.#abortable(this.#position.get(), options.signal)).head;
+    return (await this.#position.get(options.signal)).head;
   }
 
   async watch(range: KeyRange, options: WatchOptions): Promise<WatchStream> {
     this.#begin(options);
     boundsOf(range);
-    const position = await this.#abortable(this.#position.get(), options.signal);
+    const position = await this.#position.get(options.signal);
     return this.#feed.open(range, options, position);
   }
 
@@ -285,16 +283,6 @@ export class PostgresStore implements Store {
     } catch (error) {
       this.#settings.logger.debug('the store could not be asked', { error: String(error) });
     }
-  }
-
-  #abortable<T>(answer: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-    if (signal === undefined) return answer;
-    return new Promise((resolve, reject) => {
-      const abort = () =>
-        reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: signal.reason }));
-      addAbortListener(signal, abort);
-      answer.then(resolve, reject).finally(() => removeAbortListener(signal, abort));
-    });
   }
 
   #begin(options: ReadOptions): void {

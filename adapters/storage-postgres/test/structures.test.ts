@@ -2,7 +2,6 @@ import { isStorageError, OrderedRange, StorageError, StorageErrorCode, systemClo
 import test from 'ava';
 import { postgresAdapter } from '../src/adapter.ts';
 import { after, boundsOf } from '../src/bounds.ts';
-import { Coalesced } from '../src/coalesced.ts';
 import { readMigrations } from '../src/migrations.ts';
 import { RecentChanges } from '../src/recent-changes.ts';
 import { revisionOf } from '../src/rows.ts';
@@ -96,28 +95,6 @@ test('bounds that hold U+0000 are said without it', (t) => {
       'InvalidKey',
     ),
   );
-});
-
-test('a shared answer is never older than the question', async (t) => {
-  let asked = 0;
-  const waiting: (() => void)[] = [];
-  const shared = new Coalesced(async () => {
-    const number = ++asked;
-    await new Promise<void>((resolve) => waiting.push(resolve));
-    return number;
-  });
-  const first = shared.get();
-  const later = [shared.get(), shared.get()];
-  t.is(asked, 1);
-  waiting.shift()?.();
-  t.is(await first, 1);
-  while (waiting.length === 0) await Promise.resolve();
-  const latest = shared.get();
-  waiting.shift()?.();
-  t.deepEqual(await Promise.all(later), [2, 2]);
-  while (waiting.length === 0) await Promise.resolve();
-  waiting.shift()?.();
-  t.is(await latest, 3);
 });
 
 test('recent changes know how far back they reach, with and without what was replaced', (t) => {

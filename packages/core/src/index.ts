@@ -331,6 +331,7 @@ export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/
 export { type AllowedHosts, WebPageGuard } from './scope/web-page-guard.ts';
 export { AdvanceWaiters, streamClosed } from './storage/advance-waiters.ts';
 export { ByteBudget, type Droppable } from './storage/byte-budget.ts';
+export { Coalesced } from './storage/coalesced.ts';
 export { type ContinueTokenOptions, type ContinueTokens, createContinueTokens } from './storage/continue-token.ts';
 export { createDirectStorages, type DirectStoragesOptions } from './storage/direct-storages.ts';
 export { encodeEvents } from './storage/event-batch.ts';

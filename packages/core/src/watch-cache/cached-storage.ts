@@ -1,6 +1,7 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { futureRevision } from '../storage/await-revision.ts';
+import type { Coalesced } from '../storage/coalesced.ts';
 import { pinnedPoint } from '../storage/direct-storage.ts';
 import { createStored, guaranteedUpdate, type WriteObserver } from '../storage/guaranteed-update.ts';
 import { KeyTurns } from '../storage/key-turns.ts';
@@ -20,7 +21,6 @@ import { throwIfAborted } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { IndexSnapshot } from './index-snapshot.ts';
 import { type KindCache, ranksOf } from './kind-cache.ts';
-import type { RevisionProbe } from './revision-probe.ts';
 import { selectedList } from './selected-list.ts';
 import { SnapshotList } from './snapshot-list.ts';
 import type { StoreFeed } from './store-feed.ts';
@@ -29,7 +29,8 @@ interface CachedStorageParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly feed: StoreFeed;
-  readonly probe: RevisionProbe;
+  /** The revision of the store, shared by concurrent consistent reads. */
+  readonly currentRevision: Coalesced<Revision>;
   readonly cache: KindCache;
   /** The same objects straight from the store, for states that the cache no longer has. */
   readonly direct: ResourceStorage;
@@ -43,7 +44,7 @@ export class CachedStorage implements ResourceStorage {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #feed: StoreFeed;
-  readonly #probe: RevisionProbe;
+  readonly #currentRevision: Coalesced<Revision>;
   readonly #cache: KindCache;
   readonly #direct: ResourceStorage;
   readonly #observer: WriteObserver;
@@ -53,7 +54,7 @@ export class CachedStorage implements ResourceStorage {
     this.#store = parts.store;
     this.#clock = parts.clock;
     this.#feed = parts.feed;
-    this.#probe = parts.probe;
+    this.#currentRevision = parts.currentRevision;
     this.#cache = parts.cache;
     this.#direct = parts.direct;
     this.#turns = new KeyTurns(parts.clock);
@@ -117,7 +118,7 @@ export class CachedStorage implements ResourceStorage {
   }
 
   currentRevision(): Promise<Revision> {
-    return this.#probe.read();
+    return this.#currentRevision.get();
   }
 
   #index() {
@@ -130,7 +131,7 @@ export class CachedStorage implements ResourceStorage {
   async #reach(at: ReadPoint, signal: AbortSignal | undefined): Promise<void> {
     throwIfAborted(signal);
     if (!this.#feed.started) throw new StorageError(StorageErrorCode.Unavailable, 'the watch cache is not running');
-    const wanted = at.at === 'latest' ? await this.#probe.read() : at.at === 'any' ? 0 : at.revision;
+    const wanted = at.at === 'latest' ? await this.#currentRevision.get() : at.at === 'any' ? 0 : at.revision;
     if (this.#cache.index === undefined) await this.#cache.load();
     if (this.#cache.revision >= wanted || (await this.#feed.waitFor(wanted, signal))) return;
     if (at.at !== 'latest') throw futureRevision(wanted, this.#cache.revision);

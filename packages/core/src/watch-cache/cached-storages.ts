@@ -2,6 +2,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { kindPrefix, storageKindOf } from '../scope/storage-key.ts';
+import { Coalesced } from '../storage/coalesced.ts';
 import { DirectStorage } from '../storage/direct-storage.ts';
 import type { ResourceStorages } from '../storage/resource-storages.ts';
 import type { Store } from '../storage/store.ts';
@@ -9,7 +10,6 @@ import { cacheMetricsOf } from './cache-metrics.ts';
 import { CachedStorage } from './cached-storage.ts';
 import { defaultWindowLimits, type WindowLimits } from './event-window.ts';
 import { KindCache } from './kind-cache.ts';
-import { RevisionProbe } from './revision-probe.ts';
 import { StoreFeed } from './store-feed.ts';
 
 export interface CachedStoragesOptions {
@@ -27,7 +27,7 @@ export function createCachedStorages(options: CachedStoragesOptions): ResourceSt
   const limits: WindowLimits = { ...defaultWindowLimits, ...options.window };
   const windowTotal = { bytes: 0 };
   const feed = new StoreFeed(store, clock, logger);
-  const probe = new RevisionProbe(store);
+  const currentRevision = new Coalesced(() => store.currentRevision());
   const storages = new Map<string, CachedStorage>();
   return {
     forKind(kind) {
@@ -44,7 +44,7 @@ export function createCachedStorages(options: CachedStoragesOptions): ResourceSt
           store,
           clock,
           feed,
-          probe,
+          currentRevision,
           cache,
           direct: new DirectStorage(store, clock, stamp),
         });

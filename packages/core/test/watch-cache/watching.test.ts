@@ -5,14 +5,11 @@ import {
   type KubeObject,
   type ObjectPredicate,
   type Revision,
-  StorageError,
-  type Store,
   StoredObject,
 } from '../../src/index.ts';
 import { SharedWatchEvent } from '../../src/storage/shared-watch-event.ts';
 import { FrontierWaiters } from '../../src/watch-cache/frontier-waiters.ts';
 import { KindEvent } from '../../src/watch-cache/kind-event.ts';
-import { RevisionProbe } from '../../src/watch-cache/revision-probe.ts';
 import { WakeQueue } from '../../src/watch-cache/wake-queue.ts';
 import { WatchScopes } from '../../src/watch-cache/watch-scopes.ts';
 import { type WaitingWatch, WatchView } from '../../src/watch-cache/watch-view.ts';
@@ -192,41 +189,6 @@ test('waking goes in slices, and a reader that throws harms nobody', async (t) =
     Array.from({ length: 301 }, (_, i) => i),
   );
   t.is(errors.length, 1);
-});
-
-test('concurrent readers share probes, and no probe answers a reader that came after it was put', async (t) => {
-  const answers: ((revision: Revision) => void)[] = [];
-  const store = {
-    currentRevision: () => new Promise<Revision>((resolve) => answers.push(resolve)),
-  } as unknown as Store;
-  const probe = new RevisionProbe(store);
-  const first = [probe.read(), probe.read()];
-  await turn();
-  t.is(answers.length, 1);
-  const second = [probe.read(), probe.read()];
-  await turn();
-  t.is(answers.length, 1, 'only one question at a time');
-  answers[0]!(7);
-  t.deepEqual(await Promise.all(first), [7, 7]);
-  await turn();
-  t.is(answers.length, 2);
-  answers[1]!(9);
-  t.deepEqual(await Promise.all(second), [9, 9]);
-});
-
-test('a failed probe fails those who asked and nobody later', async (t) => {
-  let fail = true;
-  const store = {
-    currentRevision: async () => {
-      if (fail) throw new StorageError('Unavailable', 'down');
-      return 3;
-    },
-  } as unknown as Store;
-  const probe = new RevisionProbe(store);
-  const failed = [probe.read(), probe.read()];
-  for (const read of failed) await t.throwsAsync(read, { code: 'Unavailable' });
-  fail = false;
-  t.is(await probe.read(), 3);
 });
 
 test('waiting for the frontier ends by the frontier, by time or by the caller', async (t) => {
