@@ -1,4 +1,9 @@
-export { clientCases } from './client/client-cases.ts';
+export {
+  type ClientCaseOptions,
+  clientCases,
+  registerClientConformance,
+  runClientCase,
+} from './client/client-suite.ts';
 export type {
   ClientCase,
   ClientCaseContext,
@@ -6,9 +11,8 @@ export type {
   ClientRequirement,
   OpenedClient,
 } from './client/harness.ts';
-export { registerClientConformance } from './client/register-client-conformance.ts';
-export { type ClientCaseOptions, runClientCase } from './client/run-client-case.ts';
 export { clientSuiteKinds, OldPart, Part, type PartObject, Zone } from './client/suite-kinds.ts';
+export type { ConformanceCase, TestContext, TestFunction } from './conformance-suite.ts';
 export { type Direction, FaultProxy, type FaultProxyOptions } from './fault-proxy/fault-proxy.ts';
 export type { Retention } from './history/check-gone.ts';
 export {
@@ -42,10 +46,12 @@ export type {
   ResourceStorageHarness,
   ResourceStorageRequirement,
 } from './resource-storage/harness.ts';
-export { registerResourceStorageConformance } from './resource-storage/register-resource-storage-conformance.ts';
-export { resourceStorageCases } from './resource-storage/resource-storage-cases.ts';
-export { runResourceStorageCase } from './resource-storage/run-resource-storage-case.ts';
-export { joinLog, RuntimeCaseContext, readLog } from './runtime/case-context.ts';
+export {
+  registerResourceStorageConformance,
+  resourceStorageCases,
+  runResourceStorageCase,
+} from './resource-storage/resource-storage-suite.ts';
+export { joinLog, type RuntimeCase, RuntimeCaseContext, readLog } from './runtime/case-context.ts';
 export {
   type Intent,
   missingRuntimeRequirements,
@@ -54,10 +60,7 @@ export {
   type RuntimeHarness,
   type RuntimeRequirement,
 } from './runtime/harness.ts';
-export { registerRuntimeConformance } from './runtime/register-runtime-conformance.ts';
-export { runRuntimeCase } from './runtime/run-runtime-case.ts';
-export type { RuntimeCase } from './runtime/runtime-case.ts';
-export { runtimeCases } from './runtime/runtime-cases.ts';
+export { registerRuntimeConformance, runRuntimeCase, runtimeCases } from './runtime/runtime-suite.ts';
 export { type FrozenStore, frozenStore } from './store/frozen-store.ts';
 export {
   missingRequirements,
@@ -68,6 +71,4 @@ export {
   type StoreRequirement,
 } from './store/harness.ts';
 export { type PlainChange, type PlainEntry, StoreModel } from './store/model.ts';
-export { registerStoreConformance, type TestContext, type TestFunction } from './store/register-store-conformance.ts';
-export { type RunOptions, runStoreCase } from './store/run-store-case.ts';
-export { storeCases } from './store/store-cases.ts';
+export { type RunOptions, registerStoreConformance, runStoreCase, storeCases } from './store/store-suite.ts';

@@ -1,4 +1,5 @@
 import type { ApiClient, KubeObject, ResourceClient } from '@keelson/core';
+import type { ConformanceCase } from '../conformance-suite.ts';
 import type { PartObject } from './suite-kinds.ts';
 
 /** A client of a server that holds nothing but what every server holds. */
@@ -46,12 +47,4 @@ export interface ClientCaseContext {
 }
 
 /** One statement about every client. */
-export interface ClientCase {
-  /** Stable and unique, `group.what-holds`. */
-  readonly id: string;
-  /** The statement as a sentence. */
-  readonly title: string;
-  readonly requires?: readonly ClientRequirement[];
-  /** Throws when the statement does not hold. */
-  run(context: ClientCaseContext): Promise<void>;
-}
+export type ClientCase = ConformanceCase<ClientCaseContext, ClientRequirement>;

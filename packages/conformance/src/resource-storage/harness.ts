@@ -1,4 +1,5 @@
 import type { Clock, FakeClock, ResourceStorage, ResourceStorages, Store } from '@keelson/core';
+import type { ConformanceCase } from '../conformance-suite.ts';
 import type { OpenedStore, StoreHarness, StoreRequirement } from '../store/harness.ts';
 import type { ControlledStore } from './controlled-store.ts';
 
@@ -39,16 +40,8 @@ export interface ResourceStorageContext {
   log(message: string): void;
 }
 
-/** One statement about every implementation. */
-export interface ResourceStorageCase {
-  /** Stable and unique, `group.what-holds`. */
-  readonly id: string;
-  /** The statement as a sentence. */
-  readonly title: string;
-  readonly requires?: readonly ResourceStorageRequirement[];
-  /** Throws when the statement does not hold. */
-  run(context: ResourceStorageContext): Promise<void>;
-}
+/** One statement about every implementation of `ResourceStorage`. */
+export type ResourceStorageCase = ConformanceCase<ResourceStorageContext, ResourceStorageRequirement>;
 
 /** The requirements of a case that a harness does not meet. */
 export function missingResourceStorageRequirements(

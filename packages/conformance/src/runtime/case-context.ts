@@ -17,7 +17,8 @@ import {
   type RuntimeErrorCode,
   type SandboxId,
 } from '@keelson/container-runtime';
-import type { Intent, OpenedEngine, Program, RuntimeHarness } from './harness.ts';
+import type { ConformanceCase } from '../conformance-suite.ts';
+import type { Intent, OpenedEngine, Program, RuntimeHarness, RuntimeRequirement } from './harness.ts';
 
 /** For what must happen soon; far above what a busy machine needs. */
 export const patienceMs = 20_000;
@@ -152,6 +153,9 @@ export class RuntimeCaseContext {
     return Buffer.from(stdout).toString();
   };
 }
+
+/** One statement about every runtime. */
+export type RuntimeCase = ConformanceCase<RuntimeCaseContext, RuntimeRequirement>;
 
 /** The call must be refused with one of these codes. */
 export async function refused(call: Promise<unknown>, ...codes: RuntimeErrorCode[]): Promise<void> {

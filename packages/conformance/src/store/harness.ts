@@ -1,4 +1,5 @@
 import type { Store, StoreCapabilities } from '@keelson/core';
+import type { ConformanceCase } from '../conformance-suite.ts';
 
 /** A store that a case may do anything with. */
 export interface OpenedStore {
@@ -44,15 +45,7 @@ export interface StoreCaseContext {
 }
 
 /** One statement about every store. */
-export interface StoreCase {
-  /** Stable and unique, `group.what-holds`. */
-  readonly id: string;
-  /** The statement as a sentence. */
-  readonly title: string;
-  readonly requires?: readonly StoreRequirement[];
-  /** Throws when the statement does not hold. */
-  run(context: StoreCaseContext): Promise<void>;
-}
+export type StoreCase = ConformanceCase<StoreCaseContext, StoreRequirement>;
 
 /** The requirements of a case that a harness does not meet. */
 export function missingRequirements(harness: StoreHarness, storeCase: StoreCase): StoreRequirement[] {

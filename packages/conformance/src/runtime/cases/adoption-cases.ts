@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { RuntimeEvent } from '@keelson/container-runtime';
-import { joinLog, readLog, refused } from '../case-context.ts';
-import type { RuntimeCase } from '../runtime-case.ts';
+import { joinLog, type RuntimeCase, readLog, refused } from '../case-context.ts';
 
 export const adoptionCases: readonly RuntimeCase[] = [
   {

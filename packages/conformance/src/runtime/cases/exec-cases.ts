@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { refused } from '../case-context.ts';
-import type { RuntimeCase } from '../runtime-case.ts';
+import { type RuntimeCase, refused } from '../case-context.ts';
 
 const sh = (text: string) => ['/bin/sh', '-c', text];
 

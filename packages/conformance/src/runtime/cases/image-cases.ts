@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
-import { refused } from '../case-context.ts';
-import type { RuntimeCase } from '../runtime-case.ts';
+import { type RuntimeCase, refused } from '../case-context.ts';
 
 export const imageCases: readonly RuntimeCase[] = [
   {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { RuntimeCase } from '../runtime-case.ts';
+import type { RuntimeCase } from '../case-context.ts';
 
 export const loadCases: readonly RuntimeCase[] = [
   {

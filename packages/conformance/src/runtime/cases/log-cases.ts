@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { access, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { joinLog, readLog, refused } from '../case-context.ts';
-import type { RuntimeCase } from '../runtime-case.ts';
+import { joinLog, type RuntimeCase, readLog, refused } from '../case-context.ts';
 
 /** Some runtimes leave out zeros at the end of a time. */
 const nanoseconds = (time: string): string =>

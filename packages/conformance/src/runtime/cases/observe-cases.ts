@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ContainerId, RuntimeEvent } from '@keelson/container-runtime';
-import { patienceMs, refused } from '../case-context.ts';
-import type { RuntimeCase } from '../runtime-case.ts';
+import { patienceMs, type RuntimeCase, refused } from '../case-context.ts';
 
 /** Collects events until one satisfies the condition; the events so far. */
 async function eventsUntil(

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { refused } from '../case-context.ts';
-import type { RuntimeCase } from '../runtime-case.ts';
+import { type RuntimeCase, refused } from '../case-context.ts';
 
 export const sandboxCases: readonly RuntimeCase[] = [
   {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RuntimeCase } from '../runtime-case.ts';
+import type { RuntimeCase } from '../case-context.ts';
 
 export const stopCases: readonly RuntimeCase[] = [
   {

@@ -1,0 +1,105 @@
+import { createDirectStorages, FakeClock, type ResourceStorages } from '@keelson/core';
+import { caseSeed, casesOf, registerCases, runCase, type TestFunction } from '../conformance-suite.ts';
+import type { OpenedStore } from '../store/harness.ts';
+import type { RunOptions } from '../store/store-suite.ts';
+import { cacheCases } from './cases/cache-cases.ts';
+import { cacheFeedCases } from './cases/cache-feed-cases.ts';
+import { createCases } from './cases/create-cases.ts';
+import { deleteCases } from './cases/delete-cases.ts';
+import { getCases } from './cases/get-cases.ts';
+import { listCases } from './cases/list-cases.ts';
+import { modelCases } from './cases/model-cases.ts';
+import { pageCases } from './cases/page-cases.ts';
+import { readPointCases } from './cases/read-point-cases.ts';
+import { stateCases } from './cases/state-cases.ts';
+import { updateCases } from './cases/update-cases.ts';
+import { watchCases } from './cases/watch-cases.ts';
+import { watchReadingCases } from './cases/watch-reading-cases.ts';
+import { windowCases } from './cases/window-cases.ts';
+import { ControlledStore } from './controlled-store.ts';
+import {
+  missingResourceStorageRequirements,
+  type ResourceStorageCase,
+  type ResourceStorageHarness,
+} from './harness.ts';
+import { nodeKind, podKind } from './objects.ts';
+
+/** Every statement about implementations of `ResourceStorage`; ids are stable and unique. */
+export const resourceStorageCases: readonly ResourceStorageCase[] = casesOf(
+  createCases,
+  getCases,
+  listCases,
+  readPointCases,
+  pageCases,
+  updateCases,
+  deleteCases,
+  watchCases,
+  watchReadingCases,
+  stateCases,
+  cacheCases,
+  cacheFeedCases,
+  windowCases,
+  modelCases,
+);
+
+/**
+ * Opens a store and storages, runs one case on them and disposes of both. Rejects when the case fails; the message
+ * contains harness, case and seed.
+ */
+export function runResourceStorageCase<O extends OpenedStore>(
+  harness: ResourceStorageHarness<O>,
+  resourceCase: ResourceStorageCase,
+  { seed, timeoutMs = 30_000, log = () => {} }: RunOptions,
+): Promise<void> {
+  return runCase({ name: harness.name, seed, timeoutMs }, resourceCase, async (defer) => {
+    const opened = await harness.stores.open();
+    defer(() => opened.dispose());
+    const store = new ControlledStore(opened.store);
+    const clock = new FakeClock();
+    const started: ResourceStorages[] = [];
+    const start = async (storages: ResourceStorages) => {
+      started.push(storages);
+      await storages.start();
+      return storages;
+    };
+    defer(async () => {
+      store.releaseStreams();
+      for (const storages of started) await storages.stop();
+    });
+    const storages = await start(harness.storages(store, clock));
+    return {
+      storages,
+      pods: storages.forKind(podKind),
+      nodes: storages.forKind(nodeKind),
+      others: createDirectStorages({ store: opened.store, clock }).forKind(podKind),
+      store,
+      clock,
+      cached: harness.narrow !== undefined,
+      seed,
+      narrow: (events) => {
+        if (harness.narrow === undefined) throw new Error('the harness has no such hook; the case must require it');
+        return start(harness.narrow(store, clock, events));
+      },
+      advance: async (ms) => harness.stores.advance?.(opened, ms),
+      log,
+    };
+  });
+}
+
+/**
+ * Registers every case as a test. Titles are `NAME: ID: sentence`. A case that the harness cannot run is skipped, with
+ * the reason in its title. Random cases use `KEELSON_SEED` when it is set.
+ */
+export function registerResourceStorageConformance<O extends OpenedStore>(
+  test: TestFunction,
+  harness: ResourceStorageHarness<O>,
+): void {
+  registerCases(
+    test,
+    harness.name,
+    resourceStorageCases,
+    (resourceCase) => missingResourceStorageRequirements(harness as unknown as ResourceStorageHarness, resourceCase),
+    (resourceCase, t) =>
+      runResourceStorageCase(harness, resourceCase, { seed: caseSeed(), log: (message) => t.log(message) }),
+  );
+}

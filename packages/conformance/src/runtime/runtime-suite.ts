@@ -1,0 +1,87 @@
+import { casesOf, registerCases, runCase, type TestFunction } from '../conformance-suite.ts';
+import { type RuntimeCase, RuntimeCaseContext } from './case-context.ts';
+import { adoptionCases } from './cases/adoption-cases.ts';
+import { containerCases } from './cases/container-cases.ts';
+import { execCases } from './cases/exec-cases.ts';
+import { imageCases } from './cases/image-cases.ts';
+import { loadCases } from './cases/load-cases.ts';
+import { logCases } from './cases/log-cases.ts';
+import { observeCases } from './cases/observe-cases.ts';
+import { processCases } from './cases/process-cases.ts';
+import { sandboxCases } from './cases/sandbox-cases.ts';
+import { stopCases } from './cases/stop-cases.ts';
+import { missingRuntimeRequirements, type RuntimeHarness } from './harness.ts';
+
+/** Every statement about runtimes; ids are stable and unique. */
+export const runtimeCases: readonly RuntimeCase[] = casesOf(
+  sandboxCases,
+  containerCases,
+  stopCases,
+  processCases,
+  logCases,
+  execCases,
+  imageCases,
+  observeCases,
+  adoptionCases,
+  loadCases,
+);
+
+/** Registered tests end earlier, by the time limit of the test. */
+const caseTimeoutMs = 120_000;
+const testTimeoutMs = 60_000;
+const queueTimeoutMs = 600_000;
+
+/**
+ * Opens an engine, runs one case on it and disposes of it. Rejects when the case fails, and when the engine leaves
+ * something on the machine.
+ */
+export function runRuntimeCase(
+  harness: RuntimeHarness,
+  runtimeCase: RuntimeCase,
+  log: (message: string) => void = () => {},
+): Promise<void> {
+  return runCase({ name: harness.name, timeoutMs: caseTimeoutMs }, runtimeCase, async (defer) => {
+    const context = new RuntimeCaseContext(harness, await harness.open(), log);
+    defer(() => context.opened.dispose());
+    return context;
+  });
+}
+
+/**
+ * Registers every case as a test. Titles are `NAME: ID: sentence`. A case that needs what the runtime or the harness
+ * does not offer is skipped, with the reason in its title. Every case opens an engine of its own, so that cases may run
+ * concurrently.
+ */
+export function registerRuntimeConformance(test: TestFunction, harness: RuntimeHarness): void {
+  const inTurn = limitConcurrency(harness.concurrency ?? Number.POSITIVE_INFINITY);
+  registerCases(
+    test,
+    harness.name,
+    runtimeCases,
+    ({ requires }) => missingRuntimeRequirements(harness, requires),
+    async (runtimeCase, t) => {
+      t.timeout(queueTimeoutMs);
+      await inTurn(async () => {
+        t.timeout(testTimeoutMs);
+        await runRuntimeCase(harness, runtimeCase, (message) => t.log(message));
+      });
+    },
+  );
+}
+
+/** Returns a function that runs at most `limit` tasks concurrently, in the order of its calls. */
+function limitConcurrency(limit: number): (task: () => Promise<void>) => Promise<void> {
+  const waiting: (() => void)[] = [];
+  let free = limit;
+  return async (task) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      await task();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
+}
