@@ -1,7 +1,7 @@
-export type { AgentWish, NodeDialer, Upstream, UpstreamTls } from './connect/node-dialer.ts';
 export { createHttpApi, type HttpApi } from './create-http-api.ts';
 export type { KoaApplication, KoaState } from './endpoints/koa-application.ts';
-export type { Exchange } from './exchange.ts';
+export type { Exchange } from './exchange/exchange.ts';
+export type { AgentWish, NodeDialer, Upstream, UpstreamTls } from './exchange/options.ts';
 export {
   type Authenticate,
   type Authorization,
@@ -14,4 +14,4 @@ export {
   mastersOnly,
   serverOptions,
   type VersionInfo,
-} from './options.ts';
+} from './exchange/options.ts';

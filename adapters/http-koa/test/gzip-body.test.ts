@@ -1,9 +1,16 @@
 import { crc32, gunzipSync } from 'node:zlib';
+import { pieceBytes } from '@keelson/core';
 import test from 'ava';
 import fc from 'fast-check';
-import { crc32Shift, joinedCrc32 } from '../src/answer/crc32.ts';
-import { type DeflatedPiece, DeflatedPieces, deflated } from '../src/answer/deflated-pieces.ts';
-import { gzipBody } from '../src/answer/gzip-body.ts';
+import {
+  crc32Shift,
+  type DeflatedPiece,
+  DeflatedPieces,
+  deflated,
+  gzipBody,
+  joinedCrc32,
+} from '../src/exchange/gzip-pieces.ts';
+import { PiecePool } from '../src/exchange/list-body.ts';
 
 async function* groupsOf(groups: readonly (readonly Uint8Array[])[]): AsyncGenerator<readonly Buffer[]> {
   for (const group of groups) yield group.map((piece) => Buffer.from(piece));
@@ -60,4 +67,30 @@ test('no more compressed bytes are remembered than allowed', async (t) => {
   for (const one of blocks) made.push(await pieces.shared(one));
   t.is(await pieces.shared(blocks[2] as Buffer), made[2] as DeflatedPiece);
   t.not(await pieces.shared(blocks[0] as Buffer), made[0] as DeflatedPiece);
+});
+
+test('a buffer is used again once its piece is given back, and only once for each time', (t) => {
+  const pool = new PiecePool(2);
+  const buffer = pool.take();
+  t.is(buffer.length, pieceBytes);
+  const piece = buffer.subarray(0, 10);
+  t.true(pool.owns(piece));
+  pool.giveBack(piece);
+  t.false(pool.owns(piece));
+  pool.giveBack(piece);
+  t.is(pool.take().buffer, buffer.buffer);
+  t.not(pool.take().buffer, buffer.buffer);
+});
+
+test('bytes of others are never used, and of free buffers no more are kept than the limit', (t) => {
+  const pool = new PiecePool(1);
+  const other = Buffer.alloc(pieceBytes);
+  t.false(pool.owns(other));
+  pool.giveBack(other);
+  const [first, second] = [pool.take(), pool.take()];
+  pool.giveBack(first);
+  pool.giveBack(second);
+  t.is(pool.take().buffer, first.buffer);
+  const fresh = pool.take().buffer;
+  t.false([first.buffer, second.buffer, other.buffer].includes(fresh));
 });

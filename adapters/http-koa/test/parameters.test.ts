@@ -1,6 +1,6 @@
 import type { DeleteParameters, SelectParameters, WriteParameters } from '@keelson/core';
 import test from 'ava';
-import { acceptsGzip } from '../src/answer/send.ts';
+import { acceptsGzip } from '../src/exchange/send.ts';
 import { configMap, FakeRegistry, namespace, stored, widget } from './support/fake-registry.ts';
 import { type CallOptions, call, serve } from './support/serve.ts';
 

@@ -1,16 +1,22 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { type Clock, type ConnectSubresource, type RequestAttributes, statusErrors, type Target } from '@keelson/core';
-import { sendBytes } from '../answer/send.ts';
-import type { Exchange } from '../exchange.ts';
-import type { HttpLimits } from '../options.ts';
+import { pipeline } from 'node:stream/promises';
+import {
+  addAbortListener,
+  type Clock,
+  type ConnectSubresource,
+  type RequestAttributes,
+  removeAbortListener,
+  statusErrors,
+  type Target,
+} from '@keelson/core';
+import type { Exchange } from '../exchange/exchange.ts';
+import type { HttpLimits, NodeDialer } from '../exchange/options.ts';
+import { type FlatHeaders, sendBytes, sendHead } from '../exchange/send.ts';
 import type { Route } from '../resource/route.ts';
-import { switchingHead } from './answer-headers.ts';
-import { callUpstream, type UpstreamAnswer } from './call-upstream.ts';
-import { findUpstream } from './find-upstream.ts';
+import { switchingHead } from './headers.ts';
 import { checkUpgrade, judgeAnswer } from './judge-answer.ts';
-import type { NodeDialer } from './node-dialer.ts';
-import { relayAnswer } from './relay-answer.ts';
-import { joinSockets } from './tunnel.ts';
+import { callUpstream, findUpstream, type UpstreamAnswer } from './upstream.ts';
 
 export interface ConnectHandlerOptions {
   readonly clock: Clock;
@@ -78,4 +84,79 @@ export class ConnectHandler {
     await joinSockets(client, socket, exchange.signal);
     exchange.sentBytes = client.bytesWritten - before;
   }
+}
+
+/**
+ * Passes an answer on as it comes in, no faster than the client takes it. One that breaks off breaks off for the client
+ * too.
+ */
+export async function relayAnswer(exchange: Exchange, answer: IncomingMessage, headers: FlatHeaders): Promise<void> {
+  const { request, response, requestId } = exchange;
+  headers.push('Audit-Id', requestId);
+  if (exchange.closeConnection && request.httpVersionMajor === 1) headers.push('Connection', 'close');
+  if (!sendHead(exchange, answer.statusCode ?? 502, headers)) {
+    answer.destroy();
+    return;
+  }
+  if (request.method === 'HEAD') {
+    answer.destroy();
+    response.end();
+    return;
+  }
+  // Whoever follows something silent knows at once that it was found.
+  response.flushHeaders();
+  try {
+    const done = pipeline(answer, response);
+    answer.on('data', (chunk: Buffer) => {
+      exchange.sentBytes += chunk.length;
+    });
+    await done;
+  } catch {
+    response.destroy();
+  }
+}
+
+/** How often a silent connection is asked by the system whether its other end is still there. */
+const keepAliveMs = 30_000;
+
+/**
+ * Joins two connections until one of them ends; what it has sent before still arrives at the other. Each is read only
+ * as fast as the other takes it. Resolves when both are closed. Aborting ends both.
+ */
+export function joinSockets(a: Socket, b: Socket, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    let open = 2;
+    const cut = () => {
+      a.destroy();
+      b.destroy();
+    };
+    const closed = () => {
+      open -= 1;
+      if (open > 0) return;
+      removeAbortListener(signal, cut);
+      resolve();
+    };
+    for (const [from, to] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      from.setTimeout(0);
+      from.setNoDelay(true);
+      from.setKeepAlive(true, keepAliveMs);
+      // An error is followed by `close`.
+      from.on('error', () => {});
+      from.pipe(to, { end: false });
+      from.once('end', () => to.destroySoon());
+      from.once('close', () => {
+        to.destroySoon();
+        closed();
+      });
+      if (from.destroyed) {
+        to.destroySoon();
+        closed();
+      }
+    }
+    addAbortListener(signal, cut);
+    if (signal.aborted) cut();
+  });
 }

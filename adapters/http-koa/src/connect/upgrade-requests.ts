@@ -1,13 +1,6 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-
-/** A connection whose client wants to leave HTTP. */
-export interface UpgradeRequest {
-  readonly socket: Socket;
-  /** Bytes that came behind the head of the request. */
-  readonly head: Buffer;
-}
+import type { UpgradeRequest } from '../exchange/exchange.ts';
 
 /** What means nothing once the wish to leave HTTP is not heeded; RFC 9110, 7.8. */
 const wishWords: ReadonlySet<string> = new Set(['upgrade', 'http2-settings']);

@@ -19,8 +19,8 @@ import {
   type SwaggerForm,
   statusErrors,
 } from '@keelson/core';
-import { sendBytes, sendNotFound } from '../answer/send.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { sendBytes, sendNotFound } from '../exchange/send.ts';
 import { type DocumentFile, documentFile, sendApiDocument, sendDocument, sendFile } from './document.ts';
 
 const swaggerProtobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';

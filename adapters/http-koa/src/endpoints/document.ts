@@ -10,9 +10,9 @@ import {
   statusErrors,
   yamlMediaType,
 } from '@keelson/core';
-import { type FlatHeaders, sendBytes, sendNotModified, sendWhole } from '../answer/send.ts';
-import type { Exchange } from '../exchange.ts';
-import { wantsPretty } from '../parameters/pretty.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { wantsPretty } from '../exchange/query-parameters.ts';
+import { type FlatHeaders, sendBytes, sendNotModified, sendWhole } from '../exchange/send.ts';
 
 const jsonOffers: readonly Offer[] = [{ mediaType: jsonMediaType }, { mediaType: yamlMediaType }];
 

@@ -1,9 +1,11 @@
+import { arch, platform, versions } from 'node:process';
 import { type Metrics, StatusError, StatusReason } from '@keelson/core';
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import { type FlatHeaders, sendBytes, sendText } from '../answer/send.ts';
-import type { Exchange } from '../exchange.ts';
-import type { HttpLevels, HttpMetrics } from '../metrics.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import type { HttpLevels, HttpMetrics } from '../exchange/metrics.ts';
+import type { VersionInfo } from '../exchange/options.ts';
+import { type FlatHeaders, sendBytes, sendText } from '../exchange/send.ts';
 import type { ApiDocuments } from './api-documents.ts';
 import type { Health, HealthEndpoint } from './health.ts';
 import type { KoaState } from './koa-application.ts';
@@ -88,4 +90,22 @@ export function createEndpointRouter(options: EndpointOptions): EndpointRouter {
     routes: () => router.routes() as Middleware<KoaState>,
     allowedMethods: () => allowed as Middleware<KoaState>,
   };
+}
+
+const architectures: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
+
+/** The body of `/version`: see docs/reference/api-rules.md#health-and-version. */
+export function versionDocument(version: VersionInfo): Buffer {
+  const document = {
+    major: version.major,
+    minor: version.minor,
+    gitVersion: version.gitVersion,
+    gitCommit: version.gitCommit ?? '',
+    gitTreeState: version.gitTreeState ?? 'clean',
+    buildDate: version.buildDate ?? '1970-01-01T00:00:00Z',
+    goVersion: `node${versions.node}`,
+    compiler: 'v8',
+    platform: `${platform}/${architectures[arch] ?? arch}`,
+  };
+  return Buffer.from(JSON.stringify(document, null, 2));
 }

@@ -1,5 +1,5 @@
 import type { Logger, QueryParameters } from '@keelson/core';
-import type { HealthCheck } from '../options.ts';
+import type { HealthCheck } from '../exchange/options.ts';
 
 export type HealthEndpoint = 'healthz' | 'livez' | 'readyz';
 

@@ -1,8 +1,8 @@
 import { type Logger, statusErrors } from '@keelson/core';
 import Koa from 'koa';
-import { sendNotFound } from '../answer/send.ts';
-import type { Exchange } from '../exchange.ts';
-import type { Handler, Pipeline } from '../pipeline.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import type { Handler, Pipeline } from '../exchange/pipeline.ts';
+import { sendNotFound } from '../exchange/send.ts';
 import type { EndpointRouter } from './endpoint-router.ts';
 
 /** What middleware finds in `ctx.state`. */

@@ -1,18 +1,25 @@
-import type { Answer, Brand, Clock, ExportParameters, RequestAttributes, Target, WireForm } from '@keelson/core';
-import { listPieces, sendList } from '../answer/list-body.ts';
-import { sendNotFound, sendWhole } from '../answer/send.ts';
-import { patchType } from '../body/content-type.ts';
-import type { ConnectHandler } from '../connect/connect-handler.ts';
-import type { Exchange } from '../exchange.ts';
-import type { HttpLimits } from '../options.ts';
-import { integerParameter } from '../parameters/numbers.ts';
-import { selectParametersOf } from '../parameters/select-parameters.ts';
-import { writeParameters } from '../parameters/write-parameters.ts';
-import type { WatchHandler } from '../watch/watch-handler.ts';
-import { RequestInput } from './request-input.ts';
+import {
+  type Answer,
+  type Brand,
+  type Clock,
+  type ConnectSubresource,
+  type ExportParameters,
+  type KindDefinition,
+  type RequestAttributes,
+  type StatusError,
+  type SubresourceDefinition,
+  statusErrors,
+  type Target,
+  type Verb,
+  type WireForm,
+} from '@keelson/core';
+import type { Exchange } from '../exchange/exchange.ts';
+import { listPieces, sendList } from '../exchange/list-body.ts';
+import type { HttpLimits } from '../exchange/options.ts';
+import { integerParameter, selectParametersOf, writeParameters } from '../exchange/query-parameters.ts';
+import { patchType, RequestInput } from '../exchange/request-body.ts';
+import { sendNotFound, sendWhole } from '../exchange/send.ts';
 import { type Route, type Routes, targetOf } from './route.ts';
-import { callSubresource, findSubresource } from './subresources.ts';
-import { checkVerb, verbNotAllowed } from './verbs.ts';
 
 const latest: ExportParameters & { readonly resourceVersion: string } = {
   export: false,
@@ -29,10 +36,22 @@ function getParameters({ query }: RequestAttributes): ExportParameters & { reado
   };
 }
 
+/** Handles the watch requests. */
+export interface WatchRequests {
+  /** Resolves when the watch has ended. */
+  handle(exchange: Exchange, route: Route, target: Target): Promise<void>;
+}
+
+/** Handles the requests on connect subresources such as `exec`, `log` and `proxy`. */
+export interface ConnectRequests {
+  /** Resolves when the forwarded call has ended. */
+  handle(exchange: Exchange, route: Route, target: Target, subresource: ConnectSubresource): Promise<void>;
+}
+
 export interface ResourceHandlerOptions {
   readonly routes: Routes;
-  readonly watches: WatchHandler;
-  readonly connects: ConnectHandler;
+  readonly watches: WatchRequests;
+  readonly connects: ConnectRequests;
   readonly limits: HttpLimits;
   readonly clock: Clock;
   readonly brand: Brand;
@@ -139,5 +158,131 @@ export class ResourceHandler {
   #send(exchange: Exchange, form: WireForm, answer: Answer): Promise<void> | void {
     const bytes = 'stored' in answer ? form.stored(answer.stored) : form.value(answer.object);
     return sendWhole(exchange, answer.code, form.contentType, bytes, this.#options.limits.gzipBytes);
+  }
+}
+
+/** The subresource that a request names; undefined when the kind has none of that name. @throws StatusError 405 */
+export function findSubresource(exchange: Exchange, kind: KindDefinition): SubresourceDefinition | undefined {
+  const { subresource, verb, watchPath, remainder } = exchange.attributes;
+  const definition = kind.subresources.find((candidate) => candidate.name === subresource);
+  if (definition === undefined || watchPath) return undefined;
+  if (remainder.length > 0 && !(definition.type === 'connect' && definition.tail)) return undefined;
+  const offered = subresourceVerbs(definition);
+  if (!offered.includes(verb)) throw verbNotAllowed(exchange, kind, offered);
+  return definition;
+}
+
+/** The connect subresource that a request is about; its verbs are not looked at. */
+export function connectSubresource(
+  { subresource, remainder, watchPath, verb }: RequestAttributes,
+  kind: KindDefinition,
+): ConnectSubresource | undefined {
+  if (watchPath || verb === 'proxy') return undefined;
+  const found = kind.subresources.find(({ name }) => name === subresource);
+  return found?.type === 'connect' && (remainder.length === 0 || found.tail) ? found : undefined;
+}
+
+/** An answer and the form it is to be written in. */
+export interface FormedAnswer {
+  readonly form: WireForm;
+  readonly answer: Answer;
+}
+
+/** Calls the operation of the service that a request on a subresource means. */
+export async function callSubresource(
+  exchange: Exchange,
+  { service, kind, forms }: Route,
+  target: Target,
+  definition: SubresourceDefinition,
+  input: RequestInput,
+): Promise<FormedAnswer> {
+  const { query, verb } = exchange.attributes;
+  switch (verb) {
+    case 'patch': {
+      const type = patchType(exchange.request.headers['content-type'], kind);
+      const form = forms.of(exchange, 'object');
+      const parameters = writeParameters(query, 'PatchOptions');
+      const patch = await input.patch(exchange, type);
+      return { form, answer: await service.patchSubresource(exchange, target, definition, patch, parameters) };
+    }
+    case 'create': {
+      // The answer of an action is a Status or the body of the request, which need not have metadata.
+      const form = forms.of(exchange, 'object', definition.type !== 'action');
+      const parameters = writeParameters(query, 'CreateOptions');
+      const body = await input.body(exchange);
+      return { form, answer: await service.createSubresource(exchange, target, definition, body, parameters) };
+    }
+    case 'update': {
+      const form = forms.of(exchange, 'object');
+      const parameters = writeParameters(query, 'UpdateOptions');
+      const body = await input.body(exchange);
+      return { form, answer: await service.updateSubresource(exchange, target, definition, body, parameters) };
+    }
+    default: {
+      const form = forms.of(exchange, 'object');
+      return { form, answer: await service.getSubresource(exchange, target, definition) };
+    }
+  }
+}
+
+/** HTTP methods by which the verbs of a collection or object arrive, for `Allow`. */
+const methodOf: Readonly<Record<string, string>> = {
+  get: 'GET',
+  list: 'GET',
+  watch: 'GET',
+  create: 'POST',
+  update: 'PUT',
+  patch: 'PATCH',
+  delete: 'DELETE',
+  deletecollection: 'DELETE',
+};
+
+/** Whether a verb can arrive by this path: on an object, a collection, or all namespaces. */
+function pathTakes(verb: Verb, { watchPath, named }: RequestAttributes, kind: KindDefinition, target: Target): boolean {
+  if (watchPath) return verb === 'watch';
+  switch (verb) {
+    case 'get':
+    case 'update':
+    case 'patch':
+    case 'delete':
+      return named;
+    case 'list':
+    case 'watch':
+      return !named;
+    case 'create':
+    case 'deletecollection':
+      // Objects are created and deleted in their namespace, never in all of them.
+      return !named && (kind.scope === 'Cluster' || target.namespace !== undefined);
+  }
+}
+
+/** 405 for a verb that is not among those offered, which are named in `Allow`. */
+export function verbNotAllowed(exchange: Exchange, kind: KindDefinition, offered: readonly string[]): StatusError {
+  const methods = new Set(offered.map((verb) => methodOf[verb] ?? ''));
+  exchange.allow = [...methods].filter((method) => method !== '').join(', ');
+  return statusErrors.methodNotAllowed({ group: kind.group, resource: kind.names.plural }, exchange.attributes.verb);
+}
+
+/** Refuses what the kind, or this path of it, does not offer. @throws StatusError 405 */
+export function checkVerb(exchange: Exchange, kind: KindDefinition, target: Target): void {
+  const { attributes } = exchange;
+  const verb = attributes.verb as Verb;
+  if (kind.verbs.includes(verb) && pathTakes(verb, attributes, kind, target)) return;
+  const offered = kind.verbs.filter((candidate) => pathTakes(candidate, attributes, kind, target));
+  throw verbNotAllowed(exchange, kind, offered);
+}
+
+/** Verbs of a subresource: see docs/reference/api-rules.md#subresources. */
+export function subresourceVerbs(subresource: SubresourceDefinition): readonly string[] {
+  switch (subresource.type) {
+    case 'status':
+    case 'projection':
+      return ['get', 'update', 'patch'];
+    case 'replace':
+      return subresource.patchable ? ['get', 'update', 'patch'] : ['update'];
+    case 'action':
+      return ['create'];
+    case 'connect':
+      return subresource.tail ? [...subresource.verbs, 'options'] : subresource.verbs;
   }
 }

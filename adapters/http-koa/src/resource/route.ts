@@ -1,12 +1,22 @@
-import type {
-  KindDefinition,
-  Representations,
-  RequestAttributes,
-  ResourceRegistry,
-  ResourceService,
-  Target,
+import {
+  type AnswerShape,
+  type FormOffer,
+  type IncludeObject,
+  type KindDefinition,
+  mediaTypesOf,
+  type Negotiated,
+  negotiate,
+  type QueryParameters,
+  type Representations,
+  type RequestAttributes,
+  type ResourceRegistry,
+  type ResourceService,
+  statusErrors,
+  type Target,
+  type WireForm,
 } from '@keelson/core';
-import { ResourceForms } from '../answer/resource-forms.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { wantsPretty } from '../exchange/query-parameters.ts';
 
 /** What serves one kind in one version, with everything about it that requests share. */
 export interface Route {
@@ -57,4 +67,77 @@ export function targetOf(kind: KindDefinition, attributes: RequestAttributes): T
   // The parser reads `/namespaces/{n}` as an object that lies in itself.
   if (namespace !== '' && !(kind.names.plural === 'namespaces' && named && namespace === name)) return undefined;
   return named ? { name } : wholeCluster;
+}
+
+/** Accept headers remembered for each kind; clients send few, but may send any. */
+const rememberedHeaders = 64;
+const longestRemembered = 512;
+
+const includes: readonly IncludeObject[] = ['None', 'Metadata', 'Object'];
+
+/** What an Accept header means for a kind, with the forms that need no look at the query. */
+interface Choice {
+  readonly negotiated: Negotiated<FormOffer>;
+  compact?: WireForm;
+  pretty?: WireForm;
+}
+
+function includeObjectOf(query: QueryParameters): IncludeObject {
+  const value = (query.first('includeObject') || 'Metadata') as IncludeObject;
+  if (!includes.includes(value)) {
+    throw statusErrors.badRequest(
+      `Unable to convert to Table as requested: unrecognized includeObject value: ${JSON.stringify(value)}`,
+    );
+  }
+  return value;
+}
+
+/** Chooses how answers about one kind are written: negotiation, `pretty`, `includeObject`. */
+export class ResourceForms {
+  readonly #kind: KindDefinition;
+  readonly #representations: Representations;
+  readonly #choices = new Map<string, Choice>();
+
+  constructor(kind: KindDefinition, representations: Representations) {
+    this.#kind = kind;
+    this.#representations = representations;
+  }
+
+  /**
+   * The form for a request; `rows` is false where the answer has none that a Table could show.
+   * @throws StatusError 406 when no clause of Accept can be served, 400 for a bad `includeObject`.
+   */
+  of(exchange: Exchange, shape: AnswerShape, rows = true): WireForm {
+    const { query } = exchange.attributes;
+    const tables = rows && (shape !== 'watch' || query.boolean('sendInitialEvents') !== true);
+    const choice = this.#choose(exchange.request.headers.accept ?? '', shape, tables);
+    const { offer, target, pretty: prettyClause } = choice.negotiated;
+    const pretty = offer.media === 'json' && wantsPretty(exchange, prettyClause);
+    if (target?.kind === 'Table') {
+      const wanted = this.#representations.target(target, includeObjectOf(query));
+      return this.#representations.form(this.#kind, { media: offer.media, pretty, target: wanted });
+    }
+    const known = pretty ? choice.pretty : choice.compact;
+    if (known !== undefined) return known;
+    const wanted = this.#representations.target(target);
+    const form = this.#representations.form(this.#kind, { media: offer.media, pretty, target: wanted });
+    if (pretty) choice.pretty = form;
+    else choice.compact = form;
+    return form;
+  }
+
+  #choose(accept: string, shape: AnswerShape, tables: boolean): Choice {
+    const key = tables ? `${shape} ${accept}` : `${shape}- ${accept}`;
+    const known = this.#choices.get(key);
+    if (known !== undefined) return known;
+    const offers = this.#representations.offers(this.#kind, shape, { tables });
+    const negotiated = negotiate(accept, offers);
+    if (negotiated === undefined) throw statusErrors.notAcceptable(mediaTypesOf(offers));
+    const choice: Choice = { negotiated };
+    if (key.length <= longestRemembered) {
+      if (this.#choices.size >= rememberedHeaders) this.#choices.clear();
+      this.#choices.set(key, choice);
+    }
+    return choice;
+  }
 }

@@ -9,12 +9,11 @@ import {
   type WatchForm,
   type WireForm,
 } from '@keelson/core';
-import { answerHeaders, sendHead } from '../answer/send.ts';
-import type { Exchange } from '../exchange.ts';
-import type { HttpMetrics } from '../metrics.ts';
-import type { HttpLimits } from '../options.ts';
-import { integerParameter } from '../parameters/numbers.ts';
-import { selectParametersOf } from '../parameters/select-parameters.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import type { HttpMetrics } from '../exchange/metrics.ts';
+import type { HttpLimits } from '../exchange/options.ts';
+import { integerParameter, selectParametersOf } from '../exchange/query-parameters.ts';
+import { answerHeaders, sendHead } from '../exchange/send.ts';
 import type { Route } from '../resource/route.ts';
 import { WatchScheduler } from './watch-scheduler.ts';
 import { WatchStream } from './watch-stream.ts';

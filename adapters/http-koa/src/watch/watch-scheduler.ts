@@ -1,5 +1,4 @@
-import type { Clock } from '@keelson/core';
-import { FrameJoiner } from './frame-joiner.ts';
+import type { Clock, EventRepresentation, WatchEvent } from '@keelson/core';
 
 /** Longest uninterrupted time of serving watchers, so that other requests are answered in between. */
 const sliceMs = 2;
@@ -55,4 +54,69 @@ export class WatchScheduler {
     }
     setImmediate(this.#run);
   };
+}
+
+/** Longest joined buffer; beyond it copying costs more than further writes. */
+const joinBytes = 64 * 1024;
+
+/** The frames of some events. */
+export interface JoinedFrames {
+  /** Usually one. */
+  readonly buffers: readonly Buffer[];
+  /** Their length together. */
+  readonly bytes: number;
+}
+
+const noFrames: JoinedFrames = { buffers: [], bytes: 0 };
+
+/**
+ * Joins the frames of several events into one buffer, so that a burst is one write per watcher. The last result is
+ * kept: watchers that are at the same place are served one after the other and get the same buffer.
+ */
+export class FrameJoiner {
+  #events: readonly WatchEvent[] = [];
+  #representation: string | undefined;
+  #joined = noFrames;
+
+  /** Buffers holding all frames in order. */
+  join(events: readonly WatchEvent[], representation: EventRepresentation): JoinedFrames {
+    if (this.#representation === representation.id && sameEvents(events, this.#events)) return this.#joined;
+    const buffers = joinedBuffers(events, representation);
+    this.#events = events;
+    this.#representation = representation.id;
+    this.#joined = { buffers, bytes: buffers.reduce((sum, { length }) => sum + length, 0) };
+    return this.#joined;
+  }
+
+  /** Lets go of the last result once nobody else can be at the same place. */
+  clear(): void {
+    this.#events = [];
+    this.#representation = undefined;
+    this.#joined = noFrames;
+  }
+}
+
+function joinedBuffers(events: readonly WatchEvent[], representation: EventRepresentation): Buffer[] {
+  const joined: Buffer[] = [];
+  let group: Buffer[] = [];
+  let size = 0;
+  for (const event of events) {
+    const frame = event.encoded(representation);
+    if (size > 0 && size + frame.length > joinBytes) {
+      joined.push(group.length === 1 && group[0] ? group[0] : Buffer.concat(group, size));
+      group = [];
+      size = 0;
+    }
+    group.push(frame);
+    size += frame.length;
+  }
+  if (size > 0) joined.push(group.length === 1 && group[0] ? group[0] : Buffer.concat(group, size));
+  return joined;
+}
+
+function sameEvents(a: readonly WatchEvent[], b: readonly WatchEvent[]): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }

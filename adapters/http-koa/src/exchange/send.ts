@@ -2,7 +2,20 @@ import type { ServerResponse } from 'node:http';
 import { constants, type Http2ServerResponse } from 'node:http2';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import type { Exchange } from '../exchange.ts';
+import {
+  type Brand,
+  encodeDocument,
+  encodeProtobufStatus,
+  jsonMediaType,
+  negotiate,
+  type Offer,
+  protobufMediaType,
+  type Status,
+  type StatusError,
+  yamlMediaType,
+} from '@keelson/core';
+import type { Exchange } from './exchange.ts';
+import { wantsPretty } from './query-parameters.ts';
 
 /** Header names and values in one flat list, as `writeHead` takes it fastest. */
 export type FlatHeaders = (string | number | string[])[];
@@ -118,4 +131,27 @@ export function sendNotModified(exchange: Exchange, headers: FlatHeaders): void 
 /** The answer for a path that nobody serves. */
 export function sendNotFound(exchange: Exchange): void {
   sendText(exchange, 404, '404 page not found\n');
+}
+
+const json: Offer = { mediaType: jsonMediaType };
+const yaml: Offer = { mediaType: yamlMediaType };
+
+function extraHeaders(exchange: Exchange, status: Status): FlatHeaders {
+  const headers: FlatHeaders = ['X-Content-Type-Options', 'nosniff'];
+  const seconds = status.details?.retryAfterSeconds;
+  if (seconds !== undefined && seconds > 0) headers.push('Retry-After', String(seconds));
+  if (exchange.allow !== undefined) headers.push('Allow', exchange.allow);
+  return headers;
+}
+
+/**
+ * Sends a failure in the form that the client accepts, else as JSON: see docs/reference/api-rules.md#status-objects.
+ */
+export function sendStatus(exchange: Exchange, { status, code }: StatusError, brand: Brand): void {
+  const offers = [json, yaml, { mediaType: protobufMediaType(brand) }];
+  const { offer, pretty } = negotiate(exchange.request.headers.accept, offers) ?? { offer: json };
+  let body: Buffer;
+  if (offer === json) body = encodeDocument('json', status, wantsPretty(exchange, pretty));
+  else body = offer === yaml ? encodeDocument('yaml', status, false) : encodeProtobufStatus(status);
+  sendBytes(exchange, code, offer.mediaType, body, extraHeaders(exchange, status));
 }

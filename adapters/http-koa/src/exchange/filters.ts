@@ -1,7 +1,40 @@
 import type { IncomingMessage } from 'node:http';
-import { type RequestAttributes, statusErrors, type UserInfo } from '@keelson/core';
-import type { Authorize } from '../options.ts';
-import { requireAllowed } from './authorization.ts';
+import { type RequestAttributes, StatusError, StatusReason, statusErrors, type UserInfo } from '@keelson/core';
+import type { HttpLevels } from './metrics.ts';
+import type { Authorization, Authorize, HttpLimits } from './options.ts';
+
+/** The 403 for a request that its user may not make: see docs/reference/api-rules.md#failures. */
+function forbidden(attributes: RequestAttributes, user: UserInfo, reason: string | undefined): StatusError {
+  const who = `User ${JSON.stringify(user.name)}`;
+  const why = reason ? `: ${reason}` : '';
+  if (!attributes.isResourceRequest) {
+    return new StatusError({
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: `forbidden: ${who} cannot ${attributes.verb} path ${JSON.stringify(attributes.path)}${why}`,
+      reason: StatusReason.Forbidden,
+      details: {},
+      code: 403,
+    });
+  }
+  const { verb, resource, subresource, apiGroup, namespace, name } = attributes;
+  const full = subresource === '' ? resource : `${resource}/${subresource}`;
+  const place = namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`;
+  return statusErrors.forbidden(
+    { group: apiGroup, resource },
+    name,
+    `${who} cannot ${verb} resource ${JSON.stringify(full)} in API group ${JSON.stringify(apiGroup)} ${place}${why}`,
+  );
+}
+
+/** Does nothing when the decision allows the request. @throws StatusError 403 */
+export function requireAllowed(decision: Authorization, attributes: RequestAttributes, user: UserInfo): void {
+  if (decision === true) return;
+  if (decision === false) throw forbidden(attributes, user, undefined);
+  if (!decision.allowed) throw forbidden(attributes, user, decision.reason);
+}
 
 /** Who a request wants to be taken for. */
 interface WantedUser {
@@ -128,4 +161,99 @@ export function impersonatedUser(
 ): Promise<UserInfo> | undefined {
   const wanted = wantedUser(request);
   return wanted && become(wanted, attributes, user, authorize);
+}
+
+/** Where an admitted request is counted; `exempt` is counted nowhere. */
+export type FlightClass = 'read' | 'mutate' | 'watch' | 'connect' | 'exempt';
+
+const reading: ReadonlySet<string> = new Set(['get', 'list', 'head', 'watch', 'proxy']);
+
+/**
+ * Requests that are served before others and not refused for overload: a holder whose lease is not renewed in time is
+ * replaced, which makes more work. Health checks do not wait at all: they are answered in the turn that reads them.
+ */
+export function isUrgent({ apiGroup, resource, subresource, name, verb }: RequestAttributes): boolean {
+  return (
+    apiGroup === 'coordination.k8s.io' &&
+    resource === 'leases' &&
+    subresource === '' &&
+    (name !== '' || verb === 'create')
+  );
+}
+
+export const isMaster = (user: UserInfo): boolean => user.groups.includes('system:masters');
+
+/**
+ * Limits the number of concurrent requests: see docs/reference/api-rules.md#limits-of-a-request. Reads and mutations
+ * are counted separately, so that a burst of one cannot block the other. Members of `system:masters` can always repair
+ * a server: they are bound only by the totals of watches and of calls that are passed on, and by overload
+ * (`Pipeline.refusedByOverload`).
+ */
+export class InFlightLimits {
+  readonly #limits: HttpLimits;
+  #reads = 0;
+  #mutations = 0;
+  #watches = 0;
+  #connects = 0;
+  readonly #watchesByUser = new Map<string, number>();
+
+  constructor(limits: HttpLimits) {
+    this.#limits = limits;
+  }
+
+  get levels(): HttpLevels {
+    return { reads: this.#reads, mutations: this.#mutations, watches: this.#watches, connects: this.#connects };
+  }
+
+  classOf(attributes: RequestAttributes, user: UserInfo): FlightClass {
+    if (attributes.verb === 'watch' && attributes.isResourceRequest) return 'watch';
+    if (isMaster(user)) return 'exempt';
+    return reading.has(attributes.verb) ? 'read' : 'mutate';
+  }
+
+  /** Takes a place; false when all are taken. */
+  enter(flight: FlightClass, user: UserInfo): boolean {
+    switch (flight) {
+      case 'exempt':
+        return true;
+      case 'read':
+        if (this.#reads >= this.#limits.readsInFlight) return false;
+        this.#reads += 1;
+        return true;
+      case 'mutate':
+        if (this.#mutations >= this.#limits.mutationsInFlight) return false;
+        this.#mutations += 1;
+        return true;
+      case 'watch':
+        return this.#enterWatch(user);
+      case 'connect':
+        if (this.#connects >= this.#limits.connects) return false;
+        this.#connects += 1;
+        return true;
+    }
+  }
+
+  /** Gives back the place taken by `enter`. */
+  leave(flight: FlightClass, user: UserInfo): void {
+    if (flight === 'read') this.#reads -= 1;
+    else if (flight === 'mutate') this.#mutations -= 1;
+    else if (flight === 'watch') this.#leaveWatch(user);
+    else if (flight === 'connect') this.#connects -= 1;
+  }
+
+  #enterWatch(user: UserInfo): boolean {
+    const own = this.#watchesByUser.get(user.name) ?? 0;
+    if (this.#watches >= this.#limits.watches) return false;
+    if (own >= this.#limits.watchesPerUser && !isMaster(user)) return false;
+    this.#watches += 1;
+    this.#watchesByUser.set(user.name, own + 1);
+    return true;
+  }
+
+  #leaveWatch(user: UserInfo): void {
+    this.#watches -= 1;
+    const own = (this.#watchesByUser.get(user.name) ?? 1) - 1;
+    if (own === 0) this.#watchesByUser.delete(user.name);
+    else this.#watchesByUser.set(user.name, own);
+  }
 }

@@ -1,14 +1,46 @@
 import type { TransformOptions } from 'node:stream';
 import { pipeline as pipe } from 'node:stream/promises';
 import { createGzip, type ZlibOptions } from 'node:zlib';
-import { type Clock, eventLoopTurns, type ListBody } from '@keelson/core';
-import { ClientGone } from '../body/read-body.ts';
-import type { Exchange } from '../exchange.ts';
-import type { HttpLimits } from '../options.ts';
-import { type DeflatedPiece, DeflatedPieces, deflated } from './deflated-pieces.ts';
-import { gzipBody } from './gzip-body.ts';
-import { PiecePool } from './piece-pool.ts';
+import { type Clock, eventLoopTurns, type ListBody, type PieceSource, pieceBytes } from '@keelson/core';
+import type { Exchange } from './exchange.ts';
+import { type DeflatedPiece, DeflatedPieces, deflated, gzipBody } from './gzip-pieces.ts';
+import type { HttpLimits } from './options.ts';
+import { ClientGone } from './request-body.ts';
 import { acceptsGzip, answerHeaders, sendBytes, sendHead, sendWhole } from './send.ts';
+
+/**
+ * Keeps the buffers of sent pieces of lists for the next ones: a large list costs a few of them instead of a copy of
+ * itself.
+ */
+export class PiecePool implements PieceSource {
+  readonly #limit: number;
+  readonly #free: Buffer[] = [];
+  readonly #lent = new WeakSet<ArrayBufferLike>();
+
+  /** Keeps at most `limit` free buffers. */
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  take(): Buffer {
+    const buffer = this.#free.pop() ?? Buffer.allocUnsafeSlow(pieceBytes);
+    this.#lent.add(buffer.buffer);
+    return buffer;
+  }
+
+  /** Whether the piece lies in a buffer of this pool. */
+  owns(piece: Buffer): boolean {
+    return this.#lent.has(piece.buffer);
+  }
+
+  /**
+   * To be called when nobody reads the piece any more. Pieces of others, and pieces given back before, are left alone.
+   */
+  giveBack(piece: Buffer): void {
+    if (!this.#lent.delete(piece.buffer) || this.#free.length >= this.#limit) return;
+    this.#free.push(Buffer.from(piece.buffer));
+  }
+}
 
 /** Bodies up to this size are sent as one buffer. */
 const joinBytes = 64 * 1024;

@@ -1,0 +1,215 @@
+import type { IncomingMessage } from 'node:http';
+import type { Http2ServerRequest } from 'node:http2';
+import {
+  type Body,
+  type Brand,
+  bodyMedia,
+  type DeleteParameters,
+  deleteOptionsSchema,
+  isDocumentError,
+  type KindDefinition,
+  type PatchBody,
+  parseJson,
+  parseProtobufBody,
+  parseYaml,
+  patchMediaTypes,
+  patchTypeOfContent,
+  protobufMediaType,
+  statusErrors,
+} from '@keelson/core';
+import type { Exchange } from './exchange.ts';
+import { deleteParametersFromBody, deleteParametersFromQuery } from './query-parameters.ts';
+
+/**
+ * The end of the user agent of client-go, whose raw calls (`kubectl create --raw`) send bodies without a type. No page
+ * can set it unasked.
+ */
+const clientGo = /\) kubernetes\//;
+
+/**
+ * True for a body without a type that a page may have sent: browsers ask the server before they send any other method,
+ * type or user agent to another site, but not for this. A bearer token is never sent by a browser on its own.
+ */
+function maybeOfPage(request: IncomingMessage): boolean {
+  const { method, headers } = request;
+  if (method !== 'POST' || headers.authorization !== undefined) return false;
+  return mayHaveBody(request) && !clientGo.test(headers['user-agent'] ?? '');
+}
+
+/**
+ * Format of a body by its Content-Type. A missing one means JSON, as in reference servers, except where a web page may
+ * be the sender (docs/adr/0029). @throws StatusError 415
+ */
+export function bodyFormat(request: IncomingMessage, brand: Brand): Body['format'] {
+  const contentType = request.headers['content-type'];
+  const untyped = contentType === undefined || contentType.trim() === '';
+  const media = untyped && maybeOfPage(request) ? undefined : bodyMedia(contentType, brand);
+  if (media === undefined) {
+    throw statusErrors.unsupportedMediaType(['application/json', 'application/yaml', protobufMediaType(brand)]);
+  }
+  return media;
+}
+
+/** Type of a patch by its Content-Type; 415 for everything the kind does not offer. There is no default. */
+export function patchType(contentType: string | undefined, kind: KindDefinition): PatchBody['type'] {
+  const type = patchTypeOfContent(contentType);
+  if (type === undefined || (type === 'strategic' && !kind.structural)) {
+    const offered = Object.entries(patchMediaTypes).filter(
+      ([, candidate]) => candidate !== 'strategic' || kind.structural,
+    );
+    throw statusErrors.unsupportedMediaType(offered.map(([mediaType]) => mediaType));
+  }
+  return type;
+}
+
+/** How much of a body that is too large is read and thrown away, so that its sender gets to see the answer. */
+const discardFactor = 4;
+
+/** The client went away before its request was complete; there is nobody to answer. */
+export class ClientGone extends Error {
+  constructor() {
+    super('the client closed the connection before its request was complete');
+    this.name = 'ClientGone';
+  }
+}
+
+const noBytes = Buffer.alloc(0);
+
+/** True when the request has a body, or may have one. */
+export function mayHaveBody(request: IncomingMessage): boolean {
+  const { headers, httpVersionMajor } = request;
+  if (headers['transfer-encoding'] !== undefined) return true;
+  if (headers['content-length'] !== undefined) return headers['content-length'] !== '0';
+  return httpVersionMajor > 1 && !(request as unknown as Http2ServerRequest).stream.endAfterHeaders;
+}
+
+/** True when the headers announce no body at all. */
+function isBodiless(request: IncomingMessage): boolean {
+  return (
+    request.headers['transfer-encoding'] === undefined &&
+    (request.headers['content-length'] === undefined || request.headers['content-length'] === '0') &&
+    request.httpVersionMajor === 1
+  );
+}
+
+/**
+ * A body that has arrived as a whole already, as small ones have when their request's turn comes; undefined when there
+ * may be more.
+ */
+function arrivedBody(request: IncomingMessage, limitBytes: number): Buffer | undefined {
+  if (!request.complete || request.readableLength === 0 || request.readableLength > limitBytes) return undefined;
+  return (request.read() as Buffer | null) ?? undefined;
+}
+
+/**
+ * The whole body. 413 when it is longer than `limitBytes`, whether its length was announced or not; a body that goes
+ * far beyond the limit is not read to its end and closes the connection. Rejects when the request is aborted before its
+ * body has arrived.
+ */
+export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer> | Buffer {
+  const { request } = exchange;
+  if (isBodiless(request)) return noBytes;
+  if (request.destroyed) return Promise.reject(new ClientGone());
+  const arrived = arrivedBody(request, limitBytes);
+  if (arrived !== undefined) return arrived;
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let settled = false;
+    const { signal } = exchange;
+    const settle = (action: () => void) => {
+      if (settled) return;
+      settled = true;
+      request.off('data', onData);
+      signal.removeEventListener('abort', onAbort);
+      action();
+    };
+    // Node stops the delivery of a body whose request has been answered, without an end, an error or a close.
+    const onAbort = () => settle(() => reject(exchange.abortedWith ?? new ClientGone()));
+    const tooLarge = () => statusErrors.tooLarge(`Request entity too large: limit is ${limitBytes}`);
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= limitBytes) chunks.push(chunk);
+      else {
+        chunks.length = 0;
+        if (size > limitBytes * discardFactor) {
+          settle(() => {
+            exchange.closeConnection = true;
+            request.pause();
+            reject(tooLarge());
+          });
+        }
+      }
+    };
+    const announced = Number(request.headers['content-length'] ?? 0);
+    if (announced > limitBytes * discardFactor) {
+      settled = true;
+      exchange.closeConnection = true;
+      reject(tooLarge());
+      return;
+    }
+    signal.addEventListener('abort', onAbort);
+    request.on('data', onData);
+    request.once('end', () =>
+      settle(() => {
+        if (size > limitBytes) reject(tooLarge());
+        else resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size));
+      }),
+    );
+    request.once('error', () => settle(() => reject(new ClientGone())));
+    request.once('close', () => settle(() => reject(new ClientGone())));
+  });
+}
+
+/** Reads what comes with a request, within the limit on bodies. */
+export class RequestInput {
+  readonly #limitBytes: number;
+  readonly #brand: Brand;
+
+  constructor(limitBytes: number, brand: Brand) {
+    this.#limitBytes = limitBytes;
+    this.#brand = brand;
+  }
+
+  /** The body for the service to decode. @throws StatusError 413, 415 */
+  async body(exchange: Exchange): Promise<Body> {
+    const format = this.#format(exchange);
+    return { bytes: await readBody(exchange, this.#limitBytes), format };
+  }
+
+  /** @throws StatusError 413 */
+  async patch(exchange: Exchange, type: PatchBody['type']): Promise<PatchBody> {
+    return { type, bytes: await readBody(exchange, this.#limitBytes) };
+  }
+
+  /**
+   * The options of a DELETE, from its body, or without one from the query: see
+   * docs/reference/api-rules.md#options-of-a-delete.
+   *
+   * @throws StatusError 400, 413, 415, 422
+   */
+  async deleteParameters(exchange: Exchange, apiVersion: string): Promise<DeleteParameters> {
+    const bytes = await readBody(exchange, this.#limitBytes);
+    if (bytes.length === 0) {
+      const { query, verb } = exchange.attributes;
+      return deleteParametersFromQuery(query, verb === 'deletecollection');
+    }
+    const format = this.#format(exchange);
+    try {
+      return deleteParametersFromBody(deleteOptions(bytes, format), apiVersion);
+    } catch (error) {
+      if (!isDocumentError(error)) throw error;
+      throw statusErrors.badRequest(`DeleteOptions in the body cannot be decoded: ${error.message}`, error);
+    }
+  }
+
+  #format(exchange: Exchange): Body['format'] {
+    return bodyFormat(exchange.request, this.#brand);
+  }
+}
+
+/** DeleteOptions in protobuf have one form in all the groups that know them. */
+function deleteOptions(bytes: Buffer, format: Body['format']): unknown {
+  if (format === 'protobuf') return parseProtobufBody(bytes, { kind: 'DeleteOptions', schema: deleteOptionsSchema });
+  return (format === 'yaml' ? parseYaml(bytes) : parseJson(bytes)).value;
+}
