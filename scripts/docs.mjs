@@ -9,9 +9,9 @@ const built = (path) => import(`${root}${path}`);
 
 const { optionTable } = await built('packages/keelson/dist/src/config/options.js');
 const { storeCases, resourceStorageCases, clientCases } = await built('packages/conformance/dist/src/index.js');
-const { optionSections } = await built('packages/agent/dist/src/options/option-table.js');
-const { defaultText, remarkOf } = await built('packages/agent/dist/src/options/help.js');
-const { featureGates } = await built('packages/agent/dist/src/options/feature-gates.js');
+const { optionSections } = await built('packages/agent/dist/src/startup/options/option-table.js');
+const { defaultText, remarkOf } = await built('packages/agent/dist/src/startup/options/help.js');
+const { featureGates } = await built('packages/agent/dist/src/startup/options/feature-gates.js');
 const { builtinKinds } = await built('packages/kinds/dist/src/index.js');
 
 const cell = (text) => String(text).replaceAll('|', '\\|').replaceAll('\n', ' ');

@@ -89,7 +89,7 @@ const libraries = {
   '@grpc/grpc-js': [/^adapters\/storage-etcd3\//, /^adapters\/runtime-cri\//, /^benchmarks\//],
   pino: [/^packages\/keelson\//],
   'prom-client': [/^packages\/keelson\//],
-  '@peculiar/x509': [/^packages\/keelson\/src\/tls\//, /^packages\/agent\/src\/server\/self-signed\.ts$/],
+  '@peculiar/x509': [/^packages\/keelson\/src\/tls\//, /^packages\/agent\/src\/serve\/self-signed\.ts$/],
 };
 
 function* sources(folder) {

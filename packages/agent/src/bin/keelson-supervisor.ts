@@ -1,4 +1,4 @@
-import { superviseOci } from '../supervisor/supervisor-main.ts';
+import { superviseOci } from '../startup/supervisor/supervisor-main.ts';
 
 const terminated = new Promise<void>((resolve) => {
   process.once('SIGTERM', () => resolve());

@@ -1,5 +1,5 @@
-import type { AgentOptions } from '../options/option-table.ts';
-import { optionTable } from '../options/option-table.ts';
+import type { AgentOptions } from '../startup/options/option-table.ts';
+import { optionTable } from '../startup/options/option-table.ts';
 
 /** Headers of manifest requests are often credentials. */
 const secret = new Set(['manifest-url-header', 'manifest-url']);

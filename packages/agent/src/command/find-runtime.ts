@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { replaceFile } from '../sources/replace-file.ts';
+import { replaceFile } from '../base/replace-file.ts';
 import type { Probe } from './probe-runtimes.ts';
 import { type FoundRuntime, foundRuntimes } from './runtime-given.ts';
 

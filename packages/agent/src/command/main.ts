@@ -4,17 +4,18 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { ContainerEngine } from '@keelson/container-runtime';
 import { type Logger, systemClock } from '@keelson/core';
-import type { CgroupAccess } from '../cgroups/node-cgroups.ts';
-import { openCgroups } from '../cgroups/open-cgroups.ts';
-import { processTable } from '../cgroups/process-table.ts';
-import { joinCluster } from '../credentials/join-cluster.ts';
-import { bootConfig, type DynamicConfig } from '../dynamic/boot-config.ts';
-import { systemHost } from '../network/host-actions.ts';
-import { helpText } from '../options/help.ts';
-import { parseOptions } from '../options/parse-options.ts';
-import type { ResolvedConfig } from '../options/resolve-config.ts';
-import { UsageError } from '../options/usage-error.ts';
-import { type PreparedProcess, prepareProcess } from '../process/prepare-process.ts';
+import { UsageError } from '../base/usage-error.ts';
+import { versionText } from '../base/version.ts';
+import type { CgroupAccess } from '../machine/cgroups/node-cgroups.ts';
+import { openCgroups } from '../machine/cgroups/open-cgroups.ts';
+import { processTable } from '../machine/cgroups/process-table.ts';
+import { systemHost } from '../machine/network/host-actions.ts';
+import { joinCluster } from '../startup/credentials/join-cluster.ts';
+import { bootConfig, type DynamicConfig } from '../startup/dynamic/boot-config.ts';
+import { helpText } from '../startup/options/help.ts';
+import { parseOptions } from '../startup/options/parse-options.ts';
+import type { ResolvedConfig } from '../startup/options/resolve-config.ts';
+import { type PreparedProcess, prepareProcess } from '../startup/process/prepare-process.ts';
 import { checkSwap } from './check-swap.ts';
 import { effectiveOptions } from './effective-options.ts';
 import { createLineLogger } from './line-logger.ts';
@@ -23,7 +24,6 @@ import { runAgent } from './run-agent.ts';
 import { runtimeGiven } from './runtime-given.ts';
 import { runtimeProcess, withoutRuntimeProcess } from './runtime-process.ts';
 import { criSocketOf, serveEngine } from './serve-engine.ts';
-import { versionText } from './version.ts';
 
 /** What the command gets from its process. */
 export interface CommandContext {

@@ -1,8 +1,8 @@
 import { type ContainerEngine, isRuntimeError } from '@keelson/container-runtime';
-import type { RuntimeChoice } from '../contracts/agent-config.ts';
-import { retireSupervisor } from '../supervisor/end-supervisor.ts';
-import { openSupervised } from '../supervisor/open-supervised.ts';
-import type { Supervised } from '../supervisor/supervisor-options.ts';
+import type { RuntimeChoice } from '../base/config/agent-config.ts';
+import { retireSupervisor } from '../startup/supervisor/end-supervisor.ts';
+import { openSupervised } from '../startup/supervisor/open-supervised.ts';
+import type { Supervised } from '../startup/supervisor/supervisor-options.ts';
 import { MachineError } from './check-swap.ts';
 import { findRuntime, rememberRuntime } from './find-runtime.ts';
 import { findBinary, probeEngine, probeOci } from './probe-runtimes.ts';

@@ -1,8 +1,8 @@
 import { pause } from '@keelson/client';
 import type { Clock } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
-import type { PodConfigReader } from '../contracts/pod-source.ts';
-import type { PodStateReader } from '../contracts/pod-state.ts';
+import type { PodStateReader } from '../base/contracts/pod-queries.ts';
+import type { PodConfigReader } from '../base/contracts/pod-source.ts';
 import { MachineError } from './check-swap.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { RuntimeChoice } from '../contracts/agent-config.ts';
-import { UsageError } from '../options/usage-error.ts';
+import type { RuntimeChoice } from '../base/config/agent-config.ts';
+import { UsageError } from '../base/usage-error.ts';
 
 /** Runtimes that an agent may find by itself. */
 export const foundRuntimes = ['engine', 'oci', 'process'] as const;

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import type { NetworkPlugin } from '@keelson/container-network';
 import type { ContainerEngine } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
-import type { AgentConfig, RuntimeChoice } from '../contracts/agent-config.ts';
-import { openNetwork } from '../network/open-network.ts';
+import type { AgentConfig, RuntimeChoice } from '../base/config/agent-config.ts';
+import { openNetwork } from '../machine/network/open-network.ts';
 
 export interface RuntimeSurroundings {
   readonly config: AgentConfig;

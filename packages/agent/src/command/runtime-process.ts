@@ -1,9 +1,9 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { ProcessTable } from '../cgroups/process-table.ts';
-import type { AgentConfig, RuntimeChoice } from '../contracts/agent-config.ts';
-import { findRunning } from '../supervisor/running-record.ts';
-import { supervisorPlace } from '../supervisor/supervisor-place.ts';
+import type { AgentConfig, RuntimeChoice } from '../base/config/agent-config.ts';
+import type { ProcessTable } from '../machine/cgroups/process-table.ts';
+import { findRunning } from '../startup/supervisor/running-record.ts';
+import { supervisorPlace } from '../startup/supervisor/supervisor-place.ts';
 
 /** The socket of the runtime's daemon; undefined when the runtime is a part of the agent or of its supervisor. */
 function endpointOf(choice: RuntimeChoice, runtimeName: string): string | undefined {

@@ -1,7 +1,7 @@
 import type { ContainerEngine } from '@keelson/container-runtime';
 import type { Logger } from '@keelson/core';
-import type { AgentConfig } from '../contracts/agent-config.ts';
-import { UsageError } from '../options/usage-error.ts';
+import type { AgentConfig } from '../base/config/agent-config.ts';
+import { UsageError } from '../base/usage-error.ts';
 import { serveRuntime } from './runtime-packages.ts';
 
 export interface ServeEngineOptions {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Logger } from '@keelson/core';
-import type { CloudConfig, CloudInstance } from '../contracts/agent-config.ts';
-import { UsageError } from '../options/usage-error.ts';
+import type { CloudConfig, CloudInstance } from '../base/config/agent-config.ts';
+import { UsageError } from '../base/usage-error.ts';
 import { fileInstance } from './file-cloud-provider.ts';
 
 /** What a provider gets to work with. */

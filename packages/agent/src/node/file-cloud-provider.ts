@@ -1,7 +1,7 @@
 import { isIP, parseYaml } from '@keelson/core';
-import type { CloudInstance } from '../contracts/agent-config.ts';
-import { isRecord } from '../is-record.ts';
-import { UsageError } from '../options/usage-error.ts';
+import type { CloudInstance } from '../base/config/agent-config.ts';
+import { isRecord } from '../base/is-record.ts';
+import { UsageError } from '../base/usage-error.ts';
 import type { CloudProviderContext } from './cloud-provider.ts';
 
 const texts = ['providerID', 'instanceType', 'zone', 'region'] as const;

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import type { Clock } from '@keelson/core';
-import type { Machine } from './machine.ts';
+import type { Machine } from '../machine/host/machine.ts';
 
 /** Finds the addresses of a name. */
 export type FindAddresses = (name: string) => Promise<readonly string[]>;

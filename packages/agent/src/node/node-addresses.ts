@@ -1,5 +1,5 @@
 import { isIP, isIPv4 } from '@keelson/core';
-import type { Machine } from './machine.ts';
+import type { Machine } from '../machine/host/machine.ts';
 
 /** The node cannot have the address it was told to have. */
 export class NodeAddressError extends Error {

@@ -1,5 +1,5 @@
 import type { coreV1, Node } from '@keelson/kinds';
-import type { CloudInstance, NodeConfig } from '../contracts/agent-config.ts';
+import type { CloudInstance, NodeConfig } from '../base/config/agent-config.ts';
 import { externalCloud } from './cloud-provider.ts';
 
 /** Annotation that says who attaches volumes. */

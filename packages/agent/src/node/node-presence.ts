@@ -1,10 +1,10 @@
 import type { ContainerRuntime, ImageService } from '@keelson/container-runtime';
 import type { ApiClient, Clock, Logger } from '@keelson/core';
 import type { coreV1 } from '@keelson/kinds';
-import type { AgentConfig } from '../contracts/agent-config.ts';
-import type { EventRecorder } from '../contracts/event-recorder.ts';
-import type { KnownVersion } from './known-version.ts';
-import type { Machine } from './machine.ts';
+import type { AgentConfig } from '../base/config/agent-config.ts';
+import type { EventRecorder } from '../base/contracts/event-recorder.ts';
+import type { Machine } from '../machine/host/machine.ts';
+import type { KnownVersion } from '../runtime-view/runtime-version.ts';
 import { NodeLease } from './node-lease.ts';
 import { NodeReporter, type NodeReporterOptions, readImages } from './node-reporter.ts';
 import type { NodeResources } from './node-resources.ts';

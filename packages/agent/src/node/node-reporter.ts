@@ -2,10 +2,10 @@ import { Backoff, pause } from '@keelson/client';
 import type { Image, ImageService } from '@keelson/container-runtime';
 import { type ApiClient, type Clock, isStatusError, type Logger } from '@keelson/core';
 import { type coreV1, Node } from '@keelson/kinds';
-import type { NodeConfig } from '../contracts/agent-config.ts';
-import type { EventRecorder } from '../contracts/event-recorder.ts';
-import { sameValue } from '../status/same-value.ts';
-import { withDeadline } from '../with-deadline.ts';
+import type { NodeConfig } from '../base/config/agent-config.ts';
+import type { EventRecorder } from '../base/contracts/event-recorder.ts';
+import { sameValue } from '../base/same-value.ts';
+import { withDeadline } from '../base/with-deadline.ts';
 import { newNode, nodeAddresses, reconcilePatch } from './node-object.ts';
 
 export interface NodeReporterOptions {

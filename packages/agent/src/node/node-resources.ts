@@ -1,7 +1,7 @@
 import { formatQuantity, parseQuantity, quantityMilliValue, quantityValue } from '@keelson/core';
-import type { AgentConfig, ResourceAmounts } from '../contracts/agent-config.ts';
-import { hardReservation } from '../eviction/hard-reservation.ts';
-import type { Machine } from './machine.ts';
+import type { AgentConfig, ResourceAmounts } from '../base/config/agent-config.ts';
+import type { Machine } from '../machine/host/machine.ts';
+import { hardReservation } from './eviction/hard-reservation.ts';
 
 export interface NodeResourcesOptions {
   readonly config: Pick<AgentConfig, 'clusterReserved' | 'systemReserved' | 'eviction' | 'gates'>;

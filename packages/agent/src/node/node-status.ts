@@ -1,8 +1,8 @@
 import type { Image, RuntimeVersion } from '@keelson/container-runtime';
 import { formatTime } from '@keelson/core';
 import type { coreV1 } from '@keelson/kinds';
-import type { PressureCondition } from '../eviction/signals.ts';
-import type { Machine } from './machine.ts';
+import type { PressureCondition } from '../base/config/eviction-signals.ts';
+import type { Machine } from '../machine/host/machine.ts';
 
 type NodeCondition = coreV1.NodeCondition;
 

@@ -1,8 +1,8 @@
 import type { Container, Pod } from '@keelson/kinds';
-import type { AgentConfig, AllowedSources } from '../contracts/agent-config.ts';
-import type { PodVerdict } from '../status/pod-status.ts';
-import { sourceWordOf } from './pod-annotations.ts';
-import { allContainersOf } from './pod-spec-words.ts';
+import type { AgentConfig, AllowedSources } from '../base/config/agent-config.ts';
+import { sourceWordOf } from '../base/pod/pod-annotations.ts';
+import { allContainersOf } from '../base/pod/pod-spec.ts';
+import type { PodVerdict } from './status/pod-status.ts';
 import { type SysctlOffer, sysctlRefusal } from './sysctl-admission.ts';
 
 /**

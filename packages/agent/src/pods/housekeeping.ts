@@ -1,11 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import { pause } from '@keelson/client';
 import type { Clock, Logger } from '@keelson/core';
-import type { PodCgroups } from '../cgroups/pod-cgroups.ts';
-import { removePodLogs } from '../garbage/container-files.ts';
-import type { AgentPaths } from '../volumes/agent-paths.ts';
-import type { PodVolumes } from '../volumes/pod-volumes.ts';
-import type { PodStates } from './pod-states.ts';
+import type { AgentPaths } from '../base/agent-paths.ts';
+import type { PodCgroups } from '../machine/cgroups/pod-cgroups.ts';
+import type { PodVolumes } from '../machine/volumes/pod-volumes.ts';
+import type { PodStates } from '../runtime-view/runtime-pods.ts';
+import { removePodLogs } from './containers/container-files.ts';
 import type { PodWorkers } from './pod-workers.ts';
 
 export interface HousekeepingOptions {

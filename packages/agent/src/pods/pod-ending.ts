@@ -1,8 +1,8 @@
 import type { CallOptions, ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
 import type { Pod } from '@keelson/kinds';
-import type { ContainerKiller } from '../containers/container-killer.ts';
-import { mayRun, type PodRuntimeState } from './pod-runtime-state.ts';
-import { initContainersOf, isSidecar } from './pod-spec-words.ts';
+import { initContainersOf, isSidecar } from '../base/pod/pod-spec.ts';
+import { mayRun, type PodRuntimeState } from '../runtime-view/pod-runtime-state.ts';
+import type { ContainerKiller } from './containers/container-killer.ts';
 
 export interface EndingTools {
   readonly runtime: ContainerRuntime;

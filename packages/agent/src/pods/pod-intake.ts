@@ -1,14 +1,14 @@
 import type { Pod } from '@keelson/kinds';
-import type { PodChange, PodConfigReader } from '../contracts/pod-source.ts';
-import type { PodEvents } from '../events/pod-events.ts';
-import type { PodVerdict } from '../status/pod-status.ts';
-import type { StatusReports } from '../status/status-reports.ts';
+import type { PodChange, PodConfigReader } from '../base/contracts/pod-source.ts';
+import type { PodEvents } from '../base/events/pod-events.ts';
+import { isMirrorPod } from '../base/pod/pod-annotations.ts';
+import { fullNameOf, isFinalPhase, uidOf } from '../base/pod/pod-spec.ts';
+import type { PodStates } from '../runtime-view/runtime-pods.ts';
 import { hardRefusal, type NodeOffer } from './admission.ts';
-import { isMirrorPod } from './pod-annotations.ts';
-import { newMemory, type PodMemory } from './pod-memory.ts';
-import { fullNameOf, isFinalPhase, uidOf } from './pod-spec-words.ts';
-import type { PodStates } from './pod-states.ts';
+import { newMemory, type PodMemory } from './pod-record.ts';
 import type { PodWorkers } from './pod-workers.ts';
+import type { PodVerdict } from './status/pod-status.ts';
+import type { StatusReports } from './status/status-reports.ts';
 
 export interface PodIntakeOptions {
   readonly config: PodConfigReader;

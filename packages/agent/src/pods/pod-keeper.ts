@@ -1,21 +1,21 @@
 import type { ContainerRuntime } from '@keelson/container-runtime';
 import type { Pod } from '@keelson/kinds';
-import type { PodCgroups } from '../cgroups/pod-cgroups.ts';
-import type { ContainerKiller } from '../containers/container-killer.ts';
-import type { TerminationMessages } from '../containers/termination-message.ts';
-import type { CpuManager } from '../cpus/cpu-manager.ts';
-import { removePodLogs } from '../garbage/container-files.ts';
-import type { PodProbes } from '../probes/pod-probes.ts';
-import type { StatusReports } from '../status/status-reports.ts';
-import type { AgentPaths } from '../volumes/agent-paths.ts';
-import type { PodVolumes } from '../volumes/pod-volumes.ts';
-import { isStaticPod } from './pod-annotations.ts';
+import type { AgentPaths } from '../base/agent-paths.ts';
+import { isStaticPod } from '../base/pod/pod-annotations.ts';
+import type { PodCgroups } from '../machine/cgroups/pod-cgroups.ts';
+import type { CpuManager } from '../machine/cpus/cpu-manager.ts';
+import type { PodVolumes } from '../machine/volumes/pod-volumes.ts';
+import { isRunning } from '../runtime-view/pod-runtime-state.ts';
+import type { PodStates } from '../runtime-view/runtime-pods.ts';
+import { removePodLogs } from './containers/container-files.ts';
+import type { ContainerKiller } from './containers/container-killer.ts';
+import type { TerminationMessages } from './containers/termination-message.ts';
 import { endPodProcesses } from './pod-ending.ts';
-import type { PodMemory } from './pod-memory.ts';
-import { isRunning } from './pod-runtime-state.ts';
-import type { PodStates } from './pod-states.ts';
+import type { PodMemory } from './pod-record.ts';
 import type { PodSyncer, SyncResult } from './pod-syncer.ts';
 import type { PodWork } from './pod-worker.ts';
+import type { PodProbes } from './probes/pod-probes.ts';
+import type { StatusReports } from './status/status-reports.ts';
 
 export interface PodKeeperOptions {
   readonly syncer: PodSyncer;

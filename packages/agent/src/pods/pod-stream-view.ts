@@ -9,12 +9,12 @@ import type {
   StreamRequest,
 } from '@keelson/container-runtime';
 import type { Pod } from '@keelson/kinds';
-import type { PodConfigReader } from '../contracts/pod-source.ts';
-import { PodStateError } from '../contracts/pod-state.ts';
-import type { ContainerAddress, PodAddress, PodStreams } from '../contracts/pod-streams.ts';
-import { isMirrorPod } from './pod-annotations.ts';
-import { namedContainersOf, uidOf } from './pod-spec-words.ts';
-import type { PodStates } from './pod-states.ts';
+import { PodStateError } from '../base/contracts/pod-queries.ts';
+import type { PodConfigReader } from '../base/contracts/pod-source.ts';
+import type { ContainerAddress, PodAddress, PodStreams } from '../base/contracts/pod-streams.ts';
+import { isMirrorPod } from '../base/pod/pod-annotations.ts';
+import { namedContainersOf, uidOf } from '../base/pod/pod-spec.ts';
+import type { PodStates } from '../runtime-view/runtime-pods.ts';
 
 export interface PodStreamViewOptions {
   readonly config: Pick<PodConfigReader, 'pods'>;

@@ -1,9 +1,9 @@
 import type { Clock, Logger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
-import type { PodVerdict } from '../status/pod-status.ts';
-import type { PodMemory } from './pod-memory.ts';
-import { fullNameOf } from './pod-spec-words.ts';
+import { fullNameOf } from '../base/pod/pod-spec.ts';
+import type { PodMemory } from './pod-record.ts';
 import type { SyncResult } from './pod-syncer.ts';
+import type { PodVerdict } from './status/pod-status.ts';
 
 /** What workers do to pods; told apart so that the order of things can be tested alone. */
 export interface PodWork {

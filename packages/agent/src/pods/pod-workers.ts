@@ -1,8 +1,8 @@
 import type { Clock, Logger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
-import { isStaticPod } from './pod-annotations.ts';
-import { newMemory, type PodMemory } from './pod-memory.ts';
-import { fullNameOf, uidOf } from './pod-spec-words.ts';
+import { isStaticPod } from '../base/pod/pod-annotations.ts';
+import { fullNameOf, uidOf } from '../base/pod/pod-spec.ts';
+import { newMemory, type PodMemory } from './pod-record.ts';
 import { type PodWork, PodWorker } from './pod-worker.ts';
 
 export interface PodWorkersOptions {

@@ -1,20 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import type { ContainerRuntime } from '@keelson/container-runtime';
 import type { Pod, Secret } from '@keelson/kinds';
-import type { PodCgroups } from '../cgroups/pod-cgroups.ts';
-import type { StartContext } from '../containers/container-starter.ts';
-import { hostNetworkHostsFile, hostsFile } from '../containers/hosts-file.ts';
-import { parseResolvConf, podDns } from '../containers/pod-dns.ts';
-import { sandboxConfig } from '../containers/sandbox-config.ts';
-import type { AgentConfig } from '../contracts/agent-config.ts';
-import type { EnvironmentFacts } from '../environment/container-environment.ts';
-import type { ObjectReader } from '../environment/object-reader.ts';
-import type { PodEvents } from '../events/pod-events.ts';
-import type { AgentPaths } from '../volumes/agent-paths.ts';
-import type { VolumePlaces } from '../volumes/pod-volumes.ts';
-import type { PodActions } from './pod-actions.ts';
-import type { PodRuntimeState } from './pod-runtime-state.ts';
-import { fullNameOf, uidOf } from './pod-spec-words.ts';
+import type { AgentPaths } from '../base/agent-paths.ts';
+import type { AgentConfig } from '../base/config/agent-config.ts';
+import type { PodEvents } from '../base/events/pod-events.ts';
+import type { ObjectReader } from '../base/pod/object-reader.ts';
+import { fullNameOf, uidOf } from '../base/pod/pod-spec.ts';
+import type { PodCgroups } from '../machine/cgroups/pod-cgroups.ts';
+import type { VolumePlaces } from '../machine/volumes/pod-volumes.ts';
+import type { PodRuntimeState } from '../runtime-view/pod-runtime-state.ts';
+import type { StartContext } from './containers/container-starter.ts';
+import { hostNetworkHostsFile, hostsFile } from './containers/hosts-file.ts';
+import type { PodActions } from './containers/pod-actions.ts';
+import { parseResolvConf, podDns } from './containers/pod-dns.ts';
+import { sandboxConfig } from './containers/sandbox-config.ts';
+import type { EnvironmentFacts } from './environment/container-environment.ts';
 
 /** What the node knows that pods depend on. */
 export interface NodeFacts {

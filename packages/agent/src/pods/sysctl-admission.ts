@@ -1,6 +1,6 @@
 import type { ContainerRuntime, RuntimeCapabilities } from '@keelson/container-runtime';
 import type { Pod } from '@keelson/kinds';
-import type { PodVerdict } from '../status/pod-status.ts';
+import type { PodVerdict } from './status/pod-status.ts';
 
 /** Sysctls that cannot affect other pods: see docs/reference/agent-rules.md#sysctls-of-pods. */
 const safe = ['kernel.shm_rmid_forced', 'net.ipv4.ip_local_port_range', 'net.ipv4.tcp_syncookies'];

@@ -1,9 +1,9 @@
 import { Informer } from '@keelson/client';
 import type { ApiClient, Clock, Logger } from '@keelson/core';
 import { Pod } from '@keelson/kinds';
-import type { PodChangesSink, PodSink, PodSource } from '../contracts/pod-source.ts';
-import { PodAnnotation } from '../pods/pod-annotations.ts';
-import { uidOf } from '../pods/pod-spec-words.ts';
+import type { PodChangesSink, PodSink, PodSource } from '../base/contracts/pod-source.ts';
+import { PodAnnotation } from '../base/pod/pod-annotations.ts';
+import { uidOf } from '../base/pod/pod-spec.ts';
 import type { Checkpoints } from './checkpoints.ts';
 
 export interface ApiSourceOptions {

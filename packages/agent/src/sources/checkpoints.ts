@@ -2,7 +2,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decoderOf, isDecodeTypeError, isDocumentError, type Logger, parseYaml, toYaml } from '@keelson/core';
 import { Pod } from '@keelson/kinds';
-import { replaceFile } from './replace-file.ts';
+import { replaceFile } from '../base/replace-file.ts';
 
 /** Annotation of the pods that are worth remembering. */
 export const checkpointAnnotation = 'node.kubernetes.io/bootstrap-checkpoint';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { ApiClient, Clock, Logger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
-import type { AgentConfig } from '../contracts/agent-config.ts';
-import type { EventRecorder } from '../contracts/event-recorder.ts';
-import type { PodSource, PodSourceName } from '../contracts/pod-source.ts';
+import type { AgentConfig } from '../base/config/agent-config.ts';
+import type { EventRecorder } from '../base/contracts/event-recorder.ts';
+import type { PodSource, PodSourceName } from '../base/contracts/pod-source.ts';
 import { ApiSource } from './api-source.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { FileSource } from './file-source.ts';

@@ -1,11 +1,11 @@
 import type { Pod } from '@keelson/kinds';
-import type { PodSource } from '../contracts/pod-source.ts';
+import type { PodSource } from '../base/contracts/pod-source.ts';
+import { Repeater } from '../base/repeater.ts';
 import { listManifests, type ManifestFile } from './list-manifests.ts';
 import { ManifestError } from './manifest-error.ts';
 import { parseManifests } from './parse-manifest.ts';
 import { PathWatch } from './path-watch.ts';
 import { podsOfManifests, withoutDuplicates } from './pod-set.ts';
-import { Repeater } from './repeater.ts';
 import { refuseDuplicate, type SourceOptions } from './source-options.ts';
 
 export interface FileSourceOptions extends SourceOptions {

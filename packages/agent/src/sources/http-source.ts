@@ -1,9 +1,9 @@
-import type { PodSource } from '../contracts/pod-source.ts';
+import type { PodSource } from '../base/contracts/pod-source.ts';
+import { Repeater } from '../base/repeater.ts';
 import { fetchManifests } from './fetch-manifests.ts';
 import { ManifestError } from './manifest-error.ts';
 import { parseManifests } from './parse-manifest.ts';
 import { podsOfManifests, withoutDuplicates } from './pod-set.ts';
-import { Repeater } from './repeater.ts';
 import { refuseDuplicate, type SourceOptions } from './source-options.ts';
 
 export interface HttpSourceOptions extends SourceOptions {

@@ -1,8 +1,8 @@
 import { Backoff } from '@keelson/client';
 import { type ApiClient, type Clock, isStatusError, type Logger, type ResourceClient } from '@keelson/core';
 import { Node, Pod } from '@keelson/kinds';
-import type { PodConfigReader } from '../contracts/pod-source.ts';
-import { isMirrorPod, isStaticPod, PodAnnotation } from '../pods/pod-annotations.ts';
+import type { PodConfigReader } from '../base/contracts/pod-source.ts';
+import { isMirrorPod, isStaticPod, PodAnnotation } from '../base/pod/pod-annotations.ts';
 
 export interface MirrorPodsOptions {
   readonly client: ApiClient;

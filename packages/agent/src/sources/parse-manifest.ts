@@ -1,5 +1,5 @@
 import { isDocumentError, parseJson, parseYaml } from '@keelson/core';
-import { isRecord } from '../is-record.ts';
+import { isRecord } from '../base/is-record.ts';
 import { ManifestError } from './manifest-error.ts';
 
 /**

@@ -7,7 +7,7 @@ import type {
   PodConfigReader,
   PodSink,
   PodSourceName,
-} from '../contracts/pod-source.ts';
+} from '../base/contracts/pod-source.ts';
 import { changeOf } from './pod-difference.ts';
 
 export interface PodConfigOptions {

@@ -1,7 +1,7 @@
 import type { Pod } from '@keelson/kinds';
-import type { PodChange } from '../contracts/pod-source.ts';
-import { isRecord } from '../is-record.ts';
-import { sameValue } from '../status/same-value.ts';
+import type { PodChange } from '../base/contracts/pod-source.ts';
+import { isRecord } from '../base/is-record.ts';
+import { sameValue } from '../base/same-value.ts';
 
 /** What the server keeps its books with: no wish of anybody's. */
 const books: ReadonlySet<string> = new Set(['resourceVersion', 'managedFields', 'generation', 'selfLink']);

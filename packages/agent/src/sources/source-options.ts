@@ -1,8 +1,8 @@
 import type { Clock, Logger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
-import type { EventRecorder } from '../contracts/event-recorder.ts';
-import { podSubject } from '../contracts/event-recorder.ts';
-import type { PodSink } from '../contracts/pod-source.ts';
+import type { EventRecorder } from '../base/contracts/event-recorder.ts';
+import { podSubject } from '../base/contracts/event-recorder.ts';
+import type { PodSink } from '../base/contracts/pod-source.ts';
 
 /** What every source of this machine's own pods needs. */
 export interface SourceOptions {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { decoderOf, type FieldError, isDecodeTypeError, validateObjectMeta } from '@keelson/core';
 import { Pod } from '@keelson/kinds';
-import { isRecord } from '../is-record.ts';
-import { PodAnnotation, type SourceWord } from '../pods/pod-annotations.ts';
+import { isRecord } from '../base/is-record.ts';
+import { PodAnnotation, type SourceWord } from '../base/pod/pod-annotations.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { ManifestError } from './manifest-error.ts';
 

@@ -1,6 +1,6 @@
 import type { Pod } from '@keelson/kinds';
-import type { PodSource } from '../contracts/pod-source.ts';
-import { isRecord } from '../is-record.ts';
+import type { PodSource } from '../base/contracts/pod-source.ts';
+import { isRecord } from '../base/is-record.ts';
 import { ManifestError } from './manifest-error.ts';
 import { parseManifests } from './parse-manifest.ts';
 import { podsOfManifests, withoutDuplicates } from './pod-set.ts';

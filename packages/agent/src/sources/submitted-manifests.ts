@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseJson } from '@keelson/core';
-import { replaceFile } from './replace-file.ts';
+import { replaceFile } from '../base/replace-file.ts';
 
 /** Where submitted manifests are kept. */
 export interface SubmittedManifests {

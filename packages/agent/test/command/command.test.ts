@@ -10,8 +10,8 @@ import { checkSwap } from '../../src/command/check-swap.ts';
 import { effectiveOptions } from '../../src/command/effective-options.ts';
 import { createLineLogger } from '../../src/command/line-logger.ts';
 import { runOnce } from '../../src/command/run-once.ts';
-import { parseOptions } from '../../src/options/parse-options.ts';
-import { temporaryDirectory } from '../support.ts';
+import { parseOptions } from '../../src/startup/options/parse-options.ts';
+import { temporaryDirectory } from '../support/support.ts';
 
 const binary = fileURLToPath(new URL('../../src/bin/keelson-agent.js', import.meta.url));
 

@@ -3,11 +3,11 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createSocketServer } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import type { RuntimeChoice } from '../../src/base/config/agent-config.ts';
 import { findRuntime, type RuntimeProbes, rememberRuntime } from '../../src/command/find-runtime.ts';
 import { findBinary, probeEngine, probeOci } from '../../src/command/probe-runtimes.ts';
 import { runtimeGiven } from '../../src/command/runtime-given.ts';
-import type { RuntimeChoice } from '../../src/contracts/agent-config.ts';
-import { temporaryDirectory } from '../support.ts';
+import { temporaryDirectory } from '../support/support.ts';
 
 const byDefault: RuntimeChoice = { kind: 'default', engineEndpoint: 'unix:///x.sock', shimEndpoint: 'unix:///y.sock' };
 

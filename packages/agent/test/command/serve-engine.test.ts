@@ -5,12 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '@keelson/core';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import test from 'ava';
+import { UsageError } from '../../src/base/usage-error.ts';
 import { openCri } from '../../src/command/runtime-packages.ts';
 import { criSocketOf, serveEngine } from '../../src/command/serve-engine.ts';
-import { parseOptions } from '../../src/options/parse-options.ts';
-import { resolveConfig } from '../../src/options/resolve-config.ts';
-import { UsageError } from '../../src/options/usage-error.ts';
-import { listeningLogger, manifest, temporaryDirectory } from '../support.ts';
+import { parseOptions } from '../../src/startup/options/parse-options.ts';
+import { resolveConfig } from '../../src/startup/options/resolve-config.ts';
+import { listeningLogger, manifest, temporaryDirectory } from '../support/support.ts';
 
 const binary = fileURLToPath(new URL('../../src/bin/keelson-agent.js', import.meta.url));
 const host = { hostname: () => 'n1', fileExists: () => false };

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { FakeClock, systemClock } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
-import type { EventSubject } from '../../src/contracts/event-recorder.ts';
+import type { EventSubject } from '../../src/base/contracts/event-recorder.ts';
 import { FileSource } from '../../src/sources/file-source.ts';
-import { listeningLogger, manifest, namesOf, temporaryDirectory, until } from '../support.ts';
+import { listeningLogger, manifest, namesOf, temporaryDirectory, until } from '../support/support.ts';
 
 function open(t: ExecutionContext, path: string, { events = true, periodMs = 20_000 } = {}) {
   const sets: (readonly Pod[])[] = [];

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { FakeClock } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
-import { noEvents } from '../../src/contracts/event-recorder.ts';
+import { noEvents } from '../../src/base/contracts/event-recorder.ts';
 import { HttpSource } from '../../src/sources/http-source.ts';
-import { listeningLogger, manifest, namesOf, until } from '../support.ts';
+import { listeningLogger, manifest, namesOf, until } from '../support/support.ts';
 
 async function open(
   t: ExecutionContext,

@@ -1,7 +1,7 @@
 import { FakeClock, silentLogger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import test from 'ava';
-import type { PodChange, PodSourceName } from '../../src/contracts/pod-source.ts';
+import type { PodChange, PodSourceName } from '../../src/base/contracts/pod-source.ts';
 import { PodConfig } from '../../src/sources/pod-config.ts';
 
 const pod = (

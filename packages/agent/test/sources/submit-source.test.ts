@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { FakeClock } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import test from 'ava';
-import { noEvents } from '../../src/contracts/event-recorder.ts';
+import { noEvents } from '../../src/base/contracts/event-recorder.ts';
 import { Checkpoints, checkpointAnnotation } from '../../src/sources/checkpoints.ts';
 import { ManifestError } from '../../src/sources/manifest-error.ts';
 import { SubmitSource } from '../../src/sources/submit-source.ts';
 import { submittedManifestsIn } from '../../src/sources/submitted-manifests.ts';
-import { listeningLogger, manifest, namesOf, temporaryDirectory } from '../support.ts';
+import { listeningLogger, manifest, namesOf, temporaryDirectory } from '../support/support.ts';
 
 async function open(directory: string) {
   const sets: (readonly Pod[])[] = [];

@@ -11,21 +11,21 @@ import { type ApiClient, FakeClock, type Metrics, silentLogger } from '@keelson/
 import type { Pod } from '@keelson/kinds';
 import { createFakeRuntime, type FakeScript, FakeWorld } from '@keelson/runtime-fake';
 import type { ExecutionContext } from 'ava';
-import { createAgent } from '../../src/agent.ts';
-import type { AgentPeriods } from '../../src/agent-periods.ts';
-import type { CgroupAccess } from '../../src/cgroups/node-cgroups.ts';
-import type { AgentConfig } from '../../src/contracts/agent-config.ts';
-import type { Agent } from '../../src/contracts/agent-dependencies.ts';
-import type { EventRecorder } from '../../src/contracts/event-recorder.ts';
-import type { PodChange, PodConfigListener, PodConfigReader } from '../../src/contracts/pod-source.ts';
-import type { CpuTopology } from '../../src/cpus/cpu-topology.ts';
-import type { NodeUsage } from '../../src/eviction/node-usage.ts';
-import type { Machine } from '../../src/node/machine.ts';
-import { parseOptions } from '../../src/options/parse-options.ts';
-import { resolveConfig } from '../../src/options/resolve-config.ts';
-import type { RunProgram } from '../../src/run-program.ts';
-import type { HostAccess } from '../../src/volumes/host/host-access.ts';
-import { type Mounter, noMounter } from '../../src/volumes/mounter.ts';
+import type { AgentConfig } from '../../src/base/config/agent-config.ts';
+import type { AgentPeriods } from '../../src/base/config/agent-periods.ts';
+import type { EventRecorder } from '../../src/base/contracts/event-recorder.ts';
+import type { PodChange, PodConfigListener, PodConfigReader } from '../../src/base/contracts/pod-source.ts';
+import type { RunProgram } from '../../src/base/run-program.ts';
+import type { CgroupAccess } from '../../src/machine/cgroups/node-cgroups.ts';
+import type { CpuTopology } from '../../src/machine/cpus/cpu-topology.ts';
+import type { HostAccess } from '../../src/machine/host/host-access.ts';
+import type { Machine } from '../../src/machine/host/machine.ts';
+import type { NodeUsage } from '../../src/machine/stats/node-usage.ts';
+import { type Mounter, noMounter } from '../../src/machine/volumes/mounter.ts';
+import { createAgent } from '../../src/startup/agent.ts';
+import type { Agent } from '../../src/startup/agent-dependencies.ts';
+import { parseOptions } from '../../src/startup/options/parse-options.ts';
+import { resolveConfig } from '../../src/startup/options/resolve-config.ts';
 
 export const machine: Machine = {
   cores: 4,

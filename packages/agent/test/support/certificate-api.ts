@@ -8,9 +8,16 @@ import type { TLSSocket } from 'node:tls';
 import { FakeClock } from '@keelson/core';
 import { type CertificateSigningRequest, readCertificateRequest } from '@keelson/kinds';
 import type { ExecutionContext } from 'ava';
-import { bitString, der, distinguishedName, ecdsaWithSha256, pem, sequence } from '../../src/credentials/der.ts';
-import { selfSigned } from '../../src/server/self-signed.ts';
-import { listeningLogger, temporaryDirectory } from '../support.ts';
+import { selfSigned } from '../../src/serve/self-signed.ts';
+import {
+  bitString,
+  der,
+  distinguishedName,
+  ecdsaWithSha256,
+  pem,
+  sequence,
+} from '../../src/startup/credentials/der.ts';
+import { listeningLogger, temporaryDirectory } from './support.ts';
 
 const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 

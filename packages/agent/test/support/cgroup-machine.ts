@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { type CgroupFiles, systemCgroupFiles } from '../../src/cgroups/cgroup-files.ts';
+import { type CgroupFiles, systemCgroupFiles } from '../../src/machine/cgroups/cgroup-files.ts';
 
 type Contents = Readonly<Record<string, string>>;
 

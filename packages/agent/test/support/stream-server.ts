@@ -10,10 +10,10 @@ import { SpdyClient } from '@keelson/container-streams';
 import { FakeClock, silentLogger } from '@keelson/core';
 import type { ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
-import { PodStateError } from '../../src/contracts/pod-state.ts';
-import type { PodStreams } from '../../src/contracts/pod-streams.ts';
-import { openServers } from '../../src/server/agent-servers.ts';
-import { createTextMetrics } from '../../src/server/text-metrics.ts';
+import { PodStateError } from '../../src/base/contracts/pod-queries.ts';
+import type { PodStreams } from '../../src/base/contracts/pod-streams.ts';
+import { openServers } from '../../src/serve/agent-servers.ts';
+import { createTextMetrics } from '../../src/serve/stats/text-metrics.ts';
 import { wordsConfig } from './bench.ts';
 
 const missing = () => {

@@ -6,12 +6,12 @@
 import { fork } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runProgram } from '../../src/run-program.ts';
-import { AgentPaths } from '../../src/volumes/agent-paths.ts';
-import { localAccess } from '../../src/volumes/host/host-access.ts';
-import { systemMounter } from '../../src/volumes/mounter.ts';
-import { SubPaths } from '../../src/volumes/sub-path.ts';
-import { VolumeProblem } from '../../src/volumes/volume-problem.ts';
+import { AgentPaths } from '../../src/base/agent-paths.ts';
+import { runProgram } from '../../src/base/run-program.ts';
+import { localAccess } from '../../src/machine/host/host-access.ts';
+import { systemMounter } from '../../src/machine/volumes/mounter.ts';
+import { SubPaths } from '../../src/machine/volumes/sub-path.ts';
+import { VolumeProblem } from '../../src/machine/volumes/volume-problem.ts';
 
 /** How the attempts ended. `escaped` counts those that showed a file from outside of the volume. */
 export interface RaceOutcome {

@@ -1,4 +1,4 @@
-import type { NodeDisk, NodeUsage } from '../../src/eviction/node-usage.ts';
+import type { NodeDisk, NodeUsage } from '../../src/machine/stats/node-usage.ts';
 import { machine } from './bench.ts';
 
 const gibibyte = 2 ** 30;

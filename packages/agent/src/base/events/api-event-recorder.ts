@@ -1,0 +1,145 @@
+import { isConnectionError, pause } from '@keelson/client';
+import { type ApiClient, type Clock, formatTime, isStatusError, type Logger } from '@keelson/core';
+import { Event } from '@keelson/kinds';
+import { agentName } from '../agent-name.ts';
+import type { EventRecorder, EventSubject } from '../contracts/event-recorder.ts';
+import { TokenBucket } from '../token-bucket.ts';
+import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';
+
+export interface ApiEventRecorderOptions {
+  /** A client of its own, so that events do not take the requests of others; without a limit, since this has one. */
+  readonly client: ApiClient;
+  readonly nodeName: string;
+  /** Events per second in the long run; 0 = no limit. */
+  readonly qps: number;
+  readonly burst: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** See docs/reference/agent-rules.md#events. */
+const maxQueued = 1000;
+const maxTries = 12;
+const retryMs = 10_000;
+/** Longer ones are refused by the server. */
+const maxMessage = 1024;
+
+function eventOf(event: CorrelatedEvent, nodeName: string): Event {
+  const { subject, type, reason, message, name, count, firstMs, lastMs } = event;
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name, namespace: namespaceOf(subject) },
+    involvedObject: { ...subject },
+    type,
+    reason,
+    message: message.length > maxMessage ? `${message.slice(0, maxMessage - 3)}...` : message,
+    source: { component: agentName, host: nodeName },
+    firstTimestamp: formatTime(new Date(firstMs)),
+    lastTimestamp: formatTime(new Date(lastMs)),
+    count,
+  } as Event;
+}
+
+/** Events about nodes, which have no namespace, stand in the default one. */
+function namespaceOf({ namespace = '' }: EventSubject): string {
+  return namespace === '' ? 'default' : namespace;
+}
+
+/**
+ * Sends events to the API server, one after the other and no faster than allowed. While there is no server they wait,
+ * up to a thousand; then new ones are dropped.
+ */
+export class ApiEventRecorder implements EventRecorder {
+  readonly #options: ApiEventRecorderOptions;
+  readonly #correlator: EventCorrelator;
+  readonly #bucket: TokenBucket | undefined;
+  readonly #abort = new AbortController();
+  readonly #queue: CorrelatedEvent[] = [];
+  #sending: Promise<void> | undefined;
+  #dropped = 0;
+
+  constructor(options: ApiEventRecorderOptions) {
+    this.#options = options;
+    const { clock, qps, burst } = options;
+    this.#correlator = new EventCorrelator(clock);
+    this.#bucket = qps === 0 ? undefined : new TokenBucket(clock, qps, burst);
+  }
+
+  record(subject: EventSubject, type: 'Normal' | 'Warning', reason: string, message: string): void {
+    if (this.#abort.signal.aborted) return;
+    const event = this.#correlator.take({ subject, type, reason, message });
+    if (event === undefined) return;
+    if (this.#queue.length >= maxQueued) {
+      this.#dropped += 1;
+      if (this.#dropped === 1) this.#options.logger.warn('events are dropped: too many wait to be sent');
+      return;
+    }
+    this.#queue.push(event);
+    this.#sending ??= this.#send();
+  }
+
+  /** What waits is not sent any more. */
+  async stop(): Promise<void> {
+    this.#abort.abort();
+    await this.#sending;
+  }
+
+  async #send(): Promise<void> {
+    const { signal } = this.#abort;
+    for (let event = this.#queue.shift(); event !== undefined && !signal.aborted; event = this.#queue.shift()) {
+      try {
+        await this.#sendOne(event);
+      } catch (err) {
+        if (!signal.aborted)
+          this.#options.logger.warn('event not sent', { reason: event.reason, subject: event.subject.name, err });
+      }
+      if (this.#queue.length === 0) this.#dropped = 0;
+    }
+    this.#sending = undefined;
+  }
+
+  /** Tries again only when no server answered: what a server refuses once, it refuses twice. */
+  async #sendOne(event: CorrelatedEvent): Promise<void> {
+    for (let tries = 1; ; tries += 1) {
+      await this.#turn();
+      if (this.#abort.signal.aborted) return;
+      try {
+        return await this.#put(event);
+      } catch (error) {
+        if (!isConnectionError(error) || tries === maxTries) throw error;
+        await pause(this.#options.clock, retryMs, this.#abort.signal);
+      }
+    }
+  }
+
+  async #turn(): Promise<void> {
+    const bucket = this.#bucket;
+    while (bucket !== undefined && !this.#abort.signal.aborted && !bucket.tryTake()) {
+      await pause(this.#options.clock, bucket.waitMs(), this.#abort.signal);
+    }
+  }
+
+  async #put(event: CorrelatedEvent): Promise<void> {
+    const { client, nodeName } = this.#options;
+    const { signal } = this.#abort;
+    const events = client.resource(Event).namespace(namespaceOf(event.subject));
+    const whole = eventOf(event, nodeName);
+    if (event.count > 1) {
+      const { count, lastTimestamp, message } = whole;
+      try {
+        await events.patch(event.name, 'merge', { count, lastTimestamp, message }, { signal });
+        return;
+      } catch (error) {
+        // The server forgets events after an hour.
+        if (!isStatusError(error, 'NotFound')) throw error;
+      }
+    }
+    try {
+      await events.create(whole, { signal });
+    } catch (error) {
+      // An attempt without an answer may have arrived after all.
+      if (!isStatusError(error, 'AlreadyExists')) throw error;
+    }
+  }
+}

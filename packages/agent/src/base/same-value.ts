@@ -1,0 +1,12 @@
+import { isRecord } from './is-record.ts';
+
+/** Equality of JSON values; a field that is undefined equals one that is absent. */
+export function sameValue(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => sameValue(item, b[i]));
+  if (!isRecord(a) || !isRecord(b)) return false;
+  // Without lists of keys, which would be the larger part of what a comparison costs.
+  for (const key in a) if (!sameValue(a[key], b[key])) return false;
+  for (const key in b) if (b[key] !== undefined && a[key] === undefined) return false;
+  return true;
+}

@@ -1,0 +1,11 @@
+import { agentName } from './agent-name.ts';
+
+/** Version of this package. */
+export const agentVersion = '0.1.0';
+
+/** What `--version` prints: one line, or everything there is to say. */
+export function versionText(request: 'line' | 'raw'): string {
+  if (request === 'line') return `${agentName} v${agentVersion}\n`;
+  const { node, v8 } = process.versions;
+  return `${JSON.stringify({ name: agentName, version: agentVersion, platform: `${process.platform}/${process.arch}`, node, v8 })}\n`;
+}

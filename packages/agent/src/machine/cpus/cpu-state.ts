@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { isRecord } from '../../base/is-record.ts';
+import { replaceFile } from '../../base/replace-file.ts';
+import { MachineError } from '../../command/check-swap.ts';
+
+/** Name of the file below the root directory. */
+export const stateFileName = 'cpu_manager_state';
+
+export type CpuPolicy = 'none' | 'static';
+
+/** Which container has which CPUs to itself, by the UID of its pod and its name; lists such as `0-2,7`. */
+export type CpuEntries = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+export interface CpuState {
+  readonly policyName: string;
+  /** The CPUs of everybody else. */
+  readonly defaultCpuSet: string;
+  readonly entries: CpuEntries;
+}
+
+function checksumOf({ policyName, defaultCpuSet, entries }: CpuState): string {
+  return createHash('sha256').update(JSON.stringify({ policyName, defaultCpuSet, entries })).digest('hex');
+}
+
+const advice = 'drain the node, remove the file and start again';
+
+/**
+ * Reads the file of an agent before. Undefined when there is none.
+ * @throws MachineError when it is damaged, or of another policy
+ */
+export async function readCpuState(path: string, policy: CpuPolicy): Promise<CpuState | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (text === undefined) return undefined;
+  const state = parse(text);
+  if (state === undefined) throw new MachineError(`--cpu-manager-policy: ${path} is damaged; ${advice}`);
+  if (state.policyName !== policy) {
+    throw new MachineError(
+      `--cpu-manager-policy: the policy is ${policy}, but that of ${path} is ${JSON.stringify(state.policyName)}; ${advice}`,
+    );
+  }
+  return state;
+}
+
+function parse(text: string): CpuState | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(value)) return undefined;
+  const { policyName, defaultCpuSet, entries, checksum } = value;
+  if (typeof policyName !== 'string' || typeof defaultCpuSet !== 'string' || !isRecord(entries)) return undefined;
+  const state = { policyName, defaultCpuSet, entries: entries as CpuEntries };
+  return checksumOf(state) === checksum ? state : undefined;
+}
+
+/** Writes the file; durable when it resolves. */
+export async function writeCpuState(path: string, state: CpuState): Promise<void> {
+  await replaceFile(path, `${JSON.stringify({ ...state, checksum: checksumOf(state) })}\n`);
+}

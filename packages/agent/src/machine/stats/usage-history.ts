@@ -1,0 +1,121 @@
+import { uptime } from 'node:os';
+import type { Clock, Logger } from '@keelson/core';
+import type { PodStateReader, PodUsage, UsageStats } from '../../base/contracts/pod-queries.ts';
+import { Repeater } from '../../base/repeater.ts';
+import { nodeUsage } from './read-node-stats.ts';
+
+/** Of what usage is kept: a container, or the machine. */
+export interface UsageSeries {
+  /** Absent for the machine. */
+  readonly of?: { readonly namespace: string; readonly pod: string; readonly uid: string; readonly container: string };
+  readonly startTimeMs: number;
+  /** Oldest first, never empty. */
+  readonly samples: readonly UsageStats[];
+}
+
+export interface UsageHistoryOptions {
+  readonly state: Pick<PodStateReader, 'usage'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly periodMs: number;
+  /** Default: the machine's. */
+  readonly readNode?: (nowMs: number) => Promise<UsageStats>;
+}
+
+/** What the last reading of all containers came to. */
+export interface UsageState {
+  readonly machine: UsageSeries;
+  readonly containers: readonly UsageSeries[];
+  /** False when the runtime did not answer; `containers` are then those of before. */
+  readonly complete: boolean;
+}
+
+/** As many as reference agents hand out when nothing is said. */
+const maxSamples = 60;
+/** Whoever asks more often gets what is there: reading costs the runtime something. */
+const leastAgeMs = 1_000;
+
+/** CPU and memory of the machine and of containers, at present and some time back. */
+export class UsageHistory {
+  readonly #options: UsageHistoryOptions;
+  readonly #repeater: Repeater;
+  #machine: UsageSeries | undefined;
+  #containers: ReadonlyMap<string, UsageSeries> = new Map();
+  #complete = true;
+  #readMs = Number.NEGATIVE_INFINITY;
+  #reading: Promise<void> | undefined;
+
+  constructor(options: UsageHistoryOptions) {
+    const { clock, logger, periodMs } = options;
+    this.#options = options;
+    this.#repeater = new Repeater({
+      clock,
+      logger,
+      periodMs,
+      what: 'reading the usage of containers',
+      run: () => this.#refresh(),
+    });
+  }
+
+  /** Reads now and then, so that there is a past to tell. */
+  start(): void {
+    this.#repeater.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#repeater.stop();
+  }
+
+  /** Usage up to now, or a moment ago. */
+  async read(): Promise<UsageState> {
+    await this.#refresh();
+    if (this.#machine === undefined) throw new Error('the usage of the machine was not read');
+    return { machine: this.#machine, containers: [...this.#containers.values()], complete: this.#complete };
+  }
+
+  async #refresh(): Promise<void> {
+    if (this.#options.clock.monotonic() - this.#readMs < leastAgeMs) return;
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const { state, clock, logger, readNode = nodeUsage } = this.#options;
+    const nowMs = clock.now();
+    const [node, pods] = await Promise.all([
+      readNode(nowMs),
+      state.usage().catch((err: unknown) => {
+        // Once, however often it is tried while the runtime is away.
+        if (this.#complete) logger.warn('the usage of containers could not be read', { err });
+      }),
+    ]);
+    this.#readMs = clock.monotonic();
+    this.#machine = longer(this.#machine, { startTimeMs: this.#machine?.startTimeMs ?? nowMs - uptime() * 1000 }, node);
+    this.#complete = pods !== undefined;
+    if (pods !== undefined) this.#containers = this.#next(pods);
+  }
+
+  /** What is not among these pods is gone, and so is its past. */
+  #next(pods: readonly PodUsage[]): Map<string, UsageSeries> {
+    const next = new Map<string, UsageSeries>();
+    for (const { namespace, name: pod, uid, containers } of pods) {
+      for (const { name: container, startTimeMs, ...sample } of containers) {
+        const key = `${uid}/${container}`;
+        const before = this.#containers.get(key);
+        // Another start is another container, whose counters begin anew.
+        const same = before?.startTimeMs === startTimeMs ? before : undefined;
+        next.set(key, longer(same, { of: { namespace, pod, uid, container }, startTimeMs }, sample));
+      }
+    }
+    return next;
+  }
+}
+
+function longer(before: UsageSeries | undefined, rest: Omit<UsageSeries, 'samples'>, sample: UsageStats): UsageSeries {
+  const samples = before?.samples ?? [];
+  // Runtimes measure when they like: the same measurement twice is one.
+  if (samples.at(-1)?.timeMs === sample.timeMs) return { ...rest, samples };
+  return { ...rest, samples: [...samples.slice(1 - maxSamples), sample] };
+}

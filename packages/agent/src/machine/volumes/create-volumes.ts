@@ -1,0 +1,84 @@
+import { Node } from '@keelson/kinds';
+import type { AgentPaths } from '../../base/agent-paths.ts';
+import type { AgentConfig } from '../../base/config/agent-config.ts';
+import { runProgram } from '../../base/run-program.ts';
+import type { AgentDependencies } from '../../startup/agent-dependencies.ts';
+import { enteredHost, type HostAccess, localAccess } from '../host/host-access.ts';
+import { FlexVolumes } from './flex-volumes.ts';
+import { type Mounter, noMounter, systemMounter } from './mounter.ts';
+import { checkCapabilities } from './node-capabilities.ts';
+import { PodVolumes } from './pod-volumes.ts';
+import { SubPaths } from './sub-path.ts';
+
+export interface CreateVolumesOptions {
+  readonly config: AgentConfig;
+  readonly paths: AgentPaths;
+  readonly dependencies: Pick<AgentDependencies, 'api' | 'host' | 'logger' | 'mounter' | 'runProgram'>;
+  /** The volumes that the status of the node names as in use have changed. */
+  readonly onInUse: () => void;
+}
+
+/** The volumes of pods, and what the agent's other parts want of them. */
+export interface Volumes {
+  readonly volumes: PodVolumes;
+  readonly subPaths: SubPaths;
+  readonly host: HostAccess;
+  /** Before the node is reported. */
+  start(): Promise<void>;
+  /** Names of attached volumes that pods use, for the status of the node. */
+  inUse(): readonly string[];
+}
+
+/** Puts the parts of volumes together as the options say. */
+export function createVolumes(options: CreateVolumesOptions): Volumes {
+  const { config, paths, dependencies, onInUse } = options;
+  const run = dependencies.runProgram ?? runProgram;
+  const host = dependencies.host ?? (config.containerized ? enteredHost(run) : localAccess(run));
+  const mounter = dependencies.mounter ?? defaultMounter(config, host);
+  const flex = new FlexVolumes({
+    paths,
+    host,
+    mounter,
+    pluginDirectory: config.volumePluginDir,
+    nodeName: config.nodeName,
+    attachedDevice: attachedDevice(options),
+    onInUse,
+  });
+  // A mounter of somebody else's brings what it needs.
+  const checks = config.checkNodeCapabilities && config.mounterPath === undefined;
+  const volumes = new PodVolumes({
+    paths,
+    host,
+    mounter,
+    flex,
+    logger: dependencies.logger,
+    ...(checks && { checkCapabilities: (type) => checkCapabilities(type, host.files) }),
+  });
+  const subPaths = new SubPaths({ paths, host, mounter });
+  return { volumes, subPaths, host, start: () => flex.start(), inUse: () => flex.inUse() };
+}
+
+/**
+ * Only root may mount. Other users, who develop, have a node without mounts, unless a program of theirs makes them;
+ * for root a mount that fails is an error.
+ */
+export function defaultMounter(
+  { mounterPath, containerized }: Pick<AgentConfig, 'mounterPath' | 'containerized'>,
+  host: HostAccess,
+  uid = process.getuid?.(),
+): Mounter {
+  return uid === 0 || mounterPath !== undefined || containerized ? systemMounter(mounterPath, host) : noMounter;
+}
+
+/** Without an API server there is no controller that could attach anything. */
+function attachedDevice({
+  config,
+  dependencies: { api },
+}: CreateVolumesOptions): ((name: string) => Promise<string | undefined>) | undefined {
+  if (!config.node.enableControllerAttachDetach || api === undefined) return undefined;
+  return async (name) => {
+    const { status } = await api.resource(Node).get(config.nodeName);
+    const found = status?.volumesAttached?.find((attached) => attached.name === name);
+    return found && (found.devicePath ?? '');
+  };
+}

@@ -1,0 +1,120 @@
+import type { coreV1, Pod } from '@keelson/kinds';
+import type { AgentPaths } from '../../base/agent-paths.ts';
+import type { HostAccess } from '../host/host-access.ts';
+import type { FlexDriver } from './flex-drivers.ts';
+import type { FlexRecord } from './flex-records.ts';
+import type { Mounter } from './mounter.ts';
+import { VolumeProblem } from './volume-problem.ts';
+
+export interface FlexMountsOptions {
+  readonly paths: AgentPaths;
+  readonly host: HostAccess;
+  readonly mounter: Mounter;
+  readonly nodeName: string;
+  /**
+   * The device of a volume that the attach/detach controller attached to this node, by the volume's name in the status
+   * of the node; undefined while it is not attached. Absent: the agent attaches and detaches by itself.
+   */
+  readonly attachedDevice: ((name: string) => Promise<string | undefined>) | undefined;
+}
+
+type Source = coreV1.FlexVolumeSource;
+
+/** What a group needs of a directory: to use it, and to own what is made in it. */
+const groupMode = 0o2770;
+
+/**
+ * The steps by which a driver's volume comes into a pod, and out of it again. What a driver does not support is done by
+ * plain mounts.
+ */
+export class FlexMounts {
+  readonly #options: FlexMountsOptions;
+
+  constructor(options: FlexMountsOptions) {
+    this.#options = options;
+  }
+
+  directoryOf({ uid, driver, volume }: FlexRecord): string {
+    return this.#options.paths.flexVolume(uid, driver, volume);
+  }
+
+  /** Attaches where the driver does so, then mounts. @throws VolumeProblem */
+  async mount(driver: FlexDriver, record: FlexRecord, pod: Pod, source: Source, options: string): Promise<void> {
+    const { host, mounter } = this.#options;
+    const directory = this.directoryOf(record);
+    if (driver.attaches) await this.#attach(driver, record, source, options);
+    await host.files.makeDirectory(directory, 0o750);
+    const answer = await driver.call('mount', directory, options);
+    if (answer === undefined) {
+      if (!driver.attaches) throw new VolumeProblem(`volume plugin ${driver.name} supports no mount`);
+      const bind = { type: '', source: this.#deviceMount(record), target: directory };
+      await mounter.mount({ ...bind, options: ['bind', ...readOnly(source)] });
+    }
+    if (driver.fsGroup && source.readOnly !== true) await this.#giveToGroup(pod, directory);
+  }
+
+  /** A volume of many files is looked at from its root only, where the pod wants that. */
+  async #giveToGroup(pod: Pod, directory: string): Promise<void> {
+    const { files } = this.#options.host;
+    const { fsGroup, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
+    if (typeof fsGroup !== 'number') return;
+    const root = await files.info(directory, 'follow');
+    const fits = root?.gid === fsGroup && (root.mode & groupMode) === groupMode;
+    if (fsGroupChangePolicy !== 'OnRootMismatch' || !fits) await files.giveToGroup(directory, fsGroup);
+  }
+
+  /**
+   * Without a driver, which may have gone since, what it did is undone as far as plain mounts are.
+   * @throws VolumeProblem
+   */
+  async unmount(driver: FlexDriver | undefined, record: FlexRecord): Promise<void> {
+    await this.#away(driver, 'unmount', this.directoryOf(record));
+  }
+
+  /** When no pod uses the volume any more. @throws VolumeProblem */
+  async detach(driver: FlexDriver | undefined, record: FlexRecord): Promise<void> {
+    await this.#away(driver, 'unmountdevice', this.#deviceMount(record));
+    if (record.attachedHere) await driver?.call('detach', record.sharedName, this.#options.nodeName);
+  }
+
+  async #attach(driver: FlexDriver, record: FlexRecord, source: Source, options: string): Promise<void> {
+    const { host, mounter, nodeName, attachedDevice } = this.#options;
+    let device: string | undefined;
+    if (attachedDevice === undefined) device = (await driver.call('attach', options, nodeName))?.device;
+    else {
+      const name = uniqueName(record);
+      device = await attachedDevice(name);
+      if (device === undefined)
+        throw new VolumeProblem(`volume not attached according to the status of node ${nodeName}: ${name}`);
+    }
+    const waited = await driver.call('waitforattach', device ?? '', options);
+    device = waited?.device ?? device ?? '';
+    const target = this.#deviceMount(record);
+    await host.files.makeDirectory(target, 0o750);
+    if ((await driver.call('mountdevice', target, device, options)) !== undefined) return;
+    if (device === '') throw new VolumeProblem(`volume plugin ${driver.name} names no device to mount`);
+    await mounter.mount({ type: source.fsType ?? '', source: device, target, options: readOnly(source) });
+  }
+
+  /** A mount that never came about needs no way back: a driver that is asked all the same may refuse for ever. */
+  async #away(driver: FlexDriver | undefined, command: 'unmount' | 'unmountdevice', directory: string): Promise<void> {
+    const { host, mounter } = this.#options;
+    if ((await host.files.info(directory, 'follow')) === undefined) return;
+    if ((await driver?.call(command, directory)) === undefined) await mounter.unmountBelow(directory);
+    if (await mounter.isMounted(directory)) throw new VolumeProblem(`${directory} is still mounted`);
+    await host.files.remove(directory);
+  }
+
+  #deviceMount({ driver, sharedName }: FlexRecord): string {
+    return this.#options.paths.deviceMount(driver, sharedName);
+  }
+}
+
+/** The name of a volume in the status of the node. */
+export function uniqueName({ driver, sharedName }: FlexRecord): string {
+  return `flexvolume-${driver}/${sharedName}`;
+}
+
+function readOnly(source: Source): string[] {
+  return source.readOnly === true ? ['ro'] : [];
+}

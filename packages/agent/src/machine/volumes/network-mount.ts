@@ -1,0 +1,50 @@
+import type { coreV1, Pod } from '@keelson/kinds';
+import type { ObjectReader } from '../../base/pod/object-reader.ts';
+import type { MountRequest } from './mounter.ts';
+import { VolumeProblem } from './volume-problem.ts';
+
+/** How a volume of the network is mounted. */
+export interface NetworkMount extends Omit<MountRequest, 'target'> {
+  /** Names the directory of the volume. */
+  readonly plugin: string;
+}
+
+/** Volumes that `mount` knows how to get; undefined for other volumes. @throws VolumeProblem */
+export async function networkMount(
+  { nfs, cephfs }: coreV1.Volume,
+  pod: Pod,
+  objects: ObjectReader,
+): Promise<NetworkMount | undefined> {
+  if (nfs)
+    return { plugin: 'nfs', type: 'nfs', source: `${bracketed(nfs.server)}:${nfs.path}`, options: readOnly(nfs) };
+  if (cephfs) {
+    const key = await cephKey(cephfs, pod, objects);
+    const source = `${cephfs.monitors.join(',')}:${cephfs.path ? cephfs.path : '/'}`;
+    return {
+      plugin: 'cephfs',
+      type: 'ceph',
+      source,
+      options: [...readOnly(cephfs), `name=${cephfs.user || 'admin'}`, key],
+    };
+  }
+  return undefined;
+}
+
+/** Literal addresses of IPv6 have colons of their own. */
+function bracketed(server: string): string {
+  return server.includes(':') && !server.startsWith('[') ? `[${server}]` : server;
+}
+
+function readOnly(source: { readonly readOnly?: boolean | undefined }): string[] {
+  return source.readOnly === true ? ['ro'] : [];
+}
+
+async function cephKey(source: coreV1.CephFSVolumeSource, pod: Pod, objects: ObjectReader): Promise<string> {
+  const name = source.secretRef?.name;
+  if (!name) return `secretfile=${source.secretFile ? source.secretFile : '/etc/ceph/user.secret'}`;
+  const secret = await objects.secret(pod.metadata?.namespace ?? '', name);
+  if (secret === undefined) throw new VolumeProblem(`secret "${name}" not found`);
+  const [value] = Object.values(secret.data ?? {});
+  if (value === undefined) throw new VolumeProblem(`secret "${name}" has no key`);
+  return `secret=${Buffer.from(value, 'base64').toString('utf8').trim()}`;
+}

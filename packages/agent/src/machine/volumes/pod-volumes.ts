@@ -1,0 +1,165 @@
+import type { Logger } from '@keelson/core';
+import type { coreV1, Pod } from '@keelson/kinds';
+import type { AgentPaths } from '../../base/agent-paths.ts';
+import { uidOf } from '../../base/pod/pod-spec.ts';
+import type { EnvironmentFacts } from '../../pods/environment/container-environment.ts';
+import type { HostAccess } from '../host/host-access.ts';
+import { writeAtomically } from './atomic-writer.ts';
+import { provideEmptyDir } from './empty-dir.ts';
+import type { FlexVolumes } from './flex-volumes.ts';
+import { prepareHostPath } from './host-path.ts';
+import type { Mounter } from './mounter.ts';
+import { networkMount } from './network-mount.ts';
+import { volumePayload } from './payload.ts';
+import { VolumeProblem } from './volume-problem.ts';
+
+/** Where each volume of a pod is on the machine, by its name. */
+export type VolumePlaces = ReadonlyMap<string, string>;
+
+/** A volume whose usage means something: its own files, or a file system of its own. */
+export interface MeasuredVolume {
+  readonly name: string;
+  readonly path: string;
+  readonly measure: 'files' | 'disk';
+}
+
+export interface PodVolumesOptions {
+  readonly paths: AgentPaths;
+  readonly host: HostAccess;
+  readonly mounter: Mounter;
+  readonly flex: FlexVolumes;
+  readonly logger: Logger;
+  /** Looks for what a mount of this type needs. Absent: mounts are just tried. @throws VolumeProblem */
+  readonly checkCapabilities?: (type: string) => Promise<void>;
+}
+
+/** Provides the volumes of pods below the agent's directory. */
+export class PodVolumes {
+  readonly #options: PodVolumesOptions;
+  readonly #measured = new Map<string, readonly MeasuredVolume[]>();
+  #warnedOfDisk = false;
+
+  constructor(options: PodVolumesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Makes all volumes of the pod ready, and those that show objects up to date. Repeating it is harmless.
+   * @throws VolumeProblem
+   */
+  async provide(pod: Pod, facts: EnvironmentFacts): Promise<VolumePlaces> {
+    const { paths, host } = this.#options;
+    await host.files.makeDirectory(paths.pod(uidOf(pod)), 0o750);
+    const places = new Map<string, string>();
+    const measured: MeasuredVolume[] = [];
+    for (const volume of pod.spec.volumes ?? []) {
+      try {
+        const path = await this.#provideOne(pod, volume, facts);
+        places.set(volume.name, path);
+        const measure = measureOf(volume);
+        if (measure !== undefined) measured.push({ name: volume.name, path, measure });
+      } catch (error) {
+        throw new VolumeProblem(`volume "${volume.name}": ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+    this.#measured.set(uidOf(pod), measured);
+    return places;
+  }
+
+  /** Volumes of pods, by their UID, as far as they were provided since the agent started. */
+  measured(): ReadonlyMap<string, readonly MeasuredVolume[]> {
+    return this.#measured;
+  }
+
+  /**
+   * Takes away everything the agent keeps for a pod. Nothing is deleted as long as something of somebody else may be
+   * mounted there.
+   */
+  async remove(uid: string): Promise<void> {
+    const { paths, host, mounter, flex } = this.#options;
+    const dir = paths.pod(uid);
+    await flex.remove(uid);
+    await mounter.unmountBelow(dir);
+    await host.files.remove(dir);
+    this.#measured.delete(uid);
+  }
+
+  async #provideOne(pod: Pod, volume: coreV1.Volume, facts: EnvironmentFacts): Promise<string> {
+    const { paths, host, mounter, flex } = this.#options;
+    const { hostPath, emptyDir, flexVolume } = volume;
+    if (hostPath) return prepareHostPath(hostPath.path, hostPath.type ?? '', host.files);
+    const group = pod.spec.securityContext?.fsGroup ?? undefined;
+    if (emptyDir) {
+      const dir = paths.volume(uidOf(pod), 'empty-dir', volume.name);
+      await provideEmptyDir(dir, emptyDir, group, host.files, mounter);
+      return dir;
+    }
+    if (flexVolume) return flex.provide(pod, volume.name, flexVolume, facts.objects);
+    return (await this.#ofNetwork(pod, volume, facts)) ?? this.#ofObjects(pod, volume, facts, group);
+  }
+
+  async #ofNetwork(pod: Pod, volume: coreV1.Volume, { objects }: EnvironmentFacts): Promise<string | undefined> {
+    const { paths, host, mounter, checkCapabilities } = this.#options;
+    const wanted = await networkMount(volume, pod, objects);
+    if (wanted === undefined) return undefined;
+    const { plugin, ...mount } = wanted;
+    const target = paths.volume(uidOf(pod), plugin, volume.name);
+    if (await mounter.isMounted(target)) return target;
+    await checkCapabilities?.(mount.type);
+    await host.files.makeDirectory(target, 0o750);
+    await mounter.mount({ ...mount, target });
+    return target;
+  }
+
+  async #ofObjects(
+    pod: Pod,
+    volume: coreV1.Volume,
+    facts: EnvironmentFacts,
+    group: number | undefined,
+  ): Promise<string> {
+    const { paths, host } = this.#options;
+    const payload = await volumePayload(volume, pod, facts);
+    if (payload === undefined) {
+      const type = Object.keys(volume).find((key) => key !== 'name') ?? 'unknown';
+      throw new VolumeProblem(`volumes of type ${type} are not supported by this agent`);
+    }
+    const plugin = volume.secret
+      ? 'secret'
+      : volume.configMap
+        ? 'configmap'
+        : volume.downwardAPI
+          ? 'downward-api'
+          : 'projected';
+    const dir = paths.volume(uidOf(pod), plugin, volume.name);
+    await host.files.makeDirectory(dir, 0o755);
+    if (showsSecrets(volume)) await this.#keepOffDisk(dir);
+    await writeAtomically(dir, payload, group, host.files);
+    return dir;
+  }
+
+  /**
+   * A secret is written to memory, or not at all. Only a node that mounts nothing has its secrets on disk, and logs
+   * that once.
+   */
+  async #keepOffDisk(target: string): Promise<void> {
+    const { mounter, paths, logger } = this.#options;
+    if (!mounter.disabled) return mounter.mount({ type: 'tmpfs', source: 'tmpfs', target, options: ['mode=0755'] });
+    if (this.#warnedOfDisk) return;
+    this.#warnedOfDisk = true;
+    logger.warn('secrets of pods are written to disk: this node mounts no file systems in memory', {
+      component: 'volumes',
+      directory: paths.pods(),
+    });
+  }
+}
+
+function showsSecrets({ secret, projected }: coreV1.Volume): boolean {
+  return Boolean(secret) || projected?.sources?.some((source) => source.secret) === true;
+}
+
+/** Files of the machine that a pod may see are not the pod's usage. */
+function measureOf({ hostPath, nfs, cephfs, flexVolume }: coreV1.Volume): MeasuredVolume['measure'] | undefined {
+  if (hostPath) return undefined;
+  // A server may have more files than anybody wants to count.
+  return nfs || cephfs || flexVolume ? 'disk' : 'files';
+}

@@ -1,0 +1,109 @@
+import { noMetrics } from '@keelson/core';
+import type { Pod } from '@keelson/kinds';
+import type { AgentPaths } from '../../base/agent-paths.ts';
+import type { AgentConfig } from '../../base/config/agent-config.ts';
+import type { AgentPeriods } from '../../base/config/agent-periods.ts';
+import type { PressureCondition } from '../../base/config/eviction-signals.ts';
+import { type EventSubject, noEvents } from '../../base/contracts/event-recorder.ts';
+import type { PodStateReader } from '../../base/contracts/pod-queries.ts';
+import type { PodEvents } from '../../base/events/pod-events.ts';
+import type { HostFiles } from '../../machine/host/host-files.ts';
+import type { NodeUsage } from '../../machine/stats/node-usage.ts';
+import type { PodWorkers } from '../../pods/pod-workers.ts';
+import type { PodVerdict } from '../../pods/status/pod-status.ts';
+import type { AgentDependencies } from '../../startup/agent-dependencies.ts';
+import type { Garbage } from '../garbage/garbage.ts';
+import { diskSpace } from './disk-space.ts';
+import { Evictions } from './evictions.ts';
+import { Evictor } from './evictor.ts';
+import { LimitKeeper } from './limit-keeper.ts';
+import { MemoryWatch } from './memory-watch.ts';
+import { Observer } from './observer.ts';
+import { pressureRefusal } from './pressure-admission.ts';
+import type { VictimsOptions } from './victims.ts';
+
+export interface CreateEvictionOptions {
+  readonly config: AgentConfig;
+  readonly dependencies: Pick<AgentDependencies, 'images' | 'machine' | 'clock' | 'logger' | 'metrics' | 'events'>;
+  readonly periods: Pick<AgentPeriods, 'eviction' | 'memoryWatch'>;
+  readonly usage: NodeUsage;
+  readonly state: Pick<PodStateReader, 'usage'>;
+  readonly workers: PodWorkers;
+  readonly garbage: Pick<Garbage, 'reclaimContainers' | 'reclaimImages'>;
+  readonly paths: AgentPaths;
+  /** Files of volumes. */
+  readonly files: Pick<HostFiles, 'treeUsage'>;
+  readonly podEvents: PodEvents;
+  readonly node: EventSubject;
+  readonly allocatableMemory: () => number;
+  readonly onChange: () => void;
+}
+
+/** What keeps the node from running short, for the agent's other parts. */
+export interface Eviction {
+  conditions(): ReadonlySet<PressureCondition>;
+  /** Why the node, as short as it is, does not take a pod; it is told as an event too. */
+  refusal(pod: Pod): PodVerdict | undefined;
+  /** After it the conditions are known. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Puts the parts of eviction together as the options say. */
+export function createEviction(options: CreateEvictionOptions): Eviction {
+  const { config, dependencies, periods, usage, state, workers, garbage, paths, files, podEvents, node } = options;
+  const { images, machine, clock, logger, metrics = noMetrics, events = noEvents } = dependencies;
+  const { thresholds, maxPodGraceSeconds, watchMemory } = config.eviction;
+  const evictions = new Evictions({ maxPodGraceSeconds, clock, logger, metrics, podEvents });
+  const victims: VictimsOptions = {
+    workers: () => workers.all(),
+    usage: (signal) => state.usage(signal),
+    disk: diskSpace(paths, files),
+    gates: config.gates,
+  };
+  const evictor = new Evictor({
+    config: config.eviction,
+    observer: new Observer({
+      signals: new Set(thresholds.map(({ signal }) => signal)),
+      ...{ usage, images, rootDir: config.rootDir, memoryBytes: machine.memoryBytes, logger },
+      pods: (signal) => state.usage(signal),
+      allocatableMemory: options.allocatableMemory,
+      callTimeoutMs: config.runtimeRequestTimeoutMs,
+    }),
+    ...{ evictions, victims },
+    reclaims: {
+      containers: (signal) => garbage.reclaimContainers(signal),
+      images: (signal) => garbage.reclaimImages(signal),
+    },
+    ...{ clock, logger, events, node, periodMs: periods.eviction, onChange: options.onChange },
+  });
+  const ofMemory = thresholds.filter(({ signal }) => signal === 'memory.available');
+  const watch =
+    watchMemory && ofMemory.length > 0
+      ? new MemoryWatch({
+          ...{ thresholds: ofMemory, usage, memoryBytes: machine.memoryBytes, clock, logger },
+          periodMs: periods.memoryWatch,
+          onMet: () => evictor.now(),
+        })
+      : undefined;
+  const limits =
+    config.gates['LocalStorageCapacityIsolation'] === true
+      ? new LimitKeeper({ victims, evictions, clock, logger, periodMs: periods.eviction })
+      : undefined;
+  return {
+    conditions: () => evictor.conditions,
+    refusal(pod) {
+      const refused = pressureRefusal(pod, evictor.conditions, config.gates);
+      if (refused !== undefined) podEvents.record(pod, 'Warning', refused.reason, refused.message);
+      return refused;
+    },
+    async start() {
+      await evictor.start();
+      watch?.start();
+      limits?.start();
+    },
+    async stop() {
+      await Promise.all([watch?.stop(), limits?.stop(), evictor.stop()]);
+    },
+  };
+}

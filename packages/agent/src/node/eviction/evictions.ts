@@ -1,0 +1,116 @@
+import type { Clock, Counter, Logger, Metrics } from '@keelson/core';
+import type { Pod } from '@keelson/kinds';
+import type { Observation, Threshold } from '../../base/config/eviction-threshold.ts';
+import type { PodEvents } from '../../base/events/pod-events.ts';
+import { fullNameOf } from '../../base/pod/pod-spec.ts';
+import type { PodWorker } from '../../pods/pod-worker.ts';
+import type { PodVerdict } from '../../pods/status/pod-status.ts';
+import { evictionMessage } from './eviction-message.ts';
+import type { ExceededLimit } from './storage-limits.ts';
+import type { ActivePod, Victim } from './victims.ts';
+
+export interface EvictionsOptions {
+  /** Most seconds that pods get to end for a soft threshold; negative: what they ask for. */
+  readonly maxPodGraceSeconds: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly podEvents: PodEvents;
+}
+
+interface Pending {
+  readonly worker: PodWorker;
+  readonly message: string;
+  readonly untilMs: number;
+  gone: boolean;
+  hard: boolean;
+}
+
+/** After its grace period a pod that was evicted gets this long to be put away, before another is evicted. */
+const cleanUpMs = 30_000;
+const defaultGraceSeconds = 30;
+
+/** Evicts pods, one at a time: what a pod used is free only when it is gone. */
+export class Evictions {
+  readonly #options: EvictionsOptions;
+  readonly #count: Counter;
+  #pending: Pending | undefined;
+
+  constructor(options: EvictionsOptions) {
+    this.#options = options;
+    this.#count = options.metrics.counter({
+      name: 'keelson_agent_evictions_total',
+      help: 'Pods that were evicted, by the signal that was too low, or the limit that they exceeded.',
+      labels: ['signal'],
+    });
+  }
+
+  /**
+   * True while the pod before is on its way out; one that does not end holds up the others for a while only. A hard
+   * threshold takes the time from it that a soft one gave.
+   */
+  busy(hard: boolean): boolean {
+    const { clock, logger } = this.#options;
+    const pending = this.#pending;
+    if (pending === undefined || pending.gone) return false;
+    if (clock.monotonic() >= pending.untilMs) {
+      logger.warn('evicted pod is not gone', { component: 'eviction', uid: pending.worker.uid });
+      this.#pending = undefined;
+      return false;
+    }
+    if (hard && !pending.hard) {
+      pending.hard = true;
+      void pending.worker.evict(verdict(pending.message), 0);
+    }
+    return true;
+  }
+
+  /** A pod that exceeds a limit of its own goes at once, beside any other. */
+  evictForLimit({ worker, pod }: ActivePod, { signal, message }: ExceededLimit): void {
+    this.#options.logger.warn('pod is evicted', {
+      component: 'eviction',
+      ...{ pod: fullNameOf(pod), uid: worker.uid, signal, message },
+    });
+    void this.#carryOut({ worker, pod }, signal, message, 0);
+  }
+
+  /** Evicts a pod for a threshold; `busy` is true until it is gone. */
+  evict(
+    { worker, pod, found, usage, request, priority }: Victim,
+    threshold: Threshold,
+    observation: Observation,
+    hard: boolean,
+  ): void {
+    const { clock, logger } = this.#options;
+    const { signal } = threshold;
+    const message = evictionMessage(threshold, observation, { pod, found });
+    const graceSeconds = hard ? 0 : this.#softGrace(pod);
+    logger.warn('pod is evicted', {
+      component: 'eviction',
+      ...{ pod: fullNameOf(pod), uid: worker.uid, signal, usage, request, priority, graceSeconds },
+    });
+    const untilMs = clock.monotonic() + graceSeconds * 1000 + cleanUpMs;
+    const pending = { worker, message, untilMs, gone: false, hard };
+    this.#pending = pending;
+    void this.#carryOut({ worker, pod }, signal, message, graceSeconds).then(() => {
+      pending.gone = true;
+    });
+  }
+
+  /** Resolves when the pod is gone. */
+  #carryOut({ worker, pod }: ActivePod, signal: string, message: string, graceSeconds: number): Promise<void> {
+    this.#options.podEvents.record(pod, 'Warning', 'Evicted', message);
+    this.#count.add(1, { signal });
+    return worker.evict(verdict(message), graceSeconds);
+  }
+
+  #softGrace({ spec }: Pod): number {
+    const { maxPodGraceSeconds } = this.#options;
+    const own = Number(spec.terminationGracePeriodSeconds ?? defaultGraceSeconds);
+    return maxPodGraceSeconds < 0 ? own : Math.min(maxPodGraceSeconds, own);
+  }
+}
+
+function verdict(message: string): PodVerdict {
+  return { phase: 'Failed', reason: 'Evicted', message };
+}

@@ -1,0 +1,42 @@
+import { type PressureCondition, traitsOf } from '../../base/config/eviction-signals.ts';
+import { isMet, type Observations, type Threshold } from '../../base/config/eviction-threshold.ts';
+
+/**
+ * Which thresholds are met, since when, and which conditions the node has, from one look to the next. Times are
+ * monotonic milliseconds.
+ *
+ * A threshold is due when it was met as long as its grace period says; from then on it stays met until its value and
+ * the least reclaim are available. A condition begins with the first look at which a threshold of it is met, and ends
+ * when none was for the transition period.
+ */
+export class PressureState {
+  readonly #thresholds: readonly Threshold[];
+  readonly #transitionMs: number;
+  #since: ReadonlyMap<Threshold, number> = new Map();
+  #due: readonly Threshold[] = [];
+  readonly #lastMs = new Map<PressureCondition, number>();
+  #conditions: ReadonlySet<PressureCondition> = new Set();
+
+  constructor(thresholds: readonly Threshold[], transitionMs: number) {
+    this.#thresholds = thresholds;
+    this.#transitionMs = transitionMs;
+  }
+
+  get conditions(): ReadonlySet<PressureCondition> {
+    return this.#conditions;
+  }
+
+  /** Takes a look's findings. Returns the thresholds that are due. */
+  take(observations: Observations, nowMs: number): readonly Threshold[] {
+    const met = this.#thresholds.filter((one) => isMet(one, observations, this.#due.includes(one)));
+    this.#since = new Map(met.map((one) => [one, this.#since.get(one) ?? nowMs]));
+    const now = new Set(met.map(({ signal }) => traitsOf(signal).condition));
+    for (const condition of now) this.#lastMs.set(condition, nowMs);
+    const lasting = [...this.#lastMs]
+      .filter(([, ms]) => nowMs - ms < this.#transitionMs)
+      .map(([condition]) => condition);
+    this.#conditions = new Set([...now, ...lasting]);
+    this.#due = met.filter((one) => nowMs - (this.#since.get(one) ?? nowMs) >= one.graceMs);
+    return this.#due;
+  }
+}

@@ -1,0 +1,67 @@
+import { quantityValue } from '@keelson/core';
+import type { Pod } from '@keelson/kinds';
+import type { PodUsage } from '../../base/contracts/pod-queries.ts';
+import { emptyDirsOnDisk, type Space } from './pod-consumption.ts';
+
+/** A limit that a pod exceeds, as its signal and in words. */
+export interface ExceededLimit {
+  readonly signal: 'emptydirfs.limit' | 'ephemeralpodfs.limit' | 'ephemeralcontainerfs.limit';
+  readonly message: string;
+}
+
+/**
+ * The limit of disk that a pod exceeds, if it does: that of an emptyDir, that of all its containers together with
+ * volumes and logs, or that of one container for what it writes outside of volumes.
+ */
+export function exceededLimit(pod: Pod, usage: PodUsage, logs: Space): ExceededLimit | undefined {
+  return ofVolumes(pod, usage) ?? ofPod(pod, usage, logs) ?? ofContainers(pod, usage);
+}
+
+function ofVolumes(pod: Pod, { volumes = [] }: PodUsage): ExceededLimit | undefined {
+  for (const { name, emptyDir } of pod.spec.volumes ?? []) {
+    // The kernel keeps a volume in memory within its limit.
+    if (emptyDir?.sizeLimit === undefined || emptyDir.medium === 'Memory') continue;
+    const used = volumes.find((volume) => volume.name === name)?.usedBytes ?? 0;
+    if (!isAbove(used, emptyDir.sizeLimit)) continue;
+    return {
+      signal: 'emptydirfs.limit',
+      message: `Usage of EmptyDir volume "${name}" exceeds the limit "${emptyDir.sizeLimit}".`,
+    };
+  }
+  return undefined;
+}
+
+/** Containers without a limit of their own leave the pod without one. */
+function ofPod(pod: Pod, { containers, volumes = [] }: PodUsage, logs: Space): ExceededLimit | undefined {
+  const limits = (pod.spec.containers ?? []).map(({ resources }) => resources?.limits?.['ephemeral-storage']);
+  if (limits.length === 0 || limits.some((limit) => limit === undefined)) return undefined;
+  const total = limits.reduce((sum, limit) => sum + Number(quantityValue(limit ?? '0')), 0);
+  const own = new Set(emptyDirsOnDisk(pod));
+  const parts = [
+    ...containers.map(({ writableLayer }) => writableLayer?.usedBytes ?? 0),
+    ...volumes.filter(({ name }) => own.has(name)).map(({ usedBytes }) => usedBytes),
+    logs.bytes,
+  ];
+  if (parts.reduce((sum, bytes) => sum + bytes, 0) <= total) return undefined;
+  return {
+    signal: 'ephemeralpodfs.limit',
+    message: `Pod ephemeral local storage usage exceeds the total limit of containers ${limits.join(' + ')}.`,
+  };
+}
+
+function ofContainers(pod: Pod, { containers }: PodUsage): ExceededLimit | undefined {
+  for (const { name, resources } of pod.spec.containers ?? []) {
+    const limit = resources?.limits?.['ephemeral-storage'];
+    const used = containers.find((container) => container.name === name)?.writableLayer?.usedBytes ?? 0;
+    if (limit === undefined || !isAbove(used, limit)) continue;
+    return {
+      signal: 'ephemeralcontainerfs.limit',
+      message: `Container ${name} exceeded its local ephemeral storage limit "${limit}".`,
+    };
+  }
+  return undefined;
+}
+
+function isAbove(bytes: number, limit: string): boolean {
+  return bytes > Number(quantityValue(limit));
+}

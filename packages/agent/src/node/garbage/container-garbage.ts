@@ -1,0 +1,75 @@
+import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
+import type { Logger } from '@keelson/core';
+import type { AgentPaths } from '../../base/agent-paths.ts';
+import { isStaticPod } from '../../base/pod/pod-annotations.ts';
+import { removeContainer } from '../../pods/containers/container-files.ts';
+import { forgettable } from '../../pods/containers/pod-actions.ts';
+import type { TerminationMessages } from '../../pods/containers/termination-message.ts';
+import { removeOldSandboxes } from '../../pods/pod-ending.ts';
+import type { PodWorker } from '../../pods/pod-worker.ts';
+import type { PodWorkers } from '../../pods/pod-workers.ts';
+import { newestOf, type PodRuntimeState } from '../../runtime-view/pod-runtime-state.ts';
+import type { PodStates } from '../../runtime-view/runtime-pods.ts';
+
+export interface ContainerGarbageOptions {
+  readonly workers: Pick<PodWorkers, 'get'>;
+  readonly states: PodStates;
+  readonly runtime: ContainerRuntime;
+  readonly messages: TerminationMessages;
+  readonly paths: AgentPaths;
+  readonly logger: Logger;
+  readonly callTimeoutMs: number;
+}
+
+/**
+ * Deletes ended containers of pods that are wanted, also of those that rest: beside its newest instance a container
+ * keeps one that ended, and a pod its newest sandbox. What belongs to no pod any more is the housekeeping's.
+ */
+export class ContainerGarbage {
+  readonly #options: ContainerGarbageOptions;
+
+  constructor(options: ContainerGarbageOptions) {
+    this.#options = options;
+  }
+
+  round(signal: AbortSignal): Promise<void> {
+    return this.#collect((worker, state) => (worker.pod === undefined ? [] : forgettable(worker.pod, state)), signal);
+  }
+
+  /**
+   * For a disk that is full: all that ended goes, but the newest instance of a container whose pod is still at work, or
+   * is one of the machine's own: only by that instance a later agent knows that it has run.
+   */
+  reclaim(signal: AbortSignal): Promise<void> {
+    return this.#collect((worker, state) => state.containers.filter((status) => isDead(worker, state, status)), signal);
+  }
+
+  async #collect(
+    pick: (worker: PodWorker, state: PodRuntimeState) => readonly ContainerStatus[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { workers, states, runtime, messages, paths, logger, callTimeoutMs } = this.#options;
+    const call = { signal, timeoutMs: callTimeoutMs };
+    for (const state of states.all()) {
+      const worker = workers.get(state.uid);
+      if (worker?.pod === undefined) continue;
+      const old = pick(worker, state);
+      if (old.length === 0 && state.sandboxes.length <= 1) continue;
+      try {
+        for (const status of old) await removeContainer(state.uid, status, paths, runtime, call);
+        messages.forget(old);
+        await removeOldSandboxes(state, new Set(old.map(({ id }) => id)), runtime, call);
+        await states.refresh(state.uid, signal);
+      } catch (err) {
+        if (signal.aborted) return;
+        logger.warn('containers of a pod were not collected', { component: 'container-garbage', uid: state.uid, err });
+      }
+    }
+  }
+}
+
+function isDead(worker: PodWorker, state: PodRuntimeState, status: ContainerStatus): boolean {
+  if (status.state !== 'exited') return false;
+  const remembered = worker.stage === 'resting' && worker.pod !== undefined && !isStaticPod(worker.pod);
+  return remembered || newestOf(state, status.metadata.name)?.id !== status.id;
+}

@@ -1,0 +1,76 @@
+import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
+import type { Clock, Logger } from '@keelson/core';
+import type { Pod } from '@keelson/kinds';
+import type { PodEvents } from '../../base/events/pod-events.ts';
+import { namedContainersOf } from '../../base/pod/pod-spec.ts';
+import { withDeadline } from '../../base/with-deadline.ts';
+import { containerNotesOf } from '../../runtime-view/runtime-labels.ts';
+import { runHook } from './hook-runner.ts';
+
+/** Even a container without time left gets this long between TERM and KILL, unless it is to be killed at once. */
+const leastGraceMs = 2_000;
+const defaultGraceSeconds = 2;
+
+export interface ContainerKillerOptions {
+  readonly runtime: ContainerRuntime;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly events: PodEvents;
+  readonly callTimeoutMs: number;
+}
+
+export interface KillRequest {
+  /** Undefined when nobody knows the pod any more; the notes at the container have to do. */
+  readonly pod: Pod | undefined;
+  readonly status: ContainerStatus;
+  readonly message: string;
+  /** In place of what the pod says. */
+  readonly graceSeconds?: number | undefined;
+  readonly podIp: string | undefined;
+}
+
+/**
+ * Stops containers gracefully: hook, stop signal and SIGKILL within one grace period. See
+ * docs/reference/agent-rules.md#grace-period-of-a-container.
+ */
+export class ContainerKiller {
+  readonly #options: ContainerKillerOptions;
+
+  constructor(options: ContainerKillerOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the container has ended. */
+  async kill(request: KillRequest, signal: AbortSignal): Promise<void> {
+    const { runtime, clock, events, callTimeoutMs } = this.#options;
+    const { pod, status } = request;
+    const graceMs = graceSecondsOf(request) * 1000;
+    if (pod) events.record(pod, 'Normal', 'Killing', request.message, status.metadata.name);
+    const begunMs = clock.monotonic();
+    if (graceMs > 0 && status.state === 'running') await this.#preStop(request, graceMs, signal);
+    const left = graceMs === 0 ? 0 : Math.max(leastGraceMs, graceMs - (clock.monotonic() - begunMs));
+    await runtime.stopContainer(status.id, { gracePeriodMs: left }, { signal, timeoutMs: left + callTimeoutMs });
+  }
+
+  async #preStop({ pod, status, podIp }: KillRequest, graceMs: number, signal: AbortSignal): Promise<void> {
+    const { runtime, clock, logger, events } = this.#options;
+    const container = pod && namedContainersOf(pod).find(({ name }) => name === status.metadata.name);
+    const handler = container?.lifecycle?.preStop ?? containerNotesOf(status.annotations).preStop;
+    if (!handler) return;
+    const target = { containerId: status.id, container, podIp };
+    try {
+      await withDeadline(clock, graceMs, signal, (within) => runHook(handler, target, runtime, clock, within));
+    } catch (err) {
+      if (signal.aborted) throw err;
+      logger.warn('preStop hook failed', { component: 'agent', container: status.metadata.name, err });
+      const text = err instanceof Error ? err.message : String(err);
+      if (pod) events.record(pod, 'Warning', 'FailedPreStopHook', `PreStopHook failed: ${text}`, status.metadata.name);
+    }
+  }
+}
+
+function graceSecondsOf({ pod, status, graceSeconds }: KillRequest): number {
+  const own = pod?.metadata?.deletionGracePeriodSeconds ?? pod?.spec.terminationGracePeriodSeconds;
+  const seconds = graceSeconds ?? own ?? containerNotesOf(status.annotations).graceSeconds ?? defaultGraceSeconds;
+  return Math.max(0, Number(seconds));
+}

@@ -1,0 +1,243 @@
+import {
+  type ContainerConfig,
+  type ContainerRuntime,
+  type ContainerStatus,
+  type ImageService,
+  isRuntimeError,
+} from '@keelson/container-runtime';
+import type { Clock, Logger } from '@keelson/core';
+import type { Container, Pod, Secret } from '@keelson/kinds';
+import type { AgentPaths } from '../../base/agent-paths.ts';
+import type { PodEvents } from '../../base/events/pod-events.ts';
+import { fullNameOf, uidOf } from '../../base/pod/pod-spec.ts';
+import { RestartBackoff } from '../../base/restart-backoff.ts';
+import type { CpuManager } from '../../machine/cpus/cpu-manager.ts';
+import { ImageProblem } from '../../machine/images/image-problem.ts';
+import type { ImagePuller } from '../../machine/images/image-puller.ts';
+import type { VolumePlaces } from '../../machine/volumes/pod-volumes.ts';
+import type { SubPaths } from '../../machine/volumes/sub-path.ts';
+import { VolumeProblem } from '../../machine/volumes/volume-problem.ts';
+import { containerHash } from '../../runtime-view/container-hash.ts';
+import { containerAnnotations, containerLabels } from '../../runtime-view/runtime-labels.ts';
+import {
+  ContainerConfigError,
+  containerEnvironment,
+  type EnvironmentFacts,
+} from '../environment/container-environment.ts';
+import { expand } from '../environment/expand.ts';
+import { checkUser } from './check-user.ts';
+import { containerMounts } from './container-mounts.ts';
+import { runHook } from './hook-runner.ts';
+import { lingeringSignal } from './lingering-signal.ts';
+import { linkLog } from './log-links.ts';
+import type { ContainerStart } from './pod-actions.ts';
+import { linuxResources, type ResourceFacts } from './resources.ts';
+import { containerSecurity, type SecurityFacts } from './security.ts';
+import { StartProblem } from './start-problem.ts';
+
+export interface ContainerStarterOptions {
+  readonly runtime: ContainerRuntime;
+  readonly images: ImageService;
+  readonly puller: ImagePuller;
+  readonly cpus: Pick<CpuManager, 'place'>;
+  readonly events: PodEvents;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly paths: AgentPaths;
+  readonly subPaths: SubPaths;
+  readonly callTimeoutMs: number;
+  readonly security: SecurityFacts;
+  readonly resources: ResourceFacts;
+  /** Mounts may spread as pods ask. */
+  readonly mountPropagation: boolean;
+}
+
+/** Where and with what a container is started. */
+export interface StartContext {
+  readonly sandboxId: string;
+  readonly podIps: readonly string[];
+  readonly volumes: VolumePlaces;
+  readonly pullSecrets: readonly Secret[];
+  readonly environment: EnvironmentFacts;
+  readonly hosts: string;
+}
+
+/**
+ * A pod that is to end while a container starts: the start is finished first, since only a container that is known to
+ * run gets its hook and its grace. A start that takes longer is given up.
+ */
+const startLingerMs = 2_000;
+
+/** Starts one container after another, as pods need them; what stands in the way becomes a {@link StartProblem}. */
+export class ContainerStarter {
+  readonly #options: ContainerStarterOptions;
+  readonly #backoff = new RestartBackoff();
+
+  constructor(options: ContainerStarterOptions) {
+    this.#options = options;
+  }
+
+  /** @throws StartProblem, or the reason of the signal */
+  async start(pod: Pod, start: ContainerStart, context: StartContext, signal: AbortSignal): Promise<void> {
+    const { container } = start;
+    this.#holdBack(pod, container, start.previous);
+    try {
+      const image = await this.#options.puller.ensure(pod, container, context.pullSecrets, signal);
+      const config = await this.#config(pod, start, image, context, signal);
+      await this.#run(pod, container, config, context, signal);
+    } catch (error) {
+      if (signal.aborted || error instanceof StartProblem) throw error;
+      if (error instanceof ImageProblem) {
+        this.#failed(pod, container, error.reason);
+        throw new StartProblem(error.reason, error.message, error.retryAfterMs);
+      }
+      throw this.#problem(pod, container, 'CreateContainerConfigError', error);
+    }
+  }
+
+  /** Forgets what was noted about the restarts of a pod. */
+  forget(uid: string): void {
+    this.#backoff.forget(`${uid} `);
+  }
+
+  #holdBack(pod: Pod, container: Container, previous: ContainerStatus | undefined): void {
+    if (previous?.state !== 'exited' || previous.finishedAt === undefined) return;
+    const { clock, events } = this.#options;
+    const key = `${uidOf(pod)} ${container.name} ${containerHash(container)}`;
+    const left = this.#backoff.remaining(key, previous.finishedAt, clock.now());
+    if (left === 0) {
+      this.#backoff.next(key, previous.finishedAt);
+      return;
+    }
+    events.record(
+      pod,
+      'Warning',
+      'BackOff',
+      `Back-off restarting failed container ${container.name} in pod ${fullNameOf(pod)}`,
+      container.name,
+    );
+    const seconds = this.#backoff.pauseMs(key) / 1000;
+    const message = `back-off ${seconds}s restarting failed container=${container.name} pod=${fullNameOf(pod)}`;
+    throw new StartProblem('CrashLoopBackOff', message, left);
+  }
+
+  async #config(
+    pod: Pod,
+    { container, attempt }: ContainerStart,
+    image: string,
+    context: StartContext,
+    signal: AbortSignal,
+  ): Promise<ContainerConfig> {
+    const { runtime, images, events, paths, subPaths, security, resources, mountPropagation, callTimeoutMs } =
+      this.#options;
+    const { variables, skipped } = await containerEnvironment(pod, container, context.environment);
+    if (skipped.length > 0) {
+      const message = `Keys that are no names of environment variables were skipped: ${skipped.join(', ')}`;
+      events.record(pod, 'Warning', 'InvalidEnvironmentVariableNames', message, container.name);
+    }
+    await checkUser(pod, container, () => images.imageStatus(image, { signal, timeoutMs: callTimeoutMs }));
+    const { mounts, messageFile } = await containerMounts(pod, container, {
+      paths,
+      subPaths,
+      volumes: context.volumes,
+      variables,
+      attempt,
+      canMount: runtime.capabilities.mounts,
+      canMountExactly: runtime.capabilities.exactMounts,
+      readonlyMounts: runtime.capabilities.readonlyMounts,
+      propagation: mountPropagation,
+      hosts: context.hosts,
+    });
+    const expanded = (texts: readonly string[]) => texts.map((text) => expand(text, (name) => variables.get(name)));
+    const stopSignal = container.lifecycle?.stopSignal;
+    const cpusetCpus = await this.#options.cpus.place(pod, container);
+    return {
+      metadata: { name: container.name, attempt },
+      image,
+      ...(container.command?.length ? { command: expanded(container.command) } : {}),
+      ...(container.args?.length ? { args: expanded(container.args) } : {}),
+      ...(container.workingDir ? { workingDir: container.workingDir } : {}),
+      env: [...variables].map(([name, value]) => ({ name, value })),
+      mounts,
+      labels: containerLabels(pod, container),
+      annotations: containerAnnotations(pod, container, messageFile),
+      logPath: `${container.name}_${attempt}.log`,
+      ...(container.stdin === true ? { stdin: true } : {}),
+      ...(container.stdinOnce === true ? { stdinOnce: true } : {}),
+      ...(container.tty === true ? { tty: true } : {}),
+      ...(stopSignal ? { stopSignal } : {}),
+      resources: { ...linuxResources(pod, container, resources), ...(cpusetCpus === undefined ? {} : { cpusetCpus }) },
+      securityContext: containerSecurity(pod, container, security),
+    };
+  }
+
+  async #run(
+    pod: Pod,
+    container: Container,
+    config: ContainerConfig,
+    context: StartContext,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { runtime, events, clock, callTimeoutMs } = this.#options;
+    const call = { signal, timeoutMs: callTimeoutMs };
+    let id: string;
+    try {
+      id = await runtime.createContainer(context.sandboxId, config, call);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      throw this.#problem(pod, container, 'CreateContainerError', error);
+    }
+    events.record(pod, 'Normal', 'Created', `Created container ${container.name}`, container.name);
+    const starting = lingeringSignal(signal, clock, startLingerMs);
+    try {
+      await runtime.startContainer(id, { ...call, signal: starting.signal });
+    } catch (error) {
+      if (signal.aborted) throw error;
+      throw this.#problem(pod, container, 'RunContainerError', error);
+    } finally {
+      starting.release();
+    }
+    events.record(pod, 'Normal', 'Started', `Started container ${container.name}`, container.name);
+    if (runtime.capabilities.logs) await linkLog(pod, container, id, config.logPath ?? '', this.#options);
+    await this.#postStart(pod, container, id, context.podIps[0], signal);
+  }
+
+  async #postStart(
+    pod: Pod,
+    container: Container,
+    id: string,
+    podIp: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const handler = container.lifecycle?.postStart;
+    if (!handler) return;
+    const { runtime, clock, events, callTimeoutMs } = this.#options;
+    try {
+      await runHook(handler, { containerId: id, container, podIp }, runtime, clock, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const message = `PostStartHook failed: ${textOf(error)}`;
+      events.record(pod, 'Warning', 'FailedPostStartHook', message, container.name);
+      const gracePeriodMs = Number(pod.spec.terminationGracePeriodSeconds ?? 2) * 1000;
+      await runtime.stopContainer(id, { gracePeriodMs }, { signal, timeoutMs: gracePeriodMs + callTimeoutMs });
+      throw new StartProblem('PostStartHookError', message);
+    }
+  }
+
+  #problem(pod: Pod, container: Container, reason: StartProblem['reason'], error: unknown): StartProblem {
+    const message = textOf(error);
+    const known = isRuntimeError(error) || error instanceof ContainerConfigError || error instanceof VolumeProblem;
+    if (!known)
+      this.#options.logger.warn('container was not started', { component: 'agent', pod: fullNameOf(pod), err: error });
+    this.#failed(pod, container, message);
+    return new StartProblem(reason, message);
+  }
+
+  #failed(pod: Pod, container: Container, message: string): void {
+    this.#options.events.record(pod, 'Warning', 'Failed', `Error: ${message}`, container.name);
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

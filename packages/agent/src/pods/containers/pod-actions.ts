@@ -1,0 +1,194 @@
+import type { ContainerStatus, PodSandboxStatus } from '@keelson/container-runtime';
+import type { Container, Pod } from '@keelson/kinds';
+import {
+  containerPolicy,
+  ephemeralContainersOf,
+  initContainersOf,
+  namedContainersOf,
+  restartPolicyOf,
+  restartsAfter,
+} from '../../base/pod/pod-spec.ts';
+import { containerHash } from '../../runtime-view/container-hash.ts';
+import { newestOf, type PodRuntimeState } from '../../runtime-view/pod-runtime-state.ts';
+import { containerNotesOf } from '../../runtime-view/runtime-labels.ts';
+import { nextInitSteps } from './init-steps.ts';
+
+export interface ContainerStart {
+  readonly container: Container;
+  readonly init: boolean;
+  /** Number of the new instance. */
+  readonly attempt: number;
+  /** The instance before, when it ended. */
+  readonly previous: ContainerStatus | undefined;
+  /** True for an ephemeral container, which no admission of the pod has seen. */
+  readonly added?: true;
+}
+
+export interface ContainerKill {
+  readonly status: ContainerStatus;
+  readonly reason: 'changed' | 'liveness' | 'startup' | 'unknown';
+  readonly message: string;
+  /** In place of the pod's, seconds. */
+  readonly graceSeconds?: number;
+}
+
+/** What to do about a pod so that the runtime comes to have what the specification says. */
+export interface PodActions {
+  /** Everything of the pod is ended first. */
+  readonly killPod: boolean;
+  /** Present: a new sandbox of this number is needed. */
+  readonly sandboxAttempt: number | undefined;
+  /** The sandbox in which to start, when no new one is needed. */
+  readonly sandbox: PodSandboxStatus | undefined;
+  readonly kill: readonly ContainerKill[];
+  readonly start: readonly ContainerStart[];
+}
+
+/** What is known beside specification and runtime. */
+export interface ActionContext {
+  /** The network of the runtime gives pods addresses: a sandbox without one is of no use. */
+  readonly podNetwork: boolean;
+  /** True when the liveness or startup probe of a container has failed often enough. */
+  readonly failedProbe: (status: ContainerStatus) => 'liveness' | 'startup' | undefined;
+  /** True when the container has passed its startup probe. */
+  readonly started: (status: ContainerStatus) => boolean;
+}
+
+const nothing = { killPod: false, sandboxAttempt: undefined, sandbox: undefined, kill: [], start: [] } as const;
+
+/**
+ * Computes what to start and to end, without any side effect: see
+ * docs/reference/agent-rules.md#sandboxes-and-containers.
+ */
+export function podActions(pod: Pod, state: PodRuntimeState, context: ActionContext): PodActions {
+  const sandbox = usableSandbox(pod, state, context);
+  if (sandbox === undefined) return inNewSandbox(pod, state);
+  const init = nextInitSteps(pod, state, sandbox.id, context);
+  if (init.failed) return { ...nothing, killPod: true };
+  const added = ephemeralStarts(pod, state);
+  if (!init.done) return { ...nothing, sandbox, kill: init.kill, start: [...init.start, ...added] };
+  const kill: ContainerKill[] = [...init.kill];
+  const start: ContainerStart[] = [...init.start];
+  let kept = 0;
+  for (const container of pod.spec.containers ?? []) {
+    const decision = decide(pod, container, state, sandbox.id, context);
+    if (decision.kill) kill.push(decision.kill);
+    if (decision.start) start.push(decision.start);
+    if (decision.kept) kept += 1;
+  }
+  const mainLeft = kept > 0 || start.some((next) => !next.init) || kill.some(({ status }) => !isInit(pod, status));
+  return mainLeft ? { ...nothing, sandbox, kill, start: [...start, ...added] } : { ...nothing, killPod: true };
+}
+
+/** Ephemeral containers that never ran. They do not keep a pod alive whose other containers have ended. */
+function ephemeralStarts(pod: Pod, state: PodRuntimeState): ContainerStart[] {
+  return ephemeralContainersOf(pod).flatMap((container) => {
+    const status = newestOf(state, container.name);
+    return status === undefined || status.state === 'created'
+      ? [{ ...startOf(container, false, status), added: true as const }]
+      : [];
+  });
+}
+
+interface Decision {
+  readonly kill?: ContainerKill;
+  readonly start?: ContainerStart;
+  readonly kept?: boolean;
+}
+
+function decide(
+  pod: Pod,
+  container: Container,
+  state: PodRuntimeState,
+  sandboxId: string,
+  context: ActionContext,
+): Decision {
+  const status = newestOf(state, container.name);
+  const policy = containerPolicy(pod, container, false);
+  const start = startOf(container, false, status);
+  if (status === undefined) return { start };
+  if (status.state === 'exited') return restartsAfter(policy, status.exitCode ?? 0) ? { start } : {};
+  // A container that was prepared and never started is of no use: its creator was interrupted.
+  if (status.state === 'created') return { start };
+  if (status.state === 'unknown' || status.sandboxId !== sandboxId) {
+    return {
+      kill: { status, reason: 'unknown', message: `Container ${container.name} is in an unknown state` },
+      start,
+    };
+  }
+  if (containerNotesOf(status.annotations).hash !== containerHash(container)) {
+    return { kill: { status, reason: 'changed', message: `Container ${container.name} definition changed` }, start };
+  }
+  const failed = context.failedProbe(status);
+  if (failed === undefined) return { kept: true };
+  return { kill: killForProbe(container, status, failed), ...(policy === 'Never' ? {} : { start }) };
+}
+
+export function killForProbe(
+  container: Container,
+  status: ContainerStatus,
+  failed: 'liveness' | 'startup',
+): ContainerKill {
+  const probe = failed === 'liveness' ? container.livenessProbe : container.startupProbe;
+  const grace = probe?.terminationGracePeriodSeconds;
+  return {
+    status,
+    reason: failed,
+    message: `Container ${container.name} failed ${failed} probe`,
+    ...(typeof grace === 'number' ? { graceSeconds: grace } : {}),
+  };
+}
+
+export function startOf(container: Container, init: boolean, previous: ContainerStatus | undefined): ContainerStart {
+  return { container, init, attempt: previous === undefined ? 0 : previous.metadata.attempt + 1, previous };
+}
+
+/** The one sandbox in which the pod's containers can run; undefined when there is none, or too many. */
+function usableSandbox(pod: Pod, state: PodRuntimeState, context: ActionContext): PodSandboxStatus | undefined {
+  const ready = state.sandboxes.filter((sandbox) => sandbox.state === 'ready');
+  const [sandbox] = ready;
+  if (sandbox === undefined || ready.length > 1) return undefined;
+  const hostNetwork = pod.spec.hostNetwork === true;
+  if (context.podNetwork) {
+    if ((sandbox.namespaces.network === 'node') !== hostNetwork) return undefined;
+    if (!hostNetwork && sandbox.ips.length === 0) return undefined;
+  }
+  return sandbox;
+}
+
+/** Everything begins anew, except what has ended for good. */
+function inNewSandbox(pod: Pod, state: PodRuntimeState): PodActions {
+  const killPod = state.sandboxes.length > 0;
+  const attempt = state.sandboxes.reduce((most, { metadata }) => Math.max(most, metadata.attempt + 1), 0);
+  const ended = { ...nothing, killPod };
+  if (restartPolicyOf(pod) === 'Never' && attempt > 0 && state.containers.length > 0) return ended;
+  const main = (pod.spec.containers ?? []).filter((container) => {
+    const status = newestOf(state, container.name);
+    return status?.state !== 'exited' || restartsAfter(containerPolicy(pod, container, false), status.exitCode ?? 0);
+  });
+  if (main.length === 0) return ended;
+  const [first] = initContainersOf(pod);
+  const start =
+    first === undefined
+      ? main.map((container) => startOf(container, false, newestOf(state, container.name)))
+      : [startOf(first, true, newestOf(state, first.name))];
+  return { ...nothing, killPod, sandboxAttempt: attempt, start };
+}
+
+function isInit(pod: Pod, status: ContainerStatus): boolean {
+  return initContainersOf(pod).some(({ name }) => name === status.metadata.name);
+}
+
+/**
+ * Containers that ended and whose story is not told any more: all but the newest two instances of each, and those of
+ * unknown names.
+ */
+export function forgettable(pod: Pod, state: PodRuntimeState): readonly ContainerStatus[] {
+  const seen = new Map<string, number>(namedContainersOf(pod).map(({ name }) => [name, 0]));
+  return state.containers.filter((status) => {
+    const count = seen.get(status.metadata.name);
+    if (count !== undefined) seen.set(status.metadata.name, count + 1);
+    const old = count === undefined || count >= 2 || (status.state === 'created' && count > 0);
+    return old && (status.state === 'exited' || status.state === 'created');
+  });
+}

@@ -1,0 +1,84 @@
+import type { DnsConfig as SandboxDns } from '@keelson/container-runtime';
+import type { Pod } from '@keelson/kinds';
+import type { DnsConfig } from '../../base/config/agent-config.ts';
+
+const maxServers = 3;
+const maxSearches = 6;
+const maxSearchChars = 256;
+
+export interface PodDns {
+  readonly dns: SandboxDns;
+  /** What people should hear about, as reason and message of an event. */
+  readonly warnings: readonly { readonly reason: string; readonly message: string }[];
+}
+
+/** Reads the parts of a resolv.conf; of `search` and `options` the last line counts. */
+export function parseResolvConf(text: string): SandboxDns {
+  const servers: string[] = [];
+  let searches: string[] = [];
+  let options: string[] = [];
+  for (const line of text.split('\n')) {
+    const [word, ...rest] = line
+      .replace(/[#;].*$/, '')
+      .trim()
+      .split(/\s+/);
+    if (word === 'nameserver' && rest[0] !== undefined) servers.push(rest[0]);
+    else if (word === 'search' || word === 'domain')
+      searches = rest.map((name) => (name === '.' ? name : name.replace(/\.$/, '')));
+    else if (word === 'options') options = rest;
+  }
+  return { servers, searches, options };
+}
+
+/**
+ * Resolver settings of a pod: see docs/reference/agent-rules.md#dns-of-pods. `machine` is the configured resolv.conf,
+ * undefined when none is used.
+ */
+export function podDns(pod: Pod, config: DnsConfig, machine: SandboxDns | undefined): PodDns {
+  const warnings: { reason: string; message: string }[] = [];
+  const base = machine ?? { servers: ['127.0.0.1'], searches: ['.'], options: [] };
+  const policy = pod.spec.dnsPolicy ?? 'ClusterFirst';
+  const cluster = policy === 'ClusterFirstWithHostNet' || (policy === 'ClusterFirst' && pod.spec.hostNetwork !== true);
+  let dns: SandboxDns = base;
+  if (policy === 'None') dns = { servers: [], searches: [], options: [] };
+  else if (cluster && config.servers.length > 0) dns = clusterDns(pod, config, machine);
+  else if (cluster) {
+    const message =
+      'the agent has no cluster DNS servers and cannot make a pod with this policy; it falls back to "Default"';
+    warnings.push({ reason: 'MissingClusterDNS', message });
+  }
+  return { dns: limited(withOwn(dns, pod), warnings), warnings };
+}
+
+function clusterDns(pod: Pod, { servers, domain }: DnsConfig, machine: SandboxDns | undefined): SandboxDns {
+  const own = domain === '' ? [] : [`${pod.metadata?.namespace ?? ''}.svc.${domain}`, `svc.${domain}`, domain];
+  return { servers, searches: [...own, ...(machine?.searches ?? [])], options: ['ndots:5'] };
+}
+
+function withOwn(dns: SandboxDns, pod: Pod): SandboxDns {
+  const own = pod.spec.dnsConfig;
+  if (!own) return dns;
+  const options = new Map(dns.options.map((option) => [option.split(':')[0] ?? '', option]));
+  for (const { name = '', value } of own.options ?? []) options.set(name, value ? `${name}:${value}` : name);
+  return {
+    servers: [...new Set([...dns.servers, ...(own.nameservers ?? [])])],
+    searches: [...new Set([...dns.searches, ...(own.searches ?? [])])],
+    options: [...options.values()],
+  };
+}
+
+/** What resolvers do not read is left out, and said. */
+function limited(dns: SandboxDns, warnings: { reason: string; message: string }[]): SandboxDns {
+  const servers = dns.servers.slice(0, maxServers);
+  let searches = dns.searches.slice(0, maxSearches);
+  while (searches.join(' ').length > maxSearchChars) searches = searches.slice(0, -1);
+  if (servers.length < dns.servers.length) {
+    const message = `Nameserver limits were exceeded, the applied nameserver line is: ${servers.join(' ')}`;
+    warnings.push({ reason: 'DNSConfigForming', message });
+  }
+  if (searches.length < dns.searches.length) {
+    const message = `Search line limits were exceeded, the applied search line is: ${searches.join(' ')}`;
+    warnings.push({ reason: 'DNSConfigForming', message });
+  }
+  return { servers, searches, options: dns.options };
+}

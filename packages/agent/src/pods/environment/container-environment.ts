@@ -1,0 +1,149 @@
+import { envVarNameErrors } from '@keelson/core';
+import type { Container, coreV1, Pod } from '@keelson/kinds';
+import { fieldValue, type PodPlace } from '../../base/pod/field-value.ts';
+import type { ObjectReader } from '../../base/pod/object-reader.ts';
+import { isStaticPod } from '../../base/pod/pod-annotations.ts';
+import { allContainersOf } from '../../base/pod/pod-spec.ts';
+import { resourceValue } from '../../base/pod/resource-value.ts';
+import { expand } from './expand.ts';
+import { serviceVariables } from './service-variables.ts';
+
+/** The pod asks for something that is not there or cannot be; the container waits with `CreateContainerConfigError`. */
+export class ContainerConfigError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'ContainerConfigError';
+  }
+}
+
+export interface EnvironmentFacts {
+  readonly place: PodPlace;
+  readonly objects: ObjectReader;
+  readonly allocatable: Readonly<Record<string, string>>;
+}
+
+export interface Environment {
+  readonly variables: ReadonlyMap<string, string>;
+  /** Keys of whole config maps or secrets that cannot be names of variables, by their object, for an event. */
+  readonly skipped: readonly string[];
+}
+
+/**
+ * The variables of a container and their precedence: see docs/reference/agent-rules.md#environment-of-a-container.
+ *
+ * @throws ContainerConfigError
+ */
+export async function containerEnvironment(
+  pod: Pod,
+  container: Container,
+  facts: EnvironmentFacts,
+): Promise<Environment> {
+  const namespace = pod.metadata?.namespace ?? '';
+  const services = await servicesOf(pod, namespace, facts.objects);
+  const own = new Map<string, string>();
+  const skipped: string[] = [];
+  for (const source of container.envFrom ?? []) await addWhole(source, namespace, facts, own, skipped);
+  const lookUp = (name: string) => own.get(name) ?? services.get(name);
+  for (const variable of container.env ?? []) {
+    const value = variable.valueFrom
+      ? await sourceValue(variable.valueFrom, pod, container, facts)
+      : expand(variable.value ?? '', lookUp);
+    if (value !== undefined) own.set(variable.name, value);
+  }
+  return { variables: new Map([...services, ...own]), skipped };
+}
+
+/** A pod of the machine's own starts without them when nobody answers: it may be the very server that is asked. */
+async function servicesOf(pod: Pod, namespace: string, objects: ObjectReader): Promise<ReadonlyMap<string, string>> {
+  if (pod.spec.enableServiceLinks === false) return new Map();
+  try {
+    return serviceVariables(await objects.services(namespace));
+  } catch (error) {
+    if (isStaticPod(pod)) return new Map();
+    throw error;
+  }
+}
+
+async function addWhole(
+  source: coreV1.EnvFromSource,
+  namespace: string,
+  { objects }: EnvironmentFacts,
+  into: Map<string, string>,
+  skipped: string[],
+): Promise<void> {
+  const { configMapRef, secretRef, prefix = '' } = source;
+  const ref = configMapRef ?? secretRef;
+  if (!ref) return;
+  const kind = configMapRef ? 'configmap' : 'secret';
+  const values = configMapRef
+    ? (await objects.configMap(namespace, ref.name ?? ''))?.data
+    : await secretTexts(objects, namespace, ref.name ?? '');
+  if (values === undefined) {
+    const exists = configMapRef ? (await objects.configMap(namespace, ref.name ?? '')) !== undefined : false;
+    if (ref.optional === true || exists) return;
+    throw new ContainerConfigError(`${kind} "${ref.name}" not found`);
+  }
+  for (const [key, value] of Object.entries(values)) {
+    const name = prefix + key;
+    if (envVarNameErrors(name).length > 0) skipped.push(`${kind} ${namespace}/${ref.name}: ${name}`);
+    else into.set(name, value);
+  }
+}
+
+async function secretTexts(
+  objects: ObjectReader,
+  namespace: string,
+  name: string,
+): Promise<Record<string, string> | undefined> {
+  const secret = await objects.secret(namespace, name);
+  if (secret === undefined) return undefined;
+  const data: Record<string, string> = secret.data ?? {};
+  return Object.fromEntries(
+    Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]),
+  );
+}
+
+async function sourceValue(
+  source: coreV1.EnvVarSource,
+  pod: Pod,
+  container: Container,
+  facts: EnvironmentFacts,
+): Promise<string | undefined> {
+  const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef } = source;
+  const namespace = pod.metadata?.namespace ?? '';
+  if (fieldRef) {
+    const value = fieldValue(fieldRef.fieldPath, pod, facts.place);
+    if (value === undefined) throw new ContainerConfigError(`field path "${fieldRef.fieldPath}" is not supported`);
+    return value;
+  }
+  if (resourceFieldRef) {
+    const { containerName, resource, divisor } = resourceFieldRef;
+    const subject = containerName ? allContainersOf(pod).find(({ name }) => name === containerName) : container;
+    const value = subject && resourceValue(subject, resource, divisor, facts.allocatable);
+    if (value === undefined)
+      throw new ContainerConfigError(`resource "${resource}" of container "${containerName}" is not known`);
+    return value;
+  }
+  if (configMapKeyRef) {
+    const { name = '', key, optional } = configMapKeyRef;
+    const found = await facts.objects.configMap(namespace, name);
+    return keyValue(found?.data?.[key], found !== undefined, `configmap "${name}"`, key, optional);
+  }
+  if (secretKeyRef) {
+    const { name = '', key, optional } = secretKeyRef;
+    const found = await secretTexts(facts.objects, namespace, name);
+    return keyValue(found?.[key], found !== undefined, `secret "${name}"`, key, optional);
+  }
+  throw new ContainerConfigError('this source of an environment variable is not supported');
+}
+
+function keyValue(
+  value: string | undefined,
+  exists: boolean,
+  subject: string,
+  key: string,
+  optional: boolean | undefined,
+): string | undefined {
+  if (value !== undefined || optional === true) return value;
+  throw new ContainerConfigError(exists ? `couldn't find key ${key} in ${subject}` : `${subject} not found`);
+}

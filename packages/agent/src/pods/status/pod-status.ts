@@ -1,0 +1,78 @@
+import { formatTime } from '@keelson/core';
+import { type ContainerStatus, type Pod, type PodStatus, qosClassOf } from '@keelson/kinds';
+import { isFinalPhase } from '../../base/pod/pod-spec.ts';
+import type { PodRuntimeState } from '../../runtime-view/pod-runtime-state.ts';
+import { type ContainerFacts, containerStatuses, ephemeralStatuses } from './container-statuses.ts';
+import { podConditions } from './pod-conditions.ts';
+import { type PodPhase, podPhase } from './pod-phase.ts';
+
+/** Why a pod is what its containers do not tell: refused, out of time. */
+export interface PodVerdict {
+  readonly phase: 'Failed' | 'Pending';
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface StatusFacts extends ContainerFacts {
+  /** What was last said about the pod. */
+  readonly before: PodStatus;
+  readonly verdict?: PodVerdict | undefined;
+  readonly hostIps: readonly string[];
+  readonly nowMs: number;
+}
+
+/** The status of a pod, from what the runtime has and what was said before. A final phase never changes again. */
+export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts): PodStatus {
+  const { before, verdict, hostIps, nowMs } = facts;
+  const final = isFinalPhase(before.phase) ? (before.phase as PodPhase) : undefined;
+  // What is left of an ended pod may be gone before the pod, when it was evicted for one: its containers ended, and
+  // wait for nothing.
+  const kept = final !== undefined && state.containers.length === 0 && hasEnded(before);
+  const init = (kept && before.initContainerStatuses) || containerStatuses(pod, state, true, facts);
+  const main = (kept && before.containerStatuses) || containerStatuses(pod, state, false, facts);
+  const added = (kept && before.ephemeralContainerStatuses) || ephemeralStatuses(pod, state, facts);
+  const phase = final ?? verdict?.phase ?? podPhase(pod, init, main);
+  const said = final === undefined ? verdict : before.reason === undefined ? undefined : before;
+  // As in kubelet: clients would show that containers of a refused pod are being created, in place of the reason.
+  const isRefused =
+    phase === 'Failed' && state.containers.length === 0 && [...init, ...main, ...added].every(neverExisted);
+  const ips = podIps(pod, state, hostIps, before);
+  return {
+    phase,
+    conditions: podConditions(pod, { phase, init, main, before: before.conditions ?? [], nowMs }),
+    ...(said?.reason === undefined ? {} : { reason: said.reason }),
+    ...(said?.message === undefined ? {} : { message: said.message }),
+    ...(hostIps[0] === undefined ? {} : { hostIP: hostIps[0], hostIPs: hostIps.map((ip) => ({ ip })) }),
+    ...(ips[0] === undefined ? {} : { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
+    startTime: before.startTime ?? formatTime(new Date(nowMs)),
+    ...(init.length === 0 || isRefused ? {} : { initContainerStatuses: init }),
+    ...(isRefused ? {} : { containerStatuses: main }),
+    ...(added.length === 0 || isRefused ? {} : { ephemeralContainerStatuses: added }),
+    qosClass: qosClassOf(pod.spec),
+  };
+}
+
+function neverExisted({ containerID, lastState }: ContainerStatus): boolean {
+  return !containerID && lastState?.terminated === undefined;
+}
+
+function hasEnded({
+  containerStatuses = [],
+  initContainerStatuses = [],
+  ephemeralContainerStatuses = [],
+}: PodStatus): boolean {
+  return [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses].every(
+    ({ state }) => state?.running === undefined,
+  );
+}
+
+/** Addresses of the newest sandbox; an ended pod keeps those it had. */
+function podIps(pod: Pod, state: PodRuntimeState, hostIps: readonly string[], before: PodStatus): readonly string[] {
+  const sandbox = state.sandboxes[0];
+  if (sandbox?.state === 'ready') {
+    if (pod.spec.hostNetwork === true && hostIps.length > 0) return hostIps;
+    const ips = sandbox.ips.length > 0 ? sandbox.ips : sandbox.namespaces.network === 'node' ? hostIps : [];
+    if (ips.length > 0) return ips;
+  }
+  return (before.podIPs ?? []).flatMap(({ ip }) => (ip ? [ip] : []));
+}

@@ -1,0 +1,164 @@
+import { WorkQueue, type WorkResult } from '@keelson/client';
+import { type ApiClient, type Clock, isStatusError, type Logger } from '@keelson/core';
+import { Pod, type PodStatus } from '@keelson/kinds';
+import { isStaticPod } from '../../base/pod/pod-annotations.ts';
+import { fullNameOf, uidOf } from '../../base/pod/pod-spec.ts';
+import { sameValue } from '../../base/same-value.ts';
+import { statusPatch } from './status-patch.ts';
+
+interface Report {
+  pod: Pod;
+  status: PodStatus;
+  /** The object at the API, as far as it was seen. */
+  known: PodStatus | undefined;
+  /** That object was found to say what the agent says. */
+  agreed: boolean;
+  /** Everything of the pod is put away: the API may forget it once the last status has arrived. */
+  ended: boolean;
+}
+
+export interface StatusReportsOptions {
+  /** Undefined: nobody is told; what is known can still be read. */
+  readonly api: ApiClient | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The copy of a static pod at the API, by its full name. */
+  readonly mirrorOf: (fullName: string) => Pod | undefined;
+  /** Pause between looks at what may have got lost. */
+  readonly batchMs: number;
+}
+
+const writers = 10;
+const firstRetryMs = 200;
+const maxRetryMs = 10_000;
+/** Most pods have begun to run before this is over, and that is told alone. */
+const beginningMs = 1_000;
+const beginnings: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
+
+/**
+ * Keeps the latest status of each pod and carries it to the API server: only what changed, one write per pod at a time.
+ */
+export class StatusReports {
+  readonly #options: StatusReportsOptions;
+  readonly #reports = new Map<string, Report>();
+  readonly #queue: WorkQueue;
+  #cancel: () => void = () => {};
+
+  constructor(options: StatusReportsOptions) {
+    this.#options = options;
+    const { clock, logger } = options;
+    const work = (uid: string, signal: AbortSignal): Promise<WorkResult> =>
+      this.#send(uid, signal).then(() => undefined);
+    this.#queue = new WorkQueue({
+      name: 'pod-status',
+      work,
+      clock,
+      logger,
+      workers: writers,
+      firstRetryMs,
+      maxRetryMs,
+    });
+  }
+
+  start(): void {
+    this.#cancel = this.#options.clock.after(this.#options.batchMs, () => {
+      for (const [uid, { agreed, ended }] of this.#reports) if (ended || !agreed) this.#enqueue(uid);
+      this.start();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#cancel();
+    await this.#queue.stop();
+  }
+
+  get(uid: string): PodStatus | undefined {
+    return this.#reports.get(uid)?.status;
+  }
+
+  /** Takes what is to be said about a pod; saying the same again costs nothing. */
+  set(pod: Pod, status: PodStatus): void {
+    const uid = uidOf(pod);
+    const report = this.#reports.get(uid);
+    if (report === undefined) this.#reports.set(uid, { pod, status, known: undefined, agreed: false, ended: false });
+    else {
+      report.pod = pod;
+      if (sameValue(report.status, status)) return;
+      report.status = status;
+      report.agreed = false;
+    }
+    if (isBeginning(status)) this.#enqueueSoon(uid);
+    else this.#enqueue(uid);
+  }
+
+  /** The object at the API was seen; when it says something else than the agent, it is set right. */
+  seen(uid: string, status: PodStatus | undefined): void {
+    const report = this.#reports.get(uid);
+    if (report === undefined) return;
+    report.known = status;
+    report.agreed = statusPatch(status ?? {}, report.status) === undefined;
+    if (!report.agreed) this.#enqueue(uid);
+  }
+
+  /** All of the pod is put away: its object may go, after its last status. */
+  ended(pod: Pod): void {
+    const report = this.#reports.get(uidOf(pod)) ?? { pod, status: {}, known: undefined, agreed: true, ended: true };
+    report.ended = true;
+    this.#reports.set(uidOf(pod), report);
+    this.#enqueue(uidOf(pod));
+  }
+
+  forget(uid: string): void {
+    this.#reports.delete(uid);
+  }
+
+  #enqueue(uid: string): void {
+    if (this.#options.api !== undefined) this.#queue.add(uid);
+  }
+
+  #enqueueSoon(uid: string): void {
+    if (this.#options.api !== undefined) this.#queue.addAfter(uid, beginningMs);
+  }
+
+  async #send(uid: string, signal: AbortSignal): Promise<void> {
+    const { api, mirrorOf } = this.#options;
+    const report = this.#reports.get(uid);
+    if (report === undefined || api === undefined) return;
+    const isStatic = isStaticPod(report.pod);
+    const target = isStatic ? mirrorOf(fullNameOf(report.pod)) : report.pod;
+    if (target === undefined) return;
+    const { name = '', namespace = '', uid: targetUid } = target.metadata ?? {};
+    const client = api.resource(Pod).namespace(namespace);
+    const patch = statusPatch((isStatic ? target.status : (report.known ?? target.status)) ?? {}, report.status);
+    try {
+      if (patch !== undefined) {
+        const body = { metadata: { uid: targetUid }, status: patch };
+        const answer = await client.patchSubresource(name, 'status', 'strategic', body, { signal });
+        report.known = (answer as Pod).status;
+      }
+      report.agreed = patch === undefined || statusPatch(report.known ?? {}, report.status) === undefined;
+      if (report.ended && !isStatic) {
+        await client.delete(name, { gracePeriodSeconds: 0, preconditions: { uid: targetUid ?? uid }, signal });
+        this.#reports.delete(uid);
+      }
+    } catch (error) {
+      // Gone, or another has its name: there is nobody to tell.
+      if (!isGone(error)) throw error;
+      if (report.ended) this.#reports.delete(uid);
+      report.known = report.status;
+      report.agreed = true;
+    }
+  }
+}
+
+/** Nothing but that somebody has begun. */
+function isBeginning({ phase, reason, containerStatuses = [], initContainerStatuses = [] }: PodStatus): boolean {
+  if (phase !== 'Pending' || reason !== undefined) return false;
+  return [...initContainerStatuses, ...containerStatuses].every(
+    ({ state, lastState }) => beginnings.has(state?.waiting?.reason ?? '') && lastState?.terminated === undefined,
+  );
+}
+
+function isGone(error: unknown): boolean {
+  return isStatusError(error, 'NotFound') || isStatusError(error, 'Conflict');
+}

@@ -1,0 +1,76 @@
+import type { IncomingMessage } from 'node:http';
+import { hostname } from 'node:os';
+import { WebPageGuard } from '@keelson/core';
+import { type Caller, HttpProblem } from '../http/request.ts';
+import { type Authorize, alwaysAllow } from './access-reviews.ts';
+import { everybody, type Identify } from './identify.ts';
+import { isFromHere } from './known-caller.ts';
+import { nodeAttributes } from './node-attributes.ts';
+
+/** A request whose sender is known and may make it. */
+export interface Admitted {
+  readonly method: string;
+  /** Decoded segments of the path, without empty ones at its ends. */
+  readonly path: readonly string[];
+  readonly query: URLSearchParams;
+  readonly caller: Caller;
+}
+
+/**
+ * The one way in, for plain requests and for those that want another protocol: reads the target, finds out who asks,
+ * and whether they may.
+ *
+ * @throws HttpProblem 400 no path, 401 not known, 403 not allowed, 500 or 503 when there is no telling
+ */
+export type Gate = (incoming: IncomingMessage) => Promise<Admitted>;
+
+const anyHost = 'http://agent';
+
+function segments(pathname: string): string[] {
+  try {
+    return pathname
+      .replace(/^\/+|\/+$/g, '')
+      .split('/')
+      .map(decodeURIComponent);
+  } catch {
+    throw new HttpProblem(400, 'the path is not well encoded');
+  }
+}
+
+export interface GateOptions {
+  readonly identify: Identify;
+  readonly authorize: Authorize;
+  /** The name of the node, under which callers may reach it beside its addresses. */
+  readonly nodeName: string;
+}
+
+/** Makes the gate of a port. The segments that are authorized are those by which the route is found. */
+export function createGate({ identify, authorize, nodeName }: GateOptions): Gate {
+  const names = [nodeName, hostname()];
+  // From other machines the agent is reached under names that it cannot know.
+  const fromHere = new WebPageGuard({ names, anyAddress: true });
+  return async (incoming) => {
+    const { method = 'GET', url: target = '/' } = incoming;
+    if (!target.startsWith('/') || !URL.canParse(anyHost + target))
+      throw new HttpProblem(400, 'the request target is not a path');
+    // Before anything else is told, even whether a path exists.
+    const caller = await identify(incoming);
+    if (caller.anonymous) refuseWebPages(incoming, fromHere);
+    const { pathname, searchParams } = new URL(anyHost + target);
+    const path = segments(pathname);
+    await authorize(caller, nodeAttributes(method, path));
+    return { method, path, query: searchParams, caller };
+  };
+}
+
+/** Pages in a browser of this machine reach every open port. @throws HttpProblem 403 */
+function refuseWebPages({ headers, socket }: IncomingMessage, guard: WebPageGuard): void {
+  const { host, ...others } = headers;
+  const problem = isFromHere(socket) ? guard.problem(headers) : guard.problem(others);
+  if (problem !== undefined) throw new HttpProblem(403, `Forbidden: ${problem}`);
+}
+
+/** Everybody may come in and is nobody in particular. */
+export function openGate(nodeName: string): Gate {
+  return createGate({ identify: everybody, authorize: alwaysAllow, nodeName });
+}

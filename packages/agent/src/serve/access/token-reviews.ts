@@ -1,0 +1,47 @@
+import type { ApiClient, Clock } from '@keelson/core';
+import { TokenReview } from '@keelson/kinds';
+import type { Caller } from '../http/request.ts';
+import { AnswerCache } from './answer-cache.ts';
+
+export interface TokenReviewsOptions {
+  readonly api: Pick<ApiClient, 'resource'>;
+  /** How long answers are kept, whatever they say. */
+  readonly cacheMs: number;
+  readonly clock: Clock;
+}
+
+/** Finds out whose token it is; undefined = nobody's. */
+export type ReviewToken = (token: string) => Promise<Caller | undefined>;
+
+/**
+ * Authenticates tokens by the API server, with one request per token within the cache time: see
+ * docs/reference/agent-rules.md#access-to-the-agent. Rejects when the server does not answer.
+ */
+export function tokenReviews({ api, cacheMs, clock }: TokenReviewsOptions): ReviewToken {
+  const reviews = api.resource(TokenReview);
+  const answers = new AnswerCache<Caller | undefined>({ clock, ttlMs: () => cacheMs });
+
+  async function review(token: string): Promise<Caller | undefined> {
+    const { status } = await reviews.create({
+      apiVersion: TokenReview.apiVersion,
+      kind: TokenReview.kind,
+      spec: { token },
+    } as TokenReview);
+    const { authenticated = false, user = {}, error = '' } = status ?? {};
+    if (!authenticated) {
+      if (error !== '') throw new Error(`the token could not be reviewed: ${error}`);
+      return undefined;
+    }
+    const { username = '', uid = '', groups = [], extra } = user;
+    if (username === '') throw new Error('the review of a token names no user');
+    return {
+      name: username,
+      groups,
+      anonymous: false,
+      ...(uid === '' ? {} : { uid }),
+      ...(extra === undefined ? {} : { extra }),
+    };
+  }
+
+  return (token) => answers.get(token, () => review(token));
+}

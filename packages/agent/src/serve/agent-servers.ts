@@ -1,0 +1,158 @@
+import { readFile } from 'node:fs/promises';
+import type { ApiClient, Clock, Logger, Metrics } from '@keelson/core';
+import type { AgentConfig } from '../base/config/agent-config.ts';
+import type { PodStateReader } from '../base/contracts/pod-queries.ts';
+import type { PodStreams } from '../base/contracts/pod-streams.ts';
+import { UsageError } from '../base/usage-error.ts';
+import { UsageHistory } from '../machine/stats/usage-history.ts';
+import type { SubmitSource } from '../sources/submit-source.ts';
+import { type Gate, openGate } from './access/gate.ts';
+import { mainGate } from './access/main-gate.ts';
+import { LoopDelay } from './debug/loop-delay.ts';
+import { profileRoute } from './debug/profile-routes.ts';
+import { healthRoutes } from './health-routes.ts';
+import { type Listening, listen } from './http/listen.ts';
+import type { Route } from './http/route.ts';
+import { type AgentListener, createRouter } from './http/router.ts';
+import { logRoute } from './log-route.ts';
+import { specRoute } from './machine-info-route.ts';
+import { manifestRoutes } from './manifest-routes.ts';
+import { configRoute, metricsRoute } from './other-routes.ts';
+import { podRoutes } from './pod-routes.ts';
+import { portForwardRoute } from './port-forward-route.ts';
+import { processRoutes } from './process-routes.ts';
+import { runRoute } from './run-route.ts';
+import { servingPair } from './serving-certificate.ts';
+import { statsPages } from './stats/stats-pages.ts';
+import { StatsPort } from './stats/stats-port.ts';
+import { statsRoute } from './stats-route.ts';
+import { systemLogRoute } from './system-log-route.ts';
+
+export interface AgentServersOptions {
+  readonly config: Pick<AgentConfig, 'nodeName' | 'server' | 'syncMs'>;
+  readonly state: PodStateReader;
+  readonly streams: PodStreams;
+  /** The system's directory of logs, whose files are served. */
+  readonly logRoot: string;
+  /** Absent: nothing can be submitted. */
+  readonly submit: SubmitSource | undefined;
+  /** Reviews who asks, and what they may do; absent for an agent that runs alone. */
+  readonly reviewApi?: Pick<ApiClient, 'resource'> | undefined;
+  readonly metrics: Metrics;
+  /** What `/configz` shows. */
+  readonly effective: Readonly<Record<string, unknown>>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The ports that are open; undefined for those that are not. */
+export interface AgentServers {
+  readonly port: number | undefined;
+  readonly readOnlyPort: number | undefined;
+  readonly healthzPort: number | undefined;
+  /** Undefined as well while somebody else has it. */
+  readonly statsPort: number | undefined;
+  close(): Promise<void>;
+}
+
+async function clientAuthorities(path: string | undefined): Promise<Buffer | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw new UsageError(`--client-ca-file: cannot read ${path}: ${(error as Error).message}`);
+  }
+}
+
+/** How often usage is read, so that there is a past to tell. */
+const usagePeriodMs = 10_000;
+
+/**
+ * Opens the main port with TLS, the read-only port, the health port and the port of statistics, as far as each is
+ * wanted. Opens all or none, but for the last, which may come later.
+ */
+export async function openServers(options: AgentServersOptions): Promise<AgentServers> {
+  const { config, state, streams, logRoot, submit, reviewApi, metrics, effective, clock, logger } = options;
+  const { server, nodeName, syncMs } = config;
+  const health = healthRoutes({ state, syncMs, clock });
+  const history = new UsageHistory({ state, clock, logger, periodMs: usagePeriodMs });
+  const stats = statsRoute({ state, history, nodeName, clock });
+  const common: Route[] = [...health, ...podRoutes(state), stats, metricsRoute(metrics, history), specRoute];
+  const loopDelay =
+    server.contentionProfiling && server.enabled && server.debuggingHandlers ? new LoopDelay() : undefined;
+  const limits = { clock, idleMs: server.streamingIdleMs };
+  const debug = [
+    logRoute(state, clock),
+    ...processRoutes(streams, limits),
+    portForwardRoute(streams, limits),
+    runRoute(streams),
+    systemLogRoute(logRoot),
+    profileRoute({ loopDelay, clock }),
+  ];
+  const open: Listening[] = [];
+  const close = async () => {
+    loopDelay?.stop();
+    await Promise.all([history.stop(), statsPort?.close(), ...open.map((one) => one.close())]);
+  };
+  const opened = async (
+    address: string,
+    port: number,
+    listener: AgentListener,
+    tls?: Parameters<typeof listen>[0]['tls'],
+  ) => {
+    const one = await listen({ address, port, listener, ...(tls === undefined ? {} : { tls }) });
+    open.push(one);
+    return one.port;
+  };
+  const anybody = openGate(nodeName);
+  const router = (routes: readonly Route[], gate: Gate, debuggingHandlers: boolean) =>
+    createRouter({ routes, gate, debuggingHandlers, logger });
+
+  const statsPort =
+    server.statsPort === 0
+      ? undefined
+      : new StatsPort({ port: server.statsPort, listener: router(statsPages(history), anybody, false), clock, logger });
+
+  async function main(): Promise<number> {
+    const clientCa = await clientAuthorities(server.clientCaFile);
+    const { certificate, key } = await servingPair(server, [nodeName, 'localhost', '127.0.0.1', '::1'], clock.now());
+    const gate = mainGate({ config: server, nodeName, api: reviewApi, clock, logger });
+    const routes = [
+      ...common,
+      ...debug,
+      configRoute(effective),
+      ...(submit === undefined ? [] : manifestRoutes(submit)),
+    ];
+    return opened(server.address, server.port, router(routes, gate, server.debuggingHandlers), {
+      certificate,
+      key,
+      clientCa,
+    });
+  }
+
+  // Debug paths are there to say that they are closed.
+  const readOnly = () =>
+    router([...common.filter((route) => route.readOnlyPort || route.debug), ...debug], anybody, false);
+  try {
+    const port = server.enabled ? await main() : undefined;
+    const readOnlyPort =
+      server.readOnlyPort === 0 ? undefined : await opened(server.address, server.readOnlyPort, readOnly());
+    const healthzPort =
+      server.healthzPort === 0
+        ? undefined
+        : await opened(server.healthzAddress, server.healthzPort, router(health, anybody, false));
+    await statsPort?.open();
+    loopDelay?.start();
+    if ((port ?? readOnlyPort ?? statsPort) !== undefined) history.start();
+    return {
+      ...{ port, readOnlyPort, healthzPort },
+      get statsPort() {
+        return statsPort?.port;
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,76 @@
+import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
+import type { Clock } from '@keelson/core';
+import { type AgentRequest, HttpProblem, sendJson } from '../http/request.ts';
+import type { Route } from '../http/route.ts';
+import { recordCpuProfile } from './cpu-profile.ts';
+import type { LoopDelay } from './loop-delay.ts';
+
+export interface ProfileRouteOptions {
+  /** Absent without --contention-profiling. */
+  readonly loopDelay: Pick<LoopDelay, 'report'> | undefined;
+  readonly clock: Clock;
+}
+
+const pages = {
+  profile: 'use of the CPU over ?seconds=30 (at most 60), as .cpuprofile, which browsers and editors open',
+  heap: 'sizes of the heap and its spaces, and memory of the process, in bytes',
+  contention: 'how long the event loop was held up, with --contention-profiling',
+} as const;
+
+const defaultSeconds = 30;
+const maxSeconds = 60;
+
+function secondsOf(query: URLSearchParams): number {
+  const text = query.get('seconds') || String(defaultSeconds);
+  const seconds = /^\d{1,9}(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN;
+  if (!(seconds > 0 && seconds <= maxSeconds))
+    throw new HttpProblem(400, `seconds must be above 0 and at most ${maxSeconds}`);
+  return seconds;
+}
+
+/** `/debug/pprof/`: where the time and the memory of the agent go. */
+export function profileRoute({ loopDelay, clock }: ProfileRouteOptions): Route {
+  let recording = false;
+
+  async function profile({ query, response, incoming }: AgentRequest): Promise<void> {
+    const seconds = secondsOf(query);
+    // A profile slows the agent down; two of the same time say no more than one.
+    if (recording) throw new HttpProblem(503, 'a profile is being recorded', { 'Retry-After': String(maxSeconds) });
+    recording = true;
+    const gone = new AbortController();
+    const leave = () => gone.abort();
+    response.once('close', leave);
+    try {
+      const recorded = await recordCpuProfile(clock, seconds * 1000, gone.signal);
+      if (incoming.socket.destroyed) return;
+      response.setHeader('Content-Disposition', 'attachment; filename="agent.cpuprofile"');
+      sendJson(response, recorded);
+    } finally {
+      recording = false;
+    }
+  }
+
+  return {
+    first: 'debug',
+    methods: ['GET'],
+    debug: true,
+    async serve(request) {
+      const { path, response } = request;
+      const [, pprof, page = '', ...rest] = path;
+      if (pprof !== 'pprof' || rest.length > 0) throw new HttpProblem(404, '404 page not found');
+      if (page === '') return sendJson(response, pages);
+      if (page === 'profile') return profile(request);
+      if (page === 'heap') {
+        return sendJson(response, {
+          heap: getHeapStatistics(),
+          spaces: getHeapSpaceStatistics(),
+          process: process.memoryUsage(),
+        });
+      }
+      if (page !== 'contention') throw new HttpProblem(404, `no such profile; known: ${Object.keys(pages).join(', ')}`);
+      if (loopDelay === undefined)
+        throw new HttpProblem(404, 'contention is not measured without --contention-profiling');
+      sendJson(response, loopDelay.report());
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { parseInstant } from '@keelson/core';
+import type { LogRequest } from '../base/contracts/pod-queries.ts';
+import { parseBool } from '../startup/options/scalar-types.ts';
+import { HttpProblem } from './http/request.ts';
+
+function flag(query: URLSearchParams, name: string): boolean {
+  const text = query.get(name);
+  if (text === null) return false;
+  const value = text === '' ? true : parseBool(text);
+  if (value === undefined) throw new HttpProblem(400, `${name} must be true or false, not ${JSON.stringify(text)}`);
+  return value;
+}
+
+function count(query: URLSearchParams, name: string, least: number): number | undefined {
+  const text = query.get(name);
+  if (text === null || text === '') return undefined;
+  if (!/^-?\d{1,15}$/.test(text))
+    throw new HttpProblem(400, `${name} must be a whole number, not ${JSON.stringify(text)}`);
+  const value = Number(text);
+  if (value < least) throw new HttpProblem(422, `${name} must be at least ${least}, not ${text}`);
+  return value;
+}
+
+function tail(query: URLSearchParams): number | undefined {
+  const name = query.has('tailLines') ? 'tailLines' : 'tail';
+  return query.get(name) === 'all' ? undefined : count(query, name, 0);
+}
+
+function since(query: URLSearchParams, nowMs: number): number | undefined {
+  const seconds = count(query, 'sinceSeconds', 1);
+  const time = query.get('sinceTime');
+  if (time === null || time === '') return seconds === undefined ? undefined : nowMs - seconds * 1000;
+  if (seconds !== undefined) throw new HttpProblem(422, 'sinceSeconds and sinceTime exclude each other');
+  const instant = parseInstant(time);
+  if (instant === undefined)
+    throw new HttpProblem(400, `sinceTime must be an RFC 3339 time, not ${JSON.stringify(time)}`);
+  return instant.seconds * 1000 + Math.floor(instant.nanos / 1_000_000);
+}
+
+/** What a query asks of a log. Throws 400 for what cannot be read, 422 for what cannot be. */
+export function parseLogQuery(
+  query: URLSearchParams,
+  nowMs: number,
+): Omit<LogRequest, 'namespace' | 'pod' | 'container' | 'signal'> {
+  return {
+    follow: flag(query, 'follow'),
+    previous: flag(query, 'previous'),
+    timestamps: flag(query, 'timestamps'),
+    tailLines: tail(query),
+    sinceMs: since(query, nowMs),
+    limitBytes: count(query, 'limitBytes', 1),
+  };
+}

@@ -1,0 +1,74 @@
+import { X509Certificate } from 'node:crypto';
+import { chmod, mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { agentName } from '../base/agent-name.ts';
+import type { ServerConfig } from '../base/config/agent-config.ts';
+import { replaceFile } from '../base/replace-file.ts';
+import { UsageError } from '../base/usage-error.ts';
+import type { ServingPair } from './self-signed.ts';
+
+async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** @throws UsageError naming the option whose file cannot be used */
+async function givenPair(certificateFile: string, keyFile: string): Promise<ServingPair> {
+  const read = async (option: string, path: string) => {
+    try {
+      return await readFile(path, 'utf8');
+    } catch (error) {
+      throw new UsageError(`${option}: cannot read ${path}: ${(error as Error).message}`);
+    }
+  };
+  const certificate = await read('--tls-cert-file', certificateFile);
+  const key = await read('--tls-private-key-file', keyFile);
+  try {
+    createSecureContext({ cert: certificate, key });
+  } catch (error) {
+    throw new UsageError(`--tls-cert-file and --tls-private-key-file are no pair: ${(error as Error).message}`);
+  }
+  return { certificate, key };
+}
+
+/** True for a pair that fits together and has not ended. */
+function isGood({ certificate, key }: ServingPair, nowMs: number): boolean {
+  try {
+    createSecureContext({ cert: certificate, key });
+    return Date.parse(new X509Certificate(certificate).validTo) > nowMs;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The certificate that the main port shows: the one given, else one that is made once in --cert-dir and kept, until it
+ * ends.
+ *
+ * @param names what the node is called, the name first
+ */
+export async function servingPair(
+  config: Pick<ServerConfig, 'tlsCertFile' | 'tlsPrivateKeyFile' | 'certDir'>,
+  names: readonly string[],
+  nowMs: number,
+): Promise<ServingPair> {
+  const { tlsCertFile, tlsPrivateKeyFile, certDir } = config;
+  if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined) return givenPair(tlsCertFile, tlsPrivateKeyFile);
+  const [certificatePath, keyPath] = [join(certDir, `${agentName}.crt`), join(certDir, `${agentName}.key`)];
+  const [certificate, key] = await Promise.all([readIfThere(certificatePath), readIfThere(keyPath)]);
+  if (certificate !== undefined && key !== undefined && isGood({ certificate, key }, nowMs))
+    return { certificate, key };
+  // Loaded late: most starts find the files.
+  const { selfSigned } = await import('./self-signed.ts');
+  const made = await selfSigned(names, nowMs);
+  await mkdir(certDir, { recursive: true, mode: 0o700 });
+  await replaceFile(keyPath, made.key);
+  await replaceFile(certificatePath, made.certificate);
+  await chmod(certificatePath, 0o644);
+  return made;
+}

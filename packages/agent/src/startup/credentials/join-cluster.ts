@@ -1,0 +1,103 @@
+import { createHttpClient, type HttpClientOptions, kubeconfigAccess, loadKubeconfig } from '@keelson/client';
+import { type Clock, isStatusError, type Logger } from '@keelson/core';
+import { agentName } from '../../base/agent-name.ts';
+import type { AgentConfig, ApiAccessConfig } from '../../base/config/agent-config.ts';
+import { replaceFile } from '../../base/replace-file.ts';
+import { UsageError } from '../../base/usage-error.ts';
+import { CertificateStore } from './certificate-store.ts';
+import { type ClientCertificate, clientCertificate, laterOf } from './client-certificate.ts';
+import { CertificateRefusedError, requestCertificate } from './request-certificate.ts';
+
+export interface JoinClusterOptions {
+  readonly config: Pick<AgentConfig, 'nodeName' | 'api'> & { readonly server: Pick<AgentConfig['server'], 'certDir'> };
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}
+
+async function accessOf(path: string): Promise<HttpClientOptions> {
+  return (await kubeconfigAccess(await loadKubeconfig({ path }))).options;
+}
+
+/**
+ * Why the config file does not do; undefined when it does. A file without a certificate has other credentials, which
+ * are taken as good.
+ */
+async function problemOf(api: ApiAccessConfig, store: CertificateStore, nowMs: number): Promise<string | undefined> {
+  try {
+    const { clientCertificate: certificate, clientKey: key } = await accessOf(api.clusterconfig);
+    if (certificate === undefined || key === undefined) return undefined;
+    const given = clientCertificate(String(certificate), String(key));
+    const newest = api.rotateCertificates ? laterOf(await store.current(), given) : given;
+    if (newest === undefined) return 'its client certificate and key are no pair';
+    return newest.notAfterMs > nowMs
+      ? undefined
+      : `its client certificate ended at ${new Date(newest.notAfterMs).toISOString()}`;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** The config file of an agent that has joined: the server of the bootstrap file, and the certificate in use. */
+function configText(
+  { server, ca, tlsServerName, insecureSkipTlsVerify }: HttpClientOptions,
+  certificatePath: string,
+): string {
+  const cluster = {
+    server,
+    ...(ca === undefined ? {} : { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
+    ...(tlsServerName === undefined ? {} : { 'tls-server-name': tlsServerName }),
+    ...(insecureSkipTlsVerify ? { 'insecure-skip-tls-verify': true } : {}),
+  };
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'cluster', cluster }],
+    users: [{ name: agentName, user: { 'client-certificate': certificatePath, 'client-key': certificatePath } }],
+    contexts: [{ name: 'default', context: { cluster: 'cluster', user: agentName } }],
+    'current-context': 'default',
+  };
+  return `${JSON.stringify(config, null, 2)}\n`;
+}
+
+/** Asks with the credentials of the bootstrap file. @throws CertificateRefusedError */
+async function ask(access: HttpClientOptions, options: JoinClusterOptions): Promise<ClientCertificate | undefined> {
+  const { config, clock, logger, signal } = options;
+  const client = createHttpClient({ ...access, userAgent: agentName, clock, logger });
+  try {
+    return await requestCertificate({ client, nodeName: config.nodeName, clock, logger, signal });
+  } catch (error) {
+    if (!isStatusError(error)) throw error;
+    throw new CertificateRefusedError(
+      `--bootstrap-clusterconfig: the API server does not give a certificate: ${error.message}`,
+    );
+  } finally {
+    client.close();
+  }
+}
+
+/**
+ * Sees to it that there is a config file with a client certificate that is good, by asking for one with the credentials
+ * of
+ * --bootstrap-clusterconfig when there is not. The key stays in memory until the certificate is there, so a failure
+ * leaves nothing behind, and what was there before stays.
+ *
+ * @throws UsageError for a bootstrap file that cannot be used; CertificateRefusedError when no certificate is given
+ */
+export async function joinCluster(options: JoinClusterOptions): Promise<void> {
+  const { config, clock, logger } = options;
+  const { api } = config;
+  if (api?.bootstrap === undefined) return;
+  const store = new CertificateStore(config.server.certDir);
+  const problem = await problemOf(api, store, clock.now());
+  if (problem === undefined) return;
+  logger.info('the client config cannot be used, a certificate is asked for', { path: api.clusterconfig, problem });
+  const access = await accessOf(api.bootstrap).catch((error: Error) => {
+    throw new UsageError(`--bootstrap-clusterconfig: ${error.message}`);
+  });
+  const certificate = await ask(access, options);
+  if (certificate === undefined) return;
+  await store.keep(certificate, clock.now());
+  await replaceFile(api.clusterconfig, configText(access, store.currentPath));
+  logger.info('joined the cluster', { path: api.clusterconfig });
+}

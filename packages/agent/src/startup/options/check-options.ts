@@ -1,0 +1,26 @@
+import { UsageError } from '../../base/usage-error.ts';
+import { cgroupChecks } from './check-cgroups.ts';
+import { evictionChecks } from './check-eviction.ts';
+import { networkChecks } from './check-network.ts';
+import { podChecks } from './check-pods.ts';
+import { runtimeChecks } from './check-runtime.ts';
+import { servingChecks } from './check-serving.ts';
+import type { Check, CheckContext } from './option-checks.ts';
+
+const checks: readonly Check[] = [
+  ...servingChecks,
+  ...runtimeChecks,
+  ...podChecks,
+  ...cgroupChecks,
+  ...evictionChecks,
+  ...networkChecks,
+];
+
+/**
+ * Rejects values that are well-formed but out of range, or contradict each other.
+ *
+ * @throws UsageError with the first problem
+ */
+export function checkOptions(context: CheckContext): void {
+  for (const check of checks) for (const problem of check(context)) throw new UsageError(problem);
+}

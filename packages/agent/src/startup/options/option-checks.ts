@@ -1,0 +1,66 @@
+import type { AgentOptions, OptionName } from './option-table.ts';
+
+/** What checks look at: the values, which of them were given, and the gates. */
+export interface CheckContext {
+  readonly values: AgentOptions;
+  readonly given: ReadonlySet<string>;
+  readonly gates: Readonly<Record<string, boolean>>;
+}
+
+/** Looks at some options together; each problem is one sentence that names the option. */
+export type Check = (context: CheckContext) => Iterable<string>;
+
+/** Options whose values are numbers. */
+type NumberOption = { [N in OptionName]: AgentOptions[N] extends number ? N : never }[OptionName];
+type TextOption = { [N in OptionName]: AgentOptions[N] extends string ? N : never }[OptionName];
+type WordsOption = { [N in OptionName]: AgentOptions[N] extends readonly string[] ? N : never }[OptionName];
+
+/** Numbers of these options lie between two bounds. */
+export function between(min: number, max: number, ...names: readonly NumberOption[]): Check {
+  return function* ({ values }) {
+    for (const name of names) {
+      const value = values[name];
+      if (value < min || value > max) {
+        yield max === Number.POSITIVE_INFINITY
+          ? `--${name} must be at least ${min}, not ${value}`
+          : `--${name} must be between ${min} and ${max}, not ${value}`;
+      }
+    }
+  };
+}
+
+/** These periods are longer than nothing. */
+export function positivePeriod(...names: readonly NumberOption[]): Check {
+  return function* ({ values }) {
+    for (const name of names) if (values[name] <= 0) yield `--${name} must be longer than 0`;
+  };
+}
+
+/** These durations are not negative. */
+export function noNegativePeriod(...names: readonly NumberOption[]): Check {
+  return function* ({ values }) {
+    for (const name of names) if (values[name] < 0) yield `--${name} must not be negative`;
+  };
+}
+
+/** The text of the option is one of these words. */
+export function oneOf(name: TextOption, ...words: readonly string[]): Check {
+  return function* ({ values }) {
+    if (!words.includes(values[name]))
+      yield `--${name}: unsupported value ${JSON.stringify(values[name])}; known: ${shown(words)}`;
+  };
+}
+
+/** Each word of the lists is one of these. */
+export function eachOf(words: readonly string[], ...names: readonly WordsOption[]): Check {
+  return function* ({ values }) {
+    for (const name of names) {
+      const wrong = values[name].find((word) => !words.includes(word));
+      if (wrong !== undefined) yield `--${name}: unsupported value ${JSON.stringify(wrong)}; known: ${shown(words)}`;
+    }
+  };
+}
+
+function shown(words: readonly string[]): string {
+  return words.map((word) => (word === '' ? '(empty)' : word)).join(', ');
+}

@@ -1,0 +1,238 @@
+import { canonicalQuantity } from '@keelson/core';
+import type { AgentConfig, AllowedSources, ResourceAmounts, RuntimeChoice } from '../../base/config/agent-config.ts';
+import { accessWarnings, checkAccess } from './check-access.ts';
+import { cgroupWarnings } from './check-cgroups.ts';
+import { checkOptions } from './check-options.ts';
+import { runtimeWarnings } from './check-runtime.ts';
+import { servingWarnings } from './check-serving.ts';
+import { credentialWarnings, rotationGate } from './credential-warnings.ts';
+import { evictionConfig, evictionWarnings } from './eviction-config.ts';
+import { gateWarnings, resolveGates } from './feature-gates.ts';
+import { networkWarnings } from './network-warnings.ts';
+import type { AgentOptions } from './option-table.ts';
+import type { ParsedOptions } from './parse-options.ts';
+import { resolveCgroups } from './resolve-cgroups.ts';
+import { withConfigFile, withFileValues } from './with-config-file.ts';
+
+/** What the configuration needs to know of the machine. */
+export interface HostFacts {
+  hostname(): string;
+  fileExists(path: string): boolean;
+  /** Reads the file of --config; absent: the option is refused. */
+  readFile?(path: string): Buffer;
+}
+
+/** A configuration, and what whoever started the agent should hear of it. */
+export interface ResolvedConfig {
+  readonly config: AgentConfig;
+  /** The options in effect, those of the file of --config among them. */
+  readonly values: AgentOptions;
+  readonly warnings: readonly string[];
+}
+
+const given = (text: string): string | undefined => (text === '' ? undefined : text);
+
+function runtimeChoice(values: AgentOptions, isGiven: (name: keyof AgentOptions) => boolean): RuntimeChoice {
+  if (values['container-runtime'] === 'runtime-b') {
+    return { kind: 'oci', path: given(values['runtime-b-path']), supervisorEndpoint: values['runtime-b-api-endpoint'] };
+  }
+  const endpoint = values['container-runtime-endpoint'];
+  if (isGiven('container-runtime-endpoint')) {
+    return { kind: 'cri', endpoint, imageEndpoint: given(values['image-service-endpoint']) ?? endpoint };
+  }
+  if (isGiven('runtime-a-endpoint'))
+    return { kind: 'engine', endpoint: values['runtime-a-endpoint'], shimEndpoint: endpoint };
+  return { kind: 'default', engineEndpoint: values['runtime-a-endpoint'], shimEndpoint: endpoint };
+}
+
+/** A file given is used whether it exists or not; that of the default only when it does, else the agent runs alone. */
+function clusterconfig({ values, given: names }: ParsedOptions, machine: HostFacts): string | undefined {
+  const path = values.clusterconfig;
+  if (values.runonce || path === '') return undefined;
+  return names.has('clusterconfig') || bootstrapFile(values) !== undefined || machine.fileExists(path)
+    ? path
+    : undefined;
+}
+
+/** The option has a deprecated name as well. */
+function bootstrapFile(values: AgentOptions): string | undefined {
+  return given(values['bootstrap-clusterconfig']) ?? given(values['experimental-bootstrap-clusterconfig']);
+}
+
+/** The bridge has a name of its own in command lines of this field. */
+function networkPluginOf(word: string): AgentConfig['network']['plugin'] {
+  if (word === 'kubenet') return 'bridge';
+  return word as AgentConfig['network']['plugin'];
+}
+
+/** Unless it is given, CPU sets are looked at as often as the status of the node is told. */
+function reconcilePeriod({ given: names }: ParsedOptions) {
+  return names.has('cpu-manager-reconcile-period') ? 'cpu-manager-reconcile-period' : 'node-status-update-frequency';
+}
+
+function amounts(map: ReadonlyMap<string, string>): ResourceAmounts {
+  return Object.fromEntries([...map].map(([name, amount]) => [name, canonicalQuantity(amount)]));
+}
+
+/**
+ * Makes the agent's configuration of its options.
+ *
+ * @param downloaded values by option name, in place of those of the file of --config
+ * @throws UsageError when options contradict each other, are out of range, or ask for what does not exist yet
+ */
+export function resolveConfig(
+  commandLine: ParsedOptions,
+  machine: HostFacts,
+  downloaded?: ReadonlyMap<string, unknown>,
+): ResolvedConfig {
+  const parsed =
+    downloaded === undefined ? withConfigFile(commandLine, machine.readFile) : withFileValues(commandLine, downloaded);
+  const { values } = parsed;
+  const gates = resolveGates(values['feature-gates']);
+  checkOptions({ values, given: parsed.given, gates });
+  const api = clusterconfig(parsed, machine);
+  checkAccess(values, api !== undefined);
+  const config: AgentConfig = Object.freeze({
+    nodeName: (values['hostname-override'].trim() || machine.hostname().trim()).toLowerCase(),
+    rootDir: values['root-dir'],
+    api:
+      api === undefined
+        ? undefined
+        : {
+            clusterconfig: api,
+            bootstrap: bootstrapFile(values),
+            rotateCertificates: values['rotate-certificates'] && gates[rotationGate] === true,
+            qps: values['cluster-api-qps'],
+            burst: values['cluster-api-burst'],
+            contentType: values['cluster-api-content-type'],
+            chaosChance: values['chaos-chance'],
+          },
+    sources: {
+      manifestPath: given(values['pod-manifest-path']),
+      manifestUrl: given(values['manifest-url']),
+      manifestUrlHeaders: values['manifest-url-header'],
+      fileCheckMs: values['file-check-frequency'],
+      httpCheckMs: values['http-check-frequency'],
+      runOnce: values.runonce,
+      hostNetwork: values['host-network-sources'] as AllowedSources,
+      hostPid: values['host-pid-sources'] as AllowedSources,
+      hostIpc: values['host-ipc-sources'] as AllowedSources,
+      checkpointPath: given(values['bootstrap-checkpoint-path']),
+    },
+    server: {
+      enabled: values['enable-server'] && !values.runonce,
+      address: values.address,
+      port: values.port,
+      readOnlyPort: values.runonce ? 0 : values['read-only-port'],
+      healthzAddress: values['healthz-bind-address'],
+      healthzPort: values.runonce ? 0 : values['healthz-port'],
+      statsPort: values.runonce ? 0 : values['stats-port'],
+      contentionProfiling: values['contention-profiling'],
+      debuggingHandlers: values['enable-debugging-handlers'],
+      streamingIdleMs: values['streaming-connection-idle-timeout'],
+      tlsCertFile: given(values['tls-cert-file']),
+      tlsPrivateKeyFile: given(values['tls-private-key-file']),
+      certDir: values['cert-dir'],
+      anonymousAuth: values['anonymous-auth'],
+      clientCaFile: given(values['client-ca-file']),
+      tokenWebhook: values['authentication-token-webhook']
+        ? { cacheMs: values['authentication-token-webhook-cache-ttl'] }
+        : undefined,
+      accessWebhook:
+        values['authorization-mode'] === 'Webhook'
+          ? {
+              allowedMs: values['authorization-webhook-cache-authorized-ttl'],
+              refusedMs: values['authorization-webhook-cache-unauthorized-ttl'],
+            }
+          : undefined,
+    },
+    runtime: runtimeChoice(values, (name) => parsed.given.has(name)),
+    runtimeRequestTimeoutMs: values['runtime-request-timeout'],
+    isolatePids: values['runtime-a-disable-shared-pid'],
+    images: {
+      infraImage: values['pod-infra-container-image'],
+      pullProgressDeadlineMs: values['image-pull-progress-deadline'],
+      serializePulls: values['serialize-image-pulls'],
+      registryQps: values['registry-qps'],
+      registryBurst: values['registry-burst'],
+      gcHighPercent: values['image-gc-high-threshold'],
+      gcLowPercent: values['image-gc-low-threshold'],
+      minimumTtlMs: values['minimum-image-ttl-duration'],
+      cloudAConfig: given(values['cloud-a-container-registry-config']),
+      cloudBKey: given(values['cloud-b-json-key']),
+    },
+    network: {
+      plugin: networkPluginOf(values['network-plugin']),
+      cniBinDir: values['cni-bin-dir'],
+      cniConfDir: values['cni-conf-dir'],
+      mtu: values['network-plugin-mtu'],
+      hairpinMode: values['hairpin-mode'] as AgentConfig['network']['hairpinMode'],
+      podCidr: values['pod-cidr'],
+      makeIptablesUtilChains: values['make-iptables-util-chains'],
+      iptablesDropBit: values['iptables-drop-bit'],
+      iptablesMasqueradeBit: values['iptables-masquerade-bit'],
+    },
+    dns: {
+      servers: values['cluster-dns'],
+      domain: values['cluster-domain'].replace(/\.$/, ''),
+      resolvConf: values['resolv-conf'],
+    },
+    node: {
+      ip: given(values['node-ip']),
+      labels: Object.fromEntries(values['node-labels']),
+      taints: values['register-with-taints'],
+      providerId: given(values['provider-id']),
+      register: values['register-node'],
+      statusUpdateMs: values['node-status-update-frequency'],
+      enableControllerAttachDetach: values['enable-controller-attach-detach'],
+      cloud: { provider: values['cloud-provider'], configPath: given(values['cloud-config']) },
+    },
+    limits: {
+      maxPods: values['max-pods'],
+      podsPerCore: values['pods-per-core'],
+      allowPrivileged: values['allow-privileged'],
+    },
+    allowedUnsafeSysctls: values['experimental-allowed-unsafe-sysctls'],
+    clusterReserved: amounts(values['cluster-reserved']),
+    systemReserved: amounts(values['system-reserved']),
+    eviction: evictionConfig(values),
+    syncMs: values['sync-frequency'],
+    volumeStatsMs: values['volume-stats-agg-period'],
+    volumePluginDir: values['volume-plugin-dir'],
+    mounterPath: given(values['experimental-mounter-path']),
+    checkNodeCapabilities: values['experimental-check-node-capabilities-before-mount'],
+    containerized: values.containerized,
+    seccompRoot: values['seccomp-profile-root'],
+    cpuCfsQuota: values['cpu-cfs-quota'],
+    cgroups: resolveCgroups(parsed),
+    cpuManager: {
+      policy: values['cpu-manager-policy'] as AgentConfig['cpuManager']['policy'],
+      reconcileMs: values[reconcilePeriod(parsed)],
+    },
+    events: { qps: values['event-qps'], burst: values['event-burst'] },
+    gates,
+    process: {
+      lockFile: given(values['lock-file']),
+      exitOnLockContention: values['exit-on-lock-contention'],
+      maxOpenFiles: values['max-open-files'],
+      oomScoreAdj: values['oom-score-adj'],
+      protectKernelDefaults: values['protect-kernel-defaults'],
+      reallyCrash: values['really-crash-for-testing'],
+    },
+  });
+  return {
+    config,
+    values,
+    warnings: [
+      ...parsed.warnings,
+      ...gateWarnings(gates),
+      ...servingWarnings(values),
+      ...accessWarnings(values, parsed.given),
+      ...runtimeWarnings(values['container-runtime'], parsed.given),
+      ...networkWarnings(config, parsed.given),
+      ...cgroupWarnings(parsed),
+      ...evictionWarnings(values),
+      ...credentialWarnings(config, values),
+    ],
+  };
+}

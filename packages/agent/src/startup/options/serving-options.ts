@@ -1,0 +1,58 @@
+import { defaultRootDir } from '../../base/agent-name.ts';
+import { option } from './option.ts';
+import { bool, duration, int32, ip, text } from './scalar-types.ts';
+
+const bootstrapHelp =
+  'File with which a client certificate is requested when that of --clusterconfig is missing, unusable or expired.';
+
+export const servingOptions = [
+  option(
+    'address',
+    ip,
+    '0.0.0.0',
+    'Address that the agent serves on; 0.0.0.0 is every IPv4 interface, :: every IPv6 one.',
+  ),
+  option('port', int32, 10_250, 'Port that the agent serves on.'),
+  option('read-only-port', int32, 10_255, 'Port without authentication or authorization that only reads; 0 closes it.'),
+  option('healthz-bind-address', ip, '127.0.0.1', 'Address of the health endpoint.'),
+  option('healthz-port', int32, 10_248, 'Port of the local health endpoint; 0 closes it.'),
+  option('stats-port', int32, 4194, 'Port of the local endpoint of container statistics; 0 closes it.'),
+  option('enable-server', bool, true, "Serves the agent's API on --port."),
+  option('enable-debugging-handlers', bool, true, 'Serves logs, and endpoints that run containers and commands.'),
+  option('tls-cert-file', text, '', 'Certificate for HTTPS, intermediates appended.', { shownDefault: 'none' }),
+  option('tls-private-key-file', text, '', 'Key of --tls-cert-file.', { shownDefault: 'none' }),
+  option(
+    'cert-dir',
+    text,
+    `${defaultRootDir}/pki`,
+    'Directory of TLS certificates; means nothing when both TLS files are given. Without them a self-signed pair is made here.',
+  ),
+  option('clusterconfig', text, `${defaultRootDir}/clusterconfig`, 'File that says how to reach the API server.'),
+  option('bootstrap-clusterconfig', text, '', bootstrapHelp, { shownDefault: 'none' }),
+  option('experimental-bootstrap-clusterconfig', text, '', bootstrapHelp, {
+    shownDefault: 'none',
+    deprecated: 'use --bootstrap-clusterconfig',
+  }),
+  option('rotate-certificates', bool, false, 'Renews the client certificate before it expires.'),
+  option(
+    'bootstrap-checkpoint-path',
+    text,
+    '',
+    'Directory in which pods are remembered for a start without the API server.',
+    {
+      shownDefault: 'none',
+    },
+  ),
+  option(
+    'streaming-connection-idle-timeout',
+    duration,
+    4 * 3_600_000,
+    'How long a streaming connection may be idle before it is closed; 0 is for ever.',
+  ),
+  option(
+    'contention-profiling',
+    bool,
+    false,
+    'Measures how long the event loop is held up; /debug/pprof/contention tells.',
+  ),
+] as const;

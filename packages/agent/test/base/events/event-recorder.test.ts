@@ -1,0 +1,182 @@
+import { ConnectionError } from '@keelson/client';
+import { type ApiClient, FakeClock, statusErrors } from '@keelson/core';
+import type { Event, Pod } from '@keelson/kinds';
+import test from 'ava';
+import { podSubject } from '../../../src/base/contracts/event-recorder.ts';
+import { ApiEventRecorder } from '../../../src/base/events/api-event-recorder.ts';
+import { EventCorrelator } from '../../../src/base/events/event-correlator.ts';
+import { podEvents } from '../../../src/base/events/pod-events.ts';
+import { listeningLogger, until } from '../../support/support.ts';
+
+const pod = (name: string): Pod => ({
+  metadata: { name, namespace: 'shop', uid: `uid-${name}` },
+  spec: {
+    containers: [{ name: 'main', image: 'host' }],
+    initContainers: [{ name: 'init', image: 'host' }],
+  } as Pod['spec'],
+});
+
+/** An API that keeps what is written, and fails as told. */
+function fakeApi() {
+  const calls: { verb: string; namespace: string; name: string; body: Partial<Event> }[] = [];
+  const failures: unknown[] = [];
+  const answer = async (verb: string, namespace: string, name: string, body: Partial<Event>) => {
+    const failure = failures.shift();
+    if (failure !== undefined) throw failure;
+    calls.push({ verb, namespace, name, body });
+    return body;
+  };
+  const client = {
+    resource: () => ({
+      namespace: (namespace: string) => ({
+        create: (event: Event) => answer('create', namespace, event.metadata?.name ?? '', event),
+        patch: (name: string, _: string, patch: Partial<Event>) => answer('patch', namespace, name, patch),
+      }),
+    }),
+  } as unknown as ApiClient;
+  return { client, calls, failures };
+}
+
+function open({ qps = 0, burst = 10 } = {}) {
+  const clock = new FakeClock();
+  const logger = listeningLogger();
+  const api = fakeApi();
+  const recorder = new ApiEventRecorder({ client: api.client, nodeName: 'n1', qps, burst, clock, logger });
+  return { clock, logger, recorder, ...api };
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test('an event says what, about what, who says so and when', async (t) => {
+  const { recorder, calls } = open();
+  podEvents(recorder).record(pod('web'), 'Warning', 'BackOff', 'again', 'main');
+  podEvents(recorder).record(pod('web'), 'Normal', 'Started', 'on', 'init');
+  recorder.record({ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'n1' }, 'Normal', 'Starting', 'up');
+  await until(() => calls.length === 3);
+  t.like(calls[0], {
+    verb: 'create',
+    namespace: 'shop',
+    body: {
+      involvedObject: { kind: 'Pod', name: 'web', uid: 'uid-web', fieldPath: 'spec.containers{main}' },
+      source: { component: 'keelson-agent', host: 'n1' },
+      type: 'Warning',
+      reason: 'BackOff',
+      message: 'again',
+      count: 1,
+      firstTimestamp: '2026-01-01T00:00:00Z',
+    },
+  });
+  t.regex(calls[0]?.name ?? '', /^web\.[0-9a-f]+$/);
+  t.is(calls[1]?.body.involvedObject?.fieldPath, 'spec.initContainers{init}');
+  t.is(calls[2]?.namespace, 'default');
+  t.is(new Set(calls.map(({ name }) => name)).size, 3);
+});
+
+test('an exact repeat counts up the event that is there, and makes it anew when the server has forgotten it', async (t) => {
+  const { recorder, calls, clock, failures } = open();
+  const tell = () => recorder.record(podSubject(pod('web')), 'Warning', 'BackOff', 'again');
+  tell();
+  clock.advance(5000);
+  tell();
+  await until(() => calls.length === 2);
+  t.like(calls[1], { verb: 'patch', name: calls[0]?.name, body: { count: 2, lastTimestamp: '2026-01-01T00:00:05Z' } });
+  failures.push(statusErrors.notFound({ group: '', resource: 'events' }, 'x'));
+  tell();
+  await until(() => calls.length === 3);
+  t.like(calls[2], { verb: 'create', name: calls[0]?.name, body: { count: 3 } });
+});
+
+test('more than ten messages of one kind within ten minutes become one combined event', (t) => {
+  const clock = new FakeClock();
+  const correlator = new EventCorrelator(clock);
+  const tell = (message: string) =>
+    correlator.take({ subject: podSubject(pod('web')), type: 'Warning', reason: 'Failed', message });
+  const first = Array.from({ length: 10 }, (_, index) => tell(`m${index}`));
+  t.true(first.every((event) => event?.count === 1 && !event.message.startsWith('(combined')));
+  const eleventh = tell('m10');
+  t.is(eleventh?.message, '(combined from similar events): m10');
+  const twelfth = tell('m11');
+  t.deepEqual([twelfth?.name, twelfth?.count], [eleventh?.name, 2]);
+  t.is(tell('m3')?.message, 'm3', 'what was told one by one stays so');
+  clock.advance(600_001);
+  t.is(tell('m12')?.message, 'm12');
+});
+
+test('a subject may tell 25 things at once, then one every five minutes; others are not affected', (t) => {
+  const clock = new FakeClock();
+  const correlator = new EventCorrelator(clock);
+  const tell = (name: string) =>
+    correlator.take({ subject: podSubject(pod(name)), type: 'Normal', reason: 'Same', message: 'same' });
+  t.is(Array.from({ length: 40 }, () => tell('web')).filter((event) => event !== undefined).length, 25);
+  t.is(tell('other')?.count, 1);
+  clock.advance(300_000);
+  t.is(tell('web')?.count, 26);
+  t.is(tell('web'), undefined);
+});
+
+test('--event-qps and --event-burst: so many at once, then so many per second, none lost', async (t) => {
+  const { recorder, calls, clock } = open({ qps: 5, burst: 10 });
+  for (let index = 0; index < 20; index += 1) recorder.record(podSubject(pod(`p${index}`)), 'Normal', 'R', 'm');
+  await until(() => calls.length === 10);
+  await settled();
+  t.is(calls.length, 10);
+  clock.advance(200);
+  await until(() => calls.length === 11);
+  await settled();
+  t.is(calls.length, 11);
+  await until(() => {
+    clock.advance(200);
+    return calls.length === 20;
+  });
+});
+
+test('--event-qps=0 is no limit', async (t) => {
+  const { recorder, calls } = open({ qps: 0, burst: 1 });
+  for (let index = 0; index < 200; index += 1) recorder.record(podSubject(pod(`p${index}`)), 'Normal', 'R', 'm');
+  await until(() => calls.length === 200);
+  t.pass();
+});
+
+test('without an answer an event is tried again every ten seconds, twelve times; a refused one is given up at once', async (t) => {
+  const { recorder, calls, clock, failures, logger } = open();
+  failures.push(...Array.from({ length: 3 }, () => new ConnectionError('Unreachable', 'gone')));
+  recorder.record(podSubject(pod('a')), 'Normal', 'R', 'm');
+  await until(() => {
+    clock.advance(10_000);
+    return calls.length === 1;
+  });
+  t.deepEqual(logger.lines, []);
+  failures.push(statusErrors.badRequest('no'));
+  recorder.record(podSubject(pod('b')), 'Normal', 'R', 'm');
+  recorder.record(podSubject(pod('c')), 'Normal', 'R', 'm');
+  await until(() => calls.length === 2);
+  t.regex(calls[1]?.name ?? '', /^c\./);
+  t.is(logger.lines.length, 1);
+  failures.push(...Array.from({ length: 12 }, () => new ConnectionError('Unreachable', 'gone')));
+  recorder.record(podSubject(pod('d')), 'Normal', 'R', 'm');
+  await until(() => {
+    clock.advance(10_000);
+    return logger.lines.length === 2;
+  });
+  t.is(calls.length, 2);
+});
+
+test('a thousand events wait at most; the rest is dropped, and nobody who records waits', async (t) => {
+  const { recorder, calls, clock, failures, logger } = open();
+  failures.push(new ConnectionError('Unreachable', 'gone'));
+  for (let index = 0; index < 1500; index += 1) recorder.record(podSubject(pod(`p${index}`)), 'Normal', 'R', 'm');
+  t.deepEqual(
+    logger.lines.map(({ message }) => message),
+    ['events are dropped: too many wait to be sent'],
+  );
+  await until(() => {
+    clock.advance(10_000);
+    return calls.length >= 1001;
+  });
+  await settled();
+  t.is(calls.length, 1001);
+  await recorder.stop();
+  recorder.record(podSubject(pod('late')), 'Normal', 'R', 'm');
+  await settled();
+  t.is(calls.length, 1001);
+});

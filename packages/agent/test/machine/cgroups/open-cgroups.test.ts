@@ -1,0 +1,201 @@
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '@keelson/core';
+import test, { type ExecutionContext } from 'ava';
+import type { RuntimeChoice } from '../../../src/base/config/agent-config.ts';
+import { MachineError } from '../../../src/command/check-swap.ts';
+import { runtimeProcess, withoutRuntimeProcess } from '../../../src/command/runtime-process.ts';
+import { findCgroups } from '../../../src/machine/cgroups/find-cgroups.ts';
+import { openCgroups } from '../../../src/machine/cgroups/open-cgroups.ts';
+import { Placements } from '../../../src/machine/cgroups/placements.ts';
+import { processTable } from '../../../src/machine/cgroups/process-table.ts';
+import { parseOptions } from '../../../src/startup/options/parse-options.ts';
+import { resolveCgroups } from '../../../src/startup/options/resolve-cgroups.ts';
+import { resolveConfig } from '../../../src/startup/options/resolve-config.ts';
+import { CgroupMachine } from '../../support/cgroup-machine.ts';
+import { listeningLogger, temporaryDirectory } from '../../support/support.ts';
+
+const facts = { hostname: () => 'node-1', fileExists: () => false };
+const configOf = (...words: string[]) => resolveCgroups(parseOptions(words));
+
+function open(machine: CgroupMachine, ...words: string[]) {
+  const logger = listeningLogger();
+  const { root: mountpoint, files } = machine;
+  const opened = openCgroups({ config: configOf(...words), mountpoint, clock: systemClock, logger, files });
+  return { opened, lines: logger.lines };
+}
+
+test('where cgroups cannot be written an agent goes on without, and says how to say that this is meant', async (t) => {
+  const machine = new CgroupMachine(t, 1);
+  machine.readOnly = true;
+  const { opened, lines } = open(machine);
+  t.is(await opened, undefined);
+  t.is(lines.length, 1);
+  t.regex(lines[0]?.message ?? '', /--cgroups-per-qos=false --enforce-node-allocatable=/);
+  t.regex(String(lines[0]?.fields['reason']), /cgroup .*kubepods could not be made: EROFS/);
+});
+
+for (const word of [
+  '--cgroups-per-qos',
+  '--enforce-node-allocatable=pods',
+  '--experimental-qos-reserved=memory=10%',
+  '--agent-cgroups=/agent',
+  '--runtime-cgroups=/runtime',
+]) {
+  test(`where cgroups cannot be written ${word} is an error`, async (t) => {
+    const machine = new CgroupMachine(t, 2);
+    machine.readOnly = true;
+    const { opened, lines } = open(machine, word);
+    const name = /^--[a-z-]+/.exec(word)?.[0];
+    await t.throwsAsync(opened, {
+      instanceOf: MachineError,
+      message: new RegExp(`^${name}: cgroups cannot be used here: `),
+    });
+    t.deepEqual(lines, []);
+  });
+}
+
+test('--cgroup-root has to exist in every hierarchy, for --system-cgroups too', async (t) => {
+  const machine = new CgroupMachine(t, 1);
+  mkdirSync(join(machine.root, 'cpu/x'));
+  const message = /--cgroup-root: there is no cgroup \/x in every hierarchy at .*; make it first/;
+  await t.throwsAsync(open(machine, '--cgroup-root=/x').opened, { instanceOf: MachineError, message });
+  await t.throwsAsync(open(machine, '--cgroup-root=/x', '--system-cgroups=/s').opened, { message });
+  await machine.makeGroup('/x');
+  t.truthy(await open(machine, '--cgroup-root=/x').opened);
+  t.true(machine.groups().includes('/x/kubepods/besteffort'));
+});
+
+test('nothing is looked at when no option asks for cgroups', async (t) => {
+  const machine = new CgroupMachine(t, 1);
+  const { opened, lines } = open(machine, '--cgroups-per-qos=false', '--enforce-node-allocatable=');
+  t.is(await opened, undefined);
+  t.deepEqual([lines, machine.groups()], [[], []]);
+});
+
+/** Processes with programs, among which some of the kernel have none. */
+function processes(root: string, programs: readonly number[], kernel: readonly number[]) {
+  for (const pid of [...programs, ...kernel]) {
+    mkdirSync(join(root, String(pid), 'fd'), { recursive: true });
+    if (programs.includes(pid)) symlinkSync('/bin/true', join(root, String(pid), 'exe'));
+  }
+  return processTable(root);
+}
+
+async function placed(t: ExecutionContext, version: 1 | 2, ...words: string[]) {
+  const machine = new CgroupMachine(t, version);
+  machine.enter('/', 1, 2, 30, 40, 50);
+  const tree = await findCgroups(machine.root, machine.files, systemClock);
+  const logger = listeningLogger();
+  const table = processes(await temporaryDirectory(t), [1, 30, 40, 50], [2]);
+  const config = configOf(...words);
+  const placements = new Placements({
+    tree,
+    config,
+    processes: table,
+    agentPid: 30,
+    runtimePid: async () => 40,
+    logger,
+  });
+  await placements.round();
+  return { machine, tree, logger, placements };
+}
+
+for (const version of [1, 2] as const) {
+  test(`version ${version}: --agent-cgroups and --runtime-cgroups take their processes, once`, async (t) => {
+    const { machine, tree, placements } = await placed(
+      t,
+      version,
+      '--agent-cgroups=/a/agent',
+      '--runtime-cgroups=/runtime',
+    );
+    t.deepEqual([await tree.members('/a/agent'), await tree.members('/runtime')], [[30], [40]]);
+    t.deepEqual(await tree.members('/'), [1, 2, 50]);
+    machine.writes.length = 0;
+    await placements.round();
+    t.deepEqual(machine.writes, []);
+  });
+}
+
+test('--system-cgroups takes what is at the root, but neither the first process nor threads of the kernel', async (t) => {
+  const { tree } = await placed(t, 1, '--system-cgroups=/system', '--cgroup-root=/', '--agent-cgroups=/agent');
+  t.deepEqual(
+    [await tree.members('/'), await tree.members('/system'), await tree.members('/agent')],
+    [[1, 2], [40, 50], [30]],
+  );
+});
+
+test('--system-cgroups leaves processes where somebody else has placed them', async (t) => {
+  const machine = new CgroupMachine(t, 1);
+  await machine.makeGroup('/engine');
+  machine.enter('/engine', 40);
+  machine.set('pids/engine/cgroup.procs', '');
+  machine.set('pids/cgroup.procs', '40\n');
+  const tree = await findCgroups(machine.root, machine.files, systemClock);
+  const table = processes(await temporaryDirectory(t), [40], []);
+  const config = configOf('--system-cgroups=/system');
+  const logger = listeningLogger();
+  await new Placements({
+    tree,
+    config,
+    processes: table,
+    agentPid: 30,
+    runtimePid: async () => undefined,
+    logger,
+  }).round();
+  t.deepEqual([machine.read('pids/system/cgroup.procs'), machine.read('memory/engine/cgroup.procs')], ['40', '40']);
+});
+
+test('processes that cannot be placed are told of once, and tried again', async (t) => {
+  const { machine, tree, logger, placements } = await placed(t, 1);
+  t.deepEqual(logger.lines, []);
+  machine.readOnly = true;
+  const table = processTable('/nonexistent');
+  const config = configOf('--agent-cgroups=/agent');
+  const failing = new Placements({
+    tree,
+    config,
+    processes: table,
+    agentPid: 30,
+    runtimePid: async () => undefined,
+    logger,
+  });
+  await failing.round();
+  await failing.round();
+  t.is(logger.lines.length, 1);
+  machine.readOnly = false;
+  await failing.round();
+  t.deepEqual(await tree.members('/agent'), [30]);
+  t.truthy(placements);
+});
+
+test("the runtime's process is the one that listens at its endpoint", async (t) => {
+  const root = await temporaryDirectory(t);
+  const table = processes(root, [1, 7, 8], []);
+  mkdirSync(join(root, 'net'));
+  writeFileSync(
+    join(root, 'net/unix'),
+    `Num       RefCount Protocol Flags    Type St Inode Path
+0000000000000000: 00000003 00000000 00000000 0001 03 100 /run/engine.sock
+0000000000000000: 00000002 00000000 00010000 0001 01 200 /run/engine.sock
+`,
+  );
+  symlinkSync('socket:[100]', join(root, '7/fd/3'));
+  symlinkSync('socket:[200]', join(root, '8/fd/4'));
+  symlinkSync('socket:[200]', join(root, '1/fd/9'));
+  const find = (runtime: RuntimeChoice, name: string) => runtimeProcess({ rootDir: root, runtime }, name, table);
+  t.is(await find({ kind: 'engine', endpoint: 'unix:///run/engine.sock' }, 'engine'), 8);
+  t.is(await find({ kind: 'engine', endpoint: 'unix:///run/other.sock' }, 'engine'), undefined);
+  const found = { kind: 'default', engineEndpoint: 'unix:///run/engine.sock', shimEndpoint: '' } as const;
+  t.is(await find(found, 'engine'), 8);
+  t.is(await find(found, 'process'), undefined, 'it is a part of the agent');
+  const meaningless = (choice: RuntimeChoice, name: string, word = '--runtime-cgroups=/r') =>
+    withoutRuntimeProcess(resolveConfig(parseOptions([word]), facts).config, choice, name);
+  t.regex(
+    meaningless(found, 'process') ?? '',
+    /--runtime-cgroups means nothing with the runtime process, .*--agent-cgroups/,
+  );
+  t.is(meaningless(found, 'process', '--agent-cgroups=/a'), undefined);
+  t.is(meaningless(found, 'engine'), undefined);
+  t.is(meaningless({ kind: 'oci', path: undefined, supervisorEndpoint: 'localhost:1' }, 'oci'), undefined);
+});

@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { coreV1 } from '@keelson/kinds';
+import test from 'ava';
+import { AgentPaths } from '../../../src/base/agent-paths.ts';
+import { runProgram } from '../../../src/base/run-program.ts';
+import { enteredHost, localHost } from '../../../src/machine/host/host-access.ts';
+import { noMounter, systemMounter } from '../../../src/machine/volumes/mounter.ts';
+import { SubPaths } from '../../../src/machine/volumes/sub-path.ts';
+import { startBench, testPod } from '../../support/bench.ts';
+import { mayMount, mountNamespace } from '../../support/mount-namespace.ts';
+import type { RaceOutcome } from '../../support/sub-path-race.ts';
+import { temporaryDirectory } from '../../support/support.ts';
+
+const asRoot = mayMount || process.env['CI'] ? test : test.skip;
+const racer = fileURLToPath(new URL('../../support/sub-path-race.js', import.meta.url));
+const use = { uid: 'u', volume: 'v', container: 'c', index: 0 };
+
+asRoot(
+  'a sub path whose directories are exchanged for links all the time never shows what is outside of its volume',
+  async (t) => {
+    t.timeout(120_000);
+    const words = [
+      '--mount',
+      '--propagation',
+      'private',
+      process.execPath,
+      racer,
+      await temporaryDirectory(t),
+      '2000',
+      '40',
+    ];
+    const { stdout } = await promisify(execFile)('unshare', words);
+    const outcome = JSON.parse(stdout) as RaceOutcome;
+    t.log(outcome);
+    t.is(outcome.escaped, 0);
+    t.is(outcome.inside + outcome.refused, 2040);
+    t.true(outcome.inside > 0 && outcome.refused > 0, 'the race was run');
+  },
+);
+
+asRoot(
+  'a sub path of another mount namespace is mounted as it was opened, and refused once it is reached by a link',
+  async (t) => {
+    const dir = await temporaryDirectory(t);
+    const host = enteredHost(runProgram, await mountNamespace(t, dir));
+    const { files } = host;
+    const mounter = systemMounter(undefined, host);
+    const paths = new AgentPaths(join(dir, 'agent'), join(dir, 'log'));
+    const subPaths = new SubPaths({ paths, host, mounter });
+    const volume = join(dir, "vol'ume");
+    await files.makeDirectory(join(volume, 'in/deep'), 0o755);
+    await files.write(join(volume, 'in/deep/f'), Buffer.from('kept'), 0o644);
+    const { hostPath } = await subPaths.provide(volume, 'in/deep', use);
+    t.is(hostPath, join(dir, 'agent/pods/u/volume-subpaths/v/c/0'));
+    t.is((await files.read(join(hostPath, 'f'))).toString(), 'kept');
+    const file = await subPaths.provide(volume, 'in/deep/f', { ...use, index: 1 });
+    t.is((await files.read(file.hostPath)).toString(), 'kept');
+    t.is(
+      (await subPaths.provide(volume, 'in/deep', use)).hostPath,
+      hostPath,
+      'the next container has it at the same place',
+    );
+    await files.rename(join(volume, 'in'), join(volume, 'out'));
+    await files.makeLink('out', join(volume, 'in'));
+    t.is((await files.read(join(hostPath, 'f'))).toString(), 'kept');
+    await t.throwsAsync(mounter.bind(join(volume, 'in/deep'), hostPath), { message: /is reached by a link/ });
+    await mounter.unmountBelow(paths.pod('u'));
+    t.deepEqual(await files.list(hostPath), []);
+  },
+);
+
+test('without mounts the runtime gets the path without links, and checks it', async (t) => {
+  const dir = await temporaryDirectory(t);
+  const paths = new AgentPaths(join(dir, 'agent'), join(dir, 'log'));
+  const subPaths = new SubPaths({ paths, host: localHost, mounter: noMounter });
+  await localHost.files.makeDirectory(join(dir, 'v/in'), 0o755);
+  await localHost.files.makeLink('in', join(dir, 'v/link'));
+  t.deepEqual(await subPaths.provide(join(dir, 'v'), 'link', use), { hostPath: join(dir, 'v/in'), exact: true });
+});
+
+for (const exactMounts of [true, false]) {
+  test(`a sub path without mounts ${exactMounts ? 'is for' : 'is refused with'} a runtime that ${
+    exactMounts ? 'checks' : 'does not check'
+  } paths itself`, async (t) => {
+    const bench = await startBench(t, { runtime: { exactMounts } });
+    const volumes: coreV1.Volume[] = [{ name: 'v', emptyDir: {} }];
+    const containers = [
+      { name: 'main', image: 'app', volumeMounts: [{ name: 'v', mountPath: '/v', subPath: 'deep' }] },
+    ];
+    const pod = testPod('p', { volumes, containers });
+    bench.pods.put(pod);
+    const waiting = () => bench.status(pod).containerStatuses?.[0]?.state?.waiting;
+    await bench.until(
+      () => bench.status(pod).phase === 'Running' || waiting()?.reason === 'CreateContainerConfigError',
+    );
+    if (exactMounts) t.is(bench.status(pod).phase, 'Running');
+    else t.is(waiting()?.message, 'subPath "deep" needs a mount, and this node may not mount');
+  });
+}
+
+test('volumes that the agent keeps up to date are read-only in containers, with a sub path too', async (t) => {
+  const bench = await startBench(t);
+  const fields = { items: [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] };
+  const volumes: coreV1.Volume[] = [
+    { name: 'facts', downwardAPI: fields },
+    { name: 'all', projected: { sources: [{ downwardAPI: fields }] } },
+    { name: 'own', emptyDir: {} },
+  ];
+  const volumeMounts = [
+    { name: 'facts', mountPath: '/facts' },
+    { name: 'all', mountPath: '/name', subPath: 'name' },
+    { name: 'own', mountPath: '/own' },
+  ];
+  const pod = testPod('p', { volumes, containers: [{ name: 'main', image: 'app', volumeMounts }] });
+  bench.pods.put(pod);
+  await bench.until(() => bench.status(pod).phase === 'Running');
+  const [container] = bench.world.containers.values();
+  const isReadonly = (path: string) =>
+    container?.config.mounts?.find(({ containerPath }) => containerPath === path)?.readonly;
+  t.deepEqual(['/facts', '/name', '/own'].map(isReadonly), [true, true, undefined]);
+});

@@ -1,0 +1,335 @@
+import { request } from 'node:https';
+import { type ApiClient, FakeClock, type KindDefinition, type KubeObject } from '@keelson/core';
+import type { Pod, SubjectAccessReview, TokenReview } from '@keelson/kinds';
+import test, { type ExecutionContext } from 'ava';
+import { UsageError } from '../../../src/base/usage-error.ts';
+import { openServers } from '../../../src/serve/agent-servers.ts';
+import { createTextMetrics } from '../../../src/serve/stats/text-metrics.ts';
+import { parseOptions } from '../../../src/startup/options/parse-options.ts';
+import { resolveConfig } from '../../../src/startup/options/resolve-config.ts';
+import { noStreams } from '../../support/stream-server.ts';
+import { listeningLogger, temporaryDirectory, until } from '../../support/support.ts';
+
+interface ReviewServer {
+  /** Answers to token reviews, by token; a function may be slow or fail. */
+  readonly tokens?: (token: string) => TokenReview['status'] | Promise<TokenReview['status']>;
+  readonly pods?: () => readonly Pod[];
+  readonly access?: (
+    spec: SubjectAccessReview['spec'],
+  ) => SubjectAccessReview['status'] | Promise<SubjectAccessReview['status']>;
+}
+
+/** An API server that only answers reviews, and counts them. */
+function reviewServer({ tokens = () => ({ user: {} }), access = () => ({ allowed: true }) }: ReviewServer) {
+  const asked: { readonly tokens: string[]; readonly access: SubjectAccessReview['spec'][] } = {
+    tokens: [],
+    access: [],
+  };
+  const create = async (kind: string, review: KubeObject) => {
+    if (kind === 'TokenReview') {
+      const { token } = (review as TokenReview).spec;
+      asked.tokens.push(token);
+      return { ...review, status: await tokens(token) };
+    }
+    const { spec } = review as SubjectAccessReview;
+    asked.access.push(spec);
+    return { ...review, status: await access(spec) };
+  };
+  const resource = ({ kind }: KindDefinition) => ({ create: (review: KubeObject) => create(kind, review) });
+  return { asked, api: { resource } as unknown as Pick<ApiClient, 'resource'> };
+}
+
+const jane = { authenticated: true, user: { username: 'jane', uid: '7', groups: ['dev'], extra: { team: ['red'] } } };
+
+async function open(t: ExecutionContext, words: readonly string[], server: ReviewServer = {}) {
+  const directory = await temporaryDirectory(t);
+  const common = [
+    '--hostname-override=n1',
+    '--address=127.0.0.1',
+    '--port=0',
+    '--read-only-port=0',
+    '--healthz-port=0',
+    '--stats-port=0',
+  ];
+  const places = [`--cert-dir=${directory}/pki`, `--root-dir=${directory}`, '--clusterconfig=/c'];
+  const parsed = parseOptions([...common, ...places, ...words]);
+  const { config } = resolveConfig(parsed, { hostname: () => 'n1', fileExists: () => false });
+  const clock = new FakeClock();
+  const logger = listeningLogger();
+  const { api, asked } = reviewServer(server);
+  const servers = await openServers({
+    config,
+    state: {
+      pods: server.pods ?? (() => []),
+      runningPods: async () => [],
+      logs: () => Promise.reject(new Error('no logs')),
+      usage: async () => [],
+      lastSyncLoopMs: () => clock.monotonic(),
+    },
+    streams: noStreams,
+    logRoot: directory,
+    submit: undefined,
+    reviewApi: api,
+    metrics: createTextMetrics(),
+    effective: {},
+    clock,
+    logger,
+  });
+  t.teardown(() => servers.close());
+  const ask = (
+    path: string,
+    { token, ...rest }: { token?: string; method?: string; headers?: Record<string, string> } = {},
+  ) =>
+    new Promise<{ readonly status: number; readonly body: string }>((resolve, reject) => {
+      const headers = { ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }), ...rest.headers };
+      const options = { agent: false, rejectUnauthorized: false, ...rest, headers };
+      const outgoing = request(`https://127.0.0.1:${servers.port}${path}`, options, (incoming) => {
+        let body = '';
+        incoming.on('data', (chunk) => {
+          body += String(chunk);
+        });
+        incoming.on('error', reject);
+        incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body }));
+      });
+      outgoing.on('error', reject);
+      outgoing.end();
+    });
+  const statusOf = async (...rest: Parameters<typeof ask>) => (await ask(...rest)).status;
+  return { ask, statusOf, asked, clock, logger, url: `https://127.0.0.1:${servers.port}` };
+}
+
+const known = (token: string) => (token === 'good' ? jane : { user: {} });
+
+test('--authentication-token-webhook: a known token is let in, another is 401 and not anonymous, none is anonymous', async (t) => {
+  const { ask, statusOf, asked } = await open(t, ['--authentication-token-webhook'], { tokens: known });
+  t.is(await statusOf('/pods', { token: 'good' }), 200);
+  t.deepEqual(await ask('/pods', { token: 'bad' }), { status: 401, body: 'Unauthorized\n' });
+  t.is(await statusOf('/pods'), 200);
+  t.deepEqual(asked.tokens, ['good', 'bad']);
+  for (const header of ['Bearer', 'Bearer ', 'bearer two words']) {
+    t.is(await statusOf('/pods', { headers: { Authorization: header } }), 401, header);
+  }
+  t.is(await statusOf('/pods', { headers: { Authorization: 'bEARER   good' } }), 200, 'the scheme has no case');
+  t.is(await statusOf('/pods', { headers: { Authorization: 'Basic eDp5' } }), 200, 'other schemes mean nothing');
+  t.deepEqual(asked.tokens, ['good', 'bad'], 'what cannot be a token is nobody’s');
+  t.deepEqual(asked.access, [], '--authorization-mode=AlwaysAllow asks nobody');
+});
+
+test('--authentication-token-webhook with --anonymous-auth=false: who shows nothing is 401', async (t) => {
+  const { statusOf } = await open(t, ['--authentication-token-webhook', '--anonymous-auth=false'], { tokens: known });
+  t.is(await statusOf('/pods'), 401);
+  t.is(await statusOf('/pods', { token: 'good' }), 200);
+});
+
+test('--authentication-token-webhook-cache-ttl: one review per token and time, whatever it says', async (t) => {
+  const { statusOf, asked, clock } = await open(
+    t,
+    ['--authentication-token-webhook', '--authentication-token-webhook-cache-ttl=10s'],
+    { tokens: known },
+  );
+  for (let round = 0; round < 3; round += 1) {
+    t.is(await statusOf('/pods', { token: 'good' }), 200);
+    t.is(await statusOf('/pods', { token: 'bad' }), 401);
+  }
+  t.deepEqual(asked.tokens, ['good', 'bad']);
+  clock.advance(9_999);
+  t.is(await statusOf('/pods', { token: 'good' }), 200);
+  t.is(asked.tokens.length, 2);
+  clock.advance(1);
+  t.is(await statusOf('/pods', { token: 'good' }), 200);
+  t.is(await statusOf('/pods', { token: 'bad' }), 401);
+  t.is(asked.tokens.length, 4);
+});
+
+test('--authentication-token-webhook: who asks at the same time with one token shares one review', async (t) => {
+  let answer: (status: TokenReview['status']) => void = () => {};
+  const later = new Promise<TokenReview['status']>((resolve) => {
+    answer = resolve;
+  });
+  const words = ['--authentication-token-webhook', '--authentication-token-webhook-cache-ttl=0s'];
+  const { statusOf, asked } = await open(t, words, { tokens: () => later });
+  const both = [statusOf('/pods', { token: 'good' }), statusOf('/healthz', { token: 'good' })];
+  await until(() => asked.tokens.length > 0);
+  // A third with another token comes after these two on its own connection, and has to wait as well.
+  const third = statusOf('/pods', { token: 'other' });
+  await until(() => asked.tokens.length === 2);
+  answer(jane);
+  t.deepEqual(await Promise.all([...both, third]), [200, 200, 200]);
+  t.true(asked.tokens.length <= 3, 'with a time of 0 only those who wait together share');
+});
+
+test('who leaves while a review is asked for is not served', async (t) => {
+  let answer: (status: TokenReview['status']) => void = () => {};
+  let served = 0;
+  const { asked, url, statusOf } = await open(t, ['--authentication-token-webhook'], {
+    tokens: (token) => (token === 'other' ? jane : new Promise((resolve) => (answer = resolve))),
+    pods: () => {
+      served += 1;
+      return [];
+    },
+  });
+  const headers = { Authorization: 'Bearer good' };
+  const left = new Promise<void>((resolve) => {
+    const outgoing = request(`${url}/pods`, { agent: false, rejectUnauthorized: false, headers });
+    outgoing.on('error', () => resolve()).end();
+    void until(() => asked.tokens.length > 0).then(() => outgoing.destroy(new Error('left')));
+  });
+  await left;
+  // By the time a later connection is served, the server has seen the end of the earlier one.
+  t.is(await statusOf('/healthz', { token: 'other' }), 200);
+  answer(jane);
+  t.is(await statusOf('/pods', { token: 'good' }), 200);
+  t.is(served, 1);
+});
+
+test('a token review that fails is 401, is not kept, and the log never shows the token', async (t) => {
+  let works = false;
+  const { statusOf, asked, logger } = await open(t, ['--authentication-token-webhook'], {
+    tokens: (token) => {
+      if (!works) throw new Error(`cannot review ${token} now`);
+      return known(token);
+    },
+  });
+  t.is(await statusOf('/pods', { token: 'good' }), 401);
+  works = true;
+  t.is(await statusOf('/pods', { token: 'good' }), 200);
+  t.is(asked.tokens.length, 2);
+  t.is(logger.lines.length, 1);
+  t.deepEqual(logger.lines[0]?.fields, { problem: 'cannot review (token) now' });
+  const unsure = await open(t, ['--authentication-token-webhook'], {
+    tokens: () => ({ user: {}, error: 'the backend is away' }),
+  });
+  for (const _ of [1, 2]) t.is(await unsure.statusOf('/pods', { token: 'good' }), 401);
+  t.is(unsure.asked.tokens.length, 2, 'no answer is none');
+});
+
+test('--authorization-mode=Webhook: the API server is asked about the node, verb and part, and who is refused learns which', async (t) => {
+  const words = ['--authorization-mode=Webhook', '--authentication-token-webhook'];
+  const { ask, statusOf, asked } = await open(t, words, {
+    tokens: known,
+    access: ({ user, resourceAttributes }) => ({
+      allowed: user === 'jane' && resourceAttributes?.subresource !== 'proxy',
+    }),
+  });
+  t.is(await statusOf('/stats/summary', { token: 'good' }), 200);
+  t.deepEqual(asked.access[0], {
+    user: 'jane',
+    uid: '7',
+    groups: ['dev'],
+    extra: { team: ['red'] },
+    resourceAttributes: { verb: 'get', version: 'v1', resource: 'nodes', name: 'n1', subresource: 'stats' },
+  });
+  t.deepEqual(await ask('/pods', { token: 'good' }), {
+    status: 403,
+    body: 'Forbidden (user=jane, verb=get, resource=nodes, subresource=proxy)\n',
+  });
+  t.deepEqual(await ask('/stats/summary'), {
+    status: 403,
+    body: 'Forbidden (user=system:anonymous, verb=get, resource=nodes, subresource=stats)\n',
+  });
+  t.deepEqual(asked.access.at(-1)?.groups, ['system:unauthenticated']);
+  t.is(await statusOf('/nope', { token: 'good' }), 403, 'nothing is told to those who may not ask');
+  t.is(await statusOf('/pods', { token: 'bad' }), 401);
+});
+
+const wants = [
+  ['GET', '/stats', 'get', 'stats'],
+  ['POST', '/stats/default/web/u1/main', 'create', 'stats'],
+  ['GET', '/statsx', 'get', 'proxy'],
+  ['GET', '/stats%2Fsummary', 'get', 'proxy'],
+  ['GET', '//stats//summary', 'get', 'stats'],
+  ['GET', '/pods/../stats', 'get', 'stats'],
+  ['GET', '/%73tats/summary', 'get', 'stats'],
+  ['GET', '/metrics/cadvisor', 'get', 'metrics'],
+  ['GET', '/logs/', 'get', 'log'],
+  ['GET', '/log', 'get', 'proxy'],
+  ['HEAD', '/spec/', 'get', 'spec'],
+  ['GET', '/pods', 'get', 'proxy'],
+  ['GET', '/', 'get', 'proxy'],
+  ['GET', '/containerLogs/a/b/c', 'get', 'proxy'],
+  ['POST', '/exec/a/b/c', 'create', 'proxy'],
+  ['POST', '/manifests', 'create', 'proxy'],
+  ['PUT', '/manifests', 'update', 'proxy'],
+  ['PATCH', '/pods', 'patch', 'proxy'],
+  ['DELETE', '/manifests/a/b', 'delete', 'proxy'],
+  ['OPTIONS', '/pods', 'options', 'proxy'],
+] as const;
+
+test('--authorization-mode=Webhook: the method makes the verb, and the first segment of the path the part of the node', async (t) => {
+  const words = ['--authorization-mode=Webhook', '--authorization-webhook-cache-unauthorized-ttl=0'];
+  const { statusOf, asked } = await open(t, words, { access: () => ({ allowed: false }) });
+  for (const [method, path, verb, subresource] of wants) {
+    t.is(await statusOf(path, { method }), 403, path);
+    const attributes = asked.access.at(-1)?.resourceAttributes;
+    t.like(attributes, { verb, subresource, resource: 'nodes', name: 'n1' }, `${method} ${path}`);
+  }
+  t.is(asked.access.length, wants.length, 'with a time of 0 every request is asked about');
+});
+
+test('--authorization-webhook-cache-authorized-ttl and --authorization-webhook-cache-unauthorized-ttl: each kind of answer has its time', async (t) => {
+  const words = [
+    '--authorization-mode=Webhook',
+    '--authorization-webhook-cache-authorized-ttl=60s',
+    '--authorization-webhook-cache-unauthorized-ttl=5s',
+  ];
+  const { statusOf, asked, clock } = await open(t, words, {
+    access: ({ resourceAttributes }) => ({ allowed: resourceAttributes?.subresource === 'metrics' }),
+  });
+  const round = async () => [await statusOf('/metrics'), await statusOf('/pods'), await statusOf('/configz')];
+  t.deepEqual(await round(), [200, 403, 403]);
+  t.is(asked.access.length, 2, 'paths that mean the same share an answer');
+  t.deepEqual(await round(), [200, 403, 403]);
+  t.is(asked.access.length, 2);
+  clock.advance(5_000);
+  t.deepEqual(await round(), [200, 403, 403]);
+  t.is(asked.access.length, 3, 'refusals are forgotten');
+  clock.advance(55_000);
+  t.deepEqual(await round(), [200, 403, 403]);
+  t.is(asked.access.length, 5);
+  await statusOf('/metrics', { method: 'POST' });
+  t.is(asked.access.length, 6, 'another verb is another question');
+});
+
+test('--authorization-mode=Webhook: a review that fails is 500 and not kept', async (t) => {
+  let works = false;
+  const { ask, statusOf, asked, logger } = await open(t, ['--authorization-mode=Webhook'], {
+    access: () => {
+      if (!works) throw new Error('no API server');
+      return { allowed: true };
+    },
+  });
+  t.deepEqual(await ask('/pods'), {
+    status: 500,
+    body: 'Authorization error (user=system:anonymous, verb=get, resource=nodes, subresource=proxy)\n',
+  });
+  t.is(logger.lines.length, 1);
+  works = true;
+  t.is(await statusOf('/pods'), 200);
+  t.is(asked.access.length, 2);
+});
+
+test('reviews need an API server, and times of answers need reviews', (t) => {
+  const resolve = (words: readonly string[], fileExists = false) =>
+    resolveConfig(parseOptions(words), { hostname: () => 'n1', fileExists: () => fileExists });
+  for (const word of ['--authentication-token-webhook', '--authorization-mode=Webhook']) {
+    t.throws(() => resolve([word]), {
+      instanceOf: UsageError,
+      message: new RegExp(`^${word} needs --clusterconfig, `),
+    });
+    t.throws(() => resolve([word, '--clusterconfig='], true), { message: /needs --clusterconfig/ });
+    t.notThrows(() => resolve([word], true), 'the file of the default exists');
+    t.notThrows(() => resolve([word, '--enable-server=false']), 'nobody is let in');
+  }
+  t.deepEqual(
+    resolve([
+      '--authentication-token-webhook-cache-ttl=1m',
+      '--authorization-webhook-cache-authorized-ttl=1m',
+      '--authorization-webhook-cache-unauthorized-ttl=1m',
+    ]).warnings,
+    [
+      '--authentication-token-webhook-cache-ttl means nothing without --authentication-token-webhook',
+      '--authorization-webhook-cache-authorized-ttl means nothing without --authorization-mode=Webhook',
+      '--authorization-webhook-cache-unauthorized-ttl means nothing without --authorization-mode=Webhook',
+    ],
+  );
+});

@@ -1,0 +1,161 @@
+import { X509Certificate } from 'node:crypto';
+import { access, lstat, mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { kubeconfigAccess, loadKubeconfig } from '@keelson/client';
+import { readCertificateRequest } from '@keelson/kinds';
+import test, { type ExecutionContext } from 'ava';
+import { UsageError } from '../../../src/base/usage-error.ts';
+import { selfSigned } from '../../../src/serve/self-signed.ts';
+import { joinCluster } from '../../../src/startup/credentials/join-cluster.ts';
+import { CertificateRefusedError } from '../../../src/startup/credentials/request-certificate.ts';
+import { wordsConfig } from '../../support/bench.ts';
+import { type CertificateApi, certificateApi } from '../../support/certificate-api.ts';
+import { until } from '../../support/support.ts';
+
+const paths = ({ directory }: CertificateApi) => ({
+  clusterconfig: join(directory, 'clusterconfig'),
+  certDir: join(directory, 'pki'),
+});
+
+/** Runs to its end, however much of the agent's time that takes. */
+async function joined(
+  api: CertificateApi,
+  words: readonly string[] = [],
+  signal = new AbortController().signal,
+): Promise<void> {
+  const { clusterconfig, certDir } = paths(api);
+  const common = [
+    `--clusterconfig=${clusterconfig}`,
+    `--cert-dir=${certDir}`,
+    `--bootstrap-clusterconfig=${api.bootstrap}`,
+  ];
+  const config = wordsConfig(api.directory, [...common, ...words]);
+  let settled = false;
+  const running = joinCluster({ config, clock: api.clock, logger: api.logger, signal }).finally(() => {
+    settled = true;
+  });
+  running.catch(() => {});
+  await until(() => {
+    if (!settled) api.clock.advance(50);
+    return settled;
+  });
+  return running;
+}
+
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+async function usable(t: ExecutionContext, api: CertificateApi): Promise<void> {
+  const { clusterconfig, certDir } = paths(api);
+  const { options } = await kubeconfigAccess(await loadKubeconfig({ path: clusterconfig }));
+  const certificate = new X509Certificate(options.clientCertificate ?? '');
+  t.deepEqual(certificate.subject.split('\n'), ['O=system:nodes', 'CN=system:node:node-1']);
+  t.is(String(options.clientKey), await readFile(join(certDir, 'keelson-agent-client-current.pem'), 'utf8'));
+}
+
+test('--bootstrap-clusterconfig: without a config file a certificate is asked for, and a config file made that has it', async (t) => {
+  const api = await certificateApi(t);
+  await joined(api);
+  await usable(t, api);
+  const { clusterconfig, certDir } = paths(api);
+  const [request] = [...api.requests.values()];
+  t.is(request?.spec.signerName, 'kubernetes.io/kube-apiserver-client-kubelet');
+  t.deepEqual(request?.spec.usages, ['digital signature', 'key encipherment', 'client auth']);
+  const asked = readCertificateRequest(Buffer.from(request?.spec.request ?? '', 'base64').toString());
+  t.deepEqual(asked.subject, { commonName: 'system:node:node-1', organizations: ['system:nodes'], others: [] });
+  t.is((await stat(clusterconfig)).mode & 0o777, 0o600);
+  const current = join(certDir, 'keelson-agent-client-current.pem');
+  t.true((await lstat(current)).isSymbolicLink());
+  t.regex(await readlink(current), /^keelson-agent-client-\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d\.pem$/);
+  t.is((await stat(current)).mode & 0o777, 0o600);
+});
+
+test('a config file that can be used stays as it is, and nothing is asked for', async (t) => {
+  const api = await certificateApi(t);
+  const text = api.config(await selfSigned(['node'], api.clock.now()));
+  await writeFile(paths(api).clusterconfig, text);
+  await joined(api);
+  t.is(await readFile(paths(api).clusterconfig, 'utf8'), text);
+  t.is(api.seen.length, 0);
+});
+
+for (const [title, content] of [
+  ['is no config', async () => 'clusters: ['],
+  [
+    'has a certificate that has ended',
+    async (api: CertificateApi) => {
+      const validity = { notBefore: new Date(api.clock.now() - 2000), notAfter: new Date(api.clock.now() - 1000) };
+      return api.config(await selfSigned(['node'], 0, validity));
+    },
+  ],
+  [
+    'has a key of another certificate',
+    async (api: CertificateApi) => {
+      const [one, other] = await Promise.all([selfSigned(['a'], api.clock.now()), selfSigned(['b'], api.clock.now())]);
+      return api.config({ certificate: one.certificate, key: other.key });
+    },
+  ],
+] as const) {
+  test(`a config file that ${title} is replaced`, async (t) => {
+    const api = await certificateApi(t);
+    await writeFile(paths(api).clusterconfig, await content(api));
+    await joined(api);
+    await usable(t, api);
+  });
+}
+
+for (const [behaviour, message] of [
+  ['deny', /was denied: not you$/],
+  ['fail', /was not signed: not you$/],
+  ['unauthorized', /^--bootstrap-clusterconfig: the API server does not give a certificate: Unauthorized/],
+] as const) {
+  test(`${behaviour}: the agent ends with a sentence, what was there stays, nothing is left behind, and the next start joins`, async (t) => {
+    const api = await certificateApi(t);
+    const { clusterconfig, certDir } = paths(api);
+    await writeFile(clusterconfig, 'broken');
+    await mkdir(certDir);
+    await writeFile(join(certDir, 'keelson-agent.crt'), 'of somebody else');
+    api.behaviour = behaviour;
+    await t.throwsAsync(joined(api), { instanceOf: CertificateRefusedError, message });
+    t.is(await readFile(clusterconfig, 'utf8'), 'broken');
+    t.deepEqual(await readdir(certDir), ['keelson-agent.crt']);
+    api.behaviour = 'issue';
+    await joined(api);
+    await usable(t, api);
+  });
+}
+
+test('a server that is away, and an approval that takes long, are waited for', async (t) => {
+  const api = await certificateApi(t);
+  api.behaviour = 'away';
+  const joining = joined(api);
+  await until(() => api.seen.length >= 3);
+  api.behaviour = 'wait';
+  await until(() => api.requests.size === 1 && api.seen.filter(({ method }) => method === 'GET').length >= 3);
+  api.behaviour = 'issue';
+  await joining;
+  await usable(t, api);
+  t.is(api.requests.size, 1);
+  t.regex(api.logger.lines[0]?.message ?? '', /cannot be asked for a certificate now/);
+});
+
+test('an agent that is told to end while it waits leaves nothing behind', async (t) => {
+  const api = await certificateApi(t);
+  api.behaviour = 'wait';
+  const ending = new AbortController();
+  const joining = joined(api, [], ending.signal);
+  await until(() => api.requests.size === 1);
+  ending.abort();
+  await joining;
+  t.false(await exists(paths(api).clusterconfig));
+  t.false(await exists(paths(api).certDir));
+});
+
+test('a bootstrap file that is not there is a wrong option', async (t) => {
+  const api = await certificateApi(t);
+  const error = await t.throwsAsync(joined(api, ['--bootstrap-clusterconfig=/nowhere']), { instanceOf: UsageError });
+  t.is(error?.message, '--bootstrap-clusterconfig: cannot read the client config /nowhere');
+});
