@@ -1,3 +1,4 @@
+export { type CriAdapterOptions, criAdapter, criAdapter as default } from './adapter.ts';
 export type { PinnedTls } from './connection/pinned-tls.ts';
 export { createCriRuntime } from './create-cri-runtime.ts';
 export type { CriRuntimeOptions } from './options.ts';
