@@ -1,12 +1,5 @@
 import { readFile } from 'node:fs/promises';
-
-/** A machine that the agent does not start on; exit code 1. */
-export class MachineError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'MachineError';
-  }
-}
+import { MachineError } from '../base/machine-error.ts';
 
 /**
  * With swap, memory limits of containers mean little. The table has a line of titles, and one for each swap space.

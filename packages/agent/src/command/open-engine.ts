@@ -1,9 +1,9 @@
 import { type ContainerEngine, isRuntimeError } from '@keelson/container-runtime';
 import type { RuntimeChoice } from '../base/config/agent-config.ts';
+import { MachineError } from '../base/machine-error.ts';
 import { retireSupervisor } from '../startup/supervisor/end-supervisor.ts';
 import { openSupervised } from '../startup/supervisor/open-supervised.ts';
 import type { Supervised } from '../startup/supervisor/supervisor-options.ts';
-import { MachineError } from './check-swap.ts';
 import { findRuntime, rememberRuntime } from './find-runtime.ts';
 import { findBinary, probeEngine, probeOci } from './probe-runtimes.ts';
 import { choiceOf } from './runtime-given.ts';

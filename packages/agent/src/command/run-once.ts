@@ -3,7 +3,7 @@ import type { Clock } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import type { PodStateReader } from '../base/contracts/pod-queries.ts';
 import type { PodConfigReader } from '../base/contracts/pod-source.ts';
-import { MachineError } from './check-swap.ts';
+import { MachineError } from '../base/machine-error.ts';
 
 /**
  * Deadline of the sources, then pauses of 1, 2, 4 … seconds until the pods run: see

@@ -1,6 +1,6 @@
 import { parseInstant } from '@keelson/core';
 import type { LogRequest } from '../base/contracts/pod-queries.ts';
-import { parseBool } from '../startup/options/scalar-types.ts';
+import { parseBool } from '../base/parse-bool.ts';
 import { HttpProblem } from './http/request.ts';
 
 function flag(query: URLSearchParams, name: string): boolean {

@@ -1,6 +1,6 @@
 import { quantityMilliValue, quantityValue } from '@keelson/core';
 import type { ResourceAmounts } from '../../base/config/agent-config.ts';
-import { MachineError } from '../../command/check-swap.ts';
+import { MachineError } from '../../base/machine-error.ts';
 import type { Machine } from '../host/machine.ts';
 import type { CgroupLimits } from './limit-files.ts';
 import { sharesOf } from './pod-limits.ts';

@@ -1,6 +1,6 @@
 import type { Clock, Logger } from '@keelson/core';
 import type { CgroupConfig } from '../../base/config/cgroup-config.ts';
-import { MachineError } from '../../command/check-swap.ts';
+import { MachineError } from '../../base/machine-error.ts';
 import { attempt, CgroupError } from './cgroup-error.ts';
 import { type CgroupFiles, systemCgroupFiles } from './cgroup-files.ts';
 import { CgroupNames } from './cgroup-names.ts';

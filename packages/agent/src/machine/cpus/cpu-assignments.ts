@@ -1,4 +1,4 @@
-import { MachineError } from '../../command/check-swap.ts';
+import { MachineError } from '../../base/machine-error.ts';
 import { formatCpuSet, parseCpuSet } from './cpu-set.ts';
 import type { CpuState } from './cpu-state.ts';
 import type { CpuTopology } from './cpu-topology.ts';

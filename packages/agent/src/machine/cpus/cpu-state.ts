@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isRecord } from '../../base/is-record.ts';
+import { MachineError } from '../../base/machine-error.ts';
 import { replaceFile } from '../../base/replace-file.ts';
-import { MachineError } from '../../command/check-swap.ts';
 
 /** Name of the file below the root directory. */
 export const stateFileName = 'cpu_manager_state';

@@ -1,4 +1,4 @@
-import { parseBool } from './scalar-types.ts';
+import { parseBool } from '../../base/parse-bool.ts';
 import { ValueError, type ValueType } from './value-type.ts';
 
 /** One line of comma-separated values; a value in double quotes may hold commas, and doubled quotes. */

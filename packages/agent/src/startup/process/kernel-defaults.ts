@@ -2,8 +2,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '@keelson/core';
 import { isRecord } from '../../base/is-record.ts';
+import { MachineError } from '../../base/machine-error.ts';
 import { replaceFile } from '../../base/replace-file.ts';
-import { MachineError } from '../../command/check-swap.ts';
 
 /** Settings of the kernel that pods depend on: memory may be promised twice, and a machine in trouble starts anew. */
 const wanted: Readonly<Record<string, string>> = {

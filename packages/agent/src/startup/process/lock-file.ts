@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { pause } from '@keelson/client';
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
-import { MachineError } from '../../command/check-swap.ts';
+import { MachineError } from '../../base/machine-error.ts';
 
 /** Files are looked at this often: nothing tells of somebody who waits for a lock. */
 const lookMs = 1_000;

@@ -1,5 +1,5 @@
 import type { Clock, Logger } from '@keelson/core';
-import { MachineError } from '../../command/check-swap.ts';
+import { MachineError } from '../../base/machine-error.ts';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import { findRunning } from './running-record.ts';
 import { supervisorPlace } from './supervisor-place.ts';

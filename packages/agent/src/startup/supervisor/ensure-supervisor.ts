@@ -1,7 +1,7 @@
 import type { TLSSocket } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock, Logger } from '@keelson/core';
-import { MachineError } from '../../command/check-swap.ts';
+import { MachineError } from '../../base/machine-error.ts';
 import type { ServingPair } from '../../serve/self-signed.ts';
 import { endSupervisor } from './end-supervisor.ts';
 import { type Listener, probePort } from './probe-port.ts';

@@ -1,5 +1,5 @@
 import type { ContainerEngine } from '@keelson/container-runtime';
-import { MachineError } from '../../command/check-swap.ts';
+import { MachineError } from '../../base/machine-error.ts';
 import { openServed, type RuntimeSurroundings } from '../../command/runtime-packages.ts';
 import { ensureSupervisor } from './ensure-supervisor.ts';
 import { SupervisorLink } from './supervisor-link.ts';

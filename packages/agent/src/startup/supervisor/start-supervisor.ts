@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, open, rename, stat } from 'node:fs/promises';
 import { isRecord } from '../../base/is-record.ts';
-import { MachineError } from '../../command/check-swap.ts';
+import { MachineError } from '../../base/machine-error.ts';
 import { type SupervisorOptions, supervisorProgram } from './supervisor-options.ts';
 import { type SupervisorPlace, supervisorPlace } from './supervisor-place.ts';
 

@@ -1,5 +1,5 @@
 import { type Logger, systemClock } from '@keelson/core';
-import { MachineError } from '../../command/check-swap.ts';
+import { MachineError } from '../../base/machine-error.ts';
 import { createLineLogger } from '../../command/line-logger.ts';
 import { openOci, serveAtPort } from '../../command/runtime-packages.ts';
 import { identityOf } from './process-identity.ts';

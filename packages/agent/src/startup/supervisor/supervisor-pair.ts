@@ -1,7 +1,7 @@
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
+import { MachineError } from '../../base/machine-error.ts';
 import { replaceFile } from '../../base/replace-file.ts';
-import { MachineError } from '../../command/check-swap.ts';
 import type { ServingPair } from '../../serve/self-signed.ts';
 import type { SupervisorPlace } from './supervisor-place.ts';
 

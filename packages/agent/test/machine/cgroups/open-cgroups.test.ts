@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { systemClock } from '@keelson/core';
 import test, { type ExecutionContext } from 'ava';
 import type { RuntimeChoice } from '../../../src/base/config/agent-config.ts';
-import { MachineError } from '../../../src/command/check-swap.ts';
+import { MachineError } from '../../../src/base/machine-error.ts';
 import { runtimeProcess, withoutRuntimeProcess } from '../../../src/command/runtime-process.ts';
 import { findCgroups } from '../../../src/machine/cgroups/find-cgroups.ts';
 import { openCgroups } from '../../../src/machine/cgroups/open-cgroups.ts';

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import fc from 'fast-check';
-import { MachineError } from '../../../src/command/check-swap.ts';
+import { MachineError } from '../../../src/base/machine-error.ts';
 import { CpuAssignments, CpuShortageError } from '../../../src/machine/cpus/cpu-assignments.ts';
 import { formatCpuSet, parseCpuSet } from '../../../src/machine/cpus/cpu-set.ts';
 import { readCpuState, writeCpuState } from '../../../src/machine/cpus/cpu-state.ts';
