@@ -80,7 +80,6 @@ const typeOnlyRooms = ['runtime', 'storage'];
 
 /** Libraries that only certain files may import. */
 const libraries = {
-  inversify: [/^packages\/keelson\/src\/object-graph\.ts$/],
   koa: [/^adapters\/http-koa\//, /^benchmarks\//],
   '@koa/router': [/^adapters\/http-koa\//],
   lmdb: [/^adapters\/storage-lmdb\//, /^benchmarks\//],

@@ -1,3 +1,4 @@
+import { createInProcessClient } from '@keelson/client';
 import type { CertificateSigner, ControllerOptions } from '@keelson/controllers';
 import {
   type AdmissionPlugin,
@@ -5,10 +6,12 @@ import {
   type AuthenticateToken,
   type Authorizer,
   type Clock,
+  createResourceRegistry,
   type KindDefinition,
   type KubeObject,
   type Logger,
   type Metrics,
+  namespaceLifecycle,
   noMetrics,
   type ResourceClient,
   type ResourceRegistry,
@@ -18,20 +21,18 @@ import {
   silentLogger,
   systemClock,
 } from '@keelson/core';
-import { builtinKinds, Lease, Node } from '@keelson/kinds';
+import { builtinKinds, Lease, Namespace, Node, Pod } from '@keelson/kinds';
 import { groupAuthorizer } from '../auth/group-authorizer.ts';
+import { nodeRestriction } from '../auth/node-restriction.ts';
 import type { HistoryWindow, ReadMode, StorageChoice } from '../config/storage-choice.ts';
 import type { WatchWindow } from '../config/watch-window.ts';
-import { objectGraph } from '../object-graph.ts';
 import type { Listening, ListenOptions } from '../server/listen-plane.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 import { relaxedReads } from '../storage/relaxed-reads.ts';
 import { builtinControllers, electedControllers, startedInTime } from './controllers.ts';
 import { makeStores } from './make-stores.ts';
-import { planeModule } from './plane.module.ts';
 import { processAnchor } from './process-anchor.ts';
 import { systemNamespaces } from './system-namespaces.ts';
-import { ApiClientToken, RegistryToken } from './tokens.ts';
 
 export interface ControlPlaneOptions {
   /** Kinds to serve beside the built-in ones. */
@@ -118,19 +119,17 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
   const kinds = [...(withBuiltin ? builtinKinds : []), ...(options.kinds ?? [])];
   const surroundings = { clock, logger, metrics };
   const stores = await makeStores(options, kinds, surroundings);
-  const get = objectGraph(
-    planeModule({
-      ...surroundings,
-      kinds,
-      admission: options.admission ?? [],
-      authorizer,
-      authenticateToken,
-      stores,
-      namespaces: withBuiltin,
-    }),
-  );
-  const registry = get(RegistryToken);
-  const api = get(ApiClientToken);
+  const registry = createResourceRegistry({
+    kinds,
+    storages: stores,
+    tokens: (kind) => stores.tokensOf(kind),
+    admission: [...(withBuiltin ? builtinAdmission(stores) : []), ...(options.admission ?? [])],
+    authorizer,
+    ...(authenticateToken ? { authenticateToken } : {}),
+    clock,
+    logger,
+  });
+  const api = createInProcessClient(registry, { clock });
   const host = new ServiceHost(
     [
       processAnchor(),
@@ -180,6 +179,14 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Objects are created in existing namespaces only; an agent modifies only its own node and the pods bound to it. */
+function builtinAdmission(stores: PlaneStores): AdmissionPlugin[] {
+  return [
+    namespaceLifecycle({ kind: Namespace, storage: stores.forKind(Namespace) }),
+    nodeRestriction({ nodes: stores.forKind(Node), pods: stores.forKind(Pod) }),
+  ];
 }
 
 /** A store that one process has for itself needs no election. */

@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
+  type BindingModule,
   type Clock,
   ClockToken,
   DecodeTypeError,
@@ -16,8 +17,8 @@ import {
 import { type AdapterChoice, type HistoryWindow, isStore } from '../config/storage-choice.ts';
 import { suggestion } from '../config/suggest.ts';
 import { UsageError } from '../config/usage-error.ts';
-import { objectGraph } from '../object-graph.ts';
 import { labelledMetrics } from '../observe/labelled-metrics.ts';
+import { resolveToken } from './resolve-token.ts';
 import type { StorePlan } from './storage-plan.ts';
 import { takesHistory } from './takes-history.ts';
 
@@ -130,8 +131,8 @@ function withHistory(
 }
 
 /**
- * Makes the store of a plan; nothing is opened yet. Each adapter builds in a container of its own, so that several may
- * bind what is theirs. Its logs name the store, its metrics carry the label `storage`.
+ * Creates the store of a plan without opening it. The bindings of each adapter are resolved separately, so that several
+ * adapters can bind the same tokens. The store's log entries contain its name; its metrics carry the label `storage`.
  */
 export async function makeStore(plan: StorePlan, surroundings: StoreSurroundings): Promise<MadeStore> {
   const { choice, source, name } = plan;
@@ -147,13 +148,13 @@ export async function makeStore(plan: StorePlan, surroundings: StoreSurroundings
   );
   const logger = surroundings.logger.child({ store: name });
   const checked = checkedOptions(adapter, withHistory(adapter, options, plan, logger), source);
-  const get = objectGraph(adapter.module(checked), (bind) => {
+  const dependencies: BindingModule = (bind) => {
     bind(ClockToken, [], () => surroundings.clock);
     bind(LoggerToken, [], () => logger);
     bind(MetricsToken, [], () => labelledMetrics(surroundings.metrics, { storage: name }));
-  });
+  };
   try {
-    return { store: get(StoreToken), adapter: adapter.name };
+    return { store: resolveToken(StoreToken, adapter.module(checked), dependencies), adapter: adapter.name };
   } catch (error) {
     // Nothing is opened here, so it is the options that do not fit each other.
     throw new UsageError(`${source}: ${(error as Error).message}`);
