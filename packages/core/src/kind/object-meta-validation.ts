@@ -9,10 +9,10 @@ import { type ObjectMeta, type OwnerReference, parseApiVersion } from '../meta/t
 /** Bytes of all annotation keys and values of one object together. */
 export const maxAnnotationBytes = 262_144;
 
-/** Owners that the message about several controllers names. */
+/** Maximum number of errors about several controllers; each repeats the list of owners. */
 const maxNamedOwners = 10;
 
-/** What the kind of an object asks of its metadata. */
+/** What the kind of an object requires of its metadata. */
 export interface ObjectMetaRules {
   readonly nameRule: NameRule;
   readonly namespaced: boolean;
@@ -39,11 +39,12 @@ export function annotationsErrors(
 function checkOwnerReference(owner: OwnerReference, path: string, errors: FieldError[]): void {
   const version = parseApiVersion(owner.apiVersion);
   if (!version) errors.push(fieldError.invalid(`${path}.apiVersion`, owner.apiVersion, 'version must not be empty'));
-  if (owner.kind === '') errors.push(fieldError.invalid(`${path}.kind`, owner.kind, 'kind must not be empty'));
-  if (owner.name === '') errors.push(fieldError.invalid(`${path}.name`, owner.name, 'name must not be empty'));
-  if (owner.uid === '') errors.push(fieldError.invalid(`${path}.uid`, owner.uid, 'uid must not be empty'));
+  if (owner.kind === '') errors.push(fieldError.invalid(`${path}.kind`, owner.kind, 'must not be empty'));
+  if (owner.name === '') errors.push(fieldError.invalid(`${path}.name`, owner.name, 'must not be empty'));
+  if (owner.uid === '') errors.push(fieldError.invalid(`${path}.uid`, owner.uid, 'must not be empty'));
   if (owner.kind === 'Event' && (version?.group === '' || version?.group === 'events.k8s.io')) {
-    errors.push(fieldError.invalid(path, owner, `${owner.apiVersion}, Kind=Event is disallowed from being an owner`));
+    const kind = `${version.group}/${version.version}, Kind=Event`;
+    errors.push(fieldError.invalid(path, owner, `${kind} is disallowed from being an owner`));
   }
 }
 
@@ -53,9 +54,10 @@ function ownerReferencesErrors(owners: readonly OwnerReference[], path: string):
     if (isFull(errors)) return errors;
     checkOwnerReference(owner, `${path}[${index}]`, errors);
   }
-  const controllers = owners.filter((owner) => owner.controller === true).map((owner) => `${owner.kind}/${owner.name}`);
-  if (controllers.length > 1) {
-    const detail = `only one reference can have controller set to true, found it in ${controllers.slice(0, maxNamedOwners).join(' and ')}`;
+  const [first, ...others] = owners.filter((owner) => owner.controller === true);
+  for (const other of others.slice(0, maxNamedOwners)) {
+    const pair = `${first?.kind}/${first?.name} and ${other.kind}/${other.name}`;
+    const detail = `Only one reference can have Controller set to true. Found "true" in references for ${pair}`;
     errors.push(fieldError.invalid(path, owners, detail));
   }
   return errors;

@@ -76,11 +76,11 @@ export const fieldError = {
   tooLong: (field: string, maxBytes: number): FieldError => ({
     reason: FieldErrorReason.TooLong,
     field,
-    message: `Too long: may not be more than ${maxBytes} bytes`,
+    message: `Too long: may not be more than ${maxBytes} ${maxBytes === 1 ? 'byte' : 'bytes'}`,
   }),
   tooMany: (field: string, actual: number, maxItems: number): FieldError => ({
     reason: FieldErrorReason.TooMany,
     field,
-    message: `Too many: ${actual}: must have at most ${maxItems} items`,
+    message: `Too many: ${actual}: must have at most ${maxItems} ${maxItems === 1 ? 'item' : 'items'}`,
   }),
 } as const;

@@ -1,15 +1,18 @@
-const percent = /^[0-9]+%$/;
+import { ruleText } from './dns-names.ts';
+
+const percentSource = '[0-9]+%';
+const percent = new RegExp(`^${percentSource}$`);
 
 /** The number before the sign of `25%`; `undefined` when the text is no percentage. */
 export function percentOf(text: string): number | undefined {
   return percent.test(text) ? Number(text.slice(0, -1)) : undefined;
 }
 
-/** Why a text is no percentage; empty when it is one. */
+/** Violations of the rule for percentages. */
 export function percentErrors(text: string): string[] {
   if (percent.test(text)) return [];
   return [
-    "a percentage must be digits followed by a percent sign (e.g. '25%', regex used for validation is '[0-9]+%')",
+    ruleText("a valid percent string must be a numeric string followed by an ending '%'", ['1%', '93%'], percentSource),
   ];
 }
 

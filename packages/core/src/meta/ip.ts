@@ -26,7 +26,7 @@ export function isCIDR(text: string): boolean {
   return isIPv6(address) && Number(length) <= 128;
 }
 
-/** Why a number is no port; empty when it is one. */
+/** Violations of the rule for port numbers, 1 to 65535. */
 export function portNumberErrors(port: number): string[] {
   return Number.isInteger(port) && port >= 1 && port <= 65_535 ? [] : ['must be between 1 and 65535, inclusive'];
 }

@@ -8,29 +8,31 @@ const portNameCharacters = /^[-a-z0-9]+$/;
 const maxConfigMapKey = 253;
 const maxPortName = 15;
 
-/** Names that mean a directory, or begin like one. */
+/** Names with a special meaning in paths, and names that start like `..`. */
 function directoryErrors(text: string): string[] {
   if (text === '.' || text === '..') return [`must not be '${text}'`];
   return text.startsWith('..') ? ["must not start with '..'"] : [];
 }
 
-/** The name of a container's or service's port. */
+/** Violations of the rule for port names of containers and services. */
 export function portNameErrors(text: string): string[] {
   const errors = lengthErrors(text, maxPortName);
-  if (!portNameCharacters.test(text)) errors.push("must contain only lower case letters, digits and '-'");
-  if (!/[a-z]/.test(text)) errors.push('must contain at least one letter');
-  if (text.includes('--')) errors.push("must not contain consecutive '-'");
-  if (text.startsWith('-') || text.endsWith('-')) errors.push("must not begin or end with '-'");
+  if (!portNameCharacters.test(text)) {
+    errors.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)');
+  }
+  if (!/[a-z]/.test(text)) errors.push('must contain at least one letter (a-z)');
+  if (text.includes('--')) errors.push('must not contain consecutive hyphens');
+  if (text.startsWith('-') || text.endsWith('-')) errors.push('must not begin or end with a hyphen');
   return errors;
 }
 
-/** A key of the data of a ConfigMap or Secret; it becomes a file name. */
+/** Violations of the rule for keys of ConfigMaps and Secrets, which become file names. */
 export function configMapKeyErrors(text: string): string[] {
   const errors = lengthErrors(text, maxConfigMapKey);
   if (!configMapKey.test(text)) {
     errors.push(
       ruleText(
-        "a valid config key takes letters, digits, '-', '_' and '.'",
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
         ['key.name', 'KEY_NAME', 'key-name'],
         configMapKeySource,
       ),
@@ -39,13 +41,14 @@ export function configMapKeyErrors(text: string): string[] {
   return [...errors, ...directoryErrors(text)];
 }
 
-/** The name of an environment variable. */
+/** Violations of the rule for names of environment variables. */
 export function envVarNameErrors(text: string): string[] {
   const errors: string[] = [];
   if (!envVarName.test(text)) {
     errors.push(
       ruleText(
-        "a valid environment variable name takes letters, digits, '_', '-' and '.', and does not begin with a digit",
+        "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', " +
+          'and must not start with a digit',
         ['my.env-name', 'MY_ENV.NAME', 'MyEnvName1'],
         envVarSource,
       ),

@@ -8,13 +8,14 @@ const maxLabel = 63;
 /** Names are part of storage keys and paths; no rule allows longer ones. */
 const maxPathSegment = 253;
 
-const qualifiedText = ruleText(
-  "name part takes letters, digits, '-', '_' and '.', and a letter or digit at both ends",
+const qualifiedRule = ruleText(
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
   ['MyName', 'my.name', '123-abc'],
   qualifiedSource,
 );
 const labelValueText = ruleText(
-  "a valid label is empty or takes letters, digits, '-', '_' and '.', and a letter or digit at both ends",
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and " +
+    'end with an alphanumeric character',
   ['MyValue', 'my_value', '12345'],
   labelValueSource,
 );
@@ -22,7 +23,7 @@ const labelValueText = ruleText(
 /** Rule for the name of an object: see docs/reference/api-rules.md#names. */
 export type NameRule = 'dns1123Subdomain' | 'dns1123Label' | 'dns1035Label' | 'pathSegment';
 
-/** A text that can stand as one segment of a URL path. Holds for the names of all objects, whatever else does. */
+/** Violations of the rule for one segment of a URL path. The rule applies to the names of all objects. */
 export function pathSegmentErrors(text: string): string[] {
   if (text === '.' || text === '..') return [`may not be '${text}'`];
   const errors: string[] = [];
@@ -38,7 +39,7 @@ const rules: Readonly<Record<NameRule, (name: string) => string[]>> = {
   pathSegment: () => [],
 };
 
-/** Why an object cannot have this name; empty when it can. */
+/** Violations of a name rule by the name of an object. */
 export function nameErrors(rule: NameRule, name: string): string[] {
   const errors = [...pathSegmentErrors(name), ...rules[rule](name)];
   if (rule === 'pathSegment' && name.length > maxPathSegment)
@@ -46,34 +47,40 @@ export function nameErrors(rule: NameRule, name: string): string[] {
   return errors;
 }
 
-/** Why a name cannot begin like this; as {@link nameErrors}, but a `-` may stand at the end. */
+/** Violations of a name rule by `generateName`: as {@link nameErrors}, but the prefix may end with `-`. */
 export function namePrefixErrors(rule: NameRule, prefix: string): string[] {
   const end = prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -1)}a` : prefix;
   return nameErrors(rule, end);
 }
 
-/** A `[prefix/]name` with a DNS subdomain as prefix: label keys, annotation keys, finalizers, condition types. */
+/**
+ * Violations of the rule for qualified names, `[prefix/]name` with a DNS subdomain as prefix: label keys, annotation
+ * keys, finalizers, condition types.
+ */
 export function qualifiedNameErrors(text: string): string[] {
   const slash = text.indexOf('/');
   const prefix = slash < 0 ? undefined : text.slice(0, slash);
   const name = text.slice(slash + 1);
-  if (name.includes('/'))
-    return [`a qualified name is a name, or a DNS subdomain and a name joined by '/' (e.g. 'example.com/MyName')`];
+  if (name.includes('/')) {
+    return [
+      `a qualified name ${qualifiedRule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ];
+  }
   const errors: string[] = [];
   if (prefix === '') errors.push('prefix part must be non-empty');
   else if (prefix !== undefined) errors.push(...dns1123SubdomainErrors(prefix).map((error) => `prefix part ${error}`));
   if (name === '') errors.push('name part must be non-empty');
   else if (name.length > maxLabel) errors.push(`name part must be no more than ${maxLabel} characters`);
-  if (!qualifiedName.test(name)) errors.push(qualifiedText);
+  if (!qualifiedName.test(name)) errors.push(`name part ${qualifiedRule}`);
   return errors;
 }
 
-/** {@link qualifiedNameErrors}, under the name of its most frequent use. */
+/** Violations of the rule for label keys, which is the rule for qualified names. */
 export function labelKeyErrors(key: string): string[] {
   return qualifiedNameErrors(key);
 }
 
-/** The value of a label: empty, or at most 63 characters of the alphabet of names. */
+/** Violations of the rule for label values: empty, or at most 63 characters that form the name part of a key. */
 export function labelValueErrors(text: string): string[] {
   const errors = lengthErrors(text, maxLabel);
   if (text !== '' && !qualifiedName.test(text)) errors.push(labelValueText);

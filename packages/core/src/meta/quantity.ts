@@ -88,11 +88,11 @@ function readQuantity(text: string): Quantity {
   const [, sign = '', whole = '', fraction = '', suffixText = ''] = parts ?? [];
   if (!parts || (whole === '' && fraction === '')) {
     throw new QuantityError(
-      "a quantity must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
     );
   }
   const suffix = readSuffix(suffixText);
-  if (!suffix) throw new QuantityError('unable to understand the suffix of the quantity');
+  if (!suffix) throw new QuantityError("unable to parse quantity's suffix");
   const digits = BigInt(whole + fraction);
   const signed = sign === '-' ? -digits : digits;
   return limited({
