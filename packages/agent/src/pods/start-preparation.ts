@@ -4,6 +4,7 @@ import type { Pod, Secret } from '@keelson/kinds';
 import type { AgentPaths } from '../base/agent-paths.ts';
 import type { AgentConfig } from '../base/config/agent-config.ts';
 import type { PodEvents } from '../base/events/pod-events.ts';
+import type { EnvironmentFacts } from '../base/pod/environment-facts.ts';
 import type { ObjectReader } from '../base/pod/object-reader.ts';
 import { fullNameOf, uidOf } from '../base/pod/pod-spec.ts';
 import type { PodCgroups } from '../machine/cgroups/pod-cgroups.ts';
@@ -14,7 +15,6 @@ import { hostNetworkHostsFile, hostsFile } from './containers/hosts-file.ts';
 import type { PodActions } from './containers/pod-actions.ts';
 import { parseResolvConf, podDns } from './containers/pod-dns.ts';
 import { sandboxConfig } from './containers/sandbox-config.ts';
-import type { EnvironmentFacts } from './environment/container-environment.ts';
 
 /** What the node knows that pods depend on. */
 export interface NodeFacts {

@@ -1,8 +1,8 @@
+import type { ApiClient, Logger } from '@keelson/core';
 import { Node } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { AgentConfig } from '../../base/config/agent-config.ts';
-import { runProgram } from '../../base/run-program.ts';
-import type { AgentDependencies } from '../../startup/agent-dependencies.ts';
+import { type RunProgram, runProgram } from '../../base/run-program.ts';
 import { enteredHost, type HostAccess, localAccess } from '../host/host-access.ts';
 import { FlexVolumes } from './flex-volumes.ts';
 import { type Mounter, noMounter, systemMounter } from './mounter.ts';
@@ -10,10 +10,19 @@ import { checkCapabilities } from './node-capabilities.ts';
 import { PodVolumes } from './pod-volumes.ts';
 import { SubPaths } from './sub-path.ts';
 
+/** What volumes are made with. An absent part is the one that the configuration selects. */
+export interface VolumeDependencies {
+  readonly api?: ApiClient;
+  readonly host?: HostAccess;
+  readonly mounter?: Mounter;
+  readonly runProgram?: RunProgram;
+  readonly logger: Logger;
+}
+
 export interface CreateVolumesOptions {
   readonly config: AgentConfig;
   readonly paths: AgentPaths;
-  readonly dependencies: Pick<AgentDependencies, 'api' | 'host' | 'logger' | 'mounter' | 'runProgram'>;
+  readonly dependencies: VolumeDependencies;
   /** The volumes that the status of the node names as in use have changed. */
   readonly onInUse: () => void;
 }

@@ -1,8 +1,8 @@
 import type { coreV1, Pod } from '@keelson/kinds';
+import type { EnvironmentFacts } from '../../base/pod/environment-facts.ts';
 import { fieldValue } from '../../base/pod/field-value.ts';
 import { allContainersOf } from '../../base/pod/pod-spec.ts';
 import { resourceValue } from '../../base/pod/resource-value.ts';
-import type { EnvironmentFacts } from '../../pods/environment/container-environment.ts';
 import type { Payload, PayloadFile } from './atomic-writer.ts';
 import { VolumeProblem } from './volume-problem.ts';
 

@@ -1,8 +1,8 @@
 import type { Logger } from '@keelson/core';
 import type { coreV1, Pod } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
+import type { EnvironmentFacts } from '../../base/pod/environment-facts.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';
-import type { EnvironmentFacts } from '../../pods/environment/container-environment.ts';
 import type { HostAccess } from '../host/host-access.ts';
 import { writeAtomically } from './atomic-writer.ts';
 import { provideEmptyDir } from './empty-dir.ts';

@@ -1,17 +1,18 @@
-import { noMetrics } from '@keelson/core';
+import type { ImageService } from '@keelson/container-runtime';
+import { type Clock, type Logger, type Metrics, noMetrics } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { AgentConfig } from '../../base/config/agent-config.ts';
 import type { AgentPeriods } from '../../base/config/agent-periods.ts';
 import type { PressureCondition } from '../../base/config/eviction-signals.ts';
-import { type EventSubject, noEvents } from '../../base/contracts/event-recorder.ts';
+import { type EventRecorder, type EventSubject, noEvents } from '../../base/contracts/event-recorder.ts';
 import type { PodStateReader } from '../../base/contracts/pod-queries.ts';
 import type { PodEvents } from '../../base/events/pod-events.ts';
 import type { HostFiles } from '../../machine/host/host-files.ts';
+import type { Machine } from '../../machine/host/machine.ts';
 import type { NodeUsage } from '../../machine/stats/node-usage.ts';
 import type { PodWorkers } from '../../pods/pod-workers.ts';
 import type { PodVerdict } from '../../pods/status/pod-status.ts';
-import type { AgentDependencies } from '../../startup/agent-dependencies.ts';
 import type { Garbage } from '../garbage/garbage.ts';
 import { diskSpace } from './disk-space.ts';
 import { Evictions } from './evictions.ts';
@@ -22,9 +23,18 @@ import { Observer } from './observer.ts';
 import { pressureRefusal } from './pressure-admission.ts';
 import type { VictimsOptions } from './victims.ts';
 
+export interface EvictionDependencies {
+  readonly images: ImageService;
+  readonly machine: Pick<Machine, 'memoryBytes'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics?: Metrics;
+  readonly events?: EventRecorder;
+}
+
 export interface CreateEvictionOptions {
   readonly config: AgentConfig;
-  readonly dependencies: Pick<AgentDependencies, 'images' | 'machine' | 'clock' | 'logger' | 'metrics' | 'events'>;
+  readonly dependencies: EvictionDependencies;
   readonly periods: Pick<AgentPeriods, 'eviction' | 'memoryWatch'>;
   readonly usage: NodeUsage;
   readonly state: Pick<PodStateReader, 'usage'>;

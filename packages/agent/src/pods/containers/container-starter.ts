@@ -9,6 +9,7 @@ import type { Clock, Logger } from '@keelson/core';
 import type { Container, Pod, Secret } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { PodEvents } from '../../base/events/pod-events.ts';
+import type { EnvironmentFacts } from '../../base/pod/environment-facts.ts';
 import { fullNameOf, uidOf } from '../../base/pod/pod-spec.ts';
 import { RestartBackoff } from '../../base/restart-backoff.ts';
 import type { CpuManager } from '../../machine/cpus/cpu-manager.ts';
@@ -19,11 +20,7 @@ import type { SubPaths } from '../../machine/volumes/sub-path.ts';
 import { VolumeProblem } from '../../machine/volumes/volume-problem.ts';
 import { containerHash } from '../../runtime-view/container-hash.ts';
 import { containerAnnotations, containerLabels } from '../../runtime-view/runtime-labels.ts';
-import {
-  ContainerConfigError,
-  containerEnvironment,
-  type EnvironmentFacts,
-} from '../environment/container-environment.ts';
+import { ContainerConfigError, containerEnvironment } from '../environment/container-environment.ts';
 import { expand } from '../environment/expand.ts';
 import { checkUser } from './check-user.ts';
 import { containerMounts } from './container-mounts.ts';

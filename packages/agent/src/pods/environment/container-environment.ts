@@ -1,6 +1,7 @@
 import { envVarNameErrors } from '@keelson/core';
 import type { Container, coreV1, Pod } from '@keelson/kinds';
-import { fieldValue, type PodPlace } from '../../base/pod/field-value.ts';
+import type { EnvironmentFacts } from '../../base/pod/environment-facts.ts';
+import { fieldValue } from '../../base/pod/field-value.ts';
 import type { ObjectReader } from '../../base/pod/object-reader.ts';
 import { isStaticPod } from '../../base/pod/pod-annotations.ts';
 import { allContainersOf } from '../../base/pod/pod-spec.ts';
@@ -14,12 +15,6 @@ export class ContainerConfigError extends Error {
     super(message);
     this.name = 'ContainerConfigError';
   }
-}
-
-export interface EnvironmentFacts {
-  readonly place: PodPlace;
-  readonly objects: ObjectReader;
-  readonly allocatable: Readonly<Record<string, string>>;
 }
 
 export interface Environment {

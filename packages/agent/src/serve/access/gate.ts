@@ -1,28 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { hostname } from 'node:os';
 import { WebPageGuard } from '@keelson/core';
-import { type Caller, HttpProblem } from '../http/request.ts';
+import { HttpProblem } from '../http/request.ts';
+import type { Gate } from '../http/router.ts';
 import { type Authorize, alwaysAllow } from './access-reviews.ts';
 import { everybody, type Identify } from './identify.ts';
 import { isFromHere } from './known-caller.ts';
 import { nodeAttributes } from './node-attributes.ts';
-
-/** A request whose sender is known and may make it. */
-export interface Admitted {
-  readonly method: string;
-  /** Decoded segments of the path, without empty ones at its ends. */
-  readonly path: readonly string[];
-  readonly query: URLSearchParams;
-  readonly caller: Caller;
-}
-
-/**
- * The one way in, for plain requests and for those that want another protocol: reads the target, finds out who asks,
- * and whether they may.
- *
- * @throws HttpProblem 400 no path, 401 not known, 403 not allowed, 500 or 503 when there is no telling
- */
-export type Gate = (incoming: IncomingMessage) => Promise<Admitted>;
 
 const anyHost = 'http://agent';
 

@@ -1,7 +1,8 @@
 import type { ApiClient, Clock, Logger } from '@keelson/core';
 import type { ServerConfig } from '../../base/config/agent-config.ts';
+import type { Gate } from '../http/router.ts';
 import { accessReviews, alwaysAllow } from './access-reviews.ts';
-import { createGate, type Gate } from './gate.ts';
+import { createGate } from './gate.ts';
 import { identifier } from './identify.ts';
 import { tokenReviews } from './token-reviews.ts';
 

@@ -1,8 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '@keelson/core';
-import type { Gate } from '../access/gate.ts';
-import { HttpProblem, sendText, type UpgradeOffer } from './request.ts';
+import { type Caller, HttpProblem, sendText, type UpgradeOffer } from './request.ts';
 import type { Route } from './route.ts';
+
+/** A request whose sender is known and may make it. */
+export interface Admitted {
+  readonly method: string;
+  /** Decoded segments of the path, without empty ones at its ends. */
+  readonly path: readonly string[];
+  readonly query: URLSearchParams;
+  readonly caller: Caller;
+}
+
+/**
+ * The one way in, for plain requests and for those that want another protocol: reads the target, finds out who asks,
+ * and whether they may.
+ *
+ * @throws HttpProblem 400 no path, 401 not known, 403 not allowed, 500 or 503 when there is no telling
+ */
+export type Gate = (incoming: IncomingMessage) => Promise<Admitted>;
 
 export interface RouterOptions {
   readonly routes: readonly Route[];
