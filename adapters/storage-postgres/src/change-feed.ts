@@ -182,7 +182,7 @@ export class ChangeFeed implements FeedHost {
     this.#wakeQueued = true;
     queueMicrotask(() => {
       this.#wakeQueued = false;
-      for (const stream of [...this.#waiting]) stream.wake();
+      for (const stream of [...this.#waiting]) stream.pump();
     });
   }
 }

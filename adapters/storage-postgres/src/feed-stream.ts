@@ -1,15 +1,10 @@
 import {
-  AdvanceWaiters,
-  addAbortListener,
   type Clock,
   isStorageError,
+  LogWatchStream,
   type OrderedRange,
   type Revision,
-  removeAbortListener,
-  type StorageError,
-  streamClosed,
   type WatchBatch,
-  type WatchStream,
 } from '@keelson/core';
 import type { Bounds } from './bounds.ts';
 import type { WatchOptions } from './change-feed.ts';
@@ -17,7 +12,7 @@ import type { ChangeLogReader } from './change-log.ts';
 import type { RecentChanges } from './recent-changes.ts';
 import { translateError } from './translate-error.ts';
 
-/** What a stream needs of the feed that holds it. */
+/** What a stream requires of the feed that owns it. */
 export interface FeedHost {
   readonly recent: RecentChanges;
   readonly log: ChangeLogReader;
@@ -29,143 +24,77 @@ export interface FeedHost {
   forget(stream: FeedStream): void;
 }
 
-type Result = IteratorResult<WatchBatch, undefined>;
-
-const done: Result = { done: true, value: undefined };
-const ignore = () => {};
-/** Errors of a reading stream that pass; it goes on where it was. */
+/** After an error that may be temporary, the log is read again from the same position after this time. */
 const retryPauseMs = 250;
 
 /**
- * A position in the log. Near the head it is served from what the feed has read for all; further back it reads for
- * itself, as fast as its consumer pulls. Ends quietly by `close`, `return` or abort, loudly (once) by a failure.
+ * A position in the log. Near the head it is served from the changes that the feed has read for all streams. Further
+ * back it reads the log itself, one piece whenever its consumer waits.
  */
-export class FeedStream implements WatchStream, AsyncIterator<WatchBatch, undefined> {
+export class FeedStream extends LogWatchStream {
   readonly prevValue: boolean;
   readonly #feed: FeedHost;
   readonly #range: OrderedRange;
   readonly #bounds: Bounds;
-  readonly #signal: AbortSignal | undefined;
-  readonly #onAbort = () => this.#finish();
-  #frontier: Revision;
-  #pulls: Promise<unknown> = Promise.resolve();
-  #resume: (() => void) | undefined;
-  readonly #advances = new AdvanceWaiters();
-  #failure: StorageError | undefined;
-  #ended = false;
+  /** A piece of the log that follows `after`. */
+  #piece: { readonly after: Revision; readonly batch: WatchBatch } | undefined;
+  #reading = false;
+  #cancelRetry: (() => void) | undefined;
 
-  /** Made by the feed alone. */
+  /** Created by the feed only. */
   constructor(feed: FeedHost, range: OrderedRange, bounds: Bounds, options: WatchOptions) {
+    super(options.after, options.signal);
     this.#feed = feed;
     this.#range = range;
     this.#bounds = bounds;
     this.prevValue = options.prevValue === true;
-    this.#frontier = options.after;
-    this.#signal = options.signal;
-    addAbortListener(this.#signal, this.#onAbort);
   }
 
-  get frontier(): Revision {
-    return this.#frontier;
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<WatchBatch, undefined> {
-    return this;
-  }
-
-  next(): Promise<Result> {
-    const result = this.#pulls.then(() => this.#pull());
-    this.#pulls = result.catch(ignore);
-    return result;
-  }
-
-  return(): Promise<Result> {
-    this.#finish();
-    return Promise.resolve(done);
-  }
-
-  async close(): Promise<void> {
-    this.#finish();
-  }
-
-  advanceTo(revision: Revision, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    if (this.#frontier >= revision) return Promise.resolve();
-    if (this.#ended) return Promise.reject(streamClosed());
-    const reached = this.#advances.wait(revision, options.signal);
+  protected override requestAdvance(revision: Revision): void {
     this.#feed.hint(revision);
-    return reached;
   }
 
-  /** @internal The feed has read on, or history has changed. */
-  wake(): void {
-    this.#resume?.();
-  }
-
-  /** @internal Ends the stream with an error, which the consumer sees once. */
-  fail(failure: StorageError): void {
-    if (this.#ended) return;
-    this.#failure = failure;
-    this.#finish(failure);
-  }
-
-  async #pull(): Promise<Result> {
-    while (!this.#ended) {
-      try {
-        const batch = await this.#read();
-        if (batch === undefined || this.#ended) continue;
-        this.#frontier = batch.frontier;
-        this.#advances.reached(this.#frontier);
-        return { done: false, value: batch };
-      } catch (error) {
-        // The database may be away for a while; the stream stands where it was.
-        if (isStorageError(error, 'Unavailable') || isStorageError(error, 'Timeout')) await this.#wait(retryPauseMs);
-        else this.fail(translateError(error, 'a watch'));
-      }
+  protected read(): WatchBatch | undefined {
+    const { frontier } = this;
+    const { recent } = this.#feed;
+    this.#feed.assertReadable(frontier);
+    if (recent.reachesBack(frontier, this.prevValue)) {
+      return recent.head > frontier ? recent.read(frontier, this.#range, this.prevValue) : undefined;
     }
-    const failure = this.#failure;
-    this.#failure = undefined;
-    if (failure !== undefined) throw failure;
-    return done;
+    const piece = this.#piece;
+    this.#piece = undefined;
+    if (piece?.after === frontier) return piece.batch;
+    if (!this.#reading) void this.#readLog(frontier);
+    return undefined;
   }
 
-  /** Undefined when it is time to look again. */
-  async #read(): Promise<WatchBatch | undefined> {
-    const { recent, log } = this.#feed;
-    this.#feed.assertReadable(this.#frontier);
-    if (recent.reachesBack(this.#frontier, this.prevValue)) {
-      if (recent.head > this.#frontier) return recent.read(this.#frontier, this.#range, this.prevValue);
-      await this.#wait();
-      return undefined;
-    }
-    const { changes, frontier } = await log.read(this.#frontier, this.#bounds, this.prevValue);
-    if (frontier <= this.#frontier) {
-      await this.#wait(retryPauseMs);
-      return undefined;
-    }
-    return { changes: changes.map(({ plain, full }) => full ?? plain), frontier };
+  protected setWaiting(waiting: boolean): void {
+    this.#feed.setWaiting(this, waiting);
   }
 
-  /** Until the feed or the end of the stream calls, or the time is over. */
-  #wait(ms?: number): Promise<void> {
-    if (this.#ended) return Promise.resolve();
-    return new Promise((resolve) => {
-      const cancel = ms === undefined ? ignore : this.#feed.clock.after(ms, () => this.#resume?.());
-      this.#resume = () => {
-        this.#resume = undefined;
-        cancel();
-        this.#feed.setWaiting(this, false);
-        resolve();
-      };
-      this.#feed.setWaiting(this, true);
-    });
-  }
-
-  #finish(failure: StorageError = streamClosed()): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    removeAbortListener(this.#signal, this.#onAbort);
+  protected release(): void {
+    this.#cancelRetry?.();
     this.#feed.forget(this);
-    this.#advances.fail(failure);
-    this.#resume?.();
+  }
+
+  async #readLog(after: Revision): Promise<void> {
+    this.#cancelRetry?.();
+    this.#reading = true;
+    try {
+      const { changes, frontier } = await this.#feed.log.read(after, this.#bounds, this.prevValue);
+      if (frontier > after) {
+        this.#piece = { after, batch: { changes: changes.map(({ plain, full }) => full ?? plain), frontier } };
+      }
+    } catch (error) {
+      // The database may be temporarily unavailable: the stream keeps its position.
+      if (!isStorageError(error, 'Unavailable') && !isStorageError(error, 'Timeout')) {
+        this.fail(translateError(error, 'a watch'));
+      }
+    } finally {
+      this.#reading = false;
+    }
+    if (this.ended) return;
+    if (this.#piece !== undefined) this.pump();
+    else this.#cancelRetry = this.#feed.clock.after(retryPauseMs, () => this.pump());
   }
 }

@@ -336,7 +336,7 @@ export { type ContinueTokenOptions, type ContinueTokens, createContinueTokens } 
 export { createDirectStorages, type DirectStoragesOptions } from './storage/direct-storages.ts';
 export { encodeEvents } from './storage/event-batch.ts';
 export { checkKey, compareKeys, maxKeyBytes, OrderedRange, orderedForm } from './storage/key-order.ts';
-export type { ChangeLog } from './storage/log-watch-stream.ts';
+export { LogWatchStream } from './storage/log-watch-stream.ts';
 export { ObjectList } from './storage/object-list.ts';
 export type {
   EventRepresentation,
@@ -379,6 +379,6 @@ export {
 export { checkNotCompacted, throwIfAborted } from './storage/store-checks.ts';
 export { metadataOffset, spliceResourceVersion } from './storage/stored-json.ts';
 export { type SelectableAttributes, StoredObject } from './storage/stored-object.ts';
-export { WatchHub } from './storage/watch-hub.ts';
+export { type ChangeLog, WatchHub } from './storage/watch-hub.ts';
 export { type CachedStoragesOptions, createCachedStorages } from './watch-cache/cached-storages.ts';
 export type { WindowLimits } from './watch-cache/event-window.ts';

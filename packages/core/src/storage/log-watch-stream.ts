@@ -1,75 +1,70 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
 import { AdvanceWaiters, streamClosed } from './advance-waiters.ts';
-import type { OrderedRange } from './key-order.ts';
 import type { Revision, WatchBatch, WatchStream } from './store.ts';
-
-/** A change log that can be read synchronously by revision, as the stores inside the process have it. */
-export interface ChangeLog {
-  /** The newest revision that may be delivered. */
-  readonly head: Revision;
-  /**
-   * A bounded piece of the log after `after`, which is below `head`; the frontier of the answer is above `after`.
-   *
-   * @throws StorageError `Compacted` when changes after `after` are gone.
-   */
-  read(after: Revision, range: OrderedRange, prevValue: boolean): WatchBatch;
-}
-
-/** What a stream needs of the hub that holds it. */
-export interface StreamHost {
-  readonly log: ChangeLog;
-  /** The stream's consumer waits at the head, or does no longer. */
-  setWaiting(stream: LogWatchStream, waiting: boolean): void;
-  /** The stream has ended. */
-  forget(stream: LogWatchStream): void;
-}
 
 type Result = IteratorResult<WatchBatch, undefined>;
 
-interface Pending<T> {
-  readonly resolve: (value: T) => void;
+interface Pull {
+  readonly resolve: (value: Result) => void;
   readonly reject: (error: unknown) => void;
 }
 
 const done: Result = { done: true, value: undefined };
 
-/** A consumer far behind gets this many batches at once before other work of the process gets its turn. */
+/** A consumer far behind receives this many batches at once before other work of the process gets its turn. */
 const burst = 8;
 
 /**
- * A {@link WatchStream} that is a position in a {@link ChangeLog}. Each `next()` reads a bounded piece; at the head it
- * waits to be pumped. Ends quietly by `close`, `return` or abort, loudly (once) by `fail` or a failing read.
+ * Base class of watch streams that are a position in a log of changes. Each `next()` is answered by {@link read}, or,
+ * when that has nothing, by the first {@link pump} that finds something. The stream ends without an error on `close`,
+ * `return` and abort. It ends with an error, which the consumer receives once, on {@link fail} and when `read` throws.
+ *
+ * A subclass calls `pump` whenever `read` may have more, for example when the head of its log has moved.
  */
-export class LogWatchStream implements WatchStream, AsyncIterator<WatchBatch, undefined> {
-  readonly #hub: StreamHost;
-  readonly #range: OrderedRange;
-  readonly #prevValue: boolean;
+export abstract class LogWatchStream implements WatchStream, AsyncIterator<WatchBatch, undefined> {
   readonly #signal: AbortSignal | undefined;
   readonly #onAbort = () => this.#finish();
   #frontier: Revision;
-  #waiters: Pending<Result>[] = [];
+  #pulls: Pull[] = [];
   readonly #advances = new AdvanceWaiters();
   #failure: StorageError | undefined;
   #ended = false;
   #inBurst = 0;
 
-  /** Made by the hub alone. */
-  constructor(
-    hub: StreamHost,
-    range: OrderedRange,
-    options: { readonly after: Revision; readonly prevValue?: boolean; readonly signal?: AbortSignal },
-  ) {
-    this.#hub = hub;
-    this.#range = range;
-    this.#prevValue = options.prevValue === true;
-    this.#frontier = options.after;
-    this.#signal = options.signal;
-    addAbortListener(this.#signal, this.#onAbort);
+  /** @param after the stream delivers the changes after this revision. */
+  constructor(after: Revision, signal: AbortSignal | undefined) {
+    this.#frontier = after;
+    this.#signal = signal;
+    addAbortListener(signal, this.#onAbort);
   }
+
+  /**
+   * A bounded batch of the changes after {@link frontier}, whose own frontier is greater; undefined when there is none
+   * at present. An error ends the stream; errors other than `StorageError` become `Unavailable`.
+   */
+  protected abstract read(): WatchBatch | undefined;
+
+  /** Called after each pump: whether the consumer waits for a batch that `read` does not have. */
+  protected abstract setWaiting(waiting: boolean): void;
+
+  /** Called once, when the stream has ended. */
+  protected abstract release(): void;
+
+  /** Called when a caller of `advanceTo` waits for a revision. */
+  protected requestAdvance(_revision: Revision): void {}
 
   get frontier(): Revision {
     return this.#frontier;
+  }
+
+  protected get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** The revisions for which callers of `advanceTo` wait. */
+  protected get requestedRevisions(): readonly Revision[] {
+    return this.#advances.revisions;
   }
 
   [Symbol.asyncIterator](): AsyncIterator<WatchBatch, undefined> {
@@ -84,9 +79,9 @@ export class LogWatchStream implements WatchStream, AsyncIterator<WatchBatch, un
     }
     if (this.#ended) return Promise.resolve(done);
     return new Promise((resolve, reject) => {
-      this.#waiters.push({ resolve, reject });
-      if (this.#waiters.length > 1) return;
-      if (this.#hub.log.head > this.#frontier && ++this.#inBurst >= burst) {
+      this.#pulls.push({ resolve, reject });
+      if (this.#pulls.length > 1) return;
+      if (++this.#inBurst >= burst) {
         this.#inBurst = 0;
         setImmediate(() => this.pump());
       } else {
@@ -107,35 +102,40 @@ export class LogWatchStream implements WatchStream, AsyncIterator<WatchBatch, un
   advanceTo(revision: Revision, options: { readonly signal?: AbortSignal } = {}): Promise<void> {
     if (this.#frontier >= revision) return Promise.resolve();
     if (this.#ended) return Promise.reject(streamClosed());
-    return this.#advances.wait(revision, options.signal);
+    const reached = this.#advances.wait(revision, options.signal);
+    this.requestAdvance(revision);
+    return reached;
   }
 
-  /** @internal Hands out what the log has; called by the hub when the head has moved. */
+  /** Answers waiting calls of `next` as far as the log reaches. */
   pump(): void {
+    if (this.#ended) return;
     try {
-      while (this.#waiters.length > 0 && !this.#ended && this.#hub.log.head > this.#frontier) {
-        const batch = this.#hub.log.read(this.#frontier, this.#range, this.#prevValue);
+      while (this.#pulls.length > 0 && !this.#ended) {
+        const batch = this.read();
+        if (batch === undefined) break;
         this.#frontier = batch.frontier;
-        this.#waiters.shift()?.resolve({ done: false, value: batch });
+        this.#pulls.shift()?.resolve({ done: false, value: batch });
       }
     } catch (error) {
       this.fail(error);
       return;
     }
     if (this.#ended) return;
-    this.#hub.setWaiting(this, this.#waiters.length > 0);
-    if (this.#waiters.length > 0) this.#inBurst = 0;
+    const waiting = this.#pulls.length > 0;
+    if (waiting) this.#inBurst = 0;
+    this.setWaiting(waiting);
     this.#advances.reached(this.#frontier);
   }
 
-  /** @internal Ends the stream with an error, which the consumer sees once. */
+  /** Ends the stream with an error. */
   fail(error: unknown): void {
     if (this.#ended) return;
     const failure =
       error instanceof StorageError
         ? error
         : new StorageError(StorageErrorCode.Unavailable, 'the change log cannot be read', { cause: error });
-    const first = this.#waiters.shift();
+    const first = this.#pulls.shift();
     if (first === undefined) this.#failure = failure;
     else first.reject(failure);
     this.#finish(failure);
@@ -145,9 +145,9 @@ export class LogWatchStream implements WatchStream, AsyncIterator<WatchBatch, un
     if (this.#ended) return;
     this.#ended = true;
     removeAbortListener(this.#signal, this.#onAbort);
-    this.#hub.forget(this);
-    for (const waiter of this.#waiters) waiter.resolve(done);
+    this.release();
+    for (const pull of this.#pulls) pull.resolve(done);
     this.#advances.fail(failure);
-    this.#waiters = [];
+    this.#pulls = [];
   }
 }
