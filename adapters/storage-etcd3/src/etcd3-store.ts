@@ -28,18 +28,18 @@ import {
   type WriteResult,
 } from '@keelson/core';
 import { Compactor, compactTo } from './compactor.ts';
-import { EtcdMetrics } from './etcd-metrics.ts';
 import { HistoryBound } from './history-bound.ts';
-import { KeySpace } from './key-space.ts';
 import { Leases } from './leases.ts';
 import { Cluster } from './net/cluster.ts';
 import { type EndpointsOptions, endpointsOf } from './net/endpoints-of.ts';
+import { EtcdMetrics } from './net/etcd-metrics.ts';
 import { Reader } from './reader.ts';
 import { StoreLineage } from './store-lineage.ts';
 import { Cookie } from './watch/cookie.ts';
 import { EtcdWatchStream } from './watch/etcd-watch-stream.ts';
 import type { ProgressSource } from './watch/progress-seeker.ts';
 import { SharedWatch } from './watch/shared-watch.ts';
+import { KeySpace } from './wire/key-space.ts';
 import { Writer } from './writer.ts';
 
 export interface Etcd3StoreOptions extends EndpointsOptions {

@@ -1,7 +1,7 @@
 import { checkNotCompacted, isStorageError, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
-import type { KeySpace } from './key-space.ts';
 import type { CallOptions, Cluster } from './net/cluster.ts';
 import type { StoreLineage } from './store-lineage.ts';
+import type { KeySpace } from './wire/key-space.ts';
 import { encodeRange, encodeWatchCreate } from './wire/requests.ts';
 import { decodeRange } from './wire/responses.ts';
 

@@ -1,5 +1,5 @@
-import type { EtcdMetrics } from './etcd-metrics.ts';
 import type { CallOptions, Cluster } from './net/cluster.ts';
+import type { EtcdMetrics } from './net/etcd-metrics.ts';
 import { encodeLeaseGrant } from './wire/requests.ts';
 import { decodeLease } from './wire/responses.ts';
 

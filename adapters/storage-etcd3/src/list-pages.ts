@@ -1,5 +1,5 @@
-import { isAnswerTooLarge } from './etcd-errors.ts';
 import type { CallOptions, Cluster } from './net/cluster.ts';
+import { isAnswerTooLarge } from './net/etcd-errors.ts';
 import { encodeRange, type RangeRequest } from './wire/requests.ts';
 import { decodeRange, type RangeAnswer } from './wire/responses.ts';
 

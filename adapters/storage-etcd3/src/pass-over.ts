@@ -1,6 +1,6 @@
 import { type Logger, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
-import type { KeySpace } from './key-space.ts';
 import type { Cluster } from './net/cluster.ts';
+import type { KeySpace } from './wire/key-space.ts';
 import { encodePut } from './wire/requests.ts';
 import { decodeTxn } from './wire/responses.ts';
 

@@ -10,9 +10,9 @@ import {
   throwIfAborted,
 } from '@keelson/core';
 import type { HistoryBound } from './history-bound.ts';
-import { entryOf, type KeySpace } from './key-space.ts';
 import { ListPages } from './list-pages.ts';
 import type { Cluster } from './net/cluster.ts';
+import { entryOf, type KeySpace } from './wire/key-space.ts';
 import { encodeRange } from './wire/requests.ts';
 import { decodeRange } from './wire/responses.ts';
 

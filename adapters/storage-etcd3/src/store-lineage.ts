@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { isStorageError, type Logger, StorageError, StorageErrorCode, type StoreIdentity } from '@keelson/core';
-import { NotSentError, verdictOf } from './etcd-errors.ts';
-import type { KeySpace } from './key-space.ts';
 import type { Cluster, KnownPut, Lineage } from './net/cluster.ts';
 import type { Ask } from './net/endpoint.ts';
+import { NotSentError, verdictOf } from './net/etcd-errors.ts';
 import { useUpRevisions } from './pass-over.ts';
+import type { KeySpace } from './wire/key-space.ts';
 import { encodePutIf, encodeRange } from './wire/requests.ts';
 import { decodeRange, decodeTxn, type Header, type KeyValue, type RangeAnswer } from './wire/responses.ts';
 

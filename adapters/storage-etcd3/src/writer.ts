@@ -1,8 +1,8 @@
 import { type Clock, isStorageError, type StorageError, type WriteOp, type WriteResult } from '@keelson/core';
-import { verdictOf } from './etcd-errors.ts';
-import { entryOf, expiryStamp, type KeySpace } from './key-space.ts';
 import type { Leases } from './leases.ts';
 import type { Cluster, Lineage } from './net/cluster.ts';
+import { verdictOf } from './net/etcd-errors.ts';
+import { entryOf, expiryStamp, type KeySpace } from './wire/key-space.ts';
 import { encodeDeleteIf, encodePutIf, encodeRange } from './wire/requests.ts';
 import { decodeRange, decodeTxn, type KeyValue } from './wire/responses.ts';
 

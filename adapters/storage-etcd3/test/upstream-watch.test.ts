@@ -2,12 +2,12 @@ import { EventEmitter } from 'node:events';
 import { noMetrics, type Revision, type StorageError, silentLogger } from '@keelson/core';
 import { WireReader } from '@keelson/protobuf-wire';
 import test from 'ava';
-import { EtcdMetrics } from '../src/etcd-metrics.ts';
-import { KeySpace } from '../src/key-space.ts';
 import type { Cluster } from '../src/net/cluster.ts';
-import type { WatchTraits } from '../src/server-version.ts';
+import { EtcdMetrics } from '../src/net/etcd-metrics.ts';
+import type { WatchTraits } from '../src/net/server-version.ts';
 import { ProgressSeeker, type ProgressSource } from '../src/watch/progress-seeker.ts';
 import { UpstreamWatch } from '../src/watch/upstream-watch.ts';
+import { KeySpace } from '../src/wire/key-space.ts';
 import type { WatchEvent, WatchFrame } from '../src/wire/watch-response.ts';
 import { until } from './support/following.ts';
 

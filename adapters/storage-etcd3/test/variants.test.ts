@@ -1,10 +1,10 @@
 import { noMetrics } from '@keelson/core';
 import type { ExecutionContext } from 'ava';
 import { Etcd3 } from 'etcd3';
-import { EtcdMetrics } from '../src/etcd-metrics.ts';
 import { Etcd3Store, type Etcd3StoreOptions } from '../src/index.ts';
 import { Cluster } from '../src/net/cluster.ts';
 import { endpointsOf } from '../src/net/endpoints-of.ts';
+import { EtcdMetrics } from '../src/net/etcd-metrics.ts';
 import { decodeHeader } from '../src/wire/responses.ts';
 import { etcdKinds, etcdTest } from './support/etcd-test.ts';
 import { everything, Follower, failureOf, put } from './support/following.ts';

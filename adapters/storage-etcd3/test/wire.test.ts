@@ -2,9 +2,9 @@ import { Random } from '@keelson/conformance';
 import type { StorageErrorCode } from '@keelson/core';
 import { WireReader, WireWriter } from '@keelson/protobuf-wire';
 import test from 'ava';
-import { NotSentError, translateEtcdError, verdictOf } from '../src/etcd-errors.ts';
-import { entryOf, expiryStamp, KeySpace } from '../src/key-space.ts';
-import { watchTraits } from '../src/server-version.ts';
+import { NotSentError, translateEtcdError, verdictOf } from '../src/net/etcd-errors.ts';
+import { watchTraits } from '../src/net/server-version.ts';
+import { entryOf, expiryStamp, KeySpace } from '../src/wire/key-space.ts';
 import { decodeRange } from '../src/wire/responses.ts';
 import { decodeWatchFrame } from '../src/wire/watch-response.ts';
 

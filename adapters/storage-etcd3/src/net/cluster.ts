@@ -1,9 +1,9 @@
 import { addAbortListener, removeAbortListener, StorageError, StorageErrorCode, throwIfAborted } from '@keelson/core';
-import { mayReadAgain, NotSentError, translateEtcdError, type Verdict, verdictOf } from '../etcd-errors.ts';
-import type { EtcdMetrics } from '../etcd-metrics.ts';
-import { type WatchTraits, watchTraits } from '../server-version.ts';
 import { decodeStatus, type Header, type KeyValue } from '../wire/responses.ts';
 import type { Endpoint, WatchCall } from './endpoint.ts';
+import { mayReadAgain, NotSentError, translateEtcdError, type Verdict, verdictOf } from './etcd-errors.ts';
+import type { EtcdMetrics } from './etcd-metrics.ts';
+import { type WatchTraits, watchTraits } from './server-version.ts';
 
 export interface CallOptions {
   readonly timeoutMs?: number | undefined;

@@ -1,7 +1,7 @@
 import { type Client, connectivityState, type Metadata } from '@grpc/grpc-js';
 import { addAbortListener, removeAbortListener } from '@keelson/core';
 import { ConnectionPool } from 'etcd3/lib/connection-pool.js';
-import { CredentialsError, NotSentError } from '../etcd-errors.ts';
+import { CredentialsError, NotSentError } from './etcd-errors.ts';
 
 export interface Credentials {
   readonly ca?: Buffer;

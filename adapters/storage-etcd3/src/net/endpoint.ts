@@ -1,8 +1,8 @@
 import type { ClientDuplexStream, ClientUnaryCall } from '@grpc/grpc-js';
 import { addAbortListener, removeAbortListener } from '@keelson/core';
-import { NotSentError } from '../etcd-errors.ts';
 import { decodeWatchFrame, type WatchFrame } from '../wire/watch-response.ts';
 import { type Connected, Connection, type ConnectionOptions } from './connection.ts';
+import { NotSentError } from './etcd-errors.ts';
 
 export interface UnaryOptions {
   /** Epoch milliseconds. */

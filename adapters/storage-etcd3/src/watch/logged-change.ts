@@ -1,5 +1,5 @@
 import { type Change, orderedForm } from '@keelson/core';
-import { entryOf, type KeySpace } from '../key-space.ts';
+import { entryOf, type KeySpace } from '../wire/key-space.ts';
 import type { WatchEvent } from '../wire/watch-response.ts';
 
 /** A change as it came from etcd, for any range. */

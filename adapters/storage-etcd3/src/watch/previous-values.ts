@@ -1,5 +1,5 @@
 import { isStorageError, StorageError, StorageErrorCode } from '@keelson/core';
-import { entryOf } from '../key-space.ts';
+import { entryOf } from '../wire/key-space.ts';
 import { encodeRange } from '../wire/requests.ts';
 import { decodeRange } from '../wire/responses.ts';
 import type { LoggedChange } from './logged-change.ts';

@@ -1,10 +1,10 @@
 import { isStorageError, type Logger, type Revision, StorageError, StorageErrorCode } from '@keelson/core';
-import { translateEtcdError, verdictOf } from '../etcd-errors.ts';
-import type { EtcdMetrics } from '../etcd-metrics.ts';
-import type { KeySpace } from '../key-space.ts';
 import type { Cluster, Lineage } from '../net/cluster.ts';
 import type { Endpoint } from '../net/endpoint.ts';
-import type { WatchTraits } from '../server-version.ts';
+import { translateEtcdError, verdictOf } from '../net/etcd-errors.ts';
+import type { EtcdMetrics } from '../net/etcd-metrics.ts';
+import type { WatchTraits } from '../net/server-version.ts';
+import type { KeySpace } from '../wire/key-space.ts';
 import { encodeWatchCreate } from '../wire/requests.ts';
 import type { WatchFrame } from '../wire/watch-response.ts';
 import { type LoggedChange, loggedChange } from './logged-change.ts';

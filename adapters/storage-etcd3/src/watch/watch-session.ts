@@ -1,5 +1,5 @@
 import type { WatchCall } from '../net/endpoint.ts';
-import type { WatchTraits } from '../server-version.ts';
+import type { WatchTraits } from '../net/server-version.ts';
 import { encodeProgressRequest } from '../wire/requests.ts';
 import type { WatchFrame } from '../wire/watch-response.ts';
 

@@ -1,5 +1,5 @@
 import type { Entry, Key } from '@keelson/core';
-import type { KeyValue } from './wire/responses.ts';
+import type { KeyValue } from './responses.ts';
 
 /**
  * Where a store lies in etcd: under a prefix that ends with a slash. The store's own records have names that begin with
