@@ -13,7 +13,7 @@ export default {
   // Tests see single modules of their package, and so everybody else has to; servers that they start are bundles, as
   // users have them.
   nodeArguments: ['--conditions=keelson-modules'],
-  require: ['./scripts/ends-by-itself.mjs'],
+  require: ['./scripts/test-file.mjs'],
   verbose: false,
   // Agents that tests start as commands leave the settings of this machine's kernel, and its cgroups, alone.
   environmentVariables: { KEELSON_AGENT_SYSCTL_ROOT: '/nonexistent', KEELSON_AGENT_CGROUP_ROOT: '/nonexistent' },
