@@ -297,7 +297,7 @@ export type {
   Target,
   WriteParameters,
 } from './registry/resource-service.ts';
-export { type FailedOperation, translateError } from './registry/translate-error.ts';
+export { type FailedOperation, translateError, watchErrorStatus } from './registry/translate-error.ts';
 export { type Clock, systemClock } from './runtime/clock.ts';
 export { FakeClock } from './runtime/fake-clock.ts';
 export { guardedLogger, type LogLineLevel, type LogSink } from './runtime/guarded-logger.ts';

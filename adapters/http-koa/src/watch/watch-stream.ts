@@ -4,13 +4,11 @@ import type { Socket } from 'node:net';
 import {
   type Clock,
   type EventRepresentation,
-  isStatusError,
   isStorageError,
   type ResourceWatch,
-  type Status,
-  statusErrors,
   type WatchEvent,
   type WatchForm,
+  watchErrorStatus,
   withListBlueprint,
 } from '@keelson/core';
 import type { Exchange } from '../exchange/exchange.ts';
@@ -179,7 +177,9 @@ export class WatchStream implements Pump {
     if (this.#state === 'ended') return;
     // Resuming from the last event costs such a client nothing; an error would make it list again.
     if (!isStorageError(error, 'SlowConsumer') && !isStorageError(error, 'Closed')) {
-      this.#exchange.response.write(this.#form.errorFrame(watchFailure(error)));
+      // See docs/reference/api-rules.md#end-of-a-watch.
+      const { apiGroup: group, resource } = this.#exchange.attributes;
+      this.#exchange.response.write(this.#form.errorFrame(watchErrorStatus(error, { group, resource })));
     }
     this.#finish();
   }
@@ -293,24 +293,4 @@ export function openFrameSink(response: ServerResponse | Http2ServerResponse): F
     return new SocketSink(socket);
   }
   return new ResponseSink(http1);
-}
-
-/** The Status of the ERROR event that ends a watch: see docs/reference/api-rules.md#end-of-a-watch. */
-export function watchFailure(error: unknown): Status {
-  if (isStatusError(error)) return error.status;
-  if (isStorageError(error)) {
-    switch (error.code) {
-      case 'Compacted':
-      case 'EpochChanged':
-      case 'SlowConsumer':
-        return statusErrors.expired('The resourceVersion for the provided watch is too old.').status;
-      case 'Unavailable':
-      case 'Timeout':
-      case 'Closed':
-        return statusErrors.serviceUnavailable('the watch was interrupted, please watch again').status;
-      default:
-        return statusErrors.internal(`the watch ended with ${error.code}`).status;
-    }
-  }
-  return statusErrors.internal('the watch ended unexpectedly').status;
 }

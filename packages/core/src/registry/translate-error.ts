@@ -1,6 +1,7 @@
 import { isStatusError, type QualifiedResource, type StatusError, statusErrors } from '../errors/status-error.ts';
 import { isStorageError, type StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { Verb } from '../kind/kind-definition.ts';
+import type { Status } from '../meta/status.ts';
 
 /** What was being done to what, for the words of a failure. */
 export interface FailedOperation {
@@ -21,6 +22,12 @@ const tooOld = {
   list: 'The resourceVersion for the provided list is too old.',
   watch: 'The resourceVersion for the provided watch is too old.',
 } as const;
+
+const interruptions: ReadonlySet<StorageErrorCode> = new Set([
+  StorageErrorCode.Unavailable,
+  StorageErrorCode.Timeout,
+  StorageErrorCode.Closed,
+]);
 
 /** 504 for an operation whose caller or deadline went away, or of which nobody knows how it ended. */
 export function notCompleted(cause?: unknown): StatusError {
@@ -76,6 +83,16 @@ export function translateError(error: unknown, operation: FailedOperation): Stat
   if (isStorageError(error)) return fromStorageError(error, operation);
   if (operation.signal?.aborted) return notCompleted(error);
   return statusErrors.internal(error instanceof Error ? error.message : String(error), error);
+}
+
+/**
+ * The Status of the ERROR event that ends a watch: {@link translateError}, except that every interruption is a 503. A
+ * watch changes nothing, so that its client can always repeat it.
+ */
+export function watchErrorStatus(error: unknown, resource: QualifiedResource): Status {
+  if (isStorageError(error) && interruptions.has(error.code))
+    return statusErrors.serviceUnavailable('the watch was interrupted, please watch again', error).status;
+  return translateError(error, { verb: 'watch', resource, name: '' }).status;
 }
 
 /** Runs an operation so that it fails with {@link StatusError} only. */

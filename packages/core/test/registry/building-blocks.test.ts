@@ -16,7 +16,7 @@ import { raiseGeneration } from '../../src/registry/generation.ts';
 import { type AnyObject, copyJson, equalJson } from '../../src/registry/json-values.ts';
 import { randomName } from '../../src/registry/name-generator.ts';
 import { selectionOf } from '../../src/registry/predicate.ts';
-import { translateError } from '../../src/registry/translate-error.ts';
+import { translateError, watchErrorStatus } from '../../src/registry/translate-error.ts';
 import { Place, Widget } from './fixtures/kinds.ts';
 
 test('copyJson gives an equal, unshared value; equalJson ignores key order and undefined members', (t) => {
@@ -105,6 +105,23 @@ test('every storage failure has its Status', (t) => {
   const internal = translateError(bug, operation);
   t.deepEqual([internal.code, internal.cause], [500, bug]);
   t.is(translateError(new Error('aborted'), { ...operation, signal: AbortSignal.abort() }).code, 504);
+});
+
+test('the end of a watch: interruptions are 503 and other failures those of every operation', (t) => {
+  const resource = { group: 'apps', resource: 'widgets' };
+  const statusOf = (code: StorageErrorCode) => watchErrorStatus(new StorageError(code, 'text'), resource);
+  for (const code of ['Unavailable', 'Timeout', 'Closed'] as const) {
+    const { code: httpCode, reason, message } = statusOf(code);
+    t.deepEqual([httpCode, reason], [503, StatusReason.ServiceUnavailable], code);
+    t.is(message, 'the watch was interrupted, please watch again');
+  }
+  for (const code of ['Compacted', 'EpochChanged', 'SlowConsumer'] as const) {
+    const { code: httpCode, reason, message } = statusOf(code);
+    t.deepEqual([httpCode, reason], [410, StatusReason.Expired], code);
+    t.is(message, 'The resourceVersion for the provided watch is too old.');
+  }
+  t.is(statusOf('Corrupt').code, 500);
+  t.is(watchErrorStatus(statusErrors.unauthorized(), resource).code, 401);
 });
 
 test('admission: all mutating steps before all validating ones, in order, the first refusal ends it', async (t) => {
