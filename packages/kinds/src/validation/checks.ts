@@ -16,9 +16,17 @@ export function checkNonNegative(value: number | undefined, path: string, errors
     errors.push(fieldError.invalid(path, value, 'must be greater than or equal to 0'));
 }
 
-/** Refuses zero and negative numbers; absent is fine. */
-export function checkPositive(value: number | undefined, path: string, errors: Errors): void {
-  if (value !== undefined && value <= 0) errors.push(fieldError.invalid(path, value, 'must be greater than 0'));
+/**
+ * Rejects zero and negative numbers; an absent value is valid. Kubernetes uses both spellings of the bound, depending
+ * on the field.
+ */
+export function checkPositive(
+  value: number | undefined,
+  path: string,
+  errors: Errors,
+  bound: '0' | 'zero' = '0',
+): void {
+  if (value !== undefined && value <= 0) errors.push(fieldError.invalid(path, value, `must be greater than ${bound}`));
 }
 
 /** Refuses numbers outside the inclusive range; absent is fine. */
@@ -92,7 +100,7 @@ export function checkUnchanged(value: unknown, old: unknown, path: string, error
 /** Refuses anything but an IPv4 or IPv6 address. */
 export function checkIp(value: string, path: string, errors: Errors): boolean {
   if (isIP(value) !== 0 && !value.includes('%')) return true;
-  errors.push(fieldError.invalid(path, value, 'must be a valid IP address, e.g. 10.9.8.7 or 2001:db8::ffff'));
+  errors.push(fieldError.invalid(path, value, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'));
   return false;
 }
 
@@ -103,7 +111,7 @@ export function checkCidr(value: string, path: string, errors: Errors): void {
   const bits = value.slice(slash + 1);
   const maximum = isIPv4(address) ? 32 : 128;
   if (slash > 0 && isIP(address) !== 0 && /^(0|[1-9]\d{0,2})$/.test(bits) && Number(bits) <= maximum) return;
-  errors.push(fieldError.invalid(path, value, 'must be a valid CIDR value, e.g. 10.9.8.0/24 or 2001:db8::/64'));
+  errors.push(fieldError.invalid(path, value, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'));
 }
 
 /**

@@ -20,7 +20,7 @@ export function checkNode(node: Node): FieldError[] {
     checkCidr(range, `spec.podCIDRs[${i}]`, errors);
   });
   if (ranges.length > 2)
-    errors.push(fieldError.invalid('spec.podCIDRs', ranges, 'must specify no more than one CIDR for each IP family'));
+    errors.push(fieldError.invalid('spec.podCIDRs', ranges, 'may specify no more than one CIDR for each IP family'));
   if (ranges[0] !== undefined && node.spec?.podCIDR && node.spec.podCIDR !== ranges[0]) {
     errors.push(fieldError.invalid('spec.podCIDR', node.spec.podCIDR, 'must equal the first of podCIDRs'));
   }

@@ -12,6 +12,10 @@ import type {
   TCPSocketAction,
 } from '../schema/index.ts';
 
+const headerRule =
+  "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for " +
+  "validation is '[-A-Za-z0-9]+')";
+
 /** The ways a probe or a lifecycle hook may act; exactly one is to be named. */
 interface Handlers {
   exec?: ExecAction;
@@ -36,7 +40,7 @@ export function checkHandler(handler: Handlers, grace: number, path: string, err
   if (tcpSocket && first('tcpSocket')) checkPortNumberOrName(tcpSocket.port, `${path}.tcpSocket.port`, errors);
   if (grpc && first('grpc')) checkPortNumber(grpc.port, `${path}.grpc.port`, errors);
   if (sleep && first('sleep') && (sleep.seconds < 0 || sleep.seconds > grace)) {
-    const detail = `must be at least 0 and not greater than terminationGracePeriodSeconds (${grace})`;
+    const detail = `must be non-negative and less than terminationGracePeriodSeconds (${grace})`;
     errors.push(fieldError.invalid(`${path}.sleep`, sleep.seconds, detail));
   }
   if (named === 0) errors.push(fieldError.required(path, 'must specify a handler type'));
@@ -48,9 +52,7 @@ function checkHttpGet(action: HTTPGetAction, path: string, errors: Errors): void
   checkRequiredOneOf(action.scheme, ['HTTP', 'HTTPS'], `${path}.scheme`, errors);
   action.httpHeaders?.forEach((header, i) => {
     if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(header.name)) {
-      errors.push(
-        fieldError.invalid(`${path}.httpHeaders[${i}].name`, header.name, 'must be a valid HTTP header name'),
-      );
+      errors.push(fieldError.invalid(`${path}.httpHeaders[${i}].name`, header.name, headerRule));
     }
   });
 }

@@ -22,7 +22,7 @@ export function checkProjected(volume: ProjectedVolumeSource, path: string, erro
   volume.sources?.forEach((source, i) => {
     const at = `${path}.sources[${i}]`;
     const [first, ...others] = names.filter((name) => source[name] !== undefined);
-    if (first === undefined) errors.push(fieldError.required(at, 'must specify a projection source'));
+    if (first === undefined) errors.push(fieldError.required(at, 'must specify a volume type'));
     for (const other of others) {
       errors.push(fieldError.forbidden(`${at}.${other}`, 'may not specify more than 1 volume type'));
     }
@@ -81,8 +81,10 @@ function checkSource(source: VolumeProjection, path: string, errors: Errors): vo
   if (bundle) {
     const at = `${path}.clusterTrustBundle`;
     if (checkText(bundle.path, `${at}.path`, errors)) checkVolumeFilePath(bundle.path, `${at}.path`, errors);
-    if (!bundle.name === !bundle.signerName) {
-      errors.push(fieldError.required(at, 'either name or signerName must be specified, and not both'));
+    if (bundle.name && bundle.signerName) {
+      errors.push(fieldError.invalid(at, bundle, 'only one of name and signerName may be used'));
+    } else if (!bundle.name && !bundle.signerName) {
+      errors.push(fieldError.required(at, 'either name or signerName must be specified'));
     }
     checkLabelSelector(bundle.labelSelector, `${at}.labelSelector`, errors);
   }

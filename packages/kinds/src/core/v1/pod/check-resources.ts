@@ -21,7 +21,7 @@ export function checkResources(
     checkAmount(name, amount, `${path}.requests[${name}]`, errors);
     if (Object.hasOwn(limits, name)) checkAgainstLimit(name, amount, limits[name] ?? '0', `${path}.requests`, errors);
     else if (isExtended(name)) {
-      errors.push(fieldError.required(`${path}.limits`, `limit must be set for non overcommitable resource ${name}`));
+      errors.push(fieldError.required(`${path}.limits`, 'Limit must be set for non overcommitable resources'));
     }
   }
   resources.claims?.forEach((claim, i) => {

@@ -67,7 +67,7 @@ export function checkTopologySpread(
   const seen = new Set<string>();
   constraints?.forEach((constraint, i) => {
     const at = `${path}[${i}]`;
-    checkPositive(constraint.maxSkew, `${at}.maxSkew`, errors);
+    checkPositive(constraint.maxSkew, `${at}.maxSkew`, errors, 'zero');
     if (checkText(constraint.topologyKey, `${at}.topologyKey`, errors)) {
       pushInvalid(labelKeyErrors(constraint.topologyKey), constraint.topologyKey, `${at}.topologyKey`, errors);
     }
@@ -83,9 +83,10 @@ export function checkTopologySpread(
       `${at}.{topologyKey, whenUnsatisfiable}`,
       errors,
     );
-    checkPositive(constraint.minDomains, `${at}.minDomains`, errors);
+    checkPositive(constraint.minDomains, `${at}.minDomains`, errors, 'zero');
     if (constraint.minDomains !== undefined && constraint.whenUnsatisfiable !== 'DoNotSchedule') {
-      const detail = 'can only use minDomains if whenUnsatisfiable=DoNotSchedule';
+      const action = constraint.whenUnsatisfiable;
+      const detail = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${action}`;
       errors.push(fieldError.invalid(`${at}.minDomains`, constraint.minDomains, detail));
     }
     checkOneOf(constraint.nodeAffinityPolicy, ['Honor', 'Ignore'], `${at}.nodeAffinityPolicy`, errors);

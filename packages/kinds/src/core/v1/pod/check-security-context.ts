@@ -6,6 +6,8 @@ import type { AppArmorProfile, PodSecurityContext, PodSpec, SeccompProfile, Secu
 
 const maxId = 2147483647;
 const sysctlName = /^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*$/;
+/** The expression of Kubernetes; it matches the same names as {@link sysctlName}. */
+const sysctlSource = '^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$';
 
 /** Security settings of one container. */
 export function checkSecurityContext(
@@ -88,19 +90,15 @@ function checkSysctls(context: PodSecurityContext, spec: PodSpec, path: string, 
     if (!checkText(sysctl.name, at, errors)) return;
     if (sysctl.name.length > 253 || !sysctlName.test(sysctl.name)) {
       errors.push(
-        fieldError.invalid(
-          at,
-          sysctl.name,
-          'must be lower-case words joined by dots or slashes, at most 253 characters',
-        ),
+        fieldError.invalid(at, sysctl.name, `must have at most 253 characters and match regex ${sysctlSource}`),
       );
     }
     const dotted = sysctl.name.replaceAll('/', '.');
     if (dotted.startsWith('net.') && spec.hostNetwork) {
-      errors.push(fieldError.invalid(at, sysctl.name, 'may not be specified when `hostNetwork` is true'));
+      errors.push(fieldError.invalid(at, sysctl.name, "may not be specified when 'hostNetwork' is true"));
     }
     if ((dotted.startsWith('kernel.') || dotted.startsWith('fs.mqueue.')) && spec.hostIPC) {
-      errors.push(fieldError.invalid(at, sysctl.name, 'may not be specified when `hostIPC` is true'));
+      errors.push(fieldError.invalid(at, sysctl.name, "may not be specified when 'hostIPC' is true"));
     }
     checkUnique(sysctl.name, names, at, errors);
   });

@@ -85,7 +85,11 @@ export function checkVolumeDevices(
       if (!volume) errors.push(fieldError.notFound(`${at}.name`, device.name));
       else if (!volume.persistentVolumeClaim && !volume.ephemeral) {
         errors.push(
-          fieldError.invalid(`${at}.name`, device.name, 'can only use a volume of a claim as a block device'),
+          fieldError.invalid(
+            `${at}.name`,
+            device.name,
+            'can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode',
+          ),
         );
       }
       if (mounted.has(device.name)) {

@@ -68,8 +68,12 @@ export function checkVolumeSource(volume: Volume, source: VolumeSourceName, path
     errors.push(fieldError.invalid(`${path}.path`, nfs.path, 'must be an absolute path'));
   if (iscsi) checkIscsi(iscsi, path, errors);
   if (fc) checkFibreChannel(fc, path, errors);
-  if (flocker && !flocker.datasetName === !flocker.datasetUUID) {
-    errors.push(fieldError.invalid(path, flocker, 'one of datasetName and datasetUUID is required, and not both'));
+  if (flocker?.datasetName && flocker.datasetUUID) {
+    errors.push(
+      fieldError.invalid(path, 'resource', 'datasetName and datasetUUID can not be specified simultaneously'),
+    );
+  } else if (flocker && !flocker.datasetName && !flocker.datasetUUID) {
+    errors.push(fieldError.required(path, 'one of datasetName and datasetUUID is required'));
   }
   checkPartition(volume, path, errors);
   if (secret) {

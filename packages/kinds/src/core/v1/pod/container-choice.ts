@@ -4,28 +4,25 @@ import type { Pod } from '../schema/index.ts';
 const names = (containers: readonly { readonly name: string }[] = []): string[] => containers.map(({ name }) => name);
 
 /**
- * The container that a call is about: the one it names, or the only one.
+ * The container that a request addresses: the requested one, or the only container of the pod.
  *
- * @throws StatusError 400 when the pod has no such container, or several to choose from.
+ * @throws StatusError 400 when the pod has no container of that name, or no name is given and it has several.
  */
 export function containerChoice(pod: Pod, wanted: unknown): string {
   const { containers, initContainers, ephemeralContainers } = pod.spec;
   const name = pod.metadata?.name ?? '';
-  const [main, initial, ephemeral] = [names(containers), names(initContainers), names(ephemeralContainers)];
+  const all = [...names(initContainers), ...names(containers), ...names(ephemeralContainers)];
   if (typeof wanted === 'string') {
-    if ([...main, ...initial, ...ephemeral].includes(wanted)) return wanted;
+    if (all.includes(wanted)) return wanted;
     throw statusErrors.badRequest(`container ${wanted} is not valid for pod ${name}`);
   }
-  const [only] = main;
-  if (only !== undefined && main.length === 1) return only;
-  let text = `a container name must be specified for pod ${name}`;
-  if (main.length > 0) text += `, choose one of: [${main.join(' ')}]`;
-  if (initial.length > 0) text += ` or one of the init containers: [${initial.join(' ')}]`;
-  if (ephemeral.length > 0) text += ` or one of the ephemeral containers: [${ephemeral.join(' ')}]`;
-  throw statusErrors.badRequest(text);
+  const [only] = containers;
+  if (only !== undefined && containers.length === 1) return only.name;
+  const text = `a container name must be specified for pod ${name}`;
+  throw statusErrors.badRequest(only === undefined ? text : `${text}, choose one of: [${all.join(' ')}]`);
 }
 
-/** The node of a pod. @throws StatusError 400 when it has none yet */
+/** The node that a pod is assigned to. @throws StatusError 400 when the pod is not assigned. */
 export function hostOf(pod: Pod): string {
   const { nodeName } = pod.spec;
   if (!nodeName) throw statusErrors.badRequest(`pod ${pod.metadata?.name ?? ''} does not have a host assigned`);

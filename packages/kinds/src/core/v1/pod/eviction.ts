@@ -5,8 +5,7 @@ import type { Pod } from '../schema/index.ts';
 const success: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
 
 /**
- * Asks a pod to leave. There are no disruption budgets yet, so that nothing holds an eviction back: it is a delete with
- * the options in the body.
+ * Evicts a pod. Disruption budgets are not implemented, so an eviction is a delete with the options of the request body.
  */
 export const evictionSubresource: SubresourceDefinition = {
   type: 'action',
@@ -17,9 +16,7 @@ export const evictionSubresource: SubresourceDefinition = {
   async run({ parent, body, dryRun }: SubresourceCall<Pod, Eviction>) {
     const named = body.metadata?.name;
     if (named && named !== parent.name) {
-      throw statusErrors.badRequest(
-        `the name in the eviction (${named}) does not match the name of the pod (${parent.name})`,
-      );
+      throw statusErrors.badRequest('name in URL does not match name in Eviction object');
     }
     const { gracePeriodSeconds, preconditions, dryRun: dry } = body.deleteOptions ?? {};
     await parent.delete({

@@ -2,13 +2,13 @@ import { type ConnectCall, type ConnectSubresource, isProxyableIP, statusErrors 
 import { defaultPorts, portNumber, proxyTarget, proxyVerbs } from '../../../connect/proxy-target.ts';
 import type { Pod } from '../schema/index.ts';
 
-/** The port that is meant when none is named: the first that a container declares. */
+/** The port for a request that names none: the first port that a container declares. */
 function firstPort(pod: Pod): number | undefined {
   for (const { ports } of pod.spec.containers) if (ports?.[0] !== undefined) return ports[0].containerPort;
   return undefined;
 }
 
-/** Passes HTTP requests on to a pod. */
+/** Forwards HTTP requests to a pod. */
 export const podProxySubresource: ConnectSubresource = {
   type: 'connect',
   name: 'proxy',
@@ -23,8 +23,7 @@ export const podProxySubresource: ConnectSubresource = {
     const scheme = wanted.scheme === 'https' ? 'https' : 'http';
     const port = wanted.port === '' ? (firstPort(pod) ?? defaultPorts[scheme]) : portNumber('pod', wanted.port);
     const host = pod.status?.podIPs?.[0]?.ip ?? pod.status?.podIP ?? '';
-    if (host === '') throw statusErrors.badRequest(`pod ${wanted.name} has no address yet`);
-    if (!isProxyableIP(host)) throw statusErrors.badRequest(`address not allowed: pod ${wanted.name} has ${host}`);
+    if (!isProxyableIP(host)) throw statusErrors.badRequest('address not allowed');
     return { to: 'address', host, port, scheme, path, query };
   },
 };

@@ -43,7 +43,10 @@ export function validateService({ spec }: Service): FieldError[] {
 function checkAffinity(spec: ServiceSpec, errors: Errors): void {
   checkRequiredOneOf(spec.sessionAffinity, ['ClientIP', 'None'], 'spec.sessionAffinity', errors);
   const seconds = spec.sessionAffinityConfig?.clientIP?.timeoutSeconds;
-  checkRange(seconds, 1, maxStickySeconds, 'spec.sessionAffinityConfig.clientIP.timeoutSeconds', errors);
+  if (seconds !== undefined && (seconds <= 0 || seconds > maxStickySeconds)) {
+    const detail = `must be greater than 0 and less than ${maxStickySeconds}`;
+    errors.push(fieldError.invalid('spec.sessionAffinityConfig.clientIP.timeoutSeconds', seconds, detail));
+  }
 }
 
 /** An alias to a DNS name has no address of its own. */
