@@ -1,4 +1,5 @@
-// Every static check: format and lint, promises, doors between packages, dead code. Runs all, then fails if any failed.
+// Every static check: format and lint, promises, dependencies between packages and folders, dead code. Runs all, then
+// fails if any failed.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -12,7 +13,7 @@ const checks = [
     bin('oxlint'),
     ['--type-aware', '--config', '.oxlintrc.json', 'packages', 'adapters', 'test', 'benchmarks'],
   ],
-  ['doors', process.execPath, ['scripts/doors.mjs']],
+  ['dependencies', process.execPath, ['scripts/dependencies.mjs']],
   ['reference pages', process.execPath, ['scripts/docs.mjs', '--check']],
   ['dead code', bin('knip'), []],
 ];
