@@ -278,24 +278,27 @@ export { applyMergePatch } from './patch/merge-patch.ts';
 export { isPatchError, PatchError, type PatchErrorKind } from './patch/patch-error.ts';
 export { applyStrategicMergePatch } from './patch/strategic-merge-patch.ts';
 export type { AdmissionOperation, AdmissionPlugin, AdmissionRequest } from './registry/admission.ts';
-export { answerValue, servedHead, servedOwnership, servedValue } from './registry/answer-value.ts';
 export { createResourceRegistry, type RegistryOptions } from './registry/create-registry.ts';
-export type { NameGenerator } from './registry/name-generator.ts';
-export { type NamespaceLifecycleOptions, namespaceLifecycle } from './registry/plugins/namespace-lifecycle.ts';
-export type {
-  Answer,
-  Body,
-  ConnectParameters,
-  DeleteParameters,
-  ExportParameters,
-  FieldValidation,
-  ListAnswer,
-  PatchBody,
-  ResourceRegistry,
-  ResourceService,
-  SelectParameters,
-  Target,
-  WriteParameters,
+export { type NamespaceLifecycleOptions, namespaceLifecycle } from './registry/namespace-lifecycle.ts';
+export type { NameGenerator } from './registry/resource-binding.ts';
+export {
+  type Answer,
+  answerValue,
+  type Body,
+  type ConnectParameters,
+  type DeleteParameters,
+  type ExportParameters,
+  type FieldValidation,
+  type ListAnswer,
+  type PatchBody,
+  type ResourceRegistry,
+  type ResourceService,
+  type SelectParameters,
+  servedHead,
+  servedOwnership,
+  servedValue,
+  type Target,
+  type WriteParameters,
 } from './registry/resource-service.ts';
 export { type FailedOperation, translateError, watchErrorStatus } from './registry/translate-error.ts';
 export { type Clock, systemClock } from './runtime/clock.ts';
@@ -335,7 +338,6 @@ export { Coalesced } from './storage/coalesced.ts';
 export { type ContinueTokenOptions, type ContinueTokens, createContinueTokens } from './storage/continue-token.ts';
 export { createDirectStorages, type DirectStoragesOptions } from './storage/direct-storages.ts';
 export { encodeEvents } from './storage/event-batch.ts';
-export { checkKey, compareKeys, maxKeyBytes, OrderedRange, orderedForm } from './storage/key-order.ts';
 export { LogWatchStream } from './storage/log-watch-stream.ts';
 export { ObjectList } from './storage/object-list.ts';
 export type {
@@ -376,7 +378,15 @@ export {
   type WriteOp,
   type WriteResult,
 } from './storage/store.ts';
-export { checkNotCompacted, throwIfAborted } from './storage/store-checks.ts';
+export {
+  checkKey,
+  checkNotCompacted,
+  compareKeys,
+  maxKeyBytes,
+  OrderedRange,
+  orderedForm,
+  throwIfAborted,
+} from './storage/store-checks.ts';
 export { metadataOffset, spliceResourceVersion } from './storage/stored-json.ts';
 export { type SelectableAttributes, StoredObject } from './storage/stored-object.ts';
 export { type ChangeLog, WatchHub } from './storage/watch-hub.ts';

@@ -1,17 +1,26 @@
 import { statusErrors } from '../errors/status-error.ts';
-import type { SubresourceDefinition } from '../kind/subresource.ts';
+import type { ParentAccess, SubresourceDefinition } from '../kind/subresource.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import { apiVersionOf } from '../meta/types.ts';
-import type { AdmissionRequest } from './admission.ts';
-import { type BodyType, decodeObject, type ParsedBody, parseBody, settleType } from './decode-body.ts';
-import { checkFields } from './field-validation.ts';
-import { type ObjectTarget, settleNamespace } from './object-target.ts';
-import { type ParentOperations, StoredParent } from './parent-access.ts';
-import { bodyTypeOf } from './projection-operations.ts';
-import type { ResourceBinding } from './resource-binding.ts';
+import { decodeBody, decodeObject, settleNamespace } from './decode-body.ts';
+import type { DeleteOperations } from './delete-operations.ts';
+import type { AnyObject } from './json-values.ts';
+import type { ObjectWriter, WriteMode } from './object-writer.ts';
+import { requirePreconditions } from './preconditions.ts';
+import type { ReadOperations } from './read-operations.ts';
+import { bodyTypeOf, type ObjectTarget, type ResourceBinding } from './resource-binding.ts';
 import type { Answer, Body, WriteParameters } from './resource-service.ts';
+import type { UpdateOperations } from './update-operations.ts';
 
 type Action = Extract<SubresourceDefinition, { type: 'action' }>;
+
+/** The operations on the parent that subresources use. */
+export interface ParentOperations {
+  readonly reads: ReadOperations;
+  readonly writer: ObjectWriter;
+  readonly updates: UpdateOperations;
+  readonly deletes: DeleteOperations;
+}
 
 /**
  * POST to a subresource that acts on its parent, such as binding, eviction and rollback: see
@@ -34,14 +43,18 @@ export class ActionOperation {
     parameters: WriteParameters,
   ): Promise<Answer> {
     const { kind, services } = this.#binding;
-    const type = bodyTypeOf(this.#binding, action);
-    const parsed = parseActionBody(type, action, body, parameters.fieldValidation !== 'Ignore');
-    settleType(type, parsed.value);
-    const { object, errors, unknownFields } = decodeObject(type, parsed.value);
-    checkFields(parameters.fieldValidation, { unknownFields, duplicateFields: parsed.duplicateFields }, context);
-    settleNamespace(target.namespace, object);
+    const { dryRun } = parameters;
+    const { group } = action.bodyKind;
+    const decode = await decodeBody(bodyTypeOf(this.#binding, action), {
+      context,
+      body,
+      parameters,
+      settle: (decoded) => settleNamespace(target.namespace, decoded),
+      otherApiVersions: (action.otherVersions ?? []).map((version) => apiVersionOf({ group, version })),
+    });
+    const { object, errors } = decode();
     if (errors.length > 0) throw statusErrors.invalid(action.bodyKind, target.name, errors);
-    const request: AdmissionRequest = {
+    await services.admission.admit({
       operation: 'create',
       kind,
       namespace: target.namespace,
@@ -49,32 +62,83 @@ export class ActionOperation {
       subresource: action.name,
       object,
       oldObject: undefined,
-      dryRun: parameters.dryRun,
+      dryRun,
       context,
-    };
-    const mutating = services.admission.mutate(request);
-    if (mutating) await mutating;
-    const validating = services.admission.validate(request);
-    if (validating) await validating;
+    });
     const { code, object: answer } = await action.run({
       context,
       parent: new StoredParent(this.#binding, this.#parent, context, target, action.name),
       body: object,
-      dryRun: parameters.dryRun,
+      dryRun,
       now: new Date(services.clock.now()),
     });
     return { object: answer, code };
   }
 }
 
-/** Reads a body in any of the versions that the action takes, as one in its own version. */
-function parseActionBody(type: BodyType, action: Action, body: Body, duplicates: boolean): ParsedBody {
-  const { otherVersions = [], bodyKind } = action;
-  if (otherVersions.length === 0) return parseBody(type, body, duplicates);
-  const parsed = parseBody({ kind: type.kind, schema: type.schema }, body, duplicates);
-  const { apiVersion } = parsed.value;
-  if (otherVersions.some((version) => apiVersion === apiVersionOf({ group: bodyKind.group, version }))) {
-    parsed.value.apiVersion = type.apiVersion;
+/** The parent of an action. Every change takes the path of an ordinary write with the name of the subresource. */
+class StoredParent implements ParentAccess<AnyObject> {
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly #binding: ResourceBinding;
+  readonly #operations: ParentOperations;
+  readonly #context: RequestContext;
+  readonly #target: ObjectTarget;
+  readonly #subresource: string;
+
+  constructor(
+    binding: ResourceBinding,
+    operations: ParentOperations,
+    context: RequestContext,
+    target: ObjectTarget,
+    subresource: string,
+  ) {
+    this.namespace = target.namespace;
+    this.name = target.name;
+    this.#binding = binding;
+    this.#operations = operations;
+    this.#context = context;
+    this.#target = target;
+    this.#subresource = subresource;
   }
-  return parsed;
+
+  async get(): Promise<AnyObject> {
+    return this.#binding.read(await this.#operations.reads.stored(this.#context, this.#target));
+  }
+
+  async update(
+    change: (parent: AnyObject) => void,
+    options: {
+      readonly as?: WriteMode;
+      readonly resourceVersion?: string;
+      readonly uid?: string;
+      readonly dryRun?: boolean;
+    } = {},
+  ): Promise<AnyObject> {
+    const written = await this.#operations.writer.write({
+      context: this.#context,
+      target: this.#target,
+      subresource: this.#subresource,
+      mode: options.as ?? 'spec',
+      dryRun: options.dryRun ?? false,
+      propose: (_old, current) => {
+        const parent = this.#binding.read(current);
+        change(parent);
+        const decoded = decodeObject(this.#binding.bodyType, parent);
+        requirePreconditions(decoded.object, options);
+        return decoded;
+      },
+    });
+    return written.stored ? this.#binding.read(written.stored) : written.object;
+  }
+
+  async delete(options: {
+    readonly gracePeriodSeconds?: number;
+    readonly uid?: string;
+    readonly resourceVersion?: string;
+    readonly dryRun?: boolean;
+  }): Promise<void> {
+    const parameters = { ...options, dryRun: options.dryRun ?? false };
+    await this.#operations.deletes.remove(this.#context, this.#target, parameters);
+  }
 }

@@ -5,8 +5,8 @@ import type { KubeObject } from '../meta/types.ts';
 export type AdmissionOperation = 'create' | 'update' | 'delete' | 'connect';
 
 /**
- * A request as a plugin sees it. `object` is undefined for deletes; for calls of subresources it is their body or their
- * options. `oldObject` is undefined for creates and connects. Both are private copies.
+ * The request that a plugin examines. `object` is undefined for deletes; for subresources it is the body or the options
+ * of the call. `oldObject` is undefined for creates and connects. Both are private copies of the request.
  */
 export interface AdmissionRequest {
   readonly operation: AdmissionOperation;
@@ -37,4 +37,58 @@ export interface AdmissionPlugin {
   readonly handles?: (request: AdmissionRequest) => boolean;
   readonly mutate?: (request: AdmissionRequest) => void | Promise<void>;
   readonly validate?: (request: AdmissionRequest) => void | Promise<void>;
+}
+
+type Step = (request: AdmissionRequest) => void | Promise<void>;
+
+async function runFrom(
+  steps: readonly [AdmissionPlugin, Step][],
+  start: number,
+  request: AdmissionRequest,
+): Promise<void> {
+  for (const [plugin, step] of steps.slice(start)) {
+    if (plugin.handles?.(request) ?? true) await step.call(plugin, request);
+  }
+}
+
+/** Remains synchronous until a step returns a promise, so that synchronous plugins cost no turn of the event loop. */
+function run(steps: readonly [AdmissionPlugin, Step][], request: AdmissionRequest): Promise<void> | undefined {
+  for (const [i, [plugin, step]] of steps.entries()) {
+    if (!(plugin.handles?.(request) ?? true)) continue;
+    const pending = step.call(plugin, request);
+    if (pending) return pending.then(() => runFrom(steps, i + 1, request));
+  }
+  return undefined;
+}
+
+/** Runs the steps of the plugins in registration order. The first error ends the operation. */
+export class AdmissionChain {
+  readonly #mutating: readonly [AdmissionPlugin, Step][];
+  readonly #validating: readonly [AdmissionPlugin, Step][];
+
+  constructor(plugins: readonly AdmissionPlugin[]) {
+    this.#mutating = plugins.flatMap((plugin): [AdmissionPlugin, Step][] =>
+      plugin.mutate ? [[plugin, plugin.mutate]] : [],
+    );
+    this.#validating = plugins.flatMap((plugin): [AdmissionPlugin, Step][] =>
+      plugin.validate ? [[plugin, plugin.validate]] : [],
+    );
+  }
+
+  /** Runs the mutating steps. Undefined when all of them were synchronous and are complete. */
+  mutate(request: AdmissionRequest): Promise<void> | undefined {
+    return this.#mutating.length === 0 ? undefined : run(this.#mutating, request);
+  }
+
+  /** Runs the validating steps. Undefined when all of them were synchronous and are complete. */
+  validate(request: AdmissionRequest): Promise<void> | undefined {
+    return this.#validating.length === 0 ? undefined : run(this.#validating, request);
+  }
+  /** Runs both groups of steps back to back, for operations without hooks between them. */
+  async admit(request: AdmissionRequest): Promise<void> {
+    const mutating = this.mutate(request);
+    if (mutating) await mutating;
+    const validating = this.validate(request);
+    if (validating) await validating;
+  }
 }

@@ -1,29 +1,43 @@
-import { statusErrors } from '../errors/status-error.ts';
+import { randomInt } from 'node:crypto';
+import { type StatusError, statusErrors } from '../errors/status-error.ts';
 import { isStorageError, StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import { validateObjectMeta } from '../kind/object-meta-validation.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import { objectKey } from '../scope/storage-key.ts';
 import type { WriteOptions } from '../storage/resource-storage.ts';
-import { decodeObject, parseBody, settleType } from './decode-body.ts';
-import { checkFields } from './field-validation.ts';
+import type { AdmissionRequest } from './admission.ts';
+import { type DecodedObject, decodeBody, settleNamespace } from './decode-body.ts';
 import type { AnyObject } from './json-values.ts';
-import { nameAttempts } from './name-generator.ts';
-import { prepareNewObject } from './new-object.ts';
-import { requiredNamespace, settleNamespace } from './object-target.ts';
-import type { ResourceBinding } from './resource-binding.ts';
+import { nextTurn, warningOnce } from './request-steps.ts';
+import { type NameGenerator, type ResourceBinding, requiredNamespace } from './resource-binding.ts';
 import type { Answer, Body, Target, WriteParameters } from './resource-service.ts';
-import { nextTurn } from './turns.ts';
-import { warningOnce } from './warning-once.ts';
+import { clearStatus, dropRepeatedOwners, newMetadata, objectPath } from './server-set-fields.ts';
+
+/** Characters of generated names. Without vowels they contain no words, and no two characters look similar. */
+const suffixAlphabet = 'bcdfghjklmnpqrstvwxz2456789';
+const suffixLength = 5;
+const maxBaseLength = 58;
+
+/** Number of generated names that a create tries: see docs/reference/api-rules.md#generated-names. */
+const nameAttempts = 8;
+
+/** The base, cut to 58 characters, and five random ones. */
+export const randomName: NameGenerator = (base) => {
+  let name = base.slice(0, maxBaseLength);
+  for (let i = 0; i < suffixLength; i++) name += suffixAlphabet[randomInt(suffixAlphabet.length)];
+  return name;
+};
 
 /** An object that is ready to be stored. */
 interface NewObject {
   readonly key: string;
   readonly name: string;
-  /** The server has made the name up. */
+  /** The name is the result of generateName. */
   readonly generated: boolean;
   readonly json: Buffer;
   readonly ttlMs: number | undefined;
-  /** The object itself, for the answer to a dry run. */
-  readonly shown: AnyObject | undefined;
+  /** The decoded object; present in a dry run only. */
+  readonly object: AnyObject | undefined;
 }
 
 /** POST of a collection: see docs/reference/api-rules.md#order-of-a-write. */
@@ -35,47 +49,36 @@ export class CreateOperation {
   }
 
   async run(caller: RequestContext, target: Target, body: Body, parameters: WriteParameters): Promise<Answer> {
-    const binding = this.#binding;
-    const { kind } = binding;
+    const { kind, resource, storage } = this.#binding;
     const context = warningOnce(caller);
-    binding.requireVerb('create');
+    this.#binding.requireVerb('create');
     for (let attempt = 1; ; attempt++) {
       const made = await this.#make(context, target, body, parameters);
       context.signal?.throwIfAborted();
       try {
-        if (made.shown !== undefined) return await this.#dryRun(context, made.key, made.shown);
-        return {
-          stored: await this.#binding.storage.create(made.key, made.json, storeOptions(context, made.ttlMs)),
-          kind,
-          code: 201,
-        };
+        if (made.object !== undefined) return await this.#dryRun(context, made.key, made.object);
+        const stored = await storage.create(made.key, made.json, writeOptions(context, made.ttlMs));
+        return { stored, kind, code: 201 };
       } catch (error) {
         if (!isStorageError(error, StorageErrorCode.AlreadyExists)) throw error;
-        if (!made.generated) throw await this.#taken(made.key, made.name);
-        if (attempt === nameAttempts) throw statusErrors.generateNameCollision(binding.resource, made.name);
+        if (!made.generated) throw await this.#alreadyExists(made.key, made.name);
+        if (attempt === nameAttempts) throw statusErrors.generateNameCollision(resource, made.name);
       }
     }
   }
 
-  /** Each attempt at a name begins with the body, so that nothing but bytes is held while the store writes. */
+  /** Each attempt at a name starts from the body, so that only bytes are retained during the write of the store. */
   async #make(context: RequestContext, target: Target, body: Body, parameters: WriteParameters): Promise<NewObject> {
     const binding = this.#binding;
-    const { kind, bodyType } = binding;
+    const { kind } = binding;
     const namespace = requiredNamespace(kind, target);
-    const parsed = parseBody(bodyType, body, parameters.fieldValidation !== 'Ignore');
-    settleType(bodyType, parsed.value);
-    await nextTurn(body.bytes.length);
-    const decoded = decodeObject(bodyType, parsed.value);
-    checkFields(
-      parameters.fieldValidation,
-      { unknownFields: decoded.unknownFields, duplicateFields: parsed.duplicateFields },
-      context,
-    );
-    settleNamespace(namespace, decoded.object);
+    const settle = (object: AnyObject) => settleNamespace(namespace, object);
+    const decode = await decodeBody(binding.bodyType, { context, body, parameters, settle });
+    const decoded = decode();
     const generated = !decoded.object.metadata?.name;
-    await nextTurn(body.bytes.length);
     const object = await prepareNewObject(binding, context, decoded, parameters.dryRun);
-    await nextTurn(body.bytes.length);
+    const prepared = nextTurn(body.bytes.length);
+    if (prepared) await prepared;
     const name = object.metadata?.name ?? '';
     return {
       key: objectKey(kind, namespace, name),
@@ -83,26 +86,103 @@ export class CreateOperation {
       generated,
       json: binding.encode(object),
       ttlMs: kind.strategy.ttlMs?.(object),
-      shown: parameters.dryRun ? object : undefined,
+      object: parameters.dryRun ? object : undefined,
     };
   }
 
-  async #dryRun(context: RequestContext, key: string, shown: AnyObject): Promise<Answer> {
-    if (await this.#binding.storage.get(key, { at: 'latest' }, storeOptions(context, undefined))) {
+  async #dryRun(context: RequestContext, key: string, object: AnyObject): Promise<Answer> {
+    if (await this.#binding.storage.get(key, { at: 'latest' }, writeOptions(context, undefined))) {
       throw new StorageError(StorageErrorCode.AlreadyExists, `key ${key} exists`, { key });
     }
-    return { object: shown, code: 201 };
+    return { object, code: 201 };
   }
 
-  /** Says so when the name will soon be free again. */
-  async #taken(key: string, name: string) {
+  /** The message also states whether the existing object is being deleted. */
+  async #alreadyExists(key: string, name: string): Promise<StatusError> {
     const existing = await this.#binding.storage.get(key, { at: 'latest' });
-    const leaving = existing?.value().metadata?.deletionTimestamp !== undefined;
-    return statusErrors.alreadyExists(this.#binding.resource, name, leaving);
+    const deleting = existing?.value().metadata?.deletionTimestamp !== undefined;
+    return statusErrors.alreadyExists(this.#binding.resource, name, deleting);
   }
 }
 
-function storeOptions({ signal }: RequestContext, ttlMs: number | undefined): WriteOptions {
+function writeOptions({ signal }: RequestContext, ttlMs: number | undefined): WriteOptions {
   if (ttlMs === undefined) return signal === undefined ? {} : { signal };
   return signal === undefined ? { ttlMs } : { ttlMs, signal };
+}
+
+/**
+ * Prepares a decoded body for its first write: defaults, generated name, mutating admission, server-set fields,
+ * validation, validating admission. The name and namespace of the path have been set before.
+ *
+ * @throws StatusError 400 when the body has a resourceVersion, 422 when the object is invalid, or the error of an
+ *   admission plugin.
+ */
+export async function prepareNewObject(
+  binding: ResourceBinding,
+  context: RequestContext,
+  decoded: DecodedObject,
+  dryRun: boolean,
+): Promise<AnyObject> {
+  const { object, errors } = decoded;
+  const { kind, services } = binding;
+  const { strategy } = kind;
+  // Hooks depend on the static type of the object, so they are not called for one that does not fit its schema.
+  const fitsSchema = errors.length === 0;
+  const meta = object.metadata ?? {};
+  object.metadata = meta;
+  if (meta.resourceVersion && meta.resourceVersion !== '0') {
+    throw statusErrors.badRequest('resourceVersion should not be set on objects to be created');
+  }
+  if (fitsSchema) strategy.default?.(object);
+  if (!meta.name && meta.generateName) meta.name = services.generateName(meta.generateName);
+
+  const request: AdmissionRequest = {
+    operation: 'create',
+    kind,
+    namespace: meta.namespace,
+    name: meta.name ?? '',
+    subresource: undefined,
+    object,
+    oldObject: undefined,
+    dryRun,
+    context,
+  };
+  if (fitsSchema) {
+    const mutating = services.admission.mutate(request);
+    if (mutating) await mutating;
+  }
+
+  setServerFields(binding, context, object, fitsSchema);
+
+  const problems = [
+    ...errors,
+    ...validateObjectMeta(object.metadata, {
+      nameRule: strategy.nameRule ?? 'dns1123Subdomain',
+      namespaced: kind.scope === 'Namespaced',
+    }),
+    ...(fitsSchema ? [...(strategy.validate?.(object) ?? []), ...(strategy.validateCreate?.(object) ?? [])] : []),
+  ];
+  if (problems.length > 0) throw statusErrors.invalid(kind, object.metadata.name ?? '', problems);
+  for (const text of strategy.warnings?.(object) ?? []) context.warn(text);
+  const validating = services.admission.validate(request);
+  if (validating) await validating;
+  return object;
+}
+
+function setServerFields(
+  binding: ResourceBinding,
+  context: RequestContext,
+  object: AnyObject,
+  fitsSchema: boolean,
+): void {
+  const { kind, services } = binding;
+  const { strategy } = kind;
+  const given = object.metadata ?? {};
+  object.metadata = newMetadata(kind, given, {
+    nowMs: services.clock.now(),
+    ...(services.selfLinks ? { selfLink: objectPath(binding.storedKind, given) } : {}),
+  });
+  dropRepeatedOwners(object.metadata, context.warn);
+  if (strategy.statusSubresource && !strategy.keepsStatusOnCreate) clearStatus(kind, object);
+  if (fitsSchema) strategy.prepareForCreate?.(object, binding.strategyContext(context));
 }

@@ -8,44 +8,42 @@ import type { Logger } from '../runtime/logger.ts';
 import { storageKindOf, storedFieldOf } from '../scope/storage-key.ts';
 import type { ContinueTokens } from '../storage/continue-token.ts';
 import type { ResourceStorages } from '../storage/resource-storages.ts';
-import type { AdmissionPlugin } from './admission.ts';
-import { AdmissionChain } from './admission-chain.ts';
-import { answerValue } from './answer-value.ts';
-import { KindResourceService } from './kind-resource-service.ts';
-import { type NameGenerator, randomName } from './name-generator.ts';
-import { type RegistryServices, ResourceBinding } from './resource-binding.ts';
-import type { ResourceRegistry, ResourceService } from './resource-service.ts';
+import { AdmissionChain, type AdmissionPlugin } from './admission.ts';
+import { randomName } from './create-operation.ts';
+import { createKindService } from './kind-service.ts';
+import { type NameGenerator, type RegistryServices, ResourceBinding } from './resource-binding.ts';
+import { answerValue, type ResourceRegistry, type ResourceService } from './resource-service.ts';
 import { VirtualResourceService } from './virtual-resource-service.ts';
 
-/** What a registry is made of. */
+/** Dependencies and settings of a registry. */
 export interface RegistryOptions {
   readonly storages: ResourceStorages;
-  /** One for all kinds, or those of each kind's store. */
+  /** Continue tokens for all kinds, or a function that gives the tokens of a kind's store. */
   readonly tokens: ContinueTokens | ((kind: KindDefinition) => ContinueTokens);
   readonly clock: Clock;
   readonly logger: Logger;
-  /** In the order they run. */
+  /** Admission plugins in the order of execution. */
   readonly admission: readonly AdmissionPlugin[];
-  /** In the order discovery shows them; more may be added later. */
+  /** Kinds in the order of discovery; more may be added later. */
   readonly kinds: readonly KindDefinition[];
   /**
-   * Keep the object's path in metadata.selfLink, as servers up to 1.19 did; default false. For kinds that share storage
-   * it is the path in the storage version. Objects written before the option was changed keep what they have until
-   * their next write.
+   * Sets metadata.selfLink to the path of the object, as servers up to 1.19 did; default false. For kinds that share
+   * storage it is the path in the storage version. An object keeps its selfLink until its next write when the option is
+   * changed.
    */
   readonly selfLinks?: boolean;
   /**
-   * What access reviews ask; the transport in front of the registry should ask the same one. Default: only members of
-   * `system:masters` may do anything.
+   * Authorizer of access reviews; it should be the one that the transport uses. Default: only members of
+   * `system:masters` are allowed.
    */
   readonly authorizer?: Authorizer;
-  /** What token reviews ask. Default: no token is known. */
+  /** Authenticates the tokens of token reviews. Default: no token is valid. */
   readonly authenticateToken?: AuthenticateToken;
   /** Completes generateName; default: five random characters. */
   readonly generateName?: NameGenerator;
 }
 
-/** A kind and its service, which is made when it is first asked for. */
+/** A kind and its service, which is created by the first `find`. */
 interface Registered {
   readonly kind: KindDefinition;
   service?: ResourceService;
@@ -59,7 +57,11 @@ function kindId(kind: KindDefinition): string {
   return resourceId(kind.group, kind.version, kind.names.plural);
 }
 
-/** A stored object keeps one reading of its selectable fields, made in the form of the storage version. */
+/**
+ * Selectable fields are read from the storage version, once for all kinds that share storage.
+ *
+ * @throws Error when the storage version lacks a selectable field.
+ */
 function checkSelectableFields(kind: KindDefinition): void {
   const stored = storageKindOf(kind);
   for (const field of kind.selectableFields.keys()) {
@@ -93,8 +95,8 @@ class KindRegistry implements ResourceRegistry {
       selfLinks: options.selfLinks ?? false,
       authorizer: options.authorizer ?? mastersAuthorizer,
       authenticateToken: options.authenticateToken,
-      readObject: (...wanted) => this.#readObject(...wanted),
-      createSubresource: (...wanted) => this.#createSubresource(...wanted),
+      readObject: (...call) => this.#readObject(...call),
+      createSubresource: (...call) => this.#createSubresource(...call),
       isRegistered: (apiVersion, kind) => this.#byKind.has(`${apiVersion}/${kind}`),
     };
     for (const kind of options.kinds) this.add(kind);
@@ -127,8 +129,8 @@ class KindRegistry implements ResourceRegistry {
     }
   }
 
-  async #createSubresource(...wanted: Parameters<RegistryServices['createSubresource']>) {
-    const [context, resource, target, name, body, dryRun] = wanted;
+  async #createSubresource(...call: Parameters<RegistryServices['createSubresource']>) {
+    const [context, resource, target, name, body, dryRun] = call;
     const service = this.find(resource);
     const subresource = service?.kind.subresources.find((entry) => entry.name === name);
     if (service === undefined || subresource === undefined)
@@ -143,9 +145,7 @@ class KindRegistry implements ResourceRegistry {
   #serviceOf(kind: KindDefinition): ResourceService {
     if (kind.virtual) return new VirtualResourceService(kind, kind.virtual, this.#services);
     const tokens = typeof this.#tokens === 'function' ? this.#tokens(kind) : this.#tokens;
-    return new KindResourceService(
-      new ResourceBinding(kind, this.#storages.forKind(kind), { ...this.#services, tokens }),
-    );
+    return createKindService(new ResourceBinding(kind, this.#storages.forKind(kind), { ...this.#services, tokens }));
   }
 
   add(kind: KindDefinition): void {
@@ -172,9 +172,9 @@ class KindRegistry implements ResourceRegistry {
 }
 
 /**
- * The kinds of a server and the service of each.
+ * Creates the registry of a server: its kinds and the service of each.
  *
- * @throws Error when two kinds claim one resource.
+ * @throws Error when two kinds have the same group, version and resource.
  */
 export function createResourceRegistry(options: RegistryOptions): ResourceRegistry {
   return new KindRegistry(options);

@@ -7,17 +7,20 @@ import { type StatusError, statusErrors } from '../errors/status-error.ts';
 import { isDecodeTypeError } from '../kind/decoder.ts';
 import type { Schema } from '../kind/schema.ts';
 import type { FieldError } from '../meta/field-error.ts';
+import type { RequestContext } from '../meta/request-context.ts';
 import { isJsonObject } from '../patch/json-value.ts';
 import type { AnyObject } from './json-values.ts';
-import type { Body } from './resource-service.ts';
+import { nextTurn } from './request-steps.ts';
+import type { ObjectTarget } from './resource-binding.ts';
+import type { Body, FieldValidation, WriteParameters } from './resource-service.ts';
 
-/** A type that a body can be of: a kind, or the body kind of a subresource. */
+/** The type that a request body must have: a kind, or the body kind of a subresource. */
 export interface BodyType {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
   readonly apiVersion: string;
-  /** What a body in protobuf is read by. */
+  /** Decodes bodies in protobuf. */
   readonly schema: Schema<unknown>;
   readonly decode: (input: unknown) => {
     readonly value: unknown;
@@ -25,12 +28,6 @@ export interface BodyType {
     readonly errors: readonly FieldError[];
   };
   readonly isRegistered: (apiVersion: string, kind: string) => boolean;
-}
-
-/** A body as JSON, before its schema has been applied. */
-export interface ParsedBody {
-  readonly value: AnyObject;
-  readonly duplicateFields: readonly string[];
 }
 
 /**
@@ -43,12 +40,68 @@ export interface DecodedObject {
   readonly unknownFields: readonly string[];
 }
 
-const shownBytes = 30;
+/** A request body and the way to decode it. */
+export interface BodyRequest {
+  readonly context: RequestContext;
+  readonly body: Body;
+  readonly parameters: Pick<WriteParameters, 'fieldValidation'>;
+  /** Compares the name and namespace of the body with those of the path and completes them. Changes the object. */
+  readonly settle: (object: AnyObject) => void;
+  /** API versions besides that of the type in which a body has the same fields. */
+  readonly otherApiVersions?: readonly string[];
+}
+
+/**
+ * Decodes the body of a POST or PUT: steps 1 to 3 of docs/reference/api-rules.md#order-of-a-write. Fields are checked
+ * before anything is read from the store.
+ *
+ * @returns A function that gives a new object at every call, one for each attempt of the write.
+ * @throws StatusError 400, 413 or 415.
+ */
+export async function decodeBody(type: BodyType, request: BodyRequest): Promise<() => DecodedObject> {
+  const { context, body, parameters, settle, otherApiVersions = [] } = request;
+  const size = body.bytes.length;
+  const anyVersion = { kind: type.kind, schema: type.schema };
+  const { value, duplicateFields } = parseBody(
+    otherApiVersions.length === 0 ? type : anyVersion,
+    body,
+    parameters.fieldValidation !== 'Ignore',
+  );
+  if (otherApiVersions.includes(value.apiVersion ?? '')) value.apiVersion = type.apiVersion;
+  settleType(type, value);
+  const parsed = nextTurn(size);
+  if (parsed) await parsed;
+  let first: DecodedObject | undefined = decodeObject(type, value);
+  checkFields(parameters.fieldValidation, { unknownFields: first.unknownFields, duplicateFields }, context);
+  settle(first.object);
+  const decoded = nextTurn(size);
+  if (decoded) await decoded;
+  return () => {
+    if (first !== undefined) {
+      const object = first;
+      first = undefined;
+      return object;
+    }
+    const again = decodeObject(type, value);
+    settle(again.object);
+    return again;
+  };
+}
+
+/** A body as JSON, before its schema has been applied. */
+interface ParsedBody {
+  readonly value: AnyObject;
+  readonly duplicateFields: readonly string[];
+}
+
+/** Number of bytes of a malformed body in the error message. */
+const quotedBytes = 30;
 
 function unrecognized(type: Pick<BodyType, 'kind'>, why: string, bytes: Buffer, cause?: unknown): StatusError {
-  const start = bytes.subarray(0, shownBytes);
+  const start = bytes.subarray(0, quotedBytes);
+  const quoted = `${start.toString('hex')} ${JSON.stringify(start.toString('latin1'))}`;
   return statusErrors.badRequest(
-    `the object provided is unrecognized (must be of type ${type.kind}): ${why} (${start.toString('hex')} ${JSON.stringify(start.toString('latin1'))})`,
+    `the object provided is unrecognized (must be of type ${type.kind}): ${why} (${quoted})`,
     cause,
   );
 }
@@ -59,13 +112,13 @@ function parse(type: ProtobufBodyType, { bytes, format }: Body, duplicates: bool
 }
 
 /**
- * Reads a body without looking at its fields. A protobuf body comes out as the JSON of the same content; one that
- * claims to be another type has nothing but that claim.
+ * Parses a body without its schema. A protobuf body becomes JSON of the same content. A protobuf body of another type
+ * becomes an object with kind and apiVersion only, which {@link settleType} rejects.
  *
- * @throws StatusError 400 when it is empty, not in the format it claims, or not an object; 415 for protobuf where the
- *   type has no such form.
+ * @throws StatusError 400 when it is empty, malformed or not an object; 413 when it is too large to parse; 415 for
+ *   protobuf when the type has no protobuf form.
  */
-export function parseBody(type: ProtobufBodyType, body: Body, duplicates: boolean): ParsedBody {
+function parseBody(type: ProtobufBodyType, body: Body, duplicates: boolean): ParsedBody {
   const { bytes, format } = body;
   if (format === 'protobuf' && !hasProtobufForm(type.schema)) {
     throw statusErrors.unsupportedMediaType(['application/json', 'application/yaml']);
@@ -84,7 +137,7 @@ export function parseBody(type: ProtobufBodyType, body: Body, duplicates: boolea
   return { value: parsed.value as AnyObject, duplicateFields: parsed.duplicateFields };
 }
 
-function typeWord(value: unknown): string {
+function jsonTypeOf(value: unknown): string {
   if (value === null) return 'null';
   return Array.isArray(value) ? 'array' : typeof value;
 }
@@ -101,18 +154,17 @@ export function settleType(type: BodyType, value: AnyObject): void {
     if (given === undefined || given === null || given === '') {
       value[field] = type[field];
     } else if (typeof given !== 'string') {
-      throw cannotBeHandled(type, `field ${field}: expected string, got ${typeWord(given)}`);
+      throw cannotBeHandled(type, `field ${field}: expected string, got ${jsonTypeOf(given)}`);
     }
   }
   const { kind = '', apiVersion = '' } = value;
   if (kind !== type.kind) {
+    const inVersion = `version ${JSON.stringify(apiVersion)}`;
     if (!type.isRegistered(apiVersion, kind)) {
-      throw statusErrors.badRequest(
-        `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`,
-      );
+      throw statusErrors.badRequest(`no kind ${JSON.stringify(kind)} is registered for ${inVersion}`);
     }
     throw statusErrors.badRequest(
-      `${kind} in version ${JSON.stringify(apiVersion)} cannot be handled as a ${type.kind}: this path takes objects of kind ${type.kind}`,
+      `${kind} in ${inVersion} cannot be handled as a ${type.kind}: this path takes objects of kind ${type.kind}`,
     );
   }
   if (apiVersion !== type.apiVersion) {
@@ -130,10 +182,9 @@ function cannotBeHandled(type: BodyType, why: string, cause?: unknown): StatusEr
 }
 
 /**
- * Gives a parsed body the shape of its schema. Every call makes a new object, so a body can be decoded once per
- * attempt.
+ * Converts parsed JSON into the shape of its schema. The result is a new object at every call.
  *
- * @throws StatusError 400 naming the field when a value has the wrong JSON type.
+ * @throws StatusError 400 with the name of the field when a value has the wrong JSON type.
  */
 export function decodeObject(type: BodyType, value: AnyObject): DecodedObject {
   value.metadata ??= {};
@@ -146,4 +197,81 @@ export function decodeObject(type: BodyType, value: AnyObject): DecodedObject {
     }
     throw error;
   }
+}
+
+/** Number of fields in one message; the others are omitted. */
+const listedFields = 100;
+
+/**
+ * Applies `fieldValidation` to the fields of a body that its schema does not contain and to those that it contains
+ * twice: see docs/reference/api-rules.md#field-validation.
+ *
+ * @throws StatusError The result of `rejection`, by default 400.
+ */
+export function checkFields(
+  mode: FieldValidation,
+  fields: { readonly unknownFields: readonly string[]; readonly duplicateFields: readonly string[] },
+  context: RequestContext,
+  rejection: (text: string) => StatusError = (text) => statusErrors.badRequest(text),
+): void {
+  if (mode === 'Ignore' || (fields.unknownFields.length === 0 && fields.duplicateFields.length === 0)) return;
+  const texts = [
+    ...fields.unknownFields.map((path) => `unknown field ${JSON.stringify(path)}`),
+    ...fields.duplicateFields.map((path) => `duplicate field ${JSON.stringify(path)}`),
+  ].slice(0, listedFields);
+  if (mode === 'Strict') throw rejection(`strict decoding error: ${texts.join(', ')}`);
+  for (const text of texts) context.warn(text);
+}
+
+/** Completes the namespace of a body. @throws The error of `mismatch` when the body names another namespace. */
+function completeNamespace(
+  namespace: string | undefined,
+  object: AnyObject,
+  mismatch: (given: string, expected: string) => string,
+): void {
+  const meta = object.metadata ?? {};
+  object.metadata = meta;
+  if (namespace === undefined) delete meta.namespace;
+  else if (meta.namespace === undefined || meta.namespace === '') meta.namespace = namespace;
+  else if (meta.namespace !== namespace) throw statusErrors.badRequest(mismatch(meta.namespace, namespace));
+}
+
+/**
+ * Compares the namespace of a new object with that of the path and sets it: see
+ * docs/reference/api-rules.md#server-set-metadata. Changes `object`.
+ *
+ * @throws StatusError 400.
+ */
+export function settleNamespace(namespace: string | undefined, object: AnyObject): void {
+  completeNamespace(
+    namespace,
+    object,
+    () => 'the namespace of the provided object does not match the namespace sent on the request',
+  );
+}
+
+/**
+ * Compares the name and namespace of a body with those of the path: steps 2 and 3 of
+ * docs/reference/api-rules.md#order-of-a-write. Changes `object`.
+ *
+ * @throws StatusError 400.
+ */
+export function settleIdentity(target: Pick<ObjectTarget, 'name' | 'namespace'>, object: AnyObject): void {
+  const name = object.metadata?.name;
+  if (!name) {
+    throw statusErrors.badRequest(
+      `the name of the object (${target.name} based on URL) was undeterminable: name must be provided`,
+    );
+  }
+  if (name !== target.name) {
+    throw statusErrors.badRequest(
+      `the name of the object (${name}) does not match the name on the URL (${target.name})`,
+    );
+  }
+  completeNamespace(
+    target.namespace,
+    object,
+    (given, expected) =>
+      `the namespace of the object (${given}) does not match the namespace on the request (${expected})`,
+  );
 }

@@ -1,24 +1,70 @@
-import type { Strategy, StrategyContext } from '../kind/strategy.ts';
+import { statusErrors } from '../errors/status-error.ts';
+import type { PropagationPolicy, Strategy, StrategyContext } from '../kind/strategy.ts';
+import { type FieldError, fieldError } from '../meta/field-error.ts';
+import { foregroundFinalizer, orphanFinalizer } from '../meta/finalizers.ts';
 import { formatTime } from '../meta/time.ts';
 import type { ObjectMeta } from '../meta/types.ts';
-import { deletionFinalizers } from './deletion-finalizers.ts';
 import type { AnyObject } from './json-values.ts';
 import type { DeleteParameters } from './resource-service.ts';
 
-/** What a DELETE does to an object: `remove` it, `mark` it as deleting (or change the mark), or `keep` it as it is. */
+const deleteOptions = { group: 'meta.k8s.io', kind: 'DeleteOptions' } as const;
+const ignoring = (message: string) =>
+  fieldError.invalid('ignoreStoreReadErrorWithClusterBreakingPotential', true, message);
+/** The specification types it as int32. */
+const maxGraceSeconds = 2 ** 31 - 1;
+const policies: readonly string[] = ['Foreground', 'Background', 'Orphan'];
+
+/**
+ * Checks the options of a delete: see docs/reference/api-rules.md#options-of-a-delete. @throws StatusError 422 of kind
+ * DeleteOptions.
+ */
+export function checkDeleteParameters(parameters: DeleteParameters, collection = false): void {
+  const { orphanDependents, propagationPolicy: policy, gracePeriodSeconds: grace } = parameters;
+  const problems: FieldError[] = [];
+  if (grace !== undefined && grace < 0) {
+    problems.push(fieldError.invalid('gracePeriodSeconds', grace, 'must be greater than or equal to 0'));
+  } else if (grace !== undefined && grace > maxGraceSeconds) {
+    problems.push(fieldError.invalid('gracePeriodSeconds', grace, `must be less than or equal to ${maxGraceSeconds}`));
+  }
+  if (policy !== undefined && !policies.includes(policy)) {
+    problems.push(fieldError.notSupported('propagationPolicy', policy, policies));
+  }
+  if (policy !== undefined && orphanDependents !== undefined) {
+    problems.push(fieldError.invalid('propagationPolicy', policy, 'cannot be combined with orphanDependents'));
+  }
+  if (parameters.ignoreStoreReadErrorWithClusterBreakingPotential) {
+    if (collection)
+      problems.push(ignoring('is not allowed with DELETECOLLECTION, try again after removing the option'));
+    const others = {
+      dryRun: parameters.dryRun,
+      propagationPolicy: policy !== undefined,
+      orphanDependents: orphanDependents !== undefined,
+      gracePeriodSeconds: parameters.gracePeriodSeconds !== undefined,
+      preconditions: parameters.uid !== undefined || parameters.resourceVersion !== undefined,
+    };
+    for (const [name, set] of Object.entries(others))
+      if (set) problems.push(ignoring(`cannot be set together with .${name}`));
+  }
+  if (problems.length > 0) throw statusErrors.invalid(deleteOptions, '', problems);
+}
+
+/**
+ * The effect of a DELETE on an object: `remove` it, `mark` it as being deleted (or change the mark), or `keep` it
+ * unchanged.
+ */
 export type DeletionPlan = 'remove' | 'mark' | 'keep';
 
-/** The last second of the year 9999: the greatest time that RFC 3339 can write. */
+/** The last second of the year 9999: the latest time that RFC 3339 can represent. */
 const lastTimeMs = 253_402_300_799_000;
 
-/** The object's deletion begins: bumps a kept generation, as every change of intent does. */
+/** Marks the object as being deleted and increases its generation, as every change of the desired state does. */
 function begin(meta: ObjectMeta, at: Date, graceSeconds: number): void {
   meta.deletionTimestamp = formatTime(at);
   meta.deletionGracePeriodSeconds = graceSeconds;
   if ((meta.generation ?? 0) > 0) meta.generation = (meta.generation ?? 0) + 1;
 }
 
-/** A running grace period may only be shortened; returns whether it was. */
+/** Shortens a running grace period, which can never become longer. Returns whether it changed. */
 function shorten(meta: ObjectMeta, current: number, requested: number | undefined, now: Date): boolean {
   if (requested === undefined || requested >= current) return false;
   const before = Date.parse(meta.deletionTimestamp ?? '');
@@ -83,7 +129,8 @@ function wholeSeconds(seconds: number): number {
 }
 
 /**
- * True when nothing holds a deleting object, so that the write that produced this state removes it: see
+ * True when the object is being deleted and nothing delays its removal. The write that produced this state removes it:
+ * see
  * docs/reference/api-rules.md#order-of-a-delete.
  */
 export function isReleased(object: AnyObject, strategy: Strategy): boolean {
@@ -94,4 +141,35 @@ export function isReleased(object: AnyObject, strategy: Strategy): boolean {
     (meta.finalizers?.length ?? 0) === 0 &&
     !(strategy.heldBack?.(object) ?? false)
   );
+}
+
+function requestedPolicy(
+  parameters: Pick<DeleteParameters, 'orphanDependents' | 'propagationPolicy'>,
+): PropagationPolicy | undefined {
+  if (parameters.propagationPolicy !== undefined) return parameters.propagationPolicy;
+  if (parameters.orphanDependents === undefined) return undefined;
+  return parameters.orphanDependents ? 'Orphan' : 'Background';
+}
+
+/**
+ * The finalizers that an object has after a DELETE: see docs/reference/api-rules.md#propagation. Returns `existing`
+ * itself when nothing changes.
+ */
+export function deletionFinalizers(
+  existing: readonly string[],
+  parameters: Pick<DeleteParameters, 'orphanDependents' | 'propagationPolicy'>,
+  kindDefault: PropagationPolicy | 'none' = 'Background',
+): readonly string[] {
+  const collected = existing.includes(orphanFinalizer) || existing.includes(foregroundFinalizer);
+  let policy: PropagationPolicy | 'none';
+  if (kindDefault === 'none') policy = 'none';
+  else {
+    const requested = requestedPolicy(parameters);
+    if (requested === undefined && collected) return existing;
+    policy = requested ?? kindDefault;
+  }
+  const wanted = policy === 'Orphan' ? orphanFinalizer : policy === 'Foreground' ? foregroundFinalizer : undefined;
+  if (wanted === undefined && !collected) return existing;
+  const kept = existing.filter((finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer);
+  return wanted === undefined ? kept : [...kept, wanted];
 }

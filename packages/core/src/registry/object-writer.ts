@@ -8,28 +8,24 @@ import type { UpdateDecision, UpdateOutcome } from '../storage/resource-storage.
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { AdmissionRequest } from './admission.ts';
 import { isReleased } from './deletion-plan.ts';
-import { raiseGeneration } from './generation.ts';
 import { type AnyObject, equalJson } from './json-values.ts';
-import { isStorable, type ObjectTarget } from './object-target.ts';
 import { checkUid, checkVersion } from './preconditions.ts';
-import type { ResourceBinding } from './resource-binding.ts';
+import { nextTurn, signalOption, warningOnce } from './request-steps.ts';
+import { isStorable, type ObjectTarget, type ResourceBinding } from './resource-binding.ts';
 import type { Answer } from './resource-service.ts';
-import { changedMetadata, objectPath } from './stamp-metadata.ts';
-import { onlyStatus, restoreStatus } from './status-isolation.ts';
-import { nextTurn } from './turns.ts';
-import { warningOnce } from './warning-once.ts';
+import { changedMetadata, objectPath, onlyStatus, raiseGeneration, restoreStatus } from './server-set-fields.ts';
 
-/** Which of the kind's hooks a write passes: those of the main resource, those of status, or neither. */
+/** The hooks of the kind that a write calls: those of the main resource, those of status, or neither. */
 export type WriteMode = 'spec' | 'status' | 'raw';
 
-/** What a write would like an object to become. */
+/** The requested new state of an object. */
 export interface Proposal {
   readonly object: AnyObject;
-  /** Why the object is not of its type; it is refused once the checks before validation have passed. */
+  /** Values that do not fit the schema. They are reported after the checks that precede validation. */
   readonly errors: readonly FieldError[];
 }
 
-/** One change of one object, whatever asked for it: PUT, PATCH or a subresource. */
+/** One change of one object by a PUT, a PATCH or a subresource. */
 export interface ObjectWrite {
   readonly context: RequestContext;
   readonly target: ObjectTarget;
@@ -37,16 +33,17 @@ export interface ObjectWrite {
   readonly mode: WriteMode;
   readonly dryRun: boolean;
   /**
-   * Called once per attempt with a private copy of the stored object; a new object every time. May throw a StatusError.
+   * Called once per attempt with a private copy of the stored object. Returns a new object at every call. May throw a
+   * StatusError.
    */
   readonly propose: (old: AnyObject, current: StoredObject) => Proposal;
-  /** Makes the object when there is none yet; absent = 404. */
+  /** Creates the object when it does not exist. Without it a missing object is a 404. */
   readonly create?: () => Promise<AnyObject>;
 }
 
 /**
- * How a write ended. `object` is what was meant to be stored, `stored` what is; absent in a dry run and when the write
- * removed it.
+ * The result of a write. `object` is the decoded new state. `stored` is absent in a dry run and when the write removed
+ * the object.
  */
 export interface WrittenObject {
   readonly outcome: UpdateOutcome['outcome'];
@@ -62,11 +59,11 @@ export class ObjectWriter {
     this.#binding = binding;
   }
 
-  async write(asked: ObjectWrite): Promise<WrittenObject> {
+  async write(request: ObjectWrite): Promise<WrittenObject> {
     const { storage } = this.#binding;
-    const write = { ...asked, context: warningOnce(asked.context) };
+    const write = { ...request, context: warningOnce(request.context) };
     const { key } = write.target;
-    const signal = write.context.signal ? { signal: write.context.signal } : {};
+    const signal = signalOption(write.context);
     let object: AnyObject = {};
     const decide = async (current: StoredObject | undefined): Promise<UpdateDecision> => {
       write.context.signal?.throwIfAborted();
@@ -85,7 +82,7 @@ export class ObjectWriter {
     }
     const { outcome, object: stored } = await storage.update(key, decide, signal);
     if (outcome !== 'deleted') return { object, outcome, stored };
-    // Watchers see the state before this write go; the caller sees what the write made of it.
+    // Watchers receive the last stored state with the deletion; the caller receives the state after its write.
     object.metadata = { ...object.metadata, resourceVersion: String(stored.revision) };
     return { object, outcome };
   }
@@ -113,7 +110,7 @@ export class ObjectWriter {
     await nextTurn(bytes);
     const proposal = write.propose(old, current);
     await nextTurn(bytes);
-    const sound = proposal.errors.length === 0;
+    const fitsSchema = proposal.errors.length === 0;
     const proposed = proposal.object.metadata;
     const wantedVersion = proposed?.resourceVersion;
     checkUid(binding, name, proposed?.uid, old.metadata?.uid);
@@ -128,14 +125,14 @@ export class ObjectWriter {
       dryRun: write.dryRun,
       context: write.context,
     };
-    if (sound) {
+    if (fitsSchema) {
       if (write.mode !== 'raw') kind.strategy.default?.(proposal.object);
       const mutating = services.admission.mutate(request);
       if (mutating) await mutating;
     }
     checkVersion(binding, name, wantedVersion, old.metadata?.resourceVersion);
     await nextTurn(bytes);
-    const object = this.#settle(write, proposal, old, binding.strategyContext(write.context));
+    const object = this.#setServerFields(write, proposal, old, binding.strategyContext(write.context));
     await nextTurn(bytes);
     this.#validate(write, object, old, proposal.errors);
     await nextTurn(bytes);
@@ -145,18 +142,18 @@ export class ObjectWriter {
     return { object, decision: equalJson(object, old) ? { do: 'keep' } : this.#put(object) };
   }
 
-  /** Step 8: gives back what this kind of write must not change, and sets what only the server may say. */
-  #settle(write: ObjectWrite, proposal: Proposal, old: AnyObject, context: StrategyContext): AnyObject {
+  /** Step 8: restores what this mode of write must not change, and sets the fields that only the server sets. */
+  #setServerFields(write: ObjectWrite, proposal: Proposal, old: AnyObject, context: StrategyContext): AnyObject {
     const { kind, services, storedKind } = this.#binding;
     const { strategy } = kind;
     const { mode } = write;
-    const sound = proposal.errors.length === 0;
-    const object = mode === 'status' && sound ? onlyStatus(proposal.object, old) : proposal.object;
+    const fitsSchema = proposal.errors.length === 0;
+    const object = mode === 'status' && fitsSchema ? onlyStatus(proposal.object, old) : proposal.object;
     object.metadata = changedMetadata(object.metadata ?? {}, old.metadata ?? {}, {
       ...(services.selfLinks ? { selfLink: objectPath(storedKind, old.metadata ?? {}) } : {}),
       warn: write.context.warn,
     });
-    if (!sound) return object;
+    if (!fitsSchema) return object;
     if (mode === 'spec') {
       if (strategy.statusSubresource) restoreStatus(object, old);
       strategy.prepareForUpdate?.(object, old, context);
@@ -182,7 +179,7 @@ export class ObjectWriter {
     if (write.mode === 'spec') for (const text of strategy.warnings?.(object) ?? []) write.context.warn(text);
   }
 
-  /** The answer of a PUT or PATCH. */
+  /** The answer to a PUT or PATCH. */
   answer(written: WrittenObject): Answer {
     const code = written.outcome === 'created' ? 201 : 200;
     return written.stored

@@ -1,16 +1,26 @@
 import { statusErrors } from '../errors/status-error.ts';
 import { fieldError } from '../meta/field-error.ts';
 import type { ObjectMeta } from '../meta/types.ts';
+import type { AnyObject } from './json-values.ts';
 import type { ResourceBinding } from './resource-binding.ts';
 import { modifiedText } from './translate-error.ts';
 
-/** What a caller says the stored object must be. Empty text counts as unset. */
+/** Properties that the stored object must have. Empty text counts as unset. */
 export interface Preconditions {
   readonly uid?: string | undefined;
   readonly resourceVersion?: string | undefined;
 }
 
-/** @throws StatusError 409 when the stored object is another one than the caller means. */
+/** Makes the write of `object` depend on `wanted`: the writer compares its metadata with the stored object. */
+export function requirePreconditions(object: AnyObject, { uid, resourceVersion }: Preconditions): void {
+  object.metadata = {
+    ...object.metadata,
+    ...(uid ? { uid } : {}),
+    ...(resourceVersion ? { resourceVersion } : {}),
+  };
+}
+
+/** @throws StatusError 409 when the uid of the stored object differs. */
 export function checkUid(
   binding: ResourceBinding,
   name: string,
@@ -40,11 +50,12 @@ export function checkDeletePreconditions(
   throw statusErrors.conflict(
     binding.resource,
     name,
-    `Precondition failed: ResourceVersion in precondition: ${version}, ResourceVersion in object meta: ${found?.resourceVersion ?? ''}`,
+    `Precondition failed: ResourceVersion in precondition: ${version}, ` +
+      `ResourceVersion in object meta: ${found?.resourceVersion ?? ''}`,
   );
 }
 
-function namesNoVersion(version: string | undefined): boolean {
+function isUnset(version: string | undefined): boolean {
   return version === undefined || version === '' || version === '0';
 }
 
@@ -52,7 +63,7 @@ function namesNoVersion(version: string | undefined): boolean {
  * Compares the resourceVersion of a write with the stored one: see
  * docs/reference/api-rules.md#unconditional-updates-and-creation-by-put.
  *
- * @throws StatusError 409 when they differ, 422 when there is none and the kind wants one.
+ * @throws StatusError 409 when they differ, 422 when the write has none and the kind requires one.
  */
 export function checkVersion(
   binding: ResourceBinding,
@@ -60,7 +71,7 @@ export function checkVersion(
   wanted: string | undefined,
   found: string | undefined,
 ): void {
-  if (namesNoVersion(wanted)) {
+  if (isUnset(wanted)) {
     if (binding.kind.strategy.allowUnconditionalUpdate ?? true) return;
     throw statusErrors.invalid(binding.kind, name, [
       fieldError.invalid('metadata.resourceVersion', 0, 'must be specified for an update'),

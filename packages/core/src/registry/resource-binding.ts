@@ -4,35 +4,42 @@ import { statusErrors } from '../errors/status-error.ts';
 import { decoderOf } from '../kind/decoder.ts';
 import type { KindDefinition, Verb } from '../kind/kind-definition.ts';
 import type { StrategyContext } from '../kind/strategy.ts';
+import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { AuthenticateToken, Authorizer } from '../meta/authorizer.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { Status } from '../meta/status.ts';
-import type { GroupVersionResource, KubeObject } from '../meta/types.ts';
+import { apiVersionOf, type GroupVersionResource, type KubeObject } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { storageKindOf } from '../scope/storage-key.ts';
+import { collectionPrefix, objectKey, storageKindOf } from '../scope/storage-key.ts';
 import type { ContinueTokens } from '../storage/continue-token.ts';
 import type { ObjectCodec, ResourceStorage } from '../storage/resource-storage.ts';
+import type { Key } from '../storage/store.ts';
+import { maxKeyBytes } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import type { AdmissionChain } from './admission-chain.ts';
-import { servedValue } from './answer-value.ts';
+import type { AdmissionChain } from './admission.ts';
 import type { BodyType } from './decode-body.ts';
 import type { AnyObject } from './json-values.ts';
-import type { NameGenerator } from './name-generator.ts';
-import type { Target } from './resource-service.ts';
+import { servedValue, type Target } from './resource-service.ts';
 
-/** What the services of all kinds share. */
+/** Makes a name from the value of generateName. */
+export type NameGenerator = (base: string) => string;
+
+/** Dependencies that the services of all kinds share. */
 export interface RegistryServices {
   readonly clock: Clock;
   readonly admission: AdmissionChain;
   readonly generateName: NameGenerator;
   /** Fill metadata.selfLink with the object's path, as servers up to 1.19 did. */
   readonly selfLinks: boolean;
-  /** Whether any registered kind has this name, for the words of a refusal. */
+  /** Whether a kind of this name is registered; error messages depend on it. */
   readonly isRegistered: (apiVersion: string, kind: string) => boolean;
-  /** Asked by kinds that tell about permissions; the operations themselves trust their caller. */
+  /** For kinds that report permissions, such as access reviews. The operations themselves authorize nothing. */
   readonly authorizer: Authorizer;
   readonly authenticateToken: AuthenticateToken | undefined;
-  /** A stored object of any kind, for connect subresources that lead by way of others; undefined when there is none. */
+  /**
+   * Reads an object of any kind, for connect subresources that depend on other objects. Undefined when it does not
+   * exist.
+   */
   readonly readObject: (
     context: RequestContext,
     resource: GroupVersionResource,
@@ -53,12 +60,12 @@ export interface RegistryServices {
   ) => Promise<KubeObject | Status>;
 }
 
-/** The same for kinds whose objects are stored. */
+/** {@link RegistryServices} for a kind whose objects are stored. */
 export interface StoredKindServices extends RegistryServices {
   readonly tokens: ContinueTokens;
 }
 
-/** What the bodies of requests about a kind are. */
+/** The type of the request bodies of a kind. */
 export function kindBodyType(kind: KindDefinition, isRegistered: BodyType['isRegistered']): BodyType {
   return {
     group: kind.group,
@@ -66,23 +73,35 @@ export function kindBodyType(kind: KindDefinition, isRegistered: BodyType['isReg
     version: kind.version,
     apiVersion: kind.apiVersion,
     schema: kind.schema,
-    // Compiled with the first body: the controllers touch every kind when a server starts, and few kinds are written at
-    // once.
+    // Compiled for the first body: controllers open every kind when a server starts, but few kinds are written then.
     decode: (input) => decoderOf(kind.schema)(input),
     isRegistered,
   };
 }
 
-/**
- * One kind in one version, bound to its storage: what every operation on it needs. Crosses between served and stored
- * form.
- */
+/** The body type of a subresource whose bodies have a kind of their own. */
+export function bodyTypeOf(
+  binding: ResourceBinding,
+  { bodyKind, schema }: Extract<SubresourceDefinition, { readonly bodyKind: unknown }>,
+): BodyType {
+  return {
+    group: bodyKind.group,
+    version: bodyKind.version,
+    kind: bodyKind.kind,
+    apiVersion: apiVersionOf(bodyKind),
+    schema,
+    decode: decoderOf(schema),
+    isRegistered: binding.services.isRegistered,
+  };
+}
+
+/** One kind in one version with its storage. Converts between the served and the stored version. */
 export class ResourceBinding {
   readonly kind: KindDefinition;
   readonly storedKind: KindDefinition;
   readonly storage: ResourceStorage;
   readonly services: StoredKindServices;
-  /** How failures name the resource. */
+  /** Name of the resource in error messages. */
   readonly resource: QualifiedResource;
   readonly bodyType: BodyType;
   readonly #codec: ObjectCodec;
@@ -97,7 +116,7 @@ export class ResourceBinding {
     this.#codec = objectCodecOf(this.storedKind);
   }
 
-  /** A private parse of a stored object in the served version, resourceVersion included. */
+  /** A private copy of a stored object in the served version, with its resourceVersion. */
   read(stored: StoredObject): AnyObject {
     return servedValue(this.kind, stored) as AnyObject;
   }
@@ -115,4 +134,52 @@ export class ResourceBinding {
   strategyContext(request: RequestContext): StrategyContext {
     return { request, now: new Date(this.services.clock.now()), warn: request.warn };
   }
+}
+
+/** The object that the path of a request addresses. */
+export interface ObjectTarget {
+  /** Undefined exactly for cluster-scoped kinds. */
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly key: Key;
+}
+
+/**
+ * The namespace of an operation on one object; undefined for cluster-scoped kinds.
+ *
+ * @throws StatusError 400 when the kind is namespaced and the target has no namespace.
+ */
+export function requiredNamespace(kind: KindDefinition, target: Target): string | undefined {
+  if (kind.scope === 'Cluster') return undefined;
+  if (!target.namespace) throw statusErrors.badRequest('an object of this kind is named by its namespace and its name');
+  return target.namespace;
+}
+
+/** The object that a request addresses. @throws StatusError 400 when the name or the namespace is missing. */
+export function objectTarget(binding: ResourceBinding, target: Target): ObjectTarget {
+  const namespace = requiredNamespace(binding.kind, target);
+  const name = target.name ?? '';
+  if (name === '') throw statusErrors.badRequest('name must be provided');
+  return { namespace, name, key: objectKey(binding.kind, namespace, name) };
+}
+
+/** Storage prefix of the collection that a request addresses; without a namespace it covers all namespaces. */
+export function targetPrefix(binding: ResourceBinding, target: Target): string {
+  return collectionPrefix(binding.kind, binding.kind.scope === 'Cluster' ? undefined : target.namespace || undefined);
+}
+
+function isSegment(text: string): boolean {
+  return text !== '' && !text.includes('/') && !text.includes('\0');
+}
+
+/**
+ * False for names under which nothing can be stored. Operations answer them without a call of the storage, because a
+ * slash in a name would address another namespace.
+ */
+export function isStorable(target: ObjectTarget): boolean {
+  return (
+    isSegment(target.name) &&
+    (target.namespace === undefined || isSegment(target.namespace)) &&
+    Buffer.byteLength(target.key) <= maxKeyBytes
+  );
 }

@@ -10,7 +10,7 @@ import type { ResourceWatch, StoredList } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 
 /**
- * Which object or collection an operation is about. `namespace` is undefined for cluster-scoped kinds and for "all
+ * The object or collection that an operation addresses. `namespace` is undefined for cluster-scoped kinds and for "all
  * namespaces".
  */
 export interface Target {
@@ -18,10 +18,10 @@ export interface Target {
   readonly name?: string;
 }
 
-/** A request body as it arrived. The service decodes it, because only it knows the kind. */
+/** A request body as received. The service decodes it, because decoding depends on the kind. */
 export interface Body {
   readonly bytes: Buffer;
-  /** `json`: every JSON type; in-process callers use it too. */
+  /** `json` covers every JSON media type; in-process callers use it too. */
   readonly format: 'json' | 'yaml' | 'protobuf';
 }
 
@@ -37,7 +37,7 @@ export interface WriteParameters {
 export interface SelectParameters {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Verbatim text; '' = unset. */
+  /** Text as sent; '' = unset. */
   readonly resourceVersion: string;
   readonly resourceVersionMatch?: string;
   readonly limit?: number;
@@ -53,7 +53,7 @@ export interface DeleteParameters {
   readonly uid?: string;
   readonly resourceVersion?: string;
   readonly dryRun: boolean;
-  /** Remove an object whose stored bytes cannot be read, past admission, finalizers and preconditions. */
+  /** Removes an object whose stored bytes cannot be decoded, without admission, finalizers and preconditions. */
   readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean;
 }
 
@@ -62,17 +62,18 @@ export interface ExportParameters {
   readonly exact: boolean;
 }
 
-/** What a call of a connect subresource says. */
+/** The request to a connect subresource. */
 export interface ConnectParameters {
   readonly query: QueryParameters;
-  /** What stands behind the subresource in the path, as sent, with its slash. */
+  /** The rest of the path after the subresource, as sent, with its leading slash. */
   readonly path: string;
 }
 
 /**
- * An object as an answer: the stored bytes (in the storage version) when it is stored, a decoded object of the served
- * version when it is not (dry runs, exports, subresource bodies, an object that its own last update removed, Status).
- * `kind` is the kind served: where it has a `storage` conversion, the stored bytes are of that other version.
+ * The result of an operation on one object. `stored` holds the bytes in the storage version and is present when the
+ * object is in the store. Otherwise `object` is a decoded object of the served version: for dry runs, exports, bodies of
+ * subresources, an object that was removed by its own last update, and a Status. `kind` is the served kind; the stored
+ * bytes have another version when it has a `storage` conversion.
  */
 export type Answer =
   | { readonly stored: StoredObject; readonly kind: KindDefinition; readonly code: 200 | 201 | 202 }
@@ -81,18 +82,18 @@ export type Answer =
 export interface ListAnswer {
   readonly kind: KindDefinition;
   readonly list: StoredList;
-  /** Text for metadata.continue, '' at the end. */
+  /** Value of metadata.continue; '' on the last page. */
   readonly continue: string;
 }
 
-/** What is sent as a patch. */
+/** The body of a PATCH. */
 export interface PatchBody {
   readonly type: 'json' | 'merge' | 'strategic';
   readonly bytes: Buffer;
 }
 
 /**
- * All operations on one kind in one version. Throws `StatusError` only. The implementation obeys
+ * All operations on one kind in one version. Throws `StatusError` only. The implementation follows
  * `docs/reference/api-rules.md`; transports only translate requests into these calls, and results into bytes.
  */
 export interface ResourceService {
@@ -138,7 +139,7 @@ export interface ResourceService {
     body: Body,
     parameters: WriteParameters,
   ): Promise<Answer>;
-  /** Where a call of a connect subresource leads; passing it on is the transport's business. */
+  /** Resolves the target of a call to a connect subresource; the transport forwards the call. */
   connect(
     context: RequestContext,
     target: Target,
@@ -147,14 +148,39 @@ export interface ResourceService {
   ): Promise<ConnectLocation>;
 }
 
-/** Which kinds exist, and the service of each. Kinds may be added and removed while running. */
+/** The registered kinds and the service of each. Kinds may be added and removed while the server runs. */
 export interface ResourceRegistry {
   /** In registration order; the first version of a group and kind is the preferred one. */
   kinds(): readonly KindDefinition[];
-  /** Rises whenever `kinds()` changes; caches of derived documents (discovery, OpenAPI) compare it. */
+  /** Increases whenever `kinds()` changes; caches of derived documents (discovery, OpenAPI) compare it. */
   readonly generation: number;
   /** Constant time. */
   find(resource: GroupVersionResource): ResourceService | undefined;
   add(kind: KindDefinition): void;
   remove(kind: KindDefinition): void;
+}
+
+/** A private copy of a stored object in the version of `kind`, which may differ from the version in the store. */
+export function servedValue(kind: KindDefinition, stored: StoredObject): KubeObject {
+  const value = stored.value();
+  return kind.storage ? kind.storage.fromStorage(value) : value;
+}
+
+/** {@link servedValue} with kind, apiVersion and metadata alone. */
+export function servedHead(kind: KindDefinition, stored: StoredObject): KubeObject {
+  if (kind.storage === undefined) return stored.head();
+  const { metadata } = kind.storage.fromStorage(stored.value());
+  return { kind: kind.kind, apiVersion: kind.apiVersion, ...(metadata === undefined ? {} : { metadata }) };
+}
+
+/** {@link servedValue} reduced to what garbage collection reads; see {@link StoredObject.ownership}. */
+export function servedOwnership(kind: KindDefinition, stored: StoredObject): KubeObject {
+  if (kind.storage !== undefined) return servedHead(kind, stored);
+  const { metadata = {} } = stored.ownership();
+  return { kind: kind.kind, apiVersion: kind.apiVersion, metadata };
+}
+
+/** The object (or Status) of an answer, as a copy that the caller owns. */
+export function answerValue(answer: Answer): KubeObject | Status {
+  return 'stored' in answer ? servedValue(answer.kind, answer.stored) : answer.object;
 }

@@ -1,50 +1,63 @@
 import { type StatusError, statusErrors } from '../errors/status-error.ts';
-import type { ConnectLocation, ConnectSubresource } from '../kind/connect.ts';
+import type { Schema } from '../kind/schema.ts';
 import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { RequestContext } from '../meta/request-context.ts';
-import { ActionOperation } from './action-operation.ts';
-import { ConnectOperation } from './connect-operation.ts';
-import type { GetOperation } from './get-operation.ts';
-import { objectTarget } from './object-target.ts';
-import type { ParentOperations } from './parent-access.ts';
-import type { PatchOperation } from './patch-operation.ts';
-import { ProjectionOperations } from './projection-operations.ts';
-import { type Replace, ReplaceOperation } from './replace-operation.ts';
-import type { ResourceBinding } from './resource-binding.ts';
-import type { Answer, Body, ConnectParameters, PatchBody, Target, WriteParameters } from './resource-service.ts';
-import type { UpdateOperation } from './update-operation.ts';
+import type { StoredObject } from '../storage/stored-object.ts';
+import { ActionOperation, type ParentOperations } from './action-operation.ts';
+import { type BodyType, type DecodedObject, decodeBody, decodeObject, settleIdentity } from './decode-body.ts';
+import { decodePatch } from './decode-patch.ts';
+import type { AnyObject } from './json-values.ts';
+import type { WriteMode, WrittenObject } from './object-writer.ts';
+import { requirePreconditions } from './preconditions.ts';
+import { bodyTypeOf, type ObjectTarget, objectTarget, type ResourceBinding } from './resource-binding.ts';
+import type { Answer, Body, PatchBody, Target, WriteParameters } from './resource-service.ts';
 
-function isPatchable(subresource: SubresourceDefinition): subresource is Replace {
-  return subresource.type === 'replace' && subresource.patchable === true;
+/** Subresources that change a part of their parent. */
+type PartDefinition = Extract<SubresourceDefinition, { type: 'projection' | 'replace' }>;
+
+/**
+ * How a write of a part of an object works. The body of `projection` (such as `scale`) has a kind of its own; the body
+ * of `replace` (such as `finalize`) is the complete object, of which everything but the part is ignored.
+ */
+interface Part {
+  readonly type: BodyType;
+  /** Schema of the document to which a patch applies. */
+  readonly schema: Schema<unknown> | undefined;
+  readonly mode: WriteMode;
+  /** The document to which a patch applies. */
+  readonly document: (old: AnyObject, current: StoredObject) => AnyObject;
+  /** Copies the part from the body into the parent. */
+  readonly apply: (parent: AnyObject, body: AnyObject) => void;
+  readonly answer: (written: WrittenObject) => Answer;
 }
 
-/** Sends each operation on a subresource to what its type can do; 405 for what it cannot. */
+function isReadable(subresource: SubresourceDefinition): boolean {
+  return subresource.type === 'status' || (subresource.type === 'replace' && subresource.patchable === true);
+}
+
+/**
+ * The operations on subresources: see docs/reference/api-rules.md#subresources. An operation that the type of a
+ * subresource does not support is a 405.
+ */
 export class SubresourceOperations {
   readonly #binding: ResourceBinding;
-  readonly #get: GetOperation;
-  readonly #update: UpdateOperation;
-  readonly #patch: PatchOperation;
-  readonly #projection: ProjectionOperations;
-  readonly #replace: ReplaceOperation;
+  readonly #parent: ParentOperations;
   readonly #action: ActionOperation;
-  readonly #connect: ConnectOperation;
 
-  constructor(binding: ResourceBinding, parent: ParentOperations, update: UpdateOperation, patch: PatchOperation) {
+  constructor(binding: ResourceBinding, parent: ParentOperations) {
     this.#binding = binding;
-    this.#get = parent.get;
-    this.#update = update;
-    this.#patch = patch;
-    this.#projection = new ProjectionOperations(binding, parent);
-    this.#replace = new ReplaceOperation(binding, parent.writer);
+    this.#parent = parent;
     this.#action = new ActionOperation(binding, parent);
-    this.#connect = new ConnectOperation(binding, parent.get);
   }
 
   async get(context: RequestContext, target: Target, subresource: SubresourceDefinition): Promise<Answer> {
-    const place = objectTarget(this.#binding, target);
-    if (subresource.type === 'projection') return this.#projection.get(context, place, subresource);
-    if (subresource.type !== 'status' && !isPatchable(subresource)) throw this.#unsupported(subresource, 'get');
-    return { stored: await this.#get.stored(context, place), kind: this.#binding.kind, code: 200 };
+    const object = objectTarget(this.#binding, target);
+    if (subresource.type === 'projection') {
+      const parent = this.#binding.read(await this.#parent.reads.stored(context, object));
+      return { object: subresource.read(parent), code: 200 };
+    }
+    if (!isReadable(subresource)) throw this.#unsupported(subresource, 'get');
+    return { stored: await this.#parent.reads.stored(context, object), kind: this.#binding.kind, code: 200 };
   }
 
   async update(
@@ -54,31 +67,32 @@ export class SubresourceOperations {
     body: Body,
     parameters: WriteParameters,
   ): Promise<Answer> {
-    switch (subresource.type) {
-      case 'status':
-        return this.#update.run(context, target, body, parameters, 'status');
-      case 'replace':
-        return this.#replace.update(context, objectTarget(this.#binding, target), subresource, body, parameters);
-      case 'projection':
-        return this.#projection.update(context, objectTarget(this.#binding, target), subresource, body, parameters);
-      case 'action':
-      case 'connect':
-        throw this.#unsupported(subresource, 'update');
-    }
+    if (subresource.type === 'status') return this.#parent.updates.update(context, target, body, parameters, 'status');
+    if (subresource.type !== 'projection' && subresource.type !== 'replace')
+      throw this.#unsupported(subresource, 'update');
+    const object = objectTarget(this.#binding, target);
+    const part = this.#partOf(context, subresource);
+    const settle = (decoded: AnyObject) => settleIdentity(object, decoded);
+    const decode = await decodeBody(part.type, { context, body, parameters, settle });
+    return this.#write(context, object, subresource, parameters, part, decode);
   }
 
   async patch(
     context: RequestContext,
     target: Target,
     subresource: SubresourceDefinition,
-    body: PatchBody,
+    patch: PatchBody,
     parameters: WriteParameters,
   ): Promise<Answer> {
-    if (subresource.type === 'status') return this.#patch.run(context, target, body, parameters, 'status');
-    const place = objectTarget(this.#binding, target);
-    if (isPatchable(subresource)) return this.#replace.patch(context, place, subresource, body, parameters);
-    if (subresource.type !== 'projection') throw this.#unsupported(subresource, 'patch');
-    return this.#projection.patch(context, place, subresource, body, parameters);
+    if (subresource.type === 'status') return this.#parent.updates.patch(context, target, patch, parameters, 'status');
+    const object = objectTarget(this.#binding, target);
+    if (subresource.type !== 'projection' && !(subresource.type === 'replace' && subresource.patchable))
+      throw this.#unsupported(subresource, 'patch');
+    const part = this.#partOf(context, subresource);
+    const apply = decodePatch(part.type, { context, patch, parameters, target: object, schema: part.schema });
+    return this.#write(context, object, subresource, parameters, part, (old, current) =>
+      apply(part.document(old, current)),
+    );
   }
 
   async create(
@@ -92,13 +106,59 @@ export class SubresourceOperations {
     return this.#action.run(context, objectTarget(this.#binding, target), subresource, body, parameters);
   }
 
-  connect(
+  #partOf(context: RequestContext, subresource: PartDefinition): Part {
+    const binding = this.#binding;
+    if (subresource.type === 'projection') {
+      return {
+        type: bodyTypeOf(binding, subresource),
+        schema: subresource.schema,
+        mode: 'spec',
+        document: (old) => subresource.read(old) as AnyObject,
+        apply: (parent, body) => subresource.write(parent, body),
+        answer: ({ stored, object }) => ({
+          object: subresource.read(stored ? binding.read(stored) : object),
+          code: 200,
+        }),
+      };
+    }
+    return {
+      type: binding.bodyType,
+      schema: binding.kind.structural ? binding.kind.schema : undefined,
+      mode: 'raw',
+      document: (_old, current) => binding.read(current),
+      apply: (parent, body) => subresource.apply(parent, body, binding.strategyContext(context)),
+      answer: (written) => this.#parent.writer.answer(written),
+    };
+  }
+
+  /** Writes the parent with the changed part. The uid and resourceVersion of the body are preconditions. */
+  async #write(
     context: RequestContext,
-    target: Target,
-    subresource: ConnectSubresource,
-    parameters: ConnectParameters,
-  ): Promise<ConnectLocation> {
-    return this.#connect.run(context, target, subresource, parameters);
+    target: ObjectTarget,
+    subresource: PartDefinition,
+    { dryRun }: WriteParameters,
+    part: Part,
+    decode: (old: AnyObject, current: StoredObject) => DecodedObject,
+  ): Promise<Answer> {
+    const binding = this.#binding;
+    const written = await this.#parent.writer.write({
+      context,
+      target,
+      subresource: subresource.name,
+      mode: part.mode,
+      dryRun,
+      propose: (old, current) => {
+        const { object, errors } = decode(old, current);
+        if (errors.length > 0) throw statusErrors.invalid(part.type, target.name, errors);
+        const parent = binding.read(current);
+        part.apply(parent, object);
+        const decoded = decodeObject(binding.bodyType, parent);
+        delete decoded.object.metadata?.resourceVersion;
+        requirePreconditions(decoded.object, object.metadata ?? {});
+        return decoded;
+      },
+    });
+    return part.answer(written);
   }
 
   #unsupported(subresource: SubresourceDefinition, verb: string): StatusError {

@@ -3,18 +3,18 @@ import { isStorageError, type StorageError, StorageErrorCode } from '../errors/s
 import type { Verb } from '../kind/kind-definition.ts';
 import type { Status } from '../meta/status.ts';
 
-/** What was being done to what, for the words of a failure. */
+/** The operation that failed, for the message of the error. */
 export interface FailedOperation {
   readonly verb: Verb;
   readonly resource: QualifiedResource;
   /** '' for collections. */
   readonly name: string;
-  /** The resourceVersion asked for, when the operation asked for one. */
+  /** The resourceVersion in the parameters of the operation, if any. */
   readonly revision?: number;
   readonly signal?: AbortSignal;
 }
 
-/** Says that somebody else changed the object; kubectl and client-go recognise the words. */
+/** The message of a conflict. kubectl and client-go recognise this text. */
 export const modifiedText =
   'the object has been modified; please apply your changes to the latest version and try again';
 
@@ -29,7 +29,7 @@ const interruptions: ReadonlySet<StorageErrorCode> = new Set([
   StorageErrorCode.Closed,
 ]);
 
-/** 504 for an operation whose caller or deadline went away, or of which nobody knows how it ended. */
+/** 504 for an operation that was aborted by its caller or its deadline, or whose outcome is unknown. */
 export function notCompleted(cause?: unknown): StatusError {
   return statusErrors.timeout('request did not complete within the allotted timeout', cause);
 }
@@ -57,7 +57,7 @@ function fromStorageError(error: StorageError, operation: FailedOperation): Stat
     case StorageErrorCode.InvalidKey:
       return statusErrors.badRequest(`the name or namespace cannot be stored: ${error.message}`, error);
     case StorageErrorCode.Unavailable:
-      // Only callers whom the server allows the operation get here.
+      // The message may contain details of the storage: the caller is authorized for the operation.
       return statusErrors.serverTimeout(resource, verb, error, error.message);
     // No Retry-After on purpose: clients that obey it would repeat a write that may have happened.
     case StorageErrorCode.OutcomeUnknown:
@@ -75,8 +75,8 @@ function fromStorageError(error: StorageError, operation: FailedOperation): Stat
 }
 
 /**
- * The one place where a failure below the registry becomes what a client sees. A StatusError passes unchanged; what
- * nobody foresaw becomes a 500 that carries its cause, never a 404.
+ * Converts every error of an operation into the error that the client receives. A StatusError is returned unchanged. An
+ * unexpected error becomes a 500 with its cause, never a 404.
  */
 export function translateError(error: unknown, operation: FailedOperation): StatusError {
   if (isStatusError(error)) return error;
@@ -93,11 +93,4 @@ export function watchErrorStatus(error: unknown, resource: QualifiedResource): S
   if (isStorageError(error) && interruptions.has(error.code))
     return statusErrors.serviceUnavailable('the watch was interrupted, please watch again', error).status;
   return translateError(error, { verb: 'watch', resource, name: '' }).status;
-}
-
-/** Runs an operation so that it fails with {@link StatusError} only. */
-export function translating<T>(operation: FailedOperation, run: () => Promise<T>): Promise<T> {
-  return run().catch((error: unknown) => {
-    throw translateError(error, operation);
-  });
 }

@@ -1,8 +1,7 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
-import { OrderedRange } from './key-order.ts';
 import { LogWatchStream } from './log-watch-stream.ts';
 import type { KeyRange, Revision, WatchBatch, WatchStream } from './store.ts';
-import { checkNotCompacted, throwIfAborted } from './store-checks.ts';
+import { checkNotCompacted, OrderedRange, throwIfAborted } from './store-checks.ts';
 
 /** A change log in memory that is read synchronously by revision, as stores inside the process have it. */
 export interface ChangeLog {

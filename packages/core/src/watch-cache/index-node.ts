@@ -1,6 +1,6 @@
 import type { Droppable } from '../storage/byte-budget.ts';
-import { orderedForm } from '../storage/key-order.ts';
 import type { Pin } from '../storage/resource-storage.ts';
+import { orderedForm } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { KeptWhileUsed } from './kept-while-used.ts';
 import { LeafValues } from './leaf-values.ts';

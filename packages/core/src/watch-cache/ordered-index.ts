@@ -1,5 +1,5 @@
-import { orderedForm } from '../storage/key-order.ts';
 import type { Key } from '../storage/store.ts';
+import { orderedForm } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { type IndexNode, Inner, innerCapacity, Leaf, leafCapacity, lowerBound, type Owner } from './index-node.ts';
 import { findItem, IndexSnapshot } from './index-snapshot.ts';

@@ -11,11 +11,11 @@ import {
   StoredObject,
   statusErrors,
 } from '../../src/index.ts';
-import { AdmissionChain } from '../../src/registry/admission-chain.ts';
-import { raiseGeneration } from '../../src/registry/generation.ts';
+import { AdmissionChain } from '../../src/registry/admission.ts';
+import { randomName } from '../../src/registry/create-operation.ts';
 import { type AnyObject, copyJson, equalJson } from '../../src/registry/json-values.ts';
-import { randomName } from '../../src/registry/name-generator.ts';
 import { selectionOf } from '../../src/registry/predicate.ts';
+import { raiseGeneration } from '../../src/registry/server-set-fields.ts';
 import { translateError, watchErrorStatus } from '../../src/registry/translate-error.ts';
 import { Place, Widget } from './fixtures/kinds.ts';
 

@@ -1,21 +1,22 @@
-import { statusErrors } from '../../errors/status-error.ts';
-import type { KindDefinition } from '../../kind/kind-definition.ts';
-import type { KubeObject } from '../../meta/types.ts';
-import { objectKey } from '../../scope/storage-key.ts';
-import type { ResourceStorage } from '../../storage/resource-storage.ts';
-import type { StoredObject } from '../../storage/stored-object.ts';
-import type { AdmissionPlugin, AdmissionRequest } from '../admission.ts';
+import { statusErrors } from '../errors/status-error.ts';
+import type { KindDefinition } from '../kind/kind-definition.ts';
+import type { KubeObject } from '../meta/types.ts';
+import { objectKey } from '../scope/storage-key.ts';
+import type { ResourceStorage } from '../storage/resource-storage.ts';
+import type { StoredObject } from '../storage/stored-object.ts';
+import type { AdmissionPlugin, AdmissionRequest } from './admission.ts';
+import { signalOption } from './request-steps.ts';
 
-/** What the plugin has to know about namespaces. */
+/** Access to the namespaces of the server. */
 export interface NamespaceLifecycleOptions {
-  /** The cluster-scoped kind whose objects are the namespaces. */
+  /** The kind Namespace. */
   readonly kind: KindDefinition;
   readonly storage: ResourceStorage;
 }
 
 type NamespaceState = 'active' | 'terminating' | 'missing';
 
-/** Reviews ask questions about a namespace and store nothing in it. */
+/** Group of access reviews, which store nothing in the namespace. */
 const reviewGroup = 'authorization.k8s.io';
 
 function isTerminating(stored: StoredObject): boolean {
@@ -31,22 +32,22 @@ function isTerminating(stored: StoredObject): boolean {
 export function namespaceLifecycle(options: NamespaceLifecycleOptions): AdmissionPlugin {
   const { kind, storage } = options;
   const resource = { group: kind.group, resource: kind.names.plural };
-  // Cached objects are the same instance from call to call, so each state of a namespace is parsed once.
-  const known = new WeakMap<StoredObject, NamespaceState>();
+  // The cache returns the same instance until the namespace changes, so each state of a namespace is parsed once.
+  const states = new WeakMap<StoredObject, NamespaceState>();
 
   const stateOf = (stored: StoredObject | undefined): NamespaceState => {
     if (stored === undefined) return 'missing';
-    let state = known.get(stored);
+    let state = states.get(stored);
     if (state === undefined) {
       state = isTerminating(stored) ? 'terminating' : 'active';
-      known.set(stored, state);
+      states.set(stored, state);
     }
     return state;
   };
 
-  const look = async (namespace: string, request: AdmissionRequest): Promise<NamespaceState> => {
+  const readState = async (namespace: string, request: AdmissionRequest): Promise<NamespaceState> => {
     const key = objectKey(kind, undefined, namespace);
-    const signal = request.context.signal ? { signal: request.context.signal } : {};
+    const signal = signalOption(request.context);
     const cached = stateOf(await storage.get(key, { at: 'any' }, signal));
     return cached === 'active' ? cached : stateOf(await storage.get(key, { at: 'latest' }, signal));
   };
@@ -62,7 +63,7 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
     mutate: async (request) => {
       const namespace = request.namespace ?? '';
       const impossible = namespace === '' || namespace.includes('/') || namespace.length > 253;
-      const state = impossible ? 'missing' : await look(namespace, request);
+      const state = impossible ? 'missing' : await readState(namespace, request);
       if (state === 'active') return;
       if (state === 'missing') throw statusErrors.notFound(resource, namespace);
       const why = `unable to create new content in namespace ${namespace} because it is being terminated`;

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { decoderOf } from '../kind/decoder.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
+import { messageNode } from '../kind/schema-walk.ts';
 import { formatTime } from '../meta/time.ts';
 import type { ObjectMeta, OwnerReference } from '../meta/types.ts';
-import { copyJson } from './json-values.ts';
+import { type AnyObject, copyJson, equalJson } from './json-values.ts';
 
 /**
- * Metadata with its fields in canonical order, the server-set ones taken from `own`. What is not named here does not
- * survive: managedFields, which nothing keeps yet, and a selfLink that the client sent.
+ * Metadata with its fields in canonical order. Fields that only the server sets come from `own`. All other fields are
+ * dropped: managedFields, which are not supported, and a selfLink in the body.
  */
 function ordered(meta: ObjectMeta, own: Partial<ObjectMeta>): ObjectMeta {
   const result: ObjectMeta = {};
@@ -27,14 +29,14 @@ function ordered(meta: ObjectMeta, own: Partial<ObjectMeta>): ObjectMeta {
   return result;
 }
 
-/** Path of an object of the storage version, the value of selfLink where it is kept. */
+/** Path of an object in the storage version: the value of selfLink when the server sets it. */
 export function objectPath(kind: KindDefinition, meta: ObjectMeta): string {
   const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
   const space = kind.scope === 'Namespaced' ? `/namespaces/${encodeURIComponent(meta.namespace ?? '')}` : '';
   return `${root}${space}/${kind.names.plural}/${encodeURIComponent(meta.name ?? '')}`;
 }
 
-/** Whether the kind counts its generations. */
+/** Whether objects of the kind have metadata.generation. */
 export function keepsGeneration(kind: KindDefinition): boolean {
   return (kind.strategy.generation ?? 'none') !== 'none';
 }
@@ -57,9 +59,9 @@ export function newMetadata(
 }
 
 /**
- * Metadata of a changed object. uid and the deletion marks come back when the client left them out and stay as sent
- * otherwise, for validation to refuse a change of them; generation, creationTimestamp and resourceVersion are always
- * the stored ones.
+ * Metadata of a changed object. uid, deletionTimestamp and deletionGracePeriodSeconds are restored when the body omits
+ * them, and remain as sent otherwise, so that validation rejects a change of them. generation, creationTimestamp and
+ * resourceVersion are always those of the stored object.
  */
 export function changedMetadata(
   meta: ObjectMeta,
@@ -86,7 +88,7 @@ export function changedMetadata(
   return changed;
 }
 
-/** Drops owner references that say the same twice, with a remark. */
+/** Removes repeated owner references and sends a warning. */
 export function dropRepeatedOwners(meta: ObjectMeta, warn: (text: string) => void): void {
   const owners = meta.ownerReferences;
   if (owners === undefined || owners.length < 2) return;
@@ -99,4 +101,53 @@ export function dropRepeatedOwners(meta: ObjectMeta, warn: (text: string) => voi
   if (distinct.size === owners.length) return;
   meta.ownerReferences = [...distinct.values()];
   warn('metadata.ownerReferences names an owner more than once; the repetitions were dropped');
+}
+
+/** Fields whose change does not increase the generation. */
+const reportedFields: ReadonlySet<string> = new Set(['kind', 'apiVersion', 'metadata', 'status']);
+
+function sameDesiredState(a: AnyObject, b: AnyObject): boolean {
+  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    if (!reportedFields.has(key) && !equalJson(a[key], b[key])) return false;
+  }
+  return true;
+}
+
+/** Increases metadata.generation when the desired state has changed: see docs/reference/api-rules.md#generation. */
+export function raiseGeneration(kind: KindDefinition, object: AnyObject, old: AnyObject): void {
+  const rule = kind.strategy.generation ?? 'none';
+  if (rule === 'none' || !object.metadata) return;
+  const annotationsCount = rule === 'spec-and-annotations';
+  if (
+    !sameDesiredState(object, old) ||
+    (annotationsCount && !equalJson(object.metadata.annotations ?? {}, old.metadata?.annotations ?? {}))
+  ) {
+    object.metadata.generation = (old.metadata?.generation ?? 0) + 1;
+  }
+}
+
+/** Resets the status of a new object: it becomes absent, or its zero value where the schema requires one. */
+export function clearStatus(kind: KindDefinition, object: AnyObject): void {
+  const field = messageNode(kind.schema)?.fields['status'];
+  if (field === undefined) return;
+  if (field.whenAbsent !== 'zero') delete object['status'];
+  else object['status'] = decoderOf(field.schema)({}).value;
+}
+
+/** Restores the stored status in a write of the main resource. */
+export function restoreStatus(object: AnyObject, old: AnyObject): void {
+  if (old['status'] === undefined) delete object['status'];
+  else object['status'] = copyJson(old['status']);
+}
+
+/** The object that a status write stores: everything but status and metadata is restored from the stored object. */
+export function onlyStatus(object: AnyObject, old: AnyObject): AnyObject {
+  const result: AnyObject = {};
+  for (const key of Object.keys(old)) {
+    if (key === 'metadata') result.metadata = object.metadata ?? {};
+    else if (key !== 'status') result[key] = copyJson(old[key]);
+    else if (object['status'] !== undefined) result['status'] = object['status'];
+  }
+  if (object['status'] !== undefined) result['status'] = object['status'];
+  return result;
 }

@@ -1,47 +1,58 @@
-import { statusErrors } from '../errors/status-error.ts';
+import { isStatusError, statusErrors } from '../errors/status-error.ts';
 import { isStorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
-import type { Status } from '../meta/status.ts';
+import { type Status, StatusReason } from '../meta/status.ts';
+import { kindPrefix } from '../scope/storage-key.ts';
+import { ObjectList } from '../storage/object-list.ts';
 import type { UpdateDecision } from '../storage/resource-storage.ts';
+import type { Key } from '../storage/store.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import { checkDeleteParameters } from './delete-parameters.ts';
-import { type DeletionPlan, planDeletion } from './deletion-plan.ts';
+import { checkDeleteParameters, type DeletionPlan, planDeletion } from './deletion-plan.ts';
 import type { AnyObject } from './json-values.ts';
-import { isStorable, type ObjectTarget, objectTarget } from './object-target.ts';
 import { checkDeletePreconditions } from './preconditions.ts';
-import type { ResourceBinding } from './resource-binding.ts';
-import type { Answer, DeleteParameters, Target } from './resource-service.ts';
+import type { ReadOperations } from './read-operations.ts';
+import { signalOption } from './request-steps.ts';
+import { isStorable, type ObjectTarget, objectTarget, type ResourceBinding } from './resource-binding.ts';
+import type { Answer, DeleteParameters, ListAnswer, SelectParameters, Target } from './resource-service.ts';
 
-/** How one delete ended. */
+/** Number of objects per page of the list when the client sets no limit. */
+const pageSize = 500;
+/** Number of concurrent deletes. */
+const concurrency = 16;
+
+/** The result of one delete. */
 interface DeletedObject {
   readonly plan: DeletionPlan;
-  /** The object as the plan left it. */
+  /** The object after the plan was applied. */
   readonly object: AnyObject;
   /** Absent in a dry run. */
   readonly stored?: StoredObject;
 }
 
-/** DELETE of one object: see docs/reference/api-rules.md#order-of-a-delete. */
-export class DeleteOperation {
+/** DELETE of one object and of a collection. */
+export class DeleteOperations {
   readonly #binding: ResourceBinding;
+  readonly #reads: ReadOperations;
 
-  constructor(binding: ResourceBinding) {
+  constructor(binding: ResourceBinding, reads: ReadOperations) {
     this.#binding = binding;
+    this.#reads = reads;
   }
 
-  async run(context: RequestContext, target: Target, parameters: DeleteParameters): Promise<Answer> {
+  /** DELETE of one object: see docs/reference/api-rules.md#order-of-a-delete. */
+  async delete(context: RequestContext, target: Target, parameters: DeleteParameters): Promise<Answer> {
     this.#binding.requireVerb('delete');
     checkDeleteParameters(parameters);
     return this.#answer(parameters, await this.remove(context, objectTarget(this.#binding, target), parameters));
   }
 
-  /** The delete itself, with parameters that have been checked; one attempt is one look at the stored object. */
+  /** Deletes an object with parameters that have been checked. Each attempt starts from the stored object. */
   async remove(context: RequestContext, target: ObjectTarget, parameters: DeleteParameters): Promise<DeletedObject> {
     const { kind, resource, storage } = this.#binding;
     const why = kind.strategy.undeletable?.(target.name);
     if (why !== undefined) throw statusErrors.forbidden(resource, target.name, why);
     if (!isStorable(target)) throw statusErrors.notFound(resource, target.name);
-    const signal = context.signal ? { signal: context.signal } : {};
+    const signal = signalOption(context);
     if (parameters.ignoreStoreReadErrorWithClusterBreakingPotential) await this.#mayIgnoreReadErrors(context, target);
     let plan: DeletionPlan = 'keep';
     let object: AnyObject = {};
@@ -106,7 +117,7 @@ export class DeleteOperation {
 
   async #admit(context: RequestContext, target: ObjectTarget, oldObject: AnyObject, dryRun: boolean): Promise<void> {
     const { kind, services } = this.#binding;
-    const request = {
+    await services.admission.admit({
       operation: 'delete',
       kind,
       namespace: target.namespace,
@@ -116,11 +127,7 @@ export class DeleteOperation {
       oldObject,
       dryRun,
       context,
-    } as const;
-    const mutating = services.admission.mutate(request);
-    if (mutating) await mutating;
-    const validating = services.admission.validate(request);
-    if (validating) await validating;
+    });
   }
 
   #answer(parameters: DeleteParameters, deleted: DeletedObject): Answer {
@@ -144,5 +151,71 @@ export class DeleteOperation {
       },
     };
     return { object: status, code: 200 };
+  }
+
+  /** DELETE of a collection: see docs/reference/api-rules.md#delete-of-a-collection. */
+  async deleteCollection(
+    context: RequestContext,
+    target: Target,
+    parameters: DeleteParameters,
+    select: SelectParameters,
+  ): Promise<ListAnswer> {
+    this.#binding.requireVerb('deletecollection');
+    checkDeleteParameters(parameters, true);
+    if (select.limit !== undefined && select.limit > 0) {
+      const page = await this.#reads.list(context, target, select);
+      await this.#removeAll(context, page, parameters);
+      return page;
+    }
+    // A state with a given resourceVersion is read in one page, because a limit would select another state.
+    const deleted: StoredObject[] = [];
+    let first: ListAnswer | undefined;
+    let next: SelectParameters | undefined = select.resourceVersion === '' ? { ...select, limit: pageSize } : select;
+    while (next !== undefined) {
+      const page: ListAnswer = await this.#page(context, target, next);
+      await this.#removeAll(context, page, parameters);
+      first ??= page;
+      for (const object of page.list.objects()) deleted.push(object);
+      next = page.continue === '' ? undefined : { ...next, continue: page.continue };
+    }
+    const revision = first?.list.revision ?? 0;
+    return { kind: this.#binding.kind, list: new ObjectList(deleted, revision), continue: '' };
+  }
+
+  /** One page of the list. When its snapshot has expired, the page continues at the latest state. */
+  async #page(context: RequestContext, target: Target, select: SelectParameters): Promise<ListAnswer> {
+    try {
+      return await this.#reads.list(context, target, select);
+    } catch (error) {
+      const token = isStatusError(error, StatusReason.Expired) ? error.status.metadata.continue : undefined;
+      if (token === undefined) throw error;
+      return this.#reads.list(context, target, { ...select, continue: token });
+    }
+  }
+
+  /** The first error stops the deletion: running deletes are completed, no further ones are started. */
+  async #removeAll(context: RequestContext, page: ListAnswer, parameters: DeleteParameters): Promise<void> {
+    const objects = page.list.objects()[Symbol.iterator]();
+    let failed = false;
+    const work = async () => {
+      for (let item = objects.next(); !item.done && !failed; item = objects.next()) {
+        try {
+          await this.remove(context, this.#targetOf(item.value.key), parameters);
+        } catch (error) {
+          if (isStatusError(error, StatusReason.NotFound)) continue;
+          failed = true;
+          throw error;
+        }
+      }
+    };
+    const results = await Promise.allSettled(Array.from({ length: concurrency }, work));
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
+  #targetOf(key: Key): ObjectTarget {
+    const path = key.slice(kindPrefix(this.#binding.kind).length);
+    if (this.#binding.kind.scope === 'Cluster') return { namespace: undefined, name: path, key };
+    const slash = path.indexOf('/');
+    return { namespace: path.slice(0, slash), name: path.slice(slash + 1), key };
   }
 }

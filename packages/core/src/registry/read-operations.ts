@@ -1,0 +1,153 @@
+import { type StatusError, statusErrors } from '../errors/status-error.ts';
+import { isStorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import type { KindDefinition } from '../kind/kind-definition.ts';
+import type { StrategyContext } from '../kind/strategy.ts';
+import type { RequestContext } from '../meta/request-context.ts';
+import type { ListPosition, ResourceWatch, StorageListOptions, StoredList } from '../storage/resource-storage.ts';
+import type { StoredObject } from '../storage/stored-object.ts';
+import type { AnyObject } from './json-values.ts';
+import { type Selection, selectionOf } from './predicate.ts';
+import { getPoint, listPoint, watchPoint } from './read-point.ts';
+import { signalOption } from './request-steps.ts';
+import { isStorable, type ObjectTarget, objectTarget, type ResourceBinding, targetPrefix } from './resource-binding.ts';
+import type { Answer, ExportParameters, ListAnswer, SelectParameters, Target } from './resource-service.ts';
+import { clearStatus, keepsGeneration } from './server-set-fields.ts';
+
+const tokenTooOld = 'The provided continue parameter is too old to display a consistent list result.';
+
+/** GET of an object, GET of a collection, and watches. */
+export class ReadOperations {
+  readonly #binding: ResourceBinding;
+
+  constructor(binding: ResourceBinding) {
+    this.#binding = binding;
+  }
+
+  /** GET of one object. The answer contains the stored bytes unless the object is exported. */
+  async get(
+    context: RequestContext,
+    target: Target,
+    parameters: ExportParameters & { readonly resourceVersion: string },
+  ): Promise<Answer> {
+    this.#binding.requireVerb('get');
+    const stored = await this.stored(context, objectTarget(this.#binding, target), parameters.resourceVersion);
+    const { kind } = this.#binding;
+    if (!parameters.export) return { stored, kind, code: 200 };
+    const object = this.#binding.read(stored);
+    exportObject(kind, object, parameters.exact, this.#binding.strategyContext(context));
+    return { object, code: 200 };
+  }
+
+  /** @throws StatusError 404 when the object does not exist. */
+  async stored(context: RequestContext, target: ObjectTarget, resourceVersion = ''): Promise<StoredObject> {
+    const point = getPoint(resourceVersion);
+    const stored = isStorable(target)
+      ? await this.#binding.storage.get(target.key, point, signalOption(context))
+      : undefined;
+    if (stored === undefined) throw statusErrors.notFound(this.#binding.resource, target.name);
+    return stored;
+  }
+
+  /**
+   * GET of a collection: see docs/reference/api-rules.md#state-of-a-list and
+   * docs/reference/api-rules.md#continuing-a-list.
+   */
+  async list(context: RequestContext, target: Target, parameters: SelectParameters): Promise<ListAnswer> {
+    const { kind, services, storage } = this.#binding;
+    this.#binding.requireVerb('list');
+    const point = listPoint(parameters);
+    const selection = selectionOf(kind, { ...(target.namespace ? { namespace: target.namespace } : {}) }, parameters);
+    const tokenScope = this.#tokenScope(target, selection);
+    const options = {
+      predicate: selection.predicate,
+      ...(parameters.limit && parameters.limit > 0 ? { limit: parameters.limit } : {}),
+      ...signalOption(context),
+    };
+    const list =
+      point === 'token'
+        ? await this.#resume(target, parameters.continue ?? '', tokenScope, options)
+        : await storage.list(targetPrefix(this.#binding, target), { ...options, at: point });
+    return { kind, list, continue: list.next ? services.tokens.encode(list.next, tokenScope) : '' };
+  }
+
+  /** Text that is equal for all pages of one list. A continue token is valid for lists with the same text only. */
+  #tokenScope(target: Target, selection: Selection): string {
+    const { kind } = this.#binding;
+    return `${kind.apiVersion}\n${kind.names.plural}\n${target.namespace ?? ''}\n${selection.text}`;
+  }
+
+  async #resume(
+    target: Target,
+    token: string,
+    tokenScope: string,
+    options: Omit<StorageListOptions, 'at' | 'resume'>,
+  ): Promise<StoredList> {
+    const resume = this.#position(token, tokenScope);
+    try {
+      const prefix = targetPrefix(this.#binding, target);
+      return await this.#binding.storage.list(prefix, { ...options, at: { at: 'latest' }, resume });
+    } catch (error) {
+      if (isStorageError(error, StorageErrorCode.Compacted)) throw this.#tooOld(resume.after, tokenScope);
+      throw error;
+    }
+  }
+
+  #position(token: string, tokenScope: string): ListPosition {
+    try {
+      return this.#binding.services.tokens.decode(token, tokenScope);
+    } catch (error) {
+      if (isStorageError(error, StorageErrorCode.InvalidToken) && error.mismatch) {
+        throw statusErrors.badRequest('continue key is not valid: it belongs to a list with other parameters');
+      }
+      if (isStorageError(error, StorageErrorCode.ExpiredToken) && error.key !== undefined) {
+        throw this.#tooOld(error.key, tokenScope);
+      }
+      throw error;
+    }
+  }
+
+  /** 410 with a token that continues at the latest state, for clients that accept a list of two states. */
+  #tooOld(after: string, tokenScope: string): StatusError {
+    const token = this.#binding.services.tokens.encode({ revision: 'latest', after }, tokenScope);
+    return statusErrors.expired(tokenTooOld, token);
+  }
+
+  /** Watch of a collection or of one object: see docs/reference/api-rules.md#start-of-a-watch. */
+  async watch(context: RequestContext, target: Target, parameters: SelectParameters): Promise<ResourceWatch> {
+    const { kind, storage } = this.#binding;
+    this.#binding.requireVerb('watch');
+    const point = watchPoint(parameters);
+    const { predicate } = selectionOf(kind, target, parameters);
+    const from =
+      point === 'now' ? ({ start: 'changesAfter', revision: await storage.currentRevision() } as const) : point;
+    return storage.watch(targetPrefix(this.#binding, target), {
+      predicate,
+      from,
+      ...(parameters.allowWatchBookmarks ? { bookmarks: true } : {}),
+      ...signalOption(context),
+    });
+  }
+}
+
+/** Removes the fields that would prevent a create elsewhere: see docs/reference/api-rules.md#export. */
+function exportObject(kind: KindDefinition, object: AnyObject, exact: boolean, context: StrategyContext): void {
+  const meta = object.metadata ?? {};
+  object.metadata = meta;
+  delete meta.uid;
+  delete meta.creationTimestamp;
+  delete meta.deletionTimestamp;
+  delete meta.deletionGracePeriodSeconds;
+  delete meta.resourceVersion;
+  delete meta.selfLink;
+  if (!exact) {
+    delete meta.namespace;
+    if (meta.generateName) delete meta.name;
+  }
+  if (kind.strategy.export) {
+    kind.strategy.export(object, exact);
+    return;
+  }
+  if (kind.strategy.statusSubresource) clearStatus(kind, object);
+  if (keepsGeneration(kind)) meta.generation = 1;
+  kind.strategy.prepareForCreate?.(object, context);
+}
