@@ -1,7 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { Logger, UserInfo } from '@keelson/core';
-import { UsageError } from '../config/usage-error.ts';
-import { CsvError, parseCsvLine } from './csv-line.ts';
+import { UsageError } from '../base/usage-error.ts';
 
 /** A token and whose it is. */
 export interface KnownToken {
@@ -91,4 +90,30 @@ export async function readTokenFile(path: string, logger: Logger): Promise<Known
     logger.warn('others than its owner may read or write the file of tokens; chmod 600 keeps them out', { path });
   }
   return parseTokenFile(text, source);
+}
+
+/** A line that is no comma-separated record; the message says why. */
+export class CsvError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'CsvError';
+  }
+}
+
+/**
+ * The fields of one line (RFC 4180): separated by commas, in quotes where they hold commas, a quote in quotes doubled.
+ *
+ * @throws CsvError
+ */
+export function parseCsvLine(line: string): string[] {
+  const fields: string[] = [];
+  const field = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
+  for (let more = true; more; ) {
+    const found = field.exec(line);
+    if (found === null) throw new CsvError('a quote begins and ends a whole column, and is doubled inside');
+    const [, quoted, plain = '', end] = found;
+    fields.push(quoted?.replaceAll('""', '"') ?? plain);
+    more = end === ',';
+  }
+  return fields;
 }

@@ -1,12 +1,11 @@
 import { systemClock } from '@keelson/core';
+import { settledWithin } from '../base/settled-within.ts';
+import { UsageError } from '../base/usage-error.ts';
+import { keelsonVersion } from '../base/version.ts';
 import { loadOptions } from '../config/load-options.ts';
-import type { ServerOptions } from '../config/options.ts';
-import { UsageError } from '../config/usage-error.ts';
+import { optionTable, type ServerOptions } from '../config/options.ts';
 import { routeLibraryOutput } from '../observe/library-output.ts';
 import { createPinoLogger } from '../observe/pino-logger.ts';
-import { settledWithin } from '../settled-within.ts';
-import { keelsonVersion } from '../version.ts';
-import { helpText } from './help.ts';
 import { startServer } from './serve.ts';
 import { startNode } from './start-node.ts';
 
@@ -97,4 +96,30 @@ function describe(error: unknown): string {
     return `${address}:${port} is in use; stop the other process or choose another address with --listen`;
   if (code === 'EACCES') return `no permission: ${error.message}`;
   return error.message;
+}
+
+const usage = `Keelson, a control plane for Node.
+
+  keelson up     [options]   one process: API server on the embedded store, with its controllers and one node
+  keelson serve  [options]   API server with its controllers, on the storage of your choice
+  keelson verify [options]   checks every object in the storage while no server uses it; exit code 1 when it finds damage
+  keelson version
+  keelson help
+
+Options (command line > KEELSON_* > config file > default):
+`;
+
+/** Text of `keelson help`, made from the option table. */
+export function helpText(): string {
+  const rows = optionTable
+    .filter((row) => row.flag !== undefined)
+    .map(
+      (row) =>
+        [
+          `  ${row.flag}${row.value === undefined ? '' : ` ${row.value}`}`,
+          `${row.help}${row.default === '' ? '' : ` (default ${row.default})`}`,
+        ] as const,
+    );
+  const width = Math.max(...rows.map(([left]) => left.length)) + 3;
+  return usage + rows.map(([left, right]) => `${left.padEnd(width)}${right}\n`).join('');
 }

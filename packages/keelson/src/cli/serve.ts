@@ -1,15 +1,14 @@
 import { join } from 'node:path';
 import { systemClock } from '@keelson/core';
-import { tokenUsers } from '../auth/bearer-tokens.ts';
+import { tokenUsers } from '../auth/authentication.ts';
 import { readTokenFile } from '../auth/token-file.ts';
 import { loadKinds } from '../config/load-kinds.ts';
 import type { ServerOptions } from '../config/options.ts';
 import { createControlPlane } from '../control-plane/create-control-plane.ts';
-import { readAuthority } from '../nodes/read-authority.ts';
+import { readAuthority } from '../nodes/api-node-dialer.ts';
 import { createPinoLogger } from '../observe/pino-logger.ts';
 import { createPromMetrics } from '../observe/prom-metrics.ts';
-import { authorityFile, loadCredentials } from '../tls/credentials.ts';
-import { credentialsSigner } from '../tls/credentials-signer.ts';
+import { authorityFile, credentialsSigner, loadCredentials } from '../tls/credentials.ts';
 import { kubeconfigFile, writeKubeconfig } from '../tls/kubeconfig.ts';
 
 /** A server that runs until it is told to stop. */

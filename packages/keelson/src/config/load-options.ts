@@ -1,10 +1,11 @@
+import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { join, resolve } from 'node:path';
-import { parseCommandLine, parseEnvironment, type RawOptions } from './command-line.ts';
-import { readConfigFile } from './config-file.ts';
+import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { parseYaml } from '@keelson/core';
+import { suggestion, UsageError } from '../base/usage-error.ts';
 import { optionTable, type ServerOptions } from './options.ts';
 import { valueParsers } from './parse-value.ts';
-import { UsageError } from './usage-error.ts';
 
 const defaults: Omit<ServerOptions, 'storage'> = {
   listen: { host: '127.0.0.1', port: 6443 },
@@ -63,4 +64,108 @@ export async function loadOptions(
     );
   }
   return options;
+}
+
+/** Raw values by option key, as given; repeated options are lists. */
+export type RawOptions = Readonly<Record<string, unknown>>;
+
+/** Splits the words after the command name into options. A value follows as `--flag VALUE` or `--flag=VALUE`. */
+export function parseCommandLine(words: readonly string[]): RawOptions {
+  const rows = optionTable.filter((row) => row.flag !== undefined);
+  const flags = rows.map((row) => row.flag ?? '');
+  const { tokens } = parseArgs({
+    args: [...words],
+    options: Object.fromEntries(
+      rows.map((row) => [(row.flag ?? '').slice(2), { type: row.value === undefined ? 'boolean' : 'string' } as const]),
+    ),
+    strict: false,
+    tokens: true,
+  });
+  const raw: Record<string, unknown> = {};
+  for (const token of tokens) {
+    if (token.kind === 'positional')
+      throw new UsageError(`unexpected argument ${JSON.stringify(token.value)}; options begin with --`);
+    if (token.kind !== 'option') continue;
+    const row = rows.find((candidate) => candidate.flag === token.rawName);
+    if (row === undefined)
+      throw new UsageError(`unknown option ${token.rawName}${suggestion(token.rawName, flags)}; see keelson --help`);
+    if (row.value !== undefined && (token.value === undefined || token.value.startsWith('--'))) {
+      throw new UsageError(`${token.rawName} needs a value: ${token.rawName} ${row.value}`);
+    }
+    const value = row.value === undefined ? (token.value ?? true) : token.value;
+    raw[row.key] = row.repeatable ? [...((raw[row.key] as unknown[]) ?? []), value] : value;
+  }
+  return raw;
+}
+
+/** Variables that are not those of the server: the project's own tests, and the node agent. */
+const foreignPrefixes = ['KEELSON_TEST_', 'KEELSON_AGENT_'];
+
+/** Options from `KEELSON_*` variables; an unknown one is refused. */
+export function parseEnvironment(env: Readonly<Record<string, string | undefined>>): RawOptions {
+  const raw: Record<string, unknown> = {};
+  const known = optionTable.flatMap((row) => row.env ?? []);
+  for (const [name, value] of Object.entries(env)) {
+    if (!name.startsWith('KEELSON_') || value === undefined) continue;
+    const row = optionTable.find((candidate) => candidate.env === name);
+    if (row === undefined && foreignPrefixes.some((prefix) => name.startsWith(prefix))) continue;
+    if (row === undefined) throw new UsageError(`unknown environment variable ${name}${suggestion(name, known)}`);
+    raw[row.key] = value;
+  }
+  return raw;
+}
+
+/** Reads a YAML or JSON config file. Relative paths in it are relative to the file. */
+export async function readConfigFile(path: string): Promise<RawOptions> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(path);
+  } catch (cause) {
+    throw new UsageError(`--config ${path} cannot be read: ${(cause as Error).message}`);
+  }
+  const { value, duplicateFields } = parse(bytes, path);
+  if (duplicateFields[0] !== undefined) throw new UsageError(`--config ${path} gives ${duplicateFields[0]} twice`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new UsageError(`--config ${path} must hold an object`);
+  const keys = optionTable.map((row) => row.key).filter((key) => key !== 'config');
+  for (const key of Object.keys(value)) {
+    if (!(keys as string[]).includes(key))
+      throw new UsageError(`--config ${path} has an unknown key ${key}${suggestion(key, keys)}`);
+  }
+  return withAbsolutePaths(value as Record<string, unknown>, dirname(resolve(path)));
+}
+
+function withAbsolutePaths(raw: Record<string, unknown>, base: string): RawOptions {
+  const out = { ...raw };
+  for (const key of ['data', 'tokenAuthFile']) if (typeof out[key] === 'string') out[key] = resolve(base, out[key]);
+  if (out['storage'] !== undefined) out['storage'] = storageWithAbsolutePaths(out['storage'], base);
+  const kinds = out['kinds'];
+  if (Array.isArray(kinds))
+    out['kinds'] = kinds.map((item: unknown) =>
+      typeof item === 'string' && item.startsWith('.') ? resolve(base, item) : item,
+    );
+  return out;
+}
+
+/** Modules of adapters and directories of embedded stores; everything else is left for the parser to judge. */
+function storageWithAbsolutePaths(raw: unknown, base: string): unknown {
+  if (typeof raw === 'string')
+    return raw.replace(/^lmdb:(?=.)(.*)$/s, (_, path: string) => `lmdb:${resolve(base, path)}`);
+  if (Array.isArray(raw)) return raw.map((item) => storageWithAbsolutePaths(item, base));
+  if (typeof raw !== 'object' || raw === null) return raw;
+  const out: Record<string, unknown> = { ...raw };
+  for (const key of ['default', 'routes', 'storage', 'url'])
+    if (out[key] !== undefined) out[key] = storageWithAbsolutePaths(out[key], base);
+  const { adapter, path } = out;
+  if (typeof adapter === 'string' && adapter.startsWith('.')) out['adapter'] = resolve(base, adapter);
+  if (adapter === 'lmdb' && typeof path === 'string') out['path'] = resolve(base, path);
+  return out;
+}
+
+function parse(bytes: Buffer, path: string): ReturnType<typeof parseYaml> {
+  try {
+    return parseYaml(bytes);
+  } catch (cause) {
+    throw new UsageError(`--config ${path} is not valid YAML: ${(cause as Error).message}`);
+  }
 }

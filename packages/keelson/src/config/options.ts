@@ -1,6 +1,11 @@
-import type { ConnectionLimits } from '../server/connection-limits.ts';
-import { type HistoryWindow, type ReadMode, readModes, type StorageChoice } from './storage-choice.ts';
-import type { WatchWindow } from './watch-window.ts';
+import type { ConnectionLimits } from './connection-limits.ts';
+import {
+  type HistoryWindow,
+  type ReadMode,
+  readModes,
+  type StorageChoice,
+  type WatchWindow,
+} from './storage-choice.ts';
 
 /** Everything `keelson serve` can be told, after all sources were merged. */
 export interface ServerOptions {

@@ -1,12 +1,10 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { parseConnectionLimits } from './connection-options.ts';
+import { suggestion, UsageError } from '../base/usage-error.ts';
+import { parseConnectionLimits } from './connection-limits.ts';
 import { type ListenAddress, type LogLevel, logLevels, type ServerOptions } from './options.ts';
 import { text } from './raw-values.ts';
-import { parseHistory, parseReads, parseStorage } from './storage-choice.ts';
-import { suggestion } from './suggest.ts';
-import { UsageError } from './usage-error.ts';
-import { parseWatchWindow } from './watch-window.ts';
+import { parseHistory, parseReads, parseStorage, parseWatchWindow } from './storage-choice.ts';
 
 /** Turns one raw value (text from flag or environment, anything from a config file) into its option, or refuses it. */
 type ValueParser<T> = (raw: unknown, source: string) => T;

@@ -1,6 +1,5 @@
 import { DurationError, durationMs } from '@keelson/core';
-import { suggestion } from './suggest.ts';
-import { UsageError } from './usage-error.ts';
+import { suggestion, UsageError } from '../base/usage-error.ts';
 
 export type RawObject = Readonly<Record<string, unknown>>;
 

@@ -24,15 +24,13 @@ import {
 import { builtinKinds, Lease, Namespace, Node, Pod } from '@keelson/kinds';
 import { groupAuthorizer } from '../auth/group-authorizer.ts';
 import { nodeRestriction } from '../auth/node-restriction.ts';
-import type { HistoryWindow, ReadMode, StorageChoice } from '../config/storage-choice.ts';
-import type { WatchWindow } from '../config/watch-window.ts';
+import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';
 import type { Listening, ListenOptions } from '../server/listen-plane.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
 import { relaxedReads } from '../storage/relaxed-reads.ts';
 import { builtinControllers, electedControllers, startedInTime } from './controllers.ts';
 import { makeStores } from './make-stores.ts';
-import { processAnchor } from './process-anchor.ts';
-import { systemNamespaces } from './system-namespaces.ts';
+import { processAnchor, systemNamespaces } from './plane-services.ts';
 
 export interface ControlPlaneOptions {
   /** Kinds to serve beside the built-in ones. */

@@ -1,6 +1,9 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { type Clock, printableText, type ResourceClient, type StatusError, statusErrors } from '@keelson/core';
 import type { AgentWish, NodeDialer, Upstream, UpstreamTls } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
+import { UsageError } from '../base/usage-error.ts';
 import type { KeyPair } from '../tls/key-pair.ts';
 import { type AddressChoice, chooseAddress, type Resolve, systemResolve } from './node-address.ts';
 
@@ -68,4 +71,24 @@ export class ApiNodeDialer implements NodeDialer {
 function unreachable(name: string, tried: readonly string[]): StatusError {
   const why = tried.length === 0 ? 'it has reported no address' : printableText(tried.join(', '));
   return statusErrors.serviceUnavailable(`node ${JSON.stringify(name)} cannot be reached: ${why}`);
+}
+
+/** The authorities of node agents, PEM. @throws UsageError naming the option */
+export async function readAuthority(path: string): Promise<string> {
+  const option = '--agent-certificate-authority';
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    throw new UsageError(`${option}: cannot read ${path}: ${(error as Error).message}`);
+  }
+  // TLS passes over in silence what is no certificate, and would refuse every agent.
+  const certificates = text.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
+  if (certificates.length === 0) throw new UsageError(`${option}: ${path} has no certificate in PEM`);
+  try {
+    for (const certificate of certificates) new X509Certificate(certificate);
+  } catch (error) {
+    throw new UsageError(`${option}: ${path} has a certificate that cannot be read: ${(error as Error).message}`);
+  }
+  return text;
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2Stream, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Logger } from '@keelson/core';
-import { type ConnectionLimits, sweepMs } from './connection-limits.ts';
+import { type ConnectionLimits, sweepMs } from '../config/connection-limits.ts';
 
 /** Connections beyond the limit that may be open at the same time, for health checks alone. */
 const extraConnections = 16;

@@ -12,15 +12,14 @@ import {
 } from '@keelson/core';
 import { createHttpApi, type HttpApiOptions, serverOptions } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
-import { authenticateBearer } from '../auth/bearer-tokens.ts';
-import { clientCertificates } from '../auth/client-certificate.ts';
+import { authenticateBearer, clientCertificates } from '../auth/authentication.ts';
+import { settledWithin } from '../base/settled-within.ts';
+import { apiVersionInfo } from '../base/version.ts';
+import type { ConnectionLimits } from '../config/connection-limits.ts';
 import type { ListenAddress } from '../config/options.ts';
 import { ApiNodeDialer } from '../nodes/api-node-dialer.ts';
-import { settledWithin } from '../settled-within.ts';
 import type { Credentials } from '../tls/credentials.ts';
 import type { KeyPair } from '../tls/key-pair.ts';
-import { apiVersionInfo } from '../version.ts';
-import type { ConnectionLimits } from './connection-limits.ts';
 import { type ListeningServer, listenOn } from './listen.ts';
 
 /** How a plane is served. */

@@ -6,9 +6,9 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Logger, silentLogger } from '@keelson/core';
+import { type ConnectionLimits, connectionLimits } from '../config/connection-limits.ts';
 import type { ListenAddress } from '../config/options.ts';
 import type { Credentials } from '../tls/credentials.ts';
-import { type ConnectionLimits, connectionLimits } from './connection-limits.ts';
 import { Connections } from './connections.ts';
 import { createTlsServer } from './secure-server.ts';
 

@@ -1,7 +1,7 @@
 import type { ServerOptions as HttpOptions, RequestListener, Server } from 'node:http';
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import type { ConnectionLimits } from '../config/connection-limits.ts';
 import type { Credentials } from '../tls/credentials.ts';
-import type { ConnectionLimits } from './connection-limits.ts';
 
 /**
  * An HTTPS server that speaks HTTP/2 to clients that ask for it and HTTP/1.1 to the others. Closing it asks every

@@ -1,6 +1,5 @@
 import { type KindDefinition, kindPrefix, storageKindOf } from '@keelson/core';
-import { suggestion } from '../config/suggest.ts';
-import { UsageError } from '../config/usage-error.ts';
+import { suggestion, UsageError } from '../base/usage-error.ts';
 import type { RoutePlan, StoragePlan } from './storage-plan.ts';
 
 /** The name of the store that holds the objects of a kind; also for kinds that are added later. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type Logger, type Revision, type StoreIdentity, silentLogger } from '@keelson/core';
-import { readPrivateFile, writePrivateFile } from '../private-file.ts';
+import { readPrivateFile, writePrivateFile } from '../base/private-file.ts';
 
 /** File in the data directory with the stores that were used, by name and adapter. */
 export const knownStoresFile = 'stores.json';

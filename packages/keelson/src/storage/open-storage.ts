@@ -10,17 +10,16 @@ import {
   LoggerToken,
   type Metrics,
   MetricsToken,
+  type Schema,
   type StorageAdapter,
   type Store,
   StoreToken,
 } from '@keelson/core';
+import { suggestion, UsageError } from '../base/usage-error.ts';
 import { type AdapterChoice, type HistoryWindow, isStore } from '../config/storage-choice.ts';
-import { suggestion } from '../config/suggest.ts';
-import { UsageError } from '../config/usage-error.ts';
 import { labelledMetrics } from '../observe/labelled-metrics.ts';
 import { resolveToken } from './resolve-token.ts';
 import type { StorePlan } from './storage-plan.ts';
-import { takesHistory } from './takes-history.ts';
 
 /** Packages behind the words of `--storage` URLs. */
 const packages: Readonly<Record<string, string>> = {
@@ -159,4 +158,12 @@ export async function makeStore(plan: StorePlan, surroundings: StoreSurroundings
     // Nothing is opened here, so it is the options that do not fit each other.
     throw new UsageError(`${source}: ${(error as Error).message}`);
   }
+}
+
+/** True when an adapter's options have `history: { minChanges, minAgeMs }`, the form of the common key. */
+export function takesHistory(options: Schema<unknown>): boolean {
+  const { node } = options;
+  const history = node.type === 'message' ? node.fields['history']?.schema.node : undefined;
+  if (history?.type !== 'message') return false;
+  return history.fields['minChanges'] !== undefined && history.fields['minAgeMs'] !== undefined;
 }

@@ -10,13 +10,11 @@ import {
   type Store,
   type StoreIdentity,
 } from '@keelson/core';
-import type { ReadMode } from '../config/storage-choice.ts';
-import type { WatchWindow } from '../config/watch-window.ts';
+import type { ReadMode, WatchWindow } from '../config/storage-choice.ts';
 import { GuardedStore } from './guarded-store.ts';
 import type { KnownStores } from './known-stores.ts';
 import type { MadeStore } from './open-storage.ts';
-import { sharedSecret } from './shared-secret.ts';
-import { StoreTokens } from './store-tokens.ts';
+import { StoreTokens, sharedSecret } from './store-tokens.ts';
 
 export interface PlaneStoreOptions {
   readonly name: string;

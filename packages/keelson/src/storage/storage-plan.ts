@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { UsageError } from '../base/usage-error.ts';
 import {
   type HistoryWindow,
   isRouting,
@@ -9,7 +10,6 @@ import {
   type StorageRoute,
   type StoreChoice,
 } from '../config/storage-choice.ts';
-import { UsageError } from '../config/usage-error.ts';
 
 /** A store to be opened. */
 export interface StorePlan {

@@ -1,8 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { type Logger, makePrivateDirectory, silentLogger } from '@keelson/core';
-import { readPrivateFile, writePrivateFile } from '../private-file.ts';
+import type { CertificateSigner } from '@keelson/controllers';
+import { type Clock, type Logger, makePrivateDirectory, silentLogger, systemClock } from '@keelson/core';
+import { readPrivateFile, writePrivateFile } from '../base/private-file.ts';
 import type { LeafRequest } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';
 
@@ -118,4 +119,16 @@ export async function loadCredentials(
 function optionalNames(host: string): Pick<LeafRequest, 'names'> {
   const names = namesFor(host);
   return names === undefined ? {} : { names };
+}
+
+/**
+ * Signs in the name of the authority of a data directory. Its parts are loaded on call: a server without TLS signs
+ * nothing.
+ */
+export async function credentialsSigner(
+  { authority, authorityKey }: Pick<Credentials, 'authority' | 'authorityKey'>,
+  clock: Clock = systemClock,
+): Promise<CertificateSigner> {
+  const { authoritySigner } = await import('./authority-signer.ts');
+  return authoritySigner({ certificate: authority, key: authorityKey }, clock);
 }

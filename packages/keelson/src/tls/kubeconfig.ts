@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Logger } from '@keelson/core';
-import { writePrivateFile } from '../private-file.ts';
+import { writePrivateFile } from '../base/private-file.ts';
 import type { Credentials } from './credentials.ts';
 
 /** Where clients find the server, and with which credentials; `credentials` undefined = plain HTTP. */

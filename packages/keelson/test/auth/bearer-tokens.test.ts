@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { systemClock } from '@keelson/core';
 import { SubjectAccessReview, TokenReview } from '@keelson/kinds';
 import test from 'ava';
-import { tokenUsers } from '../../src/auth/bearer-tokens.ts';
+import { tokenUsers } from '../../src/auth/authentication.ts';
 import { parseTokenFile } from '../../src/auth/token-file.ts';
 import { startServer } from '../../src/cli/serve.ts';
 import { loadOptions } from '../../src/config/load-options.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { silentLogger } from '@keelson/core';
 import test from 'ava';
 import { parseTokenFile, readTokenFile } from '../../src/auth/token-file.ts';
+import { UsageError } from '../../src/base/usage-error.ts';
 import { loadOptions } from '../../src/config/load-options.ts';
-import { UsageError } from '../../src/config/usage-error.ts';
 
 test('a line is a token, its user, uid, and groups in quotes', (t) => {
   const text = '\uFEFFs3cret,jane,7,"dev,ops"\r\n\n"a""b", bob ,,\nplain,ann,9\none,kim,1,dev\n';

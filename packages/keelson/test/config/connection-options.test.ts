@@ -1,7 +1,6 @@
 import test from 'ava';
-import { parseConnectionLimits } from '../../src/config/connection-options.ts';
-import { UsageError } from '../../src/config/usage-error.ts';
-import { connectionLimits } from '../../src/server/connection-limits.ts';
+import { UsageError } from '../../src/base/usage-error.ts';
+import { connectionLimits, parseConnectionLimits } from '../../src/config/connection-limits.ts';
 
 test('connectionLimits has numbers and durations, each of them if it is wanted', (t) => {
   t.deepEqual(parseConnectionLimits({}, 'connectionLimits'), {});

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import test from 'ava';
+import { UsageError } from '../../src/base/usage-error.ts';
 import { loadOptions } from '../../src/config/load-options.ts';
-import { UsageError } from '../../src/config/usage-error.ts';
 
 async function folder(t: { teardown: (fn: () => Promise<void>) => void }): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'keelson-options-'));

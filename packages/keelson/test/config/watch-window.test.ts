@@ -1,7 +1,7 @@
 import { ConfigMap } from '@keelson/kinds';
 import test from 'ava';
-import { UsageError } from '../../src/config/usage-error.ts';
-import { parseWatchWindow } from '../../src/config/watch-window.ts';
+import { UsageError } from '../../src/base/usage-error.ts';
+import { parseWatchWindow } from '../../src/config/storage-choice.ts';
 import { createControlPlane } from '../../src/control-plane/create-control-plane.ts';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 

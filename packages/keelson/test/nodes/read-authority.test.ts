@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { UsageError } from '../../src/config/usage-error.ts';
-import { readAuthority } from '../../src/nodes/read-authority.ts';
+import { UsageError } from '../../src/base/usage-error.ts';
+import { readAuthority } from '../../src/nodes/api-node-dialer.ts';
 import { createAuthority } from '../../src/tls/authority.ts';
 
 test('a file of authorities is taken as it is; one that is missing or no certificate is a mistake of the caller', async (t) => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
-import type { ConnectionLimits } from '../../src/server/connection-limits.ts';
+import type { ConnectionLimits } from '../../src/config/connection-limits.ts';
 import { listenOn } from '../../src/server/listen.ts';
 import { type Credentials, loadCredentials } from '../../src/tls/credentials.ts';
 

@@ -1,7 +1,6 @@
-import type { Metrics, Store } from '@keelson/core';
-import { noMetrics, silentLogger, systemClock } from '@keelson/core';
+import { type Metrics, noMetrics, type Store, silentLogger, systemClock } from '@keelson/core';
 import test from 'ava';
-import { UsageError } from '../../src/config/usage-error.ts';
+import { UsageError } from '../../src/base/usage-error.ts';
 import { labelledMetrics } from '../../src/observe/labelled-metrics.ts';
 import { createPromMetrics } from '../../src/observe/prom-metrics.ts';
 import { makeStore } from '../../src/storage/open-storage.ts';

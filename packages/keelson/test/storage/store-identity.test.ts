@@ -6,8 +6,7 @@ import { MemoryStore } from '@keelson/storage-memory';
 import anyTest, { type TestFn } from 'ava';
 import { GuardedStore } from '../../src/storage/guarded-store.ts';
 import { KnownStores, StoreIdentityError } from '../../src/storage/known-stores.ts';
-import { secretKey, sharedSecret } from '../../src/storage/shared-secret.ts';
-import { StoreTokens } from '../../src/storage/store-tokens.ts';
+import { StoreTokens, secretKey, sharedSecret } from '../../src/storage/store-tokens.ts';
 
 const test = anyTest as TestFn<{ directory: string }>;
 

@@ -1,3 +1,11 @@
+/** A mistake in how the command was called: one sentence that names the option and the fix; exit code 2. */
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'UsageError';
+  }
+}
+
 /** Number of single-character edits between two words; stops counting beyond `limit`. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;

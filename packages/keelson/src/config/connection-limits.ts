@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { UsageError } from '../base/usage-error.ts';
+import { duration, isObject, refuseUnknownKeys, wholeNumber } from './raw-values.ts';
 
 /** Bounds on the connections of a server. Times are milliseconds and are met within {@link sweepMs}. */
 export interface ConnectionLimits {
@@ -68,5 +70,27 @@ export function connectionLimits(given: Partial<ConnectionLimits> = {}): Connect
     streamResetBurst: 200,
     streamResetsPerSecond: 50,
     ...given,
+  };
+}
+
+const numbers = [
+  'connections',
+  'connectionsPerAddress',
+  'streams',
+  'streamResetBurst',
+  'streamResetsPerSecond',
+] as const;
+/** In a configuration file times are durations without the `Ms` of their names. */
+const times = ['handshake', 'idle', 'headers', 'request', 'unreadAnswer', 'linger', 'ping'] as const;
+
+/** Reads {@link ConnectionLimits} from a configuration file; times are durations such as `90s`. @throws UsageError */
+export function parseConnectionLimits(raw: unknown, source: string): Partial<ConnectionLimits> {
+  if (!isObject(raw))
+    throw new UsageError(`${source} must be an object with some of ${[...numbers, ...times].join(', ')}`);
+  refuseUnknownKeys(raw, [...numbers, ...times], source);
+  const given = <K extends string>(keys: readonly K[]): K[] => keys.filter((key) => raw[key] !== undefined);
+  return {
+    ...Object.fromEntries(given(numbers).map((key) => [key, wholeNumber(raw[key], `${source}.${key}`, 1)])),
+    ...Object.fromEntries(given(times).map((key) => [`${key}Ms`, duration(raw[key], `${source}.${key}`)])),
   };
 }

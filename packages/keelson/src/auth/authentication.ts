@@ -1,7 +1,9 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Http2ServerRequest } from 'node:http2';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
-import type { Clock, UserInfo } from '@keelson/core';
+import { type AuthenticateToken, type Clock, statusErrors, type UserInfo } from '@keelson/core';
+import type { KnownToken } from './token-file.ts';
 
 /** Whom a connection belongs to, and until when, epoch milliseconds. */
 interface Identity {
@@ -45,4 +47,35 @@ function readIdentity(socket: TLSSocket): Identity | 'invalid' | 'none' {
   if (socket.authorized !== true || name === '' || certificate.valid_to === undefined) return 'invalid';
   const user = { name, groups: [...words(subject?.['O']), 'system:authenticated'] };
   return { user, notAfterMs: Date.parse(certificate.valid_to) };
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** Finds the user of a token. How long it takes tells nothing about the tokens that are known. */
+export function tokenUsers(tokens: readonly KnownToken[]): AuthenticateToken {
+  const known = tokens.map(({ token, user }) => ({ hash: digest(token), user }));
+  return async (token, audiences) => {
+    const hash = digest(token);
+    let found: UserInfo | undefined;
+    for (const one of known) if (timingSafeEqual(one.hash, hash)) found = one.user;
+    // Tokens of a file are meant for this server alone.
+    return found === undefined || audiences.length > 0 ? undefined : { user: found };
+  };
+}
+
+/**
+ * The user of the bearer token of a request; undefined when it shows none.
+ *
+ * @param authenticateToken undefined: no token is known
+ * @throws StatusError 401 for a token that is not known, and for `Bearer` without a token
+ */
+export async function authenticateBearer(
+  { headers: { authorization = '' } }: IncomingMessage,
+  authenticateToken: AuthenticateToken | undefined,
+): Promise<UserInfo | undefined> {
+  const shown = /^\s*bearer(?:\s+(\S+)\s*$|\s|$)/i.exec(authorization);
+  if (shown === null) return undefined;
+  const found = shown[1] === undefined ? undefined : await authenticateToken?.(shown[1], []);
+  if (found === undefined) throw statusErrors.unauthorized();
+  return found.user;
 }
