@@ -15,7 +15,9 @@ export { MonitoredRuntime, type MonitoredRuntimeParts } from './container/monito
 export { MonitoredSandbox } from './container/monitored-sandbox.ts';
 export { prepareContainer, spawnMonitor, stagingFolder } from './container/prepare-container.ts';
 export { type ContainerSurroundings, containerSurroundings } from './container/surroundings.ts';
+export { hasCode, readIfPresent, removeIfPresent, writeAtomically } from './machine/atomic-file.ts';
 export { type CgroupOptions, Cgroups } from './machine/cgroups.ts';
+export { isId, newId } from './machine/ids.ts';
 export { findNodeIp } from './machine/node-ip.ts';
 export {
   isAlive,
@@ -34,8 +36,6 @@ export { quote, terminalResizer, terminalsWork, withTerminal } from './machine/t
 export { findTool, tool, toolPath } from './machine/tools.ts';
 export { type Account, findAccount } from './root/accounts.ts';
 export { resolveInside } from './root/resolve-inside.ts';
-export { hasCode, readIfPresent, removeIfPresent, writeAtomically } from './state/atomic-file.ts';
-export { isId, newId } from './state/ids.ts';
 export type { ContainerRecord, SandboxRecord } from './state/records.ts';
 export { type ExitRecord, type RunFileKind, RunFiles, type WrittenExit } from './state/run-files.ts';
 export { StateDirectory } from './state/state-directory.ts';

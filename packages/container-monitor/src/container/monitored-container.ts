@@ -8,9 +8,9 @@ import {
   type LinuxResources,
   RuntimeError,
 } from '@keelson/container-runtime';
+import { readIfPresent, writeAtomically } from '../machine/atomic-file.ts';
 import { isAlive, type ProcessIdentity, signalProcess } from '../machine/proc.ts';
 import { signalName } from '../machine/signals.ts';
-import { readIfPresent, writeAtomically } from '../state/atomic-file.ts';
 import type { ContainerRecord } from '../state/records.ts';
 import type { ExitRecord } from '../state/run-files.ts';
 import type { ContainerSurroundings } from './surroundings.ts';

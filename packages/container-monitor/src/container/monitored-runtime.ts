@@ -27,7 +27,7 @@ import {
   type SandboxId,
   type StopRequest,
 } from '@keelson/container-runtime';
-import { newId } from '../state/ids.ts';
+import { newId } from '../machine/ids.ts';
 import type { SandboxRecord } from '../state/records.ts';
 import type { Inventory } from './inventory.ts';
 import type { MonitoredContainer } from './monitored-container.ts';

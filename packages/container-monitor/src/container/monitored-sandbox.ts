@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { PodSandbox, PodSandboxStatus } from '@keelson/container-runtime';
-import { readIfPresent, removeIfPresent, writeAtomically } from '../state/atomic-file.ts';
+import { readIfPresent, removeIfPresent, writeAtomically } from '../machine/atomic-file.ts';
 import type { SandboxRecord } from '../state/records.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 import type { ContainerSurroundings } from './surroundings.ts';

@@ -3,8 +3,8 @@ import { access, mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LinuxResources } from '@keelson/container-runtime';
-import { hasCode } from '../state/atomic-file.ts';
-import { newId } from '../state/ids.ts';
+import { hasCode } from './atomic-file.ts';
+import { newId } from './ids.ts';
 import { signalProcess } from './proc.ts';
 
 export interface CgroupOptions {

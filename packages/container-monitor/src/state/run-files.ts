@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ExitReason } from '@keelson/container-runtime';
+import { readIfPresent, removeIfPresent, writeAtomically } from '../machine/atomic-file.ts';
 import { type ProcessIdentity, parseStat } from '../machine/proc.ts';
-import { readIfPresent, removeIfPresent, writeAtomically } from './atomic-file.ts';
 
 /**
  * Kinds of files that a container leaves in the `run` folder while it lives:
