@@ -1,4 +1,4 @@
-export { RegistryError, type RegistryErrorReason } from './registry/registry-error.ts';
-export type { RegistryOptions } from './registry/registry-options.ts';
+export { RegistryError, type RegistryErrorReason } from './distribution/registry-error.ts';
+export type { RegistryOptions } from './distribution/registry-options.ts';
 export { copyRoot } from './store/copy-root.ts';
 export { type BuiltinImage, ImageStore, type ImageStoreOptions } from './store/image-store.ts';

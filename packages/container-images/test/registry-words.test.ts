@@ -1,7 +1,7 @@
 import test from 'ava';
+import { parseChallenge } from '../src/distribution/challenge.ts';
+import { repositoryOf } from '../src/distribution/endpoints.ts';
 import { choosePlatform } from '../src/images/platform.ts';
-import { parseChallenge } from '../src/registry/challenge.ts';
-import { repositoryOf } from '../src/registry/endpoints.ts';
 
 const places: Record<string, [path: string, version: string, base: string]> = {
   app: ['library/app', 'latest', 'https://registry-1.docker.io'],

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import type { PullProgress } from '@keelson/container-runtime';
+import type { RemoteImage } from '../distribution/registry-client.ts';
+import { RegistryError } from '../distribution/registry-error.ts';
 import type { FoundImage } from '../images/found-image.ts';
 import { readImageDocument } from '../images/image-document.ts';
 import { type Descriptor, maxDocumentBytes } from '../images/manifest.ts';
-import type { ContentStore } from '../store/content-store.ts';
-import type { RemoteImage } from './registry-client.ts';
-import { RegistryError } from './registry-error.ts';
+import type { ContentStore } from './content-store.ts';
 
 export interface FetchOptions {
   readonly signal: AbortSignal;

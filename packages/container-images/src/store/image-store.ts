@@ -13,12 +13,12 @@ import {
   RuntimeError,
 } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core';
+import { RegistryClient } from '../distribution/registry-client.ts';
+import type { RegistryOptions } from '../distribution/registry-options.ts';
 import type { FoundImage } from '../images/found-image.ts';
-import { fetchImage } from '../registry/fetch-image.ts';
-import { RegistryClient } from '../registry/registry-client.ts';
-import type { RegistryOptions } from '../registry/registry-options.ts';
 import { findInSources } from '../sources/image-source.ts';
 import { ContentStore } from './content-store.ts';
+import { fetchImage } from './fetch-image.ts';
 import { ImageIndex } from './image-index.ts';
 import { withScratch } from './scratch.ts';
 import { SharedJobs } from './shared-jobs.ts';
