@@ -19,12 +19,12 @@ import {
 } from './authorization/v1beta1/reviews.ts';
 import { CertificateSigningRequest } from './certificates/v1/certificate-signing-request.ts';
 import { Lease } from './coordination/v1/lease.ts';
-import { Binding } from './core/v1/binding.ts';
 import { ConfigMap } from './core/v1/config-map.ts';
 import { Endpoints } from './core/v1/endpoints.ts';
 import { Event } from './core/v1/event.ts';
 import { Namespace } from './core/v1/namespace.ts';
 import { Node } from './core/v1/node.ts';
+import { Binding } from './core/v1/pod/binding.ts';
 import { Pod } from './core/v1/pod.ts';
 import { Secret } from './core/v1/secret.ts';
 import { Service } from './core/v1/service.ts';

@@ -4,10 +4,10 @@ import { checkNonNegative } from '../../validation/checks.ts';
 import { newErrors } from '../../validation/errors.ts';
 import { checkDeployment, checkDeploymentStatus } from '../../workload/check-deployment.ts';
 import { restoreLabels } from '../../workload/restore-labels.ts';
-import { extensionsScale } from '../../workload/scale.ts';
 import { deploymentColumns } from '../../workload/workload-columns.ts';
 import { deploymentConversion, dropRollbackAnnotation } from './deployment-conversion.ts';
 import { rollbackSubresource } from './rollback.ts';
+import { extensionsScale } from './scale.ts';
 import { DeploymentSchema, type Deployment as DeploymentType } from './schema/index.ts';
 import { defaultFromTemplate } from './template-defaults.ts';
 

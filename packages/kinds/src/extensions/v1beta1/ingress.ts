@@ -1,7 +1,10 @@
-import { defineKind, type KindDefinition } from '@keelson/core';
-import { ingressColumns } from '../../networking/ingress-columns.ts';
-import { validateIngress, validateIngressStatus } from './ingress/validate-ingress.ts';
-import { IngressSchema, type Ingress as IngressType } from './schema/index.ts';
+import { defineKind, type FieldError, fieldError, type KindDefinition } from '@keelson/core';
+import { checkIngressSpec, checkIngressStatus, checkResourceBackend } from '../../ingress/check-ingress.ts';
+import { ingressColumns } from '../../ingress/ingress-columns.ts';
+import { checkRequiredName } from '../../validation/checks.ts';
+import { type Errors, newErrors } from '../../validation/errors.ts';
+import { checkPortNumberOrName } from '../../validation/ports.ts';
+import { type IngressBackend, IngressSchema, type Ingress as IngressType } from './schema/index.ts';
 
 /** Leads outside HTTP requests to services, by host and path. Also the stored form of networking.k8s.io/v1. */
 export const Ingress: KindDefinition<IngressType> = defineKind({
@@ -20,3 +23,34 @@ export const Ingress: KindDefinition<IngressType> = defineKind({
   columns: ingressColumns,
 });
 export type Ingress = IngressType;
+
+/** A whole ingress: somewhere to send requests to, hosts by name, paths from the root. */
+function validateIngress({ spec }: IngressType): FieldError[] {
+  const errors = newErrors();
+  if (!spec.backend && !spec.rules?.length) {
+    errors.push(fieldError.invalid('spec', spec, 'either `backend` or `rules` must be specified'));
+  }
+  if (spec.backend) checkBackend(spec.backend, 'spec.backend', errors);
+  checkIngressSpec(spec, checkBackend, errors);
+  return errors;
+}
+
+function checkBackend(backend: IngressBackend, path: string, errors: Errors): void {
+  const { resource, serviceName, servicePort } = backend;
+  if (resource) {
+    if (serviceName || servicePort) {
+      errors.push(fieldError.invalid(path, '', 'cannot set both resource and service backends'));
+    }
+    checkResourceBackend(resource, path, errors);
+    return;
+  }
+  checkRequiredName(serviceName, 'dns1035Label', `${path}.serviceName`, errors);
+  checkPortNumberOrName(servicePort, `${path}.servicePort`, errors);
+}
+
+/** The status as its controller writes it. */
+function validateIngressStatus({ status }: IngressType): FieldError[] {
+  const errors = newErrors();
+  checkIngressStatus(status, errors);
+  return errors;
+}

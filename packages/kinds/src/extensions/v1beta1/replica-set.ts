@@ -4,8 +4,8 @@ import type { ReplicaSet as StoredReplicaSet } from '../../apps/v1/schema/index.
 import { defaultPodSpec } from '../../core/v1/pod/default-pod-spec.ts';
 import { newErrors } from '../../validation/errors.ts';
 import { checkReplicaSet, checkReplicaSetStatus } from '../../workload/check-replica-set.ts';
-import { extensionsScale } from '../../workload/scale.ts';
 import { replicaSetColumns } from '../../workload/workload-columns.ts';
+import { extensionsScale } from './scale.ts';
 import { ReplicaSetSchema, type ReplicaSet as ReplicaSetType } from './schema/index.ts';
 import { defaultFromTemplate } from './template-defaults.ts';
 

@@ -1,25 +1,44 @@
 import {
+  defineKind,
   type FieldError,
   fieldError,
   formatTime,
+  type KindDefinition,
   type ParentAccess,
   type Status,
   type SubresourceCall,
   type SubresourceDefinition,
   statusErrors,
 } from '@keelson/core';
-import { Binding as BindingKind } from '../binding.ts';
-import type { Binding, Pod, PodCondition } from '../schema/index.ts';
+import { type Binding as BindingBody, BindingSchema, type Pod, type PodCondition } from '../schema/index.ts';
 
 const success: Status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
+
+/** Assigns the pod of its name to a node: the same as the subresource `binding` of that pod. */
+export const Binding: KindDefinition<BindingBody> = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Binding',
+  schema: BindingSchema,
+  virtual: {
+    create: (binding, call) =>
+      call.createSubresource(
+        { group: '', version: 'v1', resource: 'pods' },
+        binding.metadata?.name ?? '',
+        'binding',
+        binding,
+      ) as Promise<BindingBody | Status>,
+  },
+});
+export type Binding = BindingBody;
 
 /** Assigns a pod to a node, as a scheduler requests it: see docs/reference/api-rules.md#binding. */
 export const bindingSubresource: SubresourceDefinition = {
   type: 'action',
   name: 'binding',
   bodyKind: { group: '', version: 'v1', kind: 'Binding' },
-  schema: BindingKind.schema,
-  async run({ parent, body, dryRun, now }: SubresourceCall<Pod, Binding>) {
+  schema: Binding.schema,
+  async run({ parent, body, dryRun, now }: SubresourceCall<Pod, BindingBody>) {
     const errors = targetErrors(body);
     if (errors.length > 0)
       throw statusErrors.invalid({ group: '', kind: 'Binding' }, body.metadata?.name ?? parent.name, errors);
@@ -34,7 +53,7 @@ export const bindingSubresource: SubresourceDefinition = {
   },
 };
 
-function targetErrors(binding: Binding): FieldError[] {
+function targetErrors(binding: BindingBody): FieldError[] {
   const { kind, name } = binding.target ?? {};
   const errors: FieldError[] = [];
   if (kind && kind !== 'Node') errors.push(fieldError.notSupported('target.kind', kind, ['Node', '<empty>']));
@@ -42,7 +61,7 @@ function targetErrors(binding: Binding): FieldError[] {
   return errors;
 }
 
-function assign(pod: Pod, binding: Binding, parent: ParentAccess<Pod>, now: Date): void {
+function assign(pod: Pod, binding: BindingBody, parent: ParentAccess<Pod>, now: Date): void {
   const refuse = (why: string) => {
     throw statusErrors.conflict({ group: '', resource: 'pods/binding' }, parent.name, why);
   };
