@@ -45,15 +45,17 @@ export class Podman implements AsyncDisposable {
   readonly layer: string;
   readonly #holder: ChildProcess;
   readonly #holderPid: number;
+  readonly #storageDriver: string;
   readonly #relays: PodmanRelay[] = [];
   #service: ChildProcess | undefined;
 
-  private constructor(folder: string, holder: ChildProcess, holderPid: number) {
+  private constructor(folder: string, holder: ChildProcess, holderPid: number, storageDriver: string) {
     this.folder = folder;
     this.layer = join(folder, 'layer.tar');
     this.endpoint = `unix://${join(folder, 'podman.sock')}`;
     this.#holder = holder;
     this.#holderPid = holderPid;
+    this.#storageDriver = storageDriver;
   }
 
   /** Everything is in a folder of its own below `/tmp`, since sockets have short names. */
@@ -68,8 +70,8 @@ export class Podman implements AsyncDisposable {
     });
     holder.stdin.on('error', () => {});
     const [line] = (await once(holder.stdout, 'data')) as [Buffer];
-    const pid = Number(/^ready (\d+)/.exec(line.toString())?.[1]);
-    const podman = new Podman(folder, holder, pid);
+    const [, pid, driver = ''] = /^ready (\d+) (\w+)/.exec(line.toString()) ?? [];
+    const podman = new Podman(folder, holder, Number(pid), driver);
     try {
       await podman.#loadImages();
       await podman.start();
@@ -171,7 +173,7 @@ export class Podman implements AsyncDisposable {
       '--runroot',
       join(this.folder, 'runroot'),
       '--storage-driver',
-      'vfs',
+      this.#storageDriver,
     ];
     // Who runs tests in the background ignores signals, which containers would inherit.
     return [...this.enter, 'env', '--default-signal', 'podman', ...storage, ...args];
