@@ -2,7 +2,6 @@ import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
 import { AdvanceWaiters, streamClosed } from './advance-waiters.ts';
 import type { Revision, WatchBatch, WatchStream } from './store.ts';
-import type { OrderedRange } from './store-checks.ts';
 
 type Result = IteratorResult<WatchBatch, undefined>;
 
