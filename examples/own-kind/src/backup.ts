@@ -7,7 +7,7 @@ export const Backup = defineKind({
   schema: s.object({
     spec: s.object({
       database: s.string({ minLength: 1 }),
-      keep: optional(s.int32({ minimum: 1, maximum: 365 }), 'How many copies stay.', { default: 7 }),
+      keep: optional(s.int32({ minimum: 1, maximum: 365 }), 'How many copies are kept.', { default: 7 }),
     }),
   }),
   columns: [
@@ -19,11 +19,11 @@ export const Backup = defineKind({
       priority: 0,
       value: (b) => b.metadata?.name ?? '',
     },
-    { name: 'Database', type: 'string', description: 'What is saved.', priority: 0, value: (b) => b.spec.database },
+    { name: 'Database', type: 'string', description: 'The database to back up.', priority: 0, value: (b) => b.spec.database },
     {
       name: 'Keep',
       type: 'integer',
-      description: 'How many copies stay.',
+      description: 'How many copies are kept.',
       priority: 0,
       value: (b) => b.spec.keep ?? 0,
     },

@@ -14,7 +14,7 @@ test("a team's own kind is discovered, explained, validated, defaulted, patched,
     await kubectl.run(['api-resources', '--api-group=ops.example.com']),
     /^backups\s+ops\.example\.com\/v1\s+true\s+Backup$/m,
   );
-  t.regex(await kubectl.run(['explain', 'backups.spec']), /keep\s+<integer>[\s\S]*How many copies stay/);
+  t.regex(await kubectl.run(['explain', 'backups.spec']), /keep\s+<integer>[\s\S]*How many copies are kept/);
 
   const watch = kubectl.follow(['get', 'backups', '-w', '--output-watch-events']);
   t.teardown(() => watch.stop());
