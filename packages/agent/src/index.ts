@@ -21,8 +21,8 @@ export { type EventRecorder, type EventSubject, noEvents } from './base/contract
 export {
   type ContainerUsage,
   type LogRequest,
-  PodStateError,
-  type PodStateReader,
+  type PodQueries,
+  PodQueryError,
   type PodUsage,
   type UsageStats,
 } from './base/contracts/pod-queries.ts';

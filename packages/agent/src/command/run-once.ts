@@ -1,7 +1,7 @@
 import { pause } from '@keelson/client';
 import type { Clock } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
-import type { PodStateReader } from '../base/contracts/pod-queries.ts';
+import type { PodQueries } from '../base/contracts/pod-queries.ts';
 import type { PodConfigReader } from '../base/contracts/pod-source.ts';
 import { MachineError } from '../base/machine-error.ts';
 
@@ -22,7 +22,7 @@ const nameOf = ({ metadata }: Pod): string => `${metadata?.namespace}/${metadata
 
 export interface RunOnceOptions {
   readonly pods: Pick<PodConfigReader, 'pods' | 'seenAllSources'>;
-  readonly state: Pick<PodStateReader, 'pods'>;
+  readonly state: Pick<PodQueries, 'pods'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }

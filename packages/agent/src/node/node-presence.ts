@@ -4,7 +4,7 @@ import type { coreV1 } from '@keelson/kinds';
 import type { AgentConfig } from '../base/config/agent-config.ts';
 import type { EventRecorder } from '../base/contracts/event-recorder.ts';
 import type { Machine } from '../machine/host/machine.ts';
-import type { KnownVersion } from '../runtime-view/runtime-version.ts';
+import type { RuntimeVersionCache } from '../runtime-view/runtime-version-cache.ts';
 import { NodeLease } from './node-lease.ts';
 import { NodeReporter, type NodeReporterOptions, readImages } from './node-reporter.ts';
 import type { NodeResources } from './node-resources.ts';
@@ -27,7 +27,7 @@ export interface NodePresenceParts extends Pick<NodeFindings, 'ips' | 'agentVers
   readonly pressure: () => NodeFindings['pressure'];
   readonly resources: Pick<NodeResources, 'capacity' | 'allocatable'>;
   readonly further: () => readonly NodeFinding[];
-  readonly version: Pick<KnownVersion, 'get'>;
+  readonly version: Pick<RuntimeVersionCache, 'get'>;
   readonly volumesInUse: () => Iterable<string>;
   readonly onNode: NonNullable<NodeReporterOptions['onNode']>;
 }

@@ -4,13 +4,13 @@ import type { Clock, Logger } from '@keelson/core';
 import type { AgentPaths } from '../base/agent-paths.ts';
 import type { PodCgroups } from '../machine/cgroups/pod-cgroups.ts';
 import type { PodVolumes } from '../machine/volumes/pod-volumes.ts';
-import type { PodStates } from '../runtime-view/runtime-pods.ts';
+import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
 import { removePodLogs } from './containers/container-files.ts';
 import type { PodWorkers } from './pod-workers.ts';
 
 export interface HousekeepingOptions {
   readonly workers: PodWorkers;
-  readonly states: PodStates;
+  readonly states: RuntimePods;
   readonly volumes: PodVolumes;
   readonly cgroups: PodCgroups;
   readonly paths: AgentPaths;

@@ -3,16 +3,16 @@ import type { PodChange, PodConfigReader } from '../base/contracts/pod-source.ts
 import type { PodEvents } from '../base/events/pod-events.ts';
 import { isMirrorPod } from '../base/pod/pod-annotations.ts';
 import { fullNameOf, isFinalPhase, uidOf } from '../base/pod/pod-spec.ts';
-import type { PodStates } from '../runtime-view/runtime-pods.ts';
+import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
 import { hardRefusal, type NodeOffer } from './admission.ts';
-import { newMemory, type PodMemory } from './pod-record.ts';
+import { newPodRecord, type PodRecord } from './pod-record.ts';
 import type { PodWorkers } from './pod-workers.ts';
 import type { PodVerdict } from './status/pod-status.ts';
 import type { StatusReports } from './status/status-reports.ts';
 
 export interface PodIntakeOptions {
   readonly config: PodConfigReader;
-  readonly states: PodStates;
+  readonly states: RuntimePods;
   readonly workers: () => PodWorkers;
   readonly reports: StatusReports;
   readonly events: PodEvents;
@@ -49,14 +49,14 @@ export class PodIntake {
   }
 
   /** The beginning of a pod: what was said about it before, and whether the node takes it. */
-  remember(pod: Pod): PodMemory {
+  remember(pod: Pod): PodRecord {
     const { offer, states, events, shortFor } = this.#options;
-    const memory = newMemory(pod.status ?? this.#mirrors.get(fullNameOf(pod))?.status ?? {});
-    if (isKnown(pod) || states.get(uidOf(pod)) !== undefined) return memory;
+    const record = newPodRecord(pod.status ?? this.#mirrors.get(fullNameOf(pod))?.status ?? {});
+    if (isKnown(pod) || states.get(uidOf(pod)) !== undefined) return record;
     const refused = hardRefusal(pod, this.#placesTaken(), offer);
     if (refused !== undefined) events.record(pod, 'Warning', refused.reason, refused.message);
-    memory.verdict = refused ?? shortFor(pod);
-    return memory;
+    record.verdict = refused ?? shortFor(pod);
+    return record;
   }
 
   /** While all pods together are fewer than the node takes, nobody needs to be counted. */
@@ -64,8 +64,8 @@ export class PodIntake {
     const workers = this.#options.workers();
     if (workers.size < this.#options.offer.maxPods) return workers.size;
     let taken = 0;
-    for (const { pod, memory } of workers.all()) {
-      if (pod && !isFinalPhase(memory.status.phase) && memory.verdict?.phase !== 'Failed') taken += 1;
+    for (const { pod, record } of workers.all()) {
+      if (pod && !isFinalPhase(record.status.phase) && record.verdict?.phase !== 'Failed') taken += 1;
     }
     return taken;
   }

@@ -6,12 +6,12 @@ import type { PodCgroups } from '../machine/cgroups/pod-cgroups.ts';
 import type { CpuManager } from '../machine/cpus/cpu-manager.ts';
 import type { PodVolumes } from '../machine/volumes/pod-volumes.ts';
 import { isRunning } from '../runtime-view/pod-runtime-state.ts';
-import type { PodStates } from '../runtime-view/runtime-pods.ts';
+import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
 import { removePodLogs } from './containers/container-files.ts';
 import type { ContainerKiller } from './containers/container-killer.ts';
 import type { TerminationMessages } from './containers/termination-message.ts';
 import { endPodProcesses } from './pod-ending.ts';
-import type { PodMemory } from './pod-record.ts';
+import type { PodRecord } from './pod-record.ts';
 import type { PodSyncer, SyncResult } from './pod-syncer.ts';
 import type { PodWork } from './pod-worker.ts';
 import type { PodProbes } from './probes/pod-probes.ts';
@@ -21,7 +21,7 @@ export interface PodKeeperOptions {
   readonly syncer: PodSyncer;
   readonly runtime: ContainerRuntime;
   readonly killer: ContainerKiller;
-  readonly states: PodStates;
+  readonly states: RuntimePods;
   readonly probes: PodProbes;
   readonly volumes: PodVolumes;
   readonly messages: TerminationMessages;
@@ -40,14 +40,14 @@ export class PodKeeper implements PodWork {
     this.#options = options;
   }
 
-  sync(pod: Pod, memory: PodMemory, signal: AbortSignal): Promise<SyncResult> {
-    return this.#options.syncer.sync(pod, memory, signal);
+  sync(pod: Pod, record: PodRecord, signal: AbortSignal): Promise<SyncResult> {
+    return this.#options.syncer.sync(pod, record, signal);
   }
 
   async end(
     uid: string,
     pod: Pod | undefined,
-    memory: PodMemory,
+    record: PodRecord,
     graceSeconds: number | undefined,
     signal: AbortSignal,
   ): Promise<void> {
@@ -61,7 +61,7 @@ export class PodKeeper implements PodWork {
       if (after !== undefined && isRunning(after))
         throw new Error('something of the pod still runs after everything was ended');
     }
-    if (pod !== undefined) await syncer.observe(pod, memory, true);
+    if (pod !== undefined) await syncer.observe(pod, record, true);
     await cpus.release(uid);
     await cgroups.remove(uid);
   }

@@ -4,8 +4,8 @@ import type { Pod } from '@keelson/kinds';
 import {
   type ContainerUsage,
   type LogRequest,
-  PodStateError,
-  type PodStateReader,
+  type PodQueries,
+  PodQueryError,
   type PodUsage,
   type VolumeUsage,
 } from '../base/contracts/pod-queries.ts';
@@ -16,12 +16,12 @@ import { logExists } from '../machine/logs/log-files.ts';
 import { readLog } from '../machine/logs/read-log.ts';
 import type { PodRuntimeState } from '../runtime-view/pod-runtime-state.ts';
 import { podIdentityOf } from '../runtime-view/runtime-labels.ts';
-import type { PodStates } from '../runtime-view/runtime-pods.ts';
+import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
 import type { StatusReports } from './status/status-reports.ts';
 
-export interface PodStateViewOptions {
+export interface PodQueryReaderOptions {
   readonly config: PodConfigReader;
-  readonly states: PodStates;
+  readonly states: RuntimePods;
   readonly reports: StatusReports;
   readonly runtime: ContainerRuntime;
   readonly clock: Clock;
@@ -31,10 +31,10 @@ export interface PodStateViewOptions {
 }
 
 /** Answers questions about the pods of the node from what the agent knows. */
-export class PodStateView implements PodStateReader {
-  readonly #options: PodStateViewOptions;
+export class PodQueryReader implements PodQueries {
+  readonly #options: PodQueryReaderOptions;
 
-  constructor(options: PodStateViewOptions) {
+  constructor(options: PodQueryReaderOptions) {
     this.#options = options;
   }
 
@@ -67,9 +67,9 @@ export class PodStateView implements PodStateReader {
     const pod = this.pods().find(
       ({ metadata }) => metadata?.name === request.pod && metadata.namespace === request.namespace,
     );
-    if (pod === undefined) throw new PodStateError('NotFound', `pod "${request.pod}" does not exist`);
+    if (pod === undefined) throw new PodQueryError('NotFound', `pod "${request.pod}" does not exist`);
     if (!namedContainersOf(pod).some(({ name }) => name === request.container)) {
-      throw new PodStateError('NotFound', `container "${request.container}" not found in pod "${request.pod}"`);
+      throw new PodQueryError('NotFound', `container "${request.container}" not found in pod "${request.pod}"`);
     }
     const instances = (states.get(uidOf(pod))?.containers ?? []).filter(
       ({ metadata, state }) => metadata.name === request.container && state !== 'created',
@@ -77,13 +77,13 @@ export class PodStateView implements PodStateReader {
     const found = instances[request.previous ? 1 : 0];
     const label = `container "${request.container}" in pod "${request.pod}"`;
     if (found === undefined) {
-      throw new PodStateError(
+      throw new PodQueryError(
         'Invalid',
         request.previous ? `previous terminated ${label} not found` : `${label} is waiting to start`,
       );
     }
     const path = found.logPath;
-    if (path === undefined || !(await logExists(path))) throw new PodStateError('Unavailable', `${label} has no log`);
+    if (path === undefined || !(await logExists(path))) throw new PodQueryError('Unavailable', `${label} has no log`);
     const ended = () => states.get(uidOf(pod))?.containers.find(({ id }) => id === found.id)?.state !== 'running';
     return readLog(path, request, request.follow ? { clock, signal: request.signal, ended } : undefined);
   }

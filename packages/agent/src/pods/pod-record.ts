@@ -6,7 +6,7 @@ import type { PodVerdict } from './status/pod-status.ts';
  * What the agent remembers about a pod between two looks. Lost with the agent: whatever must not be lost is in the
  * runtime or at the API.
  */
-export interface PodMemory {
+export interface PodRecord {
   /** Why containers do not run, by name. */
   readonly waiting: Map<string, WaitingReason>;
   /** What was said last. */
@@ -14,6 +14,6 @@ export interface PodMemory {
   verdict: PodVerdict | undefined;
 }
 
-export function newMemory(status: PodStatus): PodMemory {
+export function newPodRecord(status: PodStatus): PodRecord {
   return { waiting: new Map(), status, verdict: undefined };
 }

@@ -9,16 +9,16 @@ import type {
   StreamRequest,
 } from '@keelson/container-runtime';
 import type { Pod } from '@keelson/kinds';
-import { PodStateError } from '../base/contracts/pod-queries.ts';
+import { PodQueryError } from '../base/contracts/pod-queries.ts';
 import type { PodConfigReader } from '../base/contracts/pod-source.ts';
 import type { ContainerAddress, PodAddress, PodStreams } from '../base/contracts/pod-streams.ts';
 import { isMirrorPod } from '../base/pod/pod-annotations.ts';
 import { namedContainersOf, uidOf } from '../base/pod/pod-spec.ts';
-import type { PodStates } from '../runtime-view/runtime-pods.ts';
+import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
 
 export interface PodStreamViewOptions {
   readonly config: Pick<PodConfigReader, 'pods'>;
-  readonly states: Pick<PodStates, 'get'>;
+  readonly states: Pick<RuntimePods, 'get'>;
   readonly runtime: ContainerRuntime;
 }
 
@@ -46,7 +46,7 @@ export class PodStreamView implements PodStreams {
     const pod = this.#pod(address);
     const sandbox = this.#options.states.get(uidOf(pod))?.sandboxes[0];
     if (sandbox?.state !== 'ready')
-      throw new PodStateError('Invalid', `unable to forward port because pod "${address.pod}" is not running`);
+      throw new PodQueryError('Invalid', `unable to forward port because pod "${address.pod}" is not running`);
     const portForward = this.#streaming('portForward');
     return (port) => portForward(sandbox.id, port);
   }
@@ -59,7 +59,7 @@ export class PodStreamView implements PodStreams {
     const { name: runtime, streaming } = this.#options.runtime;
     const found = streaming[name];
     if (found === undefined)
-      throw new PodStateError('Unsupported', `the container runtime ${runtime} does not support ${name}`);
+      throw new PodQueryError('Unsupported', `the container runtime ${runtime} does not support ${name}`);
     return found.bind(streaming) as NonNullable<RuntimeStreaming[K]>;
   }
 
@@ -72,7 +72,7 @@ export class PodStreamView implements PodStreams {
     const found =
       own.find((pod) => uid === undefined || uidOf(pod) === uid) ??
       (named.some((pod) => uidOf(pod) === uid) ? own[0] : undefined);
-    if (found === undefined) throw new PodStateError('NotFound', `pod "${name}" does not exist`);
+    if (found === undefined) throw new PodQueryError('NotFound', `pod "${name}" does not exist`);
     return found;
   }
 
@@ -80,10 +80,10 @@ export class PodStreamView implements PodStreams {
     const pod = this.#pod(address);
     const label = `container "${address.container}"`;
     if (!namedContainersOf(pod).some(({ name }) => name === address.container))
-      throw new PodStateError('NotFound', `${label} not found in pod "${address.pod}"`);
+      throw new PodQueryError('NotFound', `${label} not found in pod "${address.pod}"`);
     const containers = this.#options.states.get(uidOf(pod))?.containers ?? [];
     const found = containers.find(({ metadata, state }) => metadata.name === address.container && state === 'running');
-    if (found === undefined) throw new PodStateError('Invalid', `${label} in pod "${address.pod}" is not running`);
+    if (found === undefined) throw new PodQueryError('Invalid', `${label} in pod "${address.pod}" is not running`);
     return found.id;
   }
 }

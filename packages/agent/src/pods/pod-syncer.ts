@@ -5,7 +5,7 @@ import { CgroupError } from '../machine/cgroups/cgroup-error.ts';
 import type { PodVolumes, VolumePlaces } from '../machine/volumes/pod-volumes.ts';
 import { VolumeProblem } from '../machine/volumes/volume-problem.ts';
 import { emptyState, isRunning, type PodRuntimeState } from '../runtime-view/pod-runtime-state.ts';
-import type { PodStates } from '../runtime-view/runtime-pods.ts';
+import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
 import { addedContainerRefusal, softRefusal } from './admission.ts';
 import { removeContainer } from './containers/container-files.ts';
 import type { ContainerKiller } from './containers/container-killer.ts';
@@ -14,14 +14,14 @@ import { forgettable, type PodActions, podActions } from './containers/pod-actio
 import { StartProblem } from './containers/start-problem.ts';
 import type { TerminationMessages } from './containers/termination-message.ts';
 import { endPodProcesses, removeOldSandboxes } from './pod-ending.ts';
-import type { PodMemory } from './pod-record.ts';
+import type { PodRecord } from './pod-record.ts';
 import type { PodProbes } from './probes/pod-probes.ts';
 import { SandboxProblem, StartPreparation, type StartPreparationOptions } from './start-preparation.ts';
 import { agentConditions } from './status/pod-conditions.ts';
 import { podStatus } from './status/pod-status.ts';
 
 export interface PodSyncerOptions extends StartPreparationOptions {
-  readonly states: PodStates;
+  readonly states: RuntimePods;
   readonly starter: ContainerStarter;
   readonly killer: ContainerKiller;
   readonly volumes: PodVolumes;
@@ -54,9 +54,9 @@ export class PodSyncer {
     this.#preparation = new StartPreparation(options);
   }
 
-  async sync(pod: Pod, memory: PodMemory, signal: AbortSignal): Promise<SyncResult> {
+  async sync(pod: Pod, record: PodRecord, signal: AbortSignal): Promise<SyncResult> {
     try {
-      return await this.#sync(pod, memory, signal);
+      return await this.#sync(pod, record, signal);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       if (!signal.aborted && !(error instanceof SandboxProblem))
@@ -65,15 +65,15 @@ export class PodSyncer {
     }
   }
 
-  async #sync(pod: Pod, memory: PodMemory, signal: AbortSignal): Promise<SyncResult> {
+  async #sync(pod: Pod, record: PodRecord, signal: AbortSignal): Promise<SyncResult> {
     const { states, messages, probes, events, config, node } = this.#options;
     const state = states.get(uidOf(pod)) ?? identityState(pod);
     await messages.load(state.containers);
     probes.sync(pod, state);
-    const deadlineMs = this.#deadline(pod, memory);
+    const deadlineMs = this.#deadline(pod, record);
     const refused = softRefusal(pod, config);
-    this.#tell(pod, state, memory, refused);
-    if (isFinalPhase(memory.status.phase)) return { final: true, againAfterMs: undefined };
+    this.#tell(pod, state, record, refused);
+    if (isFinalPhase(record.status.phase)) return { final: true, againAfterMs: undefined };
     if (refused !== undefined) {
       if (isRunning(state)) await endPodProcesses(pod, state, refused.message, undefined, this.#options, signal);
       return { final: false, againAfterMs: problemRetryMs };
@@ -83,7 +83,7 @@ export class PodSyncer {
       return { final: false, againAfterMs: problemRetryMs };
     }
     if (!(await this.#hasCgroup(pod))) return { final: false, againAfterMs: problemRetryMs };
-    const againMs = await this.#act(pod, state, memory, signal);
+    const againMs = await this.#act(pod, state, record, signal);
     return { final: false, againAfterMs: least(deadlineMs, againMs) };
   }
 
@@ -105,23 +105,23 @@ export class PodSyncer {
   }
 
   /** Says what is known about a pod without doing anything about it. */
-  async observe(pod: Pod, memory: PodMemory, ending: boolean): Promise<void> {
+  async observe(pod: Pod, record: PodRecord, ending: boolean): Promise<void> {
     const state = this.#options.states.get(uidOf(pod)) ?? identityState(pod);
     await this.#options.messages.load(state.containers);
     // What is being ended is not started again, whatever the policy says otherwise.
     const view = ending ? { ...pod, spec: { ...pod.spec, restartPolicy: 'Never' } } : pod;
-    this.#tell(view, state, memory, undefined);
+    this.#tell(view, state, record, undefined);
   }
 
-  #tell(pod: Pod, state: PodRuntimeState, memory: PodMemory, refused: PodMemory['verdict']): void {
+  #tell(pod: Pod, state: PodRuntimeState, record: PodRecord, refused: PodRecord['verdict']): void {
     const { runtimeName, probes, messages, clock, node, report } = this.#options;
-    const waiting = refused === undefined ? memory.waiting : blocked(pod, refused.message);
+    const waiting = refused === undefined ? record.waiting : blocked(pod, refused.message);
     const own: readonly string[] = agentConditions;
     const foreign = (pod.status?.conditions ?? []).filter(({ type }) => !own.includes(type));
-    const known = (memory.status.conditions ?? []).filter(({ type }) => own.includes(type));
-    memory.status = podStatus(pod, state, {
-      before: { ...memory.status, conditions: [...known, ...foreign] },
-      verdict: memory.verdict ?? refused,
+    const known = (record.status.conditions ?? []).filter(({ type }) => own.includes(type));
+    record.status = podStatus(pod, state, {
+      before: { ...record.status, conditions: [...known, ...foreign] },
+      verdict: record.verdict ?? refused,
       hostIps: node.hostIps(),
       nowMs: clock.now(),
       runtimeName: runtimeName(),
@@ -130,23 +130,23 @@ export class PodSyncer {
       started: (status) => probes.started(status),
       message: (status) => messages.of(status),
     });
-    report(pod, memory.status);
+    report(pod, record.status);
   }
 
   /** Notes that a pod's time is over. Otherwise the time left. */
-  #deadline(pod: Pod, memory: PodMemory): number | undefined {
+  #deadline(pod: Pod, record: PodRecord): number | undefined {
     const seconds = pod.spec.activeDeadlineSeconds;
-    const startMs = timeMs(memory.status.startTime ?? '');
+    const startMs = timeMs(record.status.startTime ?? '');
     if (typeof seconds !== 'number') return undefined;
     const left = (startMs ?? this.#options.clock.now()) + seconds * 1000 - this.#options.clock.now();
     if (left > 0) return left;
     const message = 'Pod was active on the node longer than the specified deadline';
-    if (memory.verdict === undefined) this.#options.events.record(pod, 'Normal', 'DeadlineExceeded', message);
-    memory.verdict ??= { phase: 'Failed', reason: 'DeadlineExceeded', message };
+    if (record.verdict === undefined) this.#options.events.record(pod, 'Normal', 'DeadlineExceeded', message);
+    record.verdict ??= { phase: 'Failed', reason: 'DeadlineExceeded', message };
     return undefined;
   }
 
-  async #act(pod: Pod, state: PodRuntimeState, memory: PodMemory, signal: AbortSignal): Promise<number | undefined> {
+  async #act(pod: Pod, state: PodRuntimeState, record: PodRecord, signal: AbortSignal): Promise<number | undefined> {
     const { runtime, probes, states, volumes, events } = this.#options;
     const actions = podActions(pod, state, {
       podNetwork: runtime.capabilities.podNetwork,
@@ -168,7 +168,7 @@ export class PodSyncer {
     let known = false;
     try {
       const againMs = await states.whileInHand(uidOf(pod), () =>
-        this.#carryOut(pod, state, actions, memory, places, signal),
+        this.#carryOut(pod, state, actions, record, places, signal),
       );
       known = true;
       return againMs;
@@ -183,7 +183,7 @@ export class PodSyncer {
     pod: Pod,
     state: PodRuntimeState,
     actions: PodActions,
-    memory: PodMemory,
+    record: PodRecord,
     places: VolumePlaces,
     signal: AbortSignal,
   ): Promise<number | undefined> {
@@ -207,7 +207,7 @@ export class PodSyncer {
     await removeOldSandboxes(state, new Set(old.map(({ id }) => id)), runtime, call);
     if (actions.start.length === 0) return undefined;
     const sandbox = await this.#preparation.sandbox(pod, actions, signal).catch(async (error: unknown) => {
-      if (error instanceof SandboxProblem) await this.#noSandbox(pod, actions, memory, error);
+      if (error instanceof SandboxProblem) await this.#noSandbox(pod, actions, record, error);
       throw error;
     });
     this.#options.states.note(uidOf(pod), sandbox.sandboxId);
@@ -219,23 +219,23 @@ export class PodSyncer {
         const refused = start.added ? addedContainerRefusal(pod, start.container, this.#options.config) : undefined;
         if (refused !== undefined) throw new StartProblem('Blocked', refused);
         await this.#options.starter.start(pod, start, context, signal);
-        news = memory.waiting.delete(start.container.name) || news;
+        news = record.waiting.delete(start.container.name) || news;
       } catch (error) {
         if (!(error instanceof StartProblem)) throw error;
         news = true;
-        memory.waiting.set(start.container.name, { reason: error.reason, message: error.message });
+        record.waiting.set(start.container.name, { reason: error.reason, message: error.message });
         againMs = least(againMs, error.retryAfterMs ?? problemRetryMs);
       }
     }
     // That they run is told after the look that follows.
-    if (news) await this.observe(pod, memory, false);
+    if (news) await this.observe(pod, record, false);
     return againMs;
   }
 
   /** The status of the pod shows why its containers are still being created. */
-  async #noSandbox(pod: Pod, { start }: PodActions, memory: PodMemory, { message }: SandboxProblem): Promise<void> {
-    for (const { container } of start) memory.waiting.set(container.name, { reason: 'ContainerCreating', message });
-    await this.observe(pod, memory, false);
+  async #noSandbox(pod: Pod, { start }: PodActions, record: PodRecord, { message }: SandboxProblem): Promise<void> {
+    for (const { container } of start) record.waiting.set(container.name, { reason: 'ContainerCreating', message });
+    await this.observe(pod, record, false);
   }
 }
 
@@ -243,7 +243,7 @@ function isIdle({ killPod, sandboxAttempt, kill, start }: PodActions): boolean {
   return !killPod && sandboxAttempt === undefined && kill.length === 0 && start.length === 0;
 }
 
-function blocked(pod: Pod, message: string): PodMemory['waiting'] {
+function blocked(pod: Pod, message: string): PodRecord['waiting'] {
   return new Map(allContainersOf(pod).map(({ name }) => [name, { reason: 'Blocked', message }]));
 }
 

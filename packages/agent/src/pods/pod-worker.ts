@@ -1,18 +1,18 @@
 import type { Clock, Logger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import { fullNameOf } from '../base/pod/pod-spec.ts';
-import type { PodMemory } from './pod-record.ts';
+import type { PodRecord } from './pod-record.ts';
 import type { SyncResult } from './pod-syncer.ts';
 import type { PodVerdict } from './status/pod-status.ts';
 
 /** What workers do to pods; told apart so that the order of things can be tested alone. */
 export interface PodWork {
-  sync(pod: Pod, memory: PodMemory, signal: AbortSignal): Promise<SyncResult>;
+  sync(pod: Pod, record: PodRecord, signal: AbortSignal): Promise<SyncResult>;
   /** Ends everything that runs; resolves when nothing does. `pod` is undefined when nobody knows it any more. */
   end(
     uid: string,
     pod: Pod | undefined,
-    memory: PodMemory,
+    record: PodRecord,
     graceSeconds: number | undefined,
     signal: AbortSignal,
   ): Promise<void>;
@@ -32,7 +32,7 @@ export type WorkerStage = 'active' | 'ending' | 'resting' | 'clean' | 'gone';
 
 export interface PodWorkerOptions {
   readonly uid: string;
-  readonly memory: PodMemory;
+  readonly record: PodRecord;
   readonly work: PodWork;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -87,8 +87,8 @@ export class PodWorker {
     return this.#pod;
   }
 
-  get memory(): PodMemory {
-    return this.#options.memory;
+  get record(): PodRecord {
+    return this.#options.record;
   }
 
   /** The pod is on its way out. */
@@ -121,7 +121,7 @@ export class PodWorker {
    * @param graceSeconds in place of the pod's own; undefined = that
    */
   evict(verdict: PodVerdict, graceSeconds: number | undefined): Promise<void> {
-    this.memory.verdict = verdict;
+    this.record.verdict = verdict;
     this.#evicted = true;
     this.#end(graceSeconds);
     const clean = new Promise<void>((resolve) => this.#onClean.add(resolve));
@@ -196,10 +196,10 @@ export class PodWorker {
   }
 
   async #sync(signal: AbortSignal): Promise<number | undefined> {
-    const { work, memory, syncMs, random, mayBegin } = this.#options;
+    const { work, record, syncMs, random, mayBegin } = this.#options;
     const pod = this.#pod;
     if (pod === undefined || !mayBegin()) return undefined;
-    const { final, againAfterMs } = await work.sync(pod, memory, signal);
+    const { final, againAfterMs } = await work.sync(pod, record, signal);
     if (final) {
       this.#kill ??= { graceSeconds: undefined };
       this.#dirty = true;
@@ -210,9 +210,9 @@ export class PodWorker {
   }
 
   async #finish(signal: AbortSignal): Promise<void> {
-    const { work, memory, uid } = this.#options;
+    const { work, record, uid } = this.#options;
     this.#stage = 'ending';
-    await work.end(uid, this.#pod, memory, this.#kill?.graceSeconds, signal);
+    await work.end(uid, this.#pod, record, this.#kill?.graceSeconds, signal);
     this.#stage = 'resting';
   }
 

@@ -2,7 +2,7 @@ import type { Clock, Logger } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
 import { isStaticPod } from '../base/pod/pod-annotations.ts';
 import { fullNameOf, uidOf } from '../base/pod/pod-spec.ts';
-import { newMemory, type PodMemory } from './pod-record.ts';
+import { newPodRecord, type PodRecord } from './pod-record.ts';
 import { type PodWork, PodWorker } from './pod-worker.ts';
 
 export interface PodWorkersOptions {
@@ -11,8 +11,8 @@ export interface PodWorkersOptions {
   readonly logger: Logger;
   readonly syncMs: number;
   readonly random: () => number;
-  /** A new pod begins with this memory. */
-  readonly remember: (pod: Pod) => PodMemory;
+  /** A new pod begins with this record. */
+  readonly remember: (pod: Pod) => PodRecord;
   readonly onGone: (uid: string) => void;
 }
 
@@ -63,7 +63,7 @@ export class PodWorkers {
 
   /** Ends a pod that is in the runtime and that nobody wants. */
   removeOrphan(uid: string): void {
-    if (!this.#workers.has(uid)) this.#create(uid, newMemory({}), () => true);
+    if (!this.#workers.has(uid)) this.#create(uid, newPodRecord({}), () => true);
     this.remove(uid);
   }
 
@@ -79,10 +79,10 @@ export class PodWorkers {
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
   }
 
-  #create(uid: string, memory: PodMemory, mayBegin: () => boolean): PodWorker {
+  #create(uid: string, record: PodRecord, mayBegin: () => boolean): PodWorker {
     const { work, clock, logger, syncMs, random } = this.#options;
     const onGone = () => this.#gone(uid);
-    const worker = new PodWorker({ uid, memory, work, clock, logger, syncMs, random, mayBegin, onGone });
+    const worker = new PodWorker({ uid, record, work, clock, logger, syncMs, random, mayBegin, onGone });
     this.#workers.set(uid, worker);
     return worker;
   }

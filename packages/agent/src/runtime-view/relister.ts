@@ -2,11 +2,11 @@ import { pause, WorkQueue } from '@keelson/client';
 import type { ContainerRuntime, RuntimeEvent, SandboxId } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import { isEnd } from './runtime-objects.ts';
-import type { PodStates } from './runtime-pods.ts';
+import type { RuntimePods } from './runtime-pods.ts';
 
 export interface RelisterOptions {
   readonly runtime: ContainerRuntime;
-  readonly states: PodStates;
+  readonly states: RuntimePods;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Pause between looks at everything while no events come. */

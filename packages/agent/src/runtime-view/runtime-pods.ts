@@ -22,7 +22,7 @@ interface Known {
   readonly state: PodRuntimeState;
 }
 
-export interface PodStatesOptions {
+export interface RuntimePodsOptions {
   readonly runtime: ContainerRuntime;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -40,8 +40,8 @@ const atOnce = 16;
  * What the runtime has of each pod, as of the last look. Details are asked for only when the outline of a pod changed.
  * A look at one pod costs the same however many others there are.
  */
-export class PodStates {
-  readonly #options: PodStatesOptions;
+export class RuntimePods {
+  readonly #options: RuntimePodsOptions;
   readonly #pods = new Map<string, Known>();
   readonly #owners = new SandboxOwners();
   /** Pods about which something is being done, by how many. */
@@ -49,7 +49,7 @@ export class PodStates {
   #looks = 0;
   #lastMs: number | undefined;
 
-  constructor(options: PodStatesOptions) {
+  constructor(options: RuntimePodsOptions) {
     this.#options = options;
   }
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { ApiClient, Clock, Logger, Metrics } from '@keelson/core';
 import type { AgentConfig } from '../base/config/agent-config.ts';
-import type { PodStateReader } from '../base/contracts/pod-queries.ts';
+import type { PodQueries } from '../base/contracts/pod-queries.ts';
 import type { PodStreams } from '../base/contracts/pod-streams.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { UsageHistory } from '../machine/stats/usage-history.ts';
@@ -31,7 +31,7 @@ import { systemLogRoute } from './system-log-route.ts';
 
 export interface AgentServersOptions {
   readonly config: Pick<AgentConfig, 'nodeName' | 'server' | 'syncMs'>;
-  readonly state: PodStateReader;
+  readonly state: PodQueries;
   readonly streams: PodStreams;
   /** The system's directory of logs, whose files are served. */
   readonly logRoot: string;

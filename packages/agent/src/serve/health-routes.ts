@@ -1,10 +1,10 @@
 import type { Clock } from '@keelson/core';
-import type { PodStateReader } from '../base/contracts/pod-queries.ts';
+import type { PodQueries } from '../base/contracts/pod-queries.ts';
 import { HttpProblem, sendText } from './http/request.ts';
 import type { Route } from './http/route.ts';
 
 export interface HealthOptions {
-  readonly state: Pick<PodStateReader, 'lastSyncLoopMs'>;
+  readonly state: Pick<PodQueries, 'lastSyncLoopMs'>;
   readonly syncMs: number;
   readonly clock: Clock;
 }

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Clock } from '@keelson/core';
 import type { Pod } from '@keelson/kinds';
-import type { PodStateReader } from '../base/contracts/pod-queries.ts';
+import type { PodQueries } from '../base/contracts/pod-queries.ts';
 import { HttpProblem } from './http/request.ts';
 import type { Route } from './http/route.ts';
 import { parseLogQuery } from './log-query.ts';
@@ -14,7 +14,7 @@ function hasContainer({ spec }: Pod, name: string): boolean {
 }
 
 /** `/containerLogs/{namespace}/{pod}/{container}`: what a container wrote, as a stream of plain text. */
-export function logRoute(state: Pick<PodStateReader, 'pods' | 'logs'>, clock: Clock): Route {
+export function logRoute(state: Pick<PodQueries, 'pods' | 'logs'>, clock: Clock): Route {
   return {
     first: 'containerLogs',
     methods: ['GET'],

@@ -1,12 +1,12 @@
 import type { Pod } from '@keelson/kinds';
-import type { PodStateReader } from '../base/contracts/pod-queries.ts';
+import type { PodQueries } from '../base/contracts/pod-queries.ts';
 import { sendJson } from './http/request.ts';
 import type { Route } from './http/route.ts';
 
 const podList = (items: readonly Pod[]) => ({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items });
 
 /** The pods that should run, and those that do. */
-export function podRoutes(state: Pick<PodStateReader, 'pods' | 'runningPods'>): Route[] {
+export function podRoutes(state: Pick<PodQueries, 'pods' | 'runningPods'>): Route[] {
   return [
     {
       first: 'pods',

@@ -1,5 +1,5 @@
 import { isRuntimeError } from '@keelson/container-runtime';
-import { PodStateError } from '../base/contracts/pod-queries.ts';
+import { PodQueryError } from '../base/contracts/pod-queries.ts';
 import type { PodStreams } from '../base/contracts/pod-streams.ts';
 import { requireKnownCaller } from './access/known-caller.ts';
 import { HttpProblem, sendText } from './http/request.ts';
@@ -31,7 +31,7 @@ export function runRoute(streams: Pick<PodStreams, 'run'>): Route {
           throw new HttpProblem(500, `command "${command.join(' ')}" exited with ${exitCode}: ${output}`);
         sendText(response, output);
       } catch (error) {
-        if (error instanceof PodStateError) throw podProblem(error);
+        if (error instanceof PodQueryError) throw podProblem(error);
         if (isRuntimeError(error)) throw new HttpProblem(500, `error executing command in container: ${error.message}`);
         throw error;
       }

@@ -1,6 +1,6 @@
 import { uptime } from 'node:os';
 import type { Clock } from '@keelson/core';
-import type { PodStateReader, UsageStats } from '../base/contracts/pod-queries.ts';
+import type { PodQueries, UsageStats } from '../base/contracts/pod-queries.ts';
 import { nodeUsage } from '../machine/stats/read-node-stats.ts';
 import type { UsageHistory } from '../machine/stats/usage-history.ts';
 import { sendJson } from './http/request.ts';
@@ -61,7 +61,7 @@ function shown(usage: UsageStats, rate: number | undefined) {
 }
 
 export interface StatsRouteOptions {
-  readonly state: Pick<PodStateReader, 'usage' | 'pods'>;
+  readonly state: Pick<PodQueries, 'usage' | 'pods'>;
   readonly history: Pick<UsageHistory, 'read'>;
   readonly nodeName: string;
   readonly clock: Clock;

@@ -2,7 +2,7 @@ import type { ContainerRuntime, ImageService } from '@keelson/container-runtime'
 import type { ApiClient, Clock, Logger, Metrics, Service } from '@keelson/core';
 import type { AgentPeriods } from '../base/config/agent-periods.ts';
 import type { EventRecorder } from '../base/contracts/event-recorder.ts';
-import type { PodStateReader } from '../base/contracts/pod-queries.ts';
+import type { PodQueries } from '../base/contracts/pod-queries.ts';
 import type { PodConfigReader } from '../base/contracts/pod-source.ts';
 import type { PodStreams } from '../base/contracts/pod-streams.ts';
 import type { RunProgram } from '../base/run-program.ts';
@@ -58,6 +58,6 @@ export interface AgentDependencies {
 /** The agent's life cycle of pods. `start` resolves when it is under way; it stops without ending any pod. */
 export interface Agent extends Service {
   /** What the servers of the agent read. */
-  readonly state: PodStateReader;
+  readonly state: PodQueries;
   readonly streams: PodStreams;
 }

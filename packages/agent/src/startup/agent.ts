@@ -29,7 +29,7 @@ import { TerminationMessages } from '../pods/containers/termination-message.ts';
 import { Housekeeping } from '../pods/housekeeping.ts';
 import { PodIntake } from '../pods/pod-intake.ts';
 import { PodKeeper } from '../pods/pod-keeper.ts';
-import { PodStateView } from '../pods/pod-query-reader.ts';
+import { PodQueryReader } from '../pods/pod-query-reader.ts';
 import { PodStreamView } from '../pods/pod-stream-view.ts';
 import { PodSyncer } from '../pods/pod-syncer.ts';
 import { PodWorkers } from '../pods/pod-workers.ts';
@@ -38,8 +38,8 @@ import { createLook } from '../pods/probes/prober.ts';
 import { StatusReports } from '../pods/status/status-reports.ts';
 import { Relister } from '../runtime-view/relister.ts';
 import { RuntimeHealth } from '../runtime-view/runtime-health.ts';
-import { PodStates } from '../runtime-view/runtime-pods.ts';
-import { KnownVersion } from '../runtime-view/runtime-version.ts';
+import { RuntimePods } from '../runtime-view/runtime-pods.ts';
+import { RuntimeVersionCache } from '../runtime-view/runtime-version-cache.ts';
 import type { Agent, AgentDependencies } from './agent-dependencies.ts';
 
 /**
@@ -74,7 +74,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     periodMs: periods.cgroups,
     events: recorder,
   });
-  const version = new KnownVersion(runtime, clock, callTimeoutMs);
+  const version = new RuntimeVersionCache(runtime, clock, callTimeoutMs);
   const podCount = metrics.gauge({ name: 'keelson_agent_pods', help: 'Pods that the agent looks after.' });
 
   let presence: NodePresence | undefined;
@@ -90,7 +90,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       workers.pokeAll();
     },
   });
-  const states = new PodStates({ runtime, clock, logger, callTimeoutMs, onChange: (uid) => workers.poke(uid) });
+  const states = new RuntimePods({ runtime, clock, logger, callTimeoutMs, onChange: (uid) => workers.poke(uid) });
   const reports = new StatusReports({
     api,
     clock,
@@ -243,7 +243,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     containerPeriodMs: periods.containerGarbage,
   });
   const logRotation = new LogRotation({ runtime, states, clock, logger, callTimeoutMs, periodMs: periods.logRotation });
-  const state = new PodStateView({
+  const state = new PodQueryReader({
     config: pods,
     states,
     reports,

@@ -2,7 +2,7 @@ import { FakeClock, silentLogger } from '@keelson/core';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import test, { type ExecutionContext } from 'ava';
 import { Relister } from '../../src/runtime-view/relister.ts';
-import { PodStates } from '../../src/runtime-view/runtime-pods.ts';
+import { RuntimePods } from '../../src/runtime-view/runtime-pods.ts';
 import { settle } from '../support/bench.ts';
 
 const podCount = 200;
@@ -29,7 +29,7 @@ async function machine(t: ExecutionContext) {
     return { sandboxId, containerId };
   };
   const changed: string[] = [];
-  const states = new PodStates({
+  const states = new RuntimePods({
     runtime,
     clock,
     logger: silentLogger,
@@ -62,7 +62,7 @@ async function machine(t: ExecutionContext) {
   return { world, begin, states, changed, pods, pass, relisted: () => relisted };
 }
 
-const stateOf = (states: PodStates, uid: string) => states.get(uid)?.containers[0]?.state;
+const stateOf = (states: RuntimePods, uid: string) => states.get(uid)?.containers[0]?.state;
 
 test('the end of a container is seen at once, by looking at its pod alone', async (t) => {
   const { world, pods, states, changed } = await machine(t);

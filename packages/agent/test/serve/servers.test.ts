@@ -9,7 +9,7 @@ import type { Pod } from '@keelson/kinds';
 import { freePort } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
 import { noEvents } from '../../src/base/contracts/event-recorder.ts';
-import { type LogRequest, PodStateError, type PodStateReader } from '../../src/base/contracts/pod-queries.ts';
+import { type LogRequest, type PodQueries, PodQueryError } from '../../src/base/contracts/pod-queries.ts';
 import { openServers } from '../../src/serve/agent-servers.ts';
 import { createTextMetrics } from '../../src/serve/stats/text-metrics.ts';
 import { SubmitSource } from '../../src/sources/submit-source.ts';
@@ -60,7 +60,7 @@ function ask(url: string, { body, ...rest }: Ask = {}): Promise<Answer> {
   });
 }
 
-async function open(t: ExecutionContext, words: readonly string[] = [], state: Partial<PodStateReader> = {}) {
+async function open(t: ExecutionContext, words: readonly string[] = [], state: Partial<PodQueries> = {}) {
   const directory = await temporaryDirectory(t);
   const parsed = parseOptions([
     '--hostname-override=n1',
@@ -234,7 +234,7 @@ test('container logs: the query is checked, what does not exist is named, and th
   const { main, clock } = await open(t, [], {
     logs: async (request) => {
       asked.push(request);
-      if (request.previous) throw new PodStateError('Invalid', 'previous terminated container "main" not found');
+      if (request.previous) throw new PodQueryError('Invalid', 'previous terminated container "main" not found');
       return (async function* () {
         yield Buffer.from('one\n');
         if (request.follow) await new Promise((resolve) => request.signal.addEventListener('abort', resolve));

@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RuntimeError } from '@keelson/container-runtime';
 import test from 'ava';
-import { PodStateError } from '../../src/base/contracts/pod-queries.ts';
+import { PodQueryError } from '../../src/base/contracts/pod-queries.ts';
 import type { ContainerAddress } from '../../src/base/contracts/pod-streams.ts';
 import { execPath, openStreamServer } from '../support/stream-server.ts';
 
@@ -15,8 +15,8 @@ const webSocketHeaders = {
 };
 const spdyHeaders = { Connection: 'Upgrade', Upgrade: 'SPDY/3.1', 'X-Stream-Protocol-Version': 'v4.channel.k8s.io' };
 
-const refusing = (reason: PodStateError['reason']) => () => {
-  throw new PodStateError(reason, `it is ${reason}`);
+const refusing = (reason: PodQueryError['reason']) => () => {
+  throw new PodQueryError(reason, `it is ${reason}`);
 };
 
 test('what cannot be streamed is answered in HTTP, to those who would upgrade and to those who would not', async (t) => {
@@ -24,7 +24,7 @@ test('what cannot be streamed is answered in HTTP, to those who would upgrade an
     attach: refusing('Invalid'),
     portForward: refusing('Unsupported'),
     exec: ({ container }) => {
-      if (container !== 'main') throw new PodStateError('NotFound', `container "${container}" not found in pod "web"`);
+      if (container !== 'main') throw new PodQueryError('NotFound', `container "${container}" not found in pod "web"`);
       return async () => {
         throw new Error('not begun');
       };
@@ -106,7 +106,7 @@ test('a container is addressed with or without the UID of its pod', async (t) =>
 test('/run: a command is split at spaces, and its outputs are the answer', async (t) => {
   const server = await openStreamServer(t, {
     run: async ({ uid, container }, command) => {
-      if (container !== 'main') throw new PodStateError('NotFound', 'no such container');
+      if (container !== 'main') throw new PodQueryError('NotFound', 'no such container');
       if (command[0] === 'nope') throw new RuntimeError('StartFailed', 'no such file: nope');
       const exitCode = command[0] === 'false' ? 1 : 0;
       return { stdout: Buffer.from(`${uid ?? '-'} ${command.join('|')}\n`), stderr: Buffer.from('warned'), exitCode };

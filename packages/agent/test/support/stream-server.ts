@@ -10,14 +10,14 @@ import { SpdyClient } from '@keelson/container-streams';
 import { FakeClock, silentLogger } from '@keelson/core';
 import type { ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
-import { PodStateError } from '../../src/base/contracts/pod-queries.ts';
+import { PodQueryError } from '../../src/base/contracts/pod-queries.ts';
 import type { PodStreams } from '../../src/base/contracts/pod-streams.ts';
 import { openServers } from '../../src/serve/agent-servers.ts';
 import { createTextMetrics } from '../../src/serve/stats/text-metrics.ts';
 import { wordsConfig } from './bench.ts';
 
 const missing = () => {
-  throw new PodStateError('NotFound', 'pod "nope" does not exist');
+  throw new PodQueryError('NotFound', 'pod "nope" does not exist');
 };
 
 /** The path of a command in a container, with the streams that are asked for. */

@@ -20,12 +20,12 @@ export interface LogRequest {
 }
 
 /** Why a question about a pod has no answer; the server maps it to 404, 400, 501 or 503. */
-export class PodStateError extends Error {
+export class PodQueryError extends Error {
   readonly reason: 'NotFound' | 'Invalid' | 'Unsupported' | 'Unavailable';
 
-  constructor(reason: PodStateError['reason'], message: string) {
+  constructor(reason: PodQueryError['reason'], message: string) {
     super(message);
-    this.name = 'PodStateError';
+    this.name = 'PodQueryError';
     this.reason = reason;
   }
 }
@@ -73,14 +73,14 @@ export interface PodUsage {
 }
 
 /** What the agent's servers read from the life cycle. */
-export interface PodStateReader {
+export interface PodQueries {
   /**
    * Desired pods with the status that the agent has worked out; static pods under their own UID, mirror pods left out.
    */
   pods(): readonly Pod[];
   /** What the runtime has, as pods with names, UIDs and containers only. */
   runningPods(): Promise<readonly Pod[]>;
-  /** @throws PodStateError before the first byte, when there is nothing to read */
+  /** @throws PodQueryError before the first byte, when there is nothing to read */
   logs(request: LogRequest): Promise<AsyncIterable<Buffer>>;
   /** Usage of the pods that run. */
   usage(signal?: AbortSignal): Promise<readonly PodUsage[]>;

@@ -17,7 +17,7 @@ export interface ContainerAddress extends PodAddress {
  * Ways into the pods of the node. What is asked about is looked for at once; what that gives begins the stream, so that
  * a server can say no before it says yes to a protocol.
  *
- * All throw `PodStateError`: `NotFound`, `Invalid` when it does not run, `Unsupported` when the runtime has no such
+ * All throw `PodQueryError`: `NotFound`, `Invalid` when it does not run, `Unsupported` when the runtime has no such
  * thing.
  */
 export interface PodStreams {

@@ -3,7 +3,7 @@ import type { ContainerRuntime } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import type { Container, Pod } from '@keelson/kinds';
 import type { AgentConfig } from '../../base/config/agent-config.ts';
-import type { PodStates } from '../../runtime-view/runtime-pods.ts';
+import type { RuntimePods } from '../../runtime-view/runtime-pods.ts';
 import { readCpuState, stateFileName, writeCpuState } from './cpu-state.ts';
 import type { CpuTopology } from './cpu-topology.ts';
 import { StaticCpuManager } from './static-cpus.ts';
@@ -23,7 +23,7 @@ export interface CpuManagerOptions {
   readonly config: Pick<AgentConfig, 'rootDir' | 'cpuManager' | 'clusterReserved' | 'systemReserved'>;
   readonly topology: () => Promise<CpuTopology>;
   readonly runtime: ContainerRuntime;
-  readonly states: PodStates;
+  readonly states: RuntimePods;
   /** True for pods that are not known to be gone. */
   readonly isWanted: (uid: string) => boolean;
   readonly clock: Clock;

@@ -2,7 +2,7 @@ import { link, rename, rm, stat } from 'node:fs/promises';
 import type { ContainerRuntime, ContainerStatus } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
 import { Repeater } from '../../base/repeater.ts';
-import type { PodStates } from '../../runtime-view/runtime-pods.ts';
+import type { RuntimePods } from '../../runtime-view/runtime-pods.ts';
 import { rotatedAt, rotatedLogs, rotatedName } from './log-files.ts';
 
 /** Bounds of the log of one container. */
@@ -18,7 +18,7 @@ export const defaultLogBounds: LogBounds = { maxFileBytes: 10 * 1024 * 1024, max
 
 export interface LogRotationOptions {
   readonly runtime: Pick<ContainerRuntime, 'reopenContainerLog'>;
-  readonly states: Pick<PodStates, 'all'>;
+  readonly states: Pick<RuntimePods, 'all'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly callTimeoutMs: number;

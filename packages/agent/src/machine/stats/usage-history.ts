@@ -1,6 +1,6 @@
 import { uptime } from 'node:os';
 import type { Clock, Logger } from '@keelson/core';
-import type { PodStateReader, PodUsage, UsageStats } from '../../base/contracts/pod-queries.ts';
+import type { PodQueries, PodUsage, UsageStats } from '../../base/contracts/pod-queries.ts';
 import { Repeater } from '../../base/repeater.ts';
 import { nodeUsage } from './read-node-stats.ts';
 
@@ -14,7 +14,7 @@ export interface UsageSeries {
 }
 
 export interface UsageHistoryOptions {
-  readonly state: Pick<PodStateReader, 'usage'>;
+  readonly state: Pick<PodQueries, 'usage'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly periodMs: number;

@@ -6,7 +6,7 @@ import type { AgentConfig } from '../../base/config/agent-config.ts';
 import type { AgentPeriods } from '../../base/config/agent-periods.ts';
 import type { PressureCondition } from '../../base/config/eviction-signals.ts';
 import { type EventRecorder, type EventSubject, noEvents } from '../../base/contracts/event-recorder.ts';
-import type { PodStateReader } from '../../base/contracts/pod-queries.ts';
+import type { PodQueries } from '../../base/contracts/pod-queries.ts';
 import type { PodEvents } from '../../base/events/pod-events.ts';
 import type { HostFiles } from '../../machine/host/host-files.ts';
 import type { Machine } from '../../machine/host/machine.ts';
@@ -37,7 +37,7 @@ export interface CreateEvictionOptions {
   readonly dependencies: EvictionDependencies;
   readonly periods: Pick<AgentPeriods, 'eviction' | 'memoryWatch'>;
   readonly usage: NodeUsage;
-  readonly state: Pick<PodStateReader, 'usage'>;
+  readonly state: Pick<PodQueries, 'usage'>;
   readonly workers: PodWorkers;
   readonly garbage: Pick<Garbage, 'reclaimContainers' | 'reclaimImages'>;
   readonly paths: AgentPaths;

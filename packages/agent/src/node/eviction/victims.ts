@@ -52,6 +52,6 @@ export function activePods({ workers, gates }: Pick<VictimsOptions, 'workers' | 
   );
 }
 
-function isActive({ stage, leaving, memory }: PodWorker): boolean {
-  return stage === 'active' && !leaving && !isFinalPhase(memory.status.phase) && memory.verdict?.phase !== 'Failed';
+function isActive({ stage, leaving, record }: PodWorker): boolean {
+  return stage === 'active' && !leaving && !isFinalPhase(record.status.phase) && record.verdict?.phase !== 'Failed';
 }

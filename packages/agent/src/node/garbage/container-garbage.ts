@@ -9,11 +9,11 @@ import { removeOldSandboxes } from '../../pods/pod-ending.ts';
 import type { PodWorker } from '../../pods/pod-worker.ts';
 import type { PodWorkers } from '../../pods/pod-workers.ts';
 import { newestOf, type PodRuntimeState } from '../../runtime-view/pod-runtime-state.ts';
-import type { PodStates } from '../../runtime-view/runtime-pods.ts';
+import type { RuntimePods } from '../../runtime-view/runtime-pods.ts';
 
 export interface ContainerGarbageOptions {
   readonly workers: Pick<PodWorkers, 'get'>;
-  readonly states: PodStates;
+  readonly states: RuntimePods;
   readonly runtime: ContainerRuntime;
   readonly messages: TerminationMessages;
   readonly paths: AgentPaths;

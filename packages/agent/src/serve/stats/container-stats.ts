@@ -1,11 +1,11 @@
-import type { PodStateReader } from '../../base/contracts/pod-queries.ts';
+import type { PodQueries } from '../../base/contracts/pod-queries.ts';
 import type { UsageHistory } from '../../machine/stats/usage-history.ts';
 import { type AgentRequest, HttpProblem, sendJson } from '../http/request.ts';
 import { containerInfo, containerTree, subtree } from './container-info.ts';
 import { readStatsRequest, type StatsRequest } from './stats-request.ts';
 
 export interface ContainerStatsOptions {
-  readonly state: Pick<PodStateReader, 'pods'>;
+  readonly state: Pick<PodQueries, 'pods'>;
   readonly history: Pick<UsageHistory, 'read'>;
 }
 

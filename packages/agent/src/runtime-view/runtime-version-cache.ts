@@ -8,7 +8,7 @@ import type { Clock } from '@keelson/core';
 const goodForMs = 300_000;
 
 /** The version of a runtime, asked for now and then. A runtime that does not answer has the version it had. */
-export class KnownVersion {
+export class RuntimeVersionCache {
   readonly #runtime: Pick<ContainerRuntime, 'version'>;
   readonly #clock: Clock;
   readonly #timeoutMs: number;

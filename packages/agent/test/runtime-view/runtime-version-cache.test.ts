@@ -1,6 +1,6 @@
 import { FakeClock } from '@keelson/core';
 import test from 'ava';
-import { KnownVersion } from '../../src/runtime-view/runtime-version.ts';
+import { RuntimeVersionCache } from '../../src/runtime-view/runtime-version-cache.ts';
 
 test('the version of a runtime is asked for once in five minutes, and again at once when it did not answer', async (t) => {
   const clock = new FakeClock();
@@ -11,7 +11,7 @@ test('the version of a runtime is asked for once in five minutes, and again at o
     if (down) throw new Error('away');
     return { runtimeName: 'r', runtimeVersion: String(asked), runtimeApiVersion: 'v1' };
   };
-  const known = new KnownVersion({ version }, clock, 1000);
+  const known = new RuntimeVersionCache({ version }, clock, 1000);
   t.is(await known.get(), undefined);
   down = false;
   t.is((await known.get())?.runtimeVersion, '2');
