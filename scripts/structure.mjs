@@ -33,7 +33,8 @@ const found = { longLines: [], longFiles: [], smallFiles: [], vocabulary: [] };
 for (const { file, text } of files) {
   text.split('\n').forEach((line, index) => {
     const place = `${file}:${index + 1}`;
-    if (line.length > maxColumns && !/biome-ignore|https?:\/\/\S{60}|'[^' ]{60,}'/.test(line)) found.longLines.push(place);
+    if (line.length > maxColumns && !/biome-ignore|https?:\/\/\S{60}|'[^' ]{60,}'/.test(line))
+      found.longLines.push(place);
     const comment = /^\s*(?:\/\/|\/?\*)(.*)$/.exec(line)?.[1];
     if (comment !== undefined && vocabulary.test(comment)) found.vocabulary.push(`${place}: ${comment.trim()}`);
   });
@@ -56,7 +57,9 @@ for (const { file, text } of sources) {
   }
 }
 
-process.stdout.write(`${sources.length} source files, ${sources.reduce((sum, { text }) => sum + lineCount(text), 0)} lines\n`);
+process.stdout.write(
+  `${sources.length} source files, ${sources.reduce((sum, { text }) => sum + lineCount(text), 0)} lines\n`,
+);
 let exceeded = false;
 for (const [name, places] of Object.entries(found)) {
   const over = places.length > limits[name];

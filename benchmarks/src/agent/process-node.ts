@@ -7,7 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { cpuSeconds, residentBytes } from '../measure/cpu-time.ts';
 import { cores, pinned } from '../measure/spawned.ts';
 
-const binary = fileURLToPath(new URL('../../../../packages/agent/dist/src/bin/keelson-agent.js', import.meta.url));
+const binary = fileURLToPath(
+  new URL('../../../../packages/keelson-agent/dist/src/bin/keelson-agent.js', import.meta.url),
+);
 const waitMs = 60_000;
 
 async function until(what: string, probe: () => Promise<boolean>): Promise<void> {

@@ -34,21 +34,31 @@ export type {
   PodSource,
   PodSourceName,
 } from './base/contracts/pod-source.ts';
+export { MachineError } from './base/machine-error.ts';
+export { replaceFile } from './base/replace-file.ts';
 export { UsageError } from './base/usage-error.ts';
-export { type CommandContext, main } from './command/main.ts';
-export { type RunAgentOptions, type RunningAgent, runAgent } from './command/run-agent.ts';
+export { agentVersion, versionText } from './base/version.ts';
 export type { CgroupAccess } from './machine/cgroups/node-cgroups.ts';
 export { type OpenCgroupsOptions, openCgroups } from './machine/cgroups/open-cgroups.ts';
 export { type ProcessTable, processTable } from './machine/cgroups/process-table.ts';
 export { type Machine as NodeMachine, readMachine } from './machine/host/machine.ts';
 export { type CommandResult, type HostActions, systemHost } from './machine/network/host-actions.ts';
+export { type OpenNetworkOptions, openNetwork } from './machine/network/open-network.ts';
 export type { NodeDisk, NodeUsage } from './machine/stats/node-usage.ts';
 export { type Mounter, noMounter, systemMounter } from './machine/volumes/mounter.ts';
 export type { CloudProvider, CloudProviderContext, CloudProviders } from './node/cloud-provider.ts';
+export type { ServingPair, Validity } from './serve/self-signed.ts';
+export { createSelfSigned } from './serve/serving-certificate.ts';
 export { createSources, type Sources, type SourcesOptions } from './sources/create-sources.ts';
 export { createAgent } from './startup/agent.ts';
 export type { Agent, AgentDependencies } from './startup/agent-dependencies.ts';
 export { type AgentClients, type ClientSourceOptions, createAgentClients } from './startup/api/client-source.ts';
+export { checkSwap } from './startup/check-swap.ts';
 export { type JoinClusterOptions, joinCluster } from './startup/credentials/join-cluster.ts';
+export { bootConfig, type DynamicConfig } from './startup/dynamic/boot-config.ts';
+export { effectiveOptions } from './startup/effective-options.ts';
+export { helpText } from './startup/options/help.ts';
 export { type ParsedOptions, parseOptions } from './startup/options/parse-options.ts';
 export { type HostFacts, type ResolvedConfig, resolveConfig } from './startup/options/resolve-config.ts';
+export { type PreparedProcess, prepareProcess } from './startup/process/prepare-process.ts';
+export { type RunAgentOptions, type RunningAgent, runAgent } from './startup/run-agent.ts';

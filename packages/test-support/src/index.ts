@@ -5,6 +5,7 @@ export { buildGoTool } from './go-tool.ts';
 export { type HostProcess, startHostProcess } from './host-process.ts';
 export { buildRoot, dockerArchive, ociLayout, tarOf } from './image-builder.ts';
 export { killProcessWith } from './kill-process.ts';
+export { missingForNamespaces, type NetworkNamespace, networkNamespace } from './network-namespace.ts';
 export { unpackNpmPackage } from './npm-package.ts';
 export { lackingForPodman, Podman } from './podman.ts';
 export { type AddedImage, LoopbackRegistry, type RegistryOptions } from './registry.ts';

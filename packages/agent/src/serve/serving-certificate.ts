@@ -6,7 +6,7 @@ import { agentName } from '../base/agent-name.ts';
 import type { ServerConfig } from '../base/config/agent-config.ts';
 import { replaceFile } from '../base/replace-file.ts';
 import { UsageError } from '../base/usage-error.ts';
-import type { ServingPair } from './self-signed.ts';
+import type { ServingPair, Validity } from './self-signed.ts';
 
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
@@ -63,12 +63,23 @@ export async function servingPair(
   const [certificate, key] = await Promise.all([readIfThere(certificatePath), readIfThere(keyPath)]);
   if (certificate !== undefined && key !== undefined && isGood({ certificate, key }, nowMs))
     return { certificate, key };
-  // Loaded late: most starts find the files.
-  const { selfSigned } = await import('./self-signed.ts');
-  const made = await selfSigned(names, nowMs);
+  const made = await createSelfSigned(names, nowMs);
   await mkdir(certDir, { recursive: true, mode: 0o700 });
   await replaceFile(keyPath, made.key);
   await replaceFile(certificatePath, made.certificate);
   await chmod(certificatePath, 0o644);
   return made;
+}
+
+/**
+ * Creates a key and a self-signed certificate for these names and addresses, valid for one year by default. The
+ * certificate library is loaded on the first call, because most starts of the agent create no certificate.
+ */
+export async function createSelfSigned(
+  names: readonly string[],
+  nowMs: number,
+  validity?: Validity,
+): Promise<ServingPair> {
+  const { selfSigned } = await import('./self-signed.ts');
+  return selfSigned(names, nowMs, validity);
 }

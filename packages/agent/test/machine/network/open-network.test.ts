@@ -2,13 +2,13 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { silentLogger, systemClock } from '@keelson/core';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
+import { missingForNamespaces, networkNamespace } from '@keelson/test-support';
 import anyTest, { type ExecutionContext } from 'ava';
 import { openNetwork } from '../../../src/machine/network/open-network.ts';
 import { requirePodNetwork } from '../../../src/machine/network/require-pod-network.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
 import { resolveConfig } from '../../../src/startup/options/resolve-config.ts';
 import { wordsConfig } from '../../support/bench.ts';
-import { missingForNamespaces, networkNamespace } from '../../support/network-namespace.ts';
 import { temporaryDirectory } from '../../support/support.ts';
 
 const missing = missingForNamespaces('../lib/cni/bridge');

@@ -1,0 +1,182 @@
+import type { ContainerEngine } from '@keelson/container-runtime';
+import type { Clock, Logger } from '@keelson/core';
+import type { AgentConfig } from '../base/config/agent-config.ts';
+import { type AgentPeriods, defaultPeriods } from '../base/config/agent-periods.ts';
+import { noEvents } from '../base/contracts/event-recorder.ts';
+import { ApiEventRecorder } from '../base/events/api-event-recorder.ts';
+import { agentVersion } from '../base/version.ts';
+import type { CgroupAccess } from '../machine/cgroups/node-cgroups.ts';
+import { readMachine } from '../machine/host/machine.ts';
+import type { HostActions } from '../machine/network/host-actions.ts';
+import { requirePodNetwork } from '../machine/network/require-pod-network.ts';
+import { UtilityChains } from '../machine/network/utility-chains.ts';
+import type { Mounter } from '../machine/volumes/mounter.ts';
+import { askCloud, type CloudProviders } from '../node/cloud-provider.ts';
+import { withNamedAddress } from '../node/named-address.ts';
+import { type AgentServers, openServers } from '../serve/agent-servers.ts';
+import { createTextMetrics } from '../serve/stats/text-metrics.ts';
+import { createSources } from '../sources/create-sources.ts';
+import { createAgent } from './agent.ts';
+import { openAccess } from './api/api-access.ts';
+import type { DynamicConfig } from './dynamic/boot-config.ts';
+import { ConfigWatch } from './dynamic/config-watch.ts';
+import { runOnce } from './run-once.ts';
+
+export interface RunAgentOptions {
+  readonly config: AgentConfig;
+  /** What `/configz` shows. */
+  readonly effective: Readonly<Record<string, unknown>>;
+  readonly engine: ContainerEngine;
+  /** Below it are the logs of containers. */
+  readonly logRoot: string;
+  readonly periods?: Partial<AgentPeriods>;
+  /** Absent: the agent changes nothing of the machine's own, such as its packet filter. */
+  readonly hostActions?: HostActions;
+  /** Absent: the agent leaves the cgroups of the machine alone, whatever the options say. */
+  readonly cgroups?: CgroupAccess;
+  /** Default: the programs of the system. */
+  readonly mounter?: Mounter;
+  /** Besides those that come with the agent. */
+  readonly cloudProviders?: CloudProviders;
+  /** Where other configurations come from; needs an API server. */
+  readonly dynamicConfig?: DynamicConfig;
+  /** 0..1; for the time at which the client certificate is renewed. */
+  readonly random?: () => number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** An agent that is at work. */
+export interface RunningAgent {
+  readonly servers: Pick<AgentServers, 'port' | 'readOnlyPort' | 'healthzPort' | 'statsPort'>;
+  /**
+   * Resolves with the number of pods when those of --runonce run; rejects when they do not. Undefined without
+   * --runonce.
+   */
+  readonly once: Promise<number> | undefined;
+  /** Resolves when the node names another configuration, which the next start takes. */
+  readonly restart: Promise<void>;
+  /**
+   * Never resolves; rejects when the agent cannot go on: its client certificate has ended and it cannot get another.
+   */
+  readonly failed: Promise<never>;
+  /** Ends everything but the containers. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Puts the parts together and starts them: servers, so that a taken port is noticed before anything runs; the life
+ * cycle; then the sources.
+ *
+ * @throws UsageError, or the system's error for a port that is taken; nothing is left running then
+ */
+export async function runAgent(options: RunAgentOptions): Promise<RunningAgent> {
+  const {
+    effective,
+    engine,
+    logRoot,
+    mounter,
+    periods = {},
+    hostActions,
+    cgroups,
+    cloudProviders = {},
+    dynamicConfig,
+    clock,
+    logger,
+  } = options;
+  requirePodNetwork(options.config.network, engine.runtime);
+  const { nodeName, node } = options.config;
+  const instance = await askCloud({ cloud: node.cloud, nodeName, providers: cloudProviders, logger });
+  const config = instance === undefined ? options.config : { ...options.config, node: { ...node, instance } };
+  const metrics = createTextMetrics();
+  const access = openAccess(config, options);
+  const clients = access?.clients;
+  const recorder =
+    clients === undefined
+      ? undefined
+      : new ApiEventRecorder({ client: clients.events, nodeName: config.nodeName, ...config.events, clock, logger });
+  const events = recorder ?? noEvents;
+  const sources = createSources({ config, client: clients?.main, events, clock, logger });
+  let servers: AgentServers | undefined;
+  const configWatch =
+    clients === undefined || dynamicConfig === undefined
+      ? undefined
+      : new ConfigWatch({ dynamic: dynamicConfig, api: clients.main, nodeName, clock, logger });
+  const lifeCycle = createAgent(config, {
+    ...(clients === undefined ? {} : { api: clients.main, heartbeatApi: clients.heartbeat }),
+    runtime: engine.runtime,
+    images: engine.images,
+    pods: sources.config,
+    machine: await withNamedAddress(await readMachine(), nodeName, clock),
+    events,
+    clock,
+    logger,
+    metrics,
+    logRoot,
+    ...(mounter === undefined ? {} : { mounter }),
+    ...(cgroups === undefined ? {} : { cgroups }),
+    ...(configWatch === undefined ? {} : { nodeConditions: () => [configWatch.condition()] }),
+    periods,
+    version: `v${agentVersion}`,
+    port: () => servers?.port,
+  });
+  const chains =
+    hostActions === undefined || !config.network.makeIptablesUtilChains || config.sources.runOnce
+      ? undefined
+      : new UtilityChains({
+          host: hostActions,
+          config: config.network,
+          nodeName,
+          periodMs: periods.utilityChains ?? defaultPeriods.utilityChains,
+          events,
+          clock,
+          logger,
+        });
+  const aborted = new AbortController();
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= (async () => {
+      aborted.abort();
+      await servers?.close();
+      await configWatch?.stop();
+      await chains?.stop();
+      await sources.stop();
+      await lifeCycle.stop();
+      await recorder?.stop();
+      await access?.close();
+    })();
+    return stopping;
+  };
+  try {
+    servers = await openServers({
+      config,
+      state: lifeCycle.state,
+      streams: lifeCycle.streams,
+      logRoot,
+      submit: sources.submit,
+      reviewApi: clients?.reviews,
+      metrics,
+      effective,
+      clock,
+      logger,
+    });
+    chains?.start();
+    await lifeCycle.start();
+    await sources.start();
+    access?.start();
+    configWatch?.start();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const once = config.sources.runOnce
+    ? runOnce({ pods: sources.config, state: lifeCycle.state, clock, signal: aborted.signal })
+    : undefined;
+  return {
+    servers,
+    once,
+    restart: configWatch?.restart ?? new Promise(() => {}),
+    failed: access?.failed ?? new Promise<never>(() => {}),
+    stop,
+  };
+}

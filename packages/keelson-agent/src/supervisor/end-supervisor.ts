@@ -1,0 +1,45 @@
+import { MachineError } from '@keelson/agent';
+import type { Clock, Logger } from '@keelson/core';
+import { isAlive, type ProcessIdentity } from './process-identity.ts';
+import { findRunning } from './running-record.ts';
+import { supervisorPlace } from './supervisor-place.ts';
+import { waitUntil } from './wait-until.ts';
+
+/** Calls under way have a second in the supervisor itself. */
+const graceMs = 10_000;
+const killMs = 5000;
+
+/**
+ * Ends a supervisor and leaves its containers alone. One that does not end when asked to is killed, which they survive,
+ * too.
+ */
+export async function endSupervisor(running: ProcessIdentity, clock: Clock, logger: Logger): Promise<void> {
+  if (await ends(running, 'SIGTERM', graceMs, clock)) return;
+  logger.warn('supervisor does not end, it is killed', { pid: running.pid });
+  if (await ends(running, 'SIGKILL', killMs, clock)) return;
+  throw new MachineError(`the supervisor of runtime-b (process ${running.pid}) cannot be ended`);
+}
+
+async function ends(
+  running: ProcessIdentity,
+  signal: NodeJS.Signals,
+  withinMs: number,
+  clock: Clock,
+): Promise<boolean> {
+  const isGone = async () => !(await isAlive(running));
+  if (await isGone()) return true;
+  try {
+    process.kill(running.pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+  return waitUntil(isGone, withinMs, clock);
+}
+
+/** Ends the supervisor that an agent with this root directory had, when options have changed so that it needs none. */
+export async function retireSupervisor(rootDir: string, clock: Clock, logger: Logger): Promise<void> {
+  const running = await findRunning(supervisorPlace(rootDir));
+  if (running === undefined) return;
+  await endSupervisor(running, clock, logger);
+  logger.info('supervisor of runtime-b ended, the options ask for none', { pid: running.pid });
+}

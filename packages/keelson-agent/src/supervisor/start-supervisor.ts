@@ -1,0 +1,85 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, open, rename, stat } from 'node:fs/promises';
+import { MachineError } from '@keelson/agent';
+import { isRecord } from '../is-record.ts';
+import { type SupervisorOptions, supervisorProgram } from './supervisor-options.ts';
+import { type SupervisorPlace, supervisorPlace } from './supervisor-place.ts';
+
+/** What a supervisor tells whoever started it, once. */
+export type StartMessage = { readonly ready: true } | { readonly failed: string };
+
+/** With many containers it takes a while to find them all. */
+const startMs = 60_000;
+/** One that is ending has this long to get to its end. */
+const lockS = 10;
+/** A longer log is put aside at the start; one of those is kept. */
+const maxLogBytes = 1 << 20;
+/** Exit code of `flock` when somebody else has the lock. */
+const lockedCode = 75;
+
+/**
+ * Starts a supervisor that outlives this process: in a session of its own, with a log in place of this process's
+ * output. Resolves when it listens. The lock of the place is its own from before its first step to its end, so that
+ * there are never two on the same containers.
+ *
+ * @throws MachineError with its own words when it cannot do its work
+ */
+export async function startSupervisor(options: SupervisorOptions): Promise<void> {
+  const place = supervisorPlace(options.rootDir);
+  await mkdir(place.folder, { recursive: true, mode: 0o700 });
+  await rotate(place);
+  const log = await open(place.log, 'a', 0o600);
+  try {
+    const words = [
+      '--no-fork',
+      '--exclusive',
+      '--timeout',
+      String(lockS),
+      '--conflict-exit-code',
+      String(lockedCode),
+      place.lock,
+    ];
+    const program = [process.execPath, '--no-warnings', supervisorProgram, JSON.stringify(options)];
+    const child = spawn('flock', [...words, ...program], {
+      detached: true,
+      cwd: '/',
+      stdio: ['ignore', log.fd, log.fd, 'ipc'],
+    });
+    await ready(child, place);
+  } finally {
+    await log.close();
+  }
+}
+
+async function ready(child: ChildProcess, place: SupervisorPlace): Promise<void> {
+  let late: NodeJS.Timeout | undefined;
+  const outcome = await new Promise<string | undefined>((resolve) => {
+    late = setTimeout(() => {
+      child.kill('SIGKILL');
+      resolve(`it does not listen after ${startMs / 1000} s`);
+    }, startMs);
+    child.on('error', (error) => resolve(error.message));
+    child.once('message', (message) =>
+      resolve(isRecord(message) && 'failed' in message ? String(message['failed']) : undefined),
+    );
+    // Not the exit: its last words may come after that.
+    child.once('close', (code, signal) => resolve(whyEnded(code, signal, place)));
+  });
+  clearTimeout(late);
+  if (child.connected) child.disconnect();
+  child.unref();
+  if (outcome !== undefined) throw new MachineError(`the supervisor of runtime-b cannot be started: ${outcome}`);
+}
+
+function whyEnded(code: number | null, signal: string | null, { lock, log }: SupervisorPlace): string {
+  if (code === lockedCode) return `another one holds ${lock}`;
+  return `it ended at once (${signal ?? `exit code ${code}`}); ${log} says more`;
+}
+
+async function rotate({ log }: SupervisorPlace): Promise<void> {
+  const size = await stat(log).then(
+    (found) => found.size,
+    () => 0,
+  );
+  if (size > maxLogBytes) await rename(log, `${log}.old`);
+}

@@ -1,0 +1,51 @@
+import { mkdir, readFile, stat } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import { createSelfSigned, MachineError, replaceFile, type ServingPair } from '@keelson/agent';
+import type { SupervisorPlace } from './supervisor-place.ts';
+
+/** Common name of the certificates. It proves nothing; by it another agent's supervisor is told from anything else. */
+export const supervisorName = 'keelson-agent supervisor';
+
+/** The pair is good as long as its file is there: it is pinned, and nobody else is to judge it. */
+const validity = { notBefore: new Date('2000-01-01T00:00:00Z'), notAfter: new Date('9999-12-31T23:59:59Z') };
+
+const certificateBegin = '-----BEGIN CERTIFICATE-----';
+
+/**
+ * The key and certificate by which the agent and its supervisor know each other; made once.
+ *
+ * @throws MachineError for a file that others can read or write
+ */
+export async function supervisorPair(place: SupervisorPlace): Promise<ServingPair> {
+  const found = await readPair(place);
+  if (found !== undefined) return found;
+  await mkdir(place.folder, { recursive: true, mode: 0o700 });
+  const made = await createSelfSigned([supervisorName, '127.0.0.1', '::1', 'localhost'], Date.now(), validity);
+  // In one file: there is never a key without its certificate.
+  await replaceFile(place.pair, `${made.key.trimEnd()}\n${made.certificate.trimEnd()}\n`);
+  return made;
+}
+
+/** Undefined when there is none. @throws MachineError for a file that others can read or write, or that is no pair */
+export async function readPair({ pair: path }: SupervisorPlace): Promise<ServingPair | undefined> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (text === undefined) return undefined;
+  const { mode, uid } = await stat(path);
+  if ((mode & 0o077) !== 0 || uid !== process.getuid?.())
+    throw new MachineError(
+      `${path} must be readable by its owner only; remove it if others may have read it, another is made then`,
+    );
+  const begin = text.indexOf(certificateBegin);
+  const pair = { key: text.slice(0, begin), certificate: text.slice(begin) };
+  try {
+    createSecureContext({ key: pair.key, cert: pair.certificate });
+  } catch (error) {
+    throw new MachineError(
+      `${path} holds no key and certificate that fit; remove it and another is made: ${(error as Error).message}`,
+    );
+  }
+  return pair;
+}

@@ -1,0 +1,109 @@
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createSocketServer } from 'node:net';
+import { join } from 'node:path';
+import type { RuntimeChoice } from '@keelson/agent';
+import test, { type ExecutionContext } from 'ava';
+import { findRuntime, type RuntimeProbes, rememberRuntime } from '../../src/runtime/detect-runtime.ts';
+import { findBinary, probeEngine, probeOci } from '../../src/runtime/probe-runtimes.ts';
+import { runtimeGiven } from '../../src/runtime/runtime-request.ts';
+import { temporaryDirectory } from '../support.ts';
+
+const byDefault: RuntimeChoice = { kind: 'default', engineEndpoint: 'unix:///x.sock', shimEndpoint: 'unix:///y.sock' };
+
+function probes(engine: boolean, oci: boolean): RuntimeProbes & { readonly asked: string[] } {
+  const asked: string[] = [];
+  const probe = (name: string, usable: boolean) => async () => {
+    asked.push(name);
+    return { usable, reason: `${name} ${usable}` };
+  };
+  return { asked, engine: probe('engine', engine), oci: probe('oci', oci) };
+}
+
+for (const [engine, oci, name, reason] of [
+  [true, true, 'engine', 'engine true'],
+  [false, true, 'oci', 'engine false; oci true'],
+  [false, false, 'process', 'engine false; oci false'],
+] as const) {
+  test(`by default ${name} runs containers when an engine ${engine ? 'answers' : 'is not there'} and an OCI binary ${oci ? 'works' : 'does not'}`, async (t) => {
+    const root = await temporaryDirectory(t);
+    t.deepEqual(await findRuntime(root, probes(engine, oci)), { name, reason, again: false });
+  });
+}
+
+test('what was taken once is taken again, whatever comes up meanwhile, until the note is removed', async (t) => {
+  const root = await temporaryDirectory(t);
+  await rememberRuntime(root, (await findRuntime(root, probes(false, false))).name);
+  const later = probes(true, true);
+  const again = await findRuntime(root, later);
+  t.like(again, { name: 'process', again: true });
+  t.deepEqual(later.asked, [], 'nothing is asked, so the start takes no longer');
+  const note = join(root, 'runtime-in-use');
+  t.true(again.reason.includes(note));
+  t.is(await readFile(note, 'utf8'), 'process\n');
+  await rm(note);
+  t.is((await findRuntime(root, later)).name, 'engine');
+});
+
+async function listening(t: ExecutionContext, answer: RequestListener): Promise<string> {
+  const socket = join(await temporaryDirectory(t), 'engine.sock');
+  const server = createServer(answer);
+  await new Promise<void>((resolve) => server.listen(socket, resolve));
+  t.teardown(() => server.close());
+  return `unix://${socket}`;
+}
+
+test('an engine is what answers /_ping with the version of its API', async (t) => {
+  const engine = await listening(t, (request, answer) => {
+    answer.writeHead(request.url === '/_ping' ? 200 : 404, { 'api-version': '1.41' }).end('OK');
+  });
+  t.deepEqual(await probeEngine(engine), { usable: true, reason: `an engine answers (API 1.41) at ${engine}` });
+  const other = await listening(t, (_, answer) => void answer.end('hello'));
+  t.like(await probeEngine(other), { usable: false, reason: `what answers is no engine (status 200) at ${other}` });
+});
+
+test('an engine that is not there, or does not answer in time, is none', async (t) => {
+  const folder = await temporaryDirectory(t);
+  t.like(await probeEngine(`unix://${folder}/none.sock`), {
+    usable: false,
+    reason: `no engine listens at unix://${folder}/none.sock`,
+  });
+  const silent = createSocketServer();
+  await new Promise<void>((resolve) => silent.listen(join(folder, 'silent.sock'), resolve));
+  t.teardown(() => silent.close());
+  const probe = await probeEngine(`unix://${folder}/silent.sock`, 20);
+  t.deepEqual(probe, { usable: false, reason: `no answer within 20 ms at unix://${folder}/silent.sock` });
+});
+
+test('an OCI binary needs root and has to run', async (t) => {
+  const folder = await temporaryDirectory(t);
+  const program = async (name: string, script: string) => {
+    const path = join(folder, name);
+    await writeFile(path, `#!/bin/sh\n${script}\n`);
+    await chmod(path, 0o755);
+    return path;
+  };
+  const good = await program('good', 'echo runc version 1.1.5; echo more');
+  t.deepEqual(await probeOci(0, good, 5000), { usable: true, reason: 'runc version 1.1.5' });
+  t.deepEqual(await probeOci(1000, good), { usable: false, reason: 'runc needs root' });
+  t.deepEqual(await probeOci(0, undefined), { usable: false, reason: 'no runc in PATH' });
+  const bad = await program('bad', 'exit 1');
+  t.deepEqual(await probeOci(0, bad, 5000), { usable: false, reason: `${bad} does not run` });
+  const slow = await program('slow', 'exec sleep 60');
+  t.deepEqual(await probeOci(0, slow, 20), { usable: false, reason: `${slow} does not run` });
+  t.is(findBinary(['good'], folder), good);
+  t.is(findBinary(['no-such-binary'], folder), undefined);
+});
+
+test('KEELSON_AGENT_RUNTIME narrows the default, and nothing else', (t) => {
+  t.is(runtimeGiven(byDefault, undefined), byDefault);
+  t.deepEqual(runtimeGiven(byDefault, 'process'), { kind: 'process' });
+  t.deepEqual(runtimeGiven(byDefault, 'engine'), { kind: 'engine', endpoint: 'unix:///x.sock' });
+  t.like(runtimeGiven(byDefault, 'oci'), { kind: 'oci' });
+  t.throws(() => runtimeGiven(byDefault, 'docker'), {
+    message: 'KEELSON_AGENT_RUNTIME must be one of engine, oci, process, not "docker"',
+  });
+  t.throws(() => runtimeGiven({ kind: 'engine', endpoint: 'unix:///z.sock' }, 'process'), {
+    message: 'KEELSON_AGENT_RUNTIME=process and the options both choose a runtime; leave one out',
+  });
+});

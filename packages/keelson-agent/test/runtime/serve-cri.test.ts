@@ -1,0 +1,128 @@
+import { spawn } from 'node:child_process';
+import { lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseOptions, resolveConfig, UsageError } from '@keelson/agent';
+import { systemClock } from '@keelson/core';
+import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
+import test from 'ava';
+import { openCri } from '../../src/runtime/runtime-packages.ts';
+import { criSocketOf, serveEngine } from '../../src/runtime/serve-cri.ts';
+import { listeningLogger, manifest, temporaryDirectory } from '../support.ts';
+
+const binary = fileURLToPath(new URL('../../src/bin/keelson-agent.js', import.meta.url));
+const host = { hostname: () => 'n1', fileExists: () => false };
+const configOf = (words: readonly string[]) => resolveConfig(parseOptions(words), host).config;
+const asGiven = { criSocket: undefined, runtime: undefined };
+const byDefault = '/var/run/keelson-agent/runtime.sock';
+
+/** Waits as long as the test may take. */
+async function eventually<T>(probe: () => Promise<T | undefined | false>): Promise<T> {
+  for (;;) {
+    const value = await probe();
+    if (value !== undefined && value !== false) return value;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+// The process runtime needs it.
+const onLinux = process.platform === 'linux' ? test : test.skip;
+
+test('the runtime is served at the default of --container-runtime-endpoint, whatever engine runtime-a is', (t) => {
+  t.is(criSocketOf(configOf([]), asGiven), byDefault);
+  t.is(criSocketOf(configOf(['--runtime-a-endpoint=unix:///e.sock']), asGiven), byDefault);
+});
+
+test('nothing is served of a remote runtime, of runtime-b, with --runonce, or where the environment says so', (t) => {
+  t.is(criSocketOf(configOf(['--container-runtime-endpoint=unix:///c.sock']), asGiven), undefined);
+  t.is(criSocketOf(configOf(['--container-runtime=runtime-b']), asGiven), undefined);
+  t.is(criSocketOf(configOf(['--runonce', '--pod-manifest-path=/x']), asGiven), undefined);
+  t.is(criSocketOf(configOf([]), { ...asGiven, criSocket: '' }), undefined);
+  t.is(criSocketOf(configOf([]), { ...asGiven, runtime: 'process' }), undefined);
+});
+
+test('KEELSON_AGENT_CRI_SOCKET names another place, and is refused where it means nothing', (t) => {
+  t.is(criSocketOf(configOf([]), { criSocket: '/x.sock', runtime: 'process' }), '/x.sock');
+  t.throws(() => criSocketOf(configOf([]), { ...asGiven, criSocket: 'x.sock' }), {
+    instanceOf: UsageError,
+    message: 'KEELSON_AGENT_CRI_SOCKET must be an absolute path',
+  });
+  t.throws(() => criSocketOf(configOf(['--container-runtime=runtime-b']), { ...asGiven, criSocket: '/x.sock' }), {
+    instanceOf: UsageError,
+    message: /means nothing/,
+  });
+});
+
+test('where the socket cannot be made the agent runs on, with one warning', async (t) => {
+  const directory = await temporaryDirectory(t);
+  await writeFile(join(directory, 'file'), '');
+  const logger = listeningLogger();
+  const engine = createFakeRuntime(new FakeWorld());
+  const socketPath = join(directory, 'file', 'x.sock');
+  t.is(await serveEngine({ engine, socketPath, logger }), undefined);
+  t.deepEqual(
+    logger.lines.map(({ message }) => message),
+    ['runtime not served as CRI, tools such as crictl have nothing to talk to'],
+  );
+  t.is(logger.lines[0]?.fields['socket'], socketPath);
+});
+
+onLinux(
+  'the command serves its runtime: its pods are seen and driven from outside, and the socket goes with it',
+  async (t) => {
+    t.timeout(60_000);
+    const directory = await temporaryDirectory(t);
+    const socketPath = join(directory, 'run', 'cri.sock');
+    const manifests = join(directory, 'manifests');
+    await mkdir(manifests);
+    await writeFile(
+      join(manifests, 'web.yaml'),
+      manifest('web', 'host', '  hostNetwork: true\n  terminationGracePeriodSeconds: 1\n'),
+    );
+    const words = [
+      `--pod-manifest-path=${manifests}`,
+      '--file-check-frequency=1s',
+      `--root-dir=${directory}/root`,
+      `--cert-dir=${directory}/pki`,
+      '--enable-server=false',
+      '--read-only-port=0',
+      '--healthz-port=0',
+      '--stats-port=0',
+      '--hostname-override=n1',
+      '--fail-swap-on=false',
+      '--make-iptables-util-chains=false',
+      // How full this machine is decides nothing.
+      '--eviction-hard=',
+    ];
+    const env = {
+      ...process.env,
+      KEELSON_AGENT_RUNTIME: 'process',
+      KEELSON_AGENT_LOG_ROOT: join(directory, 'log'),
+      KEELSON_AGENT_SYSCTL_ROOT: join(directory, 'no-sysctl'),
+      KEELSON_AGENT_CRI_SOCKET: socketPath,
+    };
+    const child = spawn(process.execPath, [binary, ...words], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    let stderr = '';
+    child.stderr.on('data', (chunk) => {
+      stderr += String(chunk);
+    });
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+    t.teardown(() => child.kill('SIGKILL'));
+    await eventually(async () => (await lstat(socketPath).catch(() => undefined))?.isSocket());
+    const endpoint = `unix://${socketPath}`;
+    const around = { config: configOf([]), clock: systemClock, logger: listeningLogger() };
+    const { runtime } = await openCri(around, { kind: 'cri', endpoint, imageEndpoint: endpoint });
+    t.is((await runtime.version()).runtimeApiVersion, 'v1');
+    const first = await eventually(async () => (await runtime.listContainers({ state: 'running' }))[0]);
+    t.is(first.metadata.name, 'main');
+    await runtime.stopContainer(first.id, { gracePeriodMs: 1000 });
+    const second = await eventually(async () => (await runtime.listContainers({ state: 'running' }))[0]);
+    t.is(second.metadata.attempt, 1, 'the agent saw the end and started it again');
+    await rm(join(manifests, 'web.yaml'));
+    await eventually(async () => (await runtime.listPodSandboxes()).length === 0);
+    await runtime[Symbol.asyncDispose]();
+    child.kill('SIGTERM');
+    t.is(await ended, 0, stderr);
+    t.deepEqual(await readdir(join(directory, 'run')), []);
+  },
+);

@@ -1,0 +1,50 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { LogFields, Logger } from '@keelson/core';
+import type { ExecutionContext } from 'ava';
+
+/** An empty directory that is removed when the test ends. */
+export async function temporaryDirectory(t: ExecutionContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'keelson-agent-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** A pod manifest in YAML; `extra` is inserted below `spec`. */
+export function manifest(name: string, image = 'host', extra = ''): string {
+  return `apiVersion: v1
+kind: Pod
+metadata:
+  name: ${name}
+spec:
+${extra}  containers:
+  - name: main
+    image: ${image}
+    command: [sleep, "60"]
+`;
+}
+
+/** Polls in real time until the condition holds. */
+export async function until<T>(probe: () => T | undefined | false, timeoutMs = 10_000): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const value = probe();
+    if (value !== undefined && value !== false) return value;
+    if (performance.now() > deadline) throw new Error(`the condition did not hold within ${timeoutMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** A logger that records warnings and errors with their fields, and the messages of level info. */
+export function listeningLogger(): Logger & {
+  readonly lines: { readonly message: string; readonly fields: LogFields }[];
+  readonly infos: string[];
+} {
+  const infos: string[] = [];
+  const lines: { message: string; fields: LogFields }[] = [];
+  const record = (message: string, fields: LogFields = {}) => void lines.push({ message, fields });
+  const info = (message: string) => void infos.push(message);
+  const logger = { lines, infos, debug: () => {}, info, warn: record, error: record, child: () => logger };
+  return logger;
+}
