@@ -387,8 +387,12 @@ export {
   orderedForm,
   throwIfAborted,
 } from './storage/store-checks.ts';
-export { metadataOffset, spliceResourceVersion } from './storage/stored-json.ts';
-export { type SelectableAttributes, StoredObject } from './storage/stored-object.ts';
+export {
+  metadataOffset,
+  type SelectableAttributes,
+  StoredObject,
+  spliceResourceVersion,
+} from './storage/stored-object.ts';
 export { type ChangeLog, WatchHub } from './storage/watch-hub.ts';
 export { type CachedStoragesOptions, createCachedStorages } from './watch-cache/cached-storages.ts';
 export type { WindowLimits } from './watch-cache/event-window.ts';

@@ -2,8 +2,7 @@ import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { UpdateDecision, UpdateOutcome, WriteOptions } from './resource-storage.ts';
 import type { Entry, Key, Revision, Store } from './store.ts';
 import { throwIfAborted } from './store-checks.ts';
-import { metadataOffset } from './stored-json.ts';
-import { StoredObject } from './stored-object.ts';
+import { metadataOffset, StoredObject } from './stored-object.ts';
 
 /** Hears of every acknowledged write before its caller does. */
 export interface WriteObserver {

@@ -7,7 +7,6 @@ import { compactAttributes } from './compact-attributes.ts';
 import { plainIdentity } from './plain-identity.ts';
 import type { Representation } from './resource-storage.ts';
 import type { Entry, Key, Revision } from './store.ts';
-import { insertion, isSplicedFrom, metadataOffset, restampResourceVersion, trySplice } from './stored-json.ts';
 
 /** All derived forms of all objects together; they are made again when they are needed again. */
 const derivedForms = new ByteBudget(32 * 1024 * 1024);
@@ -314,4 +313,63 @@ export class StoredObject implements Droppable {
 export interface SelectableAttributes {
   readonly labels: Readonly<Record<string, string>>;
   readonly fields: ReadonlyMap<string, string>;
+}
+
+const metadataStart = Buffer.from('"metadata":{');
+const closingBrace = 0x7d;
+
+/** Offset after `"metadata":{` in canonical JSON, where `"resourceVersion":"N",` belongs; -1 when absent. */
+export function metadataOffset(value: Buffer): number {
+  const at = value.indexOf(metadataStart);
+  return at === -1 || at > 512 ? -1 : at + metadataStart.length;
+}
+
+/** Copies canonical JSON with `"resourceVersion":"<revision>"` put in as the first field of metadata. */
+export function spliceResourceVersion(key: Key, value: Uint8Array, revision: Revision): Buffer {
+  const out = trySplice(value, revision);
+  if (out !== undefined) return out;
+  throw new StorageError(StorageErrorCode.Corrupt, `stored object ${key} has no metadata`, { key, revision });
+}
+
+/** As {@link spliceResourceVersion}; undefined when there is no metadata. */
+export function trySplice(value: Uint8Array, revision: Revision): Buffer | undefined {
+  const source = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  const at = metadataOffset(source);
+  return at === -1 ? undefined : replaceRange(source, at, at, insertion(source, at, revision));
+}
+
+/** The text that is inserted into `value` at offset `at`, the start of its metadata. */
+export function insertion(value: Buffer, at: number, revision: Revision): string {
+  return value[at] === closingBrace ? stampOf(revision) : `${stampOf(revision)},`;
+}
+
+/** A copy of wire JSON whose resourceVersion is `revision` instead of `old`. */
+export function restampResourceVersion(json: Buffer, old: Revision, revision: Revision): Buffer {
+  const at = metadataOffset(json);
+  return replaceRange(json, at, at + stampOf(old).length, stampOf(revision));
+}
+
+/** True when `json` is `value` with the resourceVersion `revision` inserted. Compares without a copy. */
+export function isSplicedFrom(json: Buffer, revision: Revision, value: Buffer): boolean {
+  const at = metadataOffset(value);
+  if (at === -1) return false;
+  const resume = at + stampOf(revision).length + (value[at] === closingBrace ? 0 : 1);
+  return (
+    json.length - resume === value.length - at &&
+    json.compare(value, 0, at, 0, at) === 0 &&
+    json.compare(value, at, value.length, resume, json.length) === 0
+  );
+}
+
+function stampOf(revision: Revision): string {
+  return `"resourceVersion":"${revision}"`;
+}
+
+function replaceRange(source: Buffer, start: number, end: number, text: string): Buffer {
+  // Not from the shared pool: these bytes are moved into a block soon, while other users of the slab would keep it.
+  const out = Buffer.allocUnsafeSlow(source.length - (end - start) + text.length);
+  source.copy(out, 0, 0, start);
+  out.write(text, start, 'latin1');
+  source.copy(out, start + text.length, end);
+  return out;
 }

@@ -11,7 +11,7 @@ import { ByteBudget } from '../../src/storage/byte-budget.ts';
 import { compactAttributes } from '../../src/storage/compact-attributes.ts';
 import { joinObjects } from '../../src/storage/object-list.ts';
 import { bookmarkEvent, SharedWatchEvent } from '../../src/storage/shared-watch-event.ts';
-import { isSplicedFrom, restampResourceVersion } from '../../src/storage/stored-json.ts';
+import { isSplicedFrom, restampResourceVersion } from '../../src/storage/stored-object.ts';
 
 const canonical = (metadata: object, spec: unknown = {}) =>
   Buffer.from(JSON.stringify({ kind: 'Pod', apiVersion: 'v1', metadata, spec }));
