@@ -1,14 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { defaultBrand, eventLoopTurns, protobufForms, Representations, type RequestAttributes } from '@keelson/core';
+import { defaultBrand, protobufForms, Representations, type RequestAttributes } from '@keelson/core';
 import { ConnectHandler } from './connect/connect-handler.ts';
 import { answerOn, driveAnswer, serveWithoutUpgrade } from './connect/upgrade-requests.ts';
 import { ApiDocuments } from './endpoints/api-documents.ts';
 import { createEndpointRouter, versionDocument } from './endpoints/endpoint-router.ts';
 import { Health } from './endpoints/health.ts';
 import { createKoaApplication, type KoaApplication } from './endpoints/koa-application.ts';
-import type { Exchange } from './exchange/exchange.ts';
-import { isUrgent } from './exchange/filters.ts';
 import { HttpMetrics } from './exchange/metrics.ts';
 import { defaultLimits, type HealthCheck, type HttpApiOptions, type HttpLimits } from './exchange/options.ts';
 import { Pipeline } from './exchange/pipeline.ts';
@@ -77,7 +75,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     httpMetrics,
     levels: () => pipeline.levels,
   });
-  const handleResource = (exchange: Exchange) => resources.handle(exchange);
+  const handleResource = resources.handle;
   const app = createKoaApplication(pipeline, handleResource, router, logger);
   let koa = app.callback();
   let composed = app.middleware.length;
@@ -90,13 +88,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
     void koa(request, response);
   };
   return {
-    listener: (request, response) => {
-      const exchange = pipeline.open(request, response);
-      if (!exchange.attributes.isResourceRequest) return throughKoa(request, response);
-      const urgent = isUrgent(exchange.attributes);
-      if (!urgent && pipeline.refusedByOverload(exchange, eventLoopTurns.delayMs)) return;
-      eventLoopTurns.add(() => void pipeline.run(exchange, handleResource), urgent);
-    },
+    listener: pipeline.listener(handleResource, throughKoa),
     acceptUpgrades: (server) => {
       server.on('upgrade', (request: IncomingMessage, stream, head: Buffer) => {
         const upgrade = { socket: stream as Socket, head };

@@ -11,7 +11,6 @@ import {
   yamlMediaType,
 } from '@keelson/core';
 import type { Exchange } from '../exchange/exchange.ts';
-import { wantsPretty } from '../exchange/query-parameters.ts';
 import { type FlatHeaders, sendBytes, sendNotModified, sendWhole } from '../exchange/send.ts';
 
 const jsonOffers: readonly Offer[] = [{ mediaType: jsonMediaType }, { mediaType: yamlMediaType }];
@@ -39,7 +38,7 @@ function send(exchange: Exchange, document: object, offers: readonly Offer[]): v
     exchange,
     200,
     mediaType,
-    encodeDocument(media, document, media === 'json' && wantsPretty(exchange, chosen.pretty)),
+    encodeDocument(media, document, media === 'json' && exchange.wantsPretty(chosen.pretty)),
   );
 }
 

@@ -13,6 +13,9 @@ export interface UpgradeRequest {
   readonly head: Buffer;
 }
 
+const truthy: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
+const falsy: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
+
 /**
  * One request and its answer: what every filter and handler passes on. It is also the {@link RequestContext} of the
  * operations that the request causes. Parts that most requests never need are made on first use.
@@ -72,6 +75,32 @@ export class Exchange implements RequestContext {
 
   get userAgent(): string {
     return this.request.headers['user-agent'] ?? '';
+  }
+
+  /**
+   * Whether the client prefers indented JSON: see docs/reference/api-rules.md#query-parameters. A value of `pretty` that
+   * is not a boolean is ignored.
+   *
+   * @param inClause the `pretty` parameter of the chosen clause of the Accept header
+   */
+  wantsPretty(inClause: boolean | undefined): boolean {
+    const value = this.attributes.query.first('pretty');
+    if (value !== undefined) {
+      if (truthy.has(value)) return true;
+      if (falsy.has(value)) return false;
+    }
+    if (inClause !== undefined) return inClause;
+    const agent = this.userAgent;
+    switch (agent.charCodeAt(0)) {
+      case 0x63: // c
+        return agent.startsWith('curl');
+      case 0x57: // W
+        return agent.startsWith('Wget');
+      case 0x4d: // M
+        return agent.startsWith('Mozilla/5.0');
+      default:
+        return false;
+    }
   }
 
   /** Aborted when the client is gone or the deadline has passed. Not to be used when the request is over. */

@@ -4,6 +4,7 @@ import {
   type Brand,
   type Clock,
   defaultBrand,
+  eventLoopTurns,
   isStatusError,
   type Logger,
   parseRequestAttributes,
@@ -14,7 +15,7 @@ import {
   WebPageGuard,
 } from '@keelson/core';
 import { Exchange, prepareForPause } from './exchange.ts';
-import { InFlightLimits, impersonatedUser, isMaster, requireAllowed } from './filters.ts';
+import { InFlightLimits, impersonatedUser, isMaster, isUrgent, requireAllowed } from './filters.ts';
 import type { HttpLevels, HttpMetrics } from './metrics.ts';
 import { type Authorize, anonymousUser, type HttpApiOptions, type HttpLimits, mastersOnly } from './options.ts';
 import { timeoutParameter } from './query-parameters.ts';
@@ -94,6 +95,23 @@ export class Pipeline {
     return this.#draining;
   }
 
+  /**
+   * A listener for an HTTP server. Resource requests wait for their turn of the event loop and are passed to
+   * `handleResource` after the filters; all others are passed to `handleOther`.
+   */
+  listener(
+    handleResource: Handler,
+    handleOther: (request: IncomingMessage, response: ServerResponse) => void,
+  ): (request: IncomingMessage, response: ServerResponse) => void {
+    return (request, response) => {
+      const exchange = this.open(request, response);
+      if (!exchange.attributes.isResourceRequest) return handleOther(request, response);
+      const urgent = isUrgent(exchange.attributes);
+      if (!urgent && this.#rejectedByOverload(exchange, eventLoopTurns.delayMs)) return;
+      eventLoopTurns.add(() => void this.run(exchange, handleResource), urgent);
+    };
+  }
+
   /** The record of a request that has just arrived. */
   open(request: IncomingMessage, response: ServerResponse): Exchange {
     prepareForPause(request);
@@ -164,7 +182,7 @@ export class Pipeline {
    * Answers 429 at once when the process is `delayMs` behind its work and that is too much for the sender; true when it
    * did. The request has passed no filter yet. A user that is not known without waiting counts as an ordinary one.
    */
-  refusedByOverload(exchange: Exchange, delayMs: number): boolean {
+  #rejectedByOverload(exchange: Exchange, delayMs: number): boolean {
     const { overloadDelayMs, overloadDelayMastersMs } = this.#limits;
     if (delayMs <= overloadDelayMs) return false;
     if (delayMs <= overloadDelayMastersMs && this.#isOfMaster(exchange)) return false;

@@ -11,7 +11,6 @@ import {
   statusErrors,
   type WriteParameters,
 } from '@keelson/core';
-import type { Exchange } from './exchange.ts';
 
 /** A base-10 integer within 64 bits; undefined when not sent or empty, 400 for anything else. */
 export function integerParameter(query: QueryParameters, name: string): number | undefined {
@@ -57,32 +56,6 @@ function readDuration(text: string): number | undefined {
   } catch (error) {
     if (error instanceof DurationError) return undefined;
     throw error;
-  }
-}
-
-const truthy: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
-const falsy: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
-
-/**
- * Whether JSON is indented: see docs/reference/api-rules.md#query-parameters. A value that is no boolean is ignored.
- */
-export function wantsPretty(exchange: Exchange, inClause: boolean | undefined): boolean {
-  const value = exchange.attributes.query.first('pretty');
-  if (value !== undefined) {
-    if (truthy.has(value)) return true;
-    if (falsy.has(value)) return false;
-  }
-  if (inClause !== undefined) return inClause;
-  const agent = exchange.userAgent;
-  switch (agent.charCodeAt(0)) {
-    case 0x63: // c
-      return agent.startsWith('curl');
-    case 0x57: // W
-      return agent.startsWith('Wget');
-    case 0x4d: // M
-      return agent.startsWith('Mozilla/5.0');
-    default:
-      return false;
   }
 }
 

@@ -15,7 +15,6 @@ import {
   yamlMediaType,
 } from '@keelson/core';
 import type { Exchange } from './exchange.ts';
-import { wantsPretty } from './query-parameters.ts';
 
 /** Header names and values in one flat list, as `writeHead` takes it fastest. */
 export type FlatHeaders = (string | number | string[])[];
@@ -151,7 +150,7 @@ export function sendStatus(exchange: Exchange, { status, code }: StatusError, br
   const offers = [json, yaml, { mediaType: protobufMediaType(brand) }];
   const { offer, pretty } = negotiate(exchange.request.headers.accept, offers) ?? { offer: json };
   let body: Buffer;
-  if (offer === json) body = encodeDocument('json', status, wantsPretty(exchange, pretty));
+  if (offer === json) body = encodeDocument('json', status, exchange.wantsPretty(pretty));
   else body = offer === yaml ? encodeDocument('yaml', status, false) : encodeProtobufStatus(status);
   sendBytes(exchange, code, offer.mediaType, body, extraHeaders(exchange, status));
 }

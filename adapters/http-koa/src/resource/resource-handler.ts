@@ -68,7 +68,7 @@ export class ResourceHandler {
   }
 
   /** Answers one request; fails with what the service or a rule of the transport says. */
-  handle(exchange: Exchange): Promise<void> | void {
+  readonly handle = (exchange: Exchange): Promise<void> | void => {
     const { attributes } = exchange;
     const route = this.#options.routes.find(attributes);
     const target = route && targetOf(route.kind, attributes);
@@ -96,7 +96,7 @@ export class ResourceHandler {
       default:
         throw verbNotAllowed(exchange, route.kind, route.kind.verbs);
     }
-  }
+  };
 
   async #get(exchange: Exchange, route: Route, target: Target): Promise<void> {
     const form = route.forms.of(exchange, 'object');

@@ -16,7 +16,6 @@ import {
   type WireForm,
 } from '@keelson/core';
 import type { Exchange } from '../exchange/exchange.ts';
-import { wantsPretty } from '../exchange/query-parameters.ts';
 
 /** What serves one kind in one version, with everything about it that requests share. */
 export interface Route {
@@ -112,7 +111,7 @@ export class ResourceForms {
     const tables = rows && (shape !== 'watch' || query.boolean('sendInitialEvents') !== true);
     const choice = this.#choose(exchange.request.headers.accept ?? '', shape, tables);
     const { offer, target, pretty: prettyClause } = choice.negotiated;
-    const pretty = offer.media === 'json' && wantsPretty(exchange, prettyClause);
+    const pretty = offer.media === 'json' && exchange.wantsPretty(prettyClause);
     if (target?.kind === 'Table') {
       const wanted = this.#representations.target(target, includeObjectOf(query));
       return this.#representations.form(this.#kind, { media: offer.media, pretty, target: wanted });

@@ -79,3 +79,23 @@ export async function authenticateBearer(
   if (found === undefined) throw statusErrors.unauthorized();
   return found.user;
 }
+
+/**
+ * By certificate, then by token. Credentials that cannot be verified do not make their owner anonymous, as in reference
+ * servers; a valid token makes up for an invalid certificate.
+ */
+export function authentication(
+  authenticateToken: AuthenticateToken | undefined,
+  clock: Clock,
+): (request: IncomingMessage) => UserInfo | undefined | Promise<UserInfo | undefined> {
+  const byCertificate = clientCertificates(clock);
+  return (request) => {
+    const user = byCertificate(request);
+    if (user !== undefined && user !== 'invalid') return user;
+    if (user === undefined && request.headers.authorization === undefined) return undefined;
+    return authenticateBearer(request, authenticateToken).then((found) => {
+      if (found === undefined && user === 'invalid') throw statusErrors.unauthorized();
+      return found;
+    });
+  };
+}

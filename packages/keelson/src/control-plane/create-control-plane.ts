@@ -163,7 +163,9 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
       const server = await listenPlane(
         {
           ...surroundings,
-          registry: relaxedReads(registry, (kind) => stores.of(kind).reads),
+          registry: stores.all.some(({ reads }) => reads === 'any')
+            ? relaxedReads(registry, (kind) => stores.of(kind).reads)
+            : registry,
           authorizer,
           authenticateToken,
           checks: stores.checks(),

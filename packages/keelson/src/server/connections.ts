@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2Stream, ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Logger } from '@keelson/core';
@@ -97,10 +97,15 @@ export class Connections {
     server.once('close', () => clearInterval(timer));
   }
 
-  /**
-   * Notes a request, and answers it when it is not what its connection was accepted for; true when it is to be served.
-   */
-  admit(request: IncomingMessage, response: ServerResponse): boolean {
+  /** Passes on to `listener` the requests that their connections may send; rejects the others with 429. */
+  admitted(listener: RequestListener): RequestListener {
+    return (request, response) => {
+      if (this.#admit(request, response)) listener(request, response);
+    };
+  }
+
+  /** Records a request for its connection; answers it and returns false when the connection may not send it. */
+  #admit(request: IncomingMessage, response: ServerResponse): boolean {
     let connection: Connection | undefined;
     if (request.httpVersionMajor === 1) {
       connection = this.#bySocket.get(request.socket);

@@ -1,18 +1,17 @@
-import {
-  type AuthenticateToken,
-  type Authorizer,
-  type Brand,
-  type Clock,
-  type Logger,
-  type Metrics,
-  type ResourceClient,
-  type ResourceRegistry,
-  statusErrors,
-  type UserInfo,
+import type {
+  AuthenticateToken,
+  Authorizer,
+  Brand,
+  Clock,
+  Logger,
+  Metrics,
+  ResourceClient,
+  ResourceRegistry,
+  UserInfo,
 } from '@keelson/core';
-import { createHttpApi, type HttpApiOptions, serverOptions } from '@keelson/http-koa';
+import { createHttpApi, serverOptions } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
-import { authenticateBearer, clientCertificates } from '../auth/authentication.ts';
+import { authentication } from '../auth/authentication.ts';
 import { settledWithin } from '../base/settled-within.ts';
 import { apiVersionInfo } from '../base/version.ts';
 import type { ConnectionLimits } from '../config/connection-limits.ts';
@@ -84,26 +83,6 @@ export interface ServedPlane {
 const insecureAdmin: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 const defaultDrainMs = 5_000;
 
-/**
- * By certificate, then by token. Credentials that cannot be verified do not make their owner anonymous, as in reference
- * servers; a valid token makes up for an invalid certificate.
- */
-function authentication(
-  authenticateToken: AuthenticateToken | undefined,
-  clock: Clock,
-): HttpApiOptions['authenticate'] & {} {
-  const byCertificate = clientCertificates(clock);
-  return (request) => {
-    const user = byCertificate(request);
-    if (user !== undefined && user !== 'invalid') return user;
-    if (user === undefined && request.headers.authorization === undefined) return undefined;
-    return authenticateBearer(request, authenticateToken).then((found) => {
-      if (found === undefined && user === 'invalid') throw statusErrors.unauthorized();
-      return found;
-    });
-  };
-}
-
 /** Waits for running requests, then closes the server; what is not done by the deadline is cut. */
 async function closeWithin(deadlineMs: number, drained: Promise<void>, server: ListeningServer): Promise<void> {
   const began = performance.now();
@@ -123,7 +102,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     metrics,
     version: apiVersionInfo,
     checks,
-    authorize: (attributes, user) => authorizer.authorize(attributes, user),
+    authorize: authorizer.authorize.bind(authorizer),
     ...(nodes ? { nodeDialer: new ApiNodeDialer({ nodes, identity, authority, local, clock }) } : {}),
     ...(options.brand ? { brand: options.brand } : {}),
     ...(options.credentials

@@ -56,9 +56,7 @@ export async function listenOn(
     requestTimeout: requestMs,
     keepAliveTimeout: idleMs,
   };
-  const admitted: RequestListener = (request, response) => {
-    if (connections.admit(request, response)) listener(request, response);
-  };
+  const admitted = connections.admitted(listener);
   const server =
     credentials === undefined
       ? createHttpServer(options, admitted)
