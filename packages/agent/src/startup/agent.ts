@@ -18,6 +18,8 @@ import { machineUsage } from '../machine/stats/node-usage.ts';
 import { VolumeStats } from '../machine/stats/volume-stats.ts';
 import { createVolumes } from '../machine/volumes/create-volumes.ts';
 import { createEviction } from '../node/eviction/create-eviction.ts';
+import { pressureRefusal } from '../node/eviction/pressure-admission.ts';
+import { PressureState } from '../node/eviction/pressure-state.ts';
 import { Garbage } from '../node/garbage/garbage.ts';
 import { nodeIps } from '../node/node-addresses.ts';
 import { NodePresence } from '../node/node-presence.ts';
@@ -98,6 +100,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     batchMs: periods.statusBatch,
     mirrorOf: (fullName) => intake.mirrorOf(fullName),
   });
+  const pressure = new PressureState(config.eviction.thresholds, config.eviction.transitionMs);
   const offer = { maxPods, allowedUnsafeSysctls: config.allowedUnsafeSysctls, runtime };
   const intake = new PodIntake({
     config: pods,
@@ -105,7 +108,11 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     reports,
     events,
     offer,
-    shortFor: (pod) => eviction.refusal(pod),
+    shortFor: (pod) => {
+      const refused = pressureRefusal(pod, pressure.conditions, config.gates);
+      if (refused !== undefined) events.record(pod, 'Warning', refused.reason, refused.message);
+      return refused;
+    },
     workers: () => workers,
   });
   const look = createLook(runtime, clock, stopped.signal);
@@ -257,6 +264,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
     dependencies: { ...dependencies, images },
     periods,
     usage,
+    pressure,
     state,
     workers,
     garbage,
@@ -277,7 +285,7 @@ export function createAgent(config: AgentConfig, dependencies: AgentDependencies
       version,
       port: () => (config.server.enabled ? (dependencies.port?.() ?? config.server.port) : 0),
       problems: () => health.problems(),
-      pressure: () => eviction.conditions(),
+      pressure: () => pressure.conditions,
       further: dependencies.nodeConditions ?? (() => []),
       volumesInUse: () => volumeParts.inUse(),
       onNode: ({ spec }) => range.learn(spec?.podCIDR),

@@ -1,10 +1,8 @@
 import type { ImageService } from '@keelson/container-runtime';
 import { type Clock, type Logger, type Metrics, noMetrics } from '@keelson/core';
-import type { Pod } from '@keelson/kinds';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import type { AgentConfig } from '../../base/config/agent-config.ts';
 import type { AgentPeriods } from '../../base/config/agent-periods.ts';
-import type { PressureCondition } from '../../base/config/eviction-signals.ts';
 import { type EventRecorder, type EventSubject, noEvents } from '../../base/contracts/event-recorder.ts';
 import type { PodQueries } from '../../base/contracts/pod-queries.ts';
 import type { PodEvents } from '../../base/events/pod-events.ts';
@@ -12,7 +10,6 @@ import type { HostFiles } from '../../machine/host/host-files.ts';
 import type { Machine } from '../../machine/host/machine.ts';
 import type { NodeUsage } from '../../machine/stats/node-usage.ts';
 import type { PodWorkers } from '../../pods/pod-workers.ts';
-import type { PodVerdict } from '../../pods/status/pod-status.ts';
 import type { Garbage } from '../garbage/garbage.ts';
 import { diskSpace } from './disk-space.ts';
 import { Evictions } from './evictions.ts';
@@ -20,7 +17,7 @@ import { Evictor } from './evictor.ts';
 import { LimitKeeper } from './limit-keeper.ts';
 import { MemoryWatch } from './memory-watch.ts';
 import { Observer } from './observer.ts';
-import { pressureRefusal } from './pressure-admission.ts';
+import type { PressureState } from './pressure-state.ts';
 import type { VictimsOptions } from './victims.ts';
 
 export interface EvictionDependencies {
@@ -37,6 +34,8 @@ export interface CreateEvictionOptions {
   readonly dependencies: EvictionDependencies;
   readonly periods: Pick<AgentPeriods, 'eviction' | 'memoryWatch'>;
   readonly usage: NodeUsage;
+  /** Shared with the admission of pods and with the conditions of the node. */
+  readonly pressure: PressureState;
   readonly state: Pick<PodQueries, 'usage'>;
   readonly workers: PodWorkers;
   readonly garbage: Pick<Garbage, 'reclaimContainers' | 'reclaimImages'>;
@@ -49,19 +48,17 @@ export interface CreateEvictionOptions {
   readonly onChange: () => void;
 }
 
-/** What keeps the node from running short, for the agent's other parts. */
+/** Observes the resources of the node and evicts pods when a threshold is met. */
 export interface Eviction {
-  conditions(): ReadonlySet<PressureCondition>;
-  /** Why the node, as short as it is, does not take a pod; it is told as an event too. */
-  refusal(pod: Pod): PodVerdict | undefined;
-  /** After it the conditions are known. */
+  /** Resolves after the first observation, so that the conditions of the node are up to date. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** Puts the parts of eviction together as the options say. */
 export function createEviction(options: CreateEvictionOptions): Eviction {
-  const { config, dependencies, periods, usage, state, workers, garbage, paths, files, podEvents, node } = options;
+  const { config, dependencies, periods, usage, pressure, state, workers, garbage, paths, files, podEvents, node } =
+    options;
   const { images, machine, clock, logger, metrics = noMetrics, events = noEvents } = dependencies;
   const { thresholds, maxPodGraceSeconds, watchMemory } = config.eviction;
   const evictions = new Evictions({ maxPodGraceSeconds, clock, logger, metrics, podEvents });
@@ -73,6 +70,7 @@ export function createEviction(options: CreateEvictionOptions): Eviction {
   };
   const evictor = new Evictor({
     config: config.eviction,
+    pressure,
     observer: new Observer({
       signals: new Set(thresholds.map(({ signal }) => signal)),
       ...{ usage, images, rootDir: config.rootDir, memoryBytes: machine.memoryBytes, logger },
@@ -101,12 +99,6 @@ export function createEviction(options: CreateEvictionOptions): Eviction {
       ? new LimitKeeper({ victims, evictions, clock, logger, periodMs: periods.eviction })
       : undefined;
   return {
-    conditions: () => evictor.conditions,
-    refusal(pod) {
-      const refused = pressureRefusal(pod, evictor.conditions, config.gates);
-      if (refused !== undefined) podEvents.record(pod, 'Warning', refused.reason, refused.message);
-      return refused;
-    },
     async start() {
       await evictor.start();
       watch?.start();

@@ -8,14 +8,16 @@ import { withDeadline } from '../../base/with-deadline.ts';
 import { availableText, thresholdText } from './eviction-message.ts';
 import type { Evictions } from './evictions.ts';
 import type { Findings, Observer } from './observer.ts';
-import { PressureState } from './pressure-state.ts';
+import type { PressureState } from './pressure-state.ts';
 import { rankVictims, type VictimsOptions } from './victims.ts';
 
 /** Wins back what no pod of the node needs. */
 export type Reclaim = (signal: AbortSignal) => Promise<void>;
 
 export interface EvictorOptions {
-  readonly config: Pick<EvictionConfig, 'thresholds' | 'transitionMs'>;
+  readonly config: Pick<EvictionConfig, 'thresholds'>;
+  /** Updated with every observation. */
+  readonly pressure: PressureState;
   readonly observer: Observer;
   readonly evictions: Evictions;
   readonly victims: VictimsOptions;
@@ -53,14 +55,12 @@ interface Shortage {
  */
 export class Evictor {
   readonly #options: EvictorOptions;
-  readonly #state: PressureState;
   readonly #loop: Repeater;
   readonly #stop = new AbortController();
 
   constructor(options: EvictorOptions) {
-    const { config, clock, logger, periodMs } = options;
+    const { clock, logger, periodMs } = options;
     this.#options = options;
-    this.#state = new PressureState(config.thresholds, config.transitionMs);
     this.#loop = new Repeater({ clock, logger, what: 'look for shortage', periodMs, run: () => this.#round() });
   }
 
@@ -79,11 +79,6 @@ export class Evictor {
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#loop.stop();
-  }
-
-  /** Conditions that the node has. */
-  get conditions(): ReadonlySet<PressureCondition> {
-    return this.#state.conditions;
   }
 
   /** The next look is due now. */
@@ -107,11 +102,11 @@ export class Evictor {
   }
 
   async #look(): Promise<Shortage | undefined> {
-    const { observer, clock, logger, onChange } = this.#options;
-    const before = wordsOf(this.#state.conditions);
+    const { observer, pressure, clock, logger, onChange } = this.#options;
+    const before = wordsOf(pressure.conditions);
     const findings = await observer.look(this.#stop.signal);
-    const due = this.#state.take(findings.observations, clock.monotonic());
-    const after = wordsOf(this.#state.conditions);
+    const due = pressure.take(findings.observations, clock.monotonic());
+    const after = wordsOf(pressure.conditions);
     if (after !== before) {
       logger.warn('pressure on the node changed', { component: 'eviction', before, after });
       onChange();
