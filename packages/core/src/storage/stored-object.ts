@@ -12,20 +12,25 @@ import type { Entry, Key, Revision } from './store.ts';
 const derivedForms = new ByteBudget(32 * 1024 * 1024);
 
 /**
- * These stand for a beginning: the bytes are as they were stored, and those that are shared belong to the store and
- * stay so.
+ * How the JSON of an object lies in memory.
+ *
+ * - `stamped`: with its resourceVersion, in a buffer that may contain other objects too. The JSON can move to another
+ *   buffer.
+ * - `unstamped`: the stored bytes, which lack the resourceVersion; every copy inserts it. The JSON can move, and is
+ *   stamped from then on.
+ * - `storeOwned`: as `unstamped`, in a buffer that belongs to the store. The bytes never move.
  */
-const unstamped = -1;
-const sharedUnstamped = -2;
+type Layout = 'stamped' | 'unstamped' | 'storeOwned';
 
-/** A view that keeps more than this many times its bytes in memory, such as one of a network buffer, is copied. */
-const keptAlong = 8;
+/** A value that is a view of a buffer more than this many times its size, such as a network buffer, is copied. */
+const largestHostRatio = 8;
 
-/** Bytes of an object of which metadata are not cut out before they are looked through. */
-const searchedWhole = 2048;
+/** Up to this size, metadata are searched in the whole object; in larger ones their end is determined first. */
+const searchedWholeBytes = 2048;
 
 /**
- * What few objects have: forms other than the stored one, the JSON of one that is shared, and what selectors look at.
+ * Data that few objects have: forms other than the stored one, the JSON of a store-owned object, and the attributes
+ * that selectors read.
  */
 class Derived {
   json: Buffer | undefined;
@@ -36,27 +41,25 @@ class Derived {
 
 /**
  * One object at one revision, as bytes. The bytes are the wire JSON of the storage version, resourceVersion included;
- * they are shared by every answer and never changed. Parsing happens on demand and is not remembered, because parsed
- * objects cost three times their bytes.
+ * they are shared by every response and never changed. Parsing happens on demand and its result is not kept, because
+ * parsed objects cost three times their bytes.
  *
- * The bytes may lie in a bigger buffer with those of other objects, and may move; so `json` is a view made on demand.
- * Of an object that has just been written they are those that were stored, and the resourceVersion is put in whenever
- * they are copied: such an object is usually copied twice, to its answer and to its place in the cache, and a copy of
- * its own would be garbage at once. Where the store has its values in this process's memory, the bytes are the store's
- * for good.
+ * The bytes can lie in a larger buffer with those of other objects, and can move, so `json` is a view created on demand.
+ * An object that has just been written is `unstamped`: it is usually copied twice, to its response and to its place in
+ * the cache, and a copy of its own would be garbage at once. Where the store keeps its values in the memory of this
+ * process, the object is `storeOwned`.
  */
 export class StoredObject implements Droppable {
   readonly key: Key;
   readonly revision: Revision;
   readonly createRevision: Revision;
-  /** Undefined for an object whose stored bytes cannot be understood. */
+  /** Undefined for an object whose stored bytes are no object. */
   #bytes: Buffer | undefined;
-  /**
-   * {@link unstamped} or {@link sharedUnstamped} when the bytes lack the resourceVersion; `#end - #start` is the length
-   * of the JSON with it all the same.
-   */
+  #layout: Layout = 'stamped';
+  /** Offset of the JSON in `#bytes`; 0 unless the layout is `stamped`. */
   #start = 0;
-  #end: number;
+  /** Length of the JSON with its resourceVersion, in every layout. */
+  #length: number;
   #derived: Derived | undefined = undefined;
 
   constructor(key: Key, revision: Revision, createRevision: Revision, json: Buffer | undefined) {
@@ -64,12 +67,14 @@ export class StoredObject implements Droppable {
     this.revision = revision;
     this.createRevision = createRevision;
     this.#bytes = json;
-    this.#end = json === undefined ? 0 : json.length;
+    this.#length = json === undefined ? 0 : json.length;
   }
 
   /**
-   * From bytes that have just been stored (without resourceVersion) and that nobody changes any more; fails with
-   * `Corrupt` when they have no metadata. `shared`: they are the store's own.
+   * From bytes that have just been stored (without resourceVersion) and that no code changes any more.
+   *
+   * @param shared the bytes belong to the store: see {@link StoreCapabilities.sharedValues}.
+   * @throws StorageError `Corrupt` when the bytes have no metadata.
    */
   static fromValue(
     key: Key,
@@ -82,31 +87,32 @@ export class StoredObject implements Droppable {
     if (at === -1)
       throw new StorageError(StorageErrorCode.Corrupt, `stored object ${key} has no metadata`, { key, revision });
     const object = new StoredObject(key, revision, createRevision, value);
-    object.#start = shared ? sharedUnstamped : unstamped;
-    object.#end = object.#start + value.length + insertion(value, at, revision).length;
+    object.#layout = shared ? 'storeOwned' : 'unstamped';
+    object.#length += insertion(value, at, revision).length;
     return object;
   }
 
   /**
-   * From a store's entry, whose value may be {@link StoreCapabilities.sharedValues}; never fails, but the object may be
-   * {@link corrupt}.
+   * From an entry of a store. Never fails, but the object may be {@link corrupt}.
+   *
+   * @param shared the value belongs to the store: see {@link StoreCapabilities.sharedValues}.
    */
   static fromEntry({ key, modRevision, createRevision, value }: Entry, shared = false): StoredObject {
-    const light = shared || value.byteLength * keptAlong >= value.buffer.byteLength;
+    const light = shared || value.byteLength * largestHostRatio >= value.buffer.byteLength;
     if (light && Buffer.isBuffer(value) && metadataOffset(value) !== -1) {
       return StoredObject.fromValue(key, modRevision, createRevision, value, shared);
     }
     return new StoredObject(key, modRevision, createRevision, trySplice(value, modRevision));
   }
 
-  /** True when the stored bytes are no object; every look at them fails with `Corrupt`. */
+  /** True when the stored bytes are no object; every method that reads them fails with `Corrupt`. */
   get corrupt(): boolean {
     return this.#bytes === undefined;
   }
 
-  /** True when the bytes are the store's. They do not move. */
+  /** True when the bytes belong to the store. They do not move. */
   get shared(): boolean {
-    return this.#start === sharedUnstamped;
+    return this.#layout === 'storeOwned';
   }
 
   /** @throws StorageError `Corrupt` when the stored bytes are no object. */
@@ -117,15 +123,15 @@ export class StoredObject implements Droppable {
 
   /** Wire JSON with metadata.resourceVersion. */
   get json(): Buffer {
-    if (this.#start === sharedUnstamped) return this.#sharedJson();
-    if (this.#start === unstamped) this.moved(this.#copy(), 0);
+    if (this.#layout === 'storeOwned') return this.#sharedJson();
+    if (this.#layout === 'unstamped') this.moved(this.#copy(), 0);
     const bytes = this.#readable();
-    return this.#end - this.#start === bytes.length ? bytes : bytes.subarray(this.#start, this.#end);
+    return this.#length === bytes.length ? bytes : bytes.subarray(this.#start, this.#start + this.#length);
   }
 
   /** Length of {@link json}; 0 for a corrupt object. */
   get byteLength(): number {
-    return this.#end - this.#start;
+    return this.#length;
   }
 
   /** A new parse of the JSON; the caller owns the result. Integers of 64 bits beyond ±(2^53 - 1) are bigints. */
@@ -134,8 +140,8 @@ export class StoredObject implements Droppable {
   }
 
   /**
-   * As {@link value}, with integers beyond ±(2^53 - 1) rounded: labels and selectable fields are texts, and this is
-   * read for every event.
+   * As {@link value}, with integers beyond ±(2^53 - 1) rounded. Labels and selectable fields are strings, and this
+   * method runs for every event.
    */
   #plainValue(): KubeObject {
     return this.#parse(this.#text(), false);
@@ -143,14 +149,15 @@ export class StoredObject implements Droppable {
 
   #text(): string {
     const bytes = this.#readable();
-    return this.#start < 0 ? this.#stamped(bytes, bytes.length) : bytes.toString('utf8', this.#start, this.#end);
+    if (this.#layout !== 'stamped') return this.#stamped(bytes, bytes.length);
+    return bytes.toString('utf8', this.#start, this.#start + this.#length);
   }
 
   /**
-   * As {@link value}, of kind, apiVersion and metadata alone: the rest, most of the bytes as a rule, is not looked at.
+   * As {@link value}, of kind, apiVersion and metadata only. The rest, usually most of the bytes, is not parsed.
    */
   head(): KubeObject {
-    const isUnstamped = this.#start < 0;
+    const isUnstamped = this.#layout !== 'stamped';
     const bytes = isUnstamped ? this.#readable() : this.json;
     const metadata = metadataRange(bytes);
     if (metadata !== undefined) {
@@ -162,8 +169,8 @@ export class StoredObject implements Droppable {
   }
 
   /**
-   * As {@link head}, but of metadata only what tells whose the object is: name, namespace, uid, resourceVersion, and
-   * with them owner references, finalizers and deletionTimestamp where there are any. More may be there.
+   * As {@link head}, with the metadata that identify the object and its owners: name, namespace, uid, resourceVersion,
+   * owner references, finalizers and deletionTimestamp. The result may contain further metadata.
    */
   ownership(): KubeObject {
     const text = this.#metadataText();
@@ -173,7 +180,7 @@ export class StoredObject implements Droppable {
     return { metadata: identity };
   }
 
-  /** The object in another form, made once as a rule; forms not used for long are forgotten. */
+  /** The object in another form. Forms are kept and shared while the memory budget lasts. */
   encoded(representation: Representation): Buffer {
     if (representation.stored) return this.json;
     let bytes = this.#derived?.forms?.get(representation.id);
@@ -187,7 +194,7 @@ export class StoredObject implements Droppable {
     return bytes;
   }
 
-  /** What selectors look at, extracted at most once by the same `extract`. */
+  /** The attributes that selectors read, extracted at most once by the same `extract`. */
   selectable(extract: (object: KubeObject) => SelectableAttributes): SelectableAttributes {
     const known = this.#derived;
     if (known?.attributes !== undefined && known.extract === extract) return known.attributes;
@@ -207,45 +214,46 @@ export class StoredObject implements Droppable {
   /** True when storing `value` (canonical JSON without resourceVersion) would change nothing. */
   holds(value: Buffer): boolean {
     if (this.#bytes === undefined) return false;
-    return this.#start < 0 ? this.#bytes.equals(value) : isSplicedFrom(this.json, this.revision, value);
+    if (this.#layout !== 'stamped') return this.#bytes.equals(value);
+    return isSplicedFrom(this.json, this.revision, value);
   }
 
-  /** Copies the JSON to `target` and answers where it ends. */
+  /** Copies the JSON to `target` at offset `at`; returns the offset of its end. */
   copyTo(target: Buffer, at: number): number {
     const bytes = this.#readable();
-    if (this.#start >= 0) {
-      bytes.copy(target, at, this.#start, this.#end);
+    if (this.#layout === 'stamped') {
+      bytes.copy(target, at, this.#start, this.#start + this.#length);
     } else {
       const offset = metadataOffset(bytes);
       bytes.copy(target, at, 0, offset);
       const written = target.write(insertion(bytes, offset, this.revision), at + offset, 'latin1');
       bytes.copy(target, at + offset + written, offset);
     }
-    return at + this.#end - this.#start;
+    return at + this.#length;
   }
 
-  /** @internal The JSON now lies in `block` at `at`, where it has been copied to. */
+  /** @internal Replaces the bytes by a copy of the JSON that the caller has made in `block` at offset `at`. */
   moved(block: Buffer, at: number): void {
-    this.#end = at + this.byteLength;
+    this.#layout = 'stamped';
     this.#start = at;
     this.#bytes = block;
   }
 
-  /** @internal Leaves a buffer shared with other objects, so that this object does not keep theirs in memory. */
+  /** @internal Moves out of a buffer with other objects, so that this object does not keep their bytes in memory. */
   detach(): void {
     const bytes = this.#bytes;
-    if (bytes === undefined || this.#start < 0 || bytes.length === this.byteLength) return;
+    if (bytes === undefined || this.#layout !== 'stamped' || bytes.length === this.#length) return;
     this.moved(this.#copy(), 0);
   }
 
-  /** @internal Forgets derived forms. */
+  /** @internal Releases derived forms. */
   drop(): void {
     if (this.#derived === undefined) return;
     this.#derived.forms = undefined;
     this.#derived.json = undefined;
   }
 
-  /** The JSON of an object whose bytes are the store's, kept like other derived forms. */
+  /** The JSON of a store-owned object, kept like other derived forms. */
   #sharedJson(): Buffer {
     let json = this.#derived?.json;
     if (json === undefined) {
@@ -258,22 +266,22 @@ export class StoredObject implements Droppable {
   }
 
   /**
-   * A buffer of its own, from no shared pool: it moves into a block soon and would leave the slab to whoever lives
-   * longer.
+   * A copy in a buffer of its own. It does not come from the buffer pool of Node, because it usually moves into a block
+   * soon, while other slices would keep the whole slab of the pool in memory.
    */
   #copy(): Buffer {
-    const own = Buffer.allocUnsafeSlow(this.byteLength);
+    const own = Buffer.allocUnsafeSlow(this.#length);
     this.copyTo(own, 0);
     return own;
   }
 
   /**
-   * The metadata behind their brace, as single bytes; of a small object with all that follows, because looking for
-   * their end costs more.
+   * The text of the metadata after their opening brace, decoded as latin1. Of a small object it includes everything
+   * that follows, because determining the end of the metadata would cost more.
    */
   #metadataText(): string | undefined {
-    const bytes = this.#start < 0 ? this.#readable() : this.json;
-    if (bytes.length <= searchedWhole) {
+    const bytes = this.#layout === 'stamped' ? this.json : this.#readable();
+    if (bytes.length <= searchedWholeBytes) {
       const start = metadataOffset(bytes);
       return start === -1 ? undefined : bytes.toString('latin1', start);
     }
@@ -281,7 +289,7 @@ export class StoredObject implements Droppable {
     return range && bytes.toString('latin1', range.start + 1, range.end);
   }
 
-  /** The text of unstamped bytes up to `end`, with the resourceVersion. */
+  /** The text of stored bytes up to `end`, with the resourceVersion inserted. */
   #stamped(bytes: Buffer, end: number): string {
     const offset = metadataOffset(bytes);
     return (
