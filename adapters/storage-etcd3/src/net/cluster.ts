@@ -165,8 +165,8 @@ export class Cluster {
           throw failure;
         }
         if (verdict === 'token' && !renewed) {
+          // The endpoint has dropped the token and authenticates again.
           renewed = true;
-          await endpoint.renewToken().catch(() => {});
           continue;
         }
         if (mayReadAgain(verdict)) this.leave(endpoint);

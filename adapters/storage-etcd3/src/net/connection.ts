@@ -1,6 +1,7 @@
-import { type Client, connectivityState, type Metadata } from '@grpc/grpc-js';
+import { type ChannelCredentials, Client, connectivityState, credentials, Metadata } from '@grpc/grpc-js';
 import { addAbortListener, removeAbortListener } from '@keelson/core';
-import { ConnectionPool } from 'etcd3/lib/connection-pool.js';
+import { encodeAuthenticate } from '../wire/requests.ts';
+import { decodeToken } from '../wire/responses.ts';
 import { CredentialsError, NotSentError } from './etcd-errors.ts';
 
 export interface Credentials {
@@ -14,25 +15,24 @@ export interface ConnectionOptions {
   readonly url: string;
   readonly credentials?: Credentials | undefined;
   readonly auth?: { readonly username: string; readonly password: string } | undefined;
-  /** Called over every new connection before anything else is sent over it; rejects when it may not be used. */
+  /** Called with every new channel before any other call uses it; rejects when the channel must not be used. */
   readonly inspect: (connected: Connected, deadline: number) => Promise<void>;
 }
 
-/** What a call is made with. */
+/** What a call needs. */
 export interface Connected {
   readonly client: Client;
-  /** Holds the token; not to be changed. */
+  /** Contains the token; must not be changed. */
   readonly metadata: Metadata;
 }
 
-type PoolOptions = ConstructorParameters<typeof ConnectionPool>[0];
-
-/** The library's own retries repeat writes whose answer was lost, so neither its policies nor its breaker are used. */
-const noPolicy = { execute: (call: () => unknown) => call() } as unknown as never;
-
 /** Largest message accepted: pages and fragments are kept well below. */
 const maxMessageBytes = 64 * 1024 * 1024;
-const renewMs = 5000;
+/** Time limit of an exchange of the password for a token. */
+const authenticateMs = 5000;
+/** How long the closing of a channel waits until the channel has connected. */
+const closeMs = 1000;
+const authenticateMethod = '/etcdserverpb.Auth/Authenticate';
 
 const channelOptions = {
   'grpc.max_receive_message_length': maxMessageBytes,
@@ -48,79 +48,81 @@ const channelOptions = {
   'grpc.enable_retries': 0,
 };
 
-function poolOptions({ url, credentials, auth }: ConnectionOptions): PoolOptions {
-  const { ca, cert, key } = credentials ?? {};
-  return {
-    hosts: [url],
-    grpcOptions: channelOptions,
-    faultHandling: { host: () => noPolicy, global: noPolicy },
-    ...(auth === undefined ? {} : { auth }),
-    ...(ca === undefined
-      ? {}
-      : { credentials: { rootCertificate: ca, ...(key && { privateKey: key }), ...(cert && { certChain: cert }) } }),
-  };
+function channelCredentials({ url, credentials: files }: ConnectionOptions): ChannelCredentials {
+  if (!url.startsWith('https://')) return credentials.createInsecure();
+  if (files?.ca === undefined) return credentials.createSsl();
+  return credentials.createSsl(files.ca, files.key ?? null, files.cert ?? null);
 }
 
 /** How long the inspection of a new connection may take. */
 const inspectMs = 5000;
 
-/**
- * One connection to one member, made by the etcd3 library, which also does TLS and exchanges the password for a token.
- */
+/** One connection to one member, which exchanges the password for a token and inspects each new channel. */
 export class Connection {
   readonly #url: string;
-  readonly #pool: ConnectionPool;
-  /** Kept while the token is good. */
-  #known: Connected | undefined;
-  #renewing: Promise<void> | undefined;
+  readonly #client: Client;
+  readonly #auth: ConnectionOptions['auth'];
   readonly #inspect: ConnectionOptions['inspect'];
-  /** The connection that stands now was inspected, and with success. */
+  /** Absent until there is a token, and after etcd has refused the token. */
+  #connected: Connected | undefined;
+  #authenticating: Promise<Connected> | undefined;
+  /** The present channel was inspected successfully. */
   #inspected = false;
   #inspecting: Promise<void> | undefined;
+  #closed = false;
 
   constructor(options: ConnectionOptions) {
     this.#url = options.url;
+    this.#auth = options.auth;
     this.#inspect = options.inspect;
-    this.#pool = new ConnectionPool(poolOptions(options));
+    this.#client = new Client(options.url.replace(/^https?:\/\//, ''), channelCredentials(options), channelOptions);
+    if (options.auth === undefined) this.#connected = { client: this.#client, metadata: new Metadata() };
   }
 
-  /** What there is to call with right now; undefined when it takes waiting. */
+  /** The authenticated and inspected connection; undefined unless it can be used without waiting. */
   get now(): Connected | undefined {
-    const known = this.#known;
+    const connected = this.#connected;
     if (!this.#inspected) return undefined;
-    return known?.client.getChannel().getConnectivityState(true) === connectivityState.READY ? known : undefined;
+    return connected?.client.getChannel().getConnectivityState(true) === connectivityState.READY
+      ? connected
+      : undefined;
   }
 
   /**
    * Waits for the connection until `connectBy`, epoch milliseconds, and for its inspection unless the call is
    * `uninspected`.
    *
-   * @throws NotSentError when there is none by then, CredentialsError when etcd does not take the password
+   * @throws NotSentError when there is no connection by then, CredentialsError when etcd refuses the password
    */
   async open(connectBy: number, signal?: AbortSignal, uninspected = false): Promise<Connected> {
-    const connected = await this.#authenticated();
-    if (connected.client.getChannel().getConnectivityState(true) !== connectivityState.READY) {
-      await this.#ready(connected.client, connectBy, signal);
+    if (this.#closed) throw new NotSentError(`the connection to ${this.#url} is closed`);
+    if (this.#client.getChannel().getConnectivityState(true) !== connectivityState.READY) {
+      await this.#ready(connectBy, signal);
     }
+    const connected = await this.#authenticated();
     if (!uninspected && !this.#inspected) await this.#inspectOnce(connected);
     return connected;
   }
 
-  /** Makes the library ask for a new token: a call of its own notices that the old one is refused. */
-  renewToken(): Promise<void> {
-    this.#renewing ??= this.#renew().finally(() => {
-      this.#renewing = undefined;
-    });
-    return this.#renewing;
+  /** Drops a token that etcd has refused, so that the next call authenticates again. */
+  dropToken(refused: Metadata): void {
+    if (this.#auth !== undefined && this.#connected?.metadata === refused) this.#connected = undefined;
   }
 
   close(): void {
-    this.#known = undefined;
-    this.#pool.close();
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#connected = undefined;
+    // A channel that is closed while it connects keeps its socket (https://github.com/grpc/grpc-node/issues/1487).
+    if (this.#client.getChannel().getConnectivityState(false) === connectivityState.CONNECTING) {
+      this.#client.waitForReady(Date.now() + closeMs, () => setImmediate(() => this.#client.close()));
+    } else {
+      this.#client.close();
+    }
   }
 
   async #inspectOnce(connected: Connected): Promise<void> {
-    // One that is under way may fail because of a token that this caller has replaced.
+    // An inspection that has begun may fail because of a token that this caller has replaced.
     await this.#inspecting?.catch(() => {});
     if (this.#inspected) return;
     this.#inspecting ??= this.#runInspection(connected).finally(() => {
@@ -140,33 +142,48 @@ export class Connection {
     this.#inspected = true;
   }
 
-  async #renew(): Promise<void> {
-    try {
-      await this.#pool.exec('KV', 'range', { key: Buffer.from('\0'), limit: 1 }, { deadline: Date.now() + renewMs });
-    } finally {
-      this.#known = undefined;
-    }
+  #authenticated(): Promise<Connected> {
+    if (this.#connected !== undefined) return Promise.resolve(this.#connected);
+    this.#authenticating ??= this.#authenticate().finally(() => {
+      this.#authenticating = undefined;
+    });
+    return this.#authenticating;
   }
 
-  async #authenticated(): Promise<Connected> {
-    if (this.#known !== undefined) return this.#known;
-    try {
-      this.#known = await this.#pool.withConnection('KV', ({ client, metadata }) => ({ client, metadata }));
-      return this.#known;
-    } catch (error) {
-      const { message } = error as Error;
-      if (/authentication failed|authentication is not enabled/.test(message))
-        throw new CredentialsError(message, error);
-      throw new NotSentError(`no token from ${this.#url}: ${message}`, error);
-    }
+  async #authenticate(): Promise<Connected> {
+    const { username = '', password = '' } = this.#auth ?? {};
+    const metadata = new Metadata();
+    metadata.set('token', await this.#requestToken(encodeAuthenticate(username, password)));
+    this.#connected = { client: this.#client, metadata };
+    return this.#connected;
   }
 
-  #ready(client: Client, connectBy: number, signal: AbortSignal | undefined): Promise<void> {
+  #requestToken(request: Buffer): Promise<string> {
+    const deadline = Date.now() + authenticateMs;
+    const serialize = (bytes: Buffer) => bytes;
+    return new Promise((resolve, reject) => {
+      this.#client.makeUnaryRequest(
+        authenticateMethod,
+        serialize,
+        decodeToken,
+        request,
+        { deadline },
+        (error, answer) => {
+          if (error === null && answer !== undefined) resolve(answer.token);
+          else if (error !== null && /authentication failed|authentication is not enabled/.test(error.details))
+            reject(new CredentialsError(error.message, error));
+          else reject(new NotSentError(`no token from ${this.#url}: ${error?.message}`, error));
+        },
+      );
+    });
+  }
+
+  #ready(connectBy: number, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const abort = () => reject(new NotSentError('the call was aborted', signal?.reason));
       if (signal?.aborted) return abort();
       addAbortListener(signal, abort);
-      client.waitForReady(connectBy, (error) => {
+      this.#client.waitForReady(connectBy, (error) => {
         removeAbortListener(signal, abort);
         if (error === undefined || error === null) resolve();
         else reject(new NotSentError(`no connection to ${this.#url}`, error));

@@ -1,8 +1,8 @@
-import type { ClientDuplexStream, ClientUnaryCall } from '@grpc/grpc-js';
+import type { ClientDuplexStream, ClientUnaryCall, Metadata } from '@grpc/grpc-js';
 import { addAbortListener, removeAbortListener } from '@keelson/core';
 import { decodeWatchFrame, type WatchFrame } from '../wire/watch-response.ts';
 import { type Connected, Connection, type ConnectionOptions } from './connection.ts';
-import { NotSentError } from './etcd-errors.ts';
+import { NotSentError, verdictOf } from './etcd-errors.ts';
 
 export interface UnaryOptions {
   /** Epoch milliseconds. */
@@ -62,11 +62,9 @@ export class Endpoint {
     const { client, metadata } = this.#watches.now ?? (await this.#watches.open(connectBy));
     const own = metadata.clone();
     own.set('hasleader', 'true');
-    return client.makeBidiStreamRequest(watchMethod, same, decodeWatchFrame, own);
-  }
-
-  async renewToken(): Promise<void> {
-    await Promise.all([this.#calls.renewToken(), this.#watches.renewToken()]);
+    const call = client.makeBidiStreamRequest(watchMethod, same, decodeWatchFrame, own);
+    call.on('error', (error) => this.#dropRefusedToken(error, metadata));
+    return call;
   }
 
   cancelReads(): void {
@@ -93,12 +91,21 @@ export class Endpoint {
       const call = client.makeUnaryRequest(method, same, decode, request, metadata, { deadline }, (error, answer) => {
         removeAbortListener(signal, abort);
         if (read) this.#reads.delete(call);
-        if (error !== null) reject(error);
-        else resolve(answer as T);
+        if (error === null) {
+          resolve(answer as T);
+          return;
+        }
+        this.#dropRefusedToken(error, metadata);
+        reject(error);
       });
       const abort = () => call.cancel();
       if (read) this.#reads.add(call);
       addAbortListener(signal, abort);
     });
+  }
+
+  #dropRefusedToken(error: Error, metadata: Metadata): void {
+    if (verdictOf(error) !== 'token') return;
+    for (const connection of [this.#calls, this.#watches]) connection.dropToken(metadata);
   }
 }

@@ -123,8 +123,8 @@ export class UpstreamWatch {
           return;
         }
         logger.debug('a watch stream of etcd broke', { err: error, revision: this.#position });
-        if (verdictOf(error) === 'token') await endpoint?.renewToken().catch(() => {});
-        else if (endpoint !== undefined) cluster.leave(endpoint);
+        // After a refused token the same endpoint authenticates again.
+        if (endpoint !== undefined && verdictOf(error) !== 'token') cluster.leave(endpoint);
       }
       if (this.#position > before) pauseMs = firstPauseMs;
       await this.#rest(pauseMs * (0.5 + Math.random() / 2));

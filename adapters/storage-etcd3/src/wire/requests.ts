@@ -126,3 +126,7 @@ export function encodeWatchCreate({ key, end, start, prevKv }: WatchCreate): Buf
 export function encodeProgressRequest(): Buffer {
   return new WireWriter().message(3, new WireWriter()).finish();
 }
+
+export function encodeAuthenticate(username: string, password: string): Buffer {
+  return new WireWriter().bytes(1, Buffer.from(username)).bytes(2, Buffer.from(password)).finish();
+}

@@ -161,3 +161,14 @@ export function decodeStatus(buffer: Buffer): { readonly header: Header; readonl
   }
   return { header, version };
 }
+
+/** The answer of `Authenticate`. */
+export function decodeToken(buffer: Buffer): { readonly token: string } {
+  const reader = new WireReader(buffer);
+  let token = '';
+  for (let field = reader.next(); field !== 0; field = reader.next()) {
+    if (field === 2) token = reader.text();
+    else reader.skip();
+  }
+  return { token };
+}
