@@ -14,9 +14,9 @@ import {
 import test from 'ava';
 import * as apps from '../../src/apps/v1/schema/index.ts';
 import * as authentication from '../../src/authentication/v1/schema/index.ts';
-import * as authenticationBeta from '../../src/authentication/v1beta1/schema/index.ts';
+import * as authenticationBeta from '../../src/authentication/v1beta1/schema.ts';
 import * as authorization from '../../src/authorization/v1/schema/index.ts';
-import * as authorizationBeta from '../../src/authorization/v1beta1/schema/index.ts';
+import * as authorizationBeta from '../../src/authorization/v1beta1/schema.ts';
 import * as autoscaling from '../../src/autoscaling/v1/schema/index.ts';
 import * as certificates from '../../src/certificates/v1/schema/index.ts';
 import * as coordination from '../../src/coordination/v1/schema/index.ts';

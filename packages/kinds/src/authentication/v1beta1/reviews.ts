@@ -1,6 +1,6 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
 import { answerToken } from '../token-answer.ts';
-import { type TokenReview as Review, TokenReviewSchema } from './schema/index.ts';
+import { type TokenReview as Review, TokenReviewSchema } from './schema.ts';
 
 /** The older version of TokenReview. */
 export const AuthenticationV1beta1TokenReview: KindDefinition<Review> = defineKind({

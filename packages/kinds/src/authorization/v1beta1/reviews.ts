@@ -9,7 +9,7 @@ import {
   SelfSubjectAccessReviewSchema,
   SelfSubjectRulesReviewSchema,
   SubjectAccessReviewSchema,
-} from './schema/index.ts';
+} from './schema.ts';
 
 const gv = { group: 'authorization.k8s.io', version: 'v1beta1' } as const;
 

@@ -9,39 +9,17 @@ import {
   type Schema,
   s,
 } from '@keelson/core';
+import * as apps from '../../../apps/v1/schema/index.ts';
 import { PodTemplateSpecSchema } from '../../../core/v1/schema/pod.ts';
+import { versionTwin } from '../../../versions/version-twin.ts';
 
-const rollingUpdateDaemonSet = s.message(
-  'k8s.io.api.extensions.v1beta1.RollingUpdateDaemonSet',
-  'Pace of a rolling update.',
-  {
-    maxUnavailable: optional(
-      1,
-      s.intOrString(),
-      'How many nodes may be without an available pod: a number or a percentage, rounded up. Not 0 together with maxSurge.',
-      { presence: true },
-    ),
-    maxSurge: optional(
-      2,
-      s.intOrString(),
-      'How many nodes may have an old and a new pod at once: a number or a percentage, rounded up.',
-      { presence: true },
-    ),
-  },
-);
-export interface RollingUpdateDaemonSet extends Infer<typeof rollingUpdateDaemonSet> {}
-export const RollingUpdateDaemonSetSchema: Schema<RollingUpdateDaemonSet> = rollingUpdateDaemonSet;
+const twin = versionTwin('k8s.io.api.apps.v1.', 'k8s.io.api.extensions.v1beta1.');
 
-const daemonSetUpdateStrategy = s.message(
-  'k8s.io.api.extensions.v1beta1.DaemonSetUpdateStrategy',
-  'How pods are replaced by new ones.',
-  {
-    type: optional(1, s.string(), 'RollingUpdate, or OnDelete to wait until somebody deletes the old pod.'),
-    rollingUpdate: optional(2, RollingUpdateDaemonSetSchema, 'Pace, for RollingUpdate only.'),
-  },
-);
-export interface DaemonSetUpdateStrategy extends Infer<typeof daemonSetUpdateStrategy> {}
-export const DaemonSetUpdateStrategySchema: Schema<DaemonSetUpdateStrategy> = daemonSetUpdateStrategy;
+export type RollingUpdateDaemonSet = apps.RollingUpdateDaemonSet;
+export const RollingUpdateDaemonSetSchema: Schema<RollingUpdateDaemonSet> = twin(apps.RollingUpdateDaemonSetSchema);
+
+export type DaemonSetUpdateStrategy = apps.DaemonSetUpdateStrategy;
+export const DaemonSetUpdateStrategySchema: Schema<DaemonSetUpdateStrategy> = twin(apps.DaemonSetUpdateStrategySchema);
 
 const daemonSetSpec = s.message('k8s.io.api.extensions.v1beta1.DaemonSetSpec', 'Intended state of a daemon set.', {
   selector: optional(
@@ -58,40 +36,11 @@ const daemonSetSpec = s.message('k8s.io.api.extensions.v1beta1.DaemonSetSpec', '
 export interface DaemonSetSpec extends Infer<typeof daemonSetSpec> {}
 export const DaemonSetSpecSchema: Schema<DaemonSetSpec> = daemonSetSpec;
 
-const daemonSetCondition = s.message(
-  'k8s.io.api.extensions.v1beta1.DaemonSetCondition',
-  'One observed aspect of a daemon set.',
-  {
-    type: always(1, s.string(), 'Name of the aspect.'),
-    status: always(2, s.string(), 'True, False or Unknown.'),
-    lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
-    reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
-    message: optional(5, s.string(), 'Text for people about the last change.'),
-  },
-);
-export interface DaemonSetCondition extends Infer<typeof daemonSetCondition> {}
-export const DaemonSetConditionSchema: Schema<DaemonSetCondition> = daemonSetCondition;
+export type DaemonSetCondition = apps.DaemonSetCondition;
+export const DaemonSetConditionSchema: Schema<DaemonSetCondition> = twin(apps.DaemonSetConditionSchema);
 
-const daemonSetStatus = s.message(
-  'k8s.io.api.extensions.v1beta1.DaemonSetStatus',
-  'Observed state of a daemon set, counted in nodes.',
-  {
-    currentNumberScheduled: always(1, s.int32(), 'Nodes that have a pod and should.'),
-    numberMisscheduled: always(2, s.int32(), 'Nodes that have a pod and should not.'),
-    desiredNumberScheduled: always(3, s.int32(), 'Nodes that should have a pod.'),
-    numberReady: always(4, s.int32(), 'Nodes that should have a pod and whose pod is ready.'),
-    observedGeneration: optional(5, s.int64(), 'The metadata.generation that the controller has seen.'),
-    updatedNumberScheduled: optional(6, s.int32(), 'Nodes whose pod is of the present template.'),
-    numberAvailable: optional(7, s.int32(), 'Nodes whose pod has been ready for minReadySeconds.'),
-    numberUnavailable: optional(8, s.int32(), 'Nodes that should have an available pod and have not.'),
-    collisionCount: optional(9, s.int32(), "How often a name for a new revision was taken; part of the name's hash.", {
-      presence: true,
-    }),
-    conditions: optional(10, s.listByKey(DaemonSetConditionSchema, 'type'), 'Latest observations.'),
-  },
-);
-export interface DaemonSetStatus extends Infer<typeof daemonSetStatus> {}
-export const DaemonSetStatusSchema: Schema<DaemonSetStatus> = daemonSetStatus;
+export type DaemonSetStatus = apps.DaemonSetStatus;
+export const DaemonSetStatusSchema: Schema<DaemonSetStatus> = twin(apps.DaemonSetStatusSchema);
 
 const daemonSet = s.message('k8s.io.api.extensions.v1beta1.DaemonSet', 'Keeps one pod running on every fitting node.', {
   spec: embedded(2, DaemonSetSpecSchema, 'Intended state.'),

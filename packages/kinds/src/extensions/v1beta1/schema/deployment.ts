@@ -10,7 +10,11 @@ import {
   s,
   typeMetaFields,
 } from '@keelson/core';
+import * as apps from '../../../apps/v1/schema/index.ts';
 import { PodTemplateSpecSchema } from '../../../core/v1/schema/pod.ts';
+import { versionTwin } from '../../../versions/version-twin.ts';
+
+const twin = versionTwin('k8s.io.api.apps.v1.', 'k8s.io.api.extensions.v1beta1.');
 
 const rollbackConfig = s.message('k8s.io.api.extensions.v1beta1.RollbackConfig', 'What to roll back to.', {
   revision: optional(1, s.int64(), 'Revision to go back to; 0 for the last one.'),
@@ -31,37 +35,11 @@ const deploymentRollback = s.message(
 export interface DeploymentRollback extends KubeObject, Infer<typeof deploymentRollback> {}
 export const DeploymentRollbackSchema: Schema<DeploymentRollback> = deploymentRollback;
 
-const rollingUpdateDeployment = s.message(
-  'k8s.io.api.extensions.v1beta1.RollingUpdateDeployment',
-  'Pace of a rolling update.',
-  {
-    maxUnavailable: optional(
-      1,
-      s.intOrString(),
-      'How many pods may be missing: a number or a percentage of replicas, rounded down. Not 0 together with maxSurge.',
-      { presence: true },
-    ),
-    maxSurge: optional(
-      2,
-      s.intOrString(),
-      'How many pods there may be beyond replicas: a number or a percentage, rounded up. Not 0 together with maxUnavailable.',
-      { presence: true },
-    ),
-  },
-);
-export interface RollingUpdateDeployment extends Infer<typeof rollingUpdateDeployment> {}
-export const RollingUpdateDeploymentSchema: Schema<RollingUpdateDeployment> = rollingUpdateDeployment;
+export type RollingUpdateDeployment = apps.RollingUpdateDeployment;
+export const RollingUpdateDeploymentSchema: Schema<RollingUpdateDeployment> = twin(apps.RollingUpdateDeploymentSchema);
 
-const deploymentStrategy = s.message(
-  'k8s.io.api.extensions.v1beta1.DeploymentStrategy',
-  'How pods are replaced by new ones.',
-  {
-    type: optional(1, s.string(), 'RollingUpdate, or Recreate to end all old pods first.'),
-    rollingUpdate: optional(2, RollingUpdateDeploymentSchema, 'Pace, for RollingUpdate only.'),
-  },
-);
-export interface DeploymentStrategy extends Infer<typeof deploymentStrategy> {}
-export const DeploymentStrategySchema: Schema<DeploymentStrategy> = deploymentStrategy;
+export type DeploymentStrategy = apps.DeploymentStrategy;
+export const DeploymentStrategySchema: Schema<DeploymentStrategy> = twin(apps.DeploymentStrategySchema);
 
 const deploymentSpec = s.message('k8s.io.api.extensions.v1beta1.DeploymentSpec', 'Intended state of a deployment.', {
   replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.', { presence: true }),
@@ -90,45 +68,11 @@ const deploymentSpec = s.message('k8s.io.api.extensions.v1beta1.DeploymentSpec',
 export interface DeploymentSpec extends Infer<typeof deploymentSpec> {}
 export const DeploymentSpecSchema: Schema<DeploymentSpec> = deploymentSpec;
 
-const deploymentCondition = s.message(
-  'k8s.io.api.extensions.v1beta1.DeploymentCondition',
-  'One observed aspect of a deployment.',
-  {
-    type: always(1, s.string(), 'Name of the aspect: Available, Progressing or ReplicaFailure.'),
-    status: always(2, s.string(), 'True, False or Unknown.'),
-    lastUpdateTime: optional(6, s.time(), 'When the observation was last renewed.'),
-    lastTransitionTime: optional(7, s.time(), 'When status last changed.'),
-    reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
-    message: optional(5, s.string(), 'Text for people about the last change.'),
-  },
-);
-export interface DeploymentCondition extends Infer<typeof deploymentCondition> {}
-export const DeploymentConditionSchema: Schema<DeploymentCondition> = deploymentCondition;
+export type DeploymentCondition = apps.DeploymentCondition;
+export const DeploymentConditionSchema: Schema<DeploymentCondition> = twin(apps.DeploymentConditionSchema);
 
-const deploymentStatus = s.message(
-  'k8s.io.api.extensions.v1beta1.DeploymentStatus',
-  'Observed state of a deployment.',
-  {
-    observedGeneration: optional(1, s.int64(), 'The metadata.generation that the controller has seen.'),
-    replicas: optional(2, s.int32(), 'Pods that are there, old and new, without terminating ones.'),
-    updatedReplicas: optional(3, s.int32(), 'Pods of the present template.'),
-    readyReplicas: optional(7, s.int32(), 'Pods that are ready.'),
-    availableReplicas: optional(4, s.int32(), 'Pods that have been ready for minReadySeconds.'),
-    unavailableReplicas: optional(5, s.int32(), 'Pods that are still missing for full strength.'),
-    terminatingReplicas: optional(9, s.int32(), 'Pods that are ending.', { presence: true }),
-    conditions: optional(6, s.listByKey(DeploymentConditionSchema, 'type'), 'Latest observations.'),
-    collisionCount: optional(
-      8,
-      s.int32(),
-      "How often a name for a new replica set was taken; part of the name's hash.",
-      {
-        presence: true,
-      },
-    ),
-  },
-);
-export interface DeploymentStatus extends Infer<typeof deploymentStatus> {}
-export const DeploymentStatusSchema: Schema<DeploymentStatus> = deploymentStatus;
+export type DeploymentStatus = apps.DeploymentStatus;
+export const DeploymentStatusSchema: Schema<DeploymentStatus> = twin(apps.DeploymentStatusSchema);
 
 const deployment = s.message(
   'k8s.io.api.extensions.v1beta1.Deployment',

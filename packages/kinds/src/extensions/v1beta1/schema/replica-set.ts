@@ -1,5 +1,4 @@
 import {
-  always,
   embedded,
   filled,
   type Infer,
@@ -9,7 +8,11 @@ import {
   type Schema,
   s,
 } from '@keelson/core';
+import * as apps from '../../../apps/v1/schema/index.ts';
 import { PodTemplateSpecSchema } from '../../../core/v1/schema/pod.ts';
+import { versionTwin } from '../../../versions/version-twin.ts';
+
+const twin = versionTwin('k8s.io.api.apps.v1.', 'k8s.io.api.extensions.v1beta1.');
 
 const replicaSetSpec = s.message('k8s.io.api.extensions.v1beta1.ReplicaSetSpec', 'Intended state of a replica set.', {
   replicas: optional(1, s.int32(), 'How many pods are wanted; 1 by default.', { presence: true }),
@@ -24,35 +27,11 @@ const replicaSetSpec = s.message('k8s.io.api.extensions.v1beta1.ReplicaSetSpec',
 export interface ReplicaSetSpec extends Infer<typeof replicaSetSpec> {}
 export const ReplicaSetSpecSchema: Schema<ReplicaSetSpec> = replicaSetSpec;
 
-const replicaSetCondition = s.message(
-  'k8s.io.api.extensions.v1beta1.ReplicaSetCondition',
-  'One observed aspect of a replica set.',
-  {
-    type: always(1, s.string(), 'Name of the aspect, e.g. ReplicaFailure.'),
-    status: always(2, s.string(), 'True, False or Unknown.'),
-    lastTransitionTime: optional(3, s.time(), 'When status last changed.'),
-    reason: optional(4, s.string(), 'One CamelCase word for the last change.'),
-    message: optional(5, s.string(), 'Text for people about the last change.'),
-  },
-);
-export interface ReplicaSetCondition extends Infer<typeof replicaSetCondition> {}
-export const ReplicaSetConditionSchema: Schema<ReplicaSetCondition> = replicaSetCondition;
+export type ReplicaSetCondition = apps.ReplicaSetCondition;
+export const ReplicaSetConditionSchema: Schema<ReplicaSetCondition> = twin(apps.ReplicaSetConditionSchema);
 
-const replicaSetStatus = s.message(
-  'k8s.io.api.extensions.v1beta1.ReplicaSetStatus',
-  'Observed state of a replica set.',
-  {
-    replicas: always(1, s.int32(), 'Pods that are there, without terminating ones.'),
-    fullyLabeledReplicas: optional(2, s.int32(), 'Pods that carry all labels of the template.'),
-    readyReplicas: optional(4, s.int32(), 'Pods that are ready.'),
-    availableReplicas: optional(5, s.int32(), 'Pods that have been ready for minReadySeconds.'),
-    terminatingReplicas: optional(7, s.int32(), 'Pods that are ending.', { presence: true }),
-    observedGeneration: optional(3, s.int64(), 'The metadata.generation that the controller has seen.'),
-    conditions: optional(6, s.listByKey(ReplicaSetConditionSchema, 'type'), 'Latest observations.'),
-  },
-);
-export interface ReplicaSetStatus extends Infer<typeof replicaSetStatus> {}
-export const ReplicaSetStatusSchema: Schema<ReplicaSetStatus> = replicaSetStatus;
+export type ReplicaSetStatus = apps.ReplicaSetStatus;
+export const ReplicaSetStatusSchema: Schema<ReplicaSetStatus> = twin(apps.ReplicaSetStatusSchema);
 
 const replicaSet = s.message('k8s.io.api.extensions.v1beta1.ReplicaSet', 'Keeps a number of equal pods running.', {
   spec: embedded(2, ReplicaSetSpecSchema, 'Intended state.'),

@@ -11,6 +11,10 @@ import {
   s,
 } from '@keelson/core';
 import { TypedLocalObjectReferenceSchema } from '../../../core/v1/schema/references.ts';
+import * as extensions from '../../../extensions/v1beta1/schema/index.ts';
+import { versionTwin } from '../../../versions/version-twin.ts';
+
+const twin = versionTwin('k8s.io.api.extensions.v1beta1.', 'k8s.io.api.networking.v1.');
 
 const serviceBackendPort = s.message(
   'k8s.io.api.networking.v1.ServiceBackendPort',
@@ -75,16 +79,8 @@ const ingressRule = s.message('k8s.io.api.networking.v1.IngressRule', 'Rules for
 export interface IngressRule extends Infer<typeof ingressRule> {}
 export const IngressRuleSchema: Schema<IngressRule> = ingressRule;
 
-const ingressTLS = s.message('k8s.io.api.networking.v1.IngressTLS', 'TLS for some hosts.', {
-  hosts: optional(
-    1,
-    s.list(s.string(), { listType: 'atomic' }),
-    'Names in the certificate; all hosts of the ingress by default.',
-  ),
-  secretName: optional(2, s.string(), 'Secret with certificate and key.'),
-});
-export interface IngressTLS extends Infer<typeof ingressTLS> {}
-export const IngressTLSSchema: Schema<IngressTLS> = ingressTLS;
+export type IngressTLS = extensions.IngressTLS;
+export const IngressTLSSchema: Schema<IngressTLS> = twin(extensions.IngressTLSSchema);
 
 const ingressSpec = s.message('k8s.io.api.networking.v1.IngressSpec', 'Intended state of an ingress.', {
   ingressClassName: optional(4, s.string(), 'Class, and so the implementation, of the ingress.', { presence: true }),
@@ -99,49 +95,21 @@ const ingressSpec = s.message('k8s.io.api.networking.v1.IngressSpec', 'Intended 
 export interface IngressSpec extends Infer<typeof ingressSpec> {}
 export const IngressSpecSchema: Schema<IngressSpec> = ingressSpec;
 
-const ingressPortStatus = s.message(
-  'k8s.io.api.networking.v1.IngressPortStatus',
-  'State of one port of a load balancer.',
-  {
-    port: always(1, s.int32(), 'Number of the port.'),
-    protocol: always(2, s.string(), 'TCP, UDP or SCTP.'),
-    error: optional(3, s.string(), 'Why the port does not work, as a CamelCase word.', { presence: true }),
-  },
-);
-export interface IngressPortStatus extends Infer<typeof ingressPortStatus> {}
-export const IngressPortStatusSchema: Schema<IngressPortStatus> = ingressPortStatus;
+export type IngressPortStatus = extensions.IngressPortStatus;
+export const IngressPortStatusSchema: Schema<IngressPortStatus> = twin(extensions.IngressPortStatusSchema);
 
-const ingressLoadBalancerIngress = s.message(
-  'k8s.io.api.networking.v1.IngressLoadBalancerIngress',
-  'One point at which the ingress takes traffic.',
-  {
-    ip: optional(1, s.string(), 'Address, for balancers that are reached by IP.'),
-    hostname: optional(2, s.string(), 'DNS name, for balancers that are reached by name.'),
-    ports: optional(4, s.list(IngressPortStatusSchema, { listType: 'atomic' }), 'State of the single ports.'),
-  },
+export type IngressLoadBalancerIngress = extensions.IngressLoadBalancerIngress;
+export const IngressLoadBalancerIngressSchema: Schema<IngressLoadBalancerIngress> = twin(
+  extensions.IngressLoadBalancerIngressSchema,
 );
-export interface IngressLoadBalancerIngress extends Infer<typeof ingressLoadBalancerIngress> {}
-export const IngressLoadBalancerIngressSchema: Schema<IngressLoadBalancerIngress> = ingressLoadBalancerIngress;
 
-const ingressLoadBalancerStatus = s.message(
-  'k8s.io.api.networking.v1.IngressLoadBalancerStatus',
-  'State of the load balancer.',
-  {
-    ingress: optional(
-      1,
-      s.list(IngressLoadBalancerIngressSchema, { listType: 'atomic' }),
-      'Points at which traffic is taken.',
-    ),
-  },
+export type IngressLoadBalancerStatus = extensions.IngressLoadBalancerStatus;
+export const IngressLoadBalancerStatusSchema: Schema<IngressLoadBalancerStatus> = twin(
+  extensions.IngressLoadBalancerStatusSchema,
 );
-export interface IngressLoadBalancerStatus extends Infer<typeof ingressLoadBalancerStatus> {}
-export const IngressLoadBalancerStatusSchema: Schema<IngressLoadBalancerStatus> = ingressLoadBalancerStatus;
 
-const ingressStatus = s.message('k8s.io.api.networking.v1.IngressStatus', 'Observed state of an ingress.', {
-  loadBalancer: filled(1, IngressLoadBalancerStatusSchema, 'State of the load balancer.'),
-});
-export interface IngressStatus extends Infer<typeof ingressStatus> {}
-export const IngressStatusSchema: Schema<IngressStatus> = ingressStatus;
+export type IngressStatus = extensions.IngressStatus;
+export const IngressStatusSchema: Schema<IngressStatus> = twin(extensions.IngressStatusSchema);
 
 const ingress = s.message(
   'k8s.io.api.networking.v1.Ingress',
