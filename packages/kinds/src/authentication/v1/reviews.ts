@@ -1,11 +1,11 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
-import { answerToken, shownUser } from '../token-answer.ts';
 import {
   type TokenReview as Review,
   type SelfSubjectReview as SelfReview,
   SelfSubjectReviewSchema,
   TokenReviewSchema,
 } from './schema/index.ts';
+import { answerToken, shownUser } from './token-answer.ts';
 
 const gv = { group: 'authentication.k8s.io', version: 'v1' } as const;
 

@@ -1,5 +1,5 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
-import { answerToken } from '../token-answer.ts';
+import { answerToken } from '../v1/token-answer.ts';
 import { type TokenReview as Review, TokenReviewSchema } from './schema.ts';
 
 /** The older version of TokenReview. */

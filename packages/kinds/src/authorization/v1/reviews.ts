@@ -1,5 +1,5 @@
 import { defineKind, type KindDefinition } from '@keelson/core';
-import { aboutCaller, aboutSubject, aboutSubjectHere, rulesOfCaller } from '../answered-review.ts';
+import { aboutCaller, aboutSubject, aboutSubjectHere, rulesOfCaller } from './answered-review.ts';
 import {
   type LocalSubjectAccessReview as LocalReview,
   LocalSubjectAccessReviewSchema,

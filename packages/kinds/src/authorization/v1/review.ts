@@ -14,7 +14,7 @@ import type {
   ResourceAttributes,
   SubjectAccessReviewStatus,
   SubjectRulesReviewStatus,
-} from './v1/schema/index.ts';
+} from './schema/index.ts';
 
 /** What is asked, in the fields that all versions share. */
 export interface AccessQuestion {

@@ -1,5 +1,5 @@
 import { statusErrors, type UserInfo, type VirtualCall } from '@keelson/core';
-import type { UserInfo as ShownUser, TokenReviewSpec, TokenReviewStatus } from './v1/schema/index.ts';
+import type { UserInfo as ShownUser, TokenReviewSpec, TokenReviewStatus } from './schema/index.ts';
 
 /** A user in the words of the API. */
 export function shownUser({ name, uid, groups, extra }: UserInfo): ShownUser {
