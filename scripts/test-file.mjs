@@ -20,7 +20,9 @@ const { run, runTeardowns } = Runnable.prototype;
 if (run === undefined || runTeardowns === undefined) throw new Error('this version of AVA has another lib/test.js');
 
 function fail(message) {
-  process.stderr.write(`${test.meta.file}: ${message}; open resources: ${process.getActiveResourcesInfo().join(', ')}\n`);
+  process.stderr.write(
+    `${test.meta.file}: ${message}; open resources: ${process.getActiveResourcesInfo().join(', ')}\n`,
+  );
   process.exit(1);
 }
 
@@ -47,7 +49,9 @@ const keepsAlive = setInterval(() => {}, 2 ** 30);
 
 /** User and system time of this process and of the child processes that have ended, in milliseconds. */
 function cpuMs() {
-  const fields = readFileSync('/proc/self/stat', 'latin1').replace(/^.*\) /, '').split(' ');
+  const fields = readFileSync('/proc/self/stat', 'latin1')
+    .replace(/^.*\) /, '')
+    .split(' ');
   const [user, system, childUser, childSystem] = fields.slice(11, 15).map((ticks) => Number(ticks) * 10);
   return { own: user + system, children: childUser + childSystem };
 }

@@ -87,6 +87,7 @@ test('a machine without cgroups has none, and nothing fails', async (t) => {
     await probe.dispose();
     t.true(capabilities.memoryLimits);
     const oom = runtimeCases.find(({ id }) => id === 'stop.out-of-memory')!;
+    const harness = processHarness('process', capabilities, options);
     for (const id of [
       oom.id,
       'stop.kills-after-the-grace-period',
@@ -94,11 +95,9 @@ test('a machine without cgroups has none, and nothing fails', async (t) => {
       'container.update-resources',
       'sandbox.remove-removes-its-containers',
     ]) {
-      await runRuntimeCase(
-        processHarness('process', capabilities, options),
-        runtimeCases.find((entry) => entry.id === id)!,
-      );
+      await runRuntimeCase(harness, runtimeCases.find((entry) => entry.id === id)!);
     }
+    await harness[Symbol.asyncDispose]();
     // Fails unless every group below was removed.
     rmdirSync(join('/sys/fs/cgroup/memory', parent!));
   },

@@ -19,8 +19,10 @@ const probe = await openProcess(options);
 const { capabilities } = probe.engine.runtime;
 await probe.dispose();
 
-test.after.always(() => rm(folder, { recursive: true, force: true }));
-registerRuntimeConformance(
-  test,
-  processHarness('process', capabilities, options, capabilities.pull ? { pullableImage: reference } : {}),
-);
+const pullable = capabilities.pull ? { pullableImage: reference } : {};
+const harness = processHarness('process', capabilities, options, pullable);
+test.after.always(async () => {
+  await harness[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+registerRuntimeConformance(test, harness);

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { joinLog, RuntimeCaseContext, readLog } from '@keelson/conformance';
-import { type HostProcess, killProcessWith, startHostProcess } from '@keelson/test-support';
+import { type HostProcess, killProcessWith, processesWith, startHostProcess } from '@keelson/test-support';
 import test, { type ExecutionContext } from 'ava';
-import { type OpenedProcess, openProcess, processesWith, processHarness } from './support/process-harness.ts';
+import { type OpenedProcess, openProcess, processHarness } from './support/process-harness.ts';
 
 const script = fileURLToPath(new URL('./support/crash-host.js', import.meta.url));
 
@@ -32,12 +32,12 @@ function contextOf(t: ExecutionContext, opened: OpenedProcess): RuntimeCaseConte
   );
 }
 
-function pidsOf(text: string): number[] {
-  return processesWith(text).map((line) => Number.parseInt(line, 10));
+function pidsOf(...texts: readonly string[]): number[] {
+  return processesWith(texts, { environment: true }).map((line) => Number.parseInt(line, 10));
 }
 
 function killEverything(texts: readonly string[]): void {
-  for (const pid of texts.flatMap(pidsOf)) {
+  for (const pid of pidsOf(...texts)) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {

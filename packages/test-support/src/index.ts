@@ -3,6 +3,7 @@ export { findProgram, installPrograms } from './debian-packages.ts';
 export { freePort, freePorts } from './free-ports.ts';
 export { buildGoTool } from './go-tool.ts';
 export { type HostProcess, startHostProcess } from './host-process.ts';
+export { type ProcessFilter, processesWith } from './host-processes.ts';
 export { buildRoot, dockerArchive, ociLayout, tarOf } from './image-builder.ts';
 export { killProcessWith } from './kill-process.ts';
 export { missingForNamespaces, type NetworkNamespace, networkNamespace } from './network-namespace.ts';
@@ -12,4 +13,5 @@ export { type AddedImage, LoopbackRegistry, type RegistryOptions } from './regis
 export type { RegistryAuth } from './registry-access.ts';
 export type { RegistryBehaviour, RegistryRequest } from './registry-behaviour.ts';
 export type { ImageFormat, RegistryImage, RegistryLayer } from './registry-images.ts';
+export { ReusePool, type Reusable } from './reuse-pool.ts';
 export { stopProcess } from './stop-process.ts';

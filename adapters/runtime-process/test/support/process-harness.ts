@@ -3,30 +3,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
 import { decorateEngine, type RuntimeCapabilities } from '@keelson/container-runtime';
+import { processesWith, type Reusable, ReusePool } from '@keelson/test-support';
 import { createProcessRuntime, type ProcessRuntimeOptions } from '../../src/index.ts';
 
-export interface OpenedProcess extends OpenedEngine {
+export interface OpenedProcess extends OpenedEngine, Reusable {
   readonly folder: string;
   readonly options: ProcessRuntimeOptions;
 }
 
-export const shell = (script: string): Program => ({ image: 'host', command: ['/bin/sh', '-c', script] });
+const builtinImage = 'host';
 
-/** Processes of the machine that have this text in their command line or environment. */
-export function processesWith(text: string): string[] {
-  return readdirSync('/proc').flatMap((pid) => {
-    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return [];
-    try {
-      const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
-      const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
-      return `${commandLine}\0${environment}`.includes(text)
-        ? [`${pid}: ${commandLine.replaceAll('\0', ' ').slice(0, 200)}`]
-        : [];
-    } catch {
-      return [];
-    }
-  });
-}
+export const shell = (script: string): Program => ({ image: builtinImage, command: ['/bin/sh', '-c', script] });
 
 /** True also when the process is not there any more. */
 function ignoresTerm(pid = 0): boolean {
@@ -38,11 +25,18 @@ function ignoresTerm(pid = 0): boolean {
   }
 }
 
-/** Waits until no process is left that has one of these texts; throws with what is. */
-export async function nothingLeft(texts: readonly string[]): Promise<void> {
-  const deadline = performance.now() + 10_000;
+/** The log keeper of an open runtime runs until the runtime is closed. */
+const isKeeper = (process: string) => process.includes('log-keeper.js');
+
+/**
+ * Waits until no process has one of these texts in its command line or environment.
+ *
+ * @throws Error with those that remain
+ */
+async function nothingLeft(texts: readonly string[], except = (_process: string) => false): Promise<void> {
+  const deadline = performance.now() + 30_000;
   for (;;) {
-    const left = texts.flatMap(processesWith);
+    const left = processesWith(texts, { environment: true }).filter((process) => !except(process));
     if (left.length === 0) return;
     if (performance.now() > deadline) throw new Error(`processes are left: ${left.join('; ')}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -61,46 +55,65 @@ export async function openProcess(
     if (call === 'createContainer') ids.push(String(result));
     return result;
   });
+  const { runtime, images } = engine;
+  const removeAll = async () => {
+    for (const { id } of await runtime.listContainers()) ids.push(id);
+    for (const { id } of await runtime.listPodSandboxes()) await runtime.removePodSandbox(id);
+  };
+  const noFilesLeft = () => {
+    const left = ['containers', 'run', 'sandboxes'].flatMap((name) => readdirSync(join(place, 'state', name)));
+    if (left.length > 0) throw new Error(`files are left: ${left.join(', ')}`);
+  };
+  const textsOf = (containers: readonly string[]) => [place, ...containers.map((id) => `KEELSON_CONTAINER_ID=${id}`)];
   return {
     engine,
     folder: place,
     options: all,
+    empty: async () => {
+      await removeAll();
+      const names = (await images.listImages()).flatMap(({ repoTags }) => repoTags);
+      for (const name of names) if (name !== builtinImage) await images.removeImage(name);
+      await nothingLeft(textsOf(ids.splice(0)), isKeeper);
+      noFilesLeft();
+    },
     dispose: async () => {
-      const { runtime } = engine;
-      for (const { id } of await runtime.listContainers()) ids.push(id);
-      for (const { id } of await runtime.listPodSandboxes()) await runtime.removePodSandbox(id);
+      await removeAll();
       await runtime[Symbol.asyncDispose]();
-      await nothingLeft([place, ...ids.map((id) => `KEELSON_CONTAINER_ID=${id}`)]);
-      const left = ['containers', 'run', 'sandboxes'].flatMap((name) => readdirSync(join(place, 'state', name)));
-      if (left.length > 0) throw new Error(`files are left: ${left.join(', ')}`);
+      await nothingLeft(textsOf(ids));
+      noFilesLeft();
       await rm(place, { recursive: true, force: true });
     },
   };
 }
 
-/** `capabilities` are what this machine lets the runtime do; `extra` changes the harness. */
+/**
+ * `capabilities` are what this machine lets the runtime do; `extra` changes the harness. Engines are used again after
+ * they were emptied; disposing of the harness closes them.
+ */
 export function processHarness(
   name: string,
   capabilities: RuntimeCapabilities,
   options: Partial<ProcessRuntimeOptions> = {},
   extra: Partial<RuntimeHarness<OpenedProcess>> = {},
-): RuntimeHarness<OpenedProcess> {
+): RuntimeHarness<OpenedProcess> & AsyncDisposable {
+  const pool = new ReusePool(() => openProcess(options));
   return {
     name,
     capabilities,
     concurrency: 4,
     missingImage: 'registry.test/missing:1',
-    builtinImage: 'host',
+    builtinImage,
     sharesHostNetwork: true,
-    open: () => openProcess(options),
+    open: () => pool.open(),
     reopen: async (opened) => {
       await opened.engine.runtime[Symbol.asyncDispose]();
-      return openProcess(opened.options, opened.folder);
+      return pool.lend(await openProcess(opened.options, opened.folder));
     },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
     program: (intent) => {
-      if (intent.kind === 'run') return { image: 'host', command: ['sleep', '100000'] };
+      if (intent.kind === 'run') return { image: builtinImage, command: ['sleep', '100000'] };
       if (intent.kind === 'stubborn') return shell('trap "" TERM; while :; do sleep 100000; done');
-      if (intent.kind === 'cannotStart') return { image: 'host', command: ['/no/such/program'] };
+      if (intent.kind === 'cannotStart') return { image: builtinImage, command: ['/no/such/program'] };
       return shell(`sleep ${(intent.afterMs ?? 0) / 1000}; exit ${intent.code}`);
     },
     settled: async (opened, id, intent) => {
@@ -109,7 +122,7 @@ export function processHarness(
       while (!ignoresTerm(pid)) await new Promise((resolve) => setTimeout(resolve, 5));
     },
     shell,
-    printf: (...args) => ({ image: 'host', command: ['printf'], args }),
+    printf: (...args) => ({ image: builtinImage, command: ['printf'], args }),
     scratch: (opened) => mkdtemp(join(opened.folder, 'scratch-')),
     ...(capabilities.users && { otherUser: { uid: 65534, gid: 65534 } }),
     ...extra,

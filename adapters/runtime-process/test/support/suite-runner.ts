@@ -1,7 +1,7 @@
 import { missingRuntimeRequirements, runRuntimeCase, runtimeCases } from '@keelson/conformance';
 import { openProcess, processHarness } from './process-harness.ts';
 
-/** Runs the suite as whoever runs this process: a line of JSON per case. */
+/** Runs the suite as the user of this process and writes a line of JSON per case. */
 const probe = await openProcess();
 const { capabilities } = probe.engine.runtime;
 await probe.dispose();
@@ -20,4 +20,5 @@ async function work(): Promise<void> {
   }
 }
 await Promise.all(Array.from({ length: 4 }, work));
+await harness[Symbol.asyncDispose]();
 process.exit(0);

@@ -1,0 +1,40 @@
+/** An engine or a server of tests that can be emptied and used again. */
+export interface Reusable {
+  /** Removes what a test left, and throws if anything of it remains. */
+  empty(): Promise<void>;
+  /** Empties and closes it. */
+  dispose(): Promise<void>;
+}
+
+/** Keeps what is expensive to open: a test gets one that no other test uses at the same time. */
+export class ReusePool<T extends Reusable> implements AsyncDisposable {
+  readonly #create: () => Promise<T>;
+  readonly #idle: T[] = [];
+
+  constructor(create: () => Promise<T>) {
+    this.#create = create;
+  }
+
+  async open(): Promise<T> {
+    return this.lend(this.#idle.pop() ?? (await this.#create()));
+  }
+
+  /** `dispose()` of the result empties the item and returns it to the pool; an item that stays not empty is closed. */
+  lend(item: T): T {
+    const dispose = async () => {
+      try {
+        await item.empty();
+      } catch (error) {
+        await item.dispose().catch(() => {});
+        throw error;
+      }
+      this.#idle.push(item);
+    };
+    return { ...item, dispose };
+  }
+
+  /** Closes the items that no test uses. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const item of this.#idle.splice(0)) await item.dispose();
+  }
+}
