@@ -1,9 +1,3 @@
-export {
-  type ClientCaseOptions,
-  clientCases,
-  registerClientConformance,
-  runClientCase,
-} from './client/client-suite.ts';
 export type {
   ClientCase,
   ClientCaseContext,
@@ -12,7 +6,12 @@ export type {
   OpenedClient,
 } from './client/harness.ts';
 export { clientSuiteKinds, OldPart, Part, type PartObject, Zone } from './client/suite-kinds.ts';
-export type { ConformanceCase, TestContext, TestFunction } from './conformance-suite.ts';
+export {
+  type ClientCaseOptions,
+  clientCases,
+  registerClientConformance,
+  runClientCase,
+} from './client-suite.ts';
 export { type Direction, FaultProxy, type FaultProxyOptions } from './fault-proxy/fault-proxy.ts';
 export type { Retention } from './history/check-gone.ts';
 export {
@@ -22,8 +21,8 @@ export {
   type HistoryCounts,
   type Verdict,
 } from './history/check-history.ts';
-export { loadHistory } from './history/load-history.ts';
-export { type History, HistoryRecorder, type RecorderOptions, saveHistory } from './history/recorder.ts';
+export { loadHistory, saveHistory } from './history/history-file.ts';
+export { type History, HistoryRecorder, type RecorderOptions } from './history/recorder.ts';
 export type {
   FieldChanges,
   Fields,
@@ -38,7 +37,6 @@ export type {
 } from './history/records.ts';
 export type { Invariant, Violation } from './history/violation.ts';
 export { Workload, type WorkloadOptions } from './history/workload/workload.ts';
-export { Random } from './random.ts';
 export { ControlledStore } from './resource-storage/controlled-store.ts';
 export type {
   ResourceStorageCase,
@@ -50,7 +48,7 @@ export {
   registerResourceStorageConformance,
   resourceStorageCases,
   runResourceStorageCase,
-} from './resource-storage/resource-storage-suite.ts';
+} from './resource-storage-suite.ts';
 export { joinLog, type RuntimeCase, RuntimeCaseContext, readLog } from './runtime/case-context.ts';
 export {
   type Intent,
@@ -60,7 +58,7 @@ export {
   type RuntimeHarness,
   type RuntimeRequirement,
 } from './runtime/harness.ts';
-export { registerRuntimeConformance, runRuntimeCase, runtimeCases } from './runtime/runtime-suite.ts';
+export { registerRuntimeConformance, runRuntimeCase, runtimeCases } from './runtime-suite.ts';
 export { type FrozenStore, frozenStore } from './store/frozen-store.ts';
 export {
   missingRequirements,
@@ -71,4 +69,6 @@ export {
   type StoreRequirement,
 } from './store/harness.ts';
 export { type PlainChange, type PlainEntry, StoreModel } from './store/model.ts';
-export { type RunOptions, registerStoreConformance, runStoreCase, storeCases } from './store/store-suite.ts';
+export { type RunOptions, registerStoreConformance, runStoreCase, storeCases } from './store-suite.ts';
+export type { ConformanceCase, TestContext, TestFunction } from './suite/conformance-suite.ts';
+export { Random } from './suite/random.ts';

@@ -1,5 +1,5 @@
 import type { ApiClient, KubeObject, ResourceClient } from '@keelson/core';
-import type { ConformanceCase } from '../conformance-suite.ts';
+import type { ConformanceCase } from '../suite/conformance-suite.ts';
 import type { PartObject } from './suite-kinds.ts';
 
 /** A client of a server that holds nothing but what every server holds. */

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Random } from '../random.ts';
+import type { Random } from '../suite/random.ts';
 
 /** What one direction of a proxied connection does to bytes. */
 export interface LinkFaults {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { Random } from '../random.ts';
+import { Random } from '../suite/random.ts';
 import { FaultLink, type LinkFaults, noFaults } from './fault-link.ts';
 
 /** `up` = from the client to the server. */

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
 import type { CallRecord, HistoryRecord, SeenObject, WatchClosed, WatchOpened } from './records.ts';
 
 /** How a recorder keeps what it is told. */
@@ -108,15 +106,4 @@ export class HistoryRecorder implements History {
     this.records.push(record);
     this.#onRecord?.(record);
   }
-}
-
-/** Writes a history as JSON lines. */
-export async function saveHistory(path: string, history: History): Promise<void> {
-  const file = createWriteStream(path);
-  for (const record of history.records) {
-    if (!file.write(`${JSON.stringify(record)}\n`)) await once(file, 'drain');
-  }
-  if (history.truncated) file.write('{"t":"mark","at":0,"text":"truncated"}\n');
-  file.end();
-  await once(file, 'close');
 }

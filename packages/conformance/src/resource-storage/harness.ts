@@ -1,6 +1,6 @@
 import type { Clock, FakeClock, ResourceStorage, ResourceStorages, Store } from '@keelson/core';
-import type { ConformanceCase } from '../conformance-suite.ts';
 import type { OpenedStore, StoreHarness, StoreRequirement } from '../store/harness.ts';
+import type { ConformanceCase } from '../suite/conformance-suite.ts';
 import type { ControlledStore } from './controlled-store.ts';
 
 /** How the suite gets at an implementation of `ResourceStorage` over some store. */

@@ -17,7 +17,7 @@ import {
   type RuntimeErrorCode,
   type SandboxId,
 } from '@keelson/container-runtime';
-import type { ConformanceCase } from '../conformance-suite.ts';
+import type { ConformanceCase } from '../suite/conformance-suite.ts';
 import type { Intent, OpenedEngine, Program, RuntimeHarness, RuntimeRequirement } from './harness.ts';
 
 /** For what must happen soon; far above what a busy machine needs. */

@@ -1,5 +1,5 @@
 import type { Store, StoreCapabilities } from '@keelson/core';
-import type { ConformanceCase } from '../conformance-suite.ts';
+import type { ConformanceCase } from '../suite/conformance-suite.ts';
 
 /** A store that a case may do anything with. */
 export interface OpenedStore {

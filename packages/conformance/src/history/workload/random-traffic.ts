@@ -1,4 +1,4 @@
-import type { Random } from '../../random.ts';
+import type { Random } from '../../suite/random.ts';
 import type { FieldChanges, Fields, LabelTerm, ReadAt, SeenObject, Selection, WriteOperation } from '../records.ts';
 import { namePrefix } from './wire-requests.ts';
 import { type WorkloadKind, workloadKinds } from './workload-kinds.ts';

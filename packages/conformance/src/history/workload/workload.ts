@@ -1,5 +1,5 @@
 import { Agent } from 'node:http';
-import { Random } from '../../random.ts';
+import { Random } from '../../suite/random.ts';
 import { HistoryRecorder } from '../recorder.ts';
 import type { SeenObject, Selection } from '../records.ts';
 import { callApi } from './api-call.ts';

@@ -8,7 +8,7 @@ import {
   type StoredList,
   type WatchEvent,
 } from '@keelson/core';
-import { Random } from '../../random.ts';
+import { Random } from '../../suite/random.ts';
 import type { ResourceStorageCase, ResourceStorageContext } from '../harness.ts';
 import {
   any,

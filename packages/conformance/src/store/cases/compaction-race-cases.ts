@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { isStorageError } from '@keelson/core';
-import { Random } from '../../random.ts';
+import { Random } from '../../suite/random.ts';
 import type { StoreCase } from '../harness.ts';
 import { everything, failsWith, listAll, put, remove } from '../store-driver.ts';
 import { Twin } from '../twin.ts';

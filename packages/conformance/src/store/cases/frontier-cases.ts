@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Random } from '../../random.ts';
+import { Random } from '../../suite/random.ts';
 import type { StoreCase } from '../harness.ts';
 import { failsWith, put } from '../store-driver.ts';
 import { Twin } from '../twin.ts';

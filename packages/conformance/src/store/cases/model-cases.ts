@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Store, WriteOp, WriteResult } from '@keelson/core';
-import { Random } from '../../random.ts';
+import { Random } from '../../suite/random.ts';
 import type { StoreCase, StoreCaseContext } from '../harness.ts';
 import { StoreModel } from '../model.ts';
 import { bytes, everything, failsWith, listAll, listPages } from '../store-driver.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Store } from '@keelson/core';
-import { Random } from '../../random.ts';
+import { Random } from '../../suite/random.ts';
 import type { StoreCase } from '../harness.ts';
 import { plainEntry } from '../model.ts';
 import { countIs, everything, failsWith, listAll, listPages, put, remove } from '../store-driver.ts';

@@ -1,28 +1,28 @@
 import { createDirectStorages, FakeClock, type ResourceStorages } from '@keelson/core';
-import { caseSeed, casesOf, registerCases, runCase, type TestFunction } from '../conformance-suite.ts';
-import type { OpenedStore } from '../store/harness.ts';
-import type { RunOptions } from '../store/store-suite.ts';
-import { cacheCases } from './cases/cache-cases.ts';
-import { cacheFeedCases } from './cases/cache-feed-cases.ts';
-import { createCases } from './cases/create-cases.ts';
-import { deleteCases } from './cases/delete-cases.ts';
-import { getCases } from './cases/get-cases.ts';
-import { listCases } from './cases/list-cases.ts';
-import { modelCases } from './cases/model-cases.ts';
-import { pageCases } from './cases/page-cases.ts';
-import { readPointCases } from './cases/read-point-cases.ts';
-import { stateCases } from './cases/state-cases.ts';
-import { updateCases } from './cases/update-cases.ts';
-import { watchCases } from './cases/watch-cases.ts';
-import { watchReadingCases } from './cases/watch-reading-cases.ts';
-import { windowCases } from './cases/window-cases.ts';
-import { ControlledStore } from './controlled-store.ts';
+import { cacheCases } from './resource-storage/cases/cache-cases.ts';
+import { cacheFeedCases } from './resource-storage/cases/cache-feed-cases.ts';
+import { createCases } from './resource-storage/cases/create-cases.ts';
+import { deleteCases } from './resource-storage/cases/delete-cases.ts';
+import { getCases } from './resource-storage/cases/get-cases.ts';
+import { listCases } from './resource-storage/cases/list-cases.ts';
+import { modelCases } from './resource-storage/cases/model-cases.ts';
+import { pageCases } from './resource-storage/cases/page-cases.ts';
+import { readPointCases } from './resource-storage/cases/read-point-cases.ts';
+import { stateCases } from './resource-storage/cases/state-cases.ts';
+import { updateCases } from './resource-storage/cases/update-cases.ts';
+import { watchCases } from './resource-storage/cases/watch-cases.ts';
+import { watchReadingCases } from './resource-storage/cases/watch-reading-cases.ts';
+import { windowCases } from './resource-storage/cases/window-cases.ts';
+import { ControlledStore } from './resource-storage/controlled-store.ts';
 import {
   missingResourceStorageRequirements,
   type ResourceStorageCase,
   type ResourceStorageHarness,
-} from './harness.ts';
-import { nodeKind, podKind } from './objects.ts';
+} from './resource-storage/harness.ts';
+import { nodeKind, podKind } from './resource-storage/objects.ts';
+import type { OpenedStore } from './store/harness.ts';
+import type { RunOptions } from './store-suite.ts';
+import { caseSeed, casesOf, registerCases, runCase, type TestFunction } from './suite/conformance-suite.ts';
 
 /** Every statement about implementations of `ResourceStorage`; ids are stable and unique. */
 export const resourceStorageCases: readonly ResourceStorageCase[] = casesOf(

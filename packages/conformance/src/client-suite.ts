@@ -1,19 +1,19 @@
 import type { ResourceClient } from '@keelson/core';
-import { casesOf, registerCases, runCase, type TestFunction } from '../conformance-suite.ts';
-import { concurrencyCases } from './cases/concurrency-cases.ts';
-import { createCases } from './cases/create-cases.ts';
-import { deleteCases } from './cases/delete-cases.ts';
-import { discoveryCases } from './cases/discovery-cases.ts';
-import { listCases } from './cases/list-cases.ts';
-import { pageCases } from './cases/page-cases.ts';
-import { patchCases } from './cases/patch-cases.ts';
-import { readCases } from './cases/read-cases.ts';
-import { subresourceCases } from './cases/subresource-cases.ts';
-import { updateCases } from './cases/update-cases.ts';
-import { watchCases } from './cases/watch-cases.ts';
-import { watchStreamCases } from './cases/watch-stream-cases.ts';
-import type { ClientCase, ClientHarness } from './harness.ts';
-import { Part, type PartObject, Zone } from './suite-kinds.ts';
+import { concurrencyCases } from './client/cases/concurrency-cases.ts';
+import { createCases } from './client/cases/create-cases.ts';
+import { deleteCases } from './client/cases/delete-cases.ts';
+import { discoveryCases } from './client/cases/discovery-cases.ts';
+import { listCases } from './client/cases/list-cases.ts';
+import { pageCases } from './client/cases/page-cases.ts';
+import { patchCases } from './client/cases/patch-cases.ts';
+import { readCases } from './client/cases/read-cases.ts';
+import { subresourceCases } from './client/cases/subresource-cases.ts';
+import { updateCases } from './client/cases/update-cases.ts';
+import { watchCases } from './client/cases/watch-cases.ts';
+import { watchStreamCases } from './client/cases/watch-stream-cases.ts';
+import type { ClientCase, ClientHarness } from './client/harness.ts';
+import { Part, type PartObject, Zone } from './client/suite-kinds.ts';
+import { casesOf, registerCases, runCase, type TestFunction } from './suite/conformance-suite.ts';
 
 /** Every statement about an `ApiClient`, whatever its transport; ids are stable and unique. */
 export const clientCases: readonly ClientCase[] = casesOf(

@@ -1,16 +1,16 @@
-import { casesOf, registerCases, runCase, type TestFunction } from '../conformance-suite.ts';
-import { type RuntimeCase, RuntimeCaseContext } from './case-context.ts';
-import { adoptionCases } from './cases/adoption-cases.ts';
-import { containerCases } from './cases/container-cases.ts';
-import { execCases } from './cases/exec-cases.ts';
-import { imageCases } from './cases/image-cases.ts';
-import { loadCases } from './cases/load-cases.ts';
-import { logCases } from './cases/log-cases.ts';
-import { observeCases } from './cases/observe-cases.ts';
-import { processCases } from './cases/process-cases.ts';
-import { sandboxCases } from './cases/sandbox-cases.ts';
-import { stopCases } from './cases/stop-cases.ts';
-import { missingRuntimeRequirements, type RuntimeHarness } from './harness.ts';
+import { type RuntimeCase, RuntimeCaseContext } from './runtime/case-context.ts';
+import { adoptionCases } from './runtime/cases/adoption-cases.ts';
+import { containerCases } from './runtime/cases/container-cases.ts';
+import { execCases } from './runtime/cases/exec-cases.ts';
+import { imageCases } from './runtime/cases/image-cases.ts';
+import { loadCases } from './runtime/cases/load-cases.ts';
+import { logCases } from './runtime/cases/log-cases.ts';
+import { observeCases } from './runtime/cases/observe-cases.ts';
+import { processCases } from './runtime/cases/process-cases.ts';
+import { sandboxCases } from './runtime/cases/sandbox-cases.ts';
+import { stopCases } from './runtime/cases/stop-cases.ts';
+import { missingRuntimeRequirements, type RuntimeHarness } from './runtime/harness.ts';
+import { casesOf, registerCases, runCase, type TestFunction } from './suite/conformance-suite.ts';
 
 /** Every statement about runtimes; ids are stable and unique. */
 export const runtimeCases: readonly RuntimeCase[] = casesOf(

@@ -1,22 +1,22 @@
 import type { Store } from '@keelson/core';
-import { caseSeed, casesOf, registerCases, runCase, type TestFunction } from '../conformance-suite.ts';
-import { compactionCases } from './cases/compaction-cases.ts';
-import { compactionRaceCases } from './cases/compaction-race-cases.ts';
-import { expiryCases } from './cases/expiry-cases.ts';
-import { frontierCases } from './cases/frontier-cases.ts';
-import { historyCases } from './cases/history-cases.ts';
-import { keyValueCases } from './cases/key-value-cases.ts';
-import { lifeCycleCases } from './cases/life-cycle-cases.ts';
-import { listCases } from './cases/list-cases.ts';
-import { modelCases } from './cases/model-cases.ts';
-import { pastCases } from './cases/past-cases.ts';
-import { restartCases } from './cases/restart-cases.ts';
-import { revisionCases } from './cases/revision-cases.ts';
-import { streamCases } from './cases/stream-cases.ts';
-import { watchCases } from './cases/watch-cases.ts';
-import { watchLoadCases } from './cases/watch-load-cases.ts';
-import { writeCases } from './cases/write-cases.ts';
-import { missingRequirements, type OpenedStore, type StoreCase, type StoreHarness } from './harness.ts';
+import { compactionCases } from './store/cases/compaction-cases.ts';
+import { compactionRaceCases } from './store/cases/compaction-race-cases.ts';
+import { expiryCases } from './store/cases/expiry-cases.ts';
+import { frontierCases } from './store/cases/frontier-cases.ts';
+import { historyCases } from './store/cases/history-cases.ts';
+import { keyValueCases } from './store/cases/key-value-cases.ts';
+import { lifeCycleCases } from './store/cases/life-cycle-cases.ts';
+import { listCases } from './store/cases/list-cases.ts';
+import { modelCases } from './store/cases/model-cases.ts';
+import { pastCases } from './store/cases/past-cases.ts';
+import { restartCases } from './store/cases/restart-cases.ts';
+import { revisionCases } from './store/cases/revision-cases.ts';
+import { streamCases } from './store/cases/stream-cases.ts';
+import { watchCases } from './store/cases/watch-cases.ts';
+import { watchLoadCases } from './store/cases/watch-load-cases.ts';
+import { writeCases } from './store/cases/write-cases.ts';
+import { missingRequirements, type OpenedStore, type StoreCase, type StoreHarness } from './store/harness.ts';
+import { caseSeed, casesOf, registerCases, runCase, type TestFunction } from './suite/conformance-suite.ts';
 
 /** Every statement about stores; ids are stable and unique. */
 export const storeCases: readonly StoreCase[] = casesOf(

@@ -1,7 +1,19 @@
-import { createReadStream } from 'node:fs';
+import { once } from 'node:events';
+import { createReadStream, createWriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { History } from './recorder.ts';
 import type { HistoryRecord } from './records.ts';
+
+/** Writes a history as JSON lines. */
+export async function saveHistory(path: string, history: History): Promise<void> {
+  const file = createWriteStream(path);
+  for (const record of history.records) {
+    if (!file.write(`${JSON.stringify(record)}\n`)) await once(file, 'drain');
+  }
+  if (history.truncated) file.write('{"t":"mark","at":0,"text":"truncated"}\n');
+  file.end();
+  await once(file, 'close');
+}
 
 /**
  * Reads a history that `saveHistory` wrote. A last line that was cut off by a crash of the recording process is left
