@@ -1,9 +1,10 @@
 import { createInProcessClient } from '@keelson/client';
-import { PodGarbageCollector } from '@keelson/controllers';
 import { isStatusError, noMetrics, type ResourceClient, StatusReason, silentLogger } from '@keelson/core';
 import { Lease, Namespace, Node, Pod } from '@keelson/kinds';
-import { eventually, startTestPlane, type TestPlane } from '@keelson/testing';
 import test, { type ExecutionContext } from 'ava';
+import { PodGarbageCollector } from '../src/index.ts';
+import { eventually } from './support/eventually.ts';
+import { startTestPlane, type TestPlane } from './support/test-plane.ts';
 
 interface Opened {
   readonly plane: TestPlane;

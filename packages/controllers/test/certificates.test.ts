@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { isStatusError, type KubeObject, StatusReason } from '@keelson/core';
 import { CertificateSigningRequest } from '@keelson/kinds';
-import { eventually, startTestPlane, type TestPlane } from '@keelson/testing';
 import anyTest, { type TestFn } from 'ava';
-import type { CertificateOrder } from 'keelson';
+import type { CertificateOrder } from '../src/index.ts';
+import { eventually } from './support/eventually.ts';
+import { startTestPlane, type TestPlane } from './support/test-plane.ts';
 
 type Name = 'node' | 'serving' | 'person' | 'masters' | 'mail' | 'host' | 'cert';
-const file = new URL('../../../../packages/kinds/test/fixtures/certificate-requests.json', import.meta.url);
+const file = new URL('../../../kinds/test/fixtures/certificate-requests.json', import.meta.url);
 const pems = JSON.parse(readFileSync(file, 'utf8')) as Record<Name, string>;
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');

@@ -1,7 +1,8 @@
 import { isStatusError, type KubeObject, StatusReason } from '@keelson/core';
 import { ConfigMap, Namespace, Secret } from '@keelson/kinds';
-import { eventually, startTestPlane, type TestPlane } from '@keelson/testing';
 import anyTest, { type TestFn } from 'ava';
+import { eventually } from './support/eventually.ts';
+import { startTestPlane, type TestPlane } from './support/test-plane.ts';
 
 const test = anyTest as TestFn<{ plane: TestPlane }>;
 

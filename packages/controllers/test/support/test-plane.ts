@@ -1,0 +1,87 @@
+import { createInProcessClient } from '@keelson/client';
+import {
+  type ApiClient,
+  createCachedStorages,
+  createContinueTokens,
+  createResourceRegistry,
+  FakeClock,
+  type KindDefinition,
+  type KubeObject,
+  namespaceLifecycle,
+  noMetrics,
+  type ResourceClient,
+  type ResourceRegistry,
+  silentLogger,
+  systemClock,
+} from '@keelson/core';
+import { builtinKinds, Namespace } from '@keelson/kinds';
+import { MemoryStore } from '@keelson/storage-memory';
+import {
+  CertificateController,
+  type CertificateSigner,
+  GarbageCollector,
+  NamespaceController,
+  PodGarbageCollector,
+} from '../../src/index.ts';
+
+export interface TestPlaneOptions {
+  /** Time advances only by `plane.clock.advance()`. Default: real time. */
+  readonly fakeClock?: boolean;
+  /** False: no controller runs. Default true. */
+  readonly controllers?: boolean;
+  /** Issues certificates; without it no CertificateController runs. */
+  readonly certificateSigner?: CertificateSigner;
+}
+
+/** The controllers over a registry, a watch cache and a memory store in the test process. */
+export interface TestPlane {
+  readonly api: ApiClient;
+  readonly registry: ResourceRegistry;
+  /** Present with the option `fakeClock`. */
+  readonly clock: FakeClock | undefined;
+  client<T extends KubeObject>(kind: KindDefinition<T>): ResourceClient<T>;
+  close(): Promise<void>;
+}
+
+/** Starts a plane with the namespaces `default` and `kube-node-lease`. */
+export async function startTestPlane(options: TestPlaneOptions = {}): Promise<TestPlane> {
+  const fake = options.fakeClock ? new FakeClock() : undefined;
+  const clock = fake ?? systemClock;
+  const store = new MemoryStore({ clock });
+  await store.ready();
+  const storages = createCachedStorages({ store, clock });
+  await storages.start();
+  const registry = createResourceRegistry({
+    storages,
+    tokens: createContinueTokens({ secret: Buffer.alloc(32, 7), fingerprint: 'test', clock }),
+    clock,
+    logger: silentLogger,
+    admission: [namespaceLifecycle({ kind: Namespace, storage: storages.forKind(Namespace) })],
+    kinds: builtinKinds,
+  });
+  const api = createInProcessClient(registry, { clock });
+  for (const name of ['default', 'kube-node-lease']) await api.resource(Namespace).create({ metadata: { name } });
+  const context = { client: api, clock, logger: silentLogger, metrics: noMetrics };
+  const { certificateSigner: signer } = options;
+  const controllers =
+    options.controllers === false
+      ? []
+      : [
+          new GarbageCollector(context),
+          new NamespaceController(context),
+          new PodGarbageCollector(context),
+          ...(signer === undefined ? [] : [new CertificateController({ ...context, signer })]),
+        ];
+  await Promise.all(controllers.map((controller) => controller.start()));
+  return {
+    api,
+    registry,
+    clock: fake,
+    client: (kind) => api.resource(kind),
+    close: async () => {
+      await Promise.all(controllers.map((controller) => controller.stop()));
+      await storages.stop();
+      await store.close();
+    },
+  };
+}
