@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { ImageStore } from '@keelson/container-images';
 import {
   Cgroups,
-  containerSurroundings,
+  createContainerContext,
   findNodeIp,
   findTool,
   Inventory,
@@ -68,7 +68,7 @@ export async function createOciRuntime(options: OciRuntimeOptions): Promise<Cont
   const images = new ImageStore({ folder: state.images, sources, clock, ...(registries && { registries }) });
   await images.load();
 
-  const surroundings = containerSurroundings({ state, clock, logger, onKeeperLost: () => void inventory.keepLogs() });
+  const surroundings = createContainerContext({ state, clock, logger, onKeeperLost: () => void inventory.keepLogs() });
   const around: OciSurroundings = { ...surroundings, binary, programs, machine, cgroups, cgroupMountpoint };
   const sandboxes = { around, network, cgroupParent };
   const inventory = new Inventory<OciSandbox, OciContainer>({

@@ -1,7 +1,7 @@
 import { ImageStore } from '@keelson/container-images';
 import {
   Cgroups,
-  containerSurroundings,
+  createContainerContext,
   findNodeIp,
   findTool,
   Inventory,
@@ -54,7 +54,7 @@ export async function createProcessRuntime(options: ProcessRuntimeOptions): Prom
   });
   await images.load();
 
-  const surroundings = containerSurroundings({ state, clock, logger, onKeeperLost: () => void inventory.keepLogs() });
+  const surroundings = createContainerContext({ state, clock, logger, onKeeperLost: () => void inventory.keepLogs() });
   const around: ProcessSurroundings = { ...surroundings, cgroups };
   const inventory = new Inventory<ProcessSandbox, ProcessContainer>({
     around,

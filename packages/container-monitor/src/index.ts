@@ -8,13 +8,13 @@ export {
   keptOutput,
 } from './container/collect-output.ts';
 export { commandOf, environmentOf, passable } from './container/command-line.ts';
+export { type ContainerContext, createContainerContext } from './container/container-context.ts';
 export { Inventory, type InventoryParts } from './container/inventory.ts';
 export { logPathOf } from './container/log-path.ts';
 export { MonitoredContainer } from './container/monitored-container.ts';
 export { MonitoredRuntime, type MonitoredRuntimeParts } from './container/monitored-runtime.ts';
 export { MonitoredSandbox } from './container/monitored-sandbox.ts';
 export { prepareContainer, spawnMonitor, stagingFolder } from './container/prepare-container.ts';
-export { type ContainerSurroundings, containerSurroundings } from './container/surroundings.ts';
 export { hasCode, readIfPresent, removeIfPresent, writeAtomically } from './machine/atomic-file.ts';
 export { type CgroupOptions, Cgroups } from './machine/cgroups.ts';
 export { isId, newId } from './machine/ids.ts';

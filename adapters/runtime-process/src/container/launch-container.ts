@@ -1,15 +1,15 @@
 import { join } from 'node:path';
-import { type ContainerSurroundings, spawnMonitor, writeAtomically } from '@keelson/container-monitor';
+import { type ContainerContext, spawnMonitor, writeAtomically } from '@keelson/container-monitor';
 import { launcher, startScript, terminalWords } from '../launch/start-script.ts';
 import type { ProcessRecord } from '../state/records.ts';
 
-function startScriptPath(around: ContainerSurroundings, record: ProcessRecord): string {
+function startScriptPath(around: ContainerContext, record: ProcessRecord): string {
   return join(around.state.container(record.id), 'start.sh');
 }
 
 /** `command` begins with an absolute path. */
 export async function writeStartScript(
-  around: ContainerSurroundings,
+  around: ContainerContext,
   record: ProcessRecord,
   command: readonly string[],
 ): Promise<void> {
@@ -18,11 +18,7 @@ export async function writeStartScript(
 }
 
 /** Starts what watches the container, which starts the container. */
-export function launchMonitor(
-  around: ContainerSurroundings,
-  record: ProcessRecord,
-  onError: (error: Error) => void,
-): void {
+export function launchMonitor(around: ContainerContext, record: ProcessRecord, onError: (error: Error) => void): void {
   const { plan, config, id } = record;
   const slave = (config.mounts ?? []).some((mount) => mount.propagation === 'hostToContainer');
   const enter = plan.mountNamespace ? ['unshare', '--mount', `--propagation=${slave ? 'slave' : 'private'}`, '--'] : [];
@@ -35,7 +31,7 @@ export function launchMonitor(
  * A test that tells the command lines of our helpers, which execute one another, from that of the command at their end.
  */
 export function helperTest(
-  around: ContainerSurroundings,
+  around: ContainerContext,
   record: ProcessRecord,
   command: readonly string[],
 ): (commandLine: readonly string[]) => boolean {

@@ -1,6 +1,6 @@
-import type { Cgroups, ContainerSurroundings } from '@keelson/container-monitor';
+import type { Cgroups, ContainerContext } from '@keelson/container-monitor';
 
 /** What containers of one process runtime share. */
-export interface ProcessSurroundings extends ContainerSurroundings {
+export interface ProcessSurroundings extends ContainerContext {
   readonly cgroups: Cgroups;
 }

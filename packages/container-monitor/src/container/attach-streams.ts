@@ -2,13 +2,13 @@ import { constants, type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { type ProcessStreams, RuntimeError, type StreamRequest } from '@keelson/container-runtime';
+import type { ContainerContext } from './container-context.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
-import type { ContainerSurroundings } from './surroundings.ts';
 
 /** The container's own ends: output from now on, and its standard input if it was kept open. */
 export async function attachStreams(
   container: MonitoredContainer,
-  { state, keeper }: ContainerSurroundings,
+  { state, keeper }: ContainerContext,
   request: StreamRequest,
 ): Promise<ProcessStreams> {
   const { config, id } = container.record;

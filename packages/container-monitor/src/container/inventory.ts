@@ -5,12 +5,12 @@ import { type ContainerConfig, isRuntimeError, type PodSandboxConfig, RuntimeErr
 import type { Logger } from '@keelson/core';
 import { readIfPresent } from '../machine/atomic-file.ts';
 import { isId } from '../machine/ids.ts';
+import type { ContainerContext } from './container-context.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 import { MonitoredSandbox } from './monitored-sandbox.ts';
-import type { ContainerSurroundings } from './surroundings.ts';
 
 export interface InventoryParts<S extends MonitoredSandbox<C>, C extends MonitoredContainer> {
-  readonly around: ContainerSurroundings;
+  readonly around: ContainerContext;
   readonly logger: Logger;
   /** How often state is read again although no file event came. */
   readonly relistPeriodMs: number;

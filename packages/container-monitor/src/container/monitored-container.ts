@@ -13,7 +13,7 @@ import { isAlive, type ProcessIdentity, signalProcess } from '../machine/proc.ts
 import { signalName } from '../machine/signals.ts';
 import type { ContainerRecord } from '../state/records.ts';
 import type { ExitRecord } from '../state/run-files.ts';
-import type { ContainerSurroundings } from './surroundings.ts';
+import type { ContainerContext } from './container-context.ts';
 
 /** How long a process may take from the monitor's start to its own; mounts included. */
 const startTimeoutMs = 30_000;
@@ -31,7 +31,7 @@ const resourcesFile = 'resources.json';
  */
 export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRecord> {
   readonly record: R;
-  protected readonly around: ContainerSurroundings;
+  protected readonly around: ContainerContext;
   readonly #waiters = new Set<() => void>();
   #resources: LinuxResources;
   #starting = false;
@@ -44,7 +44,7 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
   #refreshing: Promise<void> | undefined;
   #refreshAgain = false;
 
-  constructor(around: ContainerSurroundings, record: R) {
+  constructor(around: ContainerContext, record: R) {
     const { id, sandboxId, createdAt, imageId, config } = record;
     const { metadata, image, labels = {}, annotations = {} } = config;
     this.around = around;

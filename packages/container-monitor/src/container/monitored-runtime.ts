@@ -29,15 +29,15 @@ import {
 } from '@keelson/container-runtime';
 import { newId } from '../machine/ids.ts';
 import type { SandboxRecord } from '../state/records.ts';
+import type { ContainerContext } from './container-context.ts';
 import type { Inventory } from './inventory.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 import type { MonitoredSandbox } from './monitored-sandbox.ts';
 import { newestFirst } from './newest-first.ts';
 import { stagingPath } from './prepare-container.ts';
-import type { ContainerSurroundings } from './surroundings.ts';
 
 export interface MonitoredRuntimeParts<S extends MonitoredSandbox<C>, C extends MonitoredContainer> {
-  readonly around: ContainerSurroundings;
+  readonly around: ContainerContext;
   readonly inventory: Inventory<S, C>;
   readonly capabilities: RuntimeCapabilities;
   readonly nodeIp: () => string;

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import type { PodSandbox, PodSandboxStatus } from '@keelson/container-runtime';
 import { readIfPresent, removeIfPresent, writeAtomically } from '../machine/atomic-file.ts';
 import type { SandboxRecord } from '../state/records.ts';
+import type { ContainerContext } from './container-context.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
-import type { ContainerSurroundings } from './surroundings.ts';
 
 /** A pod's environment: two files and the containers that name it. Adapters add what else their pods have. */
 export abstract class MonitoredSandbox<
@@ -12,12 +12,12 @@ export abstract class MonitoredSandbox<
 > {
   readonly record: R;
   readonly containers = new Set<C>();
-  readonly #around: ContainerSurroundings;
+  readonly #around: ContainerContext;
   #snapshot: PodSandbox;
   #stopping: Promise<void> | undefined;
   #removed = false;
 
-  constructor(around: ContainerSurroundings, record: R, ready: boolean) {
+  constructor(around: ContainerContext, record: R, ready: boolean) {
     const { id, createdAt, config } = record;
     const { metadata, labels = {}, annotations = {} } = config;
     this.#around = around;
@@ -37,7 +37,7 @@ export abstract class MonitoredSandbox<
     return this.#snapshot;
   }
 
-  static async write(around: ContainerSurroundings, record: SandboxRecord): Promise<void> {
+  static async write(around: ContainerContext, record: SandboxRecord): Promise<void> {
     await writeAtomically(join(around.state.sandboxes, `${record.id}.json`), JSON.stringify(record));
   }
 
@@ -45,16 +45,16 @@ export abstract class MonitoredSandbox<
    * Before the record is written, for a sandbox that takes time to make: should that be cut short, it is found as one
    * that is not ready.
    */
-  static async writeStopped(around: ContainerSurroundings, id: string): Promise<void> {
+  static async writeStopped(around: ContainerContext, id: string): Promise<void> {
     await writeAtomically(join(around.state.sandboxes, `${id}.stopped`), '');
   }
 
   /** What {@link writeStopped} said is not so any more. */
-  static async clearStopped(around: ContainerSurroundings, id: string): Promise<void> {
+  static async clearStopped(around: ContainerContext, id: string): Promise<void> {
     await removeIfPresent(join(around.state.sandboxes, `${id}.stopped`));
   }
 
-  static async wasStopped(around: ContainerSurroundings, id: string): Promise<boolean> {
+  static async wasStopped(around: ContainerContext, id: string): Promise<boolean> {
     return (await readIfPresent(join(around.state.sandboxes, `${id}.stopped`))) !== undefined;
   }
 

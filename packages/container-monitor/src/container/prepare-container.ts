@@ -5,15 +5,15 @@ import { RuntimeError } from '@keelson/container-runtime';
 import { tryTool } from '../machine/run-tool.ts';
 import { toolPath } from '../machine/tools.ts';
 import type { ContainerRecord } from '../state/records.ts';
-import type { ContainerSurroundings } from './surroundings.ts';
+import type { ContainerContext } from './container-context.ts';
 
 /** Where a container is prepared before it is put into place in one step. */
-export function stagingPath({ state }: ContainerSurroundings, id: string): string {
+export function stagingPath({ state }: ContainerContext, id: string): string {
   return join(state.containers, `.new-${id}`);
 }
 
 /** Makes the folder at {@link stagingPath}. */
-export async function stagingFolder(around: ContainerSurroundings, id: string): Promise<string> {
+export async function stagingFolder(around: ContainerContext, id: string): Promise<string> {
   const folder = stagingPath(around, id);
   await mkdir(folder, { mode: 0o700 });
   return folder;
@@ -21,7 +21,7 @@ export async function stagingFolder(around: ContainerSurroundings, id: string): 
 
 /** Makes a container's record and pipes in its staging folder, and puts it into place. */
 export async function prepareContainer(
-  around: ContainerSurroundings,
+  around: ContainerContext,
   record: ContainerRecord,
   folder: string,
 ): Promise<void> {
@@ -40,7 +40,7 @@ export async function prepareContainer(
 
 /** Starts the monitor of a container, which runs the command. It belongs to nobody. */
 export function spawnMonitor(
-  { state }: ContainerSurroundings,
+  { state }: ContainerContext,
   id: string,
   command: readonly string[],
   onError: (error: Error) => void,

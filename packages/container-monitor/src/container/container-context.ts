@@ -6,7 +6,7 @@ import type { StateDirectory } from '../state/state-directory.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 
 /** What containers of one runtime share. */
-export interface ContainerSurroundings {
+export interface ContainerContext {
   readonly state: StateDirectory;
   readonly runFiles: RunFiles;
   readonly keeper: KeeperClient;
@@ -16,7 +16,7 @@ export interface ContainerSurroundings {
   later(container: MonitoredContainer, ms: number): void;
 }
 
-export interface SurroundingsParts {
+export interface ContainerContextParts {
   readonly state: StateDirectory;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -25,12 +25,12 @@ export interface SurroundingsParts {
 }
 
 /** Surroundings of the containers in a state directory. */
-export function containerSurroundings({
+export function createContainerContext({
   state,
   clock,
   logger,
   onKeeperLost,
-}: SurroundingsParts): ContainerSurroundings {
+}: ContainerContextParts): ContainerContext {
   return {
     state,
     runFiles: new RunFiles(state.run),
