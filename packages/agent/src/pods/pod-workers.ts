@@ -11,8 +11,10 @@ export interface PodWorkersOptions {
   readonly logger: Logger;
   readonly syncMs: number;
   readonly random: () => number;
-  /** A new pod begins with this record. */
-  readonly remember: (pod: Pod) => PodRecord;
+  /** Makes the first record of a new pod. */
+  readonly recordOf: (pod: Pod, workers: PodWorkers) => PodRecord;
+  /** Called with the number of workers after one was added or removed. */
+  readonly onCount: (count: number) => void;
   readonly onGone: (uid: string) => void;
 }
 
@@ -51,7 +53,7 @@ export class PodWorkers {
     const uid = uidOf(pod);
     let worker = this.#workers.get(uid);
     if (worker === undefined) {
-      worker = this.#create(uid, this.#options.remember(pod), () => !this.#isBlocked(pod));
+      worker = this.#create(uid, this.#options.recordOf(pod, this), () => !this.#isBlocked(pod));
     }
     this.#name(worker, pod);
     worker.update(pod);
@@ -84,6 +86,7 @@ export class PodWorkers {
     const onGone = () => this.#gone(uid);
     const worker = new PodWorker({ uid, record, work, clock, logger, syncMs, random, mayBegin, onGone });
     this.#workers.set(uid, worker);
+    this.#options.onCount(this.size);
     return worker;
   }
 
@@ -97,6 +100,7 @@ export class PodWorkers {
   #gone(uid: string): void {
     const worker = this.#workers.get(uid);
     this.#workers.delete(uid);
+    this.#options.onCount(this.size);
     this.#options.onGone(uid);
     if (worker?.pod === undefined) return;
     const name = fullNameOf(worker.pod);

@@ -10,8 +10,13 @@ import { StaticCpuManager } from './static-cpus.ts';
 
 /** Decides on which CPUs containers run. */
 export interface CpuManager {
-  /** @throws MachineError when what is noted does not fit the options or the machine */
-  start(): Promise<void>;
+  /**
+   * Restores the assignments of the state file.
+   *
+   * @param isWanted false for pods that are certainly gone, whose CPUs are released
+   * @throws MachineError when the state file does not fit the options or the machine
+   */
+  start(isWanted: (uid: string) => boolean): Promise<void>;
   stop(): Promise<void>;
   /** The CPUs of a container that is made now, as a list like `0-2,7`; undefined: any. @throws CpuShortageError */
   place(pod: Pod, container: Container): Promise<string | undefined>;
@@ -24,8 +29,6 @@ export interface CpuManagerOptions {
   readonly topology: () => Promise<CpuTopology>;
   readonly runtime: ContainerRuntime;
   readonly states: RuntimePods;
-  /** True for pods that are not known to be gone. */
-  readonly isWanted: (uid: string) => boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly callTimeoutMs: number;

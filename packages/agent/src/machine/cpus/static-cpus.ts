@@ -25,6 +25,7 @@ export class StaticCpuManager implements CpuManager {
   readonly #loop: Repeater;
   readonly #told = new Map<string, string>();
   #assignments: CpuAssignments | undefined;
+  #isWanted: (uid: string) => boolean = () => true;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: CpuManagerOptions) {
@@ -41,7 +42,8 @@ export class StaticCpuManager implements CpuManager {
     });
   }
 
-  async start(): Promise<void> {
+  async start(isWanted: (uid: string) => boolean): Promise<void> {
+    this.#isWanted = isWanted;
     const { config, topology, runtime } = this.#options;
     if (!runtime.capabilities.cpuLimits || runtime.updateContainerResources === undefined) {
       throw new MachineError(
@@ -107,7 +109,7 @@ export class StaticCpuManager implements CpuManager {
 
   #round(signal: AbortSignal): Promise<void> {
     return this.#inTurn(async (assignments) => {
-      const gone = assignments.uids().filter((uid) => !this.#options.isWanted(uid));
+      const gone = assignments.uids().filter((uid) => !this.#isWanted(uid));
       for (const uid of gone) assignments.release(uid);
       if (gone.length > 0) await this.#save();
       await this.#apply(signal);

@@ -1,0 +1,65 @@
+import { type ContainerRuntime, type ImageService, withDeadlines } from '@keelson/container-runtime';
+import { type ApiClient, type Clock, type Logger, type Metrics, noMetrics } from '@keelson/core';
+import { AgentPaths } from '../base/agent-paths.ts';
+import { ChangeNotifier } from '../base/change-notifier.ts';
+import type { AgentConfig } from '../base/config/agent-config.ts';
+import { type AgentPeriods, defaultPeriods } from '../base/config/agent-periods.ts';
+import { type EventRecorder, type EventSubject, noEvents } from '../base/contracts/event-recorder.ts';
+import type { PodConfigReader } from '../base/contracts/pod-source.ts';
+import { type PodEvents, podEvents } from '../base/events/pod-events.ts';
+import { podCapacity } from '../pods/admission.ts';
+import type { AgentDependencies } from './agent-dependencies.ts';
+
+/** Changes that one part of the agent observes and another part acts on. */
+export interface AgentChanges {
+  /** A pod, by its UID, has to be reconciled. */
+  readonly pod: ChangeNotifier<[uid: string]>;
+  /** The runtime is ready, or no longer ready. */
+  readonly runtime: ChangeNotifier;
+  /** The status of the node has to be reported. */
+  readonly node: ChangeNotifier;
+}
+
+/** What all parts of the agent are constructed with: the configuration, the dependencies, and their defaults. */
+export interface AgentContext {
+  readonly config: AgentConfig;
+  readonly dependencies: AgentDependencies;
+  readonly api: ApiClient | undefined;
+  /** The runtime and its images, with the deadline of the configuration on every call. */
+  readonly runtime: ContainerRuntime;
+  readonly images: ImageService;
+  /** The pods that all sources want on this node. */
+  readonly pods: PodConfigReader;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly recorder: EventRecorder;
+  readonly events: PodEvents;
+  readonly paths: AgentPaths;
+  readonly periods: AgentPeriods;
+  readonly random: () => number;
+  readonly callTimeoutMs: number;
+  readonly maxPods: number;
+  /** The node, as the subject of events. */
+  readonly node: EventSubject;
+  readonly changes: AgentChanges;
+  /** Aborted when the agent stops. */
+  readonly stopped: AbortController;
+}
+
+export function createContext(config: AgentConfig, dependencies: AgentDependencies): AgentContext {
+  const { api, pods, machine, clock, logger, events: recorder = noEvents, metrics = noMetrics } = dependencies;
+  const callTimeoutMs = config.runtimeRequestTimeoutMs;
+  return {
+    ...{ config, dependencies, api, pods, clock, logger, recorder, metrics, callTimeoutMs },
+    ...withDeadlines(dependencies, { clock, defaultTimeoutMs: callTimeoutMs }),
+    events: podEvents(recorder),
+    paths: new AgentPaths(config.rootDir, dependencies.logRoot ?? '/var/log'),
+    periods: { ...defaultPeriods, ...dependencies.periods },
+    random: dependencies.random ?? Math.random,
+    maxPods: podCapacity(config.limits, machine.cores),
+    node: { apiVersion: 'v1', kind: 'Node', name: config.nodeName, uid: config.nodeName },
+    changes: { pod: new ChangeNotifier(), runtime: new ChangeNotifier(), node: new ChangeNotifier() },
+    stopped: new AbortController(),
+  };
+}
