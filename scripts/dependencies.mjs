@@ -109,11 +109,9 @@ const exemptions = {
     'resource-storage -> resource-storage/cases',
     'store -> store/cases',
   ],
-  'packages/container-images': ['registry -> store'],
   'packages/container-monitor': ['state -> machine'],
   'packages/core': ['scope -> storage', 'runtime -> storage', 'storage -> codec'],
-  'packages/keelson': ['nodes -> config', 'auth -> config', 'server -> config'],
-  'packages/kinds': ['core/v1/pod -> core/v1'],
+  'packages/keelson': ['server -> config'],
   'adapters/runtime-engine': [
     'stats -> .',
     'stats -> containers',
@@ -139,7 +137,7 @@ const exemptions = {
     'container -> sandbox',
     'sandbox -> container',
   ],
-  'adapters/storage-etcd3': ['watch -> net', '. -> watch', 'net -> .'],
+  'adapters/storage-etcd3': ['watch -> net', '. -> watch'],
 };
 
 /** Files that load a module whose name is a value: the loaders of adapters, of kinds and of test servers. */
