@@ -101,7 +101,6 @@ const layers = {
  * Nothing is added to this list.
  */
 const exemptions = {
-  'packages/keelson-agent': ['supervisor -> runtime', 'supervisor -> .', 'runtime -> supervisor'],
   'packages/client': ['. -> http'],
   'packages/conformance': [
     'runtime/cases -> runtime',
@@ -144,7 +143,7 @@ const exemptions = {
 const variableImports = [
   /^packages\/keelson\/src\/storage\/open-storage\.ts$/,
   /^packages\/keelson\/src\/config\/load-kinds\.ts$/,
-  /^packages\/keelson-agent\/src\//,
+  /^packages\/keelson-agent\/src\/adapters\/load-adapter\.ts$/,
   /^benchmarks\/src\/stores\/database\.ts$/,
   /^test\/src\/faults\/databases\.ts$/,
   /^test\/test\/plane\/bundles\.test\.ts$/,

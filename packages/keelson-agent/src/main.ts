@@ -21,35 +21,30 @@ import {
   UsageError,
   versionText,
 } from '@keelson/agent';
-import type { ContainerEngine } from '@keelson/container-runtime';
 import { type Logger, systemClock } from '@keelson/core';
 import { createLineLogger } from './line-logger.ts';
-import { openEngine } from './runtime/open-runtime.ts';
-import { runtimeProcess, withoutRuntimeProcess } from './runtime/runtime-process.ts';
-import { runtimeGiven } from './runtime/runtime-request.ts';
-import { criSocketOf, serveEngine } from './runtime/serve-cri.ts';
+import { type OpenedRuntime, openRuntime } from './runtime/open-runtime.ts';
+import { runtimeCgroupWarning, runtimeProcess } from './runtime/runtime-process.ts';
+import { type RuntimeVariables, runtimeRequest } from './runtime/runtime-request.ts';
+import { type CriSocketVariables, criSocketOf, serveRuntime } from './runtime/serve-cri.ts';
 
-/** What the command gets from its process. */
-export interface CommandContext {
+/** What the command receives from its process. */
+export interface CommandContext extends RuntimeVariables, CriSocketVariables {
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
-  /** Resolves when the process is asked to end. */
+  /** Resolves when the process receives SIGTERM or SIGINT. */
   readonly terminated: Promise<void>;
-  /** Below it are the logs of containers. */
+  /** `KEELSON_AGENT_LOG_ROOT`: directory below which container logs are written; undefined: a default. */
   readonly logRoot: string | undefined;
-  /** `engine`, `oci` or `process`: the runtime of the options' default, in place of what is found on the machine. */
-  readonly runtime: string | undefined;
-  /** Where the runtime is served as CRI, in place of the options' default; empty: nowhere. */
-  readonly criSocket: string | undefined;
-  /** The table of swap spaces. */
+  /** The kernel's table of swap spaces. */
   readonly swapsPath: string;
   /** Directory of the kernel's settings. */
   readonly sysctlRoot: string;
-  /** Where the hierarchies of cgroups are mounted. */
+  /** Mount point of the cgroup hierarchies. */
   readonly cgroupRoot: string;
 }
 
-/** Where log collectors look, for an agent that may write there. */
+/** The directory that log collectors read, for an agent that may write there. */
 const systemLogRoot = '/var/log';
 
 async function defaultLogRoot(rootDir: string): Promise<string> {
@@ -61,8 +56,8 @@ async function defaultLogRoot(rootDir: string): Promise<string> {
   }
 }
 
-async function serve(words: readonly string[], context: CommandContext, logger: Logger): Promise<number> {
-  const parsed = parseOptions(words);
+async function serve(args: readonly string[], context: CommandContext, logger: Logger): Promise<number> {
+  const parsed = parseOptions(args);
   if (parsed.help) {
     context.stdout(helpText());
     return 0;
@@ -77,49 +72,49 @@ async function serve(words: readonly string[], context: CommandContext, logger: 
   for (const warning of warnings) logger.warn(warning);
   if (values['fail-swap-on']) await checkSwap(context.swapsPath);
   await mkdir(config.rootDir, { recursive: true, mode: 0o750 });
-  const clock = systemClock;
   const { sysctlRoot, terminated } = context;
-  const own = await prepareProcess({
+  const ownProcess = await prepareProcess({
     config: config.process,
     rootDir: config.rootDir,
     sysctlRoot,
     terminated,
-    clock,
+    clock: systemClock,
     logger,
   });
-  if (own === undefined) return 0;
+  if (ownProcess === undefined) return 0;
   try {
-    return await runUntilEnded(resolved, dynamic, own, context, logger);
+    return await runUntilEnded(resolved, dynamic, ownProcess, context, logger);
   } finally {
-    await own.release();
+    await ownProcess.release();
   }
 }
 
 async function runUntilEnded(
   { config, values }: ResolvedConfig,
   dynamicConfig: DynamicConfig | undefined,
-  own: PreparedProcess,
+  ownProcess: PreparedProcess,
   context: CommandContext,
   logger: Logger,
 ): Promise<number> {
   const clock = systemClock;
-  const choice = runtimeGiven(config.runtime, context.runtime);
+  const request = runtimeRequest(config, context);
   const socketPath = criSocketOf(config, context);
-  // Holds the process: none of the agent's timers does.
-  const holding = setInterval(() => {}, 2 ** 30);
+  // Keeps the process alive: the timers of the agent do not.
+  const keepAlive = setInterval(() => {}, 2 ** 30);
   const ending = new AbortController();
-  void Promise.race([context.terminated, own.ended]).then(() => ending.abort());
-  let engine: ContainerEngine | undefined;
+  void Promise.race([context.terminated, ownProcess.ended]).then(() => ending.abort());
+  let opened: OpenedRuntime | undefined;
   try {
     await joinCluster({ config, clock, logger, signal: ending.signal });
     if (ending.signal.aborted) return 0;
     const tree = await openCgroups({ config: config.cgroups, mountpoint: context.cgroupRoot, clock, logger });
-    engine = await openEngine({ config, choice, cgroupMountpoint: tree?.mountpoint, clock, logger });
-    const { name } = engine.runtime;
-    const meaningless = withoutRuntimeProcess(config, choice, name);
-    if (meaningless !== undefined) logger.warn(meaningless);
+    const runtime = await openRuntime({ config, request, cgroupMountpoint: tree?.mountpoint, clock, logger });
+    opened = runtime;
+    const { engine } = runtime;
+    const cgroupWarning = runtimeCgroupWarning(config, runtime, engine.runtime.name);
+    if (cgroupWarning !== undefined) logger.warn(cgroupWarning);
     const processes = processTable('/proc');
-    const runtimePid = () => runtimeProcess({ ...config, runtime: choice }, name, processes);
+    const runtimePid = () => runtimeProcess(runtime, config.rootDir, processes);
     const cgroups = tree && ({ tree, processes, agentPid: process.pid, runtimePid } satisfies CgroupAccess);
     const agent = await runAgent({
       config,
@@ -133,10 +128,10 @@ async function runUntilEnded(
       logger,
     });
     logger.info('agent started', { node: config.nodeName, standalone: config.api === undefined, ...agent.servers });
-    const service = await serveEngine({ engine, socketPath, logger });
+    const service = await serveRuntime({ engine, socketPath, logger });
     try {
       const { restart, failed, once = context.terminated } = agent;
-      const ended = await Promise.race([context.terminated, own.ended, restart, failed, once]);
+      const ended = await Promise.race([context.terminated, ownProcess.ended, restart, failed, once]);
       if (typeof ended === 'number') logger.info('pods run', { pods: ended });
     } finally {
       await service?.[Symbol.asyncDispose]();
@@ -144,26 +139,23 @@ async function runUntilEnded(
     }
     return 0;
   } finally {
-    await engine?.runtime[Symbol.asyncDispose]();
-    clearInterval(holding);
+    await opened?.engine.runtime[Symbol.asyncDispose]();
+    clearInterval(keepAlive);
   }
 }
 
 /**
  * The `keelson-agent` command.
  *
- * @returns the exit code: 0 ended as told, 1 failed, 2 called wrongly
+ * @param args the arguments after the name of the program
+ * @returns the exit code: 0 after a requested end, 1 after a failure, 2 for wrong usage
  */
-export async function main(words: readonly string[], context: CommandContext): Promise<number> {
+export async function main(args: readonly string[], context: CommandContext): Promise<number> {
   const logger = createLineLogger(context.stderr, () => systemClock.now());
   try {
-    return await serve(words, context, logger);
+    return await serve(args, context, logger);
   } catch (error) {
-    if (error instanceof UsageError) {
-      context.stderr(`keelson-agent: ${error.message}\n`);
-      return 2;
-    }
     context.stderr(`keelson-agent: ${error instanceof Error ? error.message : String(error)}\n`);
-    return 1;
+    return error instanceof UsageError ? 2 : 1;
   }
 }

@@ -12,6 +12,7 @@ process.exitCode = await main(process.argv.slice(2), {
   terminated,
   logRoot: process.env['KEELSON_AGENT_LOG_ROOT'],
   runtime: process.env['KEELSON_AGENT_RUNTIME'],
+  runtimeOptions: process.env['KEELSON_AGENT_RUNTIME_OPTIONS'],
   criSocket: process.env['KEELSON_AGENT_CRI_SOCKET'],
   swapsPath: '/proc/swaps',
   sysctlRoot: process.env['KEELSON_AGENT_SYSCTL_ROOT'] ?? '/proc/sys',

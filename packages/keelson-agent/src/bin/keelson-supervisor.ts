@@ -1,15 +1,21 @@
+import { systemClock } from '@keelson/core';
+import { createLineLogger } from '../line-logger.ts';
 import { superviseOci } from '../supervisor/supervisor-main.ts';
 
 const terminated = new Promise<void>((resolve) => {
   process.once('SIGTERM', () => resolve());
   process.once('SIGINT', () => resolve());
 });
-// A full disk, or an agent that does not listen any more, must not end it.
+// A full disk or a closed pipe must not end the supervisor.
 process.stderr.on('error', () => {});
 
 process.exitCode = await superviseOci({
-  word: process.argv[2],
-  stderr: (text) => process.stderr.write(text),
-  tell: (message) => process.send?.(message, undefined, undefined, () => {}),
+  argument: process.argv[2],
+  logger: createLineLogger(
+    (text) => process.stderr.write(text),
+    () => systemClock.now(),
+    { component: 'supervisor', pid: process.pid },
+  ),
+  report: (message) => process.send?.(message, undefined, undefined, () => {}),
   terminated,
 });

@@ -1,85 +1,90 @@
-import { MachineError, type RuntimeChoice } from '@keelson/agent';
-import { type ContainerEngine, isRuntimeError } from '@keelson/container-runtime';
+import { type AgentConfig, MachineError } from '@keelson/agent';
+import type { ContainerEngine } from '@keelson/container-runtime';
+import type { Clock, Logger } from '@keelson/core';
+import { type AdapterRequest, openAdapter } from '../adapters/load-adapter.ts';
+import { runtimeContext } from '../adapters/runtime-context.ts';
 import { retireSupervisor } from '../supervisor/end-supervisor.ts';
 import { openSupervised } from '../supervisor/open-supervised.ts';
-import type { Supervised } from '../supervisor/supervisor-options.ts';
-import { findRuntime, rememberRuntime } from './detect-runtime.ts';
+import { type Detected, detectRuntime, rememberRuntime } from './detect-runtime.ts';
 import { findBinary, probeEngine, probeOci } from './probe-runtimes.ts';
-import { openCri, openDockerEngine, openOci, openProcess, type RuntimeSurroundings } from './runtime-packages.ts';
-import { choiceOf } from './runtime-request.ts';
+import { detectedRequest, engineEndpointOf, type RuntimeRequest } from './runtime-request.ts';
 
-export interface OpenEngineOptions extends RuntimeSurroundings {
-  /** In place of that of the configuration. */
-  readonly choice?: RuntimeChoice;
+export interface OpenRuntimeOptions {
+  readonly config: AgentConfig;
+  readonly request: RuntimeRequest;
+  /** Mount point of the cgroup hierarchy; undefined when the agent does not manage cgroups. */
+  readonly cgroupMountpoint: string | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
 
-type Definite = Exclude<RuntimeChoice, { kind: 'default' }>;
+/** A runtime that is open, and the process that it depends on. */
+export interface OpenedRuntime {
+  readonly engine: ContainerEngine;
+  /** The daemon's endpoint, from the adapter's option `endpoint`; undefined: the runtime has no daemon. */
+  readonly endpoint: string | undefined;
+  /** True when the runtime is in a supervisor process of this agent. */
+  readonly supervised: boolean;
+}
 
-/** Binaries that are taken without being named. */
+/** OCI binaries that the agent uses without being configured to. */
 const ociBinaries = ['runc'];
 
 /**
- * Opens the runtime that the options select, and logs which one and why: see
- * docs/reference/agent-rules.md#choice-of-the-runtime.
+ * Opens the selected runtime and logs which one and why: see docs/reference/agent-rules.md#choice-of-the-runtime.
  *
- * @throws MachineError when what was asked for is not there
+ * @throws UsageError for an adapter that cannot be loaded or does not accept its options
+ * @throws MachineError when the selected runtime cannot work on this machine
  */
-export async function openEngine(options: OpenEngineOptions): Promise<ContainerEngine> {
-  const { config, clock, logger } = options;
-  const choice = options.choice ?? config.runtime;
-  // Two engines on the same containers must not be.
-  if (!isSupervised(choice)) await retireSupervisor(config.rootDir, clock, logger);
-  if (choice.kind === 'default') return openFound(options, choice.engineEndpoint);
-  logger.info('runtime chosen', { runtime: choice.kind, reason: 'it was asked for' });
-  return open(options, choice);
+export async function openRuntime(options: OpenRuntimeOptions): Promise<OpenedRuntime> {
+  const { config, request, clock, logger } = options;
+  if (request.kind === 'supervised') {
+    logger.info('runtime chosen', { runtime: 'oci', reason: 'selected by the configuration' });
+    const engine = await openSupervised({ config, clock, logger }, request.choice);
+    return { engine, endpoint: undefined, supervised: true };
+  }
+  // Two engines must not manage the same containers.
+  await retireSupervisor(config.rootDir, clock, logger);
+  if (request.kind === 'detect') return openDetected(options);
+  logger.info('runtime chosen', { runtime: request.request.adapter, reason: 'selected by the configuration' });
+  return open(options, request.request);
 }
 
-async function openFound(options: OpenEngineOptions, engineEndpoint: string): Promise<ContainerEngine> {
+async function openDetected(options: OpenRuntimeOptions): Promise<OpenedRuntime> {
   const { config, logger } = options;
-  const found = await findRuntime(config.rootDir, {
-    engine: () => probeEngine(engineEndpoint),
+  const detected = await detectRuntime(config.rootDir, {
+    engine: () => probeEngine(engineEndpointOf(config)),
     oci: () => probeOci(process.getuid?.(), findBinary(ociBinaries)),
   });
-  let { name, reason } = found;
-  let engine: ContainerEngine;
-  try {
-    engine = await open(options, choiceOf(name, engineEndpoint));
-  } catch (error) {
-    // A binary that answers may still not be able to run anything here. Pods that it ran before are not left alone for
-    // that.
-    if (name !== 'oci' || found.again || !(error instanceof MachineError)) throw error;
-    name = 'process';
-    reason = `${reason}, but ${error.message}`;
-    engine = await open(options, choiceOf(name, engineEndpoint));
-  }
+  const { opened, name, reason } = await openOrFallBack(options, detected);
   logger.info('runtime chosen', { runtime: name, reason });
   await rememberRuntime(config.rootDir, name);
-  return engine;
+  return opened;
 }
 
-async function open(options: OpenEngineOptions, choice: Definite): Promise<ContainerEngine> {
+/**
+ * A binary that answers its version may still be unable to run containers on this machine. The process runtime is used
+ * then, unless the OCI runtime already has pods here from an earlier start.
+ */
+async function openOrFallBack(options: OpenRuntimeOptions, { name, reason, remembered }: Detected) {
   try {
-    return await openChoice(options, choice);
+    return { opened: await open(options, detectedRequest(options.config, name)), name, reason };
   } catch (error) {
-    if (isRuntimeError(error, 'Unsupported'))
-      throw new MachineError(`the runtime ${choice.kind} cannot be used: ${error.message}`);
-    throw error;
+    if (name !== 'oci' || remembered || !(error instanceof MachineError)) throw error;
+    const opened = await open(options, detectedRequest(options.config, 'process'));
+    return { opened, name: 'process' as const, reason: `${reason}, but ${error.message}` };
   }
 }
 
-function isSupervised(choice: RuntimeChoice): choice is Supervised {
-  return choice.kind === 'oci' && choice.supervisorEndpoint !== undefined;
-}
-
-function openChoice(options: OpenEngineOptions, choice: Definite): Promise<ContainerEngine> {
-  switch (choice.kind) {
-    case 'process':
-      return openProcess(options);
-    case 'engine':
-      return openDockerEngine(options, choice);
-    case 'cri':
-      return openCri(options, choice);
-    case 'oci':
-      return isSupervised(choice) ? openSupervised(options, choice) : openOci(options, choice);
-  }
+async function open(
+  { config, cgroupMountpoint, clock, logger }: OpenRuntimeOptions,
+  request: AdapterRequest,
+): Promise<OpenedRuntime> {
+  const { perQos, root } = config.cgroups;
+  const mountpoint = perQos || root !== undefined ? cgroupMountpoint : undefined;
+  const engine = await openAdapter(request, (adapter) =>
+    runtimeContext({ config, cgroupMountpoint: mountpoint, clock, logger }, adapter),
+  );
+  const { endpoint } = request.options;
+  return { engine, endpoint: typeof endpoint === 'string' ? endpoint : undefined, supervised: false };
 }

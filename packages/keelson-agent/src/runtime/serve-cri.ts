@@ -1,64 +1,60 @@
 import { type AgentConfig, UsageError } from '@keelson/agent';
 import type { ContainerEngine } from '@keelson/container-runtime';
 import type { Logger } from '@keelson/core';
-import { serveRuntime } from './runtime-packages.ts';
 
-export interface ServeEngineOptions {
+export interface ServeRuntimeOptions {
   readonly engine: ContainerEngine;
-  /** As {@link criSocketOf} gives it. */
+  /** Result of {@link criSocketOf}. */
   readonly socketPath: string | undefined;
   readonly logger: Logger;
 }
 
-/** Words of the environment that have a say in it. */
-export interface CriSocketWords {
-  /** `KEELSON_AGENT_CRI_SOCKET`: a path, or nothing for no service. */
+/** Environment variables that determine the CRI socket. */
+export interface CriSocketVariables {
+  /** `KEELSON_AGENT_CRI_SOCKET`: an absolute path; empty: the runtime is not served. */
   readonly criSocket: string | undefined;
   /** `KEELSON_AGENT_RUNTIME`. */
   readonly runtime: string | undefined;
 }
 
 /**
- * Where the engine is served as CRI: at the default of --container-runtime-endpoint, which given by hand would mean a
- * remote runtime. An agent whose runtime the environment chose leaves the place of the machine's own agent alone unless
- * the environment names a place, too.
+ * The socket at which the runtime is served as CRI: by default that of --container-runtime-endpoint, an option whose
+ * explicit value selects a remote runtime instead. An agent whose runtime is selected by the environment serves it only
+ * at a socket from the environment, so that it does not take the default socket of another agent on the machine.
  *
- * @returns an absolute path; undefined for an agent that serves nothing
- * @throws UsageError for a place that is none, or together with options that leave nothing to serve
+ * @returns an absolute path; undefined when the runtime is not served
+ * @throws UsageError for a relative path, and for a variable that contradicts the options
  */
 export function criSocketOf(
   { runtime: choice, sources }: Pick<AgentConfig, 'runtime' | 'sources'>,
-  words: CriSocketWords,
-) {
-  const { criSocket } = words;
-  const own = choice.kind === 'default' || choice.kind === 'engine' ? choice.shimEndpoint : undefined;
+  { criSocket, runtime }: CriSocketVariables,
+): string | undefined {
+  const byDefault = choice.kind === 'default' || choice.kind === 'engine' ? choice.shimEndpoint : undefined;
   if (criSocket) {
-    if (own === undefined)
-      throw new UsageError('KEELSON_AGENT_CRI_SOCKET means nothing: the options choose a runtime that is not served');
+    if (byDefault === undefined)
+      throw new UsageError('KEELSON_AGENT_CRI_SOCKET has no effect: the options select a runtime that is not served');
     if (!criSocket.startsWith('/')) throw new UsageError('KEELSON_AGENT_CRI_SOCKET must be an absolute path');
     return criSocket;
   }
-  if (criSocket === '' || words.runtime || sources.runOnce) return undefined;
-  return own?.replace(/^unix:\/\//, '');
+  if (criSocket === '' || runtime || sources.runOnce) return undefined;
+  return byDefault?.replace(/^unix:\/\//, '');
 }
 
-/** Serves the engine if it is to be served. That it cannot be is worth a warning, not the node. */
-export async function serveEngine({
+/** Serves the runtime as CRI. A failure is logged as a warning and does not end the agent. */
+export async function serveRuntime({
   engine,
   socketPath,
   logger,
-}: ServeEngineOptions): Promise<AsyncDisposable | undefined> {
+}: ServeRuntimeOptions): Promise<AsyncDisposable | undefined> {
   if (socketPath === undefined) return undefined;
   try {
-    const service = await serveRuntime({ engine, socketPath, logger: logger.child({ component: 'cri-service' }) });
+    const { serveCri } = await import('@keelson/runtime-cri');
+    const service = await serveCri({ engine, socketPath, logger: logger.child({ component: 'cri-service' }) });
     logger.info('runtime served as CRI', { socket: socketPath });
     return service;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    logger.warn('runtime not served as CRI, tools such as crictl have nothing to talk to', {
-      socket: socketPath,
-      reason,
-    });
+    logger.warn('runtime not served as CRI, tools such as crictl cannot connect', { socket: socketPath, reason });
     return undefined;
   }
 }

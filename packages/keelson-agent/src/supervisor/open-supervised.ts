@@ -1,28 +1,32 @@
 import { MachineError } from '@keelson/agent';
 import type { ContainerEngine } from '@keelson/container-runtime';
-import { openServed, type RuntimeSurroundings } from '../runtime/runtime-packages.ts';
+import { openAdapter } from '../adapters/load-adapter.ts';
+import { type ContextOptions, runtimeContext } from '../adapters/runtime-context.ts';
 import { ensureSupervisor } from './ensure-supervisor.ts';
 import { SupervisorLink } from './supervisor-link.ts';
 import { endpointText, type Supervised, supervisorOptions } from './supervisor-options.ts';
 import { supervisorPair } from './supervisor-pair.ts';
 import { supervisorPlace } from './supervisor-place.ts';
 
+/** Limit for the first response of a supervisor, which may be busy right after its start. */
+const probeTimeoutMs = 15_000;
+
 /**
- * The OCI engine in a supervisor of its own, which is started if it does not run, kept running while this engine is
- * open, and left running when it is disposed of.
+ * Opens the OCI runtime in a supervisor process. The supervisor is started when it does not run, restarted while the
+ * engine is open, and continues to run after the engine is disposed of.
  *
- * @throws MachineError when somebody else listens at its address, or it cannot be started
+ * @throws MachineError when another process listens at its endpoint, or it cannot be started
  */
-export async function openSupervised(around: RuntimeSurroundings, choice: Supervised): Promise<ContainerEngine> {
-  const { config, clock } = around;
-  const logger = around.logger.child({ component: 'supervision' });
+export async function openSupervised(environment: ContextOptions, choice: Supervised): Promise<ContainerEngine> {
+  const { config, clock } = environment;
+  const logger = environment.logger.child({ component: 'supervision' });
   const options = supervisorOptions(config, choice);
   const pair = await supervisorPair(supervisorPlace(options.rootDir));
   let podCidr: string | undefined;
   let engine: ContainerEngine | undefined;
   const link = new SupervisorLink({
     ensure: () => ensureSupervisor({ options, pair, clock, logger }),
-    // A new one does not know what the agent has told the one before.
+    // A new supervisor does not have the configuration that its predecessor received by a call.
     restarted: async () => {
       if (podCidr !== undefined) await engine?.runtime.updateConfig?.({ podCidr });
     },
@@ -31,13 +35,21 @@ export async function openSupervised(around: RuntimeSurroundings, choice: Superv
   });
   await link.open();
   try {
-    engine = await openServed(around, {
-      endpoint: `tcp://${endpointText(options)}`,
-      tls: { ...pair, peer: pair.certificate },
-    });
-    // Its capabilities decide which pods are let in: to guess them is no way out.
+    engine = await openAdapter(
+      {
+        adapter: 'cri',
+        options: {
+          endpoint: `tcp://${endpointText(options)}`,
+          tls: { ...pair, peer: pair.certificate },
+          probeTimeoutMs,
+        },
+        source: '--runtime-b-api-endpoint',
+      },
+      () => runtimeContext(environment, { name: 'oci' }),
+    );
+    // Its capabilities decide which pods are admitted, and must not be assumed.
     if (engine.runtime.name !== 'oci')
-      throw new MachineError('the supervisor of runtime-b does not say what it can do');
+      throw new MachineError('the supervisor of runtime-b does not report the capabilities of its runtime');
   } catch (error) {
     await engine?.runtime[Symbol.asyncDispose]();
     await link[Symbol.asyncDispose]();

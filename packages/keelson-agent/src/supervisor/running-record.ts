@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { replaceFile } from '@keelson/agent';
-import { isRecord } from '../is-record.ts';
+import { isRecord } from './is-record.ts';
 import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import type { SupervisorOptions } from './supervisor-options.ts';
 import type { SupervisorPlace } from './supervisor-place.ts';

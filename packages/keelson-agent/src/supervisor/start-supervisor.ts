@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, open, rename, stat } from 'node:fs/promises';
 import { MachineError } from '@keelson/agent';
-import { isRecord } from '../is-record.ts';
+import { isRecord } from './is-record.ts';
 import { type SupervisorOptions, supervisorProgram } from './supervisor-options.ts';
 import { type SupervisorPlace, supervisorPlace } from './supervisor-place.ts';
 

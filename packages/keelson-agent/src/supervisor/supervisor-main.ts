@@ -1,7 +1,7 @@
 import { MachineError } from '@keelson/agent';
 import { type Logger, systemClock } from '@keelson/core';
-import { createLineLogger } from '../line-logger.ts';
-import { openOci, serveAtPort } from '../runtime/runtime-packages.ts';
+import { openAdapter } from '../adapters/load-adapter.ts';
+import { type ContextConfig, runtimeContext } from '../adapters/runtime-context.ts';
 import { identityOf } from './process-identity.ts';
 import { removeRecord, writeRecord } from './running-record.ts';
 import type { StartMessage } from './start-supervisor.ts';
@@ -9,60 +9,67 @@ import { endpointText, parseSupervisorOptions, type SupervisorOptions } from './
 import { readPair } from './supervisor-pair.ts';
 import { supervisorPlace } from './supervisor-place.ts';
 
-/** What the program gets from its process. */
+/** What the program provides from its process. */
 export interface SupervisorContext {
-  /** The options, as JSON. */
-  readonly word: string | undefined;
-  readonly stderr: (text: string) => void;
-  /** Tells whoever started it. */
-  readonly tell: (message: StartMessage) => void;
-  /** Resolves when the process is asked to end. */
+  /** The options as JSON, the only argument of the program. */
+  readonly argument: string | undefined;
+  readonly logger: Logger;
+  /** Sends a message to the process that started the supervisor. */
+  readonly report: (message: StartMessage) => void;
+  /** Resolves when the process receives SIGTERM or SIGINT. */
   readonly terminated: Promise<void>;
 }
 
 /**
- * The supervisor of runtime-b: the OCI engine of one root directory, served as CRI to the agents of that directory, one
- * after the other.
+ * The supervisor of runtime-b: opens the OCI runtime of one root directory and serves it as CRI to the agents of that
+ * directory, one after the other.
  *
- * @returns the exit code
+ * @returns the exit code: 0 after a termination signal, 1 after a failure
  */
-export async function superviseOci({ word, stderr, tell, terminated }: SupervisorContext): Promise<number> {
-  const logger = createLineLogger(stderr, () => systemClock.now(), { component: 'supervisor', pid: process.pid });
-  // Holds the process while nothing else does.
-  const holding = setInterval(() => {}, 2 ** 30);
+export async function superviseOci({ argument, logger, report, terminated }: SupervisorContext): Promise<number> {
+  // Keeps the process alive while nothing else does.
+  const keepAlive = setInterval(() => {}, 2 ** 30);
   try {
-    await serveUntil(terminated, parseSupervisorOptions(word), tell, logger);
+    await serveUntil(terminated, parseSupervisorOptions(argument), report, logger);
     return 0;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
     logger.error('supervisor failed', { err: error });
-    tell({ failed: reason });
+    report({ failed: error instanceof Error ? error.message : String(error) });
     return 1;
   } finally {
-    clearInterval(holding);
+    clearInterval(keepAlive);
   }
 }
 
 async function serveUntil(
   terminated: Promise<void>,
   options: SupervisorOptions,
-  tell: (message: StartMessage) => void,
+  report: (message: StartMessage) => void,
   logger: Logger,
 ): Promise<void> {
   const place = supervisorPlace(options.rootDir);
   const [pair, identity] = await Promise.all([readPair(place), identityOf(process.pid)]);
-  if (pair === undefined || identity === undefined) throw new MachineError(`there is no ${place.pair}`);
+  if (pair === undefined || identity === undefined) throw new MachineError(`the file ${place.pair} does not exist`);
   await writeRecord(place, identity, options);
   try {
-    const engine = await openOci({ config: configOf(options), clock: systemClock, logger }, { path: options.binary });
+    const { binary } = options;
+    const engine = await openAdapter(
+      {
+        adapter: 'oci',
+        options: binary === undefined ? {} : { binary },
+        source: '--runtime-b-path',
+      },
+      (adapter) => runtimeContext({ config: configOf(options), clock: systemClock, logger }, adapter),
+    );
     try {
       const tls = { ...pair, peer: pair.certificate };
       const { host, port } = options;
-      await using _ = await serveAtPort({ engine, host, port, tls, logger });
+      const { serveCriAtPort } = await import('@keelson/runtime-cri');
+      await using _ = await serveCriAtPort({ engine, host, port, tls, logger });
       logger.info('supervisor serves', { endpoint: endpointText(options), rootDir: options.rootDir });
-      tell({ ready: true });
+      report({ ready: true });
       await terminated;
-      logger.info('supervisor ends, containers run on');
+      logger.info('supervisor ends, containers continue to run');
     } finally {
       await engine.runtime[Symbol.asyncDispose]();
     }
@@ -71,8 +78,8 @@ async function serveUntil(
   }
 }
 
-function configOf({ rootDir, nodeIp, network }: SupervisorOptions): Parameters<typeof openOci>[0]['config'] {
-  return { rootDir, api: undefined, node: { ip: nodeIp }, network: network ?? noNetwork };
+function configOf({ nodeName, rootDir, nodeIp, network }: SupervisorOptions): ContextConfig {
+  return { nodeName, rootDir, api: undefined, node: { ip: nodeIp }, network: network ?? noNetwork };
 }
 
 const noNetwork = {

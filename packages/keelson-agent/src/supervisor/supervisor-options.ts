@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type AgentConfig, agentVersion, type NetworkConfig, type RuntimeChoice } from '@keelson/agent';
-import { isRecord } from '../is-record.ts';
+import { isRecord } from './is-record.ts';
 
 /** Everything a supervisor is started with. One that runs with other options than the agent's is replaced. */
 export interface SupervisorOptions {
@@ -11,6 +11,7 @@ export interface SupervisorOptions {
    */
   readonly version: string;
   readonly program: string;
+  readonly nodeName: string;
   readonly rootDir: string;
   readonly host: string;
   readonly port: number;
@@ -32,7 +33,9 @@ export type Supervised = Extract<RuntimeChoice, { kind: 'oci' }> & { readonly su
  * directories.
  */
 export function supervisorOptions(
-  config: Pick<AgentConfig, 'rootDir' | 'network' | 'api' | 'node'>,
+  config: Pick<AgentConfig, 'nodeName' | 'rootDir' | 'network' | 'api'> & {
+    readonly node: Pick<AgentConfig['node'], 'ip'>;
+  },
   { path, supervisorEndpoint }: Supervised,
 ): SupervisorOptions {
   const { network, api, node } = config;
@@ -40,6 +43,7 @@ export function supervisorOptions(
   return {
     version: agentVersion,
     program: supervisorProgram,
+    nodeName: config.nodeName,
     rootDir: resolve(config.rootDir),
     ...addressOf(supervisorEndpoint),
     ...(binary !== undefined && { binary }),

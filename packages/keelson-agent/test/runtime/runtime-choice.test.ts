@@ -2,14 +2,12 @@ import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createSocketServer } from 'node:net';
 import { join } from 'node:path';
-import type { RuntimeChoice } from '@keelson/agent';
+import { parseOptions, resolveConfig, UsageError } from '@keelson/agent';
 import test, { type ExecutionContext } from 'ava';
-import { findRuntime, type RuntimeProbes, rememberRuntime } from '../../src/runtime/detect-runtime.ts';
+import { detectRuntime, type RuntimeProbes, rememberRuntime } from '../../src/runtime/detect-runtime.ts';
 import { findBinary, probeEngine, probeOci } from '../../src/runtime/probe-runtimes.ts';
-import { runtimeGiven } from '../../src/runtime/runtime-request.ts';
+import { type RuntimeConfig, type RuntimeVariables, runtimeRequest } from '../../src/runtime/runtime-request.ts';
 import { temporaryDirectory } from '../support.ts';
-
-const byDefault: RuntimeChoice = { kind: 'default', engineEndpoint: 'unix:///x.sock', shimEndpoint: 'unix:///y.sock' };
 
 function probes(engine: boolean, oci: boolean): RuntimeProbes & { readonly asked: string[] } {
   const asked: string[] = [];
@@ -27,22 +25,22 @@ for (const [engine, oci, name, reason] of [
 ] as const) {
   test(`by default ${name} runs containers when an engine ${engine ? 'answers' : 'is not there'} and an OCI binary ${oci ? 'works' : 'does not'}`, async (t) => {
     const root = await temporaryDirectory(t);
-    t.deepEqual(await findRuntime(root, probes(engine, oci)), { name, reason, again: false });
+    t.deepEqual(await detectRuntime(root, probes(engine, oci)), { name, reason, remembered: false });
   });
 }
 
 test('what was taken once is taken again, whatever comes up meanwhile, until the note is removed', async (t) => {
   const root = await temporaryDirectory(t);
-  await rememberRuntime(root, (await findRuntime(root, probes(false, false))).name);
+  await rememberRuntime(root, (await detectRuntime(root, probes(false, false))).name);
   const later = probes(true, true);
-  const again = await findRuntime(root, later);
-  t.like(again, { name: 'process', again: true });
+  const again = await detectRuntime(root, later);
+  t.like(again, { name: 'process', remembered: true });
   t.deepEqual(later.asked, [], 'nothing is asked, so the start takes no longer');
   const note = join(root, 'runtime-in-use');
   t.true(again.reason.includes(note));
   t.is(await readFile(note, 'utf8'), 'process\n');
   await rm(note);
-  t.is((await findRuntime(root, later)).name, 'engine');
+  t.is((await detectRuntime(root, later)).name, 'engine');
 });
 
 async function listening(t: ExecutionContext, answer: RequestListener): Promise<string> {
@@ -95,15 +93,77 @@ test('an OCI binary needs root and has to run', async (t) => {
   t.is(findBinary(['no-such-binary'], folder), undefined);
 });
 
-test('KEELSON_AGENT_RUNTIME narrows the default, and nothing else', (t) => {
-  t.is(runtimeGiven(byDefault, undefined), byDefault);
-  t.deepEqual(runtimeGiven(byDefault, 'process'), { kind: 'process' });
-  t.deepEqual(runtimeGiven(byDefault, 'engine'), { kind: 'engine', endpoint: 'unix:///x.sock' });
-  t.like(runtimeGiven(byDefault, 'oci'), { kind: 'oci' });
-  t.throws(() => runtimeGiven(byDefault, 'docker'), {
-    message: 'KEELSON_AGENT_RUNTIME must be one of engine, oci, process, not "docker"',
+const host = { hostname: () => 'n1', fileExists: () => false };
+const configOf = (...args: string[]) => resolveConfig(parseOptions(args), host).config;
+const none = { runtime: undefined, runtimeOptions: undefined };
+
+function selected(config: RuntimeConfig, variables: Partial<RuntimeVariables> = {}) {
+  const request = runtimeRequest(config, { ...none, ...variables });
+  return request.kind === 'adapter' ? request.request : request;
+}
+
+test('options of the agent select a runtime adapter and its options', (t) => {
+  t.deepEqual(selected(configOf()), { kind: 'detect' });
+  t.deepEqual(selected(configOf(), { runtime: '', runtimeOptions: '' }), { kind: 'detect' });
+  t.like(selected(configOf('--runtime-a-endpoint=unix:///e.sock', '--pod-infra-container-image=pause:1')), {
+    adapter: 'engine',
+    options: { endpoint: 'unix:///e.sock', infraImage: 'pause:1', sharedPid: false },
+    source: '--runtime-a-endpoint',
   });
-  t.throws(() => runtimeGiven({ kind: 'engine', endpoint: 'unix:///z.sock' }, 'process'), {
-    message: 'KEELSON_AGENT_RUNTIME=process and the options both choose a runtime; leave one out',
+  t.like(selected(configOf('--container-runtime-endpoint=unix:///c.sock')), {
+    adapter: 'cri',
+    options: { endpoint: 'unix:///c.sock', imageEndpoint: 'unix:///c.sock' },
+    source: '--container-runtime-endpoint',
   });
+  t.like(selected(configOf('--container-runtime=runtime-b')), { kind: 'supervised' });
+  const unsupervised = { kind: 'oci', path: '/runc', supervisorEndpoint: undefined } as const;
+  t.like(selected({ ...configOf(), runtime: unsupervised }), { adapter: 'oci', options: { binary: '/runc' } });
+  t.like(selected({ ...configOf(), runtime: { kind: 'process' } }), { adapter: 'process', options: {} });
 });
+
+test('KEELSON_AGENT_RUNTIME selects an adapter where the options leave the choice open', (t) => {
+  t.like(selected(configOf(), { runtime: 'process' }), { adapter: 'process', options: {} });
+  t.like(selected(configOf(), { runtime: 'oci', runtimeOptions: '{"binary":"/opt/crun"}' }), {
+    adapter: 'oci',
+    options: { binary: '/opt/crun' },
+    source: 'KEELSON_AGENT_RUNTIME',
+    optionsSource: 'KEELSON_AGENT_RUNTIME_OPTIONS',
+  });
+  const engine = { runtime: 'engine', runtimeOptions: '{"sharedPid":true}' };
+  t.like(selected(configOf(), engine), {
+    adapter: 'engine',
+    options: { endpoint: 'unix:///var/run/docker.sock', sharedPid: true },
+  });
+  t.like(selected(configOf(), { runtime: '@team/runtime' }), { adapter: '@team/runtime', options: {} });
+});
+
+for (const [title, args, variables, message] of [
+  [
+    'a runtime in the options and in the environment',
+    ['--container-runtime-endpoint=unix:///z.sock'],
+    { runtime: 'process' },
+    'KEELSON_AGENT_RUNTIME=process and the options both choose a runtime; leave one out',
+  ],
+  [
+    'options without a runtime',
+    [],
+    { runtimeOptions: '{}' },
+    'KEELSON_AGENT_RUNTIME_OPTIONS requires KEELSON_AGENT_RUNTIME, which selects the runtime',
+  ],
+  [
+    'options that are no JSON',
+    [],
+    { runtime: 'oci', runtimeOptions: '{binary' },
+    /^KEELSON_AGENT_RUNTIME_OPTIONS is not valid JSON: [^\n]+$/,
+  ],
+  [
+    'options that are no object',
+    [],
+    { runtime: 'oci', runtimeOptions: '["a"]' },
+    'KEELSON_AGENT_RUNTIME_OPTIONS must be a JSON object',
+  ],
+] as const) {
+  test(`${title}: rejected with one sentence`, (t) => {
+    t.throws(() => selected(configOf(...args), variables), { instanceOf: UsageError, message });
+  });
+}

@@ -1,8 +1,8 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseOptions, processTable, type RuntimeChoice, resolveConfig } from '@keelson/agent';
+import { parseOptions, processTable, resolveConfig } from '@keelson/agent';
 import test from 'ava';
-import { runtimeProcess, withoutRuntimeProcess } from '../../src/runtime/runtime-process.ts';
+import { runtimeCgroupWarning, runtimeProcess } from '../../src/runtime/runtime-process.ts';
 import { temporaryDirectory } from '../support.ts';
 
 const facts = { hostname: () => 'node-1', fileExists: () => false };
@@ -25,19 +25,20 @@ test("the runtime's process is the one that listens at its endpoint", async (t) 
   symlinkSync('socket:[100]', join(root, '7/fd/3'));
   symlinkSync('socket:[200]', join(root, '8/fd/4'));
   symlinkSync('socket:[200]', join(root, '1/fd/9'));
-  const find = (runtime: RuntimeChoice, name: string) => runtimeProcess({ rootDir: root, runtime }, name, table);
-  t.is(await find({ kind: 'engine', endpoint: 'unix:///run/engine.sock' }, 'engine'), 8);
-  t.is(await find({ kind: 'engine', endpoint: 'unix:///run/other.sock' }, 'engine'), undefined);
-  const found = { kind: 'default', engineEndpoint: 'unix:///run/engine.sock', shimEndpoint: '' } as const;
-  t.is(await find(found, 'engine'), 8);
-  t.is(await find(found, 'process'), undefined, 'it is a part of the agent');
-  const meaningless = (choice: RuntimeChoice, name: string, word = '--runtime-cgroups=/r') =>
-    withoutRuntimeProcess(resolveConfig(parseOptions([word]), facts).config, choice, name);
+  const at = (endpoint: string) => ({ endpoint, supervised: false });
+  const own = { endpoint: undefined, supervised: false };
+  const supervised = { endpoint: undefined, supervised: true };
+  t.is(await runtimeProcess(at('unix:///run/engine.sock'), root, table), 8);
+  t.is(await runtimeProcess(at('unix:///run/other.sock'), root, table), undefined);
+  t.is(await runtimeProcess(own, root, table), undefined, 'the runtime is part of the agent');
+  t.is(await runtimeProcess(supervised, root, table), undefined, 'no supervisor runs');
+  const config = (option: string) => resolveConfig(parseOptions([option]), facts).config;
+  const withGroup = config('--runtime-cgroups=/r');
   t.regex(
-    meaningless(found, 'process') ?? '',
-    /--runtime-cgroups means nothing with the runtime process, .*--agent-cgroups/,
+    runtimeCgroupWarning(withGroup, own, 'process') ?? '',
+    /^--runtime-cgroups has no effect with the runtime process, .*--agent-cgroups/,
   );
-  t.is(meaningless(found, 'process', '--agent-cgroups=/a'), undefined);
-  t.is(meaningless(found, 'engine'), undefined);
-  t.is(meaningless({ kind: 'oci', path: undefined, supervisorEndpoint: 'localhost:1' }, 'oci'), undefined);
+  t.is(runtimeCgroupWarning(config('--agent-cgroups=/a'), own, 'process'), undefined);
+  t.is(runtimeCgroupWarning(withGroup, at('unix:///run/engine.sock'), 'engine'), undefined);
+  t.is(runtimeCgroupWarning(withGroup, supervised, 'oci'), undefined);
 });

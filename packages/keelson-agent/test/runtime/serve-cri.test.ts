@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseOptions, resolveConfig, UsageError } from '@keelson/agent';
 import { systemClock } from '@keelson/core';
+import { createCriRuntime } from '@keelson/runtime-cri';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import test from 'ava';
-import { openCri } from '../../src/runtime/runtime-packages.ts';
-import { criSocketOf, serveEngine } from '../../src/runtime/serve-cri.ts';
+import { criSocketOf, serveRuntime } from '../../src/runtime/serve-cri.ts';
 import { listeningLogger, manifest, temporaryDirectory } from '../support.ts';
 
 const binary = fileURLToPath(new URL('../../src/bin/keelson-agent.js', import.meta.url));
@@ -49,7 +49,7 @@ test('KEELSON_AGENT_CRI_SOCKET names another place, and is refused where it mean
   });
   t.throws(() => criSocketOf(configOf(['--container-runtime=runtime-b']), { ...asGiven, criSocket: '/x.sock' }), {
     instanceOf: UsageError,
-    message: /means nothing/,
+    message: /has no effect/,
   });
 });
 
@@ -59,10 +59,10 @@ test('where the socket cannot be made the agent runs on, with one warning', asyn
   const logger = listeningLogger();
   const engine = createFakeRuntime(new FakeWorld());
   const socketPath = join(directory, 'file', 'x.sock');
-  t.is(await serveEngine({ engine, socketPath, logger }), undefined);
+  t.is(await serveRuntime({ engine, socketPath, logger }), undefined);
   t.deepEqual(
     logger.lines.map(({ message }) => message),
-    ['runtime not served as CRI, tools such as crictl have nothing to talk to'],
+    ['runtime not served as CRI, tools such as crictl cannot connect'],
   );
   t.is(logger.lines[0]?.fields['socket'], socketPath);
 });
@@ -110,8 +110,7 @@ onLinux(
     t.teardown(() => child.kill('SIGKILL'));
     await eventually(async () => (await lstat(socketPath).catch(() => undefined))?.isSocket());
     const endpoint = `unix://${socketPath}`;
-    const around = { config: configOf([]), clock: systemClock, logger: listeningLogger() };
-    const { runtime } = await openCri(around, { kind: 'cri', endpoint, imageEndpoint: endpoint });
+    const { runtime } = await createCriRuntime({ endpoint, clock: systemClock, logger: listeningLogger() });
     t.is((await runtime.version()).runtimeApiVersion, 'v1');
     const first = await eventually(async () => (await runtime.listContainers({ state: 'running' }))[0]);
     t.is(first.metadata.name, 'main');

@@ -69,6 +69,7 @@ async function ensureAt(t: ExecutionContext, port: number, program?: string) {
   const options = {
     version: '0',
     program: supervisorProgram,
+    nodeName: 'n1',
     rootDir,
     host: '127.0.0.1',
     port,
@@ -109,7 +110,7 @@ test('a supervisor that has lost its record is not used blindly', async (t) => {
   const rootDir = await temporaryDirectory(t);
   const pair = await pairOf(rootDir);
   const port = await tlsPort(t, pair);
-  const options = { version: '0', program: supervisorProgram, rootDir, host: '127.0.0.1', port };
+  const options = { version: '0', program: supervisorProgram, nodeName: 'n1', rootDir, host: '127.0.0.1', port };
   await t.throwsAsync(ensureSupervisor({ options, pair, clock: systemClock, logger: listeningLogger() }), {
     message: /has no record there any more; end that process by hand/,
   });
