@@ -7,10 +7,9 @@ export {
   exitCodeOf,
   keptOutput,
 } from './container/collect-output.ts';
-export { commandOf, environmentOf, passable } from './container/command-line.ts';
+export { commandOf, environmentOf, logPathOf, passable } from './container/command-line.ts';
 export { type ContainerContext, createContainerContext } from './container/container-context.ts';
 export { Inventory, type InventoryParts } from './container/inventory.ts';
-export { logPathOf } from './container/log-path.ts';
 export { MonitoredContainer } from './container/monitored-container.ts';
 export { MonitoredRuntime, type MonitoredRuntimeParts } from './container/monitored-runtime.ts';
 export { MonitoredSandbox } from './container/monitored-sandbox.ts';

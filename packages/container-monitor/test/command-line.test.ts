@@ -1,5 +1,5 @@
 import test from 'ava';
-import { newestFirst } from '../src/container/newest-first.ts';
+import { newestFirst } from '../src/container/monitored-runtime.ts';
 import { commandOf, environmentOf, exitCodeOf, logPathOf, signalName, signalNumber } from '../src/index.ts';
 
 const metadata = { name: 'c', attempt: 0 };

@@ -84,7 +84,7 @@ export class OciContainer extends MonitoredContainer<OciRecord> {
   }
 
   /** What the first process leaves behind would hold the reaper, and with it the news of the end. */
-  protected override async lookAfter(identity: ProcessIdentity): Promise<void> {
+  protected override async inspectRunning(identity: ProcessIdentity): Promise<void> {
     if (!this.record.ownPids && !isAlive(identity)) await this.killAll();
   }
 

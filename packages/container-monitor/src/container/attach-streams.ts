@@ -5,7 +5,7 @@ import { type ProcessStreams, RuntimeError, type StreamRequest } from '@keelson/
 import type { ContainerContext } from './container-context.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 
-/** The container's own ends: output from now on, and its standard input if it was kept open. */
+/** Connects to the streams of the container's first process: new output, and standard input if it was kept open. */
 export async function attachStreams(
   container: MonitoredContainer,
   { state, keeper }: ContainerContext,

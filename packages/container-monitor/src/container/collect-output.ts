@@ -5,10 +5,10 @@ import { type ExecSyncRequest, type ExecSyncResult, RuntimeError } from '@keelso
 import { addAbortListener, removeAbortListener } from '@keelson/core';
 
 const defaultMaxOutputBytes = 16 * 1024 * 1024;
-/** What a command left behind may hold its pipes open; its output is waited for no longer than this. */
+/** Maximum wait for the end of the output after the command has ended. Child processes may keep its pipes open. */
 const drainMs = 200;
 
-/** 128 + number for a command that a signal ended. */
+/** The exit code of a command; 128 + signal number when a signal ended it. */
 export function exitCodeOf(code: number | null, signal: NodeJS.Signals | null): number {
   if (code !== null) return code;
   return 128 + (signal === null ? 0 : constants.signals[signal]);
@@ -22,7 +22,7 @@ export function endOf(child: ChildProcess): Promise<number> {
   });
 }
 
-/** The output of a child, kept for a reader that comes late: Node discards what is not read yet when the child ends. */
+/** Buffers the output of a child for a late reader. Without it, Node discards unread output when the child ends. */
 export function keptOutput(output: Readable | null): Readable | null {
   if (output === null) return null;
   const copy = output.pipe(new PassThrough());
@@ -33,18 +33,18 @@ export function keptOutput(output: Readable | null): Readable | null {
 export interface CollectedProcess {
   readonly stdout: Readable | null;
   readonly stderr: Readable | null;
-  /** Its exit code; what it rejects with is the outcome. */
+  /** Resolves with the exit code. A rejection becomes the result of {@link collectOutput}. */
   readonly ended: Promise<number>;
 }
 
 export interface CollectOptions {
   readonly signal: AbortSignal | undefined;
-  /** Kills what was started, when the time is over or the caller gives up. */
+  /** Kills the command, on timeout and when the caller cancels. */
   kill(): void;
 }
 
 /**
- * Waits for the end of a process and collects its output.
+ * Waits for the end of a process and returns its output.
  * @throws `DeadlineExceeded`, `Aborted`
  */
 export function collectOutput(
@@ -57,7 +57,7 @@ export function collectOutput(
   const stdout = collect(child.stdout, maxOutputBytes);
   const stderr = collect(child.stderr, maxOutputBytes);
   return new Promise((resolve, reject) => {
-    const giveUp = (error: RuntimeError) => {
+    const cancel = (error: RuntimeError) => {
       finish();
       options.kill();
       child.stdout?.destroy();
@@ -65,9 +65,9 @@ export function collectOutput(
       reject(error);
     };
     const onAbort = () =>
-      giveUp(new RuntimeError('Aborted', 'execSync: the caller gave up', { cause: signal?.reason }));
+      cancel(new RuntimeError('Aborted', 'execSync: canceled by the caller', { cause: signal?.reason }));
     const late = () =>
-      giveUp(new RuntimeError('DeadlineExceeded', `the command did not end within ${execTimeoutMs} ms`));
+      cancel(new RuntimeError('DeadlineExceeded', `the command did not end within ${execTimeoutMs} ms`));
     const timer = execTimeoutMs === undefined ? undefined : setTimeout(late, execTimeoutMs);
     const finish = () => {
       clearTimeout(timer);
@@ -75,8 +75,7 @@ export function collectOutput(
     };
     addAbortListener(signal, onAbort);
     if (signal?.aborted) onAbort();
-    // The end of the process, not that of its output: something the command left behind may hold the pipes, and it is
-    // not what was asked for.
+    // The command has ended when its process has ended. Its child processes may keep the pipes open.
     child.ended
       .then(async (exitCode) => {
         finish();
@@ -90,7 +89,7 @@ export function collectOutput(
   });
 }
 
-/** Waits for the end of the output, but no longer than a command's leftovers deserve. */
+/** Waits for the end of the output, at most {@link drainMs}. */
 function drained(child: CollectedProcess): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -1,6 +1,7 @@
+import { join, normalize } from 'node:path';
 import { type ContainerConfig, type ImageConfig, RuntimeError } from '@keelson/container-runtime';
 
-/** The text, if a process can be given it. @throws `InvalidArgument` */
+/** Returns the text when it contains nothing forbidden. @throws `InvalidArgument` */
 export function passable(text: string, forbidden: RegExp, what: string): string {
   if (forbidden.test(text))
     throw new RuntimeError(
@@ -11,21 +12,25 @@ export function passable(text: string, forbidden: RegExp, what: string): string 
 }
 
 /**
- * Program and arguments, from the container and its image.
- * @throws `InvalidArgument` when there are none, or NUL is in them
+ * Program and arguments of a container. Its command replaces entry point and arguments of the image; its arguments
+ * replace only those of the image.
+ * @throws `InvalidArgument` when there is no command, or one contains NUL.
  */
 export function commandOf(config: ContainerConfig, image: ImageConfig): string[] {
   const { command = [], args = [] } = config;
-  const words =
+  const commandLine =
     command.length > 0
       ? [...command, ...args]
       : [...(image.entrypoint ?? []), ...(args.length > 0 ? args : (image.cmd ?? []))];
-  if (words.length === 0)
-    throw new RuntimeError('InvalidArgument', 'neither the container nor its image names a command');
-  return words.map((word) => passable(word, /\0/, 'command'));
+  if (commandLine.length === 0)
+    throw new RuntimeError('InvalidArgument', 'no command specified, neither by the container nor by its image');
+  return commandLine.map((text) => passable(text, /\0/, 'command'));
 }
 
-/** The environment over `defaults`: that of the image, then that of the container. @throws `InvalidArgument` */
+/**
+ * The environment of a container: `defaults`, overridden by the image, overridden by the container.
+ * @throws `InvalidArgument` for names and values that no environment can contain.
+ */
 export function environmentOf(
   config: ContainerConfig,
   image: ImageConfig,
@@ -36,4 +41,17 @@ export function environmentOf(
   for (const { name, value } of config.env ?? [])
     env.set(passable(name, /^$|[=\0]/, 'environment name'), passable(value, /\0/, `value of ${name}`));
   return env;
+}
+
+/**
+ * Absolute path of a container's log; undefined for a container without one.
+ * @throws `InvalidArgument` when the path is not below the directory.
+ */
+export function logPathOf(directory: string | undefined, path: string | undefined): string | undefined {
+  if (directory === undefined || path === undefined || path === '') return undefined;
+  const full = normalize(join(directory, path));
+  if (!full.startsWith(`${normalize(directory).replace(/\/$/, '')}/`)) {
+    throw new RuntimeError('InvalidArgument', `log path is not below the log directory: "${path}"`);
+  }
+  return full;
 }

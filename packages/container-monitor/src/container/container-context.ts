@@ -5,14 +5,14 @@ import { RunFiles } from '../state/run-files.ts';
 import type { StateDirectory } from '../state/state-directory.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 
-/** What containers of one runtime share. */
+/** Services that the containers of one runtime share. */
 export interface ContainerContext {
   readonly state: StateDirectory;
   readonly runFiles: RunFiles;
   readonly keeper: KeeperClient;
   readonly events: EventFeed;
   readonly clock: Clock;
-  /** Refreshes the container after so many milliseconds. */
+  /** Refreshes the container after `ms` milliseconds. */
   later(container: MonitoredContainer, ms: number): void;
 }
 
@@ -20,11 +20,11 @@ export interface ContainerContextParts {
   readonly state: StateDirectory;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The log keeper went away although nobody asked it to. */
+  /** Called when the connection to the log keeper was lost. */
   readonly onKeeperLost: () => void;
 }
 
-/** Surroundings of the containers in a state directory. */
+/** Creates the context of the containers in a state directory. */
 export function createContainerContext({
   state,
   clock,
@@ -38,7 +38,7 @@ export function createContainerContext({
     clock,
     events: new EventFeed(() => clock.now()),
     later: (container, ms) => {
-      const failed = (error: unknown) => logger.error('cannot read the state of a container', { err: error });
+      const failed = (error: unknown) => logger.error('failed to read the state of a container', { err: error });
       clock.after(ms, () => void container.refresh().catch(failed));
     },
   };

@@ -12,22 +12,22 @@ import { MonitoredSandbox } from './monitored-sandbox.ts';
 export interface InventoryParts<S extends MonitoredSandbox<C>, C extends MonitoredContainer> {
   readonly around: ContainerContext;
   readonly logger: Logger;
-  /** How often state is read again although no file event came. */
+  /** Interval at which all state is read again, in case file events were missed. */
   readonly relistPeriodMs: number;
-  /** What a record that was found stands for. */
+  /** Creates the object for a record in the state directory. */
   sandbox(record: S['record'], ready: boolean): S;
   container(record: C['record'], sandbox: S | undefined): C;
 }
 
 /**
- * All sandboxes and containers of a state directory, kept true by file events and, should those fail, by looking again
- * now and then.
+ * All sandboxes and containers of a state directory. File events and, in case they are missed, a periodic poll update
+ * them.
  */
 export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContainer> {
   readonly sandboxes = new Map<string, S>();
   readonly containers = new Map<string, C>();
   readonly #parts: InventoryParts<S, C>;
-  /** Identities that are being created or exist. */
+  /** Identities of the sandboxes and containers that exist or are being created. */
   readonly #identities = new Set<string>();
   #watcher: FSWatcher | undefined;
   #cancelRelist = () => {};
@@ -37,7 +37,7 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
     this.#parts = parts;
   }
 
-  /** Reads everything; after a restart of the machine nothing runs any more, so every sandbox is over. */
+  /** Reads the state directory. After a reboot no process is running, so all sandboxes are stopped. */
   async load(rebooted: boolean): Promise<void> {
     const { around } = this.#parts;
     const { state } = around;
@@ -55,7 +55,7 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
       if (record === undefined) continue;
       const container = this.#parts.container(record, sandbox);
       await container.loadResources();
-      // Its sandbox went first when its process died in the middle of a removal.
+      // The runtime was interrupted during the removal of the sandbox.
       if (sandbox === undefined) await container.remove();
       else this.#enterContainer(sandbox, container);
       await container.refresh();
@@ -64,7 +64,7 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
     this.#relistLater();
   }
 
-  /** Claims an identity until it is given back. @throws `AlreadyExists` */
+  /** Reserves the identity of a sandbox until it is released. @throws `AlreadyExists` */
   claimSandbox({ metadata }: PodSandboxConfig): string {
     const { uid, name, namespace, attempt } = metadata;
     return this.#claim(
@@ -73,7 +73,7 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
     );
   }
 
-  /** @throws `AlreadyExists` */
+  /** Reserves the identity of a container until it is released. @throws `AlreadyExists` */
   claimContainer(sandboxId: string, { metadata }: ContainerConfig): string {
     const { name, attempt } = metadata;
     return this.#claim(JSON.stringify([sandboxId, name, attempt]), `container "${name}", attempt ${attempt},`);
@@ -105,14 +105,14 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
     if (this.sandboxes.delete(sandbox.id)) this.release(JSON.stringify([uid, namespace, name, attempt]));
   }
 
-  /** Reads the state of everything that may still change. */
+  /** Reads the state of all containers. */
   async refreshAll(): Promise<void> {
     await Promise.all([...this.containers.values()].map((container) => this.#refresh(container)));
   }
 
   /**
-   * Sees to it that there is a log keeper while a container may write: without one, those that write much would wait
-   * for ever.
+   * Ensures that a log keeper is running while a container may write output. Without a keeper, a container blocks once
+   * its pipe is full.
    */
   async keepLogs(): Promise<void> {
     if (![...this.containers.values()].some((container) => container.isActive)) return;
@@ -121,7 +121,7 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
       await around.keeper.ensure();
     } catch (error) {
       if (!isRuntimeError(error, 'Unavailable')) throw error;
-      logger.error('the log keeper does not run', { err: error });
+      logger.error('failed to start the log keeper', { err: error });
       around.clock.after(relistPeriodMs, () => void this.keepLogs());
     }
   }
@@ -144,7 +144,7 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
   }
 
   #claim(identity: string, what: string): string {
-    if (this.#identities.has(identity)) throw new RuntimeError('AlreadyExists', `${what} exists already`);
+    if (this.#identities.has(identity)) throw new RuntimeError('AlreadyExists', `${what} already exists`);
     this.#identities.add(identity);
     return identity;
   }
@@ -157,7 +157,7 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
       void this.#refresh(container);
     });
     this.#watcher.on('error', (error) => {
-      this.#parts.logger.warn('file events of containers stopped, their state is read periodically', { err: error });
+      this.#parts.logger.warn('file events of containers failed, their state is polled', { err: error });
     });
   }
 
@@ -173,7 +173,7 @@ export class Inventory<S extends MonitoredSandbox<C>, C extends MonitoredContain
     try {
       if (!this.#closed) await container.refresh();
     } catch (error) {
-      this.#parts.logger.error('cannot read the state of a container', { containerId: container.id, err: error });
+      this.#parts.logger.error('failed to read the state of a container', { containerId: container.id, err: error });
     }
   }
 }

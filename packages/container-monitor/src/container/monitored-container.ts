@@ -15,19 +15,20 @@ import type { ContainerRecord } from '../state/records.ts';
 import type { ExitRecord } from '../state/run-files.ts';
 import type { ContainerContext } from './container-context.ts';
 
-/** How long a process may take from the monitor's start to its own; mounts included. */
+/** Maximum time from the start of the monitor to the start of the process, mounts included. */
 const startTimeoutMs = 30_000;
-/** An exit is reported without its last log lines when the log keeper takes longer than this. */
+/** Maximum wait for the log keeper to write the last log lines before an exit is reported. */
 const logGraceMs = 2_000;
-/** Between two rounds of SIGKILL for processes that keep appearing. */
-const killAgainMs = 100;
+/** Interval at which SIGKILL is repeated while the container has processes. */
+const killRetryMs = 100;
 
-/** Limits that were changed after the creation, in the container's folder. */
+/** File in the container's folder with the limits, once they were changed after the creation. */
 const resourcesFile = 'resources.json';
 
 /**
- * One container as its files tell. It is the same whether this process started it or found it: `refresh` reads, decides
- * and announces, everything else asks or waits. Adapters say how a process is started, signalled and killed.
+ * One container, whose state is derived from its files. A container of an earlier runtime process is treated like one
+ * that this process started: `refresh` reads the files, changes the state and publishes events; all other methods
+ * query the state or wait for it. Adapters implement how a process is started, signalled and killed.
  */
 export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRecord> {
   readonly record: R;
@@ -65,12 +66,12 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     return this.#snapshot;
   }
 
-  /** Of the first process, once it was started. */
+  /** Identity of the first process, once it was started. */
   get identity(): ProcessIdentity | undefined {
     return this.#pid;
   }
 
-  /** It may need the log keeper. */
+  /** Whether the container may write output, so that it requires the log keeper. */
   get isActive(): boolean {
     return !this.#removed && (this.#starting || this.state === 'running');
   }
@@ -132,34 +133,34 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
   }
 
   /**
-   * Starts what watches the container, which starts the container. What it throws ends the container with
-   * `StartError`, unless it is `Unavailable`.
+   * Starts the monitor, which starts the container. A RuntimeError other than `Unavailable` ends the container with
+   * the reason `StartError`.
    */
   protected abstract launch(): Promise<void>;
 
-  /** Resolves when the process that is known by now is the container's own and not one of those that lead to it. */
+  /** Resolves when the process of the `pid` file executes the container's command, and no longer a launcher. */
   protected async executed(): Promise<void> {}
 
   /** Sends the stop signal. */
   protected abstract signalStop(identity: ProcessIdentity): void;
 
-  /** Sends SIGKILL to everything that is in the container. */
+  /** Sends SIGKILL to all processes of the container. */
   protected abstract killAll(): Promise<void>;
 
-  /** Called when the first process has ended, before that is announced; may know more than the exit code. */
+  /** Called when the first process has ended, before the event is published. Returns the exit with its cause. */
   protected abstract settle(exit: ExitRecord): Promise<ExitRecord>;
 
-  /** Called whenever the files are read and the first process may be running. */
-  protected async lookAfter(_identity: ProcessIdentity): Promise<void> {}
+  /** Called on every refresh while the first process may be running. */
+  protected async inspectRunning(_identity: ProcessIdentity): Promise<void> {}
 
-  /** What the monitor wrote about a start that failed, in words for people. */
+  /** Converts the text that the monitor wrote about a failed start to an error message. */
   protected async describeFailure(text: string): Promise<string> {
     return text;
   }
 
   protected abstract applyResources(resources: LinuxResources): Promise<void>;
 
-  /** Removes what is outside of the container's folder. */
+  /** Removes resources outside of the container's folder. */
   protected abstract discard(): Promise<void>;
 
   protected async failStart(message: string): Promise<void> {
@@ -167,7 +168,7 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     await this.refresh();
   }
 
-  /** Reads the files and moves on if they say so. Calls at the same time share one pass, or wait for the next. */
+  /** Reads the files and updates the state. A call during a pass waits for a further pass, shared by all callers. */
   async refresh(): Promise<void> {
     if (this.#refreshing !== undefined) {
       this.#refreshAgain = true;
@@ -199,30 +200,30 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
       else this.around.later(this, logGraceMs - late + 1);
       return;
     }
-    if (this.#pid !== undefined) await this.lookAfter(this.#pid);
-    await this.#findLost();
+    if (this.#pid !== undefined) await this.inspectRunning(this.#pid);
+    await this.#detectLostProcess();
   }
 
   #run(identity: ProcessIdentity, at: number): void {
-    // File times come from a coarser clock; what happened later must not look earlier.
+    // The clock of file times is coarser. A start must not be earlier than the creation.
     const startedAt = Math.max(Math.round(at), this.record.createdAt);
     this.#pid = identity;
     this.#startedAt = startedAt;
     this.#snapshot = { ...this.#snapshot, state: 'running' };
-    this.#announce('containerStarted', startedAt);
+    this.#publish('containerStarted', startedAt);
   }
 
-  /** Nobody is left who could write the exit down: the monitor was killed too, or the machine was started anew. */
-  async #findLost(): Promise<void> {
+  /** Writes the exit of a container whose monitor and process have both ended, after a kill or a reboot. */
+  async #detectLostProcess(): Promise<void> {
     const { runFiles } = this.around;
     const monitor = await runFiles.process(this.id, 'monitor');
     if (monitor === undefined || isAlive(monitor.identity)) return;
     if (this.#pid !== undefined && isAlive(this.#pid)) return;
     if ((await runFiles.exit(this.id)) !== undefined) {
-      this.#refreshAgain = true; // written between our two looks
+      this.#refreshAgain = true; // The exit was written between the two reads.
       return;
     }
-    const message = 'the process ended while nobody watched it';
+    const message = 'the process ended while its monitor was not running';
     await runFiles.writeExit(this.id, { exitCode: 137, reason: ExitReason.Lost, message });
     this.#refreshAgain = true;
   }
@@ -236,10 +237,10 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     if (failure === undefined) this.#exit = await this.settle(exit);
     else this.#exit = { ...exit, reason: ExitReason.StartError, message: await this.describeFailure(failure) };
     this.#snapshot = { ...this.#snapshot, state: 'exited' };
-    this.#announce('containerExited', exit.finishedAt);
+    this.#publish('containerExited', exit.finishedAt);
   }
 
-  /** Resolves when it does not run (any more). */
+  /** Stops the container; resolves when it is not running. */
   async stop(gracePeriodMs: number): Promise<void> {
     await this.refresh();
     if (this.#starting) {
@@ -252,7 +253,7 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     }
     while (this.state === 'running') {
       await this.killAll();
-      await this.#ended(killAgainMs);
+      await this.#ended(killRetryMs);
     }
   }
 
@@ -266,7 +267,7 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     }
   }
 
-  /** Kills it if it runs, and takes away everything but its log. */
+  /** Kills the container if it is running, and removes everything but its log. */
   remove(): Promise<void> {
     this.#removing ??= this.#remove().finally(() => {
       this.#removing = undefined;
@@ -281,7 +282,7 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     const { state, runFiles, keeper } = this.around;
     const monitor = await runFiles.process(this.id, 'monitor');
     if (monitor !== undefined) {
-      await keeper.request('drop', this.id).catch(() => {}); // without a keeper there is nothing to drop
+      await keeper.request('drop', this.id).catch(() => {}); // Without a keeper there is no stream to drop.
       if (isAlive(monitor.identity)) signalProcess(monitor.identity.pid, 'SIGKILL');
     }
     await this.discard();
@@ -289,10 +290,10 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     await rename(state.container(this.id), trash).catch(() => {});
     await runFiles.remove(this.id);
     await rm(trash, { recursive: true, force: true });
-    this.#announce('containerRemoved', this.around.clock.now());
+    this.#publish('containerRemoved', this.around.clock.now());
   }
 
-  /** Limits as they are now. */
+  /** The current limits. */
   get resources(): LinuxResources {
     return this.#resources;
   }
@@ -305,17 +306,18 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
     await writeAtomically(join(this.around.state.container(this.id), resourcesFile), JSON.stringify(this.#resources));
   }
 
-  /** Reads what {@link update} has written in another life. */
+  /** Reads the limits that {@link update} of an earlier runtime process has written. */
   async loadResources(): Promise<void> {
     const text = await readIfPresent(join(this.around.state.container(this.id), resourcesFile));
     if (text !== undefined) this.#resources = JSON.parse(text) as LinuxResources;
   }
 
-  /** Wakes those who wait for a change of the files. */
+  /** Wakes the callers of {@link changed}. */
   wake(): void {
     for (const waiter of this.#waiters) waiter();
   }
 
+  /** Resolves when the files may have changed, at the latest after `withinMs`. */
   protected changed(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
@@ -323,14 +325,14 @@ export abstract class MonitoredContainer<R extends ContainerRecord = ContainerRe
         this.#waiters.delete(done);
         resolve();
       };
-      // Holds the process: somebody awaits this.
+      // A timer of the process, not of the clock, because it must keep the process alive.
       const timer = setTimeout(done, withinMs);
       const cancel = () => clearTimeout(timer);
       this.#waiters.add(done);
     });
   }
 
-  #announce(type: 'containerStarted' | 'containerExited' | 'containerRemoved', at: number): void {
+  #publish(type: 'containerStarted' | 'containerExited' | 'containerRemoved', at: number): void {
     this.around.events.publish({ type, containerId: this.id, sandboxId: this.record.sandboxId, at });
     this.wake();
   }

@@ -33,7 +33,6 @@ import type { ContainerContext } from './container-context.ts';
 import type { Inventory } from './inventory.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 import type { MonitoredSandbox } from './monitored-sandbox.ts';
-import { newestFirst } from './newest-first.ts';
 import { stagingPath } from './prepare-container.ts';
 
 export interface MonitoredRuntimeParts<S extends MonitoredSandbox<C>, C extends MonitoredContainer> {
@@ -44,7 +43,8 @@ export interface MonitoredRuntimeParts<S extends MonitoredSandbox<C>, C extends 
 }
 
 /**
- * The calls of a runtime as the inventory answers them. Adapters say how sandboxes and containers are made and entered.
+ * The calls of a runtime that an {@link Inventory} answers. Adapters implement how sandboxes and containers are created
+ * and entered.
  */
 export abstract class MonitoredRuntime<S extends MonitoredSandbox<C>, C extends MonitoredContainer>
   implements ContainerRuntime
@@ -64,10 +64,10 @@ export abstract class MonitoredRuntime<S extends MonitoredSandbox<C>, C extends 
   abstract execSync(id: ContainerId, request: ExecSyncRequest, options?: CallOptions): Promise<ExecSyncResult>;
   abstract listContainerStats(filter?: ContainerFilter): Promise<readonly ContainerStats[]>;
 
-  /** Makes what the record says and writes it down; leaves nothing behind when it fails. */
+  /** Creates a sandbox and writes its record. Removes everything it created when it fails. */
   protected abstract makeSandbox(record: SandboxRecord): Promise<S>;
 
-  /** Puts a container into place; what it leaves in its staging folder when it fails is removed. */
+  /** Creates a container. When it fails, the caller removes its staging folder. */
   protected abstract makeContainer(sandbox: S, config: ContainerConfig, id: ContainerId): Promise<C>;
 
   async runPodSandbox(config: PodSandboxConfig): Promise<SandboxId> {
@@ -119,7 +119,7 @@ export abstract class MonitoredRuntime<S extends MonitoredSandbox<C>, C extends 
       const container = await this.makeContainer(sandbox, config, id);
       if (!sandbox.ready) {
         await container.remove();
-        throw new RuntimeError('InvalidState', `sandbox "${sandboxId}" was stopped meanwhile`);
+        throw new RuntimeError('InvalidState', `sandbox "${sandboxId}" was stopped while the container was created`);
       }
       inventory.addContainer(sandbox, container);
       const { createdAt } = container.record;
@@ -169,7 +169,7 @@ export abstract class MonitoredRuntime<S extends MonitoredSandbox<C>, C extends 
     return this.#parts.around.events.stream(options.signal);
   }
 
-  /** Lets go of everything; containers run on. */
+  /** Releases all resources of the runtime. Containers continue to run. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { around, inventory } = this.#parts;
     inventory.close();
@@ -177,7 +177,7 @@ export abstract class MonitoredRuntime<S extends MonitoredSandbox<C>, C extends 
     await around.keeper.close();
   }
 
-  /** Containers of a filter. */
+  /** The containers that a filter selects. */
   protected matching(filter: ContainerFilter = {}): C[] {
     const { containers, sandboxes } = this.#parts.inventory;
     let candidates: Iterable<C> = containers.values();
@@ -187,7 +187,7 @@ export abstract class MonitoredRuntime<S extends MonitoredSandbox<C>, C extends 
     return [...candidates].filter((container) => matchesContainer(container.snapshot, filter));
   }
 
-  /** @throws `NotFound`, `InvalidState` unless ready */
+  /** A sandbox that is ready. @throws `NotFound`, `InvalidState` */
   protected readySandbox(id: SandboxId): S {
     const sandbox = this.#sandbox(id);
     if (!sandbox.ready) throw new RuntimeError('InvalidState', `sandbox "${id}" is not ready`);
@@ -215,4 +215,9 @@ export abstract class MonitoredRuntime<S extends MonitoredSandbox<C>, C extends 
     if (container === undefined) throw new RuntimeError('NotFound', `no container "${id}"`);
     return container;
   }
+}
+
+/** Sorts by creation time, newest first; of items created in the same millisecond, the later one comes first. */
+export function newestFirst<T extends { readonly createdAt: number }>(items: T[]): T[] {
+  return items.reverse().sort((a, b) => b.createdAt - a.createdAt);
 }

@@ -5,7 +5,7 @@ import type { SandboxRecord } from '../state/records.ts';
 import type { ContainerContext } from './container-context.ts';
 import type { MonitoredContainer } from './monitored-container.ts';
 
-/** A pod's environment: two files and the containers that name it. Adapters add what else their pods have. */
+/** The sandbox of a pod: its files and its containers. Adapters add further resources, such as namespaces. */
 export abstract class MonitoredSandbox<
   C extends MonitoredContainer = MonitoredContainer,
   R extends SandboxRecord = SandboxRecord,
@@ -42,14 +42,14 @@ export abstract class MonitoredSandbox<
   }
 
   /**
-   * Before the record is written, for a sandbox that takes time to make: should that be cut short, it is found as one
-   * that is not ready.
+   * Marks a sandbox as stopped. An adapter whose sandboxes take time to create calls it before it writes the record, so
+   * that an interrupted creation leaves a sandbox that is not ready.
    */
   static async writeStopped(around: ContainerContext, id: string): Promise<void> {
     await writeAtomically(join(around.state.sandboxes, `${id}.stopped`), '');
   }
 
-  /** What {@link writeStopped} said is not so any more. */
+  /** Removes the mark of {@link writeStopped}. */
   static async clearStopped(around: ContainerContext, id: string): Promise<void> {
     await removeIfPresent(join(around.state.sandboxes, `${id}.stopped`));
   }
@@ -58,7 +58,7 @@ export abstract class MonitoredSandbox<
     return (await readIfPresent(join(around.state.sandboxes, `${id}.stopped`))) !== undefined;
   }
 
-  /** Harmless when repeated; what did not succeed is tried again then. */
+  /** Stops all containers and releases the resources of the sandbox. Can be repeated after a failure. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop().finally(() => {
       this.#stopping = undefined;
@@ -69,10 +69,10 @@ export abstract class MonitoredSandbox<
   async #stop(): Promise<void> {
     if (this.#removed) return;
     if (this.ready) {
-      // First of all, so that nobody puts another container into it meanwhile.
+      // First, so that no further container is created in the sandbox.
       this.#snapshot = { ...this.#snapshot, state: 'notReady' };
       await MonitoredSandbox.writeStopped(this.#around, this.id);
-      this.#announce('sandboxNotReady');
+      this.#publish('sandboxNotReady');
     }
     await Promise.all([...this.containers].map((container) => container.stop(0)));
     await this.release();
@@ -84,23 +84,23 @@ export abstract class MonitoredSandbox<
     if (this.#removed) return;
     this.#removed = true;
     await this.discard();
-    // The record after everything else, so that what is left is found again; but before the mark, or the sandbox would
-    // seem ready.
+    // The record is removed last, so that an interrupted removal can be continued; but before the mark, without which
+    // the sandbox would be ready.
     await removeIfPresent(join(this.#around.state.sandboxes, `${this.id}.json`));
     await MonitoredSandbox.clearStopped(this.#around, this.id);
-    this.#announce('sandboxRemoved');
+    this.#publish('sandboxRemoved');
   }
 
-  /** `nodeIp` is the address of pods that use the machine's network. */
+  /** The status; `nodeIp` is the address of pods that use the network of the node. */
   abstract status(nodeIp: string): PodSandboxStatus;
 
-  /** Gives back what only a running pod needs; called with no container running, perhaps more than once. */
+  /** Releases the resources that only a running pod needs. Called without running containers, possibly repeatedly. */
   protected async release(): Promise<void> {}
 
-  /** Removes what is left besides the record. */
+  /** Removes the remaining resources except the record. */
   protected async discard(): Promise<void> {}
 
-  #announce(type: 'sandboxNotReady' | 'sandboxRemoved'): void {
+  #publish(type: 'sandboxNotReady' | 'sandboxRemoved'): void {
     this.#around.events.publish({ type, sandboxId: this.id, at: this.#around.clock.now() });
   }
 }

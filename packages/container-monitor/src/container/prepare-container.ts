@@ -7,38 +7,38 @@ import { toolPath } from '../machine/tools.ts';
 import type { ContainerRecord } from '../state/records.ts';
 import type { ContainerContext } from './container-context.ts';
 
-/** Where a container is prepared before it is put into place in one step. */
+/** Folder in which a container is prepared, until it is renamed to its final path. */
 export function stagingPath({ state }: ContainerContext, id: string): string {
   return join(state.containers, `.new-${id}`);
 }
 
-/** Makes the folder at {@link stagingPath}. */
+/** Creates the folder at {@link stagingPath}. */
 export async function stagingFolder(around: ContainerContext, id: string): Promise<string> {
   const folder = stagingPath(around, id);
   await mkdir(folder, { mode: 0o700 });
   return folder;
 }
 
-/** Makes a container's record and pipes in its staging folder, and puts it into place. */
+/** Creates the record and the pipes of a container in its staging folder, and renames it to its final path. */
 export async function prepareContainer(
   around: ContainerContext,
   record: ContainerRecord,
   folder: string,
 ): Promise<void> {
   await writeFile(join(folder, 'record.json'), JSON.stringify(record), { mode: 0o600 });
-  // Holds the name of the terminal once there is one.
+  // Contains the name of the terminal once the process has one.
   if (record.config.tty) await writeFile(join(folder, 'terminal'), '', { mode: 0o600 });
   const pipes = ['stdout', 'stderr', 'done', ...(record.config.stdin || record.config.tty ? ['stdin'] : [])].map(
     (name) => join(folder, name),
   );
   const problem = await tryTool('mkfifo', ['--mode=600', '--', ...pipes]);
-  if (problem !== undefined) throw new RuntimeError('Internal', `cannot make pipes: ${problem}`);
-  // A process that opens /dev/stdout anew is checked against the pipe's own bits; the folder keeps strangers out.
+  if (problem !== undefined) throw new RuntimeError('Internal', `cannot create pipes: ${problem}`);
+  // A process of another user that opens /dev/stdout needs access to the pipe. The folder restricts other processes.
   await Promise.all(pipes.filter((path) => !path.endsWith('done')).map((path) => chmod(path, 0o666)));
   await rename(folder, around.state.container(record.id));
 }
 
-/** Starts the monitor of a container, which runs the command. It belongs to nobody. */
+/** Starts the monitor of a container, detached from this process. The monitor runs the command. */
 export function spawnMonitor(
   { state }: ContainerContext,
   id: string,

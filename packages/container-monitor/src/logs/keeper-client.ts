@@ -9,38 +9,38 @@ import { tool, toolPath } from '../machine/tools.ts';
 import type { StateDirectory } from '../state/state-directory.ts';
 
 const entry = fileURLToPath(new URL('./log-keeper.js', import.meta.url));
-/** Small heap: the keeper holds chunks of at most 64 KiB. */
+/** A small heap suffices: the keeper buffers chunks of at most 64 KiB. */
 const nodeFlags = ['--max-old-space-size=64', '--max-semi-space-size=1', '--v8-pool-size=0', '--no-warnings'];
 const startTimeoutMs = 30_000;
 
 type Operation = 'keep' | 'drop' | 'reopen' | 'closeStdin' | 'attach';
 
-/** Talks to the log keeper, and starts one when none answers. */
+/** Client of the log keeper. Starts a keeper when none is running. */
 export class KeeperClient {
   readonly #state: StateDirectory;
-  readonly #onLost: () => void;
+  readonly #onDisconnect: () => void;
   #folder: FileHandle | undefined;
   #connecting: Promise<Connection> | undefined;
   #closed = false;
 
-  /** `onLost`: the keeper went away although nobody asked it to. */
-  constructor(state: StateDirectory, onLost: () => void) {
+  /** `onDisconnect` is called when the connection ends although this client is open. */
+  constructor(state: StateDirectory, onDisconnect: () => void) {
     this.#state = state;
-    this.#onLost = onLost;
+    this.#onDisconnect = onDisconnect;
   }
 
-  /** @throws `Unavailable`, or `InvalidState` with the keeper's reason. */
+  /** Sends a request. @throws `Unavailable`, or `InvalidState` with the reason that the keeper reports. */
   async request(op: Operation, id: string): Promise<void> {
     const connection = await this.#connection();
     await connection.request(op, id);
   }
 
-  /** Makes sure that a keeper runs, which looks after every container that needs it. */
+  /** Ensures that a keeper is running. A new keeper reads the output of all running containers. */
   async ensure(): Promise<void> {
     await this.#connection();
   }
 
-  /** A connection of its own that carries the container's output from now on. */
+  /** Opens a separate connection, which carries the output that the container writes from now on. */
   async attach(id: string): Promise<Socket> {
     await this.#connection();
     const connection = await this.#connect(() => {});
@@ -65,24 +65,24 @@ export class KeeperClient {
   }
 
   async #establish(): Promise<Connection> {
-    const lost = () => {
+    const disconnected = () => {
       this.#connecting = undefined;
-      if (!this.#closed) this.#onLost();
+      if (!this.#closed) this.#onDisconnect();
     };
     const deadline = performance.now() + startTimeoutMs;
     for (let attempt = 0; ; attempt += 1) {
       try {
-        return await this.#connect(lost);
+        return await this.#connect(disconnected);
       } catch (error) {
         if (performance.now() > deadline)
-          throw new RuntimeError('Unavailable', 'the log keeper does not start', { cause: error });
+          throw new RuntimeError('Unavailable', 'the log keeper did not start', { cause: error });
         if (attempt % 50 === 0) this.#start();
         await delay(20);
       }
     }
   }
 
-  /** The lock is inherited by the keeper and falls with it, so two that are started at once do not both run. */
+  /** The keeper inherits the lock and releases it when it ends, so of two keepers started at once only one runs. */
   #start(): void {
     const lock = join(this.#state.keeper, 'lock');
     const args = ['--no-fork', '--nonblock', lock, process.execPath, ...nodeFlags, entry, this.#state.root];
@@ -91,33 +91,33 @@ export class KeeperClient {
     child.unref();
   }
 
-  async #connect(onLost: () => void): Promise<Connection> {
+  async #connect(onDisconnect: () => void): Promise<Connection> {
     this.#folder ??= await open(this.#state.keeper, 'r');
     const socket = connect(`/proc/self/fd/${this.#folder.fd}/socket`);
     await new Promise<void>((resolve, reject) => {
       socket.once('connect', resolve);
       socket.once('error', reject);
     });
-    return new Connection(socket, onLost);
+    return new Connection(socket, onDisconnect);
   }
 }
 
-/** Requests are answered in order. */
+/** One connection to the keeper, which answers requests in their order. */
 class Connection {
   readonly #socket: Socket;
   readonly #pending: { resolve: () => void; reject: (error: Error) => void }[] = [];
   #rest = Buffer.alloc(0);
   readonly #onData = (chunk: Buffer) => this.#receive(chunk);
 
-  constructor(socket: Socket, onLost: () => void) {
+  constructor(socket: Socket, onDisconnect: () => void) {
     this.#socket = socket;
     socket.unref();
     socket.on('data', this.#onData);
     socket.on('error', () => {});
     socket.on('close', () => {
       for (const { reject } of this.#pending.splice(0))
-        reject(new RuntimeError('Unavailable', 'the log keeper went away'));
-      onLost();
+        reject(new RuntimeError('Unavailable', 'the connection to the log keeper was lost'));
+      onDisconnect();
     });
   }
 
@@ -130,7 +130,10 @@ class Connection {
     });
   }
 
-  /** Hands the socket over, which holds the process from now on; bytes that came with the last answer are put back. */
+  /**
+   * Passes the socket to the caller. The socket keeps the process alive from now on. Bytes that were received after
+   * the last answer are pushed back into it.
+   */
   detach(): Socket {
     this.#socket.off('data', this.#onData);
     this.#socket.pause();

@@ -1,28 +1,28 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Bytes after which an entry is cut and marked as partial; what every runtime of this format does. */
+/** Maximum bytes of an entry; a longer line is split into partial entries, as all writers of this format do. */
 const maxTextBytes = 16 * 1024;
 const lineEnd = 0x0a;
 
 type Stream = 'stdout' | 'stderr';
 
 /**
- * Writes a log file line by line. It formats lines itself although `formatLogLine` would: the log keeper is one small
- * process that must not load the rest.
+ * Writes a log file in the format of the container runtime interface. It does not use `formatLogLine`, because the log
+ * keeper is a small process that loads as few modules as possible.
  */
 export class LineWriter {
   readonly #path: string | undefined;
   readonly #rest: Record<Stream, Buffer> = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   #file: number | undefined;
 
-  /** Without a path, everything is thrown away. */
+  /** Without a path, all output is discarded. */
   constructor(path: string | undefined) {
     this.#path = path;
     this.reopen();
   }
 
-  /** @throws what the file system says; the old file stays in use then. */
+  /** Opens the file again, after a rotation. @throws the file system's error; the old file stays in use then. */
   reopen(): void {
     if (this.#path === undefined) return;
     mkdirSync(dirname(this.#path), { recursive: true, mode: 0o755 });
@@ -31,7 +31,7 @@ export class LineWriter {
     this.#file = file;
   }
 
-  /** True while text waits for its line end. */
+  /** True while an unterminated line is buffered. */
   get hasRest(): boolean {
     return this.#rest.stdout.length > 0 || this.#rest.stderr.length > 0;
   }
@@ -53,7 +53,7 @@ export class LineWriter {
     this.#append(parts);
   }
 
-  /** Writes what has no line end yet, as partial entries. */
+  /** Writes the buffered unterminated lines as partial entries. */
   flush(): void {
     const parts: Buffer[] = [];
     for (const stream of ['stdout', 'stderr'] as const) {
@@ -76,7 +76,7 @@ export class LineWriter {
     try {
       while (bytes.length > 0) bytes = bytes.subarray(writeSync(this.#file, bytes));
     } catch {
-      // A full disk costs log lines; it must not stop the container, which would block on its pipe.
+      // A full disk loses log lines. An error here would stop reading, and the container would block on its pipe.
     }
   }
 }
@@ -87,7 +87,7 @@ function entry(parts: Buffer[], head: string, partial: boolean, text: Buffer): v
 
 let previous = 0n;
 
-/** RFC 3339 in UTC with nine digits; never earlier than the one before. */
+/** The time in RFC 3339, UTC, with nine fractional digits; never earlier than the previous timestamp. */
 function timestamp(): string {
   let now = BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)) * 1000n;
   if (now <= previous) now = previous;

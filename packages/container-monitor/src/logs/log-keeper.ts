@@ -4,16 +4,16 @@ import { join } from 'node:path';
 import { LogStream } from './log-stream.ts';
 
 /**
- * The one process that reads the output of all containers of a state directory. It outlives the runtime; if it dies,
- * output waits in the pipes until the runtime has started another. It ends when no container is left and nobody is
- * connected.
+ * The process that reads the output of all containers of a state directory. It outlives the runtime. If it dies, output
+ * stays in the pipes until the runtime has started another keeper. It exits when there are neither running containers
+ * nor connections.
  *
- * Requests are lines of JSON, `{ op, id }`; the answer is `{ error? }`. After `attach`, the connection carries output:
- * a byte for the stream (1 or 2), four bytes length (big endian), then the bytes.
+ * A request is a line of JSON, `{ op, id }`; the answer is `{ error? }`. After `attach`, the connection carries output:
+ * one byte for the stream (1 or 2), four bytes length (big endian), then the content.
  */
 const [, , state = ''] = process.argv;
 const idleMs = 500;
-const lookAgainMs = 10_000;
+const exitPollMs = 10_000;
 
 const streams = new Map<string, LogStream>();
 const connections = new Set<Socket>();
@@ -23,11 +23,12 @@ function keep(id: string): void {
   if (streams.has(id) || existsSync(join(state, 'run', `${id}.logged`))) return;
   const stream = new LogStream(state, id);
   streams.set(id, stream);
-  stream.endIfExited() ? streams.delete(id) : undefined;
+  if (stream.endIfExited()) streams.delete(id);
 }
 
-function lookForExits(): void {
-  // Somebody removed the state directory: there is nothing left to keep.
+/** Ends the streams of exited containers. Polled as well, because file events may be missed. */
+function processExits(): void {
+  // The state directory was removed.
   if (!existsSync(join(state, 'run'))) process.exit(0);
   for (const [id, stream] of streams) {
     if (stream.endIfExited()) streams.delete(id);
@@ -46,7 +47,7 @@ function attach(socket: Socket, stream: LogStream): void {
     const head = Buffer.allocUnsafe(5);
     head[0] = name === 'stdout' ? 1 : 2;
     head.writeUInt32BE(chunk.length, 1);
-    // Somebody attached who does not read loses output rather than stopping the container.
+    // A slow client loses output; waiting for it would stop the container.
     if (socket.writableLength < 1 << 20) socket.write(Buffer.concat([head, chunk]));
   };
   stream.listeners.add(listener);
@@ -99,24 +100,24 @@ const server = createServer((socket) => {
   });
 });
 
-// The runtime may be signalled together with its process group; containers' output does not end there.
+// Signals to the process group of the runtime must not end the keeper.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 
 watch(join(state, 'run'), (_event, name) => {
-  if (name?.endsWith('.exit')) lookForExits();
+  if (name?.endsWith('.exit')) processExits();
 });
-setInterval(lookForExits, lookAgainMs);
+setInterval(processExits, exitPollMs);
 for (const name of readdirSync(join(state, 'run'))) {
   const [id = '', kind] = name.split('.');
   if (kind !== 'monitor') continue;
   try {
     keep(id);
   } catch {
-    // Being removed right now.
+    // The container is being removed.
   }
 }
-// Whoever holds the lock (see the client) is alone, so a socket that is there belongs to the dead. The folder is opened
-// so that the address stays short, whatever the path: the kernel takes 107 bytes.
+// The process that owns the lock (see KeeperClient) is the only keeper, so an existing socket is stale. The address refers
+// to a file descriptor because the kernel limits it to 107 bytes.
 const folder = openSync(join(state, 'keeper'), 'r');
 rmSync(join(state, 'keeper', 'socket'), { force: true });
 server.listen(`/proc/self/fd/${folder}/socket`, leaveIfIdle);

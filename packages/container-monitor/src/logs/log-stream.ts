@@ -3,12 +3,12 @@ import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { LineWriter } from './line-writer.ts';
 
-/** How long text without a line end waits for more. */
+/** Maximum time for which an unterminated line is buffered. */
 const flushAfterMs = 200;
 
 export type OutputListener = (stream: 'stdout' | 'stderr', chunk: Buffer) => void;
 
-/** Takes the output of one container from its pipes to its log file and to those attached. */
+/** Copies the output of one container from its pipes to its log file and to the attached clients. */
 export class LogStream {
   readonly id: string;
   readonly listeners = new Set<OutputListener>();
@@ -26,7 +26,7 @@ export class LogStream {
     this.#run = join(state, 'run');
     const { logPath } = JSON.parse(readFileSync(join(this.#folder, 'record.json'), 'utf8')) as { logPath?: string };
     this.#writer = new LineWriter(logPath);
-    // Open for writing too, so that a pipe whose writers have all gone is empty rather than at its end.
+    // Also open for writing, so that a pipe is empty, and not at its end, when no other process has it open.
     const open = (name: string) => openSync(join(this.#folder, name), constants.O_RDWR | constants.O_NONBLOCK);
     for (const stream of ['stdout', 'stderr'] as const) {
       const fd = open(stream);
@@ -46,13 +46,16 @@ export class LogStream {
     this.#writer.reopen();
   }
 
-  /** Lets go of standard input: end of file for the container when nobody else writes to it. */
+  /** Closes standard input. The container reads the end of file when no other process has the pipe open. */
   closeStdin(): void {
     if (this.#stdin !== undefined) closeSync(this.#stdin);
     this.#stdin = undefined;
   }
 
-  /** Ends the stream if the container has exited: takes the rest out of the pipes, then lets the monitor go. */
+  /**
+   * Ends the stream if the container has exited: reads the remaining output and releases the monitor. Returns whether
+   * the container has exited.
+   */
   endIfExited(): boolean {
     if (!existsSync(join(this.#run, `${this.id}.exit`))) return false;
     const buffer = Buffer.allocUnsafe(64 * 1024);
@@ -68,7 +71,7 @@ export class LogStream {
     return true;
   }
 
-  /** Lets go of everything at once. */
+  /** Closes all files without reading the remaining output. */
   drop(): void {
     clearTimeout(this.#timer);
     this.closeStdin();
@@ -88,7 +91,7 @@ export class LogStream {
   }
 }
 
-/** Tells the monitor of an ended container that it may go. */
+/** Releases the monitor of an exited container, which then exits too. */
 function releaseMonitor(pipe: string): void {
   try {
     const fd = openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK);
@@ -98,11 +101,11 @@ function releaseMonitor(pipe: string): void {
       closeSync(fd);
     }
   } catch {
-    // The monitor is not there any more (killed): nobody to release.
+    // The monitor was killed.
   }
 }
 
-/** 0 when the pipe is empty now. */
+/** Reads without waiting; 0 when the pipe is empty. */
 function readNow(fd: number, buffer: Buffer): number {
   try {
     return readSync(fd, buffer);

@@ -2,7 +2,7 @@ import { readFile, rename, unlink, writeFile } from 'node:fs/promises';
 
 let counter = 0;
 
-/** Readers see the old contents or the new, never a part. */
+/** Replaces a file atomically: readers observe the old content or the new one. */
 export async function writeAtomically(path: string, contents: string | Uint8Array, mode = 0o600): Promise<void> {
   counter += 1;
   const temporary = `${path}.${process.pid}-${counter}.tmp`;
@@ -10,7 +10,7 @@ export async function writeAtomically(path: string, contents: string | Uint8Arra
   await rename(temporary, path);
 }
 
-/** Undefined when there is no such file. */
+/** The content of a file; undefined when it does not exist. */
 export async function readIfPresent(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
@@ -20,6 +20,7 @@ export async function readIfPresent(path: string): Promise<string | undefined> {
   }
 }
 
+/** Removes a file; a missing file is not an error. */
 export async function removeIfPresent(path: string): Promise<void> {
   try {
     await unlink(path);
@@ -28,7 +29,7 @@ export async function removeIfPresent(path: string): Promise<void> {
   }
 }
 
-/** True for a system error of one of these codes. */
+/** True for a system error with one of these codes. */
 export function hasCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }

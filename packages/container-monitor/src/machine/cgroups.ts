@@ -11,24 +11,25 @@ export interface CgroupOptions {
   /** Where the hierarchies are mounted; default `/sys/fs/cgroup`. */
   readonly mountpoint?: string;
   /**
-   * Parent of all containers whose sandbox names none, as a path from the root of every hierarchy; default `/keelson`.
+   * Parent of the containers whose sandbox specifies no parent, as a path from the root of every hierarchy; default
+   * `/keelson`.
    */
   readonly parent?: string;
 }
 
 const removeAttempts = 50;
-const removeAgainMs = 20;
+const removeRetryMs = 20;
 
 type Controller = 'memory' | 'cpu' | 'cpuset' | 'pids';
 const controllers: readonly Controller[] = ['memory', 'cpu', 'cpuset', 'pids'];
 
 /**
- * Control groups of containers, version 2 or version 1 or both, found out for each controller on its own. Limits of
- * controllers that this process may not use are not applied; `has` tells which.
+ * Control groups of containers, of version 2, version 1 or both; the version is detected for each controller. Limits of
+ * controllers that this process cannot use are not applied; `has` reports which controllers it can use.
  */
 export class Cgroups {
   readonly #defaultParent: string;
-  /** Version 2 hierarchy with at least one of our controllers. */
+  /** Version 2 hierarchy with at least one of {@link controllers}. */
   readonly #unified: string | undefined;
   readonly #version1: ReadonlyMap<Controller, string>;
   readonly #usable: ReadonlySet<Controller>;
@@ -72,7 +73,7 @@ export class Cgroups {
     return this.#usable.has(controller);
   }
 
-  /** Makes the container's groups and sets its limits. Returns the folders that its processes must join. */
+  /** Creates the container's groups and sets its limits. Returns the folders that its processes must join. */
   async create(
     sandboxParent: string | undefined,
     sandboxId: string,
@@ -90,7 +91,7 @@ export class Cgroups {
     return folders;
   }
 
-  /** Folders of a group that somebody else makes, given as a path from the root of every hierarchy. */
+  /** Folders of a group that another program creates, given as a path from the root of every hierarchy. */
   foldersOf(path: string): string[] {
     return this.#roots().map((root) => join(root, path));
   }
@@ -115,7 +116,7 @@ export class Cgroups {
     return [...found];
   }
 
-  /** Whether the kernel killed something in the container for want of memory. */
+  /** Whether the out-of-memory killer of the kernel ended a process of the container. */
   async ranOutOfMemory(folders: readonly string[]): Promise<boolean> {
     for (const folder of folders) {
       for (const file of ['memory.events', 'memory.oom_control']) {
@@ -126,7 +127,7 @@ export class Cgroups {
     return false;
   }
 
-  /** Usage in bytes, total and without what the kernel could drop at once. */
+  /** Memory in bytes: the usage, and the working set, which excludes inactive file pages. */
   async memory(
     folders: readonly string[],
   ): Promise<{ readonly usageBytes: number; readonly workingSetBytes: number } | undefined> {
@@ -142,13 +143,13 @@ export class Cgroups {
     return undefined;
   }
 
-  /** Kills what is still in the container's groups, and removes them, and its sandbox's group when it is empty. */
+  /** Kills the remaining processes of the container's groups, removes the groups, and the sandbox's group when empty. */
   async remove(folders: readonly string[]): Promise<void> {
     for (const folder of folders) {
-      // The kernel empties a group some time after its processes were killed.
+      // Killed processes leave their group with a delay.
       for (let attempt = 0; attempt < removeAttempts && (await isBusy(folder)); attempt += 1) {
         for (const pid of await this.members([folder])) signalProcess(pid, 'SIGKILL');
-        await delay(removeAgainMs);
+        await delay(removeRetryMs);
       }
       await isBusy(dirname(folder));
     }
@@ -173,7 +174,7 @@ export class Cgroups {
     }
   }
 
-  /** Lets the children of a version 2 group use our controllers. */
+  /** Enables the controllers for the children of a version 2 group. */
   async #delegate(folder: string): Promise<void> {
     const wanted = controllers.filter((name) => this.#usable.has(name) && !this.#version1.has(name));
     for (const name of wanted) {
@@ -184,7 +185,7 @@ export class Cgroups {
   }
 }
 
-/** A version 1 cpuset group takes no process before it has processors and memory nodes. */
+/** Sets processors and memory nodes of a version 1 cpuset group, which accepts no process without them. */
 async function inheritCpuset(parent: string, child: string): Promise<void> {
   for (const file of ['cpuset.mems', 'cpuset.cpus']) {
     const own = await readFile(join(child, file), 'utf8').catch(() => undefined);
@@ -202,7 +203,7 @@ function* version2Limits(resources: LinuxResources): Iterable<readonly [string, 
     memoryLimitBytes,
     pidsLimit,
   } = resources;
-  // The kernel's own mapping of 2..262144 to 1..10000.
+  // The mapping of 2..262144 to 1..10000 that the kernel uses.
   if (cpuShares)
     yield ['cpu.weight', String(1 + Math.trunc(((Math.min(Math.max(cpuShares, 2), 262_144) - 2) * 9999) / 262_142))];
   if (cpuQuotaUs) yield ['cpu.max', `${cpuQuotaUs < 0 ? 'max' : cpuQuotaUs} ${cpuPeriodUs}`];
@@ -224,7 +225,7 @@ function* version1Limits(resources: LinuxResources): Iterable<readonly [string, 
   if (pidsLimit) yield ['pids.max', pidsLimit < 0 ? 'max' : String(pidsLimit)];
 }
 
-/** Tries to remove a group; true when it still has processes, or groups below it. */
+/** Tries to remove a group; true when it still has processes. */
 async function isBusy(folder: string): Promise<boolean> {
   try {
     await rmdir(folder);
@@ -243,9 +244,9 @@ async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Asks by making a group, since the permission bits of these file systems do not tell. */
+/** Tested by creating a group, because the permission bits of these file systems are not reliable. */
 async function isWritable(root: string): Promise<boolean> {
-  // A name of its own: several runtimes may look at once.
+  // A unique name, because several runtimes may test at the same time.
   const probe = join(root, `keelson-probe-${newId()}`);
   try {
     await access(root, constants.X_OK);

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 
-/** The first address of an interface that is not loopback, IPv4 before IPv6; 127.0.0.1 when there is none. */
+/** The first address of an interface other than loopback, IPv4 before IPv6; 127.0.0.1 without such an interface. */
 export function findNodeIp(): string {
   const addresses = Object.values(networkInterfaces())
     .flatMap((list) => list ?? [])

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Names a process for good: a process id is used again, but never with the same start time. */
+/** Identifies a process uniquely: the kernel reuses process ids, but not together with the start time. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** Ticks since boot. */
@@ -10,15 +10,15 @@ export interface ProcessIdentity {
 export interface ProcessStat extends ProcessIdentity {
   readonly parent: number;
   readonly session: number;
-  /** `Z` and `X` are dead. */
+  /** State letter; `Z` and `X` are processes that have ended. */
   readonly state: string;
-  /** Of the process and the children it has waited for, ticks of 1/100 s. */
+  /** CPU time of the process and of the children it has waited for, in ticks of 1/100 s. */
   readonly cpuTicks: number;
   readonly minorFaults: number;
   readonly majorFaults: number;
 }
 
-/** The line of /proc/PID/stat, whose second field may hold any characters. */
+/** Parses the line of /proc/PID/stat, whose second field may contain any characters. */
 export function parseStat(text: string): ProcessStat | undefined {
   const end = text.lastIndexOf(')');
   const pid = Number.parseInt(text, 10);
@@ -38,7 +38,7 @@ export function parseStat(text: string): ProcessStat | undefined {
   };
 }
 
-/** Undefined when it ended, or hides from us. */
+/** The state of a process; undefined when it has ended or is not visible to this process. */
 export function readStat(pid: number): ProcessStat | undefined {
   try {
     return parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'));
@@ -47,13 +47,13 @@ export function readStat(pid: number): ProcessStat | undefined {
   }
 }
 
-/** Whether this very process still runs. */
+/** Whether the process with this id and start time is running. */
 export function isAlive(identity: ProcessIdentity): boolean {
   const now = readStat(identity.pid);
   return now !== undefined && now.startTicks === identity.startTicks && now.state !== 'Z' && now.state !== 'X';
 }
 
-/** All processes that can be seen and are not dead. */
+/** All visible processes that have not ended. */
 export function listProcesses(): ProcessStat[] {
   const found: ProcessStat[] = [];
   for (const name of readdirSync('/proc')) {
@@ -64,7 +64,7 @@ export function listProcesses(): ProcessStat[] {
   return found;
 }
 
-/** Arguments of a process; empty when it is not there any more. */
+/** Arguments of a process; empty when it has ended. */
 export function readCommandLine(pid: number): string[] {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
@@ -73,7 +73,7 @@ export function readCommandLine(pid: number): string[] {
   }
 }
 
-/** Resident memory in bytes, as the kernel counts it for the process alone. */
+/** Resident memory of one process in bytes; 0 when it has ended. */
 export function residentBytes(pid: number): number {
   try {
     const line = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'));
@@ -83,7 +83,7 @@ export function residentBytes(pid: number): number {
   }
 }
 
-/** Sends a signal; a process (or group, with a negative number) that is gone is no error. */
+/** Sends a signal to a process, or to a group given as negative number; one that has ended is not an error. */
 export function signalProcess(pid: number, signal: NodeJS.Signals | number): void {
   try {
     process.kill(pid, signal);

@@ -11,11 +11,11 @@ export function signalNumber(text: string): number {
   const realTime = /^SIGRTMIN(?:\+(\d+))?$/.exec(full);
   const number =
     realTime === null ? (Object.hasOwn(numbers, full) ? numbers[full] : undefined) : 34 + Number(realTime[1] ?? 0);
-  if (number === undefined || number > 64) throw new RuntimeError('InvalidArgument', `not a signal: "${text}"`);
+  if (number === undefined || number > 64) throw new RuntimeError('InvalidArgument', `invalid signal "${text}"`);
   return number;
 }
 
-/** Name for a number, where it has one. */
+/** Name of a signal number, such as `SIGTERM`; undefined for numbers without a name. */
 export function signalName(number: number): string | undefined {
   return Object.entries(numbers).find(([, value]) => value === number)?.[0];
 }

@@ -3,32 +3,31 @@ import type { TerminalSize } from '@keelson/container-runtime';
 import { tryTool } from './run-tool.ts';
 import { findTool, tool } from './tools.ts';
 
-/** Whether this machine has the programs that give a process a terminal of its own; found out by trying. */
+/** Whether the programs that give a process a terminal are installed and work; tested by running them. */
 export async function terminalsWork(): Promise<boolean> {
   if (!['script', 'stty', 'tty'].every((name) => findTool(name) !== undefined)) return false;
-  const [, ...words] = withTerminal(['tty']);
-  return (await tryTool('script', words)) === undefined;
+  const [, ...args] = withTerminal(['tty']);
+  return (await tryTool('script', args)) === undefined;
 }
 
-/** One word for a POSIX shell, whatever is in it. */
+/** Quotes a text as one word of a POSIX shell. */
 export function quote(word: string): string {
   return `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /**
- * A command that has a terminal of its own, leads its session, and ends with the code of `words`. The other side of
- * the terminal are the standard streams of what is returned, which holds it; the end of its input is typed into the
- * terminal.
+ * The command line that runs `command` in a new session with its own terminal, and exits with the code of `command`.
+ * Its standard streams are the other side of the terminal; the end of its input is sent to the terminal as a character.
  */
-export function withTerminal(words: readonly string[]): string[] {
-  // The words are for its shell; the typescript that it writes is thrown away.
-  return [tool('script'), '-q', '-e', '-f', '-c', `exec ${words.map(quote).join(' ')}`, '/dev/null'];
+export function withTerminal(command: readonly string[]): string[] {
+  // `script` runs the command in a shell, and its typescript is discarded.
+  return [tool('script'), '-q', '-e', '-f', '-c', `exec ${command.map(quote).join(' ')}`, '/dev/null'];
 }
 
 /**
- * What sets the size of a terminal whose name is in a file, such as `/dev/pts/3`; the kernel then signals SIGWINCH to
- * its foreground processes. Sizes that follow one another quickly are combined, and the last one wins. A terminal
- * that is gone is no error.
+ * Returns a function that sets the size of the terminal whose name, such as `/dev/pts/3`, is the content of `file`. The
+ * kernel then sends SIGWINCH to the foreground processes. While one change is running, only the latest size is
+ * retained. A missing terminal is not an error.
  */
 export function terminalResizer(file: string): (size: TerminalSize) => void {
   let next: TerminalSize | undefined;

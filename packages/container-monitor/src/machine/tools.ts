@@ -3,21 +3,21 @@ import { RuntimeError } from '@keelson/container-runtime';
 
 const folders = ['/usr/bin', '/bin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/local/sbin'];
 
-/** Search path of the runtime's own helpers, whatever its caller's environment says. */
+/** Search path of the programs that the runtime runs; independent of the environment of the caller. */
 export const toolPath = folders.join(':');
 
 const found = new Map<string, string | undefined>();
 
-/** Absolute path of a program of the machine, or undefined. */
+/** Absolute path of an installed program, or undefined. */
 export function findTool(name: string): string | undefined {
   if (!found.has(name)) found.set(name, folders.map((folder) => `${folder}/${name}`).find(isExecutable));
   return found.get(name);
 }
 
-/** @throws `Unsupported` when the machine does not have it. */
+/** Absolute path of an installed program. @throws `Unsupported` when it is not installed. */
 export function tool(name: string): string {
   const path = findTool(name);
-  if (path === undefined) throw new RuntimeError('Unsupported', `the machine has no "${name}" in ${toolPath}`);
+  if (path === undefined) throw new RuntimeError('Unsupported', `program "${name}" not found in ${toolPath}`);
   return path;
 }
 

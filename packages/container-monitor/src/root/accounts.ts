@@ -10,9 +10,8 @@ export interface Account {
 }
 
 /**
- * The user that `USER[:GROUP]` names, looked up in the passwd and group files below `root`; numbers need no entry
- * there.
- * @throws `StartFailed` when a name is unknown.
+ * Resolves a user and a group with the passwd and group files below `root`. Numbers are valid without an entry.
+ * @throws `StartFailed` when a name has no entry.
  */
 export async function findAccount(root: string, user: string, group?: string): Promise<Account> {
   const lines = await linesOf(root, '/etc/passwd');
@@ -35,6 +34,6 @@ async function linesOf(root: string, path: string): Promise<string[][]> {
     const text = await readFile(join(root, await resolveInside(root, path)), 'utf8');
     return text.split('\n').map((line) => line.split(':'));
   } catch {
-    return []; // images need not have it
+    return []; // The file is optional in images.
   }
 }

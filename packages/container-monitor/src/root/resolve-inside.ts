@@ -5,9 +5,9 @@ import { RuntimeError } from '@keelson/container-runtime';
 const maxLinks = 40;
 
 /**
- * The path with every link followed as a process would whose root is `root`: `..` stops at the root and absolute links
- * begin there. What does not exist is taken literally. The result is absolute and has no links in it. @throws
- * `InvalidArgument` for a circle of links.
+ * Resolves symbolic links as a process with the root directory `root` does: `..` stops at the root, and absolute links
+ * start there. Missing components are kept as they are. The result is absolute and contains no links.
+ * @throws `InvalidArgument` for a loop of links.
  */
 export async function resolveInside(root: string, path: string): Promise<string> {
   const pending = path.split('/').reverse();
@@ -26,7 +26,7 @@ export async function resolveInside(root: string, path: string): Promise<string>
       continue;
     }
     links += 1;
-    if (links > maxLinks) throw new RuntimeError('InvalidArgument', `too many links in "${path}"`);
+    if (links > maxLinks) throw new RuntimeError('InvalidArgument', `too many levels of symbolic links in "${path}"`);
     if (link.startsWith('/')) resolved = '/';
     pending.push(...link.split('/').reverse());
   }

@@ -1,19 +1,19 @@
 import type { ContainerConfig, ContainerId, PodSandboxConfig, SandboxId } from '@keelson/container-runtime';
 
-/** What is written when a sandbox is made; it never changes. */
+/** Immutable description of a sandbox, written at its creation. */
 export interface SandboxRecord {
   readonly id: SandboxId;
   readonly createdAt: number;
   readonly config: PodSandboxConfig;
 }
 
-/** What is written when a container is made; adapters add how it is started. */
+/** Immutable description of a container, written at its creation. Adapters add the data they need to start it. */
 export interface ContainerRecord {
   readonly id: ContainerId;
   readonly sandboxId: SandboxId;
   readonly createdAt: number;
   readonly config: ContainerConfig;
   readonly imageId: string;
-  /** Absolute; read by the log keeper too. */
+  /** Absolute path; the log keeper reads it too. */
   readonly logPath?: string;
 }

@@ -5,10 +5,13 @@ import { readIfPresent, removeIfPresent, writeAtomically } from '../machine/atom
 import { type ProcessIdentity, parseStat } from '../machine/proc.ts';
 
 /**
- * Kinds of files that a container leaves in the `run` folder while it lives:
- * `monitor` and `pid` hold the line of /proc/PID/stat of monitor and container (process id and start time name a
- * process for good), `failed` why the process could not be started, `ends` what some monitors note of processes that
- * ended, `exit` the exit code and perhaps more, `logged` that the log is complete.
+ * Kinds of files of a container in the `run` folder:
+ *
+ * - `monitor` and `pid`: the line of /proc/PID/stat of the monitor and of the container's first process
+ * - `failed`: why the process could not be started
+ * - `ends`: ended processes, as some monitors record them
+ * - `exit`: the exit code, and optionally details
+ * - `logged`: the log is complete
  */
 export type RunFileKind = 'monitor' | 'pid' | 'failed' | 'ends' | 'exit' | 'logged';
 const kinds: readonly RunFileKind[] = ['monitor', 'pid', 'failed', 'ends', 'exit', 'logged'];
@@ -17,14 +20,15 @@ const kinds: readonly RunFileKind[] = ['monitor', 'pid', 'failed', 'ends', 'exit
 export interface ExitRecord {
   readonly exitCode: number;
   readonly finishedAt: number;
-  /** Given when whoever wrote it knew more than the code. */
+  /** Set when the cause of the end is determined. */
   readonly reason?: string;
   readonly message?: string;
 }
 
-/** An exit without its time is one of now. */
+/** An exit to write. The default of `finishedAt` is the time of the write. */
 export type WrittenExit = Omit<ExitRecord, 'finishedAt'> & Partial<Pick<ExitRecord, 'finishedAt'>>;
 
+/** Reads and writes the files of the `run` folder. */
 export class RunFiles {
   readonly #folder: string;
 
@@ -36,7 +40,7 @@ export class RunFiles {
     return join(this.#folder, `${id}.${kind}`);
   }
 
-  /** Identity of the process that a `monitor` or `pid` file names, and when it was written. */
+  /** The process that a `monitor` or `pid` file identifies, and the time of the file. */
   async process(id: string, kind: 'monitor' | 'pid'): Promise<{ identity: ProcessIdentity; at: number } | undefined> {
     const path = this.path(id, kind);
     const text = await readIfPresent(path);
@@ -45,6 +49,7 @@ export class RunFiles {
     return identity && { identity, at: (await stat(path)).mtimeMs };
   }
 
+  /** How a container ended; undefined while it has not. */
   async exit(id: string): Promise<ExitRecord | undefined> {
     const path = this.path(id, 'exit');
     const text = await readIfPresent(path);
@@ -52,12 +57,12 @@ export class RunFiles {
     const { mtimeMs } = await stat(path);
     const [code = '', rest = ''] = text.split('\n');
     if (!/^\d{1,3}$/.test(code))
-      return { exitCode: 137, finishedAt: mtimeMs, reason: ExitReason.Lost, message: 'the exit record is damaged' };
+      return { exitCode: 137, finishedAt: mtimeMs, reason: ExitReason.Lost, message: 'the exit record is corrupt' };
     const details: Partial<Omit<ExitRecord, 'exitCode'>> = rest === '' ? {} : JSON.parse(rest);
     return { exitCode: Number(code), finishedAt: mtimeMs, ...details };
   }
 
-  /** For ends of which more is known than the monitor can write: never started, nobody watched, out of memory. */
+  /** Writes an exit with details that the monitor cannot determine: start failed, monitor lost, out of memory. */
   async writeExit(id: string, { exitCode, ...details }: WrittenExit): Promise<void> {
     await writeAtomically(this.path(id, 'exit'), `${exitCode}\n${JSON.stringify(details)}\n`);
   }

@@ -3,14 +3,14 @@ import { join, resolve } from 'node:path';
 import { readIfPresent, removeIfPresent, writeAtomically } from '../machine/atomic-file.ts';
 
 /**
- * Where everything is:
+ * The layout of the state directory:
  *
  * ```
- * boot-id            of the boot in which the processes were started
- * monitor.sh         what watches one container
- * sandboxes/ID.json  and ID.stopped once it was stopped
- * containers/ID/     record.json, resources.json once limits changed, pipes, what the adapter puts there
- * run/ID.KIND        monitor, pid, failed, exit, logged: written as it happens, see RunFiles
+ * boot-id            id of the boot in which the processes were started
+ * monitor.sh         script that monitors one container
+ * sandboxes/ID.json  record; ID.stopped exists once the sandbox was stopped
+ * containers/ID/     record.json, resources.json once limits were changed, pipes, files of the adapter
+ * run/ID.KIND        monitor, pid, failed, exit, logged; see RunFileKind
  * keeper/            socket and lock of the log keeper
  * images/            unpacked images
  * ```
@@ -20,7 +20,7 @@ export class StateDirectory {
   readonly #monitorScript: string;
   readonly #folders: readonly string[];
 
-  /** `monitorScript` is what runs beside every container; `folders` are those of the adapter besides the ones above. */
+  /** `monitorScript` is the content of monitor.sh; `folders` are additional folders of the adapter. */
   constructor(root: string, monitorScript: string, folders: readonly string[] = []) {
     this.root = resolve(root);
     this.#monitorScript = monitorScript;
@@ -50,7 +50,7 @@ export class StateDirectory {
     return join(this.containers, id);
   }
 
-  /** Creates what is missing, and says whether the machine was started anew since the folder was last used. */
+  /** Creates missing folders, removes incomplete entries, and reports whether the machine was rebooted since. */
   async prepare(bootIdFile = '/proc/sys/kernel/random/boot_id'): Promise<{ readonly rebooted: boolean }> {
     await mkdir(this.root, { recursive: true, mode: 0o700 });
     for (const folder of [this.sandboxes, this.containers, this.run, this.keeper, this.images, ...this.#folders]) {
@@ -70,7 +70,7 @@ export class StateDirectory {
     return { rebooted: known !== undefined && known !== bootId };
   }
 
-  /** Confirms the boot after {@link prepare}'s answer has been acted upon. */
+  /** Records the current boot, once the result of {@link prepare} has been processed. */
   async confirmBoot(bootIdFile = '/proc/sys/kernel/random/boot_id'): Promise<void> {
     await writeAtomically(join(this.root, 'boot-id'), (await readFile(bootIdFile, 'utf8')).trim());
   }
