@@ -10,6 +10,10 @@ else {
   const probe = await openOci(options);
   const { capabilities } = probe.engine.runtime;
   await probe.dispose();
-  test.after.always(() => images.remove());
-  registerRuntimeConformance(test, ociHarness('oci', capabilities, options));
+  const harness = ociHarness('oci', capabilities, options);
+  test.after.always(async () => {
+    await harness[Symbol.asyncDispose]();
+    images.remove();
+  });
+  registerRuntimeConformance(test, harness);
 }

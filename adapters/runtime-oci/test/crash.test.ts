@@ -5,10 +5,10 @@ import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { joinLog, RuntimeCaseContext, readLog } from '@keelson/conformance';
-import { type HostProcess, killProcessWith, startHostProcess } from '@keelson/test-support';
+import { type HostProcess, killProcessWith, processesWith, startHostProcess } from '@keelson/test-support';
 import anyTest, { type ExecutionContext } from 'ava';
 import { buildImages, missing } from './support/busybox-image.ts';
-import { type OpenedOci, ociHarness, openOci, processesWith } from './support/oci-harness.ts';
+import { type OpenedOci, ociHarness, openOci } from './support/oci-harness.ts';
 
 const script = fileURLToPath(new URL('./support/crash-host.js', import.meta.url));
 const test = missing.length === 0 ? anyTest.serial : anyTest.skip;
@@ -45,7 +45,7 @@ function contextOf(t: ExecutionContext, opened: OpenedOci): RuntimeCaseContext {
   );
 }
 
-const pidsOf = (text: string) => processesWith(text).map((line) => Number.parseInt(line, 10));
+const pidsOf = (text: string) => processesWith([text]).map((line) => Number.parseInt(line, 10));
 const monitorsOf = ({ folder }: Started) => pidsOf(`${folder}/state/monitor.sh`).sort((a, b) => a - b);
 
 const counting = 'i=0; while :; do i=$((i+1)); echo $i; sleep 0.05; done';

@@ -1,8 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
 import type { ContainerRuntime } from '@keelson/container-runtime';
+import { processesWith } from '@keelson/test-support';
 import { createOciRuntime } from '../../src/index.ts';
 import { buildImages } from './busybox-image.ts';
-import { openOci, processesWith, shell } from './oci-harness.ts';
+import { openOci, shell } from './oci-harness.ts';
 
 /**
  * Prints the figures of the README. Arguments: number of pods, then how many are made at once.
@@ -77,7 +78,7 @@ const stats: number[] = [];
 for (let index = 0; index < 10; index += 1) await timed(stats, () => runtime.listContainerStats());
 print('stats of all (ms)', summary(stats));
 
-const pidsOf = (text: string) => processesWith(text).map((line) => Number.parseInt(line, 10));
+const pidsOf = (text: string) => processesWith([text]).map((line) => Number.parseInt(line, 10));
 const state = `${opened.folder}/state`;
 const monitors = pidsOf(`${state}/monitor.sh`);
 const reapers = pidsOf(`${state}/programs/reaper`).filter((pid) => !monitors.includes(pid));

@@ -3,28 +3,16 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance';
 import type { ContainerConfig, ContainerEngine, RuntimeCapabilities } from '@keelson/container-runtime';
+import { processesWith, type Reusable, ReusePool } from '@keelson/test-support';
 import { createOciRuntime, type OciRuntimeOptions } from '../../src/index.ts';
 import { image, pullableImage } from './busybox-image.ts';
 
-export interface OpenedOci extends OpenedEngine {
+export interface OpenedOci extends OpenedEngine, Reusable {
   readonly folder: string;
   readonly options: OciRuntimeOptions;
 }
 
 export const shell = (script: string): Program => ({ image, command: ['/bin/sh', '-c', script] });
-
-/** Processes of the machine that have this text in their command line. */
-export function processesWith(text: string): string[] {
-  return readdirSync('/proc').flatMap((pid) => {
-    if (!/^\d+$/.test(pid) || Number(pid) === process.pid) return [];
-    try {
-      const commandLine = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
-      return commandLine.includes(text) ? [`${pid}: ${commandLine.replaceAll('\0', ' ').slice(0, 200)}`] : [];
-    } catch {
-      return [];
-    }
-  });
-}
 
 /** Whether a process handles or ignores a signal; true also when it is not there any more. */
 function heeds(pid: number | undefined, set: 'SigIgn' | 'SigCgt', signal: number): boolean {
@@ -60,11 +48,15 @@ function removeCgroup(parent: string): void {
   }
 }
 
-/** Waits until nothing is left; throws with what is. */
-async function nothingLeft(look: () => readonly string[]): Promise<void> {
-  const deadline = performance.now() + 10_000;
+/**
+ * Waits until none of the inspections finds anything. A later one is made when the earlier ones found nothing.
+ *
+ * @throws Error with what remains
+ */
+async function nothingLeft(...inspections: readonly (() => readonly string[])[]): Promise<void> {
+  const deadline = performance.now() + 30_000;
   for (;;) {
-    const left = look();
+    const left = inspections.reduce<readonly string[]>((found, inspect) => (found.length > 0 ? found : inspect()), []);
     if (left.length === 0) return;
     if (performance.now() > deadline) throw new Error(`left on the machine: ${left.join('; ')}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -110,34 +102,48 @@ export async function openOci(options: Partial<OciRuntimeOptions>, folder?: stri
   const plain = await createOciRuntime(all);
   if (pull) await plain.images.pullImage(image);
   const engine = withMounts(plain, scratch);
+  const { runtime, images } = engine;
+  const removeSandboxes = async () => {
+    for (const { id } of await runtime.listPodSandboxes()) await runtime.removePodSandbox(id);
+  };
+  const traces = () => [
+    ...['containers', 'run', 'sandboxes', 'pods', 'oci'].flatMap((name) => readdirSync(join(place, 'state', name))),
+    ...readFileSync('/proc/self/mounts', 'utf8')
+      .split('\n')
+      .filter((line) => line.includes(place)),
+    ...cgroupsBelow(parent),
+  ];
   return {
     engine,
     folder: place,
     options: all,
+    empty: async () => {
+      await removeSandboxes();
+      for (const { repoTags } of await images.listImages())
+        for (const name of repoTags) if (name !== image) await images.removeImage(name);
+      // The log keeper of an open runtime runs until the runtime is closed.
+      await nothingLeft(traces, () => processesWith([place]).filter((line) => !line.includes('log-keeper.js')));
+    },
     dispose: async () => {
-      const { runtime } = engine;
-      for (const { id } of await runtime.listPodSandboxes()) await runtime.removePodSandbox(id);
+      await removeSandboxes();
       await runtime[Symbol.asyncDispose]();
-      await nothingLeft(() => [
-        ...processesWith(place),
-        ...readFileSync('/proc/self/mounts', 'utf8')
-          .split('\n')
-          .filter((line) => line.includes(place)),
-        ...cgroupsBelow(parent),
-        ...['containers', 'run', 'sandboxes', 'pods', 'oci'].flatMap((name) => readdirSync(join(place, 'state', name))),
-      ]);
+      await nothingLeft(traces, () => processesWith([place]));
       removeCgroup(parent);
       await rm(place, { recursive: true, force: true });
     },
   };
 }
 
-/** `capabilities` are what this machine lets the runtime do. */
+/**
+ * `capabilities` are what this machine lets the runtime do. Engines are used again after they were emptied; disposing of
+ * the harness closes them.
+ */
 export function ociHarness(
   name: string,
   capabilities: RuntimeCapabilities,
   options: Partial<OciRuntimeOptions>,
-): RuntimeHarness<OpenedOci> {
+): RuntimeHarness<OpenedOci> & AsyncDisposable {
+  const pool = new ReusePool(() => openOci(options));
   return {
     name,
     capabilities,
@@ -145,11 +151,12 @@ export function ociHarness(
     missingImage: 'registry.test/missing:1',
     pullableImage,
     ...(capabilities.podNetwork ? {} : { sharesHostNetwork: true as const }),
-    open: () => openOci(options),
+    open: () => pool.open(),
     reopen: async ({ engine, folder, options: own }) => {
       await engine.runtime[Symbol.asyncDispose]();
-      return openOci(own, folder, false);
+      return pool.lend(await openOci(own, folder, false));
     },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
     program: (intent) => {
       if (intent.kind === 'run') return shell('trap "exit 143" TERM; while :; do sleep 100000 & wait $!; done');
       if (intent.kind === 'stubborn') return shell('trap "" TERM; while :; do sleep 100000; done');
