@@ -1,7 +1,7 @@
 import { type Clock, timeMs } from '@keelson/core';
 import type { Pod, PodStatus } from '@keelson/kinds';
 import { allContainersOf, isFinalPhase, uidOf } from '../base/pod/pod-spec.ts';
-import { CgroupError } from '../machine/cgroups/cgroup-error.ts';
+import { CgroupError } from '../machine/cgroups/cgroup-files.ts';
 import type { PodVolumes, VolumePlaces } from '../machine/volumes/pod-volumes.ts';
 import { VolumeProblem } from '../machine/volumes/volume-problem.ts';
 import { emptyState, isRunning, type PodRuntimeState } from '../runtime-view/pod-runtime-state.ts';

@@ -9,11 +9,60 @@ import type {
   SandboxId,
 } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
-import { inParallel } from './in-parallel.ts';
 import { emptyState, type PodRuntimeState } from './pod-runtime-state.ts';
 import { podIdentityOf, RuntimeLabel } from './runtime-labels.ts';
 import { byPod, isEnd, isShown, isThere, outlineOf, type Seen, sandboxIdsOf, unlessGone } from './runtime-objects.ts';
-import { SandboxOwners } from './sandbox-owners.ts';
+
+/** Which sandbox belongs to which pod. Times are numbers of looks. */
+export class SandboxOwners {
+  readonly #pods = new Map<string, Map<SandboxId, number>>();
+  readonly #owners = new Map<SandboxId, string>();
+
+  ownerOf(id: SandboxId): string | undefined {
+    return this.#owners.get(id);
+  }
+
+  sandboxesOf(uid: string): SandboxId[] {
+    return [...(this.#pods.get(uid)?.keys() ?? [])];
+  }
+
+  /** The sandbox was heard of when `look` was the latest look. */
+  note(uid: string, id: SandboxId, look: number): void {
+    const ids = this.#pods.get(uid) ?? new Map<SandboxId, number>();
+    ids.set(id, look);
+    this.#pods.set(uid, ids);
+    this.#owners.set(id, uid);
+  }
+
+  /** A look showed these sandboxes of a pod. Those that were heard of after it began may exist all the same. */
+  showed(uid: string, ids: Iterable<SandboxId>, look: number): void {
+    const shown = new Set(ids);
+    for (const [id, heard] of this.#pods.get(uid) ?? []) {
+      if (shown.has(id) || heard >= look) continue;
+      this.#pods.get(uid)?.delete(id);
+      this.#owners.delete(id);
+    }
+    for (const id of shown) this.note(uid, id, look);
+    if (this.#pods.get(uid)?.size === 0) this.#pods.delete(uid);
+  }
+}
+
+/**
+ * Does something with each item, at most so many at once; rejects with the first failure, after all that had begun is
+ * over.
+ */
+export async function inParallel<T>(
+  items: Iterable<T>,
+  atOnce: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = items[Symbol.iterator]();
+  const worker = async () => {
+    for (let next = left.next(); !next.done; next = left.next()) await work(next.value);
+  };
+  const ends = await Promise.allSettled(Array.from({ length: atOnce }, worker));
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+}
 
 interface Known {
   /** Number of the last look at it. */

@@ -1,7 +1,7 @@
 import { uptime } from 'node:os';
 import type { Clock } from '@keelson/core';
 import type { PodQueries, UsageStats } from '../base/contracts/pod-queries.ts';
-import { nodeUsage } from '../machine/stats/read-node-stats.ts';
+import { nodeUsage } from '../machine/stats/node-usage.ts';
 import type { UsageHistory } from '../machine/stats/usage-history.ts';
 import { sendJson } from './http/request.ts';
 import type { Route } from './http/route.ts';

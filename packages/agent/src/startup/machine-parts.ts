@@ -1,9 +1,9 @@
 import { createNodeCgroups, type NodeCgroups } from '../machine/cgroups/node-cgroups.ts';
 import { type CpuManager, createCpuManager } from '../machine/cpus/cpu-manager.ts';
 import { readTopology } from '../machine/cpus/cpu-topology.ts';
-import { CloudCredentials } from '../machine/images/cloud-credentials.ts';
 import { ImagePuller } from '../machine/images/image-puller.ts';
-import { PodRange } from '../machine/network/pod-range.ts';
+import { CloudCredentials } from '../machine/images/pull-credentials.ts';
+import { PodRange } from '../machine/network/pod-network.ts';
 import { machineUsage, type NodeUsage } from '../machine/stats/node-usage.ts';
 import { VolumeStats } from '../machine/stats/volume-stats.ts';
 import { createVolumes, type Volumes } from '../machine/volumes/create-volumes.ts';

@@ -8,7 +8,7 @@ import { agentVersion } from '../base/version.ts';
 import type { CgroupAccess } from '../machine/cgroups/node-cgroups.ts';
 import { readMachine } from '../machine/host/machine.ts';
 import type { HostActions } from '../machine/network/host-actions.ts';
-import { requirePodNetwork } from '../machine/network/require-pod-network.ts';
+import { requirePodNetwork } from '../machine/network/pod-network.ts';
 import { UtilityChains } from '../machine/network/utility-chains.ts';
 import type { Mounter } from '../machine/volumes/mounter.ts';
 import { askCloud, type CloudProviders } from '../node/cloud-provider.ts';

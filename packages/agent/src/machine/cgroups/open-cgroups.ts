@@ -1,11 +1,9 @@
 import type { Clock, Logger } from '@keelson/core';
 import type { CgroupConfig } from '../../base/config/cgroup-config.ts';
 import { MachineError } from '../../base/machine-error.ts';
-import { attempt, CgroupError } from './cgroup-error.ts';
-import { type CgroupFiles, systemCgroupFiles } from './cgroup-files.ts';
+import { attempt, CgroupError, type CgroupFiles, systemCgroupFiles } from './cgroup-files.ts';
 import { CgroupNames } from './cgroup-names.ts';
-import type { CgroupTree } from './cgroup-tree.ts';
-import { findCgroups } from './find-cgroups.ts';
+import { type CgroupTree, findCgroups } from './cgroup-tree.ts';
 
 export interface OpenCgroupsOptions {
   readonly config: CgroupConfig;

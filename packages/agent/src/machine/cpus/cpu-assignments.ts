@@ -1,8 +1,6 @@
 import { MachineError } from '../../base/machine-error.ts';
-import { formatCpuSet, parseCpuSet } from './cpu-set.ts';
 import type { CpuState } from './cpu-state.ts';
-import type { CpuTopology } from './cpu-topology.ts';
-import { takeCpus } from './take-cpus.ts';
+import { type CpuTopology, formatCpuSet, parseCpuSet, takeCpus } from './cpu-topology.ts';
 
 /** A container asks for more CPUs to itself than are free. */
 export class CpuShortageError extends Error {

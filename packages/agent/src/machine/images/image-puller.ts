@@ -12,10 +12,54 @@ import type { PodEvents } from '../../base/events/pod-events.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';
 import { RestartBackoff } from '../../base/restart-backoff.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';
-import type { CloudCredentials } from './cloud-credentials.ts';
-import { ImageProblem } from './image-problem.ts';
-import { PullStalled, withProgressDeadline } from './progress-deadline.ts';
-import { pullCredentials } from './pull-credentials.ts';
+import { type CloudCredentials, pullCredentials } from './pull-credentials.ts';
+
+/** Why a container has no image; `reason` is what its waiting state shows. */
+export class ImageProblem extends Error {
+  readonly reason: 'ErrImagePull' | 'ImagePullBackOff' | 'ErrImageNeverPull' | 'InvalidImageName' | 'ImageInspectError';
+  /** When trying again makes sense. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(reason: ImageProblem['reason'], message: string, retryAfterMs?: number) {
+    super(message);
+    this.name = 'ImageProblem';
+    this.reason = reason;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** A pull was ended because nothing came any more. */
+export class PullStalled extends Error {}
+
+/**
+ * Runs a pull and ends it when it has made no progress for `deadlineMs` (0 = however long it takes). The pull calls
+ * `onProgress` and listens to the signal it is given. @throws PullStalled
+ */
+export async function withProgressDeadline<T>(
+  clock: Clock,
+  deadlineMs: number,
+  signal: AbortSignal,
+  pull: (onProgress: () => void, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  if (deadlineMs <= 0) return pull(() => {}, signal);
+  const stalled = new AbortController();
+  let cancel = () => {};
+  const rearm = () => {
+    cancel();
+    cancel = clock.after(deadlineMs, () => stalled.abort());
+  };
+  rearm();
+  try {
+    return await pull(rearm, AbortSignal.any([signal, stalled.signal]));
+  } catch (error) {
+    if (stalled.signal.aborted && !signal.aborted) {
+      throw new PullStalled(`no progress for ${deadlineMs / 1000} s, the pull was cancelled`, { cause: error });
+    }
+    throw error;
+  } finally {
+    cancel();
+  }
+}
 
 export interface ImagePullerOptions {
   readonly images: ImageService;

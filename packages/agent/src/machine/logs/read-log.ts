@@ -1,9 +1,129 @@
+import type { FileHandle } from 'node:fs/promises';
 import { pause } from '@keelson/client';
+import { type LogLineHead, maxLogHeadBytes, parseLogHead } from '@keelson/container-runtime';
 import type { Clock } from '@keelson/core';
 import type { LogRequest } from '../../base/contracts/pod-queries.ts';
 import { type LogFile, openAfter, openLog, openNewest, rotatedBefore } from './log-files.ts';
-import { LogTail } from './log-tail.ts';
-import { LogText } from './log-text.ts';
+
+const lineEnd = 0x0a;
+const empty = Buffer.alloc(0);
+
+/**
+ * Turns the bytes of a log file into the text that a request asks for. It keeps no more than one incomplete head of an
+ * entry.
+ */
+export class LogText {
+  readonly #timestamps: boolean;
+  readonly #sinceMs: number | undefined;
+  /** A head that the bytes so far do not complete. */
+  #rest: Buffer = empty;
+  /** The entry whose line end has not been read yet. */
+  #open: { readonly wanted: boolean; readonly partial: boolean } | undefined;
+  /** The text so far ends a line; a timestamp belongs only there. */
+  #lineBegins = true;
+
+  constructor({ timestamps = false, sinceMs }: Partial<Pick<LogRequest, 'timestamps' | 'sinceMs'>>) {
+    this.#timestamps = timestamps;
+    this.#sinceMs = sinceMs;
+  }
+
+  /** The text in the next bytes of the file. The result shares no memory with the chunk. */
+  decode(chunk: Buffer): Buffer {
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    const parts: Buffer[] = [];
+    let at = 0;
+    while (at < bytes.length) {
+      const found = bytes.indexOf(lineEnd, at);
+      const end = found < 0 ? undefined : found;
+      if (this.#open === undefined) {
+        const head = parseLogHead(bytes, at, end);
+        if (head === undefined && end === undefined && bytes.length - at < maxLogHeadBytes) break;
+        const wanted = head !== undefined && !isBefore(head, this.#sinceMs);
+        this.#open = { wanted, partial: head?.partial === true };
+        if (wanted && this.#timestamps && this.#lineBegins) parts.push(Buffer.from(`${head.time} `, 'latin1'));
+        at += head?.length ?? 0;
+      }
+      const { wanted, partial } = this.#open;
+      if (wanted) {
+        parts.push(bytes.subarray(at, end === undefined || partial ? end : end + 1));
+        this.#lineBegins = end !== undefined && !partial;
+      }
+      if (end !== undefined) this.#open = undefined;
+      at = end === undefined ? bytes.length : end + 1;
+    }
+    this.#rest = Buffer.from(bytes.subarray(at));
+    return Buffer.concat(parts);
+  }
+
+  /** To be called at the end of a file. Returns the line end that an entry lacks because its writer was stopped. */
+  endFile(): Buffer {
+    const cut = this.#open?.wanted === true && !this.#open.partial;
+    this.#open = undefined;
+    this.#rest = empty;
+    if (cut) this.#lineBegins = true;
+    return cut ? Buffer.of(lineEnd) : empty;
+  }
+}
+
+/** True for an entry that was written before a time in epoch milliseconds. */
+export function isBefore({ time }: LogLineHead, sinceMs: number | undefined): boolean {
+  return sinceMs !== undefined && Date.parse(time) < sinceMs;
+}
+
+const blockBytes = 64 * 1024;
+
+/** Counts lines of a log from its end, file by file. A line of several entries is one line. */
+export class LogTail {
+  readonly #sinceMs: number | undefined;
+  #missing: number;
+  #begun = false;
+
+  /** `sinceMs`: entries before that time (epoch milliseconds) are not counted. */
+  constructor(lines: number, sinceMs: number | undefined) {
+    this.#missing = lines;
+    this.#sinceMs = sinceMs;
+  }
+
+  /**
+   * Offset at which the lines begin that are still missing; undefined when the file has no more lines than these. Reads
+   * blocks from the end.
+   */
+  async find(file: FileHandle): Promise<number | undefined> {
+    const { size } = await file.stat();
+    // The head of an entry that begins at the end of a block is in the next one.
+    const block = Buffer.allocUnsafe(Math.min(size, blockBytes + maxLogHeadBytes));
+    /** Where the entry after the one that is examined begins. */
+    let next = size;
+    for (let end = size; end > 0; end -= blockBytes) {
+      const start = Math.max(0, end - blockBytes);
+      const { bytesRead } = await file.read(block, 0, Math.min(block.length, size - start), start);
+      const bytes = block.subarray(0, bytesRead);
+      for (let before = end - start; before > 0; ) {
+        const found = bytes.lastIndexOf(lineEnd, before - 1);
+        const at = found + 1;
+        before = found;
+        // At the end of the block, an entry begins only if the line end before it is in this block.
+        if ((found < 0 && start > 0) || start + at >= size) continue;
+        if (this.#complete(bytes, at, next - start - 1)) return next;
+        next = start + at;
+      }
+    }
+    return undefined;
+  }
+
+  /** True when the entry ends the line before the first one that is wanted. */
+  #complete(bytes: Buffer, at: number, end: number): boolean {
+    const head = parseLogHead(bytes, at, end <= bytes.length ? end : undefined);
+    if (head === undefined || isBefore(head, this.#sinceMs)) return false;
+    // Text at the end of the log that has no line end yet is a line.
+    const endsLine = !head.partial || !this.#begun;
+    this.#begun = true;
+    if (!endsLine) return false;
+    if (this.#missing === 0) return true;
+    this.#missing -= 1;
+    return false;
+  }
+}
 
 const chunkBytes = 64 * 1024;
 const followMs = 200;

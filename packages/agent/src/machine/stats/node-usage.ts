@@ -1,5 +1,8 @@
+import { readFile } from 'node:fs/promises';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import type { UsageStats } from '../../base/contracts/pod-queries.ts';
 import type { DiskUsage, HostFiles } from '../host/host-files.ts';
-import { type MemoryFiles, memoryFiles, workingSetBytes } from './working-set.ts';
 
 /** A file system, and which of the machine's it is. */
 export interface NodeDisk extends DiskUsage {
@@ -26,4 +29,64 @@ export function machineUsage(
       return { ...usage, device };
     },
   };
+}
+
+/** Where the kernel tells of memory. */
+export interface MemoryFiles {
+  /** Where the hierarchy of cgroup v2, or that of each controller of v1, is mounted. */
+  readonly cgroups: string;
+  readonly meminfo: string;
+}
+
+export const memoryFiles: MemoryFiles = { cgroups: '/sys/fs/cgroup', meminfo: '/proc/meminfo' };
+
+/**
+ * The working set of the machine in bytes: see docs/reference/agent-rules.md#eviction. The root cgroup of cgroup v2 has
+ * no usage; there it is the memory that is not free, less inactive files.
+ *
+ * @throws the system's error when the machine does not tell
+ */
+export async function workingSetBytes({ cgroups, meminfo }: MemoryFiles): Promise<number> {
+  const v1 = join(cgroups, 'memory');
+  const usageV1 = await optional(join(v1, 'memory.usage_in_bytes'));
+  if (usageV1 !== undefined) {
+    const stat = await readFile(join(v1, 'memory.stat'), 'utf8');
+    return above(Number(usageV1), fieldOf(stat, 'total_inactive_file') ?? 0);
+  }
+  const [current, stat] = await Promise.all([
+    optional(join(cgroups, 'memory.current')),
+    optional(join(cgroups, 'memory.stat')),
+  ]);
+  const inactive = stat === undefined ? undefined : fieldOf(stat, 'inactive_file');
+  if (current !== undefined && inactive !== undefined) return above(Number(current), inactive);
+  const info = await readFile(meminfo, 'utf8');
+  const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(info)?.[1] ?? 0);
+  const used = (kilobytes('MemTotal') - kilobytes('MemFree')) * 1024;
+  return above(used, inactive ?? kilobytes('Inactive\\(file\\)') * 1024);
+}
+
+function above(usage: number, inactive: number): number {
+  return Math.max(0, usage - inactive);
+}
+
+function fieldOf(stat: string, name: string): number | undefined {
+  const text = new RegExp(`^${name} (\\d+)$`, 'm').exec(stat)?.[1];
+  return text === undefined ? undefined : Number(text);
+}
+
+async function optional(path: string): Promise<string | undefined> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+}
+
+const nanosPerMs = 1_000_000;
+
+/** CPU time that the machine was busy since its start, and memory that is not available. */
+export async function nodeUsage(nowMs: number): Promise<UsageStats> {
+  const busyMs = cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
+  const meminfo = await readFile('/proc/meminfo', 'utf8').catch(() => '');
+  const available = Number(/^MemAvailable:\s+(\d+) kB/m.exec(meminfo)?.[1] ?? 0) * 1024;
+  return { timeMs: nowMs, cpuNanoSeconds: busyMs * nanosPerMs, memoryWorkingSetBytes: totalmem() - available };
 }

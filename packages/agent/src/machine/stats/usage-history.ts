@@ -2,7 +2,7 @@ import { uptime } from 'node:os';
 import type { Clock, Logger } from '@keelson/core';
 import type { PodQueries, PodUsage, UsageStats } from '../../base/contracts/pod-queries.ts';
 import { Repeater } from '../../base/repeater.ts';
-import { nodeUsage } from './read-node-stats.ts';
+import { nodeUsage } from './node-usage.ts';
 
 /** Of what usage is kept: a container, or the machine. */
 export interface UsageSeries {

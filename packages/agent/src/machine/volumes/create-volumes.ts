@@ -6,7 +6,7 @@ import { type RunProgram, runProgram } from '../../base/run-program.ts';
 import { enteredHost, type HostAccess, localAccess } from '../host/host-access.ts';
 import { FlexVolumes } from './flex-volumes.ts';
 import { type Mounter, noMounter, systemMounter } from './mounter.ts';
-import { checkCapabilities } from './node-capabilities.ts';
+import { checkCapabilities } from './network-mount.ts';
 import { PodVolumes } from './pod-volumes.ts';
 import { SubPaths } from './sub-path.ts';
 

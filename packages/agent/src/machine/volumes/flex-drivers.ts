@@ -1,7 +1,68 @@
 import { join } from 'node:path';
+import type { coreV1, Pod } from '@keelson/kinds';
+import { isRecord } from '../../base/is-record.ts';
+import type { ObjectReader } from '../../base/pod/object-reader.ts';
+import { uidOf } from '../../base/pod/pod-spec.ts';
+import { ProgramError, type RunProgram } from '../../base/run-program.ts';
 import type { HostAccess } from '../host/host-access.ts';
-import { callDriver, type DriverAnswer } from './flex-driver-call.ts';
 import { VolumeProblem } from './volume-problem.ts';
+
+/** What a driver of a third party answers, as JSON on its standard output. */
+export interface DriverAnswer {
+  readonly status: 'Success' | 'Failure' | 'Not supported';
+  readonly message?: string;
+  readonly device?: string;
+  readonly volumeName?: string;
+  readonly attached?: boolean;
+  readonly capabilities?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Calls a driver. Undefined when it does not know the command, in which case the agent has a way of its own.
+ *
+ * @throws VolumeProblem when it fails, or says nothing that can be understood
+ */
+export async function callDriver(
+  path: string,
+  words: readonly string[],
+  run: RunProgram,
+): Promise<DriverAnswer | undefined> {
+  const [command = ''] = words;
+  let output: string;
+  let failure: ProgramError | undefined;
+  try {
+    output = (await run(path, words)).toString('utf8');
+  } catch (error) {
+    if (!(error instanceof ProgramError)) throw error;
+    failure = error;
+    output = error.stdout;
+  }
+  const answer = parseAnswer(output);
+  if (answer?.status === 'Not supported') return undefined;
+  if (answer?.status === 'Success' && failure === undefined) return answer;
+  const said = answer?.message ?? failure?.message ?? `unexpected output ${JSON.stringify(output.slice(0, 200))}`;
+  throw new VolumeProblem(`volume plugin ${path} ${command}: ${said}`);
+}
+
+function parseAnswer(output: string): DriverAnswer | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(output);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(value)) return undefined;
+  const { status, message, device, volumeName, attached, capabilities } = value;
+  if (status !== 'Success' && status !== 'Failure' && status !== 'Not supported') return undefined;
+  return {
+    status,
+    ...(typeof message === 'string' && message !== '' ? { message } : {}),
+    ...(typeof device === 'string' ? { device } : {}),
+    ...(typeof volumeName === 'string' ? { volumeName } : {}),
+    ...(typeof attached === 'boolean' ? { attached } : {}),
+    ...(isRecord(capabilities) ? { capabilities } : {}),
+  };
+}
 
 /** A driver that has been initialised. */
 export interface FlexDriver {
@@ -88,4 +149,45 @@ export class FlexDrivers {
     }
     return join(this.#directory, parts.join('~'), driver);
   }
+}
+
+const prefix = 'kubernetes.io/';
+
+/**
+ * What a driver is told of a volume and its pod, as JSON; the options of the volume cannot hide what the agent says.
+ * @throws VolumeProblem
+ */
+export async function flexOptions(
+  pod: Pod,
+  volumeName: string,
+  source: coreV1.FlexVolumeSource,
+  objects: ObjectReader,
+): Promise<string> {
+  const { namespace = '', name = '' } = pod.metadata ?? {};
+  const fsGroup = pod.spec.securityContext?.fsGroup;
+  const options: Record<string, string> = {
+    ...source.options,
+    ...(await secretOptions(namespace, source.secretRef?.name, objects)),
+    [`${prefix}fsType`]: source.fsType ?? '',
+    [`${prefix}readwrite`]: source.readOnly === true ? 'ro' : 'rw',
+    [`${prefix}pvOrVolumeName`]: volumeName,
+    [`${prefix}pod.name`]: name,
+    [`${prefix}pod.namespace`]: namespace,
+    [`${prefix}pod.uid`]: uidOf(pod),
+    [`${prefix}serviceAccount.name`]: pod.spec.serviceAccountName ?? '',
+  };
+  if (typeof fsGroup === 'number') options[`${prefix}fsGroup`] = String(fsGroup);
+  return JSON.stringify(options);
+}
+
+/** Values stay in base64, as drivers expect them. */
+async function secretOptions(
+  namespace: string,
+  name: string | undefined,
+  objects: ObjectReader,
+): Promise<Record<string, string>> {
+  if (!name) return {};
+  const secret = await objects.secret(namespace, name);
+  if (secret === undefined) throw new VolumeProblem(`secret "${name}" not found`);
+  return Object.fromEntries(Object.entries(secret.data ?? {}).map(([key, value]) => [`${prefix}secret/${key}`, value]));
 }

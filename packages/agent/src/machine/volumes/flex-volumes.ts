@@ -1,10 +1,8 @@
 import type { coreV1, Pod } from '@keelson/kinds';
 import type { ObjectReader } from '../../base/pod/object-reader.ts';
 import { uidOf } from '../../base/pod/pod-spec.ts';
-import { type FlexDriver, FlexDrivers } from './flex-drivers.ts';
-import { FlexMounts, type FlexMountsOptions, uniqueName } from './flex-mounts.ts';
-import { flexOptions } from './flex-options.ts';
-import { type FlexRecord, FlexRecords } from './flex-records.ts';
+import { type FlexDriver, FlexDrivers, flexOptions } from './flex-drivers.ts';
+import { FlexMounts, type FlexMountsOptions, type FlexRecord, FlexRecords, uniqueName } from './flex-mounts.ts';
 
 export interface FlexVolumesOptions extends FlexMountsOptions {
   readonly pluginDirectory: string;

@@ -1,8 +1,7 @@
 import type { Container, Pod } from '@keelson/kinds';
 import { containerPolicy, initContainersOf, isSidecar, restartsAfter } from '../../base/pod/pod-spec.ts';
-import { containerHash } from '../../runtime-view/container-hash.ts';
 import { newestOf, type PodRuntimeState } from '../../runtime-view/pod-runtime-state.ts';
-import { containerNotesOf } from '../../runtime-view/runtime-labels.ts';
+import { containerHash, containerNotesOf } from '../../runtime-view/runtime-labels.ts';
 import type { ActionContext, ContainerKill, ContainerStart } from './pod-actions.ts';
 
 export interface InitSteps {

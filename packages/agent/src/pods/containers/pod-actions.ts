@@ -8,9 +8,8 @@ import {
   restartPolicyOf,
   restartsAfter,
 } from '../../base/pod/pod-spec.ts';
-import { containerHash } from '../../runtime-view/container-hash.ts';
 import { newestOf, type PodRuntimeState } from '../../runtime-view/pod-runtime-state.ts';
-import { containerNotesOf } from '../../runtime-view/runtime-labels.ts';
+import { containerHash, containerNotesOf } from '../../runtime-view/runtime-labels.ts';
 import { nextInitSteps } from './init-steps.ts';
 
 export interface ContainerStart {

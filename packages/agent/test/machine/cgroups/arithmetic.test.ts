@@ -1,10 +1,15 @@
 import type { Container, Pod } from '@keelson/kinds';
 import test from 'ava';
+import {
+  classLimits,
+  limitsOfReserved,
+  limitsOfShare,
+  podAmounts,
+  podLimits,
+  podsShare,
+  sharesOf,
+} from '../../../src/machine/cgroups/cgroup-limits.ts';
 import { CgroupNames } from '../../../src/machine/cgroups/cgroup-names.ts';
-import { classLimits } from '../../../src/machine/cgroups/class-limits.ts';
-import { limitsOfReserved, limitsOfShare, podsShare } from '../../../src/machine/cgroups/node-shares.ts';
-import { podAmounts } from '../../../src/machine/cgroups/pod-amounts.ts';
-import { podLimits, sharesOf } from '../../../src/machine/cgroups/pod-limits.ts';
 import { testPod } from '../../support/bench.ts';
 
 type Amounts = Readonly<Record<string, string>>;

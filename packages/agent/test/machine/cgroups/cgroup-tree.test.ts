@@ -2,10 +2,9 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FakeClock, systemClock } from '@keelson/core';
 import test from 'ava';
-import { CgroupError } from '../../../src/machine/cgroups/cgroup-error.ts';
-import { systemCgroupFiles } from '../../../src/machine/cgroups/cgroup-files.ts';
-import { findCgroups } from '../../../src/machine/cgroups/find-cgroups.ts';
-import { weightOf } from '../../../src/machine/cgroups/limit-files.ts';
+import { CgroupError, systemCgroupFiles } from '../../../src/machine/cgroups/cgroup-files.ts';
+import { findCgroups } from '../../../src/machine/cgroups/cgroup-tree.ts';
+import { weightOf } from '../../../src/machine/cgroups/hierarchy.ts';
 import { CgroupMachine } from '../../support/cgroup-machine.ts';
 import { temporaryDirectory } from '../../support/support.ts';
 

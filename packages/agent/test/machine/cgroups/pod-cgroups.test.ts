@@ -4,7 +4,7 @@ import { silentLogger } from '@keelson/core';
 import type { Container, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { openCgroups } from '../../../src/machine/cgroups/open-cgroups.ts';
-import { processTable } from '../../../src/machine/cgroups/process-table.ts';
+import { processTable } from '../../../src/machine/cgroups/process-placement.ts';
 import { type Bench, type BenchOptions, startBench, testPod } from '../../support/bench.ts';
 import { CgroupMachine } from '../../support/cgroup-machine.ts';
 

@@ -5,10 +5,14 @@ import test from 'ava';
 import fc from 'fast-check';
 import { MachineError } from '../../../src/base/machine-error.ts';
 import { CpuAssignments, CpuShortageError } from '../../../src/machine/cpus/cpu-assignments.ts';
-import { formatCpuSet, parseCpuSet } from '../../../src/machine/cpus/cpu-set.ts';
 import { readCpuState, writeCpuState } from '../../../src/machine/cpus/cpu-state.ts';
-import { type CpuTopology, readTopology } from '../../../src/machine/cpus/cpu-topology.ts';
-import { takeCpus } from '../../../src/machine/cpus/take-cpus.ts';
+import {
+  type CpuTopology,
+  formatCpuSet,
+  parseCpuSet,
+  readTopology,
+  takeCpus,
+} from '../../../src/machine/cpus/cpu-topology.ts';
 import { temporaryDirectory } from '../../support/support.ts';
 
 const seed = Number(process.env['KEELSON_SEED'] ?? Math.floor(Math.random() * 2 ** 31));

@@ -4,7 +4,7 @@ import type { Container, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { MachineError } from '../../../src/base/machine-error.ts';
 import { UsageError } from '../../../src/base/usage-error.ts';
-import { exclusiveCpus } from '../../../src/machine/cpus/static-cpus.ts';
+import { exclusiveCpus } from '../../../src/machine/cpus/cpu-manager.ts';
 import { parseOptions } from '../../../src/startup/options/parse-options.ts';
 import { resolveConfig } from '../../../src/startup/options/resolve-config.ts';
 import { type Bench, startBench, testPod } from '../../support/bench.ts';

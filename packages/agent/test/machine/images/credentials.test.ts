@@ -2,9 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Secret } from '@keelson/kinds';
 import test from 'ava';
-import { CloudCredentials } from '../../../src/machine/images/cloud-credentials.ts';
-import { pullCredentials } from '../../../src/machine/images/pull-credentials.ts';
-import { registryMatch } from '../../../src/machine/images/registry-match.ts';
+import { CloudCredentials, pullCredentials, registryMatch } from '../../../src/machine/images/pull-credentials.ts';
 import { wordsConfig } from '../../support/bench.ts';
 import { listeningLogger, temporaryDirectory } from '../../support/support.ts';
 

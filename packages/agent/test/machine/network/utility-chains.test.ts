@@ -2,8 +2,7 @@ import { FakeClock } from '@keelson/core';
 import { missingForNamespaces, networkNamespace } from '@keelson/test-support';
 import anyTest, { type ExecutionContext } from 'ava';
 import { type HostActions, systemHost } from '../../../src/machine/network/host-actions.ts';
-import { UtilityChains } from '../../../src/machine/network/utility-chains.ts';
-import { markOf } from '../../../src/machine/network/utility-rules.ts';
+import { markOf, UtilityChains } from '../../../src/machine/network/utility-chains.ts';
 import { wordsConfig } from '../../support/bench.ts';
 import { listeningLogger, until } from '../../support/support.ts';
 

@@ -3,8 +3,7 @@ import { totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import test from 'ava';
 import { localFiles } from '../../../src/machine/host/local-files.ts';
-import { machineUsage } from '../../../src/machine/stats/node-usage.ts';
-import { workingSetBytes } from '../../../src/machine/stats/working-set.ts';
+import { machineUsage, workingSetBytes } from '../../../src/machine/stats/node-usage.ts';
 import { temporaryDirectory } from '../../support/support.ts';
 
 const meminfo =

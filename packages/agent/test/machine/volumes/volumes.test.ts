@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { localFiles } from '../../../src/machine/host/local-files.ts';
 import { writeAtomically } from '../../../src/machine/volumes/atomic-writer.ts';
-import { prepareHostPath } from '../../../src/machine/volumes/host-path.ts';
+import { prepareHostPath } from '../../../src/machine/volumes/local-volumes.ts';
 import { resolveSubPath } from '../../../src/machine/volumes/sub-path.ts';
 import { VolumeProblem } from '../../../src/machine/volumes/volume-problem.ts';
 

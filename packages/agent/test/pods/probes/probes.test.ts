@@ -5,7 +5,7 @@ import { FakeClock, systemClock } from '@keelson/core';
 import type { coreV1 } from '@keelson/kinds';
 import test from 'ava';
 import { TokenBucket } from '../../../src/base/token-bucket.ts';
-import { withProgressDeadline } from '../../../src/machine/images/progress-deadline.ts';
+import { withProgressDeadline } from '../../../src/machine/images/image-puller.ts';
 import { ProbeWorker } from '../../../src/pods/probes/probe-worker.ts';
 import { createLook, type Observation } from '../../../src/pods/probes/prober.ts';
 import { settle } from '../../support/bench.ts';
