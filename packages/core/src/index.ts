@@ -192,10 +192,8 @@ export {
   type ResourceAccessRule,
 } from './meta/authorizer.ts';
 export { canonicalBase64 } from './meta/base64.ts';
-export { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors } from './meta/dns-names.ts';
 export { DurationError, durationMs, durationOfMs, formatDuration, parseDuration } from './meta/duration.ts';
-export { type FieldError, FieldErrorReason, fieldError } from './meta/field-error.ts';
-export { addErrors, isFull } from './meta/field-errors.ts';
+export { addErrors, type FieldError, FieldErrorReason, fieldError, isFull } from './meta/field-error.ts';
 export {
   everyField,
   type FieldRequirement,
@@ -207,7 +205,6 @@ export { finalizersErrors, foregroundFinalizer, newFinalizersErrors, orphanFinal
 export { humanDuration } from './meta/human-duration.ts';
 export { percentErrors, percentOf, resolveIntOrPercent } from './meta/int-or-string.ts';
 export { isCIDR, isIP, isIPv4, isIPv6, isProxyableIP, portNumberErrors } from './meta/ip.ts';
-export { configMapKeyErrors, envVarNameErrors, portNameErrors } from './meta/key-names.ts';
 export { labelSelectorErrors, labelsErrors } from './meta/label-errors.ts';
 export type { LabelOperator, LabelRequirement, Labels as LabelMap } from './meta/label-requirement.ts';
 export {
@@ -220,12 +217,18 @@ export {
   parseLabelSelector,
 } from './meta/label-selector.ts';
 export {
+  configMapKeyErrors,
+  dns1035LabelErrors,
+  dns1123LabelErrors,
+  dns1123SubdomainErrors,
+  envVarNameErrors,
   labelKeyErrors,
   labelValueErrors,
   type NameRule,
   nameErrors,
   namePrefixErrors,
   pathSegmentErrors,
+  portNameErrors,
   qualifiedNameErrors,
 } from './meta/names.ts';
 export {
@@ -328,8 +331,12 @@ export {
   token,
 } from './runtime/tokens.ts';
 export { eventLoopTurns, TurnQueue } from './runtime/turn-queue.ts';
-export { QueryParameters } from './scope/query-parameters.ts';
-export { parseRequestAttributes, type RequestAttributes, type ResourceVerb } from './scope/request-attributes.ts';
+export {
+  parseRequestAttributes,
+  QueryParameters,
+  type RequestAttributes,
+  type ResourceVerb,
+} from './scope/request-attributes.ts';
 export { collectionPrefix, kindPrefix, objectKey, storageKindOf } from './scope/storage-key.ts';
 export { type AllowedHosts, WebPageGuard } from './scope/web-page-guard.ts';
 export { AdvanceWaiters, streamClosed } from './storage/advance-waiters.ts';

@@ -1,6 +1,6 @@
 import { cutText } from '../meta/cut-text.ts';
 import type { FieldError } from '../meta/field-error.ts';
-import { maxListedErrors } from '../meta/field-errors.ts';
+import { maxListedErrors } from '../meta/field-error.ts';
 import { type Status, type StatusCause, type StatusDetails, StatusReason } from '../meta/status.ts';
 
 const brand = Symbol.for('keelson.StatusError');

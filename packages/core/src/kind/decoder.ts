@@ -1,9 +1,26 @@
-import type { FieldError } from '../meta/field-error.ts';
-import { compileNode } from './decode-compile.ts';
-import { DecodeContext } from './decode-context.ts';
-import type { Schema } from './schema.ts';
+import { type FieldError, fieldError } from '../meta/field-error.ts';
+import {
+  DecodeContext,
+  decodeAny,
+  decodeBool,
+  decodeBytes,
+  decodeDuration,
+  decodeIntOrString,
+  decodeMicroTime,
+  decodeQuantity,
+  decodeRaw,
+  decodeTime,
+  type NodeDecoder,
+  numberDecoder,
+  type Slot,
+  stringDecoder,
+} from './decode-value.ts';
+import type { Field, ListTraits, Schema, SchemaNode } from './schema.ts';
+import { jsonFields, type MessageNode } from './schema-walk.ts';
+import { setOwn } from './set-own.ts';
+import { zeroOfNode } from './zero-value.ts';
 
-export { DecodeTypeError, isDecodeTypeError } from './decode-context.ts';
+export { DecodeTypeError, isDecodeTypeError } from './decode-value.ts';
 
 /** What decoding a JSON value gave. */
 export interface Decoded<T> {
@@ -44,4 +61,225 @@ export function decoderOf<T>(schema: Schema<T>): Decoder<T> {
   };
   decoders.set(schema.node, decoder);
   return decoder;
+}
+
+type AnyField = Field<unknown, boolean>;
+
+const compiled = new WeakMap<SchemaNode, NodeDecoder>();
+
+/** Decodes a static default once, so that a wrong one shows when the kind is first used and not on some request. */
+function checkDefault(name: string, field: AnyField, decode: NodeDecoder): unknown {
+  const context = new DecodeContext();
+  try {
+    const value = decode(field.default, context, name);
+    const [error] = context.errors;
+    if (!error) return value;
+    throw new Error(error.message);
+  } catch (cause) {
+    throw new Error(`the default of field ${name} breaks its own schema`, { cause });
+  }
+}
+
+/** What fills in for an absent field, or undefined for fields that just stay away. */
+function absentRule(name: string, field: AnyField, decode: NodeDecoder): Slot['whenAbsent'] {
+  const node = field.schema.node;
+  if (field.default !== undefined) {
+    const value = checkDefault(name, field, decode);
+    return typeof value === 'object' ? (context) => decode(field.default, context, name) : () => value;
+  }
+  if (field.whenAbsent === 'error') {
+    return (context) => {
+      context.report(fieldError.required(context.path(name)));
+      return undefined;
+    };
+  }
+  if (field.whenAbsent === 'absent') return undefined;
+  return node.type === 'message' ? (context) => decode({}, context, name) : () => zeroOfNode(node);
+}
+
+function isClosedSetWithoutEmpty(node: SchemaNode): boolean {
+  return node.type === 'string' && node.enum !== undefined && !node.enum.includes('');
+}
+
+function slotOf(name: string, field: AnyField, index: number): Slot {
+  const decode = compileNode(field.schema.node);
+  const whenAbsent = absentRule(name, field, decode);
+  const emptyIsAbsent = isClosedSetWithoutEmpty(field.schema.node);
+  return { name, index, decode, emptyIsAbsent, ...(whenAbsent ? { whenAbsent } : {}) };
+}
+
+function compileMessage(node: MessageNode): NodeDecoder {
+  return messageDecoder([...jsonFields(node)].map(([name, field], index) => slotOf(name, field, index)));
+}
+
+function build(node: SchemaNode): NodeDecoder {
+  switch (node.type) {
+    case 'string':
+      return stringDecoder(node);
+    case 'int32':
+    case 'int64':
+    case 'double':
+      return numberDecoder(node.type, node);
+    case 'bool':
+      return decodeBool;
+    case 'bytes':
+      return decodeBytes;
+    case 'time':
+      return decodeTime;
+    case 'microTime':
+      return decodeMicroTime;
+    case 'duration':
+      return decodeDuration;
+    case 'quantity':
+      return decodeQuantity;
+    case 'intOrString':
+      return decodeIntOrString;
+    case 'raw':
+      return decodeRaw;
+    case 'any':
+      return decodeAny;
+    case 'list':
+      return listDecoder(compileNode(node.items.node), () => zeroOfNode(node.items.node), node);
+    case 'map':
+      return mapDecoder(compileNode(node.values.node), () => zeroOfNode(node.values.node));
+    case 'message':
+      return compileMessage(node);
+  }
+}
+
+/** The decoder of a node, made on first use and kept as long as the node. Recursive schemas are fine. */
+export function compileNode(node: SchemaNode): NodeDecoder {
+  const known = compiled.get(node);
+  if (known) return known;
+  let real: NodeDecoder | undefined;
+  compiled.set(node, (input, context, key) => (real ?? decodeAny)(input, context, key));
+  try {
+    real = build(node);
+  } catch (error) {
+    compiled.delete(node);
+    throw error;
+  }
+  compiled.set(node, real);
+  return real;
+}
+
+/** Sorts the slots from `base` to `top` into canonical order. There are never more than the message has fields. */
+function sortFrom(slots: Slot[], base: number, top: number): void {
+  for (let end = base + 1; end < top; end += 1) {
+    const slot = slots[end];
+    if (!slot) return;
+    let at = end - 1;
+    for (let other = slots[at]; at >= base && other && other.index > slot.index; other = slots[at]) {
+      slots[at + 1] = other;
+      at -= 1;
+    }
+    slots[at + 1] = slot;
+  }
+}
+
+/** Puts the fields that are present on the scratch stack, in canonical order; notes the unknown ones. */
+function collect(
+  source: Readonly<Record<string, unknown>>,
+  byName: ReadonlyMap<string, Slot>,
+  context: DecodeContext,
+  base: number,
+): void {
+  const { slots } = context;
+  let last = -1;
+  let sorted = true;
+  for (const name of Object.keys(source)) {
+    const value = source[name];
+    const slot = byName.get(name);
+    if (slot === undefined) {
+      if (value !== undefined) context.unknown(name);
+      continue;
+    }
+    if (value === null || value === undefined || (value === '' && slot.emptyIsAbsent)) continue;
+    if (slot.index < last) sorted = false;
+    last = slot.index;
+    slots[context.top] = slot;
+    context.top += 1;
+  }
+  if (!sorted) sortFrom(slots, base, context.top);
+}
+
+function fill(out: Record<string, unknown>, slot: Slot, context: DecodeContext): void {
+  const value = slot.whenAbsent?.(context);
+  if (value !== undefined) out[slot.name] = value;
+}
+
+/**
+ * Decoder of messages. The cost follows the fields that are present, not those that could be: wide messages with
+ * few fields set are the rule.
+ */
+export function messageDecoder(fields: readonly Slot[]): NodeDecoder {
+  const byName: ReadonlyMap<string, Slot> = new Map(fields.map((slot) => [slot.name, slot]));
+  const filled = fields.filter((slot) => slot.whenAbsent !== undefined);
+  return (input, context, key) => {
+    if (typeof input !== 'object' || input === null || Array.isArray(input))
+      throw context.typeError(key, 'object', input);
+    const source = input as Readonly<Record<string, unknown>>;
+    const { slots } = context;
+    const base = context.top;
+    context.enter(key, false);
+    collect(source, byName, context, base);
+    const end = context.top;
+    const out: Record<string, unknown> = {};
+    let next = 0;
+    for (let at = base; at < end; at += 1) {
+      const slot = slots[at] as Slot;
+      for (let absent = filled[next]; absent && absent.index <= slot.index; absent = filled[next]) {
+        if (absent.index < slot.index) fill(out, absent, context);
+        next += 1;
+      }
+      const value = slot.decode(source[slot.name], context, slot.name);
+      if (value !== null) out[slot.name] = value;
+      else fill(out, slot, context);
+    }
+    for (let absent = filled[next]; absent; absent = filled[next]) {
+      fill(out, absent, context);
+      next += 1;
+    }
+    context.top = base;
+    context.leave();
+    return out;
+  };
+}
+
+/** Decoder of lists. A null element is the element type's zero value, as Go servers read it. */
+export function listDecoder(items: NodeDecoder, zero: () => unknown, traits: ListTraits): NodeDecoder {
+  const { minItems, maxItems } = traits;
+  return (input, context, key) => {
+    if (!Array.isArray(input)) throw context.typeError(key, 'array', input);
+    if (minItems !== undefined && input.length < minItems) {
+      context.report(fieldError.invalid(context.path(key), input.length, `must have at least ${minItems} items`));
+    } else if (maxItems !== undefined && input.length > maxItems) {
+      context.report(fieldError.tooMany(context.path(key), input.length, maxItems));
+    }
+    context.enter(key, false);
+    const out: unknown[] = [];
+    for (let index = 0; index < input.length; index += 1) {
+      const value: unknown = input[index] ?? zero();
+      out.push(value === null ? null : items(value, context, index));
+    }
+    context.leave();
+    return out;
+  };
+}
+
+/** Decoder of maps. Keys stay in input order; a null value is the value type's zero value, as Go servers read it. */
+export function mapDecoder(values: NodeDecoder, zero: () => unknown): NodeDecoder {
+  return (input, context, key) => {
+    if (typeof input !== 'object' || input === null || Array.isArray(input))
+      throw context.typeError(key, 'object', input);
+    context.enter(key, true);
+    const source = input as Readonly<Record<string, unknown>>;
+    const out: Record<string, unknown> = {};
+    for (const name of Object.keys(source)) {
+      const value = source[name] ?? zero();
+      setOwn(out, name, value === null ? null : values(value, context, name));
+    }
+    context.leave();
+    return out;
+  };
 }

@@ -1,9 +1,7 @@
-import { dns1123LabelErrors } from '../meta/dns-names.ts';
-import { type FieldError, fieldError } from '../meta/field-error.ts';
-import { addErrors, isFull } from '../meta/field-errors.ts';
+import { addErrors, type FieldError, fieldError, isFull } from '../meta/field-error.ts';
 import { finalizersErrors, newFinalizersErrors } from '../meta/finalizers.ts';
 import { labelsErrors } from '../meta/label-errors.ts';
-import { type NameRule, nameErrors, namePrefixErrors, qualifiedNameErrors } from '../meta/names.ts';
+import { dns1123LabelErrors, type NameRule, nameErrors, namePrefixErrors, qualifiedNameErrors } from '../meta/names.ts';
 import { type ObjectMeta, type OwnerReference, parseApiVersion } from '../meta/types.ts';
 
 /** Bytes of all annotation keys and values of one object together. */

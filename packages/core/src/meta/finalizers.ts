@@ -1,5 +1,4 @@
-import { type FieldError, fieldError } from './field-error.ts';
-import { isFull } from './field-errors.ts';
+import { type FieldError, fieldError, isFull } from './field-error.ts';
 import { qualifiedNameErrors } from './names.ts';
 
 /** Keeps an object until its dependents have been cut loose. */

@@ -1,4 +1,4 @@
-import { ruleText } from './dns-names.ts';
+import { ruleText } from './names.ts';
 
 const percentSource = '[0-9]+%';
 const percent = new RegExp(`^${percentSource}$`);

@@ -1,5 +1,4 @@
-import { type FieldError, fieldError } from './field-error.ts';
-import { addErrors, isFull } from './field-errors.ts';
+import { addErrors, type FieldError, fieldError, isFull } from './field-error.ts';
 import type { Labels } from './label-requirement.ts';
 import type { LabelSelectorSpec } from './label-selector.ts';
 import { labelKeyErrors, labelValueErrors } from './names.ts';

@@ -1,10 +1,77 @@
-import { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors, lengthErrors, ruleText } from './dns-names.ts';
+const label1123Source = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const subdomain1123Source = `${label1123Source}(\\.${label1123Source})*`;
+const label1035Source = '[a-z]([-a-z0-9]*[a-z0-9])?';
+
+const label1123 = new RegExp(`^${label1123Source}$`);
+const label1035 = new RegExp(`^${label1035Source}$`);
+
+const maxSubdomain = 253;
+/** Maximum length of a DNS label, of a label value and of the name part of a qualified name. */
+const maxLabel = 63;
+
+/**
+ * The detail of a rejected field: the rule, examples and the regular expression. Spaces and commas are exactly those
+ * of Kubernetes (`e.g. 'a',  or 'b', regex`), because clients and users compare these texts.
+ */
+export function ruleText(rule: string, examples: readonly string[], source: string): string {
+  const shown = examples.map((example) => `'${example}', `).join(' or ');
+  return `${rule} (e.g. ${shown}regex used for validation is '${source}')`;
+}
+
+/** One error when the text is longer than `max` characters, otherwise none. */
+function lengthErrors(text: string, max: number): string[] {
+  return text.length > max ? [`must be no more than ${max} characters`] : [];
+}
+
+const label1123Text = ruleText(
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with " +
+    'an alphanumeric character',
+  ['my-name', '123-abc'],
+  label1123Source,
+);
+const subdomain1123Text = ruleText(
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and " +
+    'end with an alphanumeric character',
+  ['example.com'],
+  subdomain1123Source,
+);
+const label1035Text = ruleText(
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, " +
+    'and end with an alphanumeric character',
+  ['my-name', 'abc-123'],
+  label1035Source,
+);
+
+/** Violations of the rule for DNS-1123 labels: lower case letters, digits and inner dashes, at most 63 characters. */
+export function dns1123LabelErrors(text: string): string[] {
+  const errors = lengthErrors(text, maxLabel);
+  if (!label1123.test(text)) errors.push(isSubdomain1123(text) ? 'must not contain dots' : label1123Text);
+  return errors;
+}
+
+function isSubdomain1123(text: string): boolean {
+  // Most names are a single label, which needs no splitting. The limit bounds the work for very long texts.
+  return label1123.test(text) || text.split('.', maxSubdomain + 1).every((part) => label1123.test(part));
+}
+
+/** Violations of the rule for DNS-1123 subdomains: labels joined by dots, at most 253 characters in total. */
+export function dns1123SubdomainErrors(text: string): string[] {
+  const errors = lengthErrors(text, maxSubdomain);
+  if (!isSubdomain1123(text)) errors.push(subdomain1123Text);
+  return errors;
+}
+
+/** Violations of the rule for DNS-1035 labels: a DNS-1123 label that starts with a letter. */
+export function dns1035LabelErrors(text: string): string[] {
+  const errors = lengthErrors(text, maxLabel);
+  if (!label1035.test(text)) errors.push(label1035Text);
+  return errors;
+}
 
 const qualifiedSource = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
 const labelValueSource = `(${qualifiedSource})?`;
-/** The same language as the published expression, without its ambiguity. */
+/** Matches the same texts as the published expression, but without backtracking. */
 const qualifiedName = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
-const maxLabel = 63;
 /** Names are part of storage keys and paths; no rule allows longer ones. */
 const maxPathSegment = 253;
 
@@ -85,4 +152,61 @@ export function labelValueErrors(text: string): string[] {
   const errors = lengthErrors(text, maxLabel);
   if (text !== '' && !qualifiedName.test(text)) errors.push(labelValueText);
   return errors;
+}
+
+const configMapKeySource = '[-._a-zA-Z0-9]+';
+const envVarSource = '[-._a-zA-Z][-._a-zA-Z0-9]*';
+const configMapKey = new RegExp(`^${configMapKeySource}$`);
+const envVarName = new RegExp(`^${envVarSource}$`);
+const portNameCharacters = /^[-a-z0-9]+$/;
+const maxConfigMapKey = 253;
+const maxPortName = 15;
+
+/** Names with a special meaning in paths, and names that start like `..`. */
+function directoryErrors(text: string): string[] {
+  if (text === '.' || text === '..') return [`must not be '${text}'`];
+  return text.startsWith('..') ? ["must not start with '..'"] : [];
+}
+
+/** Violations of the rule for port names of containers and services. */
+export function portNameErrors(text: string): string[] {
+  const errors = lengthErrors(text, maxPortName);
+  if (!portNameCharacters.test(text)) {
+    errors.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)');
+  }
+  if (!/[a-z]/.test(text)) errors.push('must contain at least one letter (a-z)');
+  if (text.includes('--')) errors.push('must not contain consecutive hyphens');
+  if (text.startsWith('-') || text.endsWith('-')) errors.push('must not begin or end with a hyphen');
+  return errors;
+}
+
+/** Violations of the rule for keys of ConfigMaps and Secrets, which become file names. */
+export function configMapKeyErrors(text: string): string[] {
+  const errors = lengthErrors(text, maxConfigMapKey);
+  if (!configMapKey.test(text)) {
+    errors.push(
+      ruleText(
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+        ['key.name', 'KEY_NAME', 'key-name'],
+        configMapKeySource,
+      ),
+    );
+  }
+  return [...errors, ...directoryErrors(text)];
+}
+
+/** Violations of the rule for names of environment variables. */
+export function envVarNameErrors(text: string): string[] {
+  const errors: string[] = [];
+  if (!envVarName.test(text)) {
+    errors.push(
+      ruleText(
+        "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', " +
+          'and must not start with a digit',
+        ['my.env-name', 'MY_ENV.NAME', 'MyEnvName1'],
+        envVarSource,
+      ),
+    );
+  }
+  return [...errors, ...directoryErrors(text)];
 }

@@ -3,7 +3,7 @@ import type { ConnectLocation, ConnectOptions, ConnectParameter, ConnectSubresou
 import type { RequestContext } from '../meta/request-context.ts';
 import { parseInstant } from '../meta/time.ts';
 import { apiVersionOf } from '../meta/types.ts';
-import type { QueryParameters } from '../scope/query-parameters.ts';
+import type { QueryParameters } from '../scope/request-attributes.ts';
 import type { ReadOperations } from './read-operations.ts';
 import { objectTarget, type ResourceBinding } from './resource-binding.ts';
 import type { ConnectParameters, Target } from './resource-service.ts';

@@ -2,7 +2,7 @@ import { statusErrors } from '../errors/status-error.ts';
 import { validateObjectMetaUpdate } from '../kind/object-meta-validation.ts';
 import type { StrategyContext } from '../kind/strategy.ts';
 import type { FieldError } from '../meta/field-error.ts';
-import { addErrors } from '../meta/field-errors.ts';
+import { addErrors } from '../meta/field-error.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { UpdateDecision, UpdateOutcome } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';

@@ -5,7 +5,7 @@ import type { SubresourceDefinition } from '../kind/subresource.ts';
 import type { RequestContext } from '../meta/request-context.ts';
 import type { Status } from '../meta/status.ts';
 import type { GroupVersionResource, KubeObject } from '../meta/types.ts';
-import type { QueryParameters } from '../scope/query-parameters.ts';
+import type { QueryParameters } from '../scope/request-attributes.ts';
 import type { ResourceWatch, StoredList } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 

@@ -1,11 +1,15 @@
 import test from 'ava';
-import { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors } from '../../src/meta/dns-names.ts';
-import { configMapKeyErrors, envVarNameErrors, portNameErrors } from '../../src/meta/key-names.ts';
 import {
+  configMapKeyErrors,
+  dns1035LabelErrors,
+  dns1123LabelErrors,
+  dns1123SubdomainErrors,
+  envVarNameErrors,
   labelKeyErrors,
   labelValueErrors,
   nameErrors,
   namePrefixErrors,
+  portNameErrors,
   qualifiedNameErrors,
 } from '../../src/meta/names.ts';
 
