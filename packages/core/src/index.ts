@@ -369,6 +369,12 @@ export type {
 export type { ResourceStorages } from './storage/resource-storages.ts';
 export { withListBlueprint } from './storage/shared-watch-event.ts';
 export {
+  defaultStorageBudgets,
+  type ObjectSource,
+  type StorageBudgets,
+  StorageMemory,
+} from './storage/storage-memory.ts';
+export {
   type Change,
   type Entry,
   type Key,

@@ -1,5 +1,6 @@
 import { ObjectList } from './object-list.ts';
 import type { ObjectPredicate, StoredList } from './resource-storage.ts';
+import type { ObjectSource } from './storage-memory.ts';
 import { type Key, prefixRange, type Revision, type Store } from './store.ts';
 import { StoredObject } from './stored-object.ts';
 
@@ -7,6 +8,7 @@ import { StoredObject } from './stored-object.ts';
 const largestPage = 10_000;
 
 export interface DirectListRequest {
+  readonly source: ObjectSource;
   readonly prefix: string;
   readonly predicate: ObjectPredicate;
   /** 0 = all. */
@@ -38,7 +40,7 @@ export async function listDirectly(store: Store, request: DirectListRequest): Pr
       more = chunk.more;
       for (const [i, entry] of chunk.entries.entries()) {
         after = entry.key;
-        const object = StoredObject.fromEntry(entry).readable();
+        const object = StoredObject.fromEntry(entry, request.source).readable();
         if (!predicate.everything && !predicate.matches(object)) continue;
         objects.push(object);
         if (limit === 0 || objects.length < limit) continue;
@@ -71,7 +73,7 @@ async function listOne(store: Store, key: Key, request: DirectListRequest): Prom
     ...(revision === undefined ? {} : { revision }),
     ...(signal === undefined ? {} : { signal }),
   });
-  const object = read.entry === undefined ? undefined : StoredObject.fromEntry(read.entry).readable();
+  const object = read.entry === undefined ? undefined : StoredObject.fromEntry(read.entry, request.source).readable();
   const shown = object !== undefined && key.startsWith(prefix) && after !== key && predicate.matches(object);
   return new ObjectList(shown ? [object] : [], revision ?? read.revision);
 }

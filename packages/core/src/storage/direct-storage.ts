@@ -16,6 +16,7 @@ import type {
   WriteOptions,
 } from './resource-storage.ts';
 import type { BookmarkStamp } from './shared-watch-event.ts';
+import type { ObjectSource, StorageMemory } from './storage-memory.ts';
 import type { Key, Revision, Store } from './store.ts';
 import { throwIfAborted } from './store-checks.ts';
 import { StoredObject } from './stored-object.ts';
@@ -25,16 +26,18 @@ export class DirectStorage implements ResourceStorage {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #stamp: BookmarkStamp;
+  readonly #source: ObjectSource;
   readonly #watches = new Set<HistoryWatch>();
 
-  constructor(store: Store, clock: Clock, stamp: BookmarkStamp) {
+  constructor(store: Store, clock: Clock, stamp: BookmarkStamp, memory: StorageMemory) {
     this.#store = store;
     this.#clock = clock;
     this.#stamp = stamp;
+    this.#source = { sharedValues: false, memory };
   }
 
   create(key: Key, json: Buffer, options: WriteOptions = {}): Promise<StoredObject> {
-    return createStored(this.#store, key, json, options);
+    return createStored({ store: this.#store, source: this.#source, key, signal: options.signal }, json, options.ttlMs);
   }
 
   async get(
@@ -44,13 +47,14 @@ export class DirectStorage implements ResourceStorage {
   ): Promise<StoredObject | undefined> {
     const revision = await this.#reached(at, options.signal);
     const { entry } = await this.#store.get(key, { ...options, ...(revision === undefined ? {} : { revision }) });
-    return entry === undefined ? undefined : StoredObject.fromEntry(entry).readable();
+    return entry === undefined ? undefined : StoredObject.fromEntry(entry, this.#source).readable();
   }
 
   async list(prefix: string, options: StorageListOptions): Promise<StoredList> {
     const { resume, signal } = options;
     const revision = await this.#reached(pinnedPoint(options), signal);
     const request: DirectListRequest = {
+      source: this.#source,
       prefix,
       predicate: options.predicate,
       limit: options.limit ?? 0,
@@ -64,10 +68,11 @@ export class DirectStorage implements ResourceStorage {
   async watch(prefix: string, options: StorageWatchOptions): Promise<ResourceWatch> {
     const { from, predicate, signal } = options;
     const onEnd = (watch: HistoryWatch) => this.#watches.delete(watch);
-    const common = { prefix, predicate, signal, stamp: this.#stamp, onEnd };
+    const common = { prefix, predicate, signal, stamp: this.#stamp, source: this.#source, onEnd };
     if (from.start === 'changesAfter') return this.#open({ ...common, after: from.revision });
     if (from.notOlderThan !== undefined) await awaitRevision(this.#store, this.#clock, from.notOlderThan, signal);
     const state = await listDirectly(this.#store, {
+      source: this.#source,
       prefix,
       predicate,
       limit: 0,
@@ -88,7 +93,7 @@ export class DirectStorage implements ResourceStorage {
     decide: (current: StoredObject | undefined) => UpdateDecision | Promise<UpdateDecision>,
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<UpdateOutcome> {
-    return guaranteedUpdate({ store: this.#store, key, decide, signal: options.signal });
+    return guaranteedUpdate({ store: this.#store, source: this.#source, key, decide, signal: options.signal });
   }
 
   currentRevision(): Promise<Revision> {

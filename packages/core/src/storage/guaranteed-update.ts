@@ -1,5 +1,6 @@
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
-import type { UpdateDecision, UpdateOutcome, WriteOptions } from './resource-storage.ts';
+import type { UpdateDecision, UpdateOutcome } from './resource-storage.ts';
+import type { ObjectSource } from './storage-memory.ts';
 import type { Entry, Key, Revision, Store } from './store.ts';
 import { throwIfAborted } from './store-checks.ts';
 import { metadataOffset, StoredObject } from './stored-object.ts';
@@ -12,30 +13,26 @@ export interface WriteObserver {
   deleted(key: Key, revision: Revision): void;
 }
 
-export interface UpdateRequest {
+/** A write of one object. */
+export interface WriteRequest {
   readonly store: Store;
+  readonly source: ObjectSource;
   readonly key: Key;
-  readonly decide: (current: StoredObject | undefined) => UpdateDecision | Promise<UpdateDecision>;
-  /** A state that may be stale, to begin with; absent = read one. A missing object is never taken on trust. */
-  readonly suggestion?: StoredObject | undefined;
   readonly observer?: WriteObserver | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-const objectOf = (store: Store, entry: Entry | undefined) =>
-  entry === undefined ? undefined : StoredObject.fromEntry(entry, store.capabilities.sharedValues);
+export interface UpdateRequest extends WriteRequest {
+  readonly decide: (current: StoredObject | undefined) => UpdateDecision | Promise<UpdateDecision>;
+  /** A state that may be stale, to begin with; absent = read one. A missing object is never taken on trust. */
+  readonly suggestion?: StoredObject | undefined;
+}
 
 /** Creates the key; fails with `AlreadyExists`. */
-export function createStored(
-  store: Store,
-  key: Key,
-  json: Buffer,
-  options: WriteOptions,
-  observer?: WriteObserver,
-): Promise<StoredObject> {
-  const put = new UpdateAttempt(store, key, observer, options.signal).put(json, 0, options.ttlMs);
-  return put.then((object) => {
+export function createStored(request: WriteRequest, json: Buffer, ttlMs: number | undefined): Promise<StoredObject> {
+  return new UpdateAttempt(request).put(json, 0, ttlMs).then((object) => {
     if (object instanceof StoredObject) return object;
+    const { key } = request;
     throw new StorageError(StorageErrorCode.AlreadyExists, `${key} already exists`, {
       key,
       ...(object.current === undefined ? {} : { revision: object.current.modRevision }),
@@ -49,7 +46,7 @@ export function createStored(
  */
 export async function guaranteedUpdate(request: UpdateRequest): Promise<UpdateOutcome> {
   const { key, decide, signal } = request;
-  const attempt = new UpdateAttempt(request.store, key, request.observer, signal);
+  const attempt = new UpdateAttempt(request);
   let current = request.suggestion;
   let fresh = false;
   const refresh = async () => {
@@ -95,19 +92,21 @@ interface Lost {
 
 class UpdateAttempt {
   readonly #store: Store;
+  readonly #source: ObjectSource;
   readonly #key: Key;
   readonly #observer: WriteObserver | undefined;
   readonly #options: { readonly signal?: AbortSignal };
 
-  constructor(store: Store, key: Key, observer: WriteObserver | undefined, signal: AbortSignal | undefined) {
+  constructor({ store, source, key, observer, signal }: WriteRequest) {
     this.#store = store;
+    this.#source = source;
     this.#key = key;
     this.#observer = observer;
     this.#options = signal === undefined ? {} : { signal };
   }
 
   async read(): Promise<StoredObject | undefined> {
-    return objectOf(this.#store, (await this.#store.get(this.#key, this.#options)).entry);
+    return this.#objectOf((await this.#store.get(this.#key, this.#options)).entry);
   }
 
   /** The new object, or the entry that was in the way. */
@@ -126,13 +125,7 @@ class UpdateAttempt {
     if (!result.ok) return result;
     const known = this.#observer?.known(key, result.revision);
     if (known !== undefined) return known;
-    const object = StoredObject.fromValue(
-      key,
-      result.revision,
-      result.createRevision,
-      json,
-      this.#store.capabilities.sharedValues,
-    );
+    const object = StoredObject.fromValue(key, result.revision, result.createRevision, json, this.#source);
     this.#observer?.written(object);
     return object;
   }
@@ -142,7 +135,7 @@ class UpdateAttempt {
     current: StoredObject | undefined,
   ): Promise<UpdateOutcome | Lost> {
     const object = await this.put(decision.json, current?.revision ?? 0, decision.ttlMs);
-    if (!(object instanceof StoredObject)) return { lost: objectOf(this.#store, object.current) };
+    if (!(object instanceof StoredObject)) return { lost: this.#objectOf(object.current) };
     return { outcome: current === undefined ? 'created' : 'updated', object };
   }
 
@@ -156,12 +149,16 @@ class UpdateAttempt {
     let last = current;
     if (decision.json !== undefined && !current.holds(decision.json)) {
       const object = await this.put(decision.json, current.revision, undefined);
-      if (!(object instanceof StoredObject)) return { lost: objectOf(this.#store, object.current) };
+      if (!(object instanceof StoredObject)) return { lost: this.#objectOf(object.current) };
       last = object;
     }
     const result = await this.#store.write({ op: 'delete', key: this.#key, expect: last.revision }, this.#options);
-    if (!result.ok) return { lost: objectOf(this.#store, result.current) };
+    if (!result.ok) return { lost: this.#objectOf(result.current) };
     this.#observer?.deleted(this.#key, result.revision);
     return { outcome: 'deleted', object: last.restamped(result.revision) };
+  }
+
+  #objectOf(entry: Entry | undefined): StoredObject | undefined {
+    return entry === undefined ? undefined : StoredObject.fromEntry(entry, this.#source);
   }
 }

@@ -2,6 +2,7 @@ import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import { PullWatch } from './pull-watch.ts';
 import type { ObjectPredicate, WatchEvent } from './resource-storage.ts';
 import { type BookmarkStamp, bookmarkEvent, InitialWatchEvent, SharedWatchEvent } from './shared-watch-event.ts';
+import type { ObjectSource } from './storage-memory.ts';
 import { type Change, type KeyRange, prefixRange, type Revision, type Store, type WatchStream } from './store.ts';
 import { StoredObject } from './stored-object.ts';
 import { shownBefore, watchedChange } from './watched-change.ts';
@@ -15,6 +16,7 @@ export interface HistoryWatchOptions {
   readonly initial?: readonly StoredObject[];
   readonly endBookmark?: boolean;
   readonly stamp: BookmarkStamp;
+  readonly source: ObjectSource;
   readonly signal?: AbortSignal | undefined;
   /** Called when the watch has got further, with events or without. */
   readonly onProgress?: (() => void) | undefined;
@@ -50,7 +52,10 @@ export class HistoryWatch extends PullWatch {
     this.#queue = (options.initial ?? []).map((object) => new InitialWatchEvent(object));
     this.#position = this.#queue.length > 0 ? 0 : options.after;
     this.#frontier = options.after;
-    if (options.endBookmark) this.#queue.push(bookmarkEvent(options.stamp, options.after, true));
+    if (options.endBookmark)
+      this.#queue.push(
+        bookmarkEvent(options.stamp, options.after, { memory: options.source.memory, initialEventsEnd: true }),
+      );
     void this.#pump();
   }
 
@@ -98,7 +103,7 @@ export class HistoryWatch extends PullWatch {
     }
     if (events.length === 0 && this.#bookmark) {
       this.#bookmark = false;
-      return [bookmarkEvent(this.#options.stamp, this.#frontier)];
+      return [bookmarkEvent(this.#options.stamp, this.#frontier, { memory: this.#options.source.memory })];
     }
     this.#drained?.();
     return events;
@@ -141,11 +146,12 @@ export class HistoryWatch extends PullWatch {
   }
 
   #accept(change: Change): void {
+    const { source } = this.#options;
     const { key } = this.#options.predicate;
     if (key !== undefined && key !== change.key) return;
     const prev =
-      change.prev === undefined ? undefined : shownBefore(StoredObject.fromEntry(change.prev), change.revision);
-    const current = change.entry === undefined ? undefined : StoredObject.fromEntry(change.entry);
+      change.prev === undefined ? undefined : shownBefore(StoredObject.fromEntry(change.prev, source), change.revision);
+    const current = change.entry === undefined ? undefined : StoredObject.fromEntry(change.entry, source);
     const type = watchedChange(this.#options.predicate, prev, current);
     if (type === undefined) return;
     const object = type === 'DELETED' ? prev?.restamped(change.revision) : current;

@@ -1,12 +1,13 @@
-import { ByteBudget, type Droppable } from './byte-budget.ts';
+import type { Droppable } from './byte-budget.ts';
 import type { EventRepresentation, WatchEvent, WatchEventType } from './resource-storage.ts';
+import type { StorageMemory } from './storage-memory.ts';
 import type { Revision } from './store.ts';
 import { StoredObject } from './stored-object.ts';
 
-/** The frames of all events together; a frame dropped before a slow watcher came for it is made again. */
-const frames = new ByteBudget(16 * 1024 * 1024);
-
-/** An event whose frames are made once for all watchers that see it. */
+/**
+ * An event whose frames are encoded once for all watchers that receive it. A frame that is dropped for lack of memory
+ * before a slow watcher has received it is encoded again.
+ */
 export class SharedWatchEvent implements WatchEvent, Droppable {
   readonly type: WatchEventType;
   readonly object: StoredObject;
@@ -22,9 +23,11 @@ export class SharedWatchEvent implements WatchEvent, Droppable {
 
   encoded(representation: EventRepresentation): Buffer {
     if (this.#id === representation.id && this.#frame !== undefined) return this.#frame;
-    const known = this.#others?.get(representation.id);
-    if (known !== undefined) return known;
+    const other = this.#others?.get(representation.id);
+    if (other !== undefined) return other;
     const frame = representation.encode(this.type, this.object);
+    const budget = this.object.source?.memory?.watchFrames;
+    if (budget === undefined) return frame;
     if (this.#frame === undefined) {
       this.#id = representation.id;
       this.#frame = frame;
@@ -32,7 +35,7 @@ export class SharedWatchEvent implements WatchEvent, Droppable {
       this.#others ??= new Map();
       this.#others.set(representation.id, frame);
     }
-    frames.add(this, frame.length);
+    budget.add(this, frame.length);
     return frame;
   }
 
@@ -43,7 +46,7 @@ export class SharedWatchEvent implements WatchEvent, Droppable {
   }
 }
 
-/** An event of the initial state. Each watcher has its own, at its own time, so nothing is kept. */
+/** An event of the initial state. Each watcher has its own, at its own time, so its frame is not kept. */
 export class InitialWatchEvent implements WatchEvent {
   readonly type = 'ADDED';
   readonly object: StoredObject;
@@ -61,7 +64,7 @@ class EndOfInitialEvents extends SharedWatchEvent {
   readonly initialEventsEnd = true;
 }
 
-/** What the object of a bookmark says about itself. */
+/** Type fields of the object of a bookmark. */
 export interface BookmarkStamp {
   readonly kind: string;
   readonly apiVersion: string;
@@ -78,11 +81,16 @@ export function withListBlueprint({ object }: WatchEvent, emptyList: Buffer): Wa
   const value = object.value();
   const annotations = { ...value.metadata?.annotations, [listBlueprintAnnotation]: emptyList.toString('base64') };
   const json = JSON.stringify({ ...value, metadata: { ...value.metadata, annotations } });
-  return new EndOfInitialEvents('BOOKMARK', new StoredObject('', object.revision, 0, Buffer.from(json)));
+  return new EndOfInitialEvents('BOOKMARK', new StoredObject('', object.revision, 0, Buffer.from(json), object.source));
 }
 
 /** A bookmark: an object with nothing but its type and a resourceVersion. */
-export function bookmarkEvent(stamp: BookmarkStamp, revision: Revision, initialEventsEnd = false): SharedWatchEvent {
+export function bookmarkEvent(
+  stamp: BookmarkStamp,
+  revision: Revision,
+  options: { readonly memory?: StorageMemory | undefined; readonly initialEventsEnd?: boolean } = {},
+): SharedWatchEvent {
+  const { memory, initialEventsEnd = false } = options;
   const json = JSON.stringify({
     kind: stamp.kind,
     apiVersion: stamp.apiVersion,
@@ -91,6 +99,7 @@ export function bookmarkEvent(stamp: BookmarkStamp, revision: Revision, initialE
       ...(initialEventsEnd ? { annotations: { [initialEventsEndAnnotation]: 'true' } } : {}),
     },
   });
-  const object = new StoredObject('', revision, 0, Buffer.from(json));
+  const source = memory && { sharedValues: false, memory };
+  const object = new StoredObject('', revision, 0, Buffer.from(json), source);
   return initialEventsEnd ? new EndOfInitialEvents('BOOKMARK', object) : new SharedWatchEvent('BOOKMARK', object);
 }

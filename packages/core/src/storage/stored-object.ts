@@ -2,14 +2,12 @@ import { parseJsonText } from '../codec/json-numbers.ts';
 import { metadataRange } from '../codec/json-slice.ts';
 import { StorageError, StorageErrorCode } from '../errors/storage-error.ts';
 import type { KubeObject } from '../meta/types.ts';
-import { ByteBudget, type Droppable } from './byte-budget.ts';
+import type { Droppable } from './byte-budget.ts';
 import { compactAttributes } from './compact-attributes.ts';
 import { plainIdentity } from './plain-identity.ts';
 import type { Representation } from './resource-storage.ts';
+import type { ObjectSource } from './storage-memory.ts';
 import type { Entry, Key, Revision } from './store.ts';
-
-/** All derived forms of all objects together; they are made again when they are needed again. */
-const derivedForms = new ByteBudget(32 * 1024 * 1024);
 
 /**
  * How the JSON of an object lies in memory.
@@ -53,6 +51,8 @@ export class StoredObject implements Droppable {
   readonly key: Key;
   readonly revision: Revision;
   readonly createRevision: Revision;
+  /** Undefined for objects that no store has, such as those of bookmarks: nothing derived from them is kept. */
+  readonly source: ObjectSource | undefined;
   /** Undefined for an object whose stored bytes are no object. */
   #bytes: Buffer | undefined;
   #layout: Layout = 'stamped';
@@ -62,10 +62,11 @@ export class StoredObject implements Droppable {
   #length: number;
   #derived: Derived | undefined = undefined;
 
-  constructor(key: Key, revision: Revision, createRevision: Revision, json: Buffer | undefined) {
+  constructor(key: Key, revision: Revision, createRevision: Revision, json: Buffer | undefined, source?: ObjectSource) {
     this.key = key;
     this.revision = revision;
     this.createRevision = createRevision;
+    this.source = source;
     this.#bytes = json;
     this.#length = json === undefined ? 0 : json.length;
   }
@@ -73,7 +74,6 @@ export class StoredObject implements Droppable {
   /**
    * From bytes that have just been stored (without resourceVersion) and that no code changes any more.
    *
-   * @param shared the bytes belong to the store: see {@link StoreCapabilities.sharedValues}.
    * @throws StorageError `Corrupt` when the bytes have no metadata.
    */
   static fromValue(
@@ -81,28 +81,24 @@ export class StoredObject implements Droppable {
     revision: Revision,
     createRevision: Revision,
     value: Buffer,
-    shared = false,
+    source?: ObjectSource,
   ): StoredObject {
     const at = metadataOffset(value);
     if (at === -1)
       throw new StorageError(StorageErrorCode.Corrupt, `stored object ${key} has no metadata`, { key, revision });
-    const object = new StoredObject(key, revision, createRevision, value);
-    object.#layout = shared ? 'storeOwned' : 'unstamped';
+    const object = new StoredObject(key, revision, createRevision, value, source);
+    object.#layout = source?.sharedValues ? 'storeOwned' : 'unstamped';
     object.#length += insertion(value, at, revision).length;
     return object;
   }
 
-  /**
-   * From an entry of a store. Never fails, but the object may be {@link corrupt}.
-   *
-   * @param shared the value belongs to the store: see {@link StoreCapabilities.sharedValues}.
-   */
-  static fromEntry({ key, modRevision, createRevision, value }: Entry, shared = false): StoredObject {
-    const light = shared || value.byteLength * largestHostRatio >= value.buffer.byteLength;
+  /** From an entry of a store. Never fails, but the object may be {@link corrupt}. */
+  static fromEntry({ key, modRevision, createRevision, value }: Entry, source?: ObjectSource): StoredObject {
+    const light = source?.sharedValues || value.byteLength * largestHostRatio >= value.buffer.byteLength;
     if (light && Buffer.isBuffer(value) && metadataOffset(value) !== -1) {
-      return StoredObject.fromValue(key, modRevision, createRevision, value, shared);
+      return StoredObject.fromValue(key, modRevision, createRevision, value, source);
     }
-    return new StoredObject(key, modRevision, createRevision, trySplice(value, modRevision));
+    return new StoredObject(key, modRevision, createRevision, trySplice(value, modRevision), source);
   }
 
   /** True when the stored bytes are no object; every method that reads them fails with `Corrupt`. */
@@ -186,10 +182,12 @@ export class StoredObject implements Droppable {
     let bytes = this.#derived?.forms?.get(representation.id);
     if (bytes === undefined) {
       bytes = representation.encode(this);
+      const budget = this.source?.memory?.derivedForms;
+      if (budget === undefined) return bytes;
       this.#derived ??= new Derived();
       this.#derived.forms ??= new Map();
       this.#derived.forms.set(representation.id, bytes);
-      derivedForms.add(this, bytes.length);
+      budget.add(this, bytes.length);
     }
     return bytes;
   }
@@ -208,7 +206,7 @@ export class StoredObject implements Droppable {
   /** The same state with another resourceVersion, as a DELETED event shows it. */
   restamped(revision: Revision): StoredObject {
     const json = this.#bytes === undefined ? undefined : restampResourceVersion(this.json, this.revision, revision);
-    return new StoredObject(this.key, revision, this.createRevision, json);
+    return new StoredObject(this.key, revision, this.createRevision, json, this.source);
   }
 
   /** True when storing `value` (canonical JSON without resourceVersion) would change nothing. */
@@ -258,9 +256,11 @@ export class StoredObject implements Droppable {
     let json = this.#derived?.json;
     if (json === undefined) {
       json = this.#copy();
+      const budget = this.source?.memory?.derivedForms;
+      if (budget === undefined) return json;
       this.#derived ??= new Derived();
       this.#derived.json = json;
-      derivedForms.add(this, json.length);
+      budget.add(this, json.length);
     }
     return json;
   }

@@ -16,6 +16,7 @@ import type {
   UpdateOutcome,
   WriteOptions,
 } from '../storage/resource-storage.ts';
+import type { ObjectSource } from '../storage/storage-memory.ts';
 import type { Key, Revision, Store } from '../storage/store.ts';
 import { throwIfAborted } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
@@ -27,6 +28,7 @@ import type { StoreFeed } from './store-feed.ts';
 
 interface CachedStorageParts {
   readonly store: Store;
+  readonly source: ObjectSource;
   readonly clock: Clock;
   readonly feed: StoreFeed;
   /** The revision of the store, shared by concurrent consistent reads. */
@@ -42,6 +44,7 @@ interface CachedStorageParts {
  */
 export class CachedStorage implements ResourceStorage {
   readonly #store: Store;
+  readonly #source: ObjectSource;
   readonly #clock: Clock;
   readonly #feed: StoreFeed;
   readonly #currentRevision: Coalesced<Revision>;
@@ -52,6 +55,7 @@ export class CachedStorage implements ResourceStorage {
 
   constructor(parts: CachedStorageParts) {
     this.#store = parts.store;
+    this.#source = parts.source;
     this.#clock = parts.clock;
     this.#feed = parts.feed;
     this.#currentRevision = parts.currentRevision;
@@ -71,7 +75,12 @@ export class CachedStorage implements ResourceStorage {
   }
 
   create(key: Key, json: Buffer, options: WriteOptions = {}): Promise<StoredObject> {
-    return createStored(this.#store, key, json, options, this.#observer);
+    const { signal, ttlMs } = options;
+    return createStored(
+      { store: this.#store, source: this.#source, key, observer: this.#observer, signal },
+      json,
+      ttlMs,
+    );
   }
 
   async get(
@@ -113,7 +122,15 @@ export class CachedStorage implements ResourceStorage {
     const { signal } = options;
     return this.#turns.run(key, signal, (before) => {
       const suggestion = newer(this.#cache.index?.get(key), before);
-      return guaranteedUpdate({ store: this.#store, key, decide, suggestion, observer: this.#observer, signal });
+      return guaranteedUpdate({
+        store: this.#store,
+        source: this.#source,
+        key,
+        decide,
+        suggestion,
+        observer: this.#observer,
+        signal,
+      });
     });
   }
 

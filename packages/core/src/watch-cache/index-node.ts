@@ -1,8 +1,8 @@
 import type { Droppable } from '../storage/byte-budget.ts';
 import type { Pin } from '../storage/resource-storage.ts';
+import type { StorageMemory } from '../storage/storage-memory.ts';
 import { orderedForm } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import { KeptWhileUsed } from './kept-while-used.ts';
 import { LeafValues } from './leaf-values.ts';
 
 /**
@@ -15,9 +15,6 @@ export const largestBlock = 1024 * 1024;
 
 const comma = 0x2c;
 
-/** Blocks of leaves with objects whose bytes are a store's: second copies. */
-const sharedBlocks = new KeptWhileUsed(64 * 1024 * 1024, 2_000);
-
 /** Whoever may change a node in place: the index whose current owner token the node carries. */
 export type Owner = object;
 
@@ -28,18 +25,22 @@ export class Leaf implements Droppable {
   readonly items: StoredObject[];
   /** `,json,json,...` of all items, if built since the last change. */
   block: Buffer | undefined = undefined;
-  /** Not (or no longer) part of the live index, only of snapshots: builds nothing that stays, moves no bytes. */
-  retired: boolean;
+  /**
+   * Undefined for a retired leaf, which is not (or no longer) part of the live index, only of snapshots: it keeps no
+   * derived data and moves no bytes.
+   */
+  #memory: StorageMemory | undefined;
   /** The block is a second copy of bytes that are a store's, or will be one when the leaf is listed again soon. */
   #shared = false;
   #values: LeafValues | undefined = undefined;
   /** Items changed since they were last laid into one block. */
   scattered = 0;
 
-  constructor(owner: Owner, items: StoredObject[], retired: boolean) {
+  /** @param memory undefined: the leaf is retired from the beginning. */
+  constructor(owner: Owner, items: StoredObject[], memory: StorageMemory | undefined) {
     this.owner = owner;
     this.items = items;
-    this.retired = retired;
+    this.#memory = memory;
     this.scattered = items.length;
   }
 
@@ -52,14 +53,15 @@ export class Leaf implements Droppable {
    * listed just before.
    */
   get blockWorth(): boolean {
-    return this.block !== undefined || sharedBlocks.knows(this) || !this.items.some((item) => item.shared);
+    if (this.block !== undefined || this.#memory?.listBlocks.includes(this)) return true;
+    return !this.items.some((item) => item.shared);
   }
 
   /** To be called by a list that does without a block: the next one soon after gets one. */
   listed(): void {
-    if (this.retired) return;
+    if (this.#memory === undefined) return;
     this.#shared = true;
-    sharedBlocks.touch(this, 0);
+    this.#memory.listBlocks.touch(this, 0);
   }
 
   /**
@@ -68,7 +70,7 @@ export class Leaf implements Droppable {
    */
   blockBytes(): Buffer | undefined {
     if (this.block !== undefined) {
-      if (this.#shared) sharedBlocks.touch(this, this.block.length);
+      if (this.#shared) this.#memory?.listBlocks.touch(this, this.block.length);
       return this.block;
     }
     let length = 0;
@@ -86,21 +88,21 @@ export class Leaf implements Droppable {
       const start = end + 1;
       end = item.copyTo(block, start);
       if (item.shared) shared = true;
-      else if (!this.retired) item.moved(block, start);
+      else if (this.#memory !== undefined) item.moved(block, start);
     }
-    if (!this.retired) {
+    if (this.#memory !== undefined) {
       this.block = block;
       this.scattered = 0;
       this.#shared = shared;
-      if (shared) sharedBlocks.touch(this, length);
+      if (shared) this.#memory.listBlocks.touch(this, length);
     }
     return block;
   }
 
   /** Where the items with the pinned value are, in order; undefined while finding that out would not pay. */
   pinned(pin: Pin): readonly number[] | undefined {
-    if (this.retired) return undefined;
-    this.#values ??= new LeafValues();
+    if (this.#memory === undefined) return undefined;
+    this.#values ??= new LeafValues(this.#memory.selectorIndexes);
     return this.#values.positions(pin, this.items);
   }
 
@@ -116,15 +118,15 @@ export class Leaf implements Droppable {
 
   /** The leaf leaves the live index. */
   retire(): void {
-    this.retired = true;
     this.#outdate();
+    this.#memory = undefined;
   }
 
   /** Block and values are not what the items are any more, or nobody is to keep them. */
   #outdate(): void {
     this.block = undefined;
     this.#values?.drop();
-    if (this.#shared) sharedBlocks.forget(this);
+    if (this.#shared) this.#memory?.listBlocks.forget(this);
     this.#shared = false;
   }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { HistoryWatch, type HistoryWatchOptions } from '../storage/history-watch.ts';
 import type { ObjectPredicate, WatchEvent } from '../storage/resource-storage.ts';
 import { type BookmarkStamp, bookmarkEvent } from '../storage/shared-watch-event.ts';
+import type { ObjectSource, StorageMemory } from '../storage/storage-memory.ts';
 import { type Key, prefixRange, type Revision, type Store } from '../storage/store.ts';
 import { throwIfAborted } from '../storage/store-checks.ts';
 import { StoredObject } from '../storage/stored-object.ts';
@@ -37,6 +38,7 @@ export interface KindCacheOptions {
   /** Shared by the caches of all kinds. */
   readonly windowTotal: WindowTotal;
   readonly metrics: CacheMetrics;
+  readonly memory: StorageMemory;
 }
 
 /** A change as the feed hands it on. */
@@ -70,6 +72,10 @@ interface Loaded {
 export class KindCache implements WatchHost {
   readonly prefix: string;
   readonly #options: KindCacheOptions;
+  /** Of objects read in a list of the store, whose values it may share. */
+  readonly #source: ObjectSource;
+  /** Of objects read from the history of the store. */
+  readonly #historySource: ObjectSource;
   readonly #feed: KindFeed;
   #loaded: Loaded | undefined;
   #loading: Promise<void> | undefined;
@@ -83,6 +89,9 @@ export class KindCache implements WatchHost {
   constructor(options: KindCacheOptions, feed: KindFeed) {
     this.prefix = options.prefix;
     this.#options = options;
+    const { memory } = options;
+    this.#source = { sharedValues: options.store.capabilities.sharedValues === true, memory };
+    this.#historySource = { sharedValues: false, memory };
     this.#feed = feed;
   }
 
@@ -153,7 +162,9 @@ export class KindCache implements WatchHost {
     const watch = this.#open(prefix, predicate, signal);
     const state = index.snapshot();
     const { from, to } = ranksOf(state, prefix, predicate);
-    const bookmark = endBookmark ? bookmarkEvent(this.#options.stamp, this.revision, true) : undefined;
+    const bookmark = endBookmark
+      ? bookmarkEvent(this.#options.stamp, this.revision, { memory: this.#options.memory, initialEventsEnd: true })
+      : undefined;
     watch.begin(new InitialState(state, from, to, predicate, this.revision, bookmark));
     return watch;
   }
@@ -178,7 +189,9 @@ export class KindCache implements WatchHost {
 
   bookmark(): WatchEvent {
     const { revision } = this;
-    if (this.#bookmark?.object.revision !== revision) this.#bookmark = bookmarkEvent(this.#options.stamp, revision);
+    if (this.#bookmark?.object.revision !== revision) {
+      this.#bookmark = bookmarkEvent(this.#options.stamp, revision, { memory: this.#options.memory });
+    }
     return this.#bookmark as WatchEvent;
   }
 
@@ -186,7 +199,11 @@ export class KindCache implements WatchHost {
     options: Pick<HistoryWatchOptions, 'prefix' | 'predicate' | 'after' | 'onProgress'>,
   ): Promise<HistoryWatch> {
     this.#options.metrics.leftWindow();
-    return HistoryWatch.open(this.#options.store, { ...options, stamp: this.#options.stamp });
+    return HistoryWatch.open(this.#options.store, {
+      ...options,
+      stamp: this.#options.stamp,
+      source: this.#historySource,
+    });
   }
 
   forget(watch: CachedWatch, prefix: string, view: WatchView): void {
@@ -218,12 +235,12 @@ export class KindCache implements WatchHost {
       const generation = this.#generation;
       this.#early = [];
       this.#feed.attach(this);
-      const index = new OrderedIndex();
+      const index = OrderedIndex.live(this.#options.memory);
       let floor = 0;
       try {
         for await (const chunk of store.list(prefixRange(this.prefix))) {
           floor = chunk.revision;
-          index.load(chunk.entries.map((entry) => StoredObject.fromEntry(entry, store.capabilities.sharedValues)));
+          index.load(chunk.entries.map((entry) => StoredObject.fromEntry(entry, this.#source)));
         }
       } catch (error) {
         // Compaction has overtaken the list; nobody asked for it at that revision.
@@ -234,7 +251,7 @@ export class KindCache implements WatchHost {
       const window = new EventWindow(floor, limits, this.#options.windowTotal);
       const past = new PastStates(index, window, clock);
       const scopes = new WatchScopes(this.prefix);
-      const extension = new WindowExtension(store, this.prefix, window, clock);
+      const extension = new WindowExtension(store, this.#historySource, this.prefix, window, clock);
       this.#loaded = { index, window, past, scopes, extension, floor };
       const early = this.#early;
       this.#early = [];

@@ -1,7 +1,7 @@
 import type { Droppable } from '../storage/byte-budget.ts';
 import type { Pin } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import { KeptWhileUsed } from './kept-while-used.ts';
+import type { UsageBudget } from '../storage/usage-budget.ts';
 
 type Positions = ReadonlyMap<string, readonly number[]>;
 
@@ -10,18 +10,20 @@ const none: readonly number[] = [];
 const itemBytes = 8;
 const valueBytes = 96;
 
-/** Of all leaves of all kinds. */
-const all = new KeptWhileUsed(64 * 1024 * 1024, 10_000);
-
 /**
  * Where in a leaf the objects with each value of an attribute are, so that a list which selects by one value looks at
  * few objects. An attribute that is asked for once is not worth it; it is found out when it is asked for again while
  * the leaf is as it was.
  */
 export class LeafValues implements Droppable {
+  readonly #budget: UsageBudget;
   /** Undefined for an attribute that was asked for once. */
   readonly #attributes = new Map<string, Positions | undefined>();
   #bytes = 0;
+
+  constructor(budget: UsageBudget) {
+    this.#budget = budget;
+  }
 
   /**
    * Positions of the items that have the value, in order; undefined when all have to be looked at. The items must all
@@ -35,7 +37,7 @@ export class LeafValues implements Droppable {
       found = made;
     }
     this.#attributes.set(attribute, found);
-    all.touch(this, this.#bytes);
+    this.#budget.touch(this, this.#bytes);
     return found && (found.get(value) ?? none);
   }
 
@@ -44,7 +46,7 @@ export class LeafValues implements Droppable {
     if (this.#attributes.size === 0) return;
     this.#attributes.clear();
     this.#bytes = 0;
-    all.forget(this);
+    this.#budget.forget(this);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { StorageMemory } from '../storage/storage-memory.ts';
 import type { Key } from '../storage/store.ts';
 import { orderedForm } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
@@ -17,15 +18,26 @@ export class OrderedIndex {
   #exotic: boolean;
   #corrupt: number;
   #bulk = false;
-  readonly #live: boolean;
+  /** Undefined for a scratch index. */
+  readonly #memory: StorageMemory | undefined;
   #previous: StoredObject | undefined;
   #sibling: { readonly node: IndexNode; readonly bound: string } | undefined;
 
-  constructor(base?: IndexSnapshot) {
-    this.#live = base === undefined;
-    this.#root = base?.root ?? new Leaf(this.#owner, [], false);
+  private constructor(memory: StorageMemory | undefined, base?: IndexSnapshot) {
+    this.#memory = memory;
+    this.#root = base?.root ?? new Leaf(this.#owner, [], memory);
     this.#exotic = base?.exotic ?? false;
     this.#corrupt = base?.corrupt ?? 0;
+  }
+
+  /** An empty live index. */
+  static live(memory: StorageMemory): OrderedIndex {
+    return new OrderedIndex(memory);
+  }
+
+  /** An index that begins as the snapshot and leaves the live index unchanged. */
+  static scratch(base: IndexSnapshot): OrderedIndex {
+    return new OrderedIndex(undefined, base);
   }
 
   get size(): number {
@@ -80,7 +92,7 @@ export class OrderedIndex {
     const previous = this.#previous;
     this.#previous = undefined;
     if (previous?.corrupt) this.#corrupt--;
-    if (this.#live) previous?.detach();
+    if (this.#memory !== undefined) previous?.detach();
     return previous;
   }
 
@@ -97,7 +109,7 @@ export class OrderedIndex {
       this.#previous = found;
       items[at] = object;
       if (this.#bulk) leaf.grown();
-      else if (this.#live) leaf.changed(object);
+      else if (this.#memory !== undefined) leaf.changed(object);
       return leaf;
     }
     items.splice(at, 0, object);
@@ -125,9 +137,9 @@ export class OrderedIndex {
   /** Growth at the end (loading in key order, ascending names) leaves full leaves behind; elsewhere halves. */
   #splitLeaf(leaf: Leaf, atEnd: boolean): void {
     const right = leaf.items.splice(atEnd ? leaf.items.length - 1 : leaf.items.length >>> 1);
-    if (this.#live) leaf.layOut();
+    if (this.#memory !== undefined) leaf.layOut();
     this.#sibling = {
-      node: new Leaf(this.#owner, right, !this.#live),
+      node: new Leaf(this.#owner, right, this.#memory),
       bound: orderedForm((right[0] as StoredObject).key),
     };
   }
@@ -145,7 +157,7 @@ export class OrderedIndex {
     if (!(node instanceof Inner)) {
       const leaf = this.#ownLeaf(node);
       leaf.items.splice(lowerBound(leaf.items, ordered, this.#exotic), 1);
-      if (this.#live) leaf.changed();
+      if (this.#memory !== undefined) leaf.changed();
       return leaf;
     }
     const at = node.childOf(ordered);
@@ -173,7 +185,7 @@ export class OrderedIndex {
       if (a.items.length + b.items.length > leafCapacity * 0.75 && !empty) return;
       this.#retire(a);
       this.#retire(b);
-      joined = new Leaf(this.#owner, [...a.items, ...b.items], !this.#live);
+      joined = new Leaf(this.#owner, [...a.items, ...b.items], this.#memory);
     } else return;
     inner.children.splice(left, 2, joined);
     inner.bounds.splice(left + 1, 1);
@@ -182,13 +194,13 @@ export class OrderedIndex {
   #ownLeaf(leaf: Leaf): Leaf {
     if (leaf.owner === this.#owner) return leaf;
     this.#retire(leaf);
-    const own = new Leaf(this.#owner, leaf.items.slice(), !this.#live);
+    const own = new Leaf(this.#owner, leaf.items.slice(), this.#memory);
     own.scattered = leaf.scattered;
     return own;
   }
 
   #retire(leaf: Leaf): void {
-    if (this.#live) leaf.retire();
+    if (this.#memory !== undefined) leaf.retire();
   }
 
   #ownInner(inner: Inner): Inner {

@@ -71,7 +71,7 @@ export class PastStates {
     const checkpoint = this.#checkpoints.find((candidate) => candidate.sequence >= sequence);
     const from = checkpoint?.sequence ?? this.#window.endSequence;
     if (from - sequence > mostUndone) return undefined;
-    const past = new OrderedIndex(checkpoint?.state ?? this.#index.snapshot());
+    const past = OrderedIndex.scratch(checkpoint?.state ?? this.#index.snapshot());
     for (let i = from - 1; i >= sequence; i--) {
       const event = this.#window.at(i);
       if (event === undefined) continue;

@@ -2,6 +2,7 @@ import { isStorageError, StorageError, StorageErrorCode } from '../errors/storag
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { futureRevisionWaitMs, pause } from '../storage/await-revision.ts';
+import type { ObjectSource } from '../storage/storage-memory.ts';
 import {
   type Key,
   prefixRange,
@@ -30,6 +31,7 @@ const everything = prefixRange('/');
  */
 export class StoreFeed implements KindFeed {
   readonly #store: Store;
+  readonly #source: ObjectSource;
   readonly #clock: Clock;
   readonly #logger: Logger | undefined;
   readonly #caches = new Map<string, KindCache>();
@@ -45,8 +47,9 @@ export class StoreFeed implements KindFeed {
   #stream: WatchStream | undefined;
   #running: Promise<void> | undefined;
 
-  constructor(store: Store, clock: Clock, logger: Logger | undefined) {
+  constructor(store: Store, source: ObjectSource, clock: Clock, logger: Logger | undefined) {
     this.#store = store;
+    this.#source = source;
     this.#clock = clock;
     this.#logger = logger?.child({ component: 'watch-cache' });
     this.#waiters = new FrontierWaiters(clock);
@@ -206,14 +209,13 @@ export class StoreFeed implements KindFeed {
 
   #accept(batch: WatchBatch): void {
     const changes: Incoming[] = [];
-    const shared = this.#store.capabilities.sharedValues;
     for (const { revision, key, entry } of batch.changes) {
       if (revision <= this.#frontier || this.#cacheOf(key) === undefined) continue;
       const own = this.#own.size > 0 ? this.#own.get(revision) : undefined;
       changes.push({
         revision,
         key,
-        object: entry === undefined ? undefined : (own ?? StoredObject.fromEntry(entry, shared)),
+        object: entry === undefined ? undefined : (own ?? StoredObject.fromEntry(entry, this.#source)),
       });
     }
     if (batch.frontier > this.#frontier) this.#route(changes, batch.frontier);

@@ -1,4 +1,5 @@
 import type { Clock } from '../runtime/clock.ts';
+import type { ObjectSource } from '../storage/storage-memory.ts';
 import { type Change, prefixRange, type Revision, type Store } from '../storage/store.ts';
 import { StoredObject } from '../storage/stored-object.ts';
 import type { EventWindow } from './event-window.ts';
@@ -10,6 +11,7 @@ import { KindEvent } from './kind-event.ts';
  */
 export class WindowExtension {
   readonly #store: Store;
+  readonly #source: ObjectSource;
   readonly #prefix: string;
   readonly #window: EventWindow;
   readonly #clock: Clock;
@@ -17,8 +19,9 @@ export class WindowExtension {
   /** From here on back the window cannot be extended: too much has happened since, or the store has forgotten it. */
   #hopeless: Revision = 0;
 
-  constructor(store: Store, prefix: string, window: EventWindow, clock: Clock) {
+  constructor(store: Store, source: ObjectSource, prefix: string, window: EventWindow, clock: Clock) {
     this.#store = store;
+    this.#source = source;
     this.#prefix = prefix;
     this.#window = window;
     this.#clock = clock;
@@ -51,22 +54,25 @@ export class WindowExtension {
     const stream = await this.#store.watch(prefixRange(this.#prefix), { after, prevValue: true });
     for await (const batch of stream) {
       for (const change of batch.changes) {
-        if (change.revision <= window.startRevision) events.push(eventOf(change, newest, at));
+        if (change.revision <= window.startRevision) events.push(this.#eventOf(change, newest, at));
       }
       if (batch.frontier >= window.startRevision) return window.prepend(after, events);
       if (!window.hasRoomFor(events)) return false;
     }
     return false;
   }
-}
 
-/** States that two events have in common are one object, as in a window that was filled live. */
-function eventOf(change: Change, newest: Map<string, StoredObject>, at: number): KindEvent {
-  const { key, entry, prev: before, revision } = change;
-  const known = newest.get(key);
-  const prev = before === undefined || known?.revision === before.modRevision ? known : StoredObject.fromEntry(before);
-  const object = entry === undefined ? undefined : StoredObject.fromEntry(entry);
-  if (object === undefined) newest.delete(key);
-  else newest.set(key, object);
-  return new KindEvent(revision, key, object, before === undefined ? undefined : prev, at);
+  /** States that two events have in common are one object, as in a window that was filled live. */
+  #eventOf(change: Change, newest: Map<string, StoredObject>, at: number): KindEvent {
+    const { key, entry, prev: before, revision } = change;
+    const known = newest.get(key);
+    const prev =
+      before === undefined || known?.revision === before.modRevision
+        ? known
+        : StoredObject.fromEntry(before, this.#source);
+    const object = entry === undefined ? undefined : StoredObject.fromEntry(entry, this.#source);
+    if (object === undefined) newest.delete(key);
+    else newest.set(key, object);
+    return new KindEvent(revision, key, object, before === undefined ? undefined : prev, at);
+  }
 }

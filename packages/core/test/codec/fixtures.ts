@@ -3,7 +3,9 @@ import { defineKind } from '../../src/kind/define-kind.ts';
 import type { KindDefinition } from '../../src/kind/kind-definition.ts';
 import { optional, s } from '../../src/kind/schema.ts';
 import type { KubeObject } from '../../src/meta/types.ts';
+import { FakeClock } from '../../src/runtime/fake-clock.ts';
 import { ObjectList } from '../../src/storage/object-list.ts';
+import { type ObjectSource, StorageMemory } from '../../src/storage/storage-memory.ts';
 import { StoredObject } from '../../src/storage/stored-object.ts';
 
 export interface Widget extends KubeObject {
@@ -95,6 +97,9 @@ export const gadgets: KindDefinition<Widget> = defineKind({
 
 let revision = 100;
 
+/** Forms of objects are kept as in a plane. */
+export const source: ObjectSource = { sharedValues: false, memory: new StorageMemory(new FakeClock()) };
+
 /** A stored object of the kind (or of the kind it is stored as). */
 export function stored(kind: KindDefinition, name: string, fields: Omit<Widget, 'metadata'> = {}): StoredObject {
   const storedKind = kind.storage?.kind ?? kind;
@@ -109,7 +114,7 @@ export function stored(kind: KindDefinition, name: string, fields: Omit<Widget, 
     },
   });
   revision += 1;
-  return StoredObject.fromValue(`/x/ns/${name}`, revision, revision, json);
+  return StoredObject.fromValue(`/x/ns/${name}`, revision, revision, json, source);
 }
 
 /** A list of one page. */

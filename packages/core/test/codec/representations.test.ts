@@ -274,7 +274,9 @@ test('watch frames: one line per event, in a chunk of its own where asked', (t) 
 
 test('watch frames in another version, of metadata, and bookmarks that no conversion ever sees', (t) => {
   const old = stored(oldWidgets, 'a', { spec: { size: 1 } });
-  const bookmark = bookmarkEvent({ kind: 'Widget', apiVersion: 'example.io/v1' }, 77, true).object;
+  const bookmark = bookmarkEvent({ kind: 'Widget', apiVersion: 'example.io/v1' }, 77, {
+    initialEventsEnd: true,
+  }).object;
   const frame = (target: FormTarget, type: 'ADDED' | 'BOOKMARK', from: StoredObject) =>
     json(form(oldWidgets, target).watch()?.plain.encode(type, from) ?? '').object;
   t.is(frame(object, 'ADDED', old).kind, 'OldWidget');
@@ -311,7 +313,7 @@ test('a YAML watch has a document for each event, saying what the line of the JS
     const found = /^---\n([\s\S]*)\.\.\.\n$/.exec(bytes?.toString() ?? '');
     return parseYaml(Buffer.from(found?.[1] ?? '')).value;
   };
-  const bookmark = bookmarkEvent({ kind: 'Gadget', apiVersion: 'v1' }, 77, true).object;
+  const bookmark = bookmarkEvent({ kind: 'Gadget', apiVersion: 'v1' }, 77, { initialEventsEnd: true }).object;
   for (const target of [object, metadata, table('Object')]) {
     const watch = form(gadgets, target).watch();
     const yaml = form(gadgets, target, { media: 'yaml' }).watch();

@@ -2,7 +2,9 @@ import test from 'ava';
 import fc from 'fast-check';
 import {
   encodeEvents,
+  FakeClock,
   type Representation,
+  StorageMemory,
   StoredObject,
   spliceResourceVersion,
   type WatchEvent,
@@ -20,6 +22,9 @@ const documents = fc.record({
   metadata: fc.oneof(fc.constant({}), fc.record({ name: fc.string({ unit: 'grapheme' }), uid: fc.string() })),
   spec: fc.jsonValue(),
 });
+
+const memory = new StorageMemory(new FakeClock());
+const source = { sharedValues: false, memory };
 
 test('the resourceVersion goes in, can be changed, and nothing else changes', (t) => {
   fc.assert(
@@ -165,7 +170,7 @@ test('attributes say the same in their compact form', (t) => {
 });
 
 test('other forms are made once and kept until they are dropped', (t) => {
-  const object = StoredObject.fromValue('/x', 1, 1, canonical({ name: 'x' }));
+  const object = StoredObject.fromValue('/x', 1, 1, canonical({ name: 'x' }), source);
   let made = 0;
   const form: Representation = { id: 'form', encode: () => Buffer.from(`form ${++made}`) };
   t.is(object.encoded(form).toString(), 'form 1');
@@ -210,10 +215,10 @@ test('objects of any size are joined by commas without loss', (t) => {
 });
 
 test('events read together are one buffer, made once for all who read the same array', (t) => {
-  const object = StoredObject.fromValue('/x', 1, 1, canonical({ name: 'x' }));
+  const object = StoredObject.fromValue('/x', 1, 1, canonical({ name: 'x' }), source);
   const events: WatchEvent[] = [
     new SharedWatchEvent('ADDED', object),
-    bookmarkEvent({ kind: 'Pod', apiVersion: 'v1' }, 7),
+    bookmarkEvent({ kind: 'Pod', apiVersion: 'v1' }, 7, { memory }),
   ];
   let made = 0;
   const frame = { id: 'frame', encode: (type: string) => Buffer.from(`${type}${++made};`) };

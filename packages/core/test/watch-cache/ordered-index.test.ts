@@ -1,11 +1,22 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { compareKeys, pieceBytes, type Representation, StoredObject } from '../../src/index.ts';
+import {
+  compareKeys,
+  FakeClock,
+  pieceBytes,
+  type Representation,
+  StorageMemory,
+  StoredObject,
+} from '../../src/index.ts';
 import type { IndexSnapshot } from '../../src/watch-cache/index-snapshot.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
 import { SnapshotList } from '../../src/watch-cache/snapshot-list.ts';
 
 const stored: Representation = { id: 's', stored: true, encode: (object) => object.json };
+
+const memory = new StorageMemory(new FakeClock());
+/** Of objects whose bytes belong to the store. */
+const shared = { sharedValues: true, memory };
 
 let revisions = 0;
 function object(key: string, text = ''): StoredObject {
@@ -36,7 +47,7 @@ test('the index and all its snapshots agree with a sorted map, in objects, ranks
   );
   fc.assert(
     fc.property(steps, (script) => {
-      const index = new OrderedIndex();
+      const index = OrderedIndex.live(memory);
       const model = new Map<string, StoredObject>();
       const snapshots: {
         readonly snapshot: IndexSnapshot;
@@ -80,7 +91,7 @@ test('the index and all its snapshots agree with a sorted map, in objects, ranks
 });
 
 test('every stretch of a snapshot has the bytes of its objects', (t) => {
-  const index = new OrderedIndex();
+  const index = OrderedIndex.live(memory);
   for (let i = 0; i < 900; i++) index.set(object(key((i * 631) % 900), 'y'.repeat(i % 90)));
   const snapshot = index.snapshot();
   const all = [...snapshot.items()].map(({ json }) => json.toString());
@@ -100,7 +111,7 @@ test('keys above U+FFFF are ordered by their bytes among the others', (t) => {
   );
   fc.assert(
     fc.property(fc.shuffledSubarray(names, { minLength: 3 }), (some) => {
-      const index = new OrderedIndex();
+      const index = OrderedIndex.live(memory);
       for (const name of some) index.set(object(name));
       const inOrder = [...some].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
       const snapshot = index.snapshot();
@@ -116,7 +127,7 @@ test('keys above U+FFFF are ordered by their bytes among the others', (t) => {
 });
 
 test('objects of a leaf lie together, and one that leaves takes its bytes along', (t) => {
-  const index = new OrderedIndex();
+  const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 300 }, (_, i) => object(key(i), 'z'.repeat(100))));
   const list = new SnapshotList(index.snapshot(), 1, 0, 300, 0);
   const buffers = () => new Set([...index.snapshot().items()].map(({ json }) => json.buffer)).size;
@@ -131,7 +142,7 @@ test('objects of a leaf lie together, and one that leaves takes its bytes along'
 });
 
 test('a leaf that changes a lot is laid together again without being listed', (t) => {
-  const index = new OrderedIndex();
+  const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 100 }, (_, i) => object(key(i))));
   for (let round = 0; round < 10; round++) for (let i = 0; i < 100; i++) index.set(object(key(i), String(round)));
   const alone = [...index.snapshot().items()].filter(({ json }) => json.buffer.byteLength === json.byteLength).length;
@@ -139,12 +150,12 @@ test('a leaf that changes a lot is laid together again without being listed', (t
 });
 
 test("objects whose bytes are a store's keep them, listed and changed, and read like any others", (t) => {
-  const index = new OrderedIndex();
+  const index = OrderedIndex.live(memory);
   const values = new Map<string, Buffer>();
   const put = (i: number, revision: number) => {
     const value = Buffer.from(`{"metadata":{"name":"n${i}"},"data":"${revision}"}`);
     values.set(key(i), value);
-    index.set(StoredObject.fromValue(key(i), revision, 1, value, true));
+    index.set(StoredObject.fromValue(key(i), revision, 1, value, shared));
   };
   for (let i = 0; i < 300; i++) put(i, i + 1);
   const list = () =>
@@ -166,9 +177,9 @@ test("objects whose bytes are a store's keep them, listed and changed, and read 
 });
 
 test("a long list copies a store's bytes into buffers of the caller, and keeps copies only when it comes again soon", (t) => {
-  const index = new OrderedIndex();
+  const index = OrderedIndex.live(memory);
   for (let i = 0; i < 3000; i++) {
-    index.set(StoredObject.fromValue(key(i), i + 1, 1, Buffer.from(`{"metadata":{"name":"n${i}"}}`), true));
+    index.set(StoredObject.fromValue(key(i), i + 1, 1, Buffer.from(`{"metadata":{"name":"n${i}"}}`), shared));
   }
   const lent: Buffer[] = [];
   const pieces = {
@@ -193,13 +204,13 @@ test("a long list copies a store's bytes into buffers of the caller, and keeps c
   t.is(lent.length, 0);
   t.true(Buffer.concat(second).equals(Buffer.concat(first)));
   t.is([...page().chunks(stored, ',')][1], second[1]);
-  index.set(StoredObject.fromValue(key(0), 9000, 1, Buffer.from('{"metadata":{"name":"n0"}}'), true));
+  index.set(StoredObject.fromValue(key(0), 9000, 1, Buffer.from('{"metadata":{"name":"n0"}}'), shared));
   t.false(page().ready);
   t.true(new SnapshotList(index.snapshot(), 1, 0, 100, 0).ready, 'a short list is ready');
 });
 
 test('an unchanged leaf hands out the same bytes again', (t) => {
-  const index = new OrderedIndex();
+  const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 400 }, (_, i) => object(key(i))));
   const chunks = () => [...new SnapshotList(index.snapshot(), 1, 0, index.size, 0).chunks(stored, ',')];
   const first = chunks();
@@ -215,10 +226,10 @@ test('an unchanged leaf hands out the same bytes again', (t) => {
 });
 
 test('a snapshot of the past made from a snapshot leaves the live index alone', (t) => {
-  const index = new OrderedIndex();
+  const index = OrderedIndex.live(memory);
   index.load(Array.from({ length: 300 }, (_, i) => object(key(i))));
   const before = body(index.snapshot());
-  const scratch = new OrderedIndex(index.snapshot());
+  const scratch = OrderedIndex.scratch(index.snapshot());
   for (let i = 0; i < 300; i += 2) scratch.delete(key(i));
   for (let i = 1; i < 300; i += 2) scratch.set(object(key(i), 'past'));
   t.is(scratch.size, 150);
@@ -228,7 +239,7 @@ test('a snapshot of the past made from a snapshot leaves the live index alone', 
 });
 
 test('a snapshot counts its corrupt objects', (t) => {
-  const index = new OrderedIndex();
+  const index = OrderedIndex.live(memory);
   const bad = () => StoredObject.fromEntry({ key: key(1), value: Buffer.from('x'), modRevision: 1, createRevision: 1 });
   index.set(object(key(0)));
   index.set(bad());

@@ -1,12 +1,13 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { compareKeys, type ObjectPredicate, StoredObject } from '../../src/index.ts';
+import { compareKeys, type ObjectPredicate, StorageMemory, StoredObject } from '../../src/index.ts';
 import { FakeClock } from '../../src/runtime/fake-clock.ts';
 import type { IndexSnapshot } from '../../src/watch-cache/index-snapshot.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
 import { selectedList } from '../../src/watch-cache/selected-list.ts';
 
 const clock = new FakeClock();
+const memory = new StorageMemory(clock);
 const key = (i: number) => `/core/pods/n/x${String(i).padStart(6, '0')}`;
 
 let revisions = 0;
@@ -41,7 +42,7 @@ async function keysOf(snapshot: IndexSnapshot, predicate: ObjectPredicate, from 
 }
 
 test('a list by one value that comes again looks only into objects with that value, until they change', async (t) => {
-  const index = new OrderedIndex();
+  const index = OrderedIndex.live(memory);
   for (let i = 0; i < 1000; i++) index.set(object(key(i), `app-${i % 100}`));
   const looks = async () => {
     const predicate = labelled('app-7');
@@ -73,7 +74,7 @@ test('lists by a value agree with a filter, on the index and on what it was, wha
     { minLength: 200, maxLength: 1200, size: 'max' },
   );
   const property = fc.asyncProperty(steps, async (script) => {
-    const index = new OrderedIndex();
+    const index = OrderedIndex.live(memory);
     const model = new Map<string, string>();
     const states: { readonly snapshot: IndexSnapshot; readonly model: ReadonlyMap<string, string> }[] = [];
     const agrees = async (

@@ -77,7 +77,7 @@ class SilentStore {
 async function startedFeed() {
   const store = new SilentStore();
   const clock = new FakeClock();
-  const feed = new StoreFeed(store as unknown as Store, clock, undefined);
+  const feed = new StoreFeed(store as unknown as Store, { sharedValues: false }, clock, undefined);
   await feed.start();
   const next = () =>
     new Promise<void>((resolve) => {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { FakeClock, type ObjectPredicate, StoredObject } from '../../src/index.ts';
+import { FakeClock, type ObjectPredicate, StorageMemory, StoredObject } from '../../src/index.ts';
 import { EventWindow, type WindowLimits } from '../../src/watch-cache/event-window.ts';
 import { KindEvent } from '../../src/watch-cache/kind-event.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
@@ -13,6 +13,8 @@ const limits: WindowLimits = {
   maxAgeMs: 60_000,
   minEvents: 2,
 };
+
+const memory = new StorageMemory(new FakeClock());
 
 function object(key: string, revision: number, text = ''): StoredObject {
   return StoredObject.fromValue(key, revision, 1, Buffer.from(JSON.stringify({ metadata: {}, text })));
@@ -129,7 +131,7 @@ test('every past state inside the window can be told, in any order, while the pr
   fc.assert(
     fc.property(script, fc.constantFrom(5, 100, 1_000_000), (steps, maxEvents) => {
       const clock = new FakeClock();
-      const index = new OrderedIndex();
+      const index = OrderedIndex.live(memory);
       const window = new EventWindow(1, { ...limits, maxBytes: 1e9, maxEvents }, { bytes: 0 });
       const past = new PastStates(index, window, clock);
       const states = [''];
@@ -160,7 +162,7 @@ test('every past state inside the window can be told, in any order, while the pr
 
 test('a remembered state outlives the window', (t) => {
   const clock = new FakeClock();
-  const index = new OrderedIndex();
+  const index = OrderedIndex.live(memory);
   const window = new EventWindow(1, { ...limits, maxEvents: 1 }, { bytes: 0 });
   const past = new PastStates(index, window, clock);
   const put = (revision: number) => {

@@ -19,7 +19,7 @@ import type { KubeObject } from '../../../src/meta/types.ts';
 import { FakeClock } from '../../../src/runtime/fake-clock.ts';
 import { bookmarkEvent } from '../../../src/storage/shared-watch-event.ts';
 import { StoredObject } from '../../../src/storage/stored-object.ts';
-import { widgets as bare, page } from '../fixtures.ts';
+import { widgets as bare, page, source } from '../fixtures.ts';
 
 interface Boat extends KubeObject {
   spec?: { length?: number; name?: string };
@@ -82,7 +82,7 @@ function stored(name: string, spec: Boat['spec'] = { length: 3 }): StoredObject 
   revision += 1;
   const metadata = { name, namespace: 'ns', creationTimestamp: '2024-01-02T03:04:05Z' };
   const object = { metadata, ...(spec === undefined ? {} : { spec }) };
-  return StoredObject.fromValue(`/boats/ns/${name}`, revision, revision, objectCodecOf(boats).encode(object));
+  return StoredObject.fromValue(`/boats/ns/${name}`, revision, revision, objectCodecOf(boats).encode(object), source);
 }
 
 const whole: FormTarget = { as: 'Object' };
