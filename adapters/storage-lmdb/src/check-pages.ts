@@ -5,11 +5,14 @@ import { endianness } from 'node:os';
  * The format of the data file, version 2 (lmdb: libraries/liblmdb/mdb.c). All integers have the byte order of the
  * machine.
  *
- * page    number u64, transaction u64, pad u16, flags u16, lower u16, upper u16 (overflow pages: count u32), then u16
- * offsets of nodes meta    page header, magic u32, version u32, address u64, map size u64, tree of free pages, main
- * tree, last page u64, transaction u64 tree    pad u32 (page size), flags u16, depth u16, branch pages u64, leaf pages
- * u64, overflow pages u64, entries u64, root u64 node    size low u16, size high u16, flags u16, key size u16, key,
- * data; in a branch the first three are the number of a page
+ * - page: number u64, transaction u64, pad u16, flags u16, lower u16, upper u16 (overflow pages: count u32), then u16
+ *   offsets of nodes
+ * - meta: page header, magic u32, version u32, address u64, map size u64, tree of free pages, main tree, last page u64,
+ *   transaction u64
+ * - tree: pad u32 (page size), flags u16, depth u16, branch pages u64, leaf pages u64, overflow pages u64, entries u64,
+ *   root u64
+ * - node: size low u16, size high u16, flags u16, key size u16, key, data; in a branch page the first three fields are
+ *   the number of a page
  */
 const headerBytes = 24;
 const nodeBytes = 8;
@@ -35,7 +38,7 @@ interface Tree {
   readonly ordered: boolean;
 }
 
-/** What a walk found in a tree. */
+/** Numbers of pages and entries that were counted in a tree. */
 interface Counts {
   branchPages: number;
   leafPages: number;
@@ -44,20 +47,22 @@ interface Counts {
 }
 
 /**
- * Walks every tree of a data file and returns what is damaged: pages outside the file, pages with the wrong number or
- * kind, nodes outside their page, keys out of order, pages used twice, and numbers of pages and entries that differ
- * from those of the tree. The driver checks nothing of that: it ends the process on a page that is missing, and shows
- * fewer objects where a page is damaged.
+ * Walks every tree of a data file and returns a description of each damage: pages outside the file, pages with the
+ * wrong number or kind, nodes outside their page, keys out of order, pages used twice, and numbers of pages and entries
+ * that differ from those that the tree records. The driver checks none of this: it ends the process on a missing page,
+ * and returns fewer objects where a page is damaged.
  *
  * Values are not checked here; each record has a checksum. Reads the file without the driver, and yields to the event
- * loop between pieces.
+ * loop between groups of pages.
+ *
+ * @param throwIfCancelled called before each page; an error that it throws ends the check
  */
-export async function checkPages(file: string, cancelled: () => boolean = () => false): Promise<string[]> {
+export async function checkPages(file: string, throwIfCancelled: () => void = () => {}): Promise<string[]> {
   if (!existsSync(file)) return [];
   const descriptor = openSync(file, 'r');
   try {
     const size = fstatSync(descriptor).size;
-    // A crash at the very beginning leaves an empty file, which is a new store.
+    // A crash during creation leaves an empty file, which counts as a new store.
     if (size === 0) return [];
     const head = Buffer.alloc(headerBytes + 8);
     if (readSync(descriptor, head) < head.byteLength || read32(head, headerBytes) !== magic)
@@ -66,7 +71,7 @@ export async function checkPages(file: string, cancelled: () => boolean = () => 
     if (version !== dataVersion) return [`it has data format ${version}, the driver reads format ${dataVersion}`];
     // The rest of the layout is read as little-endian numbers.
     if (endianness() !== 'LE') return [];
-    return await new PageCheck(descriptor, size, cancelled).run();
+    return await new PageCheck(descriptor, size, throwIfCancelled).run();
   } finally {
     closeSync(descriptor);
   }
@@ -79,16 +84,16 @@ function read32(bytes: Buffer, offset: number): number {
 class PageCheck {
   readonly #descriptor: number;
   readonly #size: number;
-  readonly #cancelled: () => boolean;
+  readonly #throwIfCancelled: () => void;
   readonly #damages: string[] = [];
   #pageSize = 4096;
   #used = new Uint8Array(0);
   #pages = 0;
 
-  constructor(descriptor: number, size: number, cancelled: () => boolean) {
+  constructor(descriptor: number, size: number, throwIfCancelled: () => void) {
     this.#descriptor = descriptor;
     this.#size = size;
-    this.#cancelled = cancelled;
+    this.#throwIfCancelled = throwIfCancelled;
   }
 
   async run(): Promise<string[]> {
@@ -129,13 +134,14 @@ class PageCheck {
       const before = this.#damages.length;
       const pending: { readonly page: number; readonly level: number }[] = [{ page: Number(tree.root), level: 1 }];
       for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-        if (this.#damages.length >= maxDamages || this.#cancelled()) return [];
+        if (this.#damages.length >= maxDamages) return [];
+        this.#throwIfCancelled();
         if (++this.#pages % pagesPerTurn === 0) await new Promise((resolve) => setImmediate(resolve));
         const { page, level } = next;
         for (const child of this.#checkPage(tree, page, level, counts, inner))
           pending.push({ page: child, level: level + 1 });
       }
-      // The numbers differ in any case below a page that could not be read.
+      // Below a page that could not be read, the numbers differ in any case.
       if (this.#damages.length > before) return inner;
     }
     for (const key of ['branchPages', 'leafPages', 'overflowPages', 'entries'] as const) {
@@ -145,7 +151,7 @@ class PageCheck {
     return inner;
   }
 
-  /** Returns the pages below. */
+  /** Checks a page and returns the numbers of its child pages. */
   #checkPage(tree: Tree, number: number, level: number, counts: Counts, inner: Tree[]): number[] {
     const page = this.#take(tree, number, 1);
     if (page === undefined) return [];
@@ -170,7 +176,7 @@ class PageCheck {
       const offset = page.readUInt16LE(headerBytes + 2 * i) + headerBytes;
       const node = nodeAt(page, offset, leaf);
       if (node === undefined || offset < upper + headerBytes) {
-        this.#report(`${at} has a node outside of it`);
+        this.#report(`${at} has a node outside its bounds`);
         return below;
       }
       if (tree.ordered && previous !== undefined && (i > 1 || leaf) && Buffer.compare(previous, node.key) >= 0) {
@@ -200,11 +206,11 @@ class PageCheck {
       page.readUInt32LE(20) !== count ||
       size + headerBytes > count * this.#pageSize
     ) {
-      this.#report(`${tree.name}: page ${number} does not hold the ${size} bytes of its value`);
+      this.#report(`${tree.name}: page ${number} does not contain the ${size} bytes of its value`);
     }
   }
 
-  /** The first of `count` pages, which must be in the file, have its number and not be in use already. */
+  /** Reads the first of `count` pages. They must lie within the file, have their number, and not be in use already. */
   #take(tree: Tree, number: number, count: number): Buffer | undefined {
     const at = `${tree.name}: page ${number}`;
     if (number < 2 || count < 1 || (number + count) * this.#pageSize > this.#size) {
@@ -222,7 +228,7 @@ class PageCheck {
     }
     const page = this.#read(number * this.#pageSize, this.#pageSize);
     if (page?.readBigUInt64LE(0) === BigInt(number)) return page;
-    this.#report(`${at} is another page, or none`);
+    this.#report(`${at} has the wrong number or cannot be read`);
     return undefined;
   }
 
@@ -239,14 +245,14 @@ class PageCheck {
 interface Node {
   readonly key: Buffer;
   readonly flags: number;
-  /** Of a leaf: the data in the page, and the size of the value. */
+  /** In a leaf page: the data in the page, and the size of the value. */
   readonly data: Buffer;
   readonly size: number;
-  /** Of a branch: the page below. */
+  /** In a branch page: the number of the child page. */
   readonly child: number;
 }
 
-/** Undefined when the node is not wholly within its page. */
+/** Returns undefined when the node exceeds its page. */
 function nodeAt(page: Buffer, offset: number, leaf: boolean): Node | undefined {
   if (offset + nodeBytes > page.byteLength) return undefined;
   const low = page.readUInt16LE(offset);

@@ -12,7 +12,7 @@ import {
 import type { DiskReserve } from './disk-reserve.ts';
 import type { Environment } from './environment.ts';
 import { encodeCommit, encodeRow, expiryKey, historyKey, type Row, revisionKey } from './records.ts';
-import { type Patience, Settlement } from './settlement.ts';
+import { type WriteOptions, WriteSettlement } from './write-settlement.ts';
 
 /** One commit takes at most this much; what is more waits for the next. */
 const commitWrites = 1024;
@@ -39,7 +39,7 @@ export interface PendingWrite {
 
 /** Somebody who waits for a write, and what to tell when it is on disk. */
 interface Waiting {
-  readonly settlement: Settlement<WriteResult>;
+  readonly settlement: WriteSettlement<WriteResult>;
   readonly result: WriteResult;
 }
 
@@ -109,7 +109,7 @@ export class GroupWriter {
   }
 
   /** @throws StorageError `Unavailable` when nothing happened, `OutcomeUnknown` when that cannot be known. */
-  write(op: WriteOp, patience: Patience, expiresAt?: number): Promise<WriteResult> {
+  write(op: WriteOp, options: WriteOptions, expiresAt?: number): Promise<WriteResult> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#waiting.length >= maxWaiting || this.#waitingBytes >= maxWaitingBytes) {
       return Promise.reject(new StorageError(StorageErrorCode.Unavailable, 'too many writes are waiting for the disk'));
@@ -118,7 +118,7 @@ export class GroupWriter {
     const keyBytes = Buffer.from(op.key);
     const before = unsettled === undefined ? this.#read(op.key, keyBytes) : unsettled.last.after;
     if ((before?.entry.modRevision ?? 0) !== op.expect || (op.op === 'delete' && before === undefined)) {
-      return this.#refuse(before?.entry, unsettled?.last, patience);
+      return this.#refuse(before?.entry, unsettled?.last, options);
     }
     if (this.#reserve?.full && op.op === 'put' && !this.#reserve.accepts(growthOf(op.value, before))) {
       return Promise.reject(
@@ -129,7 +129,7 @@ export class GroupWriter {
     const createRevision = before?.entry.createRevision ?? revision;
     const after = op.op === 'delete' ? undefined : encodeRow(op.key, op.value, createRevision, revision, expiresAt);
     const type = after === undefined ? 'delete' : before === undefined ? 'create' : 'update';
-    const settlement = new Settlement<WriteResult>(this.#clock, patience);
+    const settlement = new WriteSettlement<WriteResult>(this.#clock, options);
     const waiting = [{ settlement, result: { ok: true, revision, createRevision } as const }];
     const pending: PendingWrite = { type, key: op.key, keyBytes, revision, before, after, waiting };
     if (unsettled === undefined) this.#unsettled.set(op.key, { last: pending, durable: before });
@@ -146,9 +146,9 @@ export class GroupWriter {
   }
 
   /** A refusal is answered when what it is about is on disk. */
-  #refuse(current: Entry | undefined, cause: PendingWrite | undefined, patience: Patience): Promise<WriteResult> {
+  #refuse(current: Entry | undefined, cause: PendingWrite | undefined, options: WriteOptions): Promise<WriteResult> {
     if (cause === undefined) return Promise.resolve({ ok: false, current, revision: this.#head });
-    const settlement = new Settlement<WriteResult>(this.#clock, patience);
+    const settlement = new WriteSettlement<WriteResult>(this.#clock, options);
     cause.waiting.push({ settlement, result: { ok: false, current, revision: cause.revision } });
     return settlement.answer;
   }

@@ -1,7 +1,4 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import {
-  type ChangeLog,
   type Clock,
   checkKey,
   checkNotCompacted,
@@ -10,7 +7,6 @@ import {
   type KeyRange,
   type ListChunk,
   type Logger,
-  makePrivateDirectory,
   OrderedRange,
   type ReadOptions,
   type Revision,
@@ -22,57 +18,34 @@ import {
   silentLogger,
   systemClock,
   throwIfAborted,
-  WatchHub,
   type WatchStream,
   type WriteOp,
   type WriteResult,
 } from '@keelson/core';
-import { checkPages } from './check-pages.ts';
-import { Compactor } from './compactor.ts';
-import { DirectoryLock } from './directory-lock.ts';
-import { DiskReserve, isDiskFull } from './disk-reserve.ts';
-import { Environment } from './environment.ts';
-import { ExpirySweeper } from './expiry-sweeper.ts';
-import { GroupWriter, type PendingWrite } from './group-writer.ts';
-import { Past, type ScanPosition } from './past.ts';
-import { RecentChanges } from './recent-changes.ts';
-import { corrupt } from './records.ts';
-import type { Patience } from './settlement.ts';
+import type { ScanPosition } from './history-reader.ts';
+import { OpenStore } from './open-store.ts';
+import type { WriteOptions } from './write-settlement.ts';
 
 export interface LmdbStoreOptions {
-  /** Directory of the database; made when it does not exist. One process at a time may open it. */
+  /** Directory of the database; created when it does not exist. One process at a time may open it. */
   readonly path: string;
   readonly clock?: Clock;
   readonly logger?: Logger;
   /**
-   * What is kept for readers and watchers of the past: both hold, so whichever keeps more. Default 1000, five minutes.
+   * The history that readers and watchers of old revisions can use: at least `minChanges` changes and at least all
+   * changes younger than `minAgeMs`. Default: 1000 changes and five minutes.
    */
   readonly history?: { readonly minChanges?: number; readonly minAgeMs?: number };
 }
 
 const scanKeys = 500;
-/** Up to this many keys are counted in one go. */
+/** Larger stores are counted in steps, so that other work runs in between. */
 const countAtOnce = 100_000;
 const nothing = new Uint8Array(0);
 
-/** What exists between `ready` and `close`. */
-interface Opened {
-  readonly readOnly: boolean;
-  readonly lock: DirectoryLock;
-  readonly env: Environment;
-  readonly writer: GroupWriter;
-  readonly past: Past;
-  readonly recent: RecentChanges;
-  readonly hub: WatchHub;
-  readonly compactor: Compactor;
-  readonly sweeper: ExpirySweeper;
-  /** Absent where nothing is written. */
-  readonly reserve: DiskReserve | undefined;
-}
-
 /**
- * A durable {@link Store} in one LMDB environment, for one process. A write is acknowledged, visible and watched when
- * it is on disk, never before; writes that arrive while a commit runs share the next one.
+ * A durable {@link Store} in one LMDB environment, for one process. A write is acknowledged, readable and watched when
+ * it is on disk, never before. Writes that arrive while a commit runs share the next commit.
  */
 export class LmdbStore implements Store {
   readonly capabilities: StoreCapabilities = {
@@ -86,9 +59,9 @@ export class LmdbStore implements Store {
   readonly #options: LmdbStoreOptions;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  #opened: Opened | undefined;
+  #opened: OpenStore | undefined;
   #opening: Promise<void> | undefined;
-  /** Another process wrote: nothing is read or written any more. */
+  /** Set when another process has written to the store; every later call fails with it. */
   #fenced: StorageError | undefined;
   #reportFailure: (error: StorageError) => void = () => {};
   readonly failed = new Promise<StorageError>((resolve) => {
@@ -104,7 +77,8 @@ export class LmdbStore implements Store {
   }
 
   /**
-   * @throws StorageError `Unavailable` when the directory is in use or cannot be opened, `Corrupt` when it is not ours.
+   * @throws StorageError `Unavailable` when the directory is in use or cannot be opened, `Corrupt` when it contains no
+   *   store or a damaged one
    */
   async ready(options: { readonly readOnly?: boolean } = {}): Promise<void> {
     if (this.#closing !== undefined) throw closed();
@@ -118,7 +92,7 @@ export class LmdbStore implements Store {
     return this.#use().env.identity;
   }
 
-  // Not `async`: one promise less for every write.
+  // Not `async`: that would cost one more promise per write.
   write(
     op: WriteOp,
     options: { readonly signal?: AbortSignal; readonly timeoutMs?: number } = {},
@@ -130,10 +104,9 @@ export class LmdbStore implements Store {
     }
   }
 
-  #write(op: WriteOp, options: Patience): Promise<WriteResult> {
+  #write(op: WriteOp, options: WriteOptions): Promise<WriteResult> {
     const { writer, sweeper, readOnly } = this.#use();
-    if (readOnly)
-      throw new StorageError(StorageErrorCode.Unavailable, 'the store was opened to be checked, not to be written');
+    if (readOnly) throw new StorageError(StorageErrorCode.Unavailable, 'the store is open for reading only');
     throwIfAborted(options.signal);
     checkKey(op.key);
     if (op.op === 'delete') return writer.write(op, options);
@@ -159,10 +132,10 @@ export class LmdbStore implements Store {
     key: Key,
     options: ReadOptions & { readonly revision?: Revision } = {},
   ): Promise<{ readonly entry: Entry | undefined; readonly revision: Revision }> {
-    const { writer, past } = this.#use();
+    const { writer, history } = this.#use();
     const revision = this.#pin(options);
     checkKey(key);
-    const entry = options.revision === undefined ? writer.get(key) : past.entryAt(key, revision);
+    const entry = options.revision === undefined ? writer.get(key) : history.entryAt(key, revision);
     return { entry, revision };
   }
 
@@ -172,20 +145,20 @@ export class LmdbStore implements Store {
   ): AsyncGenerator<ListChunk, void, undefined> {
     const revision = this.#pin(options);
     let left = options.limit || Number.POSITIVE_INFINITY;
-    let held: readonly Entry[] | undefined;
+    let previous: readonly Entry[] | undefined;
     for await (const found of this.#scan(range, revision, options.signal)) {
       const entries = options.keysOnly === true ? found.map((entry) => ({ ...entry, value: nothing })) : found;
-      // Only the entries after a chunk tell whether more follow it.
-      if (held !== undefined) yield { entries: held, revision, more: true };
+      // Whether more entries follow a chunk is known when the next one was read.
+      if (previous !== undefined) yield { entries: previous, revision, more: true };
       if (left === 0) return;
-      held = entries.slice(0, left);
-      left -= held.length;
-      if (held.length < entries.length) {
-        yield { entries: held, revision, more: true };
+      previous = entries.slice(0, left);
+      left -= previous.length;
+      if (previous.length < entries.length) {
+        yield { entries: previous, revision, more: true };
         return;
       }
     }
-    yield { entries: held ?? [], revision, more: false };
+    yield { entries: previous ?? [], revision, more: false };
   }
 
   async count(
@@ -230,22 +203,14 @@ export class LmdbStore implements Store {
   }
 
   async passOver(seen: Revision): Promise<void> {
-    const { env, lock, writer, compactor, sweeper, hub, reserve } = this.#use();
-    reserve?.stop();
-    await sweeper.stop();
-    await writer.drained();
-    await compactor.stop();
-    hub.close();
-    await env.leapOver(seen);
-    this.#opened = this.#begin(env, lock);
+    this.#opened = await this.#use().leapOver(seen);
   }
 
-  /** Resolves when no write, expiry or removal of old changes is under way: for tests, and before files are copied. */
+  /**
+   * Resolves when no write, no expiry and no removal of old changes is running: for tests, and before files are copied.
+   */
   async settled(): Promise<void> {
-    const { writer, compactor, sweeper } = this.#use();
-    await sweeper.settled();
-    await compactor.settled();
-    await writer.drained();
+    await this.#use().settled();
   }
 
   close(): Promise<void> {
@@ -255,109 +220,34 @@ export class LmdbStore implements Store {
 
   async #open(readOnly: boolean): Promise<void> {
     if (this.#opened !== undefined) return;
-    try {
-      await this.#openOnce(readOnly);
-    } catch (error) {
-      if (readOnly || !isDiskFull(error) || !DiskReserve.giveUp(this.#options.path)) throw error;
-      await this.#openOnce(readOnly);
-    }
+    const { path, history } = this.#options;
+    this.#opened = await OpenStore.open({
+      path,
+      readOnly,
+      clock: this.#clock,
+      logger: this.#logger,
+      window: { minChanges: history?.minChanges ?? 1000, minAgeMs: history?.minAgeMs ?? 300_000 },
+      onFenced: (error) => this.#fence(error),
+      throwIfClosed: () => {
+        if (this.#closing !== undefined) throw closed();
+      },
+    });
   }
 
-  async #openOnce(readOnly: boolean): Promise<void> {
-    const { path } = this.#options;
-    let lock: DirectoryLock | undefined;
-    try {
-      if (readOnly) requireStore(path);
-      else makePrivateDirectory(path, this.#logger);
-      lock = await DirectoryLock.acquire(path, this.#logger);
-      if (this.#closing !== undefined) throw closed();
-      await this.#check(join(path, 'data.mdb'));
-      const env = new Environment(path, this.#logger, readOnly);
-      env.onFenced = (error) => this.#fence(error);
-      this.#opened = this.#begin(env, lock, readOnly);
-    } catch (error) {
-      lock?.release();
-      if (error instanceof StorageError) throw error;
-      const text = error instanceof Error ? error.message : String(error);
-      throw new StorageError(StorageErrorCode.Unavailable, `the store in ${path} cannot be opened: ${text}`, {
-        cause: error,
-      });
-    }
-  }
-
-  /** @throws StorageError `Corrupt` when pages of the file are damaged. */
-  async #check(file: string): Promise<void> {
-    const damages = await checkPages(file, () => this.#closing !== undefined);
-    if (this.#closing !== undefined) throw closed();
-    if (damages.length === 0) return;
-    throw corrupt(`${file} is damaged and cannot be used; restore a back-up. Found: ${damages.join('; ')}`);
-  }
-
-  /** Ends every watch and refuses every call: what this process knows of the store is no longer true. */
+  /** Another process has written: what this process has cached of the store is no longer true. */
   #fence(error: StorageError): void {
     this.#fenced = error;
     this.#logger.error('another process has written to the store', { path: this.#options.path });
-    this.#opened?.hub.close();
     this.#reportFailure(error);
-  }
-
-  /** What works on an environment, from where it is. */
-  #begin(env: Environment, lock: DirectoryLock, readOnly = false): Opened {
-    const { history } = this.#options;
-    const recent = new RecentChanges(env.head());
-    const past = new Past(env);
-    const reserve = readOnly ? undefined : this.#reserve(env);
-    const writer = new GroupWriter(env, { committed: (writes) => this.#committed(writes) }, this.#clock, reserve);
-    const window = { minChanges: history?.minChanges ?? 1000, minAgeMs: history?.minAgeMs ?? 300_000 };
-    const compactor = new Compactor(env, this.#clock, this.#logger, window, () => writer.head, readOnly);
-    const hub = new WatchHub(changeLog(recent, past, compactor));
-    const expire = (key: Key, revision: Revision) => writer.write({ op: 'delete', key, expect: revision }, {});
-    const sweeper = new ExpirySweeper(env, this.#clock, this.#logger, expire, readOnly);
-    return { readOnly, lock, env, writer, past, recent, hub, compactor, sweeper, reserve };
-  }
-
-  #reserve(env: Environment): DiskReserve {
-    // While the disk is full no history is kept: its pages are what deletes and, at last, new objects need.
-    const shrink = () => {
-      const { compactor, writer } = this.#opened ?? {};
-      if (compactor === undefined || writer === undefined) return;
-      compactor
-        .raise(writer.head)
-        .catch((err: unknown) => this.#logger.warn('history cannot be compacted now', { err }));
-    };
-    const reserve = new DiskReserve(this.#options.path, this.#clock, this.#logger, () => env.freeBytes(), shrink);
-    reserve.begin();
-    return reserve;
-  }
-
-  /** Everything that follows from a commit, before its callers hear of it. */
-  #committed(writes: readonly PendingWrite[]): void {
-    if (this.#opened === undefined) return;
-    const { recent, compactor, hub } = this.#opened;
-    for (const { type, revision, key, before, after } of writes)
-      recent.push(type, revision, key, after?.entry, before?.entry);
-    compactor.noteWrites();
-    hub.wake();
   }
 
   async #close(): Promise<void> {
     await this.#opening?.catch(() => {});
-    const opened = this.#opened;
-    if (opened === undefined) return;
-    opened.reserve?.stop();
-    await opened.sweeper.stop();
-    await opened.writer.drained();
-    await opened.compactor.stop();
-    opened.hub.close();
+    await this.#opened?.close();
     this.#opened = undefined;
-    try {
-      await opened.env.close();
-    } finally {
-      opened.lock.release();
-    }
   }
 
-  /** Non-empty pieces of the state at `revision`, in key order, with a turn for others between them. */
+  /** Yields the state at `revision` in non-empty pieces in key order. Other work may run between two pieces. */
   async *#scan(
     range: KeyRange,
     revision: Revision,
@@ -366,16 +256,16 @@ export class LmdbStore implements Store {
     const { start, end } = boundsOf(range);
     let position: ScanPosition | undefined = start;
     while (position !== undefined) {
-      const { past, writer } = this.#use();
+      const { history, writer } = this.#use();
       this.#pin({ revision, signal });
-      const step = past.scan(position, end, revision, scanKeys, writer.lastDelete > revision);
+      const step = history.scan(position, end, revision, scanKeys, writer.lastDelete > revision);
       position = step.next;
       if (step.entries.length > 0) yield step.entries;
       if (position !== undefined) await new Promise((resolve) => setImmediate(resolve));
     }
   }
 
-  /** The revision that a read is about: the one asked for, which must be readable, or the newest. */
+  /** Returns the revision of a read: the requested one, which must be readable, or the newest. */
   #pin(options: { readonly revision?: Revision | undefined; readonly signal?: AbortSignal | undefined }): Revision {
     const { writer, compactor } = this.#use();
     throwIfAborted(options.signal);
@@ -386,25 +276,12 @@ export class LmdbStore implements Store {
     return revision;
   }
 
-  #use(): Opened {
+  #use(): OpenStore {
     if (this.#closing !== undefined) throw closed();
     if (this.#fenced !== undefined) throw this.#fenced;
     if (this.#opened === undefined) throw new StorageError(StorageErrorCode.Unavailable, 'the store is not open yet');
     return this.#opened;
   }
-}
-
-function changeLog(recent: RecentChanges, past: Past, compactor: Compactor): ChangeLog {
-  return {
-    get head() {
-      return recent.head;
-    },
-    read(after, range, prevValue) {
-      checkNotCompacted(after, compactor.bound);
-      if (after >= recent.after) return recent.read(after, range, prevValue);
-      return past.changes(Math.max(after, 1), recent.head, range, prevValue);
-    },
-  };
 }
 
 function boundsOf(range: KeyRange): { readonly start: ScanPosition; readonly end: Buffer } {
@@ -419,16 +296,11 @@ function assertReached(revision: Revision, current: Revision): void {
   if (revision <= current) return;
   throw new StorageError(
     StorageErrorCode.FutureRevision,
-    `revision ${revision} is not reached, the store is at ${current}`,
+    `revision ${revision} has not been reached, the store is at ${current}`,
     {
       revision: current,
     },
   );
-}
-
-function requireStore(path: string): void {
-  if (existsSync(join(path, 'data.mdb'))) return;
-  throw new StorageError(StorageErrorCode.Unavailable, `there is no store in ${path}`);
 }
 
 function closed(): StorageError {

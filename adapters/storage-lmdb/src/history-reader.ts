@@ -24,7 +24,7 @@ export interface ScanStep {
  * The states and changes of the past, out of the current rows and the rows that changes replaced. Every method reads
  * within one turn, thus within one snapshot, and keeps nothing open.
  */
-export class Past {
+export class HistoryReader {
   readonly #env: Environment;
 
   constructor(env: Environment) {

@@ -21,8 +21,8 @@ function soon(): void {
   }, settledSoonMs);
 }
 
-/** How the caller of a write waits for it. */
-export interface Patience {
+/** How long the caller of a write waits for its result. */
+export interface WriteOptions {
   readonly signal?: AbortSignal;
   readonly timeoutMs?: number;
 }
@@ -31,7 +31,7 @@ export interface Patience {
  * What one caller of a write is told: its outcome, or `OutcomeUnknown` when the caller stops waiting. The write goes on
  * then, since others may already have been decided on top of it.
  */
-export class Settlement<T> {
+export class WriteSettlement<T> {
   readonly answer: Promise<T>;
   readonly #signal: AbortSignal | undefined;
   #resolve: (value: T) => void = () => {};
@@ -40,7 +40,7 @@ export class Settlement<T> {
   /** Set once this call listens to its signal. */
   #onAbort: (() => void) | undefined;
 
-  constructor(clock: Clock, { signal, timeoutMs }: Patience) {
+  constructor(clock: Clock, { signal, timeoutMs }: WriteOptions) {
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
