@@ -15,29 +15,29 @@ import { connectSubresource, ResourceHandler } from './resource/resource-handler
 import { Routes } from './resource/route.ts';
 import { WatchHandler } from './watch/watch-handler.ts';
 
-/** The resource API, ready to be put behind any HTTP server. */
+/** The resource API as a listener for any HTTP server. */
 export interface HttpApi {
   /**
-   * Takes every request. Requests of the resource API go through the filters straight to their handler, everything else
-   * through `app`; the filters are the same (docs/adr/0005).
+   * Handles every request. Requests of the resource API pass the filters and then directly their handler; all others
+   * are passed to `app`. The filters are the same (docs/adr/0005).
    */
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
   /**
-   * Takes the requests of a server that want to leave HTTP, such as those for a shell in a container. They pass the
-   * same filters; where nothing is offered but HTTP they are served as if they had not wished for more. Without this
-   * call all are.
+   * Handles the requests of a server that ask to upgrade the connection, such as those for a shell in a container. They
+   * pass the same filters. A request is served over HTTP when its target does not offer an upgrade, and when this
+   * method was not called.
    */
   acceptUpgrades(server: Server): void;
-  /** The same API as a Koa application, for those who want to mount it or add endpoints. */
+  /** The same API as a Koa application, to mount it or to add endpoints. */
   readonly app: KoaApplication;
   /**
-   * Goes out of service: new requests get 503, watches end cleanly, `/readyz` fails. Resolves when every running
-   * request is answered.
+   * Takes the API out of service: new requests get 503, watches end cleanly, `/readyz` fails. Resolves when every
+   * running request is answered.
    */
   drain(): Promise<void>;
 }
 
-/** Builds the API over a registry. Opens no port and starts nothing. */
+/** Creates the API of a registry. Opens no port and starts no timer. */
 export function createHttpApi(options: HttpApiOptions): HttpApi {
   const limits: HttpLimits = { ...defaultLimits, ...options.limits };
   const brand = options.brand ?? defaultBrand;
@@ -79,7 +79,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
   const app = createKoaApplication(pipeline, handleResource, router, logger);
   let koa = app.callback();
   let composed = app.middleware.length;
-  /** Middleware may be added at any time, but Koa puts it together only when it makes a listener. */
+  /** Middleware may be added at any time, but Koa composes it only when it creates a listener. */
   const throughKoa = (request: IncomingMessage, response: ServerResponse): void => {
     if (app.middleware.length !== composed) {
       composed = app.middleware.length;

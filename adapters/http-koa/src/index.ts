@@ -1,7 +1,7 @@
 export { createHttpApi, type HttpApi } from './create-http-api.ts';
 export type { KoaApplication, KoaState } from './endpoints/koa-application.ts';
 export type { Exchange } from './exchange/exchange.ts';
-export type { AgentWish, NodeDialer, Upstream, UpstreamTls } from './exchange/options.ts';
+export type { AgentDialOptions, NodeDialer, Upstream, UpstreamTls } from './exchange/options.ts';
 export {
   type Authenticate,
   type Authorization,

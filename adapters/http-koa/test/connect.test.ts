@@ -143,7 +143,7 @@ test('a failure that an agent reports becomes a Status, also behind the node pro
   t.like(missing.json, { kind: 'Status', reason: 'NotFound', message: 'container "c" not found', code: 404 });
   const refused = await call(port, 'GET', `${log}?code=401`);
   t.is(refused.status, 503, 'the credentials of the client are not at fault');
-  t.regex(refused.json.message, /^the agent of node "n" at 127\.0\.0\.1:\d+ refuses this server with 401: container/);
+  t.regex(refused.json.message, /^the agent of node "n" at 127\.0\.0\.1:\d+ rejects this server with 401: container/);
   const proxied = await call(port, 'GET', `${proxy}?code=404`);
   t.like(proxied.json, { kind: 'Status', reason: 'NotFound', message: 'container "c" not found', code: 404 });
 });
@@ -179,7 +179,7 @@ test('an agent that is away is named with its address; one that says nothing, or
   t.like(nobody.json, { code: 503, reason: 'ServiceUnavailable' });
   t.regex(nobody.json.message, /^the agent of node "n" at 127\.0\.0\.1:1 cannot be reached: connect ECONNREFUSED/);
   const wayless = await call((await passing(t, 1, { nodeDialer: undefined as never })).port, 'GET', log);
-  t.like(wayless.json, { code: 503, message: 'this server has no way to node "n"' });
+  t.like(wayless.json, { code: 503, message: 'this server cannot connect to nodes, so it cannot reach node "n"' });
 });
 
 test('an answer that breaks off in the middle breaks off for the client', async (t) => {

@@ -21,19 +21,19 @@ import { callUpstream, findUpstream, type UpstreamAnswer } from './upstream.ts';
 export interface ConnectHandlerOptions {
   readonly clock: Clock;
   readonly limits: HttpLimits;
-  /** Absent: no node can be reached. */
+  /** Undefined: connect requests to nodes are answered with 503. */
   readonly dialer: NodeDialer | undefined;
 }
 
 const nothing = Buffer.alloc(0);
 
-/** What stands behind the subresource in the path, as it was sent. */
+/** The part of the path after the subresource, as the client sent it. */
 function tailOf({ path, remainder }: RequestAttributes): string {
   if (remainder.length === 0) return '/';
   return `/${path.split('/').slice(-remainder.length).join('/')}`;
 }
 
-/** Passes calls on to where their subresource leads, and knows which are open. */
+/** Forwards the requests on connect subresources to nodes and pods. */
 export class ConnectHandler {
   readonly #options: ConnectHandlerOptions;
   readonly #open = new Set<Exchange>();
@@ -42,12 +42,14 @@ export class ConnectHandler {
     this.#options = options;
   }
 
-  /** Ends every open call: nobody can say how long it would go on. */
+  /**
+   * Aborts every open call. Calls such as `exec` and `log --follow` have no bound, so draining cannot wait for them.
+   */
   drain(): void {
     for (const exchange of this.#open) exchange.abort(statusErrors.serviceUnavailable('the server is shutting down'));
   }
 
-  /** Resolves when the call is over, which may be days later. */
+  /** Resolves when the call has ended. A call may last for days. */
   async handle(exchange: Exchange, { service }: Route, target: Target, subresource: ConnectSubresource): Promise<void> {
     this.#open.add(exchange);
     try {
@@ -69,7 +71,7 @@ export class ConnectHandler {
     }
   }
 
-  /** From here on the connection carries what it likes. */
+  /** Connects client and upstream. The bytes after this point are in the protocol that both have negotiated. */
   async #tunnel(exchange: Exchange, { answer, socket, head }: UpstreamAnswer): Promise<void> {
     const { upgrade, response, requestId } = exchange;
     if (upgrade === undefined || socket === undefined) throw new Error('a tunnel needs two connections');
@@ -87,8 +89,8 @@ export class ConnectHandler {
 }
 
 /**
- * Passes an answer on as it comes in, no faster than the client takes it. One that breaks off breaks off for the client
- * too.
+ * Streams the response of the upstream to the client with backpressure. When the upstream breaks off, the connection of
+ * the client is destroyed.
  */
 export async function relayAnswer(exchange: Exchange, answer: IncomingMessage, headers: FlatHeaders): Promise<void> {
   const { request, response, requestId } = exchange;
@@ -103,7 +105,7 @@ export async function relayAnswer(exchange: Exchange, answer: IncomingMessage, h
     response.end();
     return;
   }
-  // Whoever follows something silent knows at once that it was found.
+  // The headers of a followed log reach the client before the first line does.
   response.flushHeaders();
   try {
     const done = pipeline(answer, response);
@@ -116,12 +118,12 @@ export async function relayAnswer(exchange: Exchange, answer: IncomingMessage, h
   }
 }
 
-/** How often a silent connection is asked by the system whether its other end is still there. */
+/** Interval of TCP keep-alive probes on idle connections. */
 const keepAliveMs = 30_000;
 
 /**
- * Joins two connections until one of them ends; what it has sent before still arrives at the other. Each is read only
- * as fast as the other takes it. Resolves when both are closed. Aborting ends both.
+ * Joins two connections until one of them ends. Bytes sent before the end are delivered. Each side is read only as fast
+ * as the other accepts data. Resolves when both connections are closed. `signal` destroys both.
  */
 export function joinSockets(a: Socket, b: Socket, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
@@ -143,7 +145,7 @@ export function joinSockets(a: Socket, b: Socket, signal: AbortSignal): Promise<
       from.setTimeout(0);
       from.setNoDelay(true);
       from.setKeepAlive(true, keepAliveMs);
-      // An error is followed by `close`.
+      // Node emits `close` after an error.
       from.on('error', () => {});
       from.pipe(to, { end: false });
       from.once('end', () => to.destroySoon());

@@ -2,7 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { mayHaveBody } from '../exchange/request-body.ts';
 import type { FlatHeaders } from '../exchange/send.ts';
 
-/** Headers that mean one connection and not the whole way; RFC 9110, 7.6.1. */
+/** Hop-by-hop headers, which are not forwarded: RFC 9110, 7.6.1. */
 const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -16,7 +16,7 @@ const hopByHop: ReadonlySet<string> = new Set([
   'http2-settings',
 ]);
 
-/** Request headers that concern this server only: the upstream must not be able to act as the client. */
+/** Request headers that are meant for this server only. With these the upstream could act as the client. */
 const forThisServer: ReadonlySet<string> = new Set([
   'host',
   'authorization',
@@ -28,15 +28,12 @@ const forThisServer: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Prefixes of headers by which front proxies assert an identity or an origin; an upstream that trusts this server would
- * believe them.
+ * Prefixes of headers by which front proxies assert an identity or an origin. An upstream that trusts this server would
+ * trust them too.
  */
 const assertedByProxies = ['impersonate-', 'x-remote-', 'x-forwarded-'];
 
-/**
- * Headers of a conditional request. Answers of agents carry no validators, so that a 304 would mean nothing to the
- * client.
- */
+/** Headers of a conditional request. Responses of agents carry no validators, so a client could not use a 304. */
 const conditional: ReadonlySet<string> = new Set([
   'if-match',
   'if-none-match',
@@ -47,7 +44,7 @@ const conditional: ReadonlySet<string> = new Set([
 
 type Values = Map<string, string | string[]>;
 
-/** Headers by lower-case name; repeated ones stay apart. Those that `Connection` names belong to the connection. */
+/** Headers by lower-case name; repeated headers keep separate values. Headers named in `Connection` are hop-by-hop. */
 export function passedHeaders({ rawHeaders, headers }: IncomingMessage): Values {
   const named = new Set((headers.connection ?? '').split(',').map((word) => word.trim().toLowerCase()));
   const values: Values = new Map();
@@ -62,13 +59,13 @@ export function passedHeaders({ rawHeaders, headers }: IncomingMessage): Values 
 }
 
 export interface RequestHeaderOptions {
-  /** The request keeps its wish to leave HTTP. */
+  /** Forward the request to upgrade the connection. */
   readonly upgrade: boolean;
-  /** The upstream is the agent of a node. */
+  /** The upstream is a node agent. */
   readonly agent: boolean;
 }
 
-/** The headers with which a request is passed on. */
+/** The headers of a forwarded request. */
 export function requestHeaders(
   request: IncomingMessage,
   { upgrade, agent }: RequestHeaderOptions,
@@ -83,8 +80,8 @@ export function requestHeaders(
     headers['connection'] = 'Upgrade';
     headers['upgrade'] = request.headers.upgrade;
   }
-  // Said anew, whatever the client calls a header of the connection: a body without a length would be read as further
-  // requests.
+  // The length is set again even if the client named it in `Connection`: the upstream would parse a body without a
+  // length as further requests.
   const length = request.headers['content-length'];
   delete headers['content-length'];
   if (mayHaveBody(request)) {
@@ -96,8 +93,8 @@ export function requestHeaders(
 }
 
 /**
- * Content types that no browser executes. An answer of an agent has the origin of the API, where a page would have the
- * permissions of the administrator whose browser shows it.
+ * Content types that no browser executes. A response of an agent has the origin of the API, so a page in it would have
+ * the permissions of the user whose browser shows it.
  */
 const inertTypes = new RegExp(
   '^(?:text/(?:plain|csv)|application/(?:json|yaml|octet-stream|openmetrics-text|gzip|x-gzip|x-tar|zip|' +
@@ -105,8 +102,8 @@ const inertTypes = new RegExp(
 );
 
 /**
- * Headers of an agent's answer that reach the client; everything else, such as cookies and CORS headers, would speak
- * for this server.
+ * Headers of an agent's response that are forwarded. All others, such as cookies and CORS headers, would apply to this
+ * server.
  */
 const ofAgents: ReadonlySet<string> = new Set([
   'accept-ranges',
@@ -120,7 +117,7 @@ const ofAgents: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Headers that apply to the whole origin of this server, or to the client's credentials for it. No pod may set them.
+ * Headers that apply to the whole origin of this server, or to the client's credentials for it. Pods cannot set them.
  */
 const ofTheOrigin: ReadonlySet<string> = new Set([
   'alt-svc',
@@ -140,7 +137,7 @@ const ofTheOrigin: ReadonlySet<string> = new Set([
   'www-authenticate',
 ]);
 
-/** Headers that a client needs to leave HTTP with WebSocket or SPDY. */
+/** Headers that a client requires to switch to WebSocket or SPDY. */
 const ofSwitching: ReadonlySet<string> = new Set([
   'connection',
   'upgrade',
@@ -150,12 +147,15 @@ const ofSwitching: ReadonlySet<string> = new Set([
   'x-stream-protocol-version',
 ]);
 
-/** Pages of pods get an origin of their own, so that their scripts cannot call the API as the user who opened them. */
+/**
+ * Gives web pages of pods an origin of their own, so that their scripts cannot call the API with the permissions of the
+ * user.
+ */
 const sandbox = 'sandbox allow-downloads allow-forms allow-popups allow-scripts';
 
 /**
- * The headers of an agent's answer that is passed on. `streams`: the answer is a log, whose type does not depend on the
- * agent.
+ * The headers of an agent's response that are forwarded.
+ * @param streams true for a log, whose content type does not depend on the agent
  */
 export function agentAnswerHeaders(answer: IncomingMessage, { streams }: { readonly streams: boolean }): FlatHeaders {
   const sent = (answer.headers['content-type'] ?? '').toLowerCase();
@@ -172,7 +172,10 @@ export function agentAnswerHeaders(answer: IncomingMessage, { streams }: { reado
   return headers;
 }
 
-/** The headers of a pod's answer that is passed on. `location`: that of the answer, as a path of this server. */
+/**
+ * The headers of a pod's response that are forwarded.
+ * @param location the Location header of the response as a path of this server
+ */
 export function pageAnswerHeaders(answer: IncomingMessage, location: string | undefined): FlatHeaders {
   const headers: FlatHeaders = [];
   for (const [name, value] of passedHeaders(answer)) {
@@ -183,7 +186,7 @@ export function pageAnswerHeaders(answer: IncomingMessage, location: string | un
   return headers;
 }
 
-/** The head of the answer that ends HTTP on a connection. */
+/** The head of the 101 response to the client. */
 export function switchingHead({ rawHeaders }: IncomingMessage, requestId: string): string {
   const lines = ['HTTP/1.1 101 Switching Protocols'];
   for (let i = 0; i < rawHeaders.length; i += 2) {

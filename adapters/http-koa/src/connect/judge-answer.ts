@@ -5,15 +5,15 @@ import type { FlatHeaders } from '../exchange/send.ts';
 import { agentAnswerHeaders, pageAnswerHeaders } from './headers.ts';
 import type { UpstreamAnswer, UpstreamCall } from './upstream.ts';
 
-/** The message of reference servers for this case. */
+/** The message of kube-apiserver for this case. */
 function redirected({ label }: UpstreamCall, code: number): StatusError {
   const rule = 'the backend attempted to redirect this request, which is not permitted';
   return statusErrors.badGateway(`${rule}: ${label} answered ${code}`);
 }
 
 /**
- * Where a redirect of a pod leads, as a path below the proxy through which the pod is reached; undefined when it leads
- * to another server. URL parsing removes dot segments, so that the path cannot leave the proxy.
+ * The target of a pod's redirect as a path below the proxy of that pod; undefined when it is on another server. URL
+ * parsing removes dot segments, so that the path cannot leave the proxy.
  */
 function locationBelowProxy(
   { attributes }: Exchange,
@@ -35,12 +35,12 @@ function locationBelowProxy(
 }
 
 /**
- * Decides what of an answer reaches the client. An agent may be compromised: clients follow redirects with their
- * credentials, browsers run pages under the origin of the API, and terminals obey escape sequences.
+ * Decides which parts of an upstream's response are forwarded. An agent may be compromised: clients follow redirects
+ * with their credentials, browsers run pages under the origin of the API, and terminals execute escape sequences.
  *
- * @returns the headers to pass on
- * @throws StatusError 502 for a status code that is none and for a redirect to another server; the failure that an
- *   agent reports
+ * @returns the headers to forward
+ * @throws StatusError 502 for an invalid status code and for a redirect to another server; the failure that an agent
+ *   reports
  */
 export async function judgeAnswer(
   exchange: Exchange,
@@ -54,7 +54,7 @@ export async function judgeAnswer(
   };
   if (statusCode < 200 || statusCode > 599) {
     throw rejected(
-      statusErrors.badGateway(`${call.label} answered with ${statusCode}, which is no status code of an answer`),
+      statusErrors.badGateway(`${call.label} answered with ${statusCode}, which is not a status code of a response`),
     );
   }
   const redirect = statusCode >= 300 && statusCode < 400;
@@ -72,7 +72,7 @@ export async function judgeAnswer(
 const protocols = (header: string | undefined): string[] =>
   (header ?? '').split(',').map((one) => one.trim().toLowerCase());
 
-/** Rejects an upgrade to a protocol that the client did not ask for. @throws StatusError 502 */
+/** Rejects an upgrade to a protocol that the client did not request. @throws StatusError 502 */
 export function checkUpgrade(
   { request, upgrade }: Exchange,
   { answer, socket }: UpstreamAnswer,
@@ -83,10 +83,10 @@ export function checkUpgrade(
   if (wanted.includes(chosen.trim().toLowerCase())) return;
   socket?.destroy();
   const name = JSON.stringify(printableText(chosen).slice(0, 64));
-  throw statusErrors.badGateway(`${label} switched to the protocol ${name}, which the client did not ask for`);
+  throw statusErrors.badGateway(`${label} switched to the protocol ${name}, which the client did not request`);
 }
 
-/** More than this of a failure nobody reads. */
+/** Longest part of a failure's body that is read, in bytes. */
 const textLimit = 16 * 1024;
 
 async function textOf(answer: IncomingMessage): Promise<string> {
@@ -99,13 +99,13 @@ async function textOf(answer: IncomingMessage): Promise<string> {
       if (size >= textLimit) break;
     }
   } catch {
-    // The code says enough.
+    // The status code is reported without the text.
   }
   answer.destroy();
   return Buffer.concat(chunks).subarray(0, textLimit).toString().trim();
 }
 
-/** The message of a Status, or the text as it came. */
+/** The message of a Status, or the text itself. */
 function messageOf(text: string, { headers }: IncomingMessage): string {
   if (!(headers['content-type'] ?? '').startsWith('application/json')) return text;
   try {
@@ -117,14 +117,14 @@ function messageOf(text: string, { headers }: IncomingMessage): string {
 }
 
 /**
- * A failure of an agent, as a Status. When the agent does not accept this server, the client's credentials are not the
- * cause, so that the code is 503.
+ * A failure of an agent as a Status. When the agent does not accept this server, the client's credentials are not the
+ * cause, so the code is 503.
  */
 export async function failedAnswer(answer: IncomingMessage, { label }: UpstreamCall): Promise<StatusError> {
   const { statusCode = 500, statusMessage = '' } = answer;
   const text = printableText(messageOf((await textOf(answer)) || statusMessage, answer)).trim();
   if (statusCode === 401 || statusCode === 403 || statusCode === 407) {
-    return statusErrors.serviceUnavailable(`${label} refuses this server with ${statusCode}: ${text}`);
+    return statusErrors.serviceUnavailable(`${label} rejects this server with ${statusCode}: ${text}`);
   }
   return statusErrors.relayed(statusCode, text);
 }

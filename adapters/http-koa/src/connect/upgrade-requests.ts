@@ -2,12 +2,12 @@ import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import type { UpgradeRequest } from '../exchange/exchange.ts';
 
-/** What means nothing once the wish to leave HTTP is not heeded; RFC 9110, 7.8. */
+/** Headers that are removed when the connection is not upgraded; RFC 9110, 7.8. */
 const wishWords: ReadonlySet<string> = new Set(['upgrade', 'http2-settings']);
 
 /**
- * An answer on a connection that Node has let go of. Undefined, and no connection, when an earlier request still waits
- * for its answer: nobody could tell the two apart.
+ * Creates the response on a connection that Node has detached from its HTTP server. Returns undefined and destroys the
+ * connection when the response to an earlier request is pending: their order could not be kept.
  */
 export function answerOn(request: IncomingMessage, { socket }: UpgradeRequest): ServerResponse | undefined {
   const response = new ServerResponse(request);
@@ -22,11 +22,11 @@ export function answerOn(request: IncomingMessage, { socket }: UpgradeRequest): 
 }
 
 /**
- * Does for the answer what Node would. It ends the connection: the client may have sent more in the belief that HTTP is
- * over.
+ * Does for the response what the HTTP server of Node does. Ends the connection after it, because the client may already
+ * have sent bytes of the other protocol.
  */
 export function driveAnswer(response: ServerResponse, { socket }: UpgradeRequest): void {
-  // An error is followed by `close`.
+  // Node emits `close` after an error.
   socket.on('error', () => {});
   socket.on('drain', () => response.emit('drain'));
   response.once('finish', () => {
@@ -35,7 +35,7 @@ export function driveAnswer(response: ServerResponse, { socket }: UpgradeRequest
   });
 }
 
-/** The head of a request as it came, without the wish to leave HTTP. */
+/** The head of a request as received, without the upgrade headers. */
 function plainHead({ method, url, httpVersion, rawHeaders }: IncomingMessage): string {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -50,8 +50,8 @@ function plainHead({ method, url, httpVersion, rawHeaders }: IncomingMessage): s
 }
 
 /**
- * Serves a request as if it had never wished to leave HTTP, which a server may do with any such wish: Node reads it
- * once more, body and all, and the connection goes on. Node itself would do so if nobody listened for upgrades.
+ * Serves a request as if it had not requested an upgrade, which RFC 9110 permits: Node parses it again with its body,
+ * and the connection stays open. Node does the same when the server has no listener for upgrades.
  */
 export function serveWithoutUpgrade(server: Server, request: IncomingMessage, { socket, head }: UpgradeRequest): void {
   socket.unshift(Buffer.concat([Buffer.from(plainHead(request), 'latin1'), head]));

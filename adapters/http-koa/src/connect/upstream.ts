@@ -14,11 +14,11 @@ import type { HttpLimits, NodeDialer, Upstream } from '../exchange/options.ts';
 import { mayHaveBody } from '../exchange/request-body.ts';
 import { requestHeaders } from './headers.ts';
 
-/** What came back: an answer, or with `socket` a connection that is no longer HTTP. */
+/** A response, or, with `socket`, an upgraded connection. */
 export interface UpstreamAnswer {
   readonly answer: IncomingMessage;
   readonly socket?: Socket;
-  /** Bytes that came behind the head. */
+  /** Bytes received after the head. */
   readonly head?: Buffer;
 }
 
@@ -37,7 +37,7 @@ function open(exchange: Exchange, { upstream, target, agent }: UpstreamCall): Cl
     method: request.method,
     headers: requestHeaders(request, { upgrade: upgrade !== undefined, agent }),
     signal: exchange.signal,
-    // A connection of its own: calls are few and long.
+    // Every call has a connection of its own: calls are few and long.
     agent: false as const,
   };
   if (tls === undefined) return httpRequest(common);
@@ -58,8 +58,8 @@ function unreachable({ label }: UpstreamCall, error: Error): StatusError {
 }
 
 /**
- * Passes the request on. Resolves with the head of the answer.
- * @throws StatusError 503 or 504 that says who did not answer, and why
+ * Forwards the request. Resolves with the head of the response.
+ * @throws StatusError 503 when the upstream cannot be reached, 504 when it does not respond in time
  */
 export function callUpstream(
   exchange: Exchange,
@@ -78,7 +78,7 @@ export function callUpstream(
     sent.once('socket', (socket) => {
       socket.once(call.upstream.tls === undefined ? 'connect' : 'secureConnect', () => {
         cancel();
-        // What the client asks of others may take its time, as with any proxy.
+        // The duration of a proxied request is up to the pod or node.
         if (call.proxied) return;
         cancel = clock.after(limits.agentAnswerMs, () => {
           settle(() =>
@@ -90,23 +90,23 @@ export function callUpstream(
     });
     sent.on('error', (error) => settle(() => reject(unreachable(call, error))));
     sent.once('response', (answer) => settle(() => resolve({ answer })));
-    // Without this listener Node would drop the connection of an upgrade that nobody asked for, and report nothing.
+    // Without this listener Node drops the connection of an unsolicited upgrade without an error.
     sent.once('upgrade', (answer, socket, head) => settle(() => resolve({ answer, socket, head })));
     if (exchange.upgrade === undefined && mayHaveBody(exchange.request)) exchange.request.pipe(sent);
     else sent.end();
   });
 }
 
-/** A call that is ready to leave. */
+/** A call with its resolved address. */
 export interface UpstreamCall {
   readonly upstream: Upstream;
-  /** What is called, for failures: `the agent of node "n" at 192.0.2.1:10250`. */
+  /** Names the upstream in errors: `the agent of node "n" at 192.0.2.1:10250`. */
   readonly label: string;
-  /** With the query. */
+  /** Path and query. */
   readonly target: string;
-  /** The client chose what is asked: the answer may take any time. */
+  /** True for a request of the client to a pod or node, whose response may take any time. */
   readonly proxied: boolean;
-  /** The agent of a node answers, whose answers are restricted more than those of pods. */
+  /** True when the upstream is a node agent, whose responses are restricted more than those of pods. */
   readonly agent: boolean;
 }
 
@@ -116,7 +116,7 @@ function hostPort(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Who asks for HTTPS at an address has no authority to check it by. */
+/** Without an authority the certificate of an HTTPS address is not verified. */
 function anyTls(scheme: 'http' | 'https'): Pick<Upstream, 'tls'> {
   return scheme === 'https' ? { tls: {} } : {};
 }
@@ -131,10 +131,10 @@ function called(
   return { upstream, label: `${what} at ${hostPort(upstream.host, upstream.port)}`, target, proxied, agent };
 }
 
-/** Something that is no part of the cluster's API. */
+/** A call to a pod, service or node whose response is not defined by the API. */
 const page = { proxied: true, agent: false } as const;
 
-/** Turns where a call leads into an address. @throws StatusError */
+/** Resolves the location of a call to an address. @throws StatusError */
 export async function findUpstream(
   location: Somewhere,
   dialer: NodeDialer | undefined,
@@ -147,7 +147,9 @@ export async function findUpstream(
   }
   const { node } = location;
   if (dialer === undefined)
-    throw statusErrors.serviceUnavailable(`this server has no way to node ${JSON.stringify(node)}`);
+    throw statusErrors.serviceUnavailable(
+      `this server cannot connect to nodes, so it cannot reach node ${JSON.stringify(node)}`,
+    );
   if (location.to === 'node') {
     const host = await dialer.address(node, signal);
     return called(

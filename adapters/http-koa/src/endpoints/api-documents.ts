@@ -25,7 +25,10 @@ import { type DocumentFile, documentFile, sendApiDocument, sendDocument, sendFil
 
 const swaggerProtobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
-/** kubectl asks for a name with an at sign, which no media type may have: it cannot read an answer that repeats it. */
+/**
+ * kubectl requests a name with an at sign, which is not valid in a media type; it cannot read a response that repeats
+ * it.
+ */
 const swaggerOffers: readonly (Offer & { readonly form: SwaggerForm; readonly contentType: string })[] = [
   { mediaType: jsonMediaType, form: 'json', contentType: jsonMediaType },
   { mediaType: swaggerProtobuf, form: 'protobuf', contentType: swaggerProtobuf },
@@ -36,7 +39,7 @@ const swaggerOffers: readonly (Offer & { readonly form: SwaggerForm; readonly co
   },
 ];
 
-/** The aggregated form beside the plain one; which of them a client gets decides its Accept header. */
+/** The plain and the aggregated form of discovery; the Accept header decides between them. */
 function discoveryOffers(brand: Brand): readonly Offer[] {
   return [
     {
@@ -71,7 +74,7 @@ const aYearMs = 365 * 24 * 3600 * 1000;
 export interface ApiDocumentsOptions {
   readonly registry: ResourceRegistry;
   readonly clock: Clock;
-  /** `host:port`; default: what the client calls the server. */
+  /** `host:port`; default: the Host header of the request. */
   readonly serverAddress: string | undefined;
   readonly version: string;
   readonly gzipBytes: number;
@@ -79,7 +82,7 @@ export interface ApiDocumentsOptions {
 }
 
 /**
- * The documents that describe what is served: index, discovery, OpenAPI. They are derived again when the kinds change.
+ * The documents that describe the served API: index, discovery, OpenAPI. They are created again when the kinds change.
  * See docs/reference/api-rules.md#discovery and docs/reference/api-rules.md#openapi.
  */
 export class ApiDocuments {
@@ -97,7 +100,7 @@ export class ApiDocuments {
     );
   }
 
-  /** `/`: every path that answers, sorted. */
+  /** `/`: all paths, sorted. */
   index(exchange: Exchange): void {
     const paths = new Set(fixedPaths);
     for (const { group, version } of this.#options.registry.kinds()) {
@@ -144,7 +147,10 @@ export class ApiDocuments {
     return sendFile(exchange, chosen.contentType, this.#openApi.swagger(chosen.form), headers, this.#options.gzipBytes);
   }
 
-  /** `/swagger.json` and `/swagger-2.0.0.pb-v1`: what `/openapi/v2` was until 1.9, with the form in the path. */
+  /**
+   * `/swagger.json` and `/swagger-2.0.0.pb-v1`: the predecessors of `/openapi/v2` up to 1.9, with the format in the
+   * path.
+   */
   swaggerAs(exchange: Exchange, form: SwaggerForm): Promise<void> | void {
     const contentType = form === 'json' ? jsonMediaType : swaggerProtobuf;
     const headers = ['Cache-Control', 'no-cache, private'];
@@ -163,8 +169,8 @@ export class ApiDocuments {
   }
 
   /**
-   * `/openapi/v3/{path}`: with the right `hash` it may be kept for ever; with a wrong one the client is sent to the
-   * right one.
+   * `/openapi/v3/{path}`: with the current `hash` the document may be cached for a year; with another one the client is
+   * redirected.
    */
   openApiDocument(exchange: Exchange, path: string): Promise<void> | void {
     const file = this.#openApi.document(path);
@@ -186,7 +192,7 @@ export class ApiDocuments {
     return sendFile(exchange, jsonMediaType, file, [...caching, 'Vary', 'Accept'], this.#options.gzipBytes);
   }
 
-  /** The version of the aggregated form that the client prefers to the plain one, if it does. */
+  /** The version of the aggregated form, if the client prefers it to the plain form. */
   #aggregatedVersion(exchange: Exchange): AggregatedDiscoveryVersion | undefined {
     return negotiate(exchange.request.headers.accept, discoveryOffers(this.#options.brand))?.target?.version as
       | AggregatedDiscoveryVersion

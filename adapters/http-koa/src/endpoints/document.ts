@@ -15,12 +15,12 @@ import { type FlatHeaders, sendBytes, sendNotModified, sendWhole } from '../exch
 
 const jsonOffers: readonly Offer[] = [{ mediaType: jsonMediaType }, { mediaType: yamlMediaType }];
 
-/** Sends a document that is made for this request, as JSON or YAML. */
+/** Sends a document that is created for this request, as JSON or YAML. */
 export function sendDocument(exchange: Exchange, document: object): void {
   send(exchange, document, jsonOffers);
 }
 
-/** Sends a document of API machinery, such as a list of resources, which has a protobuf form besides. */
+/** Sends a document of the API machinery, such as a resource list, as JSON, YAML or protobuf. */
 export function sendApiDocument(exchange: Exchange, document: object, brand: Brand): void {
   send(exchange, document, [...jsonOffers, { mediaType: protobufMediaType(brand) }]);
 }
@@ -42,7 +42,7 @@ function send(exchange: Exchange, document: object, offers: readonly Offer[]): v
   );
 }
 
-/** A document that stays the same until the kinds change, with its identity. */
+/** A document that does not change until the kinds change, and its hash. */
 export interface DocumentFile {
   readonly bytes: Buffer;
   /** Hex digest of the bytes. */
@@ -54,13 +54,13 @@ export function documentFile(document: object): DocumentFile {
   return { bytes, hash: createHash('sha512').update(bytes).digest('hex').toUpperCase() };
 }
 
-/** True when the client has this state already; weak tags and `*` count too. */
+/** True when the client has this document already. Weak tags and `*` match too. */
 function isKnown(exchange: Exchange, hash: string): boolean {
   const sent = exchange.request.headers['if-none-match'];
   return (sent ?? '').split(',').some((tag) => ['*', `"${hash}"`, `W/"${hash}"`].includes(tag.trim()));
 }
 
-/** Sends a file with its ETag, or 304 when the client has it. `headers` replace the usual Cache-Control. */
+/** Sends a file with its ETag, or 304 when the client has it. `headers` replace the default Cache-Control. */
 export function sendFile(
   exchange: Exchange,
   contentType: string,

@@ -20,7 +20,7 @@ export interface EndpointOptions {
   readonly levels: () => HttpLevels;
 }
 
-/** The part of the router that the application needs. */
+/** The part of the router that the application uses. */
 export interface EndpointRouter {
   routes(): Middleware<KoaState>;
   allowedMethods(): Middleware<KoaState>;

@@ -3,7 +3,7 @@ import type { HealthCheck } from '../exchange/options.ts';
 
 export type HealthEndpoint = 'healthz' | 'livez' | 'readyz';
 
-/** Text and code of a health answer. */
+/** Text and code of a health response. */
 export interface HealthAnswer {
   readonly code: 200 | 404 | 500;
   readonly text: string;
@@ -29,7 +29,7 @@ export class Health {
     this.#logger = logger;
   }
 
-  /** All checks of an endpoint; `exclude` leaves some out, `verbose` lists them (a failure always does). */
+  /** All checks of an endpoint. `exclude` omits checks, `verbose` lists them; a failure always lists them. */
   async all(endpoint: HealthEndpoint, query: QueryParameters): Promise<HealthAnswer> {
     const excluded = new Set(query.all('exclude'));
     const checks = this.#of(endpoint).filter((check) => !excluded.has(check.name));
@@ -46,7 +46,7 @@ export class Health {
     return { code: healthy ? 200 : 500, text: `${lines.join('\n')}\n` };
   }
 
-  /** One check alone. */
+  /** A single check. */
   async one(endpoint: HealthEndpoint, name: string): Promise<HealthAnswer> {
     const check = this.#of(endpoint).find((candidate) => candidate.name === name);
     if (check === undefined) return { code: 404, text: '404 page not found\n' };

@@ -5,9 +5,9 @@ import type { Handler, Pipeline } from '../exchange/pipeline.ts';
 import { sendNotFound } from '../exchange/send.ts';
 import type { EndpointRouter } from './endpoint-router.ts';
 
-/** What middleware finds in `ctx.state`. */
+/** The state of the Koa context. */
 export interface KoaState {
-  /** The request as the filters have seen it: attributes, user, request id. */
+  /** The request after the filters: attributes, user, request id. */
   exchange: Exchange;
 }
 
@@ -16,8 +16,8 @@ export type KoaApplication = Koa<KoaState>;
 const clientFaults = /^(?:HPE_.*|ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|ERR_STREAM_PREMATURE_CLOSE|ERR_HTTP2_.*)$/;
 
 /**
- * Koa reports what happens to a connection until its answer is sent, such as a malformed second request. Clients cause
- * that at will, and the error holds what they sent.
+ * Koa reports errors of a connection until the response has been sent, such as a malformed second request. Clients can
+ * cause those at will, and the error contains what they sent.
  */
 function reportFailure(logger: Logger, err: unknown): void {
   const code = err instanceof Error && 'code' in err ? String(err.code) : '';
@@ -25,14 +25,14 @@ function reportFailure(logger: Logger, err: unknown): void {
   else logger.error('koa middleware failed', { err });
 }
 
-/** What `ctx.throw` of a middleware throws, when the client may see its message. */
+/** An error created by `ctx.throw` whose message may be sent to the client. */
 function isHttpError(error: unknown): error is Error & { readonly status: number } {
   return error instanceof Error && 'expose' in error && error.expose === true && 'status' in error;
 }
 
 /**
  * The API as a Koa application: the filters, the resource API, the fixed endpoints. Middleware added with `use` runs
- * behind the filters, for paths outside the resource grammar that no fixed endpoint takes.
+ * after the filters, for paths that are neither resource paths nor fixed endpoints.
  */
 export function createKoaApplication(
   pipeline: Pipeline,
@@ -50,7 +50,7 @@ export function createKoaApplication(
         await handleResource(exchange);
         return;
       }
-      // Koa cannot read every target in absolute form, which the attributes have taken apart already.
+      // Koa cannot parse every target in absolute form; the attributes contain its parts.
       const { path, query } = exchange.attributes;
       if (!ctx.url.startsWith('/')) ctx.url = query.text === '' ? path : `${path}?${query.text}`;
       try {
@@ -61,7 +61,7 @@ export function createKoaApplication(
       if (!exchange.answered && ctx.status === 404 && (ctx.body === undefined || ctx.body === null))
         sendNotFound(exchange);
     });
-    // Who answered through the exchange has written to the response itself.
+    // Koa must not respond when the exchange has already done so.
     if (exchange.answered || ctx.res.destroyed) ctx.respond = false;
   });
   app.use(router.routes());

@@ -6,10 +6,10 @@ import type { RequestAttributes, RequestContext, StatusError, UserInfo } from '@
 import { type FlightClass, requireAllowed } from './filters.ts';
 import { type Authorize, anonymousUser, mastersOnly } from './options.ts';
 
-/** A connection whose client wants to leave HTTP. */
+/** A connection whose client requests an upgrade to another protocol. */
 export interface UpgradeRequest {
   readonly socket: Socket;
-  /** Bytes that came behind the head of the request. */
+  /** Bytes received after the head of the request. */
   readonly head: Buffer;
 }
 
@@ -17,8 +17,8 @@ const truthy: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'Tru
 const falsy: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
 
 /**
- * One request and its answer: what every filter and handler passes on. It is also the {@link RequestContext} of the
- * operations that the request causes. Parts that most requests never need are made on first use.
+ * One request and its response, passed through all filters and handlers. It is also the {@link RequestContext} of the
+ * operations that the request causes. Members that most requests do not use are created on first use.
  */
 export class Exchange implements RequestContext {
   readonly request: IncomingMessage;
@@ -27,32 +27,35 @@ export class Exchange implements RequestContext {
   readonly requestId: string;
   /** Monotonic milliseconds. */
   readonly startedAt: number;
-  /** Monotonic milliseconds after which the request has run too long; moved on while a long answer makes progress. */
+  /** Monotonic milliseconds at which the request times out. Extended while a long response makes progress. */
   deadlineAt: number;
   user: UserInfo = anonymousUser;
-  /** Decides about every verb that the request needs; set once the request itself is allowed. */
+  /**
+   * Decides about further verbs of the request, such as the create of a PUT; set when the request itself has been
+   * authorized.
+   */
   authorizer: Authorize = mastersOnly;
   /** Name of the resource in metrics: a registered plural, or `other`. */
   metricsResource = 'other';
-  /** A watch, or a call that is passed on: exempt from deadlines and limits. */
+  /** True for watches and connect requests, which are exempt from deadlines. */
   longRunning = false;
-  /** Set when the client wants to leave HTTP, and may. */
+  /** Set for a request that may switch to another protocol. */
   upgrade: UpgradeRequest | undefined;
-  /** Place among the running requests, -1 when it is not one of them; kept by them. */
+  /** Index among the running requests, -1 when the request is not running. Owned by `RunningRequests`. */
   place = -1;
-  /** The limit that this request counts against; undefined before it is admitted. Kept by the pipeline. */
+  /** The concurrency limit that the request counts against; undefined before it is admitted. Owned by `Pipeline`. */
   flight: FlightClass | undefined;
-  /** Bytes of body sent, for metrics. */
+  /** Bytes of the response body sent so far, for metrics. */
   sentBytes = 0;
-  /** Set when the rest of the request cannot be read: the connection ends with the answer. */
+  /** True when the rest of the request cannot be read. The connection is closed after the response. */
   closeConnection = false;
-  /** Value of the `Cache-Control` header; undefined when the answer brings its own. */
+  /** Value of the `Cache-Control` header; undefined when the response sets its own. */
   cacheControl: string | undefined = 'no-cache, private';
   /** Value of the `Allow` header of a 405. */
   allow: string | undefined = undefined;
-  /** True once somebody has taken on the answer; whoever comes later has nothing to say. */
+  /** True when a response has been started. Later attempts to respond are ignored. */
   answered = false;
-  #loan: SignalLoan | undefined;
+  #borrowed: BorrowedSignal | undefined;
   #abortedWith: StatusError | undefined;
   #warnings: WarningHeaders | undefined;
   #warn: ((text: string) => void) | undefined;
@@ -78,8 +81,8 @@ export class Exchange implements RequestContext {
   }
 
   /**
-   * Whether the client prefers indented JSON: see docs/reference/api-rules.md#query-parameters. A value of `pretty` that
-   * is not a boolean is ignored.
+   * Whether the client prefers indented JSON: see docs/reference/api-rules.md#query-parameters. A value of `pretty`
+   * that is not a boolean is ignored.
    *
    * @param inClause the `pretty` parameter of the chosen clause of the Accept header
    */
@@ -103,16 +106,19 @@ export class Exchange implements RequestContext {
     }
   }
 
-  /** Aborted when the client is gone or the deadline has passed. Not to be used when the request is over. */
+  /**
+   * Aborted when the client has disconnected or the deadline has passed. It must not be used after the end of the
+   * request.
+   */
   get signal(): AbortSignal {
-    if (this.#loan === undefined) {
-      this.#loan = borrowSignal(this.request, this.response);
-      if (this.#abortedWith !== undefined) this.#loan.controller.abort(this.#abortedWith);
+    if (this.#borrowed === undefined) {
+      this.#borrowed = borrowSignal(this.request, this.response);
+      if (this.#abortedWith !== undefined) this.#borrowed.controller.abort(this.#abortedWith);
     }
-    return this.#loan.controller.signal;
+    return this.#borrowed.controller.signal;
   }
 
-  /** Bound, because contexts are taken apart. */
+  /** Bound, because contexts are destructured. */
   get authorize(): (verb: string) => Promise<void> {
     return async (verb) => {
       const attributes = { ...this.attributes, verb };
@@ -120,7 +126,7 @@ export class Exchange implements RequestContext {
     };
   }
 
-  /** Remembers a remark for the `Warning` header. Bound, because contexts are taken apart. */
+  /** Adds a text to the `Warning` headers. Bound, because contexts are destructured. */
   get warn(): (text: string) => void {
     this.#warn ??= (text) => {
       this.#warnings ??= new WarningHeaders();
@@ -129,45 +135,45 @@ export class Exchange implements RequestContext {
     return this.#warn;
   }
 
-  /** Values of the `Warning` header, undefined when there is nothing to say. */
+  /** Values of the `Warning` headers; undefined when there are none. */
   warningHeader(): string[] | undefined {
     return this.#warnings?.values();
   }
 
-  /** Stops the operation: whoever looks at the signal sees `reason`. */
+  /** Aborts the operation; `reason` becomes the reason of {@link signal} and the response. */
   abort(reason?: StatusError): void {
     this.#abortedWith = reason;
-    this.#loan?.controller.abort(reason);
+    this.#borrowed?.controller.abort(reason);
   }
 
-  /** The request is over: gives back what it borrowed. */
+  /** Releases the signal at the end of the request. */
   release(): void {
-    this.#loan?.release();
+    this.#borrowed?.release();
   }
 
-  /** Why the request was stopped, when it was stopped by the server. */
+  /** The reason why the server aborted the request. */
   get abortedWith(): StatusError | undefined {
     return this.#abortedWith;
   }
 }
 
-/** A controller on loan to one request. */
-export interface SignalLoan {
+/** An abort controller that one request uses at a time. */
+export interface BorrowedSignal {
   readonly controller: AbortController;
-  /** To be called when the request is over; nothing of it may use the signal afterwards. */
+  /** To be called at the end of the request. The request must not use the signal afterwards. */
   release(): void;
 }
 
 /**
- * The abort signal that the requests of one connection use one after the other. Making a signal for each request would
- * cost more than finding the object it asks for; and what most signals tell, that the client is gone, is a fact about
- * the connection.
+ * The abort signal that the requests of one connection use one after the other. Creating a signal for each request
+ * would cost more than a GET of one object, and nearly all signals report an event of the connection: the client has
+ * disconnected.
  */
-class ConnectionSignal implements SignalLoan {
+class ConnectionSignal implements BorrowedSignal {
   controller = new AbortController();
   #busy = false;
 
-  /** False when another request has it, or the client is gone. */
+  /** False when another request uses the signal, or the client has disconnected. */
   take(): boolean {
     if (this.#busy || this.controller.signal.aborted) return false;
     this.#busy = true;
@@ -176,7 +182,7 @@ class ConnectionSignal implements SignalLoan {
 
   release(): void {
     const { signal } = this.controller;
-    // Used up, or something still listens: the next request gets another one.
+    // An aborted signal, or one that still has listeners, is not used again.
     if (signal.aborted || getEventListeners(signal, 'abort').length > 0) this.controller = new AbortController();
     this.#busy = false;
   }
@@ -197,10 +203,10 @@ function signalOf(socket: Socket): ConnectionSignal {
 }
 
 /**
- * A controller whose signal aborts when the client goes away. Requests that share their connection at the same time
- * (HTTP/2, pipelining) get one each.
+ * A controller whose signal aborts when the client disconnects. Concurrent requests of one connection (HTTP/2,
+ * pipelining) get a controller each.
  */
-export function borrowSignal(request: IncomingMessage, response: ServerResponse): SignalLoan {
+export function borrowSignal(request: IncomingMessage, response: ServerResponse): BorrowedSignal {
   const { socket } = request;
   if (request.httpVersionMajor === 1) {
     const connection = signalOf(socket);
@@ -220,14 +226,14 @@ const prepared = new WeakSet<Socket>();
 const ignore = (): void => {};
 
 /**
- * From here on the bytes of a connection reach Node's parser through the stream of the socket, which keeps them while
- * it is paused.
+ * Delivers the bytes of a connection to Node's parser through the stream of the socket, which buffers while it is
+ * paused.
  */
 function parseThroughStream(this: Socket): void {
-  // Node disconnects the parser from the native handle when a listener for data is added, and never connects it again.
+  // Node detaches the parser from the native handle when a `data` listener is added, and never attaches it again.
   this.on('data', ignore);
   this.off('data', ignore);
-  // The stream has waited for bytes that its handle gave to the parser. An empty chunk ends this wait; without it
+  // The stream still waits for bytes that its handle gave to the parser. An empty chunk ends this wait; without it
   // `resume` reads nothing.
   this.push('');
 }
@@ -248,18 +254,18 @@ export function prepareForPause({ httpVersionMajor, socket }: IncomingMessage): 
   socket.once('pause', parseThroughStream);
 }
 
-/** Greatest length of all header values together; kube-apiserver permits as much text. */
+/** Greatest total length of all header values, as in kube-apiserver. */
 const maxTotal = 4096;
-/** Length to which each text is cut once the texts exceed the total. */
+/** Length to which each text is truncated when the total is exceeded. */
 const maxCutText = 256;
-/** Greatest number of headers: Python's HTTP client refuses answers with more than a hundred headers of all names. */
+/** Greatest number of headers: Python's HTTP client rejects responses with more than a hundred headers in total. */
 const maxHeaders = 50;
 
 const omitted = '299 - "further warnings were omitted"';
 
 /**
- * The `Warning` headers of one answer, each text once. Their number and total length are limited, because clients and
- * proxies refuse answers with large heads, and an answer that is refused may belong to a write that has happened.
+ * The `Warning` headers of one response, each text once. Their number and total length are limited, because clients and
+ * proxies reject responses with large heads, and a rejected response may belong to a write that has happened.
  */
 export class WarningHeaders {
   readonly #texts = new Set<string>();
@@ -268,13 +274,13 @@ export class WarningHeaders {
   add(text: string): void {
     if (text === '' || this.#full) return;
     this.#texts.add(text);
-    // Cut texts of this number exceed the limits whatever follows.
+    // Truncated texts of this number exceed the limits in any case.
     this.#full = this.#texts.size > maxHeaders;
   }
 
   /**
-   * Values of the headers. Texts are cut only where the limits require it; what still does not fit is omitted, which
-   * the last value states.
+   * Values of the headers. Texts are truncated only where the limits require it; the last value states that texts were
+   * omitted.
    */
   values(): string[] {
     const whole = [...this.#texts].map(headerValue);

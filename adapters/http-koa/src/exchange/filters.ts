@@ -3,7 +3,7 @@ import { type RequestAttributes, StatusError, StatusReason, statusErrors, type U
 import type { HttpLevels } from './metrics.ts';
 import type { Authorization, Authorize, HttpLimits } from './options.ts';
 
-/** The 403 for a request that its user may not make: see docs/reference/api-rules.md#failures. */
+/** The 403 for a request that its user is not authorized to make: see docs/reference/api-rules.md#failures. */
 function forbidden(attributes: RequestAttributes, user: UserInfo, reason: string | undefined): StatusError {
   const who = `User ${JSON.stringify(user.name)}`;
   const why = reason ? `: ${reason}` : '';
@@ -29,15 +29,15 @@ function forbidden(attributes: RequestAttributes, user: UserInfo, reason: string
   );
 }
 
-/** Does nothing when the decision allows the request. @throws StatusError 403 */
+/** Returns when the decision allows the request. @throws StatusError 403 */
 export function requireAllowed(decision: Authorization, attributes: RequestAttributes, user: UserInfo): void {
   if (decision === true) return;
   if (decision === false) throw forbidden(attributes, user, undefined);
   if (!decision.allowed) throw forbidden(attributes, user, decision.reason);
 }
 
-/** Who a request wants to be taken for. */
-interface WantedUser {
+/** The user that a request asks to impersonate. */
+interface ImpersonationHeaders {
   name: string | undefined;
   uid: string | undefined;
   readonly groups: string[];
@@ -58,7 +58,7 @@ function decodedKey(key: string): string {
   }
 }
 
-/** The value of a header that may be sent once and not be empty. @throws StatusError 400 */
+/** The value of a header that must occur once and must not be empty. @throws StatusError 400 */
 function single(header: string, before: string | undefined, value: string): string {
   if (before !== undefined)
     throw statusErrors.badRequest(`the header ${JSON.stringify(header)} was sent more than once`);
@@ -66,16 +66,16 @@ function single(header: string, before: string | undefined, value: string): stri
   return value;
 }
 
-/** Reads the headers; undefined for nearly every request. Raw headers keep repeated ones apart. */
-function wantedUser(request: IncomingMessage): WantedUser | undefined {
+/** Reads the impersonation headers; undefined for nearly every request. Raw headers keep repeated headers separate. */
+function impersonationHeaders(request: IncomingMessage): ImpersonationHeaders | undefined {
   const { rawHeaders } = request;
-  let wanted: WantedUser | undefined;
+  let wanted: ImpersonationHeaders | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const raw = rawHeaders[i] ?? '';
     if (raw.length <= prefix.length || (raw.charCodeAt(0) | 0x20) !== 0x69) continue;
     const name = raw.toLowerCase();
     if (!name.startsWith(prefix)) continue;
-    // Node reads header bytes as Latin-1; clients send names in UTF-8.
+    // Node decodes header bytes as Latin-1; clients send names in UTF-8.
     const value = Buffer.from(rawHeaders[i + 1] ?? '', 'latin1').toString();
     wanted ??= { name: undefined, uid: undefined, groups: [], extra: new Map() };
     if (name === 'impersonate-user') wanted.name = single(raw, wanted.name, value);
@@ -85,7 +85,7 @@ function wantedUser(request: IncomingMessage): WantedUser | undefined {
       const key = decodedKey(name.slice(extraPrefix.length));
       wanted.extra.set(key, [...(wanted.extra.get(key) ?? []), value]);
     } else {
-      // To ignore it would serve the request with rights that the client wanted to give up.
+      // Ignoring the header would serve the request with rights that the client intended to give up.
       throw statusErrors.badRequest(`the header ${JSON.stringify(raw)} is not supported`);
     }
   }
@@ -95,7 +95,7 @@ function wantedUser(request: IncomingMessage): WantedUser | undefined {
 type Question = Pick<RequestAttributes, 'apiGroup' | 'resource' | 'subresource' | 'namespace' | 'name'>;
 
 /** The authorizations that impersonating this user requires: see docs/reference/api-rules.md#impersonation. */
-function questionsFor(name: string, { uid, groups, extra }: WantedUser): Question[] {
+function questionsFor(name: string, { uid, groups, extra }: ImpersonationHeaders): Question[] {
   const account = serviceAccountName.exec(name);
   const plain = { apiGroup: '', subresource: '', namespace: '' };
   const questions: Question[] = [
@@ -121,7 +121,7 @@ function groupsOf(name: string, asked: readonly string[]): readonly string[] {
 }
 
 async function become(
-  wanted: WantedUser,
+  wanted: ImpersonationHeaders,
   attributes: RequestAttributes,
   user: UserInfo,
   authorize: Authorize,
@@ -149,9 +149,11 @@ async function become(
 }
 
 /**
- * The user whom a request is made as: undefined when it is made as its own. From here on only that user counts.
+ * The user that a request is made as: undefined without impersonation headers. The rest of the request uses only this
+ * user.
  *
- * @throws StatusError 403 when the user may not, 400 for headers that name no user or are not supported.
+ * @throws StatusError 403 when the impersonation is not authorized, 400 for headers without a user and for unsupported
+ *   headers
  */
 export function impersonatedUser(
   request: IncomingMessage,
@@ -159,18 +161,18 @@ export function impersonatedUser(
   user: UserInfo,
   authorize: Authorize,
 ): Promise<UserInfo> | undefined {
-  const wanted = wantedUser(request);
+  const wanted = impersonationHeaders(request);
   return wanted && become(wanted, attributes, user, authorize);
 }
 
-/** Where an admitted request is counted; `exempt` is counted nowhere. */
+/** The limit that an admitted request counts against; `exempt` requests count against none. */
 export type FlightClass = 'read' | 'mutate' | 'watch' | 'connect' | 'exempt';
 
 const reading: ReadonlySet<string> = new Set(['get', 'list', 'head', 'watch', 'proxy']);
 
 /**
- * Requests that are served before others and not refused for overload: a holder whose lease is not renewed in time is
- * replaced, which makes more work. Health checks do not wait at all: they are answered in the turn that reads them.
+ * Requests with priority, which are not rejected for overload: a leader whose lease is not renewed in time is replaced,
+ * which causes more work. Health checks are answered immediately, without waiting for a turn.
  */
 export function isUrgent({ apiGroup, resource, subresource, name, verb }: RequestAttributes): boolean {
   return (
@@ -185,9 +187,8 @@ export const isMaster = (user: UserInfo): boolean => user.groups.includes('syste
 
 /**
  * Limits the number of concurrent requests: see docs/reference/api-rules.md#limits-of-a-request. Reads and mutations
- * are counted separately, so that a burst of one cannot block the other. Members of `system:masters` can always repair
- * a server: they are bound only by the totals of watches and of calls that are passed on, and by overload
- * (`Pipeline.refusedByOverload`).
+ * are counted separately, so that a burst of one cannot block the other. Members of `system:masters` must be able to
+ * repair a server: only the total numbers of watches and connect requests, and overload, limit them.
  */
 export class InFlightLimits {
   readonly #limits: HttpLimits;
@@ -211,7 +212,7 @@ export class InFlightLimits {
     return reading.has(attributes.verb) ? 'read' : 'mutate';
   }
 
-  /** Takes a place; false when all are taken. */
+  /** Counts a request; false when its limit is reached. */
   enter(flight: FlightClass, user: UserInfo): boolean {
     switch (flight) {
       case 'exempt':
@@ -233,7 +234,7 @@ export class InFlightLimits {
     }
   }
 
-  /** Gives back the place taken by `enter`. */
+  /** Ends the count begun by `enter`. */
   leave(flight: FlightClass, user: UserInfo): void {
     if (flight === 'read') this.#reads -= 1;
     else if (flight === 'mutate') this.#mutations -= 1;

@@ -17,51 +17,51 @@ function product(a: number, b: number): number {
   return sum >>> 0;
 }
 
-/** x^(2^n); x has the order 2^32 - 1, so the 32 of them repeat. */
+/** x^(2^n); x has the order 2^32 - 1, so the 32 values repeat. */
 const powers = [one >>> 1];
 while (powers.length < 32) {
   const last = powers[powers.length - 1] as number;
   powers.push(product(last, last));
 }
 
-/** What {@link joinedCrc32} needs to know of the length of the second part. */
+/** The factor by which {@link joinedCrc32} shifts the first part, computed from the length of the second part. */
 export function crc32Shift(bytes: number): number {
   let shift = one;
-  // Eight bits a byte: the exponent begins at 2^3.
+  // Eight bits per byte: the exponent begins at 2^3.
   for (let rest = bytes, n = 3; rest > 0; rest = Math.floor(rest / 2), n += 1) {
     if (rest % 2 === 1) shift = product(shift, powers[n % 32] as number);
   }
   return shift;
 }
 
-/** CRC-32 of two parts one after the other, from those of each and the {@link crc32Shift} of the second. */
+/** CRC-32 of two concatenated parts, from the CRC-32 of each and the {@link crc32Shift} of the second. */
 export function joinedCrc32(first: number, second: number, secondShift: number): number {
   return (product(first, secondShift) ^ second) >>> 0;
 }
 
 /**
- * A part of a body as deflate blocks that end at a byte and refer to nothing before them: such parts can follow each
- * other.
+ * A part of a body as deflate blocks that end at a byte boundary and contain no reference to earlier data: such parts
+ * can be concatenated.
  */
 export interface DeflatedPiece {
   readonly bytes: Buffer;
-  /** Of the part itself. */
+  /** Length of the uncompressed part. */
   readonly length: number;
   readonly crc: number;
   /** {@link crc32Shift} of the length. */
   readonly shift: number;
 }
 
-/** Smaller pieces are not worth remembering. */
-const leastKept = 16 * 1024;
-/** Up to this length a piece goes as it is, in a stored block: compressing it would cost more than it spares. */
-const asIs = 512;
+/** Smaller pieces are not cached. */
+const leastCachedBytes = 16 * 1024;
+/** Pieces up to this length are sent in a stored block: compressing them would cost more than it saves. */
+const storedBytes = 512;
 
 const compress = promisify(deflateRaw) as (piece: Buffer, options: ZlibOptions) => Promise<Buffer>;
 const options: ZlibOptions = { level: 1, chunkSize: 64 * 1024, finishFlush: constants.Z_FULL_FLUSH };
 
-/** A compressed piece, or the work on it. */
-class Kept implements Droppable {
+/** A cached piece, or the promise of one that is being compressed. */
+class CachedPiece implements Droppable {
   readonly piece: Promise<DeflatedPiece>;
   readonly #forget: () => void;
 
@@ -76,22 +76,22 @@ class Kept implements Droppable {
 }
 
 /**
- * Compresses pieces of lists, off the event loop, and remembers what became of those that are shared by many lists: the
- * bytes of a kind that does not change are compressed once. A piece is known by its place in memory, so what lies there
- * must never change.
+ * Compresses pieces of lists off the event loop and caches the pieces that many lists share: the bytes of a kind that
+ * does not change are compressed once. A piece is identified by its position in memory, so these bytes must never
+ * change.
  */
 export class DeflatedPieces {
   readonly #budget: ByteBudget;
-  readonly #kept = new WeakMap<ArrayBufferLike, Map<string, Kept>>();
+  readonly #kept = new WeakMap<ArrayBufferLike, Map<string, CachedPiece>>();
 
-  /** Keeps at most so many compressed bytes. */
+  /** @param limitBytes greatest total size of the cached compressed bytes */
   constructor(limitBytes: number) {
     this.#budget = new ByteBudget(limitBytes);
   }
 
-  /** A piece that nobody changes any more; compressed again only when it was forgotten. */
+  /** Returns the compressed form of an immutable piece, from the cache if possible. */
   shared(piece: Buffer): Promise<DeflatedPiece> {
-    if (piece.length < leastKept) return deflated(piece);
+    if (piece.length < leastCachedBytes) return deflated(piece);
     const id = `${piece.byteOffset} ${piece.length}`;
     let places = this.#kept.get(piece.buffer);
     const known = places?.get(id);
@@ -101,21 +101,21 @@ export class DeflatedPieces {
       this.#kept.set(piece.buffer, places);
     }
     const forget = () => places.delete(id);
-    const kept = new Kept(deflated(piece), forget);
+    const kept = new CachedPiece(deflated(piece), forget);
     places.set(id, kept);
     kept.piece.then(({ bytes }) => this.#budget.add(kept, bytes.length), forget);
     return kept.piece;
   }
 }
 
-/** Compresses a piece; it must stay as it is until that is done. */
+/** Compresses a piece. The piece must not change before the promise is settled. */
 export async function deflated(piece: Buffer): Promise<DeflatedPiece> {
   const { length } = piece;
-  const bytes = length <= asIs ? stored(piece) : await compress(piece, options);
+  const bytes = length <= storedBytes ? stored(piece) : await compress(piece, options);
   return { bytes, length, crc: crc32(piece), shift: crc32Shift(length) };
 }
 
-/** RFC 1951, 3.2.4. */
+/** A stored block: RFC 1951, 3.2.4. */
 function stored(piece: Buffer): Buffer {
   const block = Buffer.allocUnsafe(5 + piece.length);
   block[0] = 0;
@@ -125,12 +125,12 @@ function stored(piece: Buffer): Buffer {
   return block;
 }
 
-/** RFC 1952, 2.3: deflate, no name and no time, compressed fast, on an unknown system. */
+/** Header of RFC 1952, 2.3: deflate, no name and no time, fastest compression, unknown system. */
 const head = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255]);
-/** A last deflate block with nothing in it (RFC 1951, 3.2.6). */
+/** An empty final deflate block (RFC 1951, 3.2.6). */
 const lastBlock = [3, 0];
 
-/** One gzip member from the pieces of a body, which `deflate` compresses; those of a group at the same time. */
+/** One gzip member from the pieces of a body. The pieces of a group are passed to `deflate` concurrently. */
 export async function* gzipBody(
   source: AsyncIterable<readonly Buffer[]>,
   deflate: (piece: Buffer) => Promise<DeflatedPiece>,
@@ -150,7 +150,7 @@ export async function* gzipBody(
   yield [...before, tail(crc, length)];
 }
 
-/** The last block, then checksum and length of the body. */
+/** The final block, then the checksum and the length of the body. */
 function tail(crc: number, length: number): Buffer {
   const bytes = Buffer.alloc(lastBlock.length + 8);
   bytes.set(lastBlock);

@@ -9,15 +9,14 @@ import { ClientGone } from './request-body.ts';
 import { acceptsGzip, answerHeaders, sendBytes, sendHead, sendWhole } from './send.ts';
 
 /**
- * Keeps the buffers of sent pieces of lists for the next ones: a large list costs a few of them instead of a copy of
- * itself.
+ * A pool of buffers for pieces of lists. With it a large list allocates a few buffers instead of a full copy of itself.
  */
 export class PiecePool implements PieceSource {
   readonly #limit: number;
   readonly #free: Buffer[] = [];
   readonly #lent = new WeakSet<ArrayBufferLike>();
 
-  /** Keeps at most `limit` free buffers. */
+  /** @param limit greatest number of free buffers */
   constructor(limit: number) {
     this.#limit = limit;
   }
@@ -28,13 +27,13 @@ export class PiecePool implements PieceSource {
     return buffer;
   }
 
-  /** Whether the piece lies in a buffer of this pool. */
+  /** Whether the piece is in a buffer of this pool. */
   owns(piece: Buffer): boolean {
     return this.#lent.has(piece.buffer);
   }
 
   /**
-   * To be called when nobody reads the piece any more. Pieces of others, and pieces given back before, are left alone.
+   * To be called when the piece is no longer read. Pieces of other buffers, and pieces already returned, are ignored.
    */
   giveBack(piece: Buffer): void {
     if (!this.#lent.delete(piece.buffer) || this.#free.length >= this.#limit) return;
@@ -44,24 +43,22 @@ export class PiecePool implements PieceSource {
 
 /** Bodies up to this size are sent as one buffer. */
 const joinBytes = 64 * 1024;
-/** Bytes handed to the socket in one corked group, when they are made for this answer. */
+/** Bytes written to the socket in one corked group, for pieces created for this response. */
 const groupBytes = 256 * 1024;
-/**
- * The same of bytes that exist anyway: holding them costs nothing, and every group less spares a wait for the socket.
- */
+/** The same for shared pieces: they need no memory of their own, and larger groups wait for the socket less often. */
 const sharedGroupBytes = 1024 * 1024;
-/** Longest uninterrupted work on one list. */
+/** Longest uninterrupted work on one list, in milliseconds. */
 const sliceMs = 2;
-/** Items made between two looks at the clock. */
+/** Number of items between two checks of the clock. */
 const stride = 32;
 
-/** The high water mark makes every piece wait until the one before is compressed. */
+/** The high water mark makes every piece wait until the previous one is compressed. */
 const gzipOptions: ZlibOptions & TransformOptions = { level: 1, chunkSize: 64 * 1024, writableHighWaterMark: 1 };
 
-/** Buffers for lists whose bytes are made for one answer; up to 4 MiB of free ones are kept. */
+/** Buffers for lists that are encoded for one response; at most 4 MiB of free buffers are kept. */
 export const listPieces = new PiecePool(64);
 
-/** Compressed forms of pieces that lists share: about 160 MiB of JSON. */
+/** Compressed forms of shared pieces: about 160 MiB of JSON. */
 const deflatedPieces = new DeflatedPieces(16 * 1024 * 1024);
 
 export interface ListSendOptions {
@@ -69,7 +66,7 @@ export interface ListSendOptions {
   readonly limits: HttpLimits;
 }
 
-/** Resolves at the next drain, rejects when the client goes away first. */
+/** Resolves at the next `drain` event; rejects when the client disconnects first. */
 function drained(exchange: Exchange): Promise<void> {
   const { response } = exchange;
   return new Promise((resolve, reject) => {
@@ -89,14 +86,14 @@ function drained(exchange: Exchange): Promise<void> {
   });
 }
 
-/** The items in groups of about `groupBytes`, giving other requests their turn after every slice of work. */
+/** The items in groups of about `groupBytes`. Yields to other requests after every slice of work. */
 async function* groups(body: ListBody, clock: Clock): AsyncGenerator<Buffer[]> {
   let group: Buffer[] = [body.head];
   let size = body.head.length;
   let until = clock.monotonic() + sliceMs;
   let count = 0;
   for (const item of body.items) {
-    // An empty piece is a chance to give way, nothing to write.
+    // An empty piece only marks an opportunity to yield.
     if (item.length > 0) group.push(item);
     size += item.length;
     count += 1;
@@ -114,10 +111,7 @@ async function* groups(body: ListBody, clock: Clock): AsyncGenerator<Buffer[]> {
   yield group;
 }
 
-/**
- * Writes groups, waiting whenever the connection is behind. Time spent while bytes flow does not count against the
- * request.
- */
+/** Writes groups with backpressure. The deadline of the request is extended while the client receives data. */
 async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, options: ListSendOptions): Promise<void> {
   const { response } = exchange;
   for await (const group of source) {
@@ -132,7 +126,7 @@ async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, optio
     response.uncork();
     if (!open) {
       await drained(exchange);
-      // Many connections may drain in one turn; each group is a copy of up to a megabyte for the kernel.
+      // Many connections may drain in one turn, and each group is a copy of up to a megabyte for the kernel.
       await eventLoopTurns.pass();
     }
   }
@@ -140,8 +134,8 @@ async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, optio
 }
 
 /**
- * What to do when the connection has taken a piece. One that could not be written is not used again: who knows who
- * still reads it.
+ * Returns a piece to the pool when it has been written. A piece whose write failed is not used again, because the
+ * socket may still reference it.
  */
 function givenBack(piece: Buffer): (error?: Error | null) => void {
   return (error) => {
@@ -149,7 +143,7 @@ function givenBack(piece: Buffer): (error?: Error | null) => void {
   };
 }
 
-/** The pieces for a reader that asks for the next one when it is through with the one before. */
+/** One piece at a time; the next one is created when the previous one has been consumed. */
 async function* oneByOne(source: AsyncIterable<Buffer[]>): AsyncGenerator<Buffer> {
   for await (const group of source) {
     for (const piece of group) {
@@ -159,7 +153,7 @@ async function* oneByOne(source: AsyncIterable<Buffer[]>): AsyncGenerator<Buffer
   }
 }
 
-/** Pieces that exist anyway are compressed once for all lists; others are given back when they are compressed. */
+/** Shared pieces are compressed once for all lists; other pieces are returned to the pool after compression. */
 async function deflatePiece(piece: Buffer): Promise<DeflatedPiece> {
   if (!listPieces.owns(piece)) return deflatedPieces.shared(piece);
   const made = await deflated(piece);
@@ -167,7 +161,7 @@ async function deflatePiece(piece: Buffer): Promise<DeflatedPiece> {
   return made;
 }
 
-/** Bytes made for this answer, through zlib's own thread, with backpressure on both sides. */
+/** Compresses pieces created for this response in a zlib thread, with backpressure on both sides. */
 async function streamGzip(
   exchange: Exchange,
   source: AsyncIterable<Buffer[]>,
@@ -185,7 +179,10 @@ async function streamGzip(
   }
 }
 
-/** A list that already exists as bytes, with its length; undefined when it is large and must not be counted first. */
+/**
+ * The pieces of a list that exists as bytes, and their total size; undefined for a list that is encoded while it is
+ * sent.
+ */
 function measured(body: ListBody): { pieces: Buffer[]; size: number } | undefined {
   if (!body.ready) return undefined;
   const pieces = [body.head, ...body.items, body.tail];
@@ -210,8 +207,8 @@ async function* inGroups(pieces: readonly Buffer[]): AsyncGenerator<Buffer[]> {
 }
 
 /**
- * Sends a list: a small one in one piece, a large one as a stream of shared buffers under backpressure, compressed when
- * the client accepts it and it is worth it. Never holds a second copy of a large list.
+ * Sends a list: a small list in one write, a large one as a stream of shared buffers with backpressure, compressed when
+ * the client accepts it. Never creates a second copy of a large list.
  */
 export async function sendList(
   exchange: Exchange,

@@ -1,7 +1,7 @@
 import type { Counter, Gauge, Histogram, Labels, Metrics } from '@keelson/core';
 import type { Exchange } from './exchange.ts';
 
-/** Verbs that appear as label values; anything else a client invents is `other`. */
+/** Values of the label `verb`; every other verb is counted as `other`. */
 const verbs: ReadonlySet<string> = new Set([
   'create',
   'get',
@@ -17,7 +17,7 @@ const verbs: ReadonlySet<string> = new Set([
   'options',
 ]);
 
-/** What happened with one (verb, resource, code) since the last {@link HttpMetrics.flush}. */
+/** Counts of one (verb, resource, code) since the last {@link HttpMetrics.flush}. */
 interface Cell {
   readonly labels: Labels;
   readonly route: Labels;
@@ -25,13 +25,13 @@ interface Cell {
   bytes: number;
 }
 
-/** Events sent to the watchers of one resource since the last {@link HttpMetrics.flush}; whoever sends adds to it. */
+/** Number of events sent to the watchers of one resource since the last {@link HttpMetrics.flush}. */
 export interface EventTally {
   readonly labels: Labels;
   events: number;
 }
 
-/** Levels read when metrics are. */
+/** Current levels, which are read when the metrics are. */
 export interface HttpLevels {
   readonly reads: number;
   readonly mutations: number;
@@ -39,7 +39,7 @@ export interface HttpLevels {
   readonly connects: number;
 }
 
-/** What is measured about requests. Label values are closed sets: verb, registered plural or `other`, HTTP code. */
+/** Metrics of requests. Label values are closed sets: verb, registered plural or `other`, HTTP code. */
 export class HttpMetrics {
   readonly #requests: Counter;
   readonly #duration: Histogram;
@@ -49,7 +49,10 @@ export class HttpMetrics {
   readonly #connects: Gauge;
   readonly #events: Counter;
   readonly #rejected: Counter;
-  /** Counts are gathered here and handed on when metrics are read, because a labelled counter costs a hash per step. */
+  /**
+   * Counts are collected here and reported when the metrics are read: a labelled counter computes a hash for every
+   * increment.
+   */
   readonly #cells = new Map<string, Cell>();
   readonly #tallies = new Map<string, EventTally>();
 
@@ -62,7 +65,7 @@ export class HttpMetrics {
     });
     this.#duration = metrics.histogram({
       name: 'keelson_http_request_duration_seconds',
-      help: 'Time from the arrival of a request to the end of its answer; watches and calls that are passed on are not in it.',
+      help: 'Time from the arrival of a request to the end of its answer; without watches and connect requests.',
       labels: route,
       buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     });
@@ -73,13 +76,13 @@ export class HttpMetrics {
     });
     this.#inFlight = metrics.gauge({
       name: 'keelson_http_requests_in_flight',
-      help: 'Requests being worked on, watches and calls that are passed on apart.',
+      help: 'Requests in progress, without watches and connect requests.',
       labels: ['kind'],
     });
     this.#watches = metrics.gauge({ name: 'keelson_http_watches', help: 'Open watches.' });
     this.#connects = metrics.gauge({
       name: 'keelson_http_connects',
-      help: 'Open calls that are passed on to nodes and pods.',
+      help: 'Open connect requests, which are forwarded to nodes and pods.',
     });
     this.#events = metrics.counter({
       name: 'keelson_http_watch_events_total',
@@ -88,7 +91,7 @@ export class HttpMetrics {
     });
     this.#rejected = metrics.counter({
       name: 'keelson_http_requests_rejected_total',
-      help: 'Requests answered with 429: too many of their kind in flight, or the process too far behind (overload).',
+      help: 'Requests answered with 429: concurrency limit of their kind reached, or event loop delay too long.',
       labels: ['kind'],
     });
   }
@@ -104,7 +107,7 @@ export class HttpMetrics {
     this.#rejected.add(1, { kind });
   }
 
-  /** The same for all watchers of a resource. */
+  /** The tally that all watchers of a resource share. */
   eventTally(resource: string): EventTally {
     let tally = this.#tallies.get(resource);
     if (tally === undefined) {
@@ -114,7 +117,7 @@ export class HttpMetrics {
     return tally;
   }
 
-  /** Hands on what was gathered; to be called before the metrics are read. */
+  /** Reports the collected counts; to be called before the metrics are read. */
   flush(levels: HttpLevels): void {
     for (const cell of this.#cells.values()) {
       if (cell.requests > 0) this.#requests.add(cell.requests, cell.labels);

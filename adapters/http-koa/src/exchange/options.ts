@@ -10,32 +10,32 @@ import type {
   UserInfo,
 } from '@keelson/core';
 
-/** What an authorizer says; a bare boolean is the same without a reason. */
+/** Result of an authorizer; a boolean is a decision without a reason. */
 export type Authorization = boolean | { readonly allowed: boolean; readonly reason?: string };
 
 /**
- * Finds out who sent a request. Undefined = no credentials were sent (the anonymous user, or the `insecureUser`); bad
- * credentials are a thrown `statusErrors.unauthorized()`.
+ * Authenticates a request. Returns undefined when it contains no credentials (the anonymous user, or the
+ * `insecureUser`); throws `statusErrors.unauthorized()` for invalid credentials.
  */
 export type Authenticate = (request: IncomingMessage) => UserInfo | undefined | Promise<UserInfo | undefined>;
 
 /**
- * Decides whether a user may do what a request wants. A PUT that is about to create an object is decided a second time,
- * as `create`.
+ * Decides whether a user may perform a request. A PUT that is about to create an object is authorized a second time
+ * with the verb `create`.
  */
 export type Authorize = (attributes: RequestAttributes, user: UserInfo) => Authorization | Promise<Authorization>;
 
 /** One check behind `/healthz`, `/livez` and `/readyz`. */
 export interface HealthCheck {
-  /** Path segment under which the check can be asked alone. */
+  /** Path segment under which the check can be requested alone. */
   readonly name: string;
-  /** Throws, rejects or gives false when not healthy. */
+  /** Throws, rejects or returns false when unhealthy. */
   check(): boolean | undefined | void | Promise<boolean | undefined | void>;
   /** Endpoints that include the check; default: `readyz` alone. */
   readonly on?: readonly ('healthz' | 'livez' | 'readyz')[];
 }
 
-/** What `/version` tells; missing words get neutral values. */
+/** Content of `/version`; absent optional fields have neutral values. */
 export interface VersionInfo {
   readonly major: string;
   readonly minor: string;
@@ -51,38 +51,38 @@ export interface VersionInfo {
  * docs/reference/api-rules.md#limits-of-a-request.
  */
 export interface HttpLimits {
-  /** Greatest request body. */
+  /** Greatest size of a request body. */
   readonly bodyBytes: number;
-  /** Reading requests at the same time; watches do not count. */
+  /** Concurrent reading requests, without watches. */
   readonly readsInFlight: number;
-  /** Writing requests at the same time. */
+  /** Concurrent writing requests. */
   readonly mutationsInFlight: number;
   /**
-   * How far the process may be behind its work, in milliseconds, before further requests are answered with 429; health
-   * checks and leases are excepted.
+   * Delay of the event loop in milliseconds beyond which new requests are answered with 429; health checks and leases
+   * are exempt.
    */
   readonly overloadDelayMs: number;
   /** The same for members of `system:masters`. */
   readonly overloadDelayMastersMs: number;
-  /** Whole life of a request that is neither a watch nor passed on. */
+  /** Timeout of a request that is neither a watch nor a connect request. */
   readonly requestTimeoutMs: number;
-  /** Time for the operation itself, within the life of the request. */
+  /** Timeout of the operation itself, within the timeout of the request. */
   readonly handlerTimeoutMs: number;
-  /** Least life of a watch whose client names none; the actual one is random up to twice as long. */
+  /** Least duration of a watch without `timeoutSeconds`; the actual duration is random up to twice this value. */
   readonly watchTimeoutMs: number;
-  /** Distance of bookmarks on a watch that allows them. */
+  /** Interval of bookmarks on a watch that allows them. */
   readonly bookmarkIntervalMs: number;
-  /** All open watches together. */
+  /** Concurrent watches of all users. */
   readonly watches: number;
-  /** Open watches of one user; `system:masters` excepted. */
+  /** Concurrent watches of one user; `system:masters` is exempt. */
   readonly watchesPerUser: number;
-  /** Calls that are passed on to nodes and pods at the same time, tunnels among them. */
+  /** Concurrent connect requests to nodes and pods, including tunnels. */
   readonly connects: number;
-  /** Time for a connection to a node or pod, TLS included. */
+  /** Timeout for connecting to a node or pod, including TLS. */
   readonly dialTimeoutMs: number;
-  /** Time that a node agent has for the head of its answer. */
+  /** Timeout for the head of a node agent's response. */
   readonly agentAnswerMs: number;
-  /** Smallest answer that is compressed when the client accepts gzip. */
+  /** Smallest response that is compressed when the client accepts gzip. */
   readonly gzipBytes: number;
 }
 
@@ -105,10 +105,9 @@ export const defaultLimits: HttpLimits = {
 };
 
 /**
- * Options for the `http.Server` (or `https.Server`) that carries the listener: 10 s for the headers, 32 KiB of them,
- * and a bound on the time a body may take. With these alone Node applies the time for headers to connections that have
- * not been used yet as well, and answers 408 on them; `listen` of a control plane keeps those open like any idle
- * connection.
+ * Options for the `http.Server` (or `https.Server`) that uses the listener: 10 s for the headers, 32 KiB of headers,
+ * and a timeout for the body. With these alone Node also applies the header timeout to connections that have not been
+ * used yet, and answers 408 on them; `listen` of a control plane treats those like any idle connection.
  */
 export const serverOptions: ServerOptions = {
   headersTimeout: 10_000,
@@ -116,21 +115,21 @@ export const serverOptions: ServerOptions = {
   maxHeaderSize: 32 * 1024,
   keepAliveTimeout: 90_000,
   connectionsCheckingInterval: 2_000,
-  // A client that vanished without a sign holds its watch, and its descriptor, until the system notices.
+  // Detects clients that disappeared without closing their connection; their watches would stay open otherwise.
   keepAlive: true,
   keepAliveInitialDelay: 30_000,
 };
 
-/** What {@link createHttpApi} needs. */
+/** Dependencies and settings of {@link createHttpApi}. */
 export interface HttpApiOptions {
   readonly registry: ResourceRegistry;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly version: VersionInfo;
-  /** The words of media types and of the metadata API; default: those that existing clients know. */
+  /** Names used in media types and in the metadata API; default: those of Kubernetes. */
   readonly brand?: Brand;
-  /** Media beside JSON, YAML and protobuf. */
+  /** Media types other than JSON, YAML and protobuf. */
   readonly formBuilders?: readonly FormBuilder[];
   readonly limits?: Partial<HttpLimits>;
   readonly checks?: readonly HealthCheck[];
@@ -138,8 +137,7 @@ export interface HttpApiOptions {
   /** Default {@link mastersOnly}. */
   readonly authorize?: Authorize;
   /**
-   * Who sends requests without credentials. Default: the anonymous user. An insecure server names its administrator
-   * here.
+   * User of requests without credentials. Default: the anonymous user. An insecure server sets its administrator here.
    */
   readonly insecureUser?: UserInfo;
   /**
@@ -148,7 +146,7 @@ export interface HttpApiOptions {
    * browser on the same machine would send them for any page.
    */
   readonly allowedHosts?: readonly string[];
-  /** `host:port` told in discovery documents; default: the Host header of the request. */
+  /** `host:port` in discovery documents; default: the Host header of the request. */
   readonly serverAddress?: string;
   /** How node agents are reached for logs, commands and proxies. Absent: such requests are answered 503. */
   readonly nodeDialer?: NodeDialer;
@@ -159,25 +157,24 @@ export const anonymousUser: UserInfo = { name: 'system:anonymous', groups: ['sys
 const publicPaths: ReadonlySet<string> = new Set(['healthz', 'livez', 'readyz', 'version']);
 
 /**
- * The authorizer of a server that was given none: the group `system:masters` may do all, others may ask for health and
- * version.
+ * The default authorizer: members of `system:masters` may do everything, other users may request health and version.
  */
 export const mastersOnly: Authorize = (attributes, user) =>
   user.groups.includes('system:masters') ||
   (!attributes.isResourceRequest && attributes.verb === 'get' && publicPaths.has(attributes.path.split('/')[1] ?? ''));
 
-/** How to prove who one is to a server with TLS, and whom to believe. */
+/** Credentials of this server for an upstream, and the authorities that it trusts. */
 export interface UpstreamTls {
   /** The client's certificate and key, PEM. */
   readonly cert?: string;
   readonly key?: string;
-  /** Authorities of the server's certificate, PEM; absent: any certificate will do. */
+  /** Authorities of the server's certificate, PEM; absent: the certificate is not verified. */
   readonly ca?: string;
-  /** The name that the server's certificate has to be for; default: the address. */
+  /** The name that the server's certificate must contain; default: the address. */
   readonly servername?: string;
 }
 
-/** A server that calls are passed on to. */
+/** The server that a call is forwarded to. */
 export interface Upstream {
   /** An IP address. */
   readonly host: string;
@@ -186,18 +183,18 @@ export interface Upstream {
   readonly tls?: UpstreamTls;
 }
 
-export interface AgentWish {
-  /** True: the agent need not prove who it is. */
+export interface AgentDialOptions {
+  /** True: the certificate of the agent is not verified. */
   readonly anyCertificate: boolean;
-  /** True: the client decides what is asked, so that the addresses of this machine are out of reach. */
+  /** True: the client chooses the path, so that addresses of this machine are not allowed. */
   readonly proxied: boolean;
   readonly signal: AbortSignal;
 }
 
-/** How the server finds the nodes of its cluster. */
+/** Finds the nodes of the cluster. */
 export interface NodeDialer {
-  /** The agent of a node. @throws StatusError when there is no such node, or no way to it */
-  agent(node: string, wish: AgentWish): Promise<Upstream>;
-  /** An address of a node that may be called for clients. @throws StatusError as `agent` */
+  /** The agent of a node. @throws StatusError when the node does not exist or cannot be reached */
+  agent(node: string, wish: AgentDialOptions): Promise<Upstream>;
+  /** An address of a node that clients may call. @throws StatusError as `agent` */
   address(node: string, signal: AbortSignal): Promise<string>;
 }

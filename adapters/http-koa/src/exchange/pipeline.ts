@@ -26,14 +26,14 @@ function sendTooMany(exchange: Exchange): void {
   sendText(exchange, 429, 'Too many requests, please try again later.\n', ['Retry-After', '1']);
 }
 
-/** What answers an admitted request. */
+/** Responds to an admitted request. */
 export type Handler = (exchange: Exchange) => Promise<void> | void;
 
 const auditIdPattern = /^[\x21-\x7e]{1,64}$/;
 
 /**
- * The part of a random UUID that the requests of this process share; their number is the rest, which costs less than
- * more random bits.
+ * The part of a random UUID that all request ids of this process share. A counter is the rest, which costs less than
+ * random bits.
  */
 const idPrefix = randomUUID().slice(0, -12);
 let requests = 0;
@@ -58,14 +58,14 @@ export class Pipeline {
   readonly #authenticate: HttpApiOptions['authenticate'];
   readonly #authorize: Authorize;
   readonly #fallbackUser: UserInfo;
-  /** Set when requests without credentials are those of a user with rights. */
+  /** Set when requests without credentials have the rights of a user. */
   readonly #webPages: WebPageGuard | undefined;
   readonly #connects: (attributes: RequestAttributes) => boolean;
   readonly #flights: InFlightLimits;
   readonly #running: RunningRequests;
   #draining = false;
 
-  /** @param connects whether a request on a subresource is one that is passed on */
+  /** @param connects whether a request on a subresource is a connect request */
   constructor(
     options: HttpApiOptions,
     limits: HttpLimits,
@@ -112,7 +112,7 @@ export class Pipeline {
     };
   }
 
-  /** The record of a request that has just arrived. */
+  /** Creates the record of a new request. */
   open(request: IncomingMessage, response: ServerResponse): Exchange {
     prepareForPause(request);
     const now = this.#clock.monotonic();
@@ -127,9 +127,9 @@ export class Pipeline {
   }
 
   /**
-   * Answers a request: filters, then `handle`. Never rejects; whatever goes wrong becomes an answer. What the request
-   * occupies is released when this is done, and at its deadline at the latest, even if an authenticator, an authorizer
-   * or the handler never settles.
+   * Handles a request: filters, then `handle`. Never rejects; every failure becomes a response. The resources of the
+   * request are released at its end, and at the latest at its deadline, even if an authenticator, an authorizer or the
+   * handler never settles.
    */
   async run(exchange: Exchange, handle: Handler): Promise<void> {
     this.#running.add(exchange);
@@ -142,7 +142,7 @@ export class Pipeline {
       const { attributes } = exchange;
       if (attributes.problem !== undefined) throw statusErrors.badRequest(attributes.problem);
       const connect = attributes.subresource !== '' && this.#connects(attributes);
-      // The query of a call that is passed on is meant for whoever answers it.
+      // The query of a connect request is meant for the upstream.
       if (!connect) cancelTimeout = this.#startTimeout(exchange);
 
       const found = this.#authenticate?.(exchange.request);
@@ -151,13 +151,13 @@ export class Pipeline {
       if (other !== undefined) exchange.user = await other;
       if (exchange.abortedWith !== undefined) return;
 
-      const wanted = connect ? 'connect' : this.#flights.classOf(attributes, exchange.user);
-      if (!this.#flights.enter(wanted, exchange.user)) {
-        this.#metrics.rejected(wanted === 'exempt' ? 'read' : wanted);
+      const flight = connect ? 'connect' : this.#flights.classOf(attributes, exchange.user);
+      if (!this.#flights.enter(flight, exchange.user)) {
+        this.#metrics.rejected(flight === 'exempt' ? 'read' : flight);
         sendTooMany(exchange);
         return;
       }
-      exchange.flight = wanted;
+      exchange.flight = flight;
 
       const answer = this.#authorize(attributes, exchange.user);
       const decision = answer instanceof Promise ? await answer : answer;
@@ -179,8 +179,9 @@ export class Pipeline {
   }
 
   /**
-   * Answers 429 at once when the process is `delayMs` behind its work and that is too much for the sender; true when it
-   * did. The request has passed no filter yet. A user that is not known without waiting counts as an ordinary one.
+   * Responds with 429 and returns true when the event loop is `delayMs` late and that exceeds the limit of the user.
+   * The request has passed no filter yet. A user that can only be authenticated asynchronously has the limit of
+   * ordinary users.
    */
   #rejectedByOverload(exchange: Exchange, delayMs: number): boolean {
     const { overloadDelayMs, overloadDelayMastersMs } = this.#limits;
@@ -204,7 +205,7 @@ export class Pipeline {
     }
   }
 
-  /** Releases what a request occupies, once. */
+  /** Releases the resources of a request, once. */
   #finish(exchange: Exchange): void {
     if (!this.#running.remove(exchange)) return;
     if (exchange.flight !== undefined) this.#flights.leave(exchange.flight, exchange.user);
@@ -213,13 +214,13 @@ export class Pipeline {
   }
 
   #expired(exchange: Exchange): void {
-    // The rest of the request may never arrive; nothing else can be received on its connection before it.
+    // The rest of the request may never arrive, and no other request can be received on its connection before it.
     if (!exchange.request.complete) exchange.closeConnection = true;
     this.#answerError(exchange, exchange.abortedWith);
     this.#finish(exchange);
   }
 
-  /** New requests get 503 from now on. Resolves when the running ones are answered. */
+  /** Rejects new requests with 503. Resolves when the running ones are answered. */
   drain(): Promise<void> {
     this.#draining = true;
     return this.#running.idle();
@@ -232,7 +233,7 @@ export class Pipeline {
     return this.#fallbackUser;
   }
 
-  /** A client's own `timeout` is met more precisely than the server's bound; watches have `timeoutSeconds` instead. */
+  /** Enforces the client's `timeout` more precisely than the sweep does; watches have `timeoutSeconds` instead. */
   #startTimeout(exchange: Exchange): (() => void) | undefined {
     const { attributes } = exchange;
     if (attributes.query.text === '' || attributes.verb === 'watch') return undefined;
@@ -246,17 +247,17 @@ export class Pipeline {
       exchange.response.destroy();
       return;
     }
-    // An operation that was stopped may fail in any way; the reason for stopping it is what the client should see.
+    // An aborted operation may fail with any error; the reason for the abort is reported to the client.
     const shown = exchange.abortedWith ?? this.#statusErrorOf(exchange, error);
     if (exchange.answered || exchange.response.headersSent) {
-      // Half an answer cannot become an error; cutting the connection is the only honest sign left.
+      // A response that has been started cannot become an error; closing the connection is the only remaining signal.
       if (!exchange.response.writableEnded) exchange.response.destroy();
       return;
     }
     try {
       sendStatus(exchange, shown, this.#brand);
     } catch (err) {
-      this.#logger.error('answer could not be written', { requestId: exchange.requestId, err });
+      this.#logger.error('response could not be written', { requestId: exchange.requestId, err });
       exchange.response.destroy();
     }
   }
@@ -282,24 +283,24 @@ export class Pipeline {
   }
 }
 
-/** How often running requests are looked at; deadlines are met with this precision. */
+/** Interval at which the deadlines of running requests are checked, in milliseconds. */
 const sweepMs = 1000;
 
 /**
- * Every request that is being worked on, and the clock over them. One timer serves all of them and runs only while
- * there are any: a timer for each request would be a noticeable part of a cheap request.
+ * All running requests and their deadlines. One timer serves all of them and runs only while there are any: a timer for
+ * each request would be a noticeable cost of a cheap request.
  */
 export class RunningRequests {
   readonly #clock: Clock;
   readonly #onExpired: (exchange: Exchange) => void;
-  /** In any order; each exchange knows its place, so that leaving costs nothing. */
+  /** Unordered; each exchange stores its index, so that removal takes constant time. */
   readonly #running: Exchange[] = [];
   #sweeping = false;
   #whenIdle: (() => void)[] = [];
 
   /**
-   * @param onExpired called when a request has run past its deadline, to answer and remove it; its signal is aborted
-   * already
+   * @param onExpired called when a request has exceeded its deadline, to answer and remove it; its signal is already
+   *   aborted
    */
   constructor(clock: Clock, onExpired: (exchange: Exchange) => void) {
     this.#clock = clock;
@@ -331,13 +332,13 @@ export class RunningRequests {
     return true;
   }
 
-  /** Resolves when nothing is being worked on. */
+  /** Resolves when no request is running. */
   idle(): Promise<void> {
     if (this.#running.length === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
-  /** Ends a request that has run too long. */
+  /** Aborts a request that has exceeded its deadline. */
   expire(exchange: Exchange): void {
     exchange.abort(statusErrors.timeout('request did not complete within the allotted timeout'));
     this.#onExpired(exchange);
@@ -351,7 +352,7 @@ export class RunningRequests {
   #sweep(): void {
     this.#sweeping = false;
     const now = this.#clock.monotonic();
-    // A copy: ending one may end others.
+    // A copy, because expiring one request may remove others.
     for (const exchange of [...this.#running]) {
       if (exchange.place !== -1 && !exchange.longRunning && exchange.deadlineAt <= now) this.expire(exchange);
     }

@@ -12,7 +12,7 @@ import {
   type WriteParameters,
 } from '@keelson/core';
 
-/** A base-10 integer within 64 bits; undefined when not sent or empty, 400 for anything else. */
+/** A base-10 integer within 64 bits; undefined when absent or empty. @throws StatusError 400 */
 export function integerParameter(query: QueryParameters, name: string): number | undefined {
   const text = query.first(name);
   if (text === undefined || text === '') return undefined;
@@ -25,9 +25,7 @@ export function integerParameter(query: QueryParameters, name: string): number |
   return value;
 }
 
-/**
- * An integer of 32 bits, as the specification types it; undefined when not sent or sent empty. 400 for anything else.
- */
+/** A 32-bit integer; undefined when absent or empty. @throws StatusError 400 */
 export function int32Parameter(query: QueryParameters, name: string): number | undefined {
   const value = integerParameter(query, name);
   if (value !== undefined && value !== (value | 0)) {
@@ -39,8 +37,8 @@ export function int32Parameter(query: QueryParameters, name: string): number | u
 }
 
 /**
- * The `timeout` parameter: how long the client wants to wait for any answer, at most the server's own bound. Undefined
- * when not sent; 400 when it is no duration or not positive.
+ * The `timeout` parameter in milliseconds, at most the timeout of the server; undefined when absent. @throws
+ * StatusError 400 when it is not a duration or not positive
  */
 export function timeoutParameter(query: QueryParameters): number | undefined {
   const text = query.first('timeout');
@@ -59,7 +57,7 @@ function readDuration(text: string): number | undefined {
   }
 }
 
-/** Which objects a list, watch or deletecollection is about. Contradictions are for the resource service to find. */
+/** The selection of a list, watch or deletecollection. The resource service rejects contradictory parameters. */
 export function selectParameters(query: QueryParameters): SelectParameters {
   const text = (name: string): string | undefined => query.first(name) || undefined;
   const labelSelector = text('labelSelector');
@@ -83,7 +81,7 @@ export function selectParameters(query: QueryParameters): SelectParameters {
 
 const everything: SelectParameters = { resourceVersion: '' };
 
-/** {@link selectParameters}, without work when there is no query at all. */
+/** {@link selectParameters}; requests without a query share one result. */
 export function selectParametersOf(query: QueryParameters): SelectParameters {
   return query.text === '' ? everything : selectParameters(query);
 }
@@ -92,7 +90,7 @@ const metaGroup = 'meta.k8s.io';
 const validations: readonly FieldValidation[] = ['Ignore', 'Warn', 'Strict'];
 const greatestFieldManager = 128;
 
-/** `dryRun` values are all or nothing: `All` is the only word. */
+/** The only value of `dryRun` is `All`. */
 export function dryRunErrors(values: readonly unknown[]): FieldError[] {
   return values.every((value) => value === 'All' || value === '')
     ? []
@@ -112,8 +110,7 @@ const none: WriteParameters = { dryRun: false, fieldValidation: 'Warn' };
 /**
  * Parameters of create, update and patch: see docs/reference/api-rules.md#query-parameters.
  *
- * @param optionsKind the kind that a 422 speaks of: `CreateOptions`, `UpdateOptions`, `PatchOptions`
- * @param apply true for the one patch type that `force` belongs to
+ * @param optionsKind the kind named in a 422: `CreateOptions`, `UpdateOptions`, `PatchOptions`
  */
 export function writeParameters(query: QueryParameters, optionsKind: string): WriteParameters {
   if (query.text === '') return none;
@@ -146,7 +143,7 @@ interface RawOptions {
   ignoreReadError: boolean | undefined;
 }
 
-/** Rejects unknown values and contradicting options with 422: see docs/reference/api-rules.md#options-of-a-delete. */
+/** Rejects unknown values and contradictory options with 422: see docs/reference/api-rules.md#options-of-a-delete. */
 function checked(raw: RawOptions): DeleteParameters {
   const { gracePeriodSeconds, orphanDependents, propagationPolicy, uid, resourceVersion } = raw;
   const errors: FieldError[] = dryRunErrors(raw.dryRun);
@@ -175,7 +172,7 @@ function checked(raw: RawOptions): DeleteParameters {
 
 /**
  * DeleteOptions from the query, for a DELETE without a body. For a collection `resourceVersion` is a parameter of the
- * list and no precondition: see docs/reference/api-rules.md#options-of-a-delete.
+ * list and not a precondition: see docs/reference/api-rules.md#options-of-a-delete.
  */
 export function deleteParametersFromQuery(query: QueryParameters, collection: boolean): DeleteParameters {
   return checked({
@@ -213,10 +210,9 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const isStrings = (value: unknown): value is string[] => Array.isArray(value) && value.every(isString);
 
 /**
- * DeleteOptions from a decoded body, which counts alone: the query is not looked at. `kind` and `apiVersion` may be
- * missing.
+ * DeleteOptions from a decoded body; the query is ignored. `kind` and `apiVersion` are optional.
  *
- * @param apiVersion group version of the resource, in which DeleteOptions is also known
+ * @param apiVersion group version of the resource, which is also accepted as the version of DeleteOptions
  */
 export function deleteParametersFromBody(body: unknown, apiVersion: string): DeleteParameters {
   if (!isObject(body)) return wrongType('body', 'an object');

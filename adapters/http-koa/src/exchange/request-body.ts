@@ -21,14 +21,14 @@ import type { Exchange } from './exchange.ts';
 import { deleteParametersFromBody, deleteParametersFromQuery } from './query-parameters.ts';
 
 /**
- * The end of the user agent of client-go, whose raw calls (`kubectl create --raw`) send bodies without a type. No page
- * can set it unasked.
+ * The end of the user agent of client-go, whose raw calls (`kubectl create --raw`) send bodies without a content type.
+ * A web page cannot set it without a preflight request.
  */
 const clientGo = /\) kubernetes\//;
 
 /**
- * True for a body without a type that a page may have sent: browsers ask the server before they send any other method,
- * type or user agent to another site, but not for this. A bearer token is never sent by a browser on its own.
+ * True for a body without a content type that a web page may have sent. Browsers send such a POST to another site
+ * without a preflight request, unlike other methods, types and user agents. Browsers never add a bearer token.
  */
 function maybeOfPage(request: IncomingMessage): boolean {
   const { method, headers } = request;
@@ -37,8 +37,8 @@ function maybeOfPage(request: IncomingMessage): boolean {
 }
 
 /**
- * Format of a body by its Content-Type. A missing one means JSON, as in reference servers, except where a web page may
- * be the sender (docs/adr/0029). @throws StatusError 415
+ * Format of a body by its Content-Type. Without one it is JSON, as in kube-apiserver, unless a web page may be the
+ * sender (docs/adr/0029). @throws StatusError 415
  */
 export function bodyFormat(request: IncomingMessage, brand: Brand): Body['format'] {
   const contentType = request.headers['content-type'];
@@ -50,7 +50,10 @@ export function bodyFormat(request: IncomingMessage, brand: Brand): Body['format
   return media;
 }
 
-/** Type of a patch by its Content-Type; 415 for everything the kind does not offer. There is no default. */
+/**
+ * Type of a patch by its Content-Type, which is required. @throws StatusError 415 for a type that the kind does not
+ * offer
+ */
 export function patchType(contentType: string | undefined, kind: KindDefinition): PatchBody['type'] {
   const type = patchTypeOfContent(contentType);
   if (type === undefined || (type === 'strategic' && !kind.structural)) {
@@ -62,10 +65,10 @@ export function patchType(contentType: string | undefined, kind: KindDefinition)
   return type;
 }
 
-/** How much of a body that is too large is read and thrown away, so that its sender gets to see the answer. */
+/** A body up to this multiple of the limit is read and discarded, so that its sender receives the response. */
 const discardFactor = 4;
 
-/** The client went away before its request was complete; there is nobody to answer. */
+/** The client disconnected before its request was complete, so that no response can be sent. */
 export class ClientGone extends Error {
   constructor() {
     super('the client closed the connection before its request was complete');
@@ -83,7 +86,7 @@ export function mayHaveBody(request: IncomingMessage): boolean {
   return httpVersionMajor > 1 && !(request as unknown as Http2ServerRequest).stream.endAfterHeaders;
 }
 
-/** True when the headers announce no body at all. */
+/** True when the headers announce no body. */
 function isBodiless(request: IncomingMessage): boolean {
   return (
     request.headers['transfer-encoding'] === undefined &&
@@ -93,8 +96,8 @@ function isBodiless(request: IncomingMessage): boolean {
 }
 
 /**
- * A body that has arrived as a whole already, as small ones have when their request's turn comes; undefined when there
- * may be more.
+ * A body that has been received completely, as small bodies are when the turn of their request comes; undefined when
+ * more bytes may follow.
  */
 function arrivedBody(request: IncomingMessage, limitBytes: number): Buffer | undefined {
   if (!request.complete || request.readableLength === 0 || request.readableLength > limitBytes) return undefined;
@@ -102,9 +105,8 @@ function arrivedBody(request: IncomingMessage, limitBytes: number): Buffer | und
 }
 
 /**
- * The whole body. 413 when it is longer than `limitBytes`, whether its length was announced or not; a body that goes
- * far beyond the limit is not read to its end and closes the connection. Rejects when the request is aborted before its
- * body has arrived.
+ * The complete body. A body longer than `limitBytes` is rejected with 413. A body far beyond the limit is not read to
+ * its end, and its connection is closed. Rejects when the request is aborted first.
  */
 export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer> | Buffer {
   const { request } = exchange;
@@ -124,7 +126,7 @@ export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer
       signal.removeEventListener('abort', onAbort);
       action();
     };
-    // Node stops the delivery of a body whose request has been answered, without an end, an error or a close.
+    // Node stops the delivery of the body when the request has been answered, without an end, error or close event.
     const onAbort = () => settle(() => reject(exchange.abortedWith ?? new ClientGone()));
     const tooLarge = () => statusErrors.tooLarge(`Request entity too large: limit is ${limitBytes}`);
     const onData = (chunk: Buffer) => {
@@ -161,7 +163,7 @@ export function readBody(exchange: Exchange, limitBytes: number): Promise<Buffer
   });
 }
 
-/** Reads what comes with a request, within the limit on bodies. */
+/** Reads bodies of requests within the limit. */
 export class RequestInput {
   readonly #limitBytes: number;
   readonly #brand: Brand;
@@ -183,7 +185,7 @@ export class RequestInput {
   }
 
   /**
-   * The options of a DELETE, from its body, or without one from the query: see
+   * The options of a DELETE from its body, or from the query when it has no body: see
    * docs/reference/api-rules.md#options-of-a-delete.
    *
    * @throws StatusError 400, 413, 415, 422
@@ -208,7 +210,7 @@ export class RequestInput {
   }
 }
 
-/** DeleteOptions in protobuf have one form in all the groups that know them. */
+/** DeleteOptions have the same protobuf schema in all groups. */
 function deleteOptions(bytes: Buffer, format: Body['format']): unknown {
   if (format === 'protobuf') return parseProtobufBody(bytes, { kind: 'DeleteOptions', schema: deleteOptionsSchema });
   return (format === 'yaml' ? parseYaml(bytes) : parseJson(bytes)).value;

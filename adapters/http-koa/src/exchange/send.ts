@@ -16,10 +16,10 @@ import {
 } from '@keelson/core';
 import type { Exchange } from './exchange.ts';
 
-/** Header names and values in one flat list, as `writeHead` takes it fastest. */
+/** Header names and values in one flat list, the fastest form for `writeHead`. */
 export type FlatHeaders = (string | number | string[])[];
 
-/** Headers that every answer carries. `length` is left out for streams. */
+/** Headers of every response. `length` is undefined for streams. */
 export function answerHeaders(exchange: Exchange, contentType: string, length: number | undefined): FlatHeaders {
   const headers: FlatHeaders =
     length === undefined ? ['Content-Type', contentType] : ['Content-Type', contentType, 'Content-Length', length];
@@ -31,12 +31,15 @@ export function answerHeaders(exchange: Exchange, contentType: string, length: n
   return headers;
 }
 
-/** A stream whose request is not read to its end stays open behind its answer, unless it is closed (RFC 9113, 8.1). */
+/**
+ * HTTP/2: closes the stream after the response. Otherwise the stream stays open until its request has been read (RFC
+ * 9113, 8.1).
+ */
 function endStreamWith({ stream }: Http2ServerResponse): void {
   stream?.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));
 }
 
-/** Writes the head; false when somebody else has answered already or nobody is there to be answered. */
+/** Writes the head. Returns false when a response has been started or the client has disconnected. */
 export function sendHead(exchange: Exchange, code: number, headers: FlatHeaders): boolean {
   const { response } = exchange;
   if (exchange.answered || response.headersSent || response.destroyed) return false;
@@ -47,7 +50,7 @@ export function sendHead(exchange: Exchange, code: number, headers: FlatHeaders)
   return true;
 }
 
-/** A whole answer. The body of an answer to HEAD is counted in Content-Length and not sent. */
+/** Sends a complete response. A response to HEAD has the Content-Length of the body and no body. */
 export function sendBytes(
   exchange: Exchange,
   code: number,
@@ -69,7 +72,7 @@ export function sendBytes(
 const noHeaders: FlatHeaders = [];
 const compress = promisify(gzip);
 
-/** True when the client takes gzip: named or `*`, with a weight above zero. */
+/** True when the client accepts gzip: named or by `*`, with a weight above zero. */
 export function acceptsGzip(header: string | string[] | undefined): boolean {
   if (header === undefined) return false;
   const text = (typeof header === 'string' ? header : header.join(',')).toLowerCase();
@@ -83,7 +86,7 @@ export function acceptsGzip(header: string | string[] | undefined): boolean {
   return star;
 }
 
-/** One Vary header, whatever was there before: HTTP/2 keeps only the last of a name. */
+/** Adds to an existing Vary header, because HTTP/2 keeps only the last header of a name. */
 function varyByEncoding(headers: FlatHeaders): FlatHeaders {
   const at = headers.indexOf('Vary');
   if (at === -1) return [...headers, 'Vary', 'Accept-Encoding'];
@@ -91,7 +94,8 @@ function varyByEncoding(headers: FlatHeaders): FlatHeaders {
 }
 
 /**
- * {@link sendBytes}, compressed off the event loop when the body is larger than `gzipBytes` and the client takes that.
+ * {@link sendBytes}, compressed off the event loop when the body is larger than `gzipBytes` and the client accepts
+ * gzip.
  */
 export function sendWhole(
   exchange: Exchange,
@@ -111,7 +115,7 @@ export function sendWhole(
   );
 }
 
-/** A plain text answer, as routers give it when no resource is involved. */
+/** A plain text response for requests that name no resource. */
 export function sendText(exchange: Exchange, code: number, text: string, extra: FlatHeaders = []): void {
   sendBytes(exchange, code, 'text/plain; charset=utf-8', Buffer.from(text), [
     'X-Content-Type-Options',
@@ -120,14 +124,12 @@ export function sendText(exchange: Exchange, code: number, text: string, extra: 
   ]);
 }
 
-/**
- * 304 without Content-Type and Content-Length: caches take the headers of a 304 over into what they have kept.
- */
+/** 304 without Content-Type and Content-Length, because caches replace their stored headers by those of a 304. */
 export function sendNotModified(exchange: Exchange, headers: FlatHeaders): void {
   if (sendHead(exchange, 304, [...headers, 'Audit-Id', exchange.requestId])) exchange.response.end();
 }
 
-/** The answer for a path that nobody serves. */
+/** The response for an unknown path. */
 export function sendNotFound(exchange: Exchange): void {
   sendText(exchange, 404, '404 page not found\n');
 }
@@ -144,7 +146,8 @@ function extraHeaders(exchange: Exchange, status: Status): FlatHeaders {
 }
 
 /**
- * Sends a failure in the form that the client accepts, else as JSON: see docs/reference/api-rules.md#status-objects.
+ * Sends a failure in a format that the client accepts, otherwise as JSON: see
+ * docs/reference/api-rules.md#status-objects.
  */
 export function sendStatus(exchange: Exchange, { status, code }: StatusError, brand: Brand): void {
   const offers = [json, yaml, { mediaType: protobufMediaType(brand) }];

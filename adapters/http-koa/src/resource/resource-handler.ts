@@ -57,7 +57,7 @@ export interface ResourceHandlerOptions {
   readonly brand: Brand;
 }
 
-/** Turns requests of the resource API into calls of the resource service, and its answers into bytes. */
+/** Maps requests of the resource API to calls of the resource service, and their results to responses. */
 export class ResourceHandler {
   readonly #options: ResourceHandlerOptions;
   readonly #input: RequestInput;
@@ -67,7 +67,7 @@ export class ResourceHandler {
     this.#input = new RequestInput(options.limits.bodyBytes, options.brand);
   }
 
-  /** Answers one request; fails with what the service or a rule of the transport says. */
+  /** Handles one request; fails with the StatusError of the service or of a check of this class. */
   readonly handle = (exchange: Exchange): Promise<void> | void => {
     const { attributes } = exchange;
     const route = this.#options.routes.find(attributes);
@@ -161,7 +161,7 @@ export class ResourceHandler {
   }
 }
 
-/** The subresource that a request names; undefined when the kind has none of that name. @throws StatusError 405 */
+/** The subresource that a request names; undefined when the kind has no such subresource. @throws StatusError 405 */
 export function findSubresource(exchange: Exchange, kind: KindDefinition): SubresourceDefinition | undefined {
   const { subresource, verb, watchPath, remainder } = exchange.attributes;
   const definition = kind.subresources.find((candidate) => candidate.name === subresource);
@@ -172,7 +172,7 @@ export function findSubresource(exchange: Exchange, kind: KindDefinition): Subre
   return definition;
 }
 
-/** The connect subresource that a request is about; its verbs are not looked at. */
+/** The connect subresource that a path names, regardless of the verb. */
 export function connectSubresource(
   { subresource, remainder, watchPath, verb }: RequestAttributes,
   kind: KindDefinition,
@@ -182,13 +182,13 @@ export function connectSubresource(
   return found?.type === 'connect' && (remainder.length === 0 || found.tail) ? found : undefined;
 }
 
-/** An answer and the form it is to be written in. */
+/** A response and its representation. */
 export interface FormedAnswer {
   readonly form: WireForm;
   readonly answer: Answer;
 }
 
-/** Calls the operation of the service that a request on a subresource means. */
+/** Calls the service operation for a request on a subresource. */
 export async function callSubresource(
   exchange: Exchange,
   { service, kind, forms }: Route,
@@ -206,7 +206,7 @@ export async function callSubresource(
       return { form, answer: await service.patchSubresource(exchange, target, definition, patch, parameters) };
     }
     case 'create': {
-      // The answer of an action is a Status or the body of the request, which need not have metadata.
+      // The response of an action is a Status or the body of the request, which has no metadata.
       const form = forms.of(exchange, 'object', definition.type !== 'action');
       const parameters = writeParameters(query, 'CreateOptions');
       const body = await input.body(exchange);
@@ -225,7 +225,7 @@ export async function callSubresource(
   }
 }
 
-/** HTTP methods by which the verbs of a collection or object arrive, for `Allow`. */
+/** HTTP methods of the verbs, for the `Allow` header. */
 const methodOf: Readonly<Record<string, string>> = {
   get: 'GET',
   list: 'GET',
@@ -237,7 +237,7 @@ const methodOf: Readonly<Record<string, string>> = {
   deletecollection: 'DELETE',
 };
 
-/** Whether a verb can arrive by this path: on an object, a collection, or all namespaces. */
+/** Whether a verb is possible for a path: on an object, a collection, or all namespaces. */
 function pathTakes(verb: Verb, { watchPath, named }: RequestAttributes, kind: KindDefinition, target: Target): boolean {
   if (watchPath) return verb === 'watch';
   switch (verb) {
@@ -251,19 +251,19 @@ function pathTakes(verb: Verb, { watchPath, named }: RequestAttributes, kind: Ki
       return !named;
     case 'create':
     case 'deletecollection':
-      // Objects are created and deleted in their namespace, never in all of them.
+      // Objects are created and deleted in one namespace, never in all of them.
       return !named && (kind.scope === 'Cluster' || target.namespace !== undefined);
   }
 }
 
-/** 405 for a verb that is not among those offered, which are named in `Allow`. */
+/** A 405 for a verb that is not offered; the `Allow` header contains the offered ones. */
 export function verbNotAllowed(exchange: Exchange, kind: KindDefinition, offered: readonly string[]): StatusError {
   const methods = new Set(offered.map((verb) => methodOf[verb] ?? ''));
   exchange.allow = [...methods].filter((method) => method !== '').join(', ');
   return statusErrors.methodNotAllowed({ group: kind.group, resource: kind.names.plural }, exchange.attributes.verb);
 }
 
-/** Refuses what the kind, or this path of it, does not offer. @throws StatusError 405 */
+/** Rejects a verb that the kind, or this path of it, does not offer. @throws StatusError 405 */
 export function checkVerb(exchange: Exchange, kind: KindDefinition, target: Target): void {
   const { attributes } = exchange;
   const verb = attributes.verb as Verb;

@@ -17,14 +17,14 @@ import {
 } from '@keelson/core';
 import type { Exchange } from '../exchange/exchange.ts';
 
-/** What serves one kind in one version, with everything about it that requests share. */
+/** The service of one kind in one version, and what its requests share. */
 export interface Route {
   readonly service: ResourceService;
   readonly kind: KindDefinition;
   readonly forms: ResourceForms;
 }
 
-/** Finds the route of a request in constant time, whatever kinds are registered. */
+/** Finds the route of a request in constant time. */
 export class Routes {
   readonly #registry: ResourceRegistry;
   readonly #representations: Representations;
@@ -54,8 +54,8 @@ export class Routes {
 const wholeCluster: Target = {};
 
 /**
- * Which object or collection a path means for a kind; undefined when the path has a namespace that the kind does not,
- * or lacks one that an object of the kind needs.
+ * The object or collection that a path names; undefined when the path has a namespace and the kind has not, and when it
+ * lacks one for an object of a namespaced kind.
  */
 export function targetOf(kind: KindDefinition, attributes: RequestAttributes): Target | undefined {
   const { namespace, named, name } = attributes;
@@ -63,18 +63,18 @@ export function targetOf(kind: KindDefinition, attributes: RequestAttributes): T
     if (namespace === '') return named ? undefined : wholeCluster;
     return named ? { namespace, name } : { namespace };
   }
-  // The parser reads `/namespaces/{n}` as an object that lies in itself.
+  // The parser reads `/namespaces/{n}` as an object in itself.
   if (namespace !== '' && !(kind.names.plural === 'namespaces' && named && namespace === name)) return undefined;
   return named ? { name } : wholeCluster;
 }
 
-/** Accept headers remembered for each kind; clients send few, but may send any. */
-const rememberedHeaders = 64;
-const longestRemembered = 512;
+/** Number of Accept headers cached for each kind. Clients use few, but may send any. */
+const cachedHeaders = 64;
+const longestCached = 512;
 
 const includes: readonly IncludeObject[] = ['None', 'Metadata', 'Object'];
 
-/** What an Accept header means for a kind, with the forms that need no look at the query. */
+/** The negotiated form for an Accept header. Forms that do not depend on the query are cached. */
 interface Choice {
   readonly negotiated: Negotiated<FormOffer>;
   compact?: WireForm;
@@ -91,7 +91,7 @@ function includeObjectOf(query: QueryParameters): IncludeObject {
   return value;
 }
 
-/** Chooses how answers about one kind are written: negotiation, `pretty`, `includeObject`. */
+/** Chooses the representation of responses about one kind: negotiation, `pretty`, `includeObject`. */
 export class ResourceForms {
   readonly #kind: KindDefinition;
   readonly #representations: Representations;
@@ -103,7 +103,8 @@ export class ResourceForms {
   }
 
   /**
-   * The form for a request; `rows` is false where the answer has none that a Table could show.
+   * The representation for a request.
+   * @param rows false for a response that cannot be shown as a Table
    * @throws StatusError 406 when no clause of Accept can be served, 400 for a bad `includeObject`.
    */
   of(exchange: Exchange, shape: AnswerShape, rows = true): WireForm {
@@ -133,8 +134,8 @@ export class ResourceForms {
     const negotiated = negotiate(accept, offers);
     if (negotiated === undefined) throw statusErrors.notAcceptable(mediaTypesOf(offers));
     const choice: Choice = { negotiated };
-    if (key.length <= longestRemembered) {
-      if (this.#choices.size >= rememberedHeaders) this.#choices.clear();
+    if (key.length <= longestCached) {
+      if (this.#choices.size >= cachedHeaders) this.#choices.clear();
       this.#choices.set(key, choice);
     }
     return choice;

@@ -18,7 +18,7 @@ import type { Route } from '../resource/route.ts';
 import { WatchScheduler } from './watch-scheduler.ts';
 import { WatchStream } from './watch-stream.ts';
 
-/** Timers of the platform take no longer delays. */
+/** Longest delay of a timer. */
 const longestTimerMs = 2 ** 31 - 1;
 
 export interface WatchHandlerOptions {
@@ -27,7 +27,7 @@ export interface WatchHandlerOptions {
   readonly limits: HttpLimits;
 }
 
-/** Opens watches and knows which are open. */
+/** Opens watches and tracks the open ones. */
 export class WatchHandler {
   readonly #options: WatchHandlerOptions;
   readonly #scheduler: WatchScheduler;
@@ -46,7 +46,8 @@ export class WatchHandler {
   }
 
   /**
-   * Answers with a stream of events; resolves when it has ended. Failures before the first byte are ordinary errors.
+   * Responds with a stream of events and resolves at its end. Failures before the first byte are ordinary error
+   * responses.
    */
   async handle(exchange: Exchange, route: Route, target: Target): Promise<void> {
     const { query } = exchange.attributes;
@@ -86,14 +87,17 @@ export class WatchHandler {
     }
   }
 
-  /** Without a wish of the client random, so that watches opened together do not all come back together. */
+  /**
+   * Random when the client sets no `timeoutSeconds`, so that watches that were opened together are not opened again
+   * together.
+   */
   #lifeMs(timeoutSeconds: number): number {
     const wanted =
       timeoutSeconds > 0 ? timeoutSeconds * 1000 : this.#options.limits.watchTimeoutMs * (1 + Math.random());
     return Math.min(wanted, longestTimerMs);
   }
 
-  /** Headers go out at once, also when there is no event yet. */
+  /** The headers are sent immediately, even when there is no event yet. */
   #start(exchange: Exchange, form: WatchForm): boolean {
     if (!sendHead(exchange, 200, answerHeaders(exchange, form.contentType, undefined))) return false;
     exchange.longRunning = true;

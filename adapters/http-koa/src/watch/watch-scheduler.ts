@@ -1,18 +1,18 @@
 import type { Clock, EventRepresentation, WatchEvent } from '@keelson/core';
 
-/** Longest uninterrupted time of serving watchers, so that other requests are answered in between. */
+/** Longest uninterrupted time for which watchers are served, in milliseconds. Other requests run in between. */
 const sliceMs = 2;
-/** Watchers served between two looks at the clock. */
+/** Number of watchers between two checks of the clock. */
 const stride = 16;
 
-/** Something that has events to send. */
+/** A watcher that has events to send. */
 export interface Pump {
   pump(): void;
 }
 
 /**
- * Serves watchers that have become readable: all of one turn of the event loop together and in fair slices. Waiting
- * until the turn is over joins the events of several writes into one send per watcher.
+ * Serves watchers that have become readable: those of one turn of the event loop together and in fair slices. Waiting
+ * for the end of the turn joins the events of several writes into one send per watcher.
  */
 export class WatchScheduler {
   readonly joiner = new FrameJoiner();
@@ -34,7 +34,7 @@ export class WatchScheduler {
 
   readonly #run = (): void => {
     const until = this.#clock.monotonic() + sliceMs;
-    // Watchers that become ready while others are served wait for the next slice.
+    // Watchers that become readable while others are served wait for the next slice.
     const count = this.#ready.length;
     while (this.#next < count) {
       this.#ready[this.#next]?.pump();
@@ -56,14 +56,14 @@ export class WatchScheduler {
   };
 }
 
-/** Longest joined buffer; beyond it copying costs more than further writes. */
+/** Longest joined buffer. Copying more bytes costs more than another write. */
 const joinBytes = 64 * 1024;
 
-/** The frames of some events. */
+/** The encoded frames of several events. */
 export interface JoinedFrames {
-  /** Usually one. */
+  /** Usually one buffer. */
   readonly buffers: readonly Buffer[];
-  /** Their length together. */
+  /** Total length of the buffers. */
   readonly bytes: number;
 }
 
@@ -71,14 +71,14 @@ const noFrames: JoinedFrames = { buffers: [], bytes: 0 };
 
 /**
  * Joins the frames of several events into one buffer, so that a burst is one write per watcher. The last result is
- * kept: watchers that are at the same place are served one after the other and get the same buffer.
+ * cached: watchers at the same position are served one after the other and share the buffer.
  */
 export class FrameJoiner {
   #events: readonly WatchEvent[] = [];
   #representation: string | undefined;
   #joined = noFrames;
 
-  /** Buffers holding all frames in order. */
+  /** Buffers that contain all frames in order. */
   join(events: readonly WatchEvent[], representation: EventRepresentation): JoinedFrames {
     if (this.#representation === representation.id && sameEvents(events, this.#events)) return this.#joined;
     const buffers = joinedBuffers(events, representation);
@@ -88,7 +88,7 @@ export class FrameJoiner {
     return this.#joined;
   }
 
-  /** Lets go of the last result once nobody else can be at the same place. */
+  /** Drops the cached result at the end of a turn. */
   clear(): void {
     this.#events = [];
     this.#representation = undefined;

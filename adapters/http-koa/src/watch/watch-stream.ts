@@ -15,11 +15,11 @@ import type { Exchange } from '../exchange/exchange.ts';
 import type { EventTally, HttpMetrics } from '../exchange/metrics.ts';
 import type { JoinedFrames, Pump, WatchScheduler } from './watch-scheduler.ts';
 
-/** Events taken from the watch at once. */
+/** Number of events read from the watch at once. */
 const batchEvents = 64;
-/** Batches sent before other watchers get their turn. */
+/** Number of batches sent before other watchers are served. */
 const batchesPerTurn = 4;
-/** How long the last bytes of an ended watch may take before the connection is cut. */
+/** Timeout for the last bytes of an ended watch in milliseconds; then the connection is destroyed. */
 const lingerMs = 10_000;
 
 export interface WatchStreamOptions {
@@ -29,22 +29,22 @@ export interface WatchStreamOptions {
   /** The stream ends cleanly after this time. */
   readonly timeoutMs: number;
   /**
-   * Bytes of an empty list of that revision, for the bookmark that ends the initial events; undefined when there are
-   * none.
+   * Encodes an empty list of a revision, for the bookmark that ends the initial events; undefined when the watch has no
+   * initial events.
    */
   readonly emptyList: ((revision: number) => Buffer) | undefined;
-  /** Send bookmarks this often and at the end; undefined when the client did not allow them. */
+  /** Interval of bookmarks; another one is sent at the end. Undefined when the client did not allow bookmarks. */
   readonly bookmarkIntervalMs: number | undefined;
 }
 
 /**
- * One open watch on the wire. It pulls events only while the connection takes them, so a slow reader keeps nothing but
- * its place in the history.
+ * The stream of one open watch. It reads events only while the connection accepts data, so a slow client costs no
+ * more memory than its position in the history.
  *
  * ```
- * open --timeout or drain()--> ending (what is there already, a bookmark) --> ended (final chunk)
+ * open --timeout or drain()--> ending (readable events, a bookmark) --------> ended (final chunk)
  *   |--- watch fails --------> ERROR event ---------------------------------> ended
- *   '--- client gone ------------------------------------------------------> ended
+ *   '--- client closed ----------------------------------------------------> ended
  * ```
  */
 export class WatchStream implements Pump {
@@ -54,13 +54,10 @@ export class WatchStream implements Pump {
   readonly #options: WatchStreamOptions;
   readonly #sink: FrameSink;
   readonly #representation: EventRepresentation;
-  /**
-   * Beside the options that they come from, because sending to thousands of watchers is mostly waiting for their
-   * memory.
-   */
+  /** Fields of `options` copied here: sending to thousands of watchers is bound by memory access. */
   readonly #scheduler: WatchScheduler;
   readonly #tally: EventTally;
-  /** Bytes of body sent so far. */
+  /** Bytes of the body sent so far. */
   #sent = 0;
   readonly #ended: Promise<void>;
   #resolveEnded: () => void = () => {};
@@ -70,7 +67,7 @@ export class WatchStream implements Pump {
   #blocked = false;
   #cancelTimers: (() => void)[] = [];
 
-  /** The headers of the response must be on their way already (`flushHeaders`). */
+  /** The headers of the response must have been flushed (`flushHeaders`). */
   constructor(exchange: Exchange, watch: ResourceWatch, form: WatchForm, options: WatchStreamOptions) {
     this.#exchange = exchange;
     this.#watch = watch;
@@ -87,7 +84,7 @@ export class WatchStream implements Pump {
     });
   }
 
-  /** Sends events until the stream ends, however it ends. */
+  /** Sends events until the stream ends for any reason. */
   run(): Promise<void> {
     const { clock, timeoutMs, bookmarkIntervalMs } = this.#options;
     this.#exchange.response.once('close', () => this.#close());
@@ -98,7 +95,7 @@ export class WatchStream implements Pump {
     return this.#ended;
   }
 
-  /** Ends the stream cleanly: what is readable now, a bookmark when allowed, the final chunk. */
+  /** Ends the stream cleanly: readable events, a bookmark when allowed, the final chunk. */
   end(): void {
     if (this.#state !== 'open') return;
     this.#state = 'ending';
@@ -108,7 +105,7 @@ export class WatchStream implements Pump {
     }
     if (this.#options.bookmarkIntervalMs !== undefined) this.#watch.requestBookmark();
     this.pump();
-    // What is not readable at once is left for the next watch of this client.
+    // Later events are delivered to the next watch of this client.
     this.#finish();
   }
 
@@ -122,7 +119,7 @@ export class WatchStream implements Pump {
           this.#sink.onDrain(this.#drained);
           return;
         }
-        // An open watch that gave less than it could has no more, or calls again at once.
+        // A batch that is not full means that the watch has no more events now; `onReadable` reports the next ones.
         if (events.length === 0 || (events.length < batchEvents && this.#state === 'open')) {
           if (this.#state === 'open') this.#watch.onReadable(this.#becameReadable);
           return;
@@ -172,10 +169,10 @@ export class WatchStream implements Pump {
     return this.#sink.write(buffers);
   }
 
-  /** The watch itself has ended: tell the client why, as far as it can use that, and close. */
+  /** The watch has failed: sends the cause to the client if the client can use it, and ends the stream. */
   #fail(error: unknown): void {
     if (this.#state === 'ended') return;
-    // Resuming from the last event costs such a client nothing; an error would make it list again.
+    // A client resumes from the last event after these; an error would make it list again.
     if (!isStorageError(error, 'SlowConsumer') && !isStorageError(error, 'Closed')) {
       // See docs/reference/api-rules.md#end-of-a-watch.
       const { apiGroup: group, resource } = this.#exchange.attributes;
@@ -222,16 +219,16 @@ export class WatchStream implements Pump {
   }
 }
 
-/** Where the frames of a watch go once its headers are out. */
+/** Receives the frames of a watch after its headers have been sent. */
 export interface FrameSink {
-  /** True when frames must carry the chunk header of HTTP/1.1 themselves. */
+  /** True when frames must contain the chunk header of HTTP/1.1. */
   readonly chunked: boolean;
-  /** False when the receiver is behind: write no more until `onDrain` calls. */
+  /** Returns false when the receiver is behind; the caller then waits for `onDrain`. */
   write(frames: readonly Buffer[]): boolean;
   onDrain(callback: () => void): void;
 }
 
-/** Past `ServerResponse`, which would build a chunk header and three writes for each frame. */
+/** Writes directly to the socket: `ServerResponse` would create a chunk header and three writes for each frame. */
 class SocketSink implements FrameSink {
   readonly chunked = true;
   readonly #socket: Socket;
@@ -255,7 +252,9 @@ class SocketSink implements FrameSink {
   }
 }
 
-/** Through the response object: HTTP/2, HTTP/1.0 and responses that still wait for their turn on the connection. */
+/**
+ * Writes through the response object: HTTP/2, HTTP/1.0 and responses that are queued behind others on their connection.
+ */
 class ResponseSink implements FrameSink {
   readonly chunked = false;
   readonly #response: ServerResponse;
@@ -277,7 +276,7 @@ class ResponseSink implements FrameSink {
 
 /**
  * Chooses the sink for a response whose headers have just been flushed. The socket itself is used only while it carries
- * this response alone: HTTP/1.1 with chunked coding, nothing of the response still queued.
+ * this response alone: HTTP/1.1 with chunked coding and no queued bytes of the response.
  */
 export function openFrameSink(response: ServerResponse | Http2ServerResponse): FrameSink {
   const http1 = response as ServerResponse;

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { type Clock, printableText, type ResourceClient, type StatusError, statusErrors } from '@keelson/core';
-import type { AgentWish, NodeDialer, Upstream, UpstreamTls } from '@keelson/http-koa';
+import type { AgentDialOptions, NodeDialer, Upstream, UpstreamTls } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
 import { UsageError } from '../base/usage-error.ts';
 import type { KeyPair } from '../tls/key-pair.ts';
@@ -30,7 +30,7 @@ export class ApiNodeDialer implements NodeDialer {
     this.#options = options;
   }
 
-  async agent(name: string, { anyCertificate, proxied, signal }: AgentWish): Promise<Upstream> {
+  async agent(name: string, { anyCertificate, proxied, signal }: AgentDialOptions): Promise<Upstream> {
     const { local, authority } = this.#options;
     const localPort = local?.get(name);
     // Nobody has signed the certificate of an agent that never leaves this process, and nobody need.
