@@ -5,23 +5,23 @@ export interface ChannelSocketOptions {
   readonly socket: WebSocket;
   /** Messages are text: the number of the channel as a digit, then its content in base64. */
   readonly base64: boolean;
-  /** Called whenever content goes either way. */
+  /** Called whenever content is sent or received. */
   readonly onActivity: () => void;
 }
 
 const digitZero = 0x30;
 const normalClosure = 1000;
 
-/** Several channels over one WebSocket: each message begins with the number of its channel. */
+/** Several channels over one WebSocket. Each message starts with the number of its channel. */
 export class ChannelSocket {
-  /** Resolves when the connection is gone. */
+  /** Resolves when the connection is closed. */
   readonly closed: Promise<void>;
   readonly #options: ChannelSocketOptions;
 
   constructor(options: ChannelSocketOptions) {
     this.#options = options;
     const { socket } = options;
-    // What is wrong with a message ends the connection, which is all there is to do.
+    // The library closes the connection after an error, which `closed` reports.
     socket.on('error', () => {});
     this.closed = new Promise((resolve) => {
       if (socket.readyState === WebSocket.CLOSED) resolve();
@@ -29,16 +29,16 @@ export class ChannelSocket {
     });
   }
 
-  /** Calls back with each message. Nothing is read before `resume`. */
-  onMessage(take: (channel: number, content: Buffer) => void): void {
+  /** Calls `receive` with each message. Nothing is read before `resume`. */
+  onMessage(receive: (channel: number, content: Buffer) => void): void {
     const { socket, base64, onActivity } = this.#options;
     socket.on('message', (data: RawData) => {
       const message = data as Buffer;
       if (message.length === 0) return;
       onActivity();
       const first = message[0] ?? 0;
-      if (base64) take(first - digitZero, Buffer.from(message.toString('latin1', 1), 'base64'));
-      else take(first, message.subarray(1));
+      if (base64) receive(first - digitZero, Buffer.from(message.toString('latin1', 1), 'base64'));
+      else receive(first, message.subarray(1));
     });
   }
 
@@ -49,7 +49,7 @@ export class ChannelSocket {
     else socket.send(Buffer.concat([Buffer.of(channel), content]), done);
   }
 
-  /** What is written goes out on a channel, at the pace of the connection. */
+  /** A writable side of one channel. Writes wait for the connection. */
   writer(channel: number): Writable {
     const write = (chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void) =>
       chunk.length === 0 ? done() : this.send(channel, chunk, done);
@@ -73,7 +73,7 @@ export class ChannelSocket {
 
   async close(): Promise<void> {
     const { socket } = this.#options;
-    // The caller's answer has to be read, also when nothing else was any more.
+    // The close frame of the client must be read even if reading was paused.
     socket.resume();
     socket.close(normalClosure);
     await this.closed;

@@ -1,6 +1,6 @@
 import type { Clock } from '@keelson/core';
 
-/** Calls once when for so long nothing was touched; 0 = never. It sets no timer per touch. */
+/** Calls back once when `touch` was not called for a given time; 0 = never. A call of `touch` sets no timer. */
 export class IdleWatch {
   readonly #clock: Clock;
   readonly #limitMs: number;

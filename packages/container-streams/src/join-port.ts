@@ -1,20 +1,21 @@
 import type { Duplex } from 'node:stream';
 
 /**
- * Connects a caller with a port of a pod, in both directions, of which each ends by itself. Resolves when the caller
- * has been given all that came from the port, or has gone. @throws what broke the connection to the port
+ * Connects a client with a port of a pod in both directions. Each direction ends separately. Resolves when all data of
+ * the port was sent to the client, or the client has disconnected.
+ * @throws the error of the connection to the port
  */
 export function joinPort(caller: Duplex, port: Duplex): Promise<void> {
   return new Promise((resolve, reject) => {
     port.on('error', reject);
     port.once('close', () => {
-      // It may have gone without an end.
+      // The port may close without an end of stream.
       caller.end();
       caller.resume();
     });
     caller.once('finish', resolve);
     const onGone = () => {
-      // What the caller said before its end may still be on its way.
+      // Data that the client sent before its end may still be buffered.
       if (!port.writableEnded || !port.readableEnded) port.destroy();
       resolve();
     };

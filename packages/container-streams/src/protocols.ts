@@ -1,8 +1,8 @@
 import type { ProtocolVersion } from './remote-process.ts';
 
-/** What a WebSocket of a process or of ports speaks. */
+/** Protocol of a WebSocket for a process or for ports. */
 export interface ChannelProtocol {
-  /** As it was offered; undefined = nothing was. */
+  /** Name as the client offered it; undefined when it offered none. */
   readonly name: string | undefined;
   readonly version: ProtocolVersion;
   readonly base64: boolean;
@@ -16,16 +16,16 @@ const channelProtocols: readonly (ChannelProtocol & { readonly name: string })[]
   { name: `${prefixOf(version)}base64.channel.k8s.io`, version, base64: true },
 ]);
 
-/** Versions that streams of SPDY have; the fifth is of WebSockets alone. */
+/** Protocol versions over SPDY. The fifth version exists for WebSockets only. */
 const spdyProcessProtocols = versions
   .filter((version) => version < 5)
   .map((version) => ({ name: `${prefixOf(version)}channel.k8s.io`, version }));
 
 export const portForwardProtocol = 'portforward.k8s.io';
-/** A WebSocket whose binary messages are a SPDY connection. */
+/** Protocol of a WebSocket whose binary messages carry a SPDY connection. */
 export const tunnelProtocol = `SPDY/3.1+${portForwardProtocol}`;
 
-/** The words of a header that lists some; undefined without it. */
+/** The elements of a header with a list; empty without the header. */
 export function listed(header: string | string[] | undefined): string[] {
   const text = Array.isArray(header) ? header.join(',') : (header ?? '');
   return text
@@ -34,7 +34,7 @@ export function listed(header: string | string[] | undefined): string[] {
     .filter((word) => word !== '');
 }
 
-/** What is offered first and known here. Whoever offers nothing speaks the first version. */
+/** The first offered protocol that is supported. A client that offers none uses the first version. */
 export function chooseChannelProtocol(
   offered: readonly string[],
   newest: ProtocolVersion,

@@ -1,22 +1,22 @@
 import type { Readable, Writable } from 'node:stream';
 import type { TerminalSize } from '@keelson/container-runtime';
 
-/** Numbers of the protocols of Kubernetes for commands in containers. */
+/** Versions of the Kubernetes protocol for commands in containers. */
 export type ProtocolVersion = 1 | 2 | 3 | 4 | 5;
 
-/** How a command ended, or why there was none. */
+/** How a command ended, or why it was not run. */
 export type ProcessEnd = { readonly exitCode: number } | { readonly problem: string };
 
-/** A caller's ends of a process, whichever protocol carries them. They are there for what was asked for. */
+/** The client's streams of a process, independent of the protocol. Only requested streams are present. */
 export interface RemoteProcess {
   readonly stdin?: Readable;
   readonly stdout?: Writable;
   readonly stderr?: Writable;
-  /** Calls back with each size that the caller's terminal takes. */
-  onResize(take: (size: TerminalSize) => void): void;
-  /** Resolves when the caller has gone, or was let go. */
+  /** Calls `resize` with each size of the client's terminal. */
+  onResize(resize: (size: TerminalSize) => void): void;
+  /** Resolves when the connection is closed, by either side. */
   readonly closed: Promise<void>;
-  /** Says how it ended, after all output, and ends the connection. */
+  /** Sends how the command ended, after all output, and closes the connection. */
   finish(end: ProcessEnd): Promise<void>;
 }
 
@@ -35,8 +35,7 @@ function statusOf(end: ProcessEnd): object {
 }
 
 /**
- * What goes into the error channel at the end: a Status since version 4, before that a text, and nothing when all went
- * well.
+ * The last message on the error channel: a Status since version 4; in older versions a text, which is empty on success.
  */
 export function endMessage(version: ProtocolVersion, end: ProcessEnd): string {
   if (version >= 4) return JSON.stringify(statusOf(end));

@@ -3,17 +3,17 @@ import { pipeline } from 'node:stream/promises';
 import type { ProcessStreams } from '@keelson/container-runtime';
 import type { ProcessEnd, RemoteProcess } from './remote-process.ts';
 
-/** How a process is begun, and what is said of its end. */
+/** How a process is started, and how its end is reported. */
 export interface ProcessTask {
   readonly begin: () => Promise<ProcessStreams>;
   readonly endOf: (exitCode: number) => ProcessEnd;
-  /** What could not be done when it fails. */
+  /** The prefix of the error message when the start fails. */
   readonly failure: string;
 }
 
 /**
- * Begins a process, connects it with its caller until it ends, and tells how it ended. A caller that goes away ends a
- * command, and leaves a container that it was attached to.
+ * Starts a process, connects it with its client until it ends, and reports its end. When the client disconnects, an
+ * exec session is closed and its command ends; a container with an attached client continues.
  */
 export async function serveProcess(caller: RemoteProcess, task: ProcessTask): Promise<void> {
   const onFailure = (error: unknown): ProcessEnd => ({ problem: `${task.failure}: ${messageOf(error)}` });
@@ -22,7 +22,7 @@ export async function serveProcess(caller: RemoteProcess, task: ProcessTask): Pr
 
 async function connect(caller: RemoteProcess, { begin, endOf }: ProcessTask): Promise<ProcessEnd> {
   const streams = await begin();
-  // Also when the caller went away while it began.
+  // Registered before any wait, because the client may have disconnected during the start.
   void caller.closed.then(() => streams.close());
   caller.onResize((size) => streams.resize?.(size));
   const outputs = [copy(streams.stdout, caller.stdout), copy(streams.stderr, caller.stderr)];
@@ -37,23 +37,23 @@ async function connect(caller: RemoteProcess, { begin, endOf }: ProcessTask): Pr
 }
 
 /**
- * Resolves when all output was handed over, at the caller's pace, or can no longer be. The caller's end of it stays
- * open: the oldest callers do not wait for how it ended once all output has.
+ * Resolves when all output was written to the client, or can no longer be written. The client's stream stays open,
+ * because clients of the oldest protocols do not wait for the result once all output streams have ended.
  */
 async function copy(output: Readable | undefined, target: Writable | undefined): Promise<void> {
   if (output === undefined || target === undefined) return;
   try {
     await pipeline(output, target, { end: false });
-    // Nothing, behind all that was written.
+    // An empty write completes after all previous writes.
     await new Promise((resolve) => target.write(Buffer.alloc(0), resolve));
   } catch {
-    // The caller reads it no more.
+    // The client does not read this stream any more.
   }
 }
 
 function feed(input: Readable | undefined, target: Writable | undefined): void {
   if (input === undefined) return;
-  // What nobody reads must not hold up what comes behind it.
+  // Output without a reader is discarded, so that it does not block the connection.
   const drop = () => {
     if (target !== undefined) input.unpipe(target);
     input.resume();
@@ -64,7 +64,7 @@ function feed(input: Readable | undefined, target: Writable | undefined): void {
   }
   target.on('error', drop);
   target.on('close', drop);
-  // Also when the caller resets it, instead of ending it.
+  // `close` also occurs when the client resets the stream instead of ending it.
   input.on('close', () => target.end());
   input.pipe(target);
 }

@@ -4,17 +4,17 @@ import { messageOf } from './serve-process.ts';
 import { SpdyConnection, type SpdyOptions } from './spdy/spdy-connection.ts';
 import type { SpdyStream } from './spdy/spdy-stream.ts';
 
-/** How long the second stream of a pair may take. */
+/** Maximum time between the two streams of a pair. */
 const pairWithinMs = 30_000;
 const highestPort = 65_535;
 
 export interface PortSource {
-  /** What a caller is told the pod is, when a port cannot be reached. */
+  /** Name of the pod in error messages about ports. */
   readonly label: string;
   readonly open: (port: number) => Promise<Duplex>;
 }
 
-/** Why nothing comes from a port, in the words that kubectl shows. */
+/** The error of a port, in the form of the kubelet, which kubectl prints. */
 export const portProblem = (port: number, label: string, error: unknown): string =>
   `error forwarding port ${port} to ${label}: ${messageOf(error)}`;
 
@@ -26,8 +26,8 @@ interface Pair {
 }
 
 /**
- * Serves connections to ports over SPDY, any number of them over one connection: each is a pair of streams of one
- * `requestID`, for `data` and for the `error` that there may be.
+ * Serves any number of connections to ports over one SPDY connection. Each is a pair of streams with the same
+ * `requestID`: `data`, and `error` for an error message.
  */
 export function serveSpdyPorts(options: Omit<SpdyOptions, 'onStream'>, source: PortSource): SpdyConnection {
   const pairs = new Map<string, Pair>();
@@ -37,7 +37,8 @@ export function serveSpdyPorts(options: Omit<SpdyOptions, 'onStream'>, source: P
     if (type !== 'data' && type !== 'error') throw new Error('a stream for a port has the type data or error');
     const id = stream.headers.get('requestid') ?? requestOf(stream.id, type);
     const pair = pairs.get(id) ?? newPair(id, port);
-    if (pair[type] !== undefined || pair.port !== port) throw new Error(`request ${id} has such a stream already`);
+    if (pair[type] !== undefined || pair.port !== port)
+      throw new Error(`request ${id} already has a stream of this type`);
     pair[type] = stream;
     if (pair.data === undefined || pair.error === undefined) return;
     pairs.delete(id);
@@ -64,11 +65,11 @@ export function serveSpdyPorts(options: Omit<SpdyOptions, 'onStream'>, source: P
 
 function portOf(text = ''): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
-  if (port < 1 || port > highestPort) throw new Error(`${JSON.stringify(text)} is no port`);
+  if (port < 1 || port > highestPort) throw new Error(`invalid port ${JSON.stringify(text)}`);
   return port;
 }
 
-/** Callers of old open the error stream first, and say nothing of requests. */
+/** Old clients send no `requestID`, and open the error stream directly before the data stream. */
 const requestOf = (streamId: number, type: 'data' | 'error'): string =>
   String(type === 'error' ? streamId : streamId - 2);
 

@@ -6,21 +6,21 @@ import type { SpdyStream } from './spdy/spdy-stream.ts';
 import type { Watchable } from './stream-limits.ts';
 import { TerminalSizes } from './terminal-sizes.ts';
 
-/** How long a caller may take to open its streams. */
+/** Maximum time in which a client opens its streams. */
 const streamsWithinMs = 30_000;
-/** The first version whose callers tell of the sizes of their terminals. */
+/** The first version in which clients send the size of their terminal. */
 const firstWithSizes = 3;
 
-/** A connection over which a process is to be served. */
+/** A connection for one process. */
 export interface SpdyProcess extends Watchable {
   /**
-   * The process, once the caller has opened a stream for each thing it asked for; undefined when it did not, and was
-   * let go.
+   * The process, once the client has opened all requested streams; undefined when it did not open them in time, and the
+   * connection was closed.
    */
   readonly process: Promise<RemoteProcess | undefined>;
 }
 
-/** Awaits the streams of a caller, which are told apart by their header `streamtype`. */
+/** Waits for the streams of a client. Their header `streamtype` identifies them. */
 export function spdyProcess(
   options: Omit<SpdyOptions, 'onStream'>,
   version: ProtocolVersion,
@@ -38,7 +38,7 @@ export function spdyProcess(
     ...options,
     onStream: (stream) => {
       const type = stream.headers.get('streamtype') ?? '';
-      if (!wanted.delete(type)) throw new Error(`a stream of type ${JSON.stringify(type)} is not wanted`);
+      if (!wanted.delete(type)) throw new Error(`unexpected stream of type ${JSON.stringify(type)}`);
       streams.set(type, stream);
       if (wanted.size === 0) whenComplete();
     },
@@ -71,19 +71,19 @@ class ProcessOverStreams implements RemoteProcess {
     if (stdout !== undefined) this.stdout = stdout;
     if (stderr !== undefined) this.stderr = stderr;
     for (const [type, stream] of streams) {
-      if (type === 'resize') stream.on('data', (chunk: Buffer) => this.#sizes.take(chunk));
-      // Whatever a caller says where it should only listen.
+      if (type === 'resize') stream.on('data', (chunk: Buffer) => this.#sizes.receive(chunk));
+      // Data that the client sends on output streams is discarded.
       else if (type !== 'stdin') stream.resume();
     }
   }
 
-  onResize(take: (size: TerminalSize) => void): void {
-    this.#sizes.listen(take);
+  onResize(resize: (size: TerminalSize) => void): void {
+    this.#sizes.listen(resize);
   }
 
   async finish(end: ProcessEnd): Promise<void> {
     this.#error?.end(endMessage(this.#version, end));
-    // What still comes for the process is no longer of interest, and must not hold up the end.
+    // Further input is discarded, so that it does not delay the end of the connection.
     this.stdin?.resume();
     await this.#connection.close();
   }

@@ -1,24 +1,24 @@
 import type { Clock } from '@keelson/core';
 import { IdleWatch } from './idle-watch.ts';
 
-/** How often a connection is asked for a sign of life. What is gone is noticed by it even while nothing is read. */
+/** Interval of pings. They detect a dead connection even while nothing is read. */
 const pingMs = 30_000;
 
 export interface StreamLimits {
   readonly clock: Clock;
-  /** A connection over which nothing goes for so long is ended; 0 = never. */
+  /** Time without content after which a connection is ended; 0 = never. */
   readonly idleMs: number;
 }
 
-/** A connection that can be looked after. */
+/** A connection that {@link watched} can monitor. */
 export interface Watchable {
   ping(): void;
   readonly closed: Promise<void>;
 }
 
 /**
- * Makes a connection, and looks after it as long as it is there: it is pinged, and ended by `end` when it was idle for
- * too long. Pings are no activity: callers send them all the time.
+ * Opens a connection and monitors it until it is closed: sends pings, and calls `end` when it was idle for too long.
+ * Pings are not activity, because clients send them periodically.
  */
 export function watched<T extends Watchable>(
   { clock, idleMs }: StreamLimits,

@@ -1,36 +1,38 @@
 import type { TerminalSize } from '@keelson/container-runtime';
 
-/** Longest text of a size that is waited for. */
+/** Maximum characters of an incomplete size that are buffered. */
 const maxSizeText = 1024;
 const largestSize = 65_535;
 
-/** Sizes of a terminal, told as JSON objects one after the other, cut anywhere. What is none is passed over. */
+/** Parses terminal sizes from a stream of JSON objects in arbitrary chunks. Invalid objects are ignored. */
 export class TerminalSizes {
   #rest = '';
   #last: TerminalSize | undefined;
-  #tell: (size: TerminalSize) => void = (size) => {
+  #resize: (size: TerminalSize) => void = (size) => {
     this.#last = size;
   };
 
-  take(chunk: Buffer): void {
+  /** Adds received bytes. */
+  receive(chunk: Buffer): void {
     const parts = (this.#rest + chunk.toString('latin1')).split('}');
     this.#rest = (parts.pop() ?? '').slice(-maxSizeText);
     for (const part of parts) {
       const size = sizeOf(`${part}}`);
-      if (size !== undefined) this.#tell(size);
+      if (size !== undefined) this.#resize(size);
     }
   }
 
   /**
-   * Calls back with the size told last, which may have come before the terminal was there, and with those that come.
+   * Calls `resize` with the latest size, which may have been received before the terminal existed, and with each later
+   * size.
    */
-  listen(tell: (size: TerminalSize) => void): void {
-    this.#tell = tell;
-    if (this.#last !== undefined) tell(this.#last);
+  listen(resize: (size: TerminalSize) => void): void {
+    this.#resize = resize;
+    if (this.#last !== undefined) resize(this.#last);
   }
 }
 
-/** Names of fields in any case, as Go reads them: the client for Node writes `width`, others `Width`. */
+/** Field names are case-insensitive, as in Go: the client for Node writes `width`, others write `Width`. */
 function sizeOf(json: string): TerminalSize | undefined {
   try {
     const fields = new Map(

@@ -6,7 +6,7 @@ import { type StreamLimits, watched } from './stream-limits.ts';
 import {
   acceptSpdy,
   acceptWebSocket,
-  notSpoken,
+  noCommonProtocol,
   offeredSpdy,
   offeredWebSocket,
   type StreamUpgrade,
@@ -14,13 +14,13 @@ import {
 } from './upgrade.ts';
 import { serveWebSocketPorts } from './web-socket-ports.ts';
 
-/** The last version of channels that has a form for ports. */
+/** The latest version of the channel protocol that supports ports. */
 const newestOfPorts = 4;
 
 /**
- * Serves connections to ports of a pod over the protocol that the request asks for: SPDY/3.1, SPDY in a WebSocket, or
- * WebSockets with channels, whose ports are asked for by `channelPorts`. @throws UpgradeRefused before the connection
- * is taken over
+ * Serves connections to ports of a pod over the requested protocol: SPDY/3.1, SPDY in a WebSocket, or a WebSocket with
+ * channels for the ports in `channelPorts`.
+ * @throws UpgradeRefused while the request can still be answered in HTTP
  */
 export async function upgradeToPorts(
   upgrade: StreamUpgrade,
@@ -35,7 +35,7 @@ export async function upgradeToPorts(
 
 function overSpdy(upgrade: StreamUpgrade, source: PortSource, limits: StreamLimits): void {
   const offered = offeredSpdy(upgrade.incoming);
-  if (!offered.includes(portForwardProtocol)) throw notSpoken(403, offered, [portForwardProtocol]);
+  if (!offered.includes(portForwardProtocol)) throw noCommonProtocol(403, offered, [portForwardProtocol]);
   const socket = acceptSpdy(upgrade, portForwardProtocol);
   const end = () => socket.destroy();
   watched(limits, end, (onActivity) => serveSpdyPorts({ socket, clock: limits.clock, onActivity }, source));
@@ -57,7 +57,8 @@ async function overChannels(
 ): Promise<void> {
   const offered = offeredWebSocket(upgrade.incoming);
   const protocol = chooseChannelProtocol(offered, newestOfPorts);
-  if (protocol === undefined) throw notSpoken(400, offered, [tunnelProtocol, ...channelProtocolNames(newestOfPorts)]);
+  if (protocol === undefined)
+    throw noCommonProtocol(400, offered, [tunnelProtocol, ...channelProtocolNames(newestOfPorts)]);
   const ports = channelPorts();
   const socket = await acceptWebSocket(upgrade, protocol.name);
   const end = () => socket.terminate();

@@ -7,7 +7,7 @@ import { type StreamLimits, watched } from './stream-limits.ts';
 import {
   acceptSpdy,
   acceptWebSocket,
-  notSpoken,
+  noCommonProtocol,
   offeredSpdy,
   offeredWebSocket,
   type StreamUpgrade,
@@ -18,8 +18,9 @@ import { WebSocketProcess } from './web-socket-process.ts';
 const newest = 5;
 
 /**
- * Serves a process over the protocol that the request asks for: WebSockets (`channel.k8s.io`, versions 1 to 5) or
- * SPDY/3.1. Resolves when the process has ended. @throws UpgradeRefused before the connection is taken over
+ * Serves a process over the requested protocol: WebSocket (`channel.k8s.io`, versions 1 to 5) or SPDY/3.1. Resolves
+ * when the process has ended.
+ * @throws UpgradeRefused while the request can still be answered in HTTP
  */
 export async function upgradeToProcess(
   upgrade: StreamUpgrade,
@@ -39,7 +40,7 @@ async function overWebSocket(
 ): Promise<void> {
   const offered = offeredWebSocket(upgrade.incoming);
   const protocol = chooseChannelProtocol(offered, newest);
-  if (protocol === undefined) throw notSpoken(400, offered, channelProtocolNames(newest));
+  if (protocol === undefined) throw noCommonProtocol(400, offered, channelProtocolNames(newest));
   const socket = await acceptWebSocket(upgrade, protocol.name);
   const end = () => socket.terminate();
   const channels = watched(
@@ -58,7 +59,7 @@ async function overSpdy(
 ): Promise<void> {
   const offered = offeredSpdy(upgrade.incoming);
   const protocol = chooseSpdyProtocol(offered);
-  if (protocol === undefined) throw notSpoken(403, offered, spdyProtocolNames);
+  if (protocol === undefined) throw noCommonProtocol(403, offered, spdyProtocolNames);
   const socket = acceptSpdy(upgrade, protocol.name);
   const end = () => socket.destroy();
   const opened = watched(limits, end, (onActivity) =>

@@ -3,22 +3,22 @@ import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { listed } from './protocols.ts';
 
-/** Largest message of a WebSocket: what a kubelet takes. */
+/** Maximum bytes of a WebSocket message, the limit of the kubelet. */
 const maxMessageBytes = 32 * 1024 * 1024;
 
 const spdyName = 'SPDY/3.1';
 
-/** A request whose connection is to continue in another protocol. */
+/** A request to continue the connection in another protocol. */
 export interface StreamUpgrade {
   readonly incoming: IncomingMessage;
   readonly socket: Duplex;
-  /** Bytes of the connection that were read behind the request. */
+  /** Bytes that were read after the request. */
   readonly head: Buffer;
-  /** Called when the connection is taken over; before that the request can be answered in HTTP. */
+  /** Called when the upgrade is accepted. Until then the request can be answered in HTTP. */
   readonly accepted: () => void;
 }
 
-/** The request is to be answered in HTTP with this status. */
+/** An upgrade that is rejected: the request must be answered in HTTP with this status. */
 export class UpgradeRefused extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -31,7 +31,7 @@ export class UpgradeRefused extends Error {
   }
 }
 
-/** Which protocol a request asks for. @throws UpgradeRefused for any other */
+/** The protocol that a request specifies. @throws UpgradeRefused for an unsupported protocol. */
 export function upgradeWanted({ headers }: IncomingMessage): 'websocket' | 'spdy' {
   const names = listed(headers.upgrade).map((name) => name.toLowerCase());
   if (names.includes('websocket')) return 'websocket';
@@ -42,17 +42,21 @@ export function upgradeWanted({ headers }: IncomingMessage): 'websocket' | 'spdy
 export const offeredWebSocket = ({ headers }: IncomingMessage) => listed(headers['sec-websocket-protocol']);
 export const offeredSpdy = ({ headers }: IncomingMessage) => listed(headers['x-stream-protocol-version']);
 
-/** None of the offered protocols is spoken. */
-export function notSpoken(status: number, offered: readonly string[], spoken: readonly string[]): UpgradeRefused {
-  const sets = `client supports [${offered.join(' ')}], server accepts [${spoken.join(' ')}]`;
+/** The error for a client that offers only unsupported protocols. */
+export function noCommonProtocol(
+  status: number,
+  offered: readonly string[],
+  supported: readonly string[],
+): UpgradeRefused {
+  const sets = `client supports [${offered.join(' ')}], server accepts [${supported.join(' ')}]`;
   return new UpgradeRefused(status, `unable to negotiate protocol: ${sets}`, {
-    'X-Accepted-Stream-Protocol-Versions': spoken.join(', '),
+    'X-Accepted-Stream-Protocol-Versions': supported.join(', '),
   });
 }
 
 /**
- * Makes the connection a WebSocket of the chosen protocol; undefined = of none. Nothing is read from it before it is
- * resumed.
+ * Accepts the connection as a WebSocket with the chosen protocol; undefined = without one. Nothing is read from the
+ * WebSocket before it is resumed.
  *
  * @throws UpgradeRefused when the handshake is invalid
  */
@@ -64,7 +68,7 @@ export function acceptWebSocket(upgrade: StreamUpgrade, protocol: string | undef
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,
   });
-  // Names with a slash, such as that of the tunnel, are no tokens, and the library would refuse the handshake for them.
+  // The name of the tunnel protocol contains a slash, for which the library would reject the handshake.
   delete incoming.headers['sec-websocket-protocol'];
   if (protocol !== undefined) server.on('headers', (headers) => headers.push(`Sec-WebSocket-Protocol: ${protocol}`));
   return new Promise((resolve, reject) => {
@@ -77,7 +81,7 @@ export function acceptWebSocket(upgrade: StreamUpgrade, protocol: string | undef
   });
 }
 
-/** Continues in SPDY, with the chosen protocol; undefined = none. */
+/** Accepts the connection as SPDY with the chosen protocol; undefined = without one. */
 export function acceptSpdy({ socket, head, accepted }: StreamUpgrade, protocol: string | undefined): Duplex {
   accepted();
   const chosen = protocol === undefined ? '' : `X-Stream-Protocol-Version: ${protocol}\r\n`;

@@ -3,13 +3,13 @@ import type { ChannelSocket } from './channel-socket.ts';
 import { joinPort } from './join-port.ts';
 import { type PortSource, portProblem } from './spdy-ports.ts';
 
-/** What may wait for a port to take it, before the connection is not read any more. */
+/** Maximum unread bytes for a port before reading of the connection pauses. */
 const inboxBytes = 64 * 1024;
 
 /**
- * Serves connections to ports over a WebSocket, one to each: channel 2*i has the data of the i-th port and 2*i+1 what
- * went wrong with it. Each channel begins with the number of its port. One direction cannot end alone; when all ports
- * are done the connection ends.
+ * Serves one connection to each port over a WebSocket: channel 2*i carries the data of the i-th port and 2*i+1 its
+ * errors. The first message of each channel is the number of its port. Directions cannot end separately. The WebSocket
+ * is closed when all ports are closed.
  */
 export async function serveWebSocketPorts(
   channels: ChannelSocket,
@@ -31,14 +31,14 @@ export async function serveWebSocketPorts(
       } catch (error) {
         channels.send(2 * index + 1, Buffer.from(portProblem(port, source.label, error)));
       }
-      // Later data is for nobody.
+      // Later data is discarded.
       inboxes[index]?.resume();
     }),
   );
   await channels.close();
 }
 
-/** The caller's side of one connection. */
+/** The client's side of the connection to one port. */
 class PortChannel extends Duplex {
   readonly #channels: ChannelSocket;
   readonly #number: number;
@@ -51,7 +51,7 @@ class PortChannel extends Duplex {
     void channels.closed.then(() => this.destroy());
   }
 
-  /** False when no more should come. */
+  /** Buffers received content; false when reading must pause. */
   arrived(content: Buffer): boolean {
     return this.destroyed || content.length === 0 || this.push(content);
   }

@@ -6,11 +6,11 @@ import { TerminalSizes } from './terminal-sizes.ts';
 
 const Channel = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
-/** What may wait for the process to read it, before the connection is not read any more. */
+/** Maximum unread bytes for the process before reading of the connection pauses. */
 const inboxBytes = 64 * 1024;
 
 /**
- * A process over a WebSocket: the protocols `channel.k8s.io`, of which only the fifth version can end input by itself.
+ * A process over a WebSocket with the protocols `channel.k8s.io`. Only version 5 can close standard input separately.
  */
 export class WebSocketProcess implements RemoteProcess {
   readonly stdin?: Readable;
@@ -33,15 +33,15 @@ export class WebSocketProcess implements RemoteProcess {
     }
     if (request.stdout) this.stdout = channels.writer(Channel.stdout);
     if (request.stderr) this.stderr = channels.writer(Channel.stderr);
-    channels.onMessage((channel, content) => this.#take(channel, content));
+    channels.onMessage((channel, content) => this.#receive(channel, content));
     channels.resume();
-    // Tells the caller that the connection is there, on the first channel that it reads.
+    // An empty message on the first readable channel reports to the client that the connection is established.
     const first = request.stdout ? Channel.stdout : request.stderr ? Channel.stderr : Channel.error;
     channels.send(first, Buffer.alloc(0));
   }
 
-  onResize(take: (size: TerminalSize) => void): void {
-    this.#sizes.listen(take);
+  onResize(resize: (size: TerminalSize) => void): void {
+    this.#sizes.listen(resize);
   }
 
   async finish(end: ProcessEnd): Promise<void> {
@@ -50,9 +50,9 @@ export class WebSocketProcess implements RemoteProcess {
     await this.#channels.close();
   }
 
-  #take(channel: number, content: Buffer): void {
+  #receive(channel: number, content: Buffer): void {
     if (channel === Channel.stdin) this.#input(content);
-    else if (channel === Channel.resize) this.#sizes.take(content);
+    else if (channel === Channel.resize) this.#sizes.receive(content);
     else if (channel === Channel.close && this.#version >= 5 && content[0] === Channel.stdin) this.#input(null);
   }
 

@@ -116,8 +116,8 @@ for (const name of readdirSync(join(state, 'run'))) {
     // The container is being removed.
   }
 }
-// The process that owns the lock (see KeeperClient) is the only keeper, so an existing socket is stale. The address refers
-// to a file descriptor because the kernel limits it to 107 bytes.
+// The process that owns the lock (see KeeperClient) is the only keeper, so an existing socket is stale. The address
+// contains a file descriptor instead of the path, because the kernel limits it to 107 bytes.
 const folder = openSync(join(state, 'keeper'), 'r');
 rmSync(join(state, 'keeper', 'socket'), { force: true });
 server.listen(`/proc/self/fd/${folder}/socket`, leaveIfIdle);

@@ -143,7 +143,7 @@ export class Cgroups {
     return undefined;
   }
 
-  /** Kills the remaining processes of the container's groups, removes the groups, and the sandbox's group when empty. */
+  /** Kills the remaining processes of the container's groups, and removes the groups and an empty sandbox group. */
   async remove(folders: readonly string[]): Promise<void> {
     for (const folder of folders) {
       // Killed processes leave their group with a delay.

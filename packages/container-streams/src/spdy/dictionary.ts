@@ -1,7 +1,4 @@
-/**
- * Words that headers of the web had in 2012, each with its length before it, as SPDY/3 gives them (section 2.6.10.1 of
- * its draft).
- */
+/** Header names and values of the compression dictionary of SPDY/3 (section 2.6.10.1 of its draft). */
 const words =
   `options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow
 authorization cache-control connection content-base content-encoding content-language content-length content-location content-md5
@@ -26,7 +23,7 @@ function sized(word: string): Buffer {
   return bytes;
 }
 
-/** What compressed blocks of headers may refer to without having said it. */
+/** The preset zlib dictionary for header blocks: each word after its length. */
 export const headerDictionary: Buffer = Buffer.concat([
   ...[...words, ...moreWords].map(sized),
   Buffer.from(bareText, 'latin1'),

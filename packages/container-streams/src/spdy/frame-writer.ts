@@ -1,10 +1,10 @@
 import type { Duplex } from 'node:stream';
 import { dataHeader } from './frames.ts';
 
-/** Largest data frame that is sent. */
+/** Maximum content of a data frame that is sent, in bytes. */
 const largestFrame = 32 * 1024;
 
-/** Writes frames to a connection, and nothing to one that has ended. */
+/** Writes frames to a connection. Frames for a closed connection are discarded. */
 export class FrameWriter {
   readonly #socket: Duplex;
 
@@ -12,7 +12,7 @@ export class FrameWriter {
     this.#socket = socket;
   }
 
-  /** Calls back when the connection has taken it all, or cannot. */
+  /** Writes content as data frames. Calls `done` when all was written, or with an error. */
   data(streamId: number, content: Buffer, last: boolean, done: (error?: Error | null) => void): void {
     const socket = this.#socket;
     if (this.#isOver()) {

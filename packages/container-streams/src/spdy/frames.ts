@@ -10,7 +10,7 @@ export const FrameType = {
   windowUpdate: 9,
 } as const;
 
-/** Why a stream is reset. */
+/** Reasons of a reset of a stream. */
 export const ResetReason = { protocolError: 1, refusedStream: 3, cancel: 5 } as const;
 
 const finFlag = 1;
@@ -19,7 +19,7 @@ const headerBytes = 8;
 const controlBit = 0x8000_0000;
 export const streamIdMask = 0x7fff_ffff;
 
-/** The peer does not keep to the protocol; the connection cannot go on. */
+/** The peer violates the protocol. The connection cannot continue. */
 export class SpdyProtocolError extends Error {
   override readonly name = 'SpdyProtocolError';
 }
@@ -27,16 +27,16 @@ export class SpdyProtocolError extends Error {
 export interface ControlFrame {
   readonly kind: 'control';
   readonly type: number;
-  /** The sender's last word on its stream. */
+  /** True for the last frame that the sender sends on its stream. */
   readonly last: boolean;
   readonly content: Buffer;
 }
 
-/** Content of a data frame, as far as it has come: frames of 16 MiB are allowed, and need not be kept. */
+/** A received part of a data frame. Frames may have 16 MiB and are therefore not buffered as a whole. */
 export interface DataPiece {
   readonly kind: 'data';
   readonly streamId: number;
-  /** The end of a frame that is the sender's last on its stream. */
+  /** True for the last part of the last frame that the sender sends on its stream. */
   readonly last: boolean;
   readonly content: Buffer;
 }
@@ -58,34 +58,34 @@ export function controlFrame(type: number, content: Buffer, last = false): Buffe
   return Buffer.concat([header, content]);
 }
 
-/** A control frame of 32-bit numbers alone, as most are. */
+/** A control frame that consists of 32-bit numbers. */
 export function numbersFrame(type: number, ...values: number[]): Buffer {
   const content = Buffer.alloc(4 * values.length);
   for (const [index, value] of values.entries()) content.writeUInt32BE(value, 4 * index);
   return controlFrame(type, content);
 }
 
-/** The answer to a stream that the peer has opened, with a block of headers. */
+/** The frame SYN_REPLY, with a block of headers. */
 export function synReply(streamId: number, block: Buffer): Buffer {
   const id = Buffer.alloc(4);
   id.writeUInt32BE(streamId);
   return controlFrame(FrameType.synReply, Buffer.concat([id, block]));
 }
 
-/** The number at a place of a control frame. @throws SpdyProtocolError when the frame is shorter */
+/** The number at an offset of a control frame. @throws SpdyProtocolError when the frame is too short. */
 export function numberAt(content: Buffer, place: number): number {
   if (content.length < place + 4) throw new SpdyProtocolError('a control frame is too short');
   return content.readUInt32BE(place);
 }
 
-/** A data frame of which more has to come. */
+/** A data frame that was not received completely. */
 interface OpenFrame {
   readonly streamId: number;
   readonly last: boolean;
   left: number;
 }
 
-/** Cuts what comes in into frames. It keeps at most one control frame, which may have so many bytes. */
+/** Splits received data into frames. Buffers at most one control frame, of at most `maxControlBytes`. */
 export class FrameReader {
   readonly #maxControlBytes: number;
   #rest: Buffer = Buffer.alloc(0);
@@ -95,7 +95,7 @@ export class FrameReader {
     this.#maxControlBytes = maxControlBytes;
   }
 
-  /** Frames and pieces that are there with this chunk. @throws SpdyProtocolError */
+  /** The control frames and data pieces that a chunk completes. @throws SpdyProtocolError */
   *read(chunk: Buffer): Generator<ControlFrame | DataPiece> {
     let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     this.#rest = Buffer.alloc(0);
@@ -122,7 +122,7 @@ export class FrameReader {
       yield { kind: 'control', type: first & 0xffff, last, content: bytes.subarray(headerBytes, headerBytes + length) };
       bytes = bytes.subarray(headerBytes + length);
     }
-    // A copy, so that the chunk is not kept for a few bytes of it.
+    // A copy, so that the chunk can be freed.
     this.#rest = Buffer.from(bytes);
   }
 

@@ -4,7 +4,7 @@ import { SpdyProtocolError } from './frames.ts';
 
 export type SpdyHeaders = ReadonlyMap<string, string>;
 
-/** An empty stored block: readers hand out what came before it. */
+/** An empty stored block, after which a reader returns all content so far. */
 const flush = Buffer.of(0, 0, 0, 0xff, 0xff);
 const zlibBegin = Buffer.of(0x78, 0x01);
 
@@ -19,7 +19,7 @@ function uint32(value: number): Buffer {
   return bytes;
 }
 
-/** Blocks of headers before compression: a count, then names and values with their lengths. */
+/** A block of headers before compression: a count, then names and values with their lengths. */
 export function plainHeaderBlock(headers: Readonly<Record<string, string>>): Buffer {
   const entries = Object.entries(headers);
   return Buffer.concat([
@@ -29,8 +29,8 @@ export function plainHeaderBlock(headers: Readonly<Record<string, string>>): Buf
 }
 
 /**
- * Writes the blocks of one connection, which are one zlib stream. It stores and does not compress: answers have next to
- * no headers.
+ * Writes the header blocks of one connection, which form one zlib stream. Blocks are stored without compression,
+ * because answers have almost no headers.
  */
 export class HeaderWriter {
   #begun = false;
@@ -46,7 +46,7 @@ export class HeaderWriter {
   }
 }
 
-/** Reads the blocks of one connection, in their order, each of which may unfold to so many bytes. */
+/** Reads the header blocks of one connection in order. A block has at most `maxBytes` after decompression. */
 export class HeaderReader {
   readonly #maxBytes: number;
   readonly #inflate: Inflate;
@@ -59,16 +59,16 @@ export class HeaderReader {
       readableHighWaterMark: maxBytes + 1,
     };
     this.#inflate = createInflate(options);
-    // Whoever waits for a block is told; afterwards nobody is interested.
+    // A waiting `read` handles the error itself. Later errors are ignored.
     this.#inflate.on('error', () => {});
-    // Inflating stops while this much is not taken, and it is taken at the end of a block.
+    // The stream stops at this many unread bytes, and they are read at the end of a block.
     this.#inflate.on('readable', () => {
       if (this.#inflate.readableLength > maxBytes)
         this.#inflate.destroy(new SpdyProtocolError('a block of headers is too long'));
     });
   }
 
-  /** One at a time. @throws SpdyProtocolError */
+  /** Reads one block. Calls must not overlap. @throws SpdyProtocolError */
   async read(block: Buffer): Promise<SpdyHeaders> {
     const plain = await this.#unfold(block);
     if (plain.length > this.#maxBytes) throw new SpdyProtocolError('a block of headers is too long');
@@ -82,7 +82,7 @@ export class HeaderReader {
   #unfold(block: Buffer): Promise<Buffer> {
     const inflate = this.#inflate;
     return new Promise((resolve, reject) => {
-      // A write under way is not called back when the stream is destroyed.
+      // The callback of a pending write is not called when the stream is destroyed.
       const onClose = () => reject(unreadable(inflate.errored));
       if (inflate.destroyed) onClose();
       inflate.once('close', onClose);

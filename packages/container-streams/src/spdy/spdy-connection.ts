@@ -17,10 +17,10 @@ import {
 import { HeaderReader, HeaderWriter, type SpdyHeaders } from './header-blocks.ts';
 import { SpdyStream } from './spdy-stream.ts';
 
-/** Of control frames, and of blocks of headers when they are unfolded. */
+/** Maximum bytes of control frames, and of decompressed header blocks. */
 const maxControlBytes = 16 * 1024;
 const maxStreams = 1000;
-/** A peer that has been told the end has so long to close its side, for which it may have to read what was sent. */
+/** Maximum time for the peer to read the remaining data and close its side after the end. */
 const lingerMs = 10_000;
 const goneAwayOk = 0;
 const goneAwayProtocolError = 1;
@@ -28,21 +28,21 @@ const goneAwayProtocolError = 1;
 export interface SpdyOptions {
   readonly socket: Duplex;
   readonly clock: Clock;
-  /** Takes a stream that the peer opens. It is refused when this throws. */
+  /** Called for each stream that the peer opens. An exception rejects the stream. */
   readonly onStream: (stream: SpdyStream) => void;
-  /** Called whenever content goes either way; pings are none. */
+  /** Called whenever content is sent or received; not for pings. */
   readonly onActivity: () => void;
 }
 
 /**
- * The server's end of a SPDY/3.1 connection over any duplex stream. The peer opens streams, this end only answers them.
+ * The server side of a SPDY/3.1 connection over a duplex stream. Only the peer opens streams.
  *
- * There are no windows: the peers at hand (moby/spdystream, in all Kubernetes clients in Go) neither send nor heed
- * WINDOW_UPDATE. When a stream is not read, the connection is not; when the peer does not read, writes to streams wait.
- * A peer that breaks the protocol ends the connection.
+ * Flow control windows are not implemented, because moby/spdystream, which all Kubernetes clients in Go use, neither
+ * sends nor evaluates WINDOW_UPDATE. While a stream is not read, the connection is not read; while the peer does not
+ * read, writes to streams wait. A protocol error of the peer ends the connection.
  */
 export class SpdyConnection {
-  /** Resolves when the connection is gone, whoever ended it. */
+  /** Resolves when the connection is closed, by either side. */
   readonly closed: Promise<void>;
   readonly #options: SpdyOptions;
   readonly #frames = new FrameReader(maxControlBytes);
@@ -70,15 +70,15 @@ export class SpdyConnection {
     void this.#serve();
   }
 
-  /** Asks for a sign of life, so that a peer that is gone is noticed even while nothing of it is read. */
+  /** Sends a ping, so that a dead connection is detected while nothing is read. */
   ping(): void {
     this.#pings = (this.#pings + 2) & streamIdMask;
     this.#out.control(numbersFrame(FrameType.ping, this.#pings));
   }
 
   /**
-   * Ends all streams, says that it is over when what was written to them has gone out, and waits a moment for the peer
-   * to close.
+   * Ends all streams, sends GOAWAY after the content that was written to them, and waits up to {@link lingerMs} for the
+   * peer to close.
    */
   async close(): Promise<void> {
     const ends = [...this.#streams.values()].map((stream) =>
@@ -96,22 +96,22 @@ export class SpdyConnection {
     const { socket } = this.#options;
     try {
       for await (const chunk of socket as AsyncIterable<Buffer>) {
-        if (!(await this.#take(chunk))) break;
+        if (!(await this.#receive(chunk))) break;
       }
     } catch {
-      // The peer went away in the middle.
+      // The peer has disconnected.
     }
     socket.destroy();
   }
 
-  /** False when it cannot go on. */
-  async #take(chunk: Buffer): Promise<boolean> {
+  /** Processes a chunk; false when the connection cannot continue. */
+  async #receive(chunk: Buffer): Promise<boolean> {
     const { socket, onActivity } = this.#options;
     try {
       for (const frame of this.#frames.read(chunk)) {
         if (frame.kind === 'control') {
           await this.#onControl(frame);
-          // Answers to a peer that does not read them would pile up.
+          // Answers must not accumulate for a peer that does not read them.
           if (socket.writableNeedDrain) await Promise.race([once(socket, 'drain'), this.closed]);
         } else {
           onActivity();
@@ -138,7 +138,7 @@ export class SpdyConnection {
   async #onControl({ type, last, content }: ControlFrame): Promise<void> {
     if (type === FrameType.synStream) await this.#onStream(content, last);
     else if (type === FrameType.synReply || type === FrameType.headers) {
-      // Read because later blocks refer to earlier ones; what they say has no meaning here.
+      // The block must be decompressed because later blocks refer to it. Its content is not used.
       const id = numberAt(content, 0) & streamIdMask;
       await this.#headers.read(content.subarray(4));
       if (last) await this.#streams.get(id)?.arrived(Buffer.alloc(0), true);
@@ -148,8 +148,7 @@ export class SpdyConnection {
       const isOfPeer = id % 2 === 1;
       if (isOfPeer) this.#out.control(numbersFrame(FrameType.ping, id));
     }
-    // Settings and windows are of no use here, the end of new streams neither, and unknown frames are to be passed
-    // over.
+    // SETTINGS, WINDOW_UPDATE and GOAWAY are not used. Unknown frames must be ignored.
   }
 
   async #onStream(content: Buffer, last: boolean): Promise<void> {
@@ -157,7 +156,7 @@ export class SpdyConnection {
     const blockAt = 10;
     if (content.length < blockAt) throw new SpdyProtocolError('a control frame is too short');
     const headers = await this.#headers.read(content.subarray(blockAt));
-    if (id % 2 === 0 || id <= this.#lastId) throw new SpdyProtocolError(`a stream cannot have the number ${id}`);
+    if (id % 2 === 0 || id <= this.#lastId) throw new SpdyProtocolError(`invalid stream id ${id}`);
     this.#lastId = id;
     this.#options.onActivity();
     if (this.#streams.size >= maxStreams) this.#reset(id, ResetReason.refusedStream);
@@ -174,7 +173,7 @@ export class SpdyConnection {
       forget: (of) => this.#streams.delete(of),
     });
     this.#streams.set(id, stream);
-    // First of all: the peer throws away what comes on a stream that was not answered.
+    // Answered first, because the peer discards data of a stream that was not answered.
     this.#out.control(synReply(id, this.#writer.write({})));
     try {
       this.#options.onStream(stream);

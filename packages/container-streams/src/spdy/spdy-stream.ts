@@ -1,10 +1,10 @@
 import { Duplex } from 'node:stream';
 import type { SpdyHeaders } from './header-blocks.ts';
 
-/** What may wait in a stream for whoever reads it, before the connection is not read any more. */
+/** Maximum unread bytes of a stream before reading of the connection pauses. */
 const inboxBytes = 64 * 1024;
 
-/** What a stream needs of its connection. */
+/** Functions of the connection that a stream uses. */
 export interface SpdyCarrier {
   sendData(id: number, content: Buffer, last: boolean, done: (error?: Error | null) => void): void;
   sendReset(id: number): void;
@@ -12,8 +12,8 @@ export interface SpdyCarrier {
 }
 
 /**
- * One stream of a connection, opened by the peer. Each direction ends by itself; destroying it before both have ended
- * resets it.
+ * One stream of a connection, opened by the peer. Each direction ends separately. Destroying the stream before both
+ * have ended resets it.
  */
 export class SpdyStream extends Duplex {
   readonly id: number;
@@ -28,11 +28,11 @@ export class SpdyStream extends Duplex {
     this.id = id;
     this.headers = headers;
     this.#carrier = carrier;
-    // Streams end with their connection at any time; who needs to know listens too.
+    // A stream can fail at any time together with its connection. Users of the stream add their own listeners.
     this.on('error', () => {});
   }
 
-  /** Called by the connection. Resolves when there is room for more. */
+  /** Called by the connection with received content. Resolves when the stream can buffer more. */
   async arrived(content: Buffer, last: boolean): Promise<void> {
     if (this.destroyed || this.#peerEnded) return;
     const full = content.length > 0 && !this.push(content);
@@ -42,7 +42,7 @@ export class SpdyStream extends Duplex {
     } else if (full) await new Promise<void>((resolve) => this.#wanted.push(resolve));
   }
 
-  /** Called by the connection: the peer has reset it, or has gone. */
+  /** Called by the connection when the peer has reset the stream, or the connection is closed. */
   lost(): void {
     this.#peerEnded = true;
     this.#ownEnded = true;

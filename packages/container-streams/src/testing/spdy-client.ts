@@ -4,23 +4,23 @@ import { headerDictionary } from '../spdy/dictionary.ts';
 import { controlFrame, dataHeader, FrameReader, FrameType, numbersFrame } from '../spdy/frames.ts';
 import { plainHeaderBlock } from '../spdy/header-blocks.ts';
 
-/** One stream of a client: what came on it, and what it can say. */
+/** One stream of a client. */
 export interface ClientStream {
   readonly id: number;
   readonly incoming: PassThrough;
-  /** Resolves when the server has answered it. */
+  /** Resolves when the server has accepted the stream. */
   readonly answered: Promise<void>;
-  /** The reason of a reset. */
+  /** Resolves with the reason when the server resets the stream. */
   readonly reset: Promise<number>;
   send(content: string | Buffer, last?: boolean): void;
   resetIt(): void;
 }
 
-/** The client's end of a SPDY connection, which compresses its headers with the dictionary as others do. */
+/** The client side of a SPDY connection, which compresses headers with the preset dictionary. */
 export class SpdyClient {
   readonly socket: Duplex;
   readonly protocol: string | undefined;
-  /** Pings that were answered, and the status of the end. */
+  /** Ids of answered pings. */
   readonly pongs: number[] = [];
   goneAway: number | undefined;
   readonly closed: Promise<void>;
@@ -58,7 +58,7 @@ export class SpdyClient {
     if (head.length > 0) socket.unshift(head);
   }
 
-  /** The compressed block of headers, which is the next of its connection. */
+  /** Compresses the next block of headers of the connection. */
   async block(headers: Readonly<Record<string, string>>): Promise<Buffer> {
     const chunks: Buffer[] = [];
     const take = (chunk: Buffer) => chunks.push(chunk);
@@ -69,7 +69,7 @@ export class SpdyClient {
     return Buffer.concat(chunks);
   }
 
-  /** Opens a stream; one after the other, as their headers are one compressed stream. */
+  /** Opens a stream. Calls must not overlap, because all header blocks form one compressed stream. */
   async open(headers: Readonly<Record<string, string>>, last = false): Promise<ClientStream> {
     const id = this.#nextId;
     this.#nextId += 2;
