@@ -1,4 +1,4 @@
-/** What the specification calls `<agent>` in paths. */
+/** The name of the agent in paths, events and the output of the command. */
 export const agentName = 'keelson-agent';
 
 export const defaultRootDir = `/var/lib/${agentName}`;

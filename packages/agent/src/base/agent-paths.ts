@@ -22,7 +22,7 @@ export class AgentPaths {
     return `${this.#pods}/${this.podDirectory(uid)}`;
   }
 
-  /** Name of a pod's directory among those of the others. */
+  /** Name of the directory of a pod below `pods`. */
   podDirectory(uid: string): string {
     return segment(uid);
   }
@@ -31,22 +31,25 @@ export class AgentPaths {
     return join(this.pod(uid), 'volumes', `kubernetes.io~${plugin}`, segment(name));
   }
 
-  /** Where parts of volumes are mounted for one container, as they were when they were checked. */
+  /**
+   * Mount points of the sub paths of a volume for one container. Each sub path is mounted as it was when it was
+   * checked.
+   */
   subPaths(uid: string, volume: string, container: string): string {
     return join(this.pod(uid), 'volume-subpaths', segment(volume), segment(container));
   }
 
-  /** Volumes of plugins of third parties. */
+  /** Volumes of FlexVolume drivers. */
   flexVolume(uid: string, driver: string, name: string): string {
     return join(this.pod(uid), 'volumes', segment(driver.replace('/', '~')), segment(name));
   }
 
-  /** What plugins of volumes keep about a pod. */
+  /** Files that volume plugins keep about a pod. */
   podPlugins(uid: string): string {
     return join(this.pod(uid), 'plugins');
   }
 
-  /** Where a device that several pods may use is mounted once. */
+  /** Mount point of a device that several pods share. */
   deviceMount(driver: string, name: string): string {
     return join(
       this.rootDir,
@@ -59,17 +62,17 @@ export class AgentPaths {
     );
   }
 
-  /** What the agent keeps of the containers of a pod. */
+  /** Files that the agent keeps about the containers of a pod. */
   containers(uid: string): string {
     return `${this.pod(uid)}/containers`;
   }
 
-  /** Last words of one instance of a container. Names of containers have no underscores. */
+  /** Termination message of one instance of a container. Names of containers contain no underscores. */
   messageFile(uid: string, name: string, attempt: number): string {
     return `${this.containers(uid)}/${segment(name)}_${attempt}.termination-log`;
   }
 
-  /** Says which cgroup is the pod's. */
+  /** The file that contains the path of the cgroup of the pod. */
   cgroupNote(uid: string): string {
     return `${this.pod(uid)}/cgroup`;
   }
@@ -82,13 +85,13 @@ export class AgentPaths {
     return `${this.#logs}/${segment(uid)}`;
   }
 
-  /** Symbolic links with names for people and collectors. */
+  /** Symbolic links to container logs, named for people and log collectors. */
   containerLogs(): string {
     return join(this.logRoot, 'containers');
   }
 }
 
-/** Names in the API have no separators, but UIDs of manifests are anybody's text. */
+/** Names in the API contain no separators, but the UID in a manifest can be any text. */
 function segment(name: string): string {
   const clean = name.replace(/[/\\\0]/g, '_');
   return clean === '' || clean === '.' || clean === '..' ? `_${clean}` : clean;

@@ -2,15 +2,15 @@ import type { Clock, Logger } from '@keelson/core';
 
 export interface RepeaterOptions {
   readonly clock: Clock;
-  /** From the end of one run to the start of the next. */
+  /** Time from the end of one run to the start of the next. */
   readonly periodMs: number;
   readonly logger: Logger;
-  /** For the log, when a run fails. */
+  /** Names the task in the log when a run fails. */
   readonly what: string;
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Does something now and then, never twice at once; a wish that comes during a run is heard after it. */
+/** Runs a task periodically, never twice at the same time. A request during a run starts another run after it. */
 export class Repeater {
   readonly #options: RepeaterOptions;
   readonly #abort = new AbortController();
@@ -26,12 +26,12 @@ export class Repeater {
     return this.#abort.signal.aborted;
   }
 
-  /** The first run begins at once. */
+  /** Starts the first run immediately. */
   start(): void {
     this.now();
   }
 
-  /** Runs as soon as possible, and then each period again. */
+  /** Starts a run as soon as possible; the period starts again after it. */
   now(): void {
     if (this.stopped) return;
     if (this.#running !== undefined) {
@@ -43,7 +43,7 @@ export class Repeater {
     this.#running = this.#loop();
   }
 
-  /** Ends the run that is under way and begins no other. */
+  /** Aborts the current run and starts no other. */
   async stop(): Promise<void> {
     this.#abort.abort();
     this.#cancel?.();

@@ -10,7 +10,7 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/** Puts a whole new file, readable by its owner only, in the place of an old one; durable when it resolves. */
+/** Replaces a file atomically by one that only its owner can read. The content is durable when this resolves. */
 export async function replaceFile(path: string, content: string | Buffer): Promise<void> {
   const directory = dirname(path);
   await mkdir(directory, { recursive: true, mode: 0o750 });

@@ -4,8 +4,8 @@ interface Entry {
 }
 
 /**
- * Pauses between failing attempts, by key: see docs/reference/agent-rules.md#back-off. All times are given by the
- * caller, in milliseconds.
+ * Back-off between failed attempts, by key: see docs/reference/agent-rules.md#back-off. The caller passes all times, in
+ * milliseconds.
  */
 export class RestartBackoff {
   readonly #entries = new Map<string, Entry>();
@@ -17,14 +17,14 @@ export class RestartBackoff {
     this.#maxMs = maxMs;
   }
 
-  /** Milliseconds that are left of the pause which began with the failure at `failedMs`; 0 when it is over. */
+  /** The rest of the back-off that began with the failure at `failedMs`, in milliseconds; 0 when it is over. */
   remaining(key: string, failedMs: number, nowMs: number): number {
     const entry = this.#entries.get(key);
     if (entry === undefined || failedMs - entry.lastMs > 2 * this.#maxMs) return 0;
     return Math.max(0, entry.backoffMs - (nowMs - failedMs));
   }
 
-  /** Notes an attempt: the pause after the next failure is longer. */
+  /** Records a failure and lengthens the back-off after the next one. */
   next(key: string, failedMs: number): void {
     const entry = this.#entries.get(key);
     if (entry === undefined || failedMs - entry.lastMs > 2 * this.#maxMs) {
@@ -35,12 +35,12 @@ export class RestartBackoff {
     }
   }
 
-  /** The pause that a failure now would cause. */
+  /** The back-off after a failure at this time. */
   pauseMs(key: string): number {
     return this.#entries.get(key)?.backoffMs ?? 0;
   }
 
-  /** Forgets everything whose key begins with `prefix`. */
+  /** Removes all keys that begin with `prefix`. */
   forget(prefix: string): void {
     for (const key of this.#entries.keys()) if (key.startsWith(prefix)) this.#entries.delete(key);
   }

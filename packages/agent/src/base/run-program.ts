@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 
-/** A program could not be run, ended with another code than 0, or took too long. */
+/** A program could not be started, exited with a code other than 0, or exceeded its time limit. */
 export class ProgramError extends Error {
-  /** Undefined when it did not end by itself. */
+  /** Undefined when the program did not exit by itself. */
   readonly exitCode: number | undefined;
   readonly stdout: string;
 
@@ -14,17 +14,18 @@ export class ProgramError extends Error {
   }
 }
 
-/** Runs a program to its end. Returns what it wrote to its standard output. @throws ProgramError */
+/** Runs a program and waits until it exits. Returns its standard output. @throws ProgramError */
 export type RunProgram = (program: string, words: readonly string[], input?: Buffer) => Promise<Buffer>;
 
 const timeoutMs = 120_000;
 const maxText = 2_000;
 
-/** Runs programs of this machine; one that takes longer than two minutes is killed. */
+/** Runs programs of this machine. A program that runs longer than two minutes is killed. */
 export const runProgram: RunProgram = (program, words, input) =>
   new Promise((resolve, reject) => {
     const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'pipe'] });
-    // Not spawn's own timeout: that one goes on when there is no such program, and holds this process for its length.
+    // The timeout of `spawn` is not used: its timer remains active when the program does not exist, and keeps this
+    // process alive.
     const deadline = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
     const stdout: Buffer[] = [];
     let stderr = '';
@@ -44,7 +45,7 @@ export const runProgram: RunProgram = (program, words, input) =>
       const text = stderr.trim().slice(0, maxText);
       reject(new ProgramError(`${program}: ${text === '' ? how : text}`, code ?? undefined, output.toString('utf8')));
     });
-    // A program that does not read its input is no failure.
+    // A program that does not read its input has not failed.
     child.stdin.on('error', () => {});
     child.stdin.end(input);
   });

@@ -5,7 +5,7 @@ export function sameValue(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => sameValue(item, b[i]));
   if (!isRecord(a) || !isRecord(b)) return false;
-  // Without lists of keys, which would be the larger part of what a comparison costs.
+  // `Object.keys` would be the larger part of the cost of a comparison.
   for (const key in a) if (!sameValue(a[key], b[key])) return false;
   for (const key in b) if (b[key] !== undefined && a[key] === undefined) return false;
   return true;

@@ -1,6 +1,6 @@
 import type { Clock } from '@keelson/core';
 
-/** Limits a rate: `perSecond` on average, `burst` at once. */
+/** Limits a rate to `perSecond` on average and `burst` at once. */
 export class TokenBucket {
   readonly #clock: Clock;
   readonly #perSecond: number;
@@ -16,7 +16,7 @@ export class TokenBucket {
     this.#lastMs = clock.monotonic();
   }
 
-  /** Takes one if there is one. */
+  /** Takes a token if one is available. */
   tryTake(): boolean {
     this.#refill();
     if (this.#tokens < 1) return false;
@@ -24,13 +24,13 @@ export class TokenBucket {
     return true;
   }
 
-  /** Milliseconds until there is one. */
+  /** Milliseconds until a token is available. */
   waitMs(): number {
     this.#refill();
     return this.#tokens >= 1 ? 0 : Math.ceil(((1 - this.#tokens) / this.#perSecond) * 1000);
   }
 
-  /** True while nothing has been taken that was not given back by time. */
+  /** True when the bucket contains all `burst` tokens. */
   get full(): boolean {
     this.#refill();
     return this.#tokens >= this.#burst;

@@ -1,4 +1,7 @@
-/** A mistake in how the command was called: one sentence that names the option and says what is wrong; exit code 2. */
+/**
+ * The command line or a configuration file is wrong. The message names the option and the error in one sentence; exit
+ * code 2.
+ */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message);

@@ -3,7 +3,7 @@ import { agentName } from './agent-name.ts';
 /** Version of this package. */
 export const agentVersion = '0.1.0';
 
-/** What `--version` prints: one line, or everything there is to say. */
+/** The output of `--version`: one line, or all version information as JSON. */
 export function versionText(request: 'line' | 'raw'): string {
   if (request === 'line') return `${agentName} v${agentVersion}\n`;
   const { node, v8 } = process.versions;

@@ -1,6 +1,6 @@
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 
-/** A deadline passed, by the agent's clock. */
+/** An operation did not finish before its deadline. */
 export class DeadlineError extends Error {
   constructor(ms: number) {
     super(`not done within ${ms} ms`);
@@ -9,8 +9,10 @@ export class DeadlineError extends Error {
 }
 
 /**
- * Runs something with a signal that aborts when `ms` are over or the outer one aborts. Settles at the deadline even
- * when what runs does not heed the signal. @throws DeadlineError
+ * Runs an operation with a signal that aborts after `ms` milliseconds or when the outer signal aborts. Settles at the
+ * deadline even when the operation ignores the signal.
+ *
+ * @throws DeadlineError
  */
 export async function withDeadline<T>(
   clock: Clock,

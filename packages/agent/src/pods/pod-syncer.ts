@@ -167,14 +167,14 @@ export class PodSyncer {
     if (idle) return undefined;
     let known = false;
     try {
-      const againMs = await states.whileInHand(uidOf(pod), () =>
+      const againMs = await states.whileActing(uidOf(pod), () =>
         this.#carryOut(pod, state, actions, record, places, signal),
       );
       known = true;
       return againMs;
     } finally {
       // After a failure nobody knows what came of it.
-      const look = () => (known ? states.look(uidOf(pod), signal) : states.refresh(uidOf(pod), signal));
+      const look = () => (known ? states.inspect(uidOf(pod), signal) : states.refresh(uidOf(pod), signal));
       if (!signal.aborted) await look().catch(() => undefined);
     }
   }
@@ -210,7 +210,7 @@ export class PodSyncer {
       if (error instanceof SandboxProblem) await this.#noSandbox(pod, actions, record, error);
       throw error;
     });
-    this.#options.states.note(uidOf(pod), sandbox.sandboxId);
+    this.#options.states.addSandbox(uidOf(pod), sandbox.sandboxId);
     const context = await this.#preparation.startContext(pod, state, sandbox, places);
     let againMs: number | undefined;
     let news = false;

@@ -1,15 +1,15 @@
 import type { ContainerStatus, PodSandboxStatus } from '@keelson/container-runtime';
 import type { PodIdentity } from './runtime-labels.ts';
 
-/** What the runtime has of one pod. */
+/** The sandboxes and containers that the runtime has for one pod. */
 export interface PodRuntimeState extends PodIdentity {
   /** Newest first. */
   readonly sandboxes: readonly PodSandboxStatus[];
-  /** Of all sandboxes, newest first. */
+  /** Containers of all sandboxes, newest first. */
   readonly containers: readonly ContainerStatus[];
 }
 
-/** The pod as one of which the runtime has nothing. */
+/** The state of a pod for which the runtime has nothing. */
 export function emptyState(identity: PodIdentity): PodRuntimeState {
   const { uid, name, namespace } = identity;
   return { uid, name, namespace, sandboxes: [], containers: [] };
@@ -22,7 +22,7 @@ export function newestOf(state: PodRuntimeState, name: string, sandboxId?: strin
   );
 }
 
-/** True while something of the pod may have processes. */
+/** True while the pod may have processes. */
 export function isRunning(state: PodRuntimeState): boolean {
   return state.sandboxes.some((sandbox) => sandbox.state === 'ready') || state.containers.some(mayRun);
 }

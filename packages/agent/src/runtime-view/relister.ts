@@ -9,52 +9,52 @@ export interface RelisterOptions {
   readonly states: RuntimePods;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Pause between looks at everything while no events come. */
+  /** Time between two relists while the runtime sends no events. */
   readonly periodMs: number;
-  /** Pause while events come, which tell of changes sooner. */
+  /** Time between two relists while the runtime sends events. */
   readonly quietPeriodMs: number;
-  /** The first complete look, and each one after. */
+  /** Called after every complete relist. */
   readonly onRelisted: () => void;
 }
 
-/** Pods that are looked at side by side. */
-const lookers = 8;
+/** Number of pods that are inspected at the same time. */
+const parallelInspections = 8;
 
 /**
- * What the agent brings about itself is seen by whoever does it, right afterwards, so such events may wait. An end is
- * heeded at once.
+ * A part of the agent that changes a pod inspects the pod afterwards, so events of such changes are handled with this
+ * delay. The end of a container is handled immediately.
  */
-const ownDoingMs = 100;
+const ownChangeDelayMs = 100;
 
 /**
- * Looks at everything in the runtime again and again, and at single pods at once when it says that something happened
- * to them.
+ * Keeps `RuntimePods` up to date: relists the runtime periodically, and inspects a single pod when the runtime sends an
+ * event about it.
  */
 export class Relister {
   readonly #options: RelisterOptions;
   readonly #stop = new AbortController();
   readonly #queue: WorkQueue;
-  /** What was heard of each sandbox since somebody last looked for it, one event of each type and container. */
-  readonly #heard = new Map<SandboxId, Map<string, RuntimeEvent>>();
+  /** Events of each sandbox since its last inspection, one for each type and container. */
+  readonly #pending = new Map<SandboxId, Map<string, RuntimeEvent>>();
   #wake: AbortController = new AbortController();
-  #listening = false;
+  #receiving = false;
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(options: RelisterOptions) {
     this.#options = options;
     const { clock, logger, periodMs } = options;
     this.#queue = new WorkQueue({
-      name: 'pod-look',
+      name: 'pod-inspection',
       clock,
       logger,
-      workers: lookers,
+      workers: parallelInspections,
       firstRetryMs: periodMs,
-      work: (id, signal) => this.#lookInto(id, signal),
+      work: (id, signal) => this.#inspect(id, signal),
     });
   }
 
   start(): void {
-    this.#running = Promise.all([this.#look(), this.#listen()]);
+    this.#running = Promise.all([this.#relist(), this.#receive()]);
   }
 
   async stop(): Promise<void> {
@@ -63,11 +63,11 @@ export class Relister {
     await Promise.all([this.#running, this.#queue.stop()]);
   }
 
-  async #look(): Promise<void> {
+  async #relist(): Promise<void> {
     const { states, clock, logger, onRelisted, periodMs, quietPeriodMs } = this.#options;
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      // A new one before the look: a wish for a look that comes during it makes another one follow.
+      // Set before the relist, so that a request during the relist starts another one.
       this.#wake = new AbortController();
       let failed = false;
       try {
@@ -75,56 +75,56 @@ export class Relister {
         onRelisted();
       } catch (err) {
         failed = true;
-        if (!signal.aborted) logger.warn('runtime could not be listed', { component: 'relist', err });
+        if (!signal.aborted) logger.warn('relist of the runtime failed', { component: 'relist', err });
       }
       if (signal.aborted) return;
-      await pause(clock, this.#listening && !failed ? quietPeriodMs : periodMs, this.#wake.signal);
+      await pause(clock, this.#receiving && !failed ? quietPeriodMs : periodMs, this.#wake.signal);
     }
   }
 
-  async #listen(): Promise<void> {
+  async #receive(): Promise<void> {
     const { runtime, clock, logger, periodMs } = this.#options;
     const { signal } = this.#stop;
     while (!signal.aborted && runtime.events !== undefined) {
       try {
-        for await (const event of runtime.events({ signal })) this.#hear(event);
+        for await (const event of runtime.events({ signal })) this.#accept(event);
       } catch (err) {
-        if (!signal.aborted) logger.warn('events of the runtime ended', { component: 'relist', err });
+        if (!signal.aborted) logger.warn('event stream of the runtime ended', { component: 'relist', err });
       }
-      this.#listening = false;
-      // The pause that is under way was chosen when changes were told.
+      this.#receiving = false;
+      // The current pause was chosen while events were received.
       this.#wake.abort();
       if (!signal.aborted) await pause(clock, periodMs, signal);
     }
   }
 
-  #hear(event: RuntimeEvent): void {
+  #accept(event: RuntimeEvent): void {
     if (event.type === 'resync') {
-      this.#listening = true;
+      this.#receiving = true;
       this.#wake.abort();
       return;
     }
-    if (this.#options.states.shows(event)) return;
-    const heard = this.#heard.get(event.sandboxId) ?? new Map<string, RuntimeEvent>();
-    heard.set(`${event.type} ${'containerId' in event ? event.containerId : ''}`, event);
-    this.#heard.set(event.sandboxId, heard);
+    if (this.#options.states.reflects(event)) return;
+    const pending = this.#pending.get(event.sandboxId) ?? new Map<string, RuntimeEvent>();
+    pending.set(`${event.type} ${'containerId' in event ? event.containerId : ''}`, event);
+    this.#pending.set(event.sandboxId, pending);
     if (isEnd(event)) this.#queue.add(event.sandboxId);
-    else this.#queue.addAfter(event.sandboxId, ownDoingMs);
+    else this.#queue.addAfter(event.sandboxId, ownChangeDelayMs);
   }
 
-  /** Many events of one pod are one look; one that comes during a look is followed by another. */
-  async #lookInto(id: SandboxId, signal: AbortSignal): Promise<undefined> {
+  /** Handles all pending events of a sandbox by one inspection. An event during the inspection starts another one. */
+  async #inspect(id: SandboxId, signal: AbortSignal): Promise<undefined> {
     const { states } = this.#options;
-    const heard = this.#heard.get(id);
-    if (heard === undefined || [...heard.values()].every((event) => states.shows(event))) {
-      this.#heard.delete(id);
+    const pending = this.#pending.get(id);
+    if (pending === undefined || [...pending.values()].every((event) => states.reflects(event))) {
+      this.#pending.delete(id);
       return undefined;
     }
-    this.#heard.delete(id);
+    this.#pending.delete(id);
     try {
-      await states.lookInto(id, signal);
+      await states.inspectSandbox(id, signal);
     } catch (error) {
-      this.#heard.set(id, new Map([...heard, ...(this.#heard.get(id) ?? [])]));
+      this.#pending.set(id, new Map([...pending, ...(this.#pending.get(id) ?? [])]));
       throw error;
     }
     return undefined;

@@ -7,29 +7,29 @@ export interface RuntimeHealthOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly periodMs: number;
-  /** The runtime counts as down when it has not said that it is ready for so long. */
+  /** The runtime is down when it has not been ready for this time. */
   readonly downAfterMs: number;
   readonly callTimeoutMs: number;
-  /** Called when the answer of `problems` or `networkReady` is another than before. */
+  /** Called when the result of `problems` or `networkReady` has changed. */
   readonly onChange: () => void;
 }
 
-/** Asks the runtime how it is, again and again. */
+/** Polls the status of the runtime. */
 export class RuntimeHealth {
   readonly #options: RuntimeHealthOptions;
   readonly #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #readyMs: number | undefined;
   #last: RuntimeStatus | undefined;
-  #told = '';
+  #reported = '';
 
   constructor(options: RuntimeHealthOptions) {
     this.#options = options;
   }
 
-  /** Resolves after the first question. */
+  /** Resolves after the first poll. */
   async start(): Promise<void> {
-    await this.#ask();
+    await this.#poll();
     this.#running = this.#repeat();
   }
 
@@ -42,7 +42,7 @@ export class RuntimeHealth {
     return this.#condition('NetworkReady')?.status === true;
   }
 
-  /** Why the node cannot run pods; empty when it can. */
+  /** The reasons why the node cannot run pods; empty when it can. */
   problems(): string[] {
     const { clock, downAfterMs } = this.#options;
     const found: string[] = [];
@@ -62,22 +62,23 @@ export class RuntimeHealth {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       await pause(clock, periodMs, signal);
-      if (!signal.aborted) await this.#ask();
+      if (!signal.aborted) await this.#poll();
     }
   }
 
-  async #ask(): Promise<void> {
+  async #poll(): Promise<void> {
     const { runtime, clock, logger, callTimeoutMs, periodMs, onChange } = this.#options;
     try {
       const timeoutMs = Math.min(callTimeoutMs, Math.max(periodMs, 1_000) * 2);
       this.#last = await runtime.status({ signal: this.#stop.signal, timeoutMs });
       if (this.#condition('RuntimeReady')?.status === true) this.#readyMs = clock.monotonic();
     } catch (err) {
-      if (!this.#stop.signal.aborted) logger.warn('runtime does not answer', { component: 'runtime-health', err });
+      if (!this.#stop.signal.aborted)
+        logger.warn('status of the runtime could not be read', { component: 'runtime-health', err });
     }
-    const said = JSON.stringify([this.problems(), this.networkReady()]);
-    if (said === this.#told) return;
-    this.#told = said;
+    const reported = JSON.stringify([this.problems(), this.networkReady()]);
+    if (reported === this.#reported) return;
+    this.#reported = reported;
     onChange();
   }
 

@@ -5,7 +5,7 @@ import { isRecord } from '../base/is-record.ts';
 const hashes = new WeakMap<Container, string>();
 
 /**
- * Tells one specification of a container from another; the order of keys does not matter. A running container of
+ * A hash of the specification of a container that does not depend on the order of keys. A running container with
  * another hash is replaced.
  */
 export function containerHash(container: Container): string {
@@ -31,10 +31,7 @@ function inOrder(value: unknown): unknown {
 
 type LifecycleHandler = coreV1.LifecycleHandler;
 
-/**
- * Names under which the identity of pods and containers is kept in the runtime's own objects; the usual tools of CRI
- * read the first four.
- */
+/** Labels with the identity of pods and containers on the objects of the runtime. CRI tools read the first four. */
 export const RuntimeLabel = {
   podName: 'io.kubernetes.pod.name',
   podNamespace: 'io.kubernetes.pod.namespace',
@@ -52,14 +49,14 @@ const Note = {
 } as const;
 
 /**
- * What was noted at a container when it was created, so that it can be ended properly when nobody knows its pod any
- * more.
+ * What a container was annotated with when it was created, so that it can be stopped as specified after its pod was
+ * deleted.
  */
 export interface ContainerNotes {
   readonly hash: string;
   readonly preStop: LifecycleHandler | undefined;
   readonly graceSeconds: number | undefined;
-  /** Absolute path on the machine. */
+  /** Absolute path on the host. */
   readonly messageFile: string | undefined;
   readonly messagePolicy: string;
 }
@@ -72,7 +69,7 @@ export interface PodIdentity {
 
 type Texts = Readonly<Record<string, string>>;
 
-/** Undefined for what this agent did not make: it belongs to somebody else and is left alone. */
+/** Undefined for objects that no agent created; these are never changed. */
 export function podIdentityOf(labels: Texts): PodIdentity | undefined {
   const { [RuntimeLabel.podUid]: uid, [RuntimeLabel.podName]: name, [RuntimeLabel.podNamespace]: namespace } = labels;
   return uid === undefined || name === undefined || namespace === undefined ? undefined : { uid, name, namespace };
@@ -126,7 +123,7 @@ export function containerNotesOf(annotations: Texts): ContainerNotes {
   };
 }
 
-/** A note that was spoilt counts as none: ending the container matters more than its hook. */
+/** An annotation that cannot be parsed is ignored: stopping the container matters more than its hook. */
 function readHandler(text: string | undefined): LifecycleHandler | undefined {
   if (text === undefined) return undefined;
   try {

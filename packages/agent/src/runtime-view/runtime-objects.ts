@@ -7,19 +7,19 @@ import {
 } from '@keelson/container-runtime';
 import { podIdentityOf } from './runtime-labels.ts';
 
-/** What a look at the runtime showed of one pod, newest first. */
-export interface Seen {
+/** The listed objects of one pod, newest first. */
+export interface PodListing {
   readonly sandboxes: readonly PodSandbox[];
   readonly containers: readonly Container[];
 }
 
-/** What lists of the runtime show, by UID of the pod. What no agent made is left out. */
-export function byPod(sandboxes: readonly PodSandbox[], containers: readonly Container[]): Map<string, Seen> {
+/** Groups listed objects by the UID of their pod. Objects that no agent created are left out. */
+export function byPod(sandboxes: readonly PodSandbox[], containers: readonly Container[]): Map<string, PodListing> {
   const pods = new Map<string, { sandboxes: PodSandbox[]; containers: Container[] }>();
   const of = (uid: string) => {
-    const known = pods.get(uid) ?? { sandboxes: [], containers: [] };
-    pods.set(uid, known);
-    return known;
+    const listing = pods.get(uid) ?? { sandboxes: [], containers: [] };
+    pods.set(uid, listing);
+    return listing;
   };
   for (const sandbox of sandboxes) {
     const identity = podIdentityOf(sandbox.labels);
@@ -32,30 +32,31 @@ export function byPod(sandboxes: readonly PodSandbox[], containers: readonly Con
   return pods;
 }
 
-/** Ids and states of everything, to see at a glance whether something changed. */
-export function outlineOf({ sandboxes, containers }: Seen): string {
+/** The ids and states of all objects as text, for a fast comparison. */
+export function outlineOf({ sandboxes, containers }: PodListing): string {
   let outline = '';
   for (const { id, state } of sandboxes) outline += `${id}:${state} `;
   for (const { id, state } of containers) outline += `${id}:${state} `;
   return outline;
 }
 
-/** The sandboxes that exist, and those that containers say they are in. */
-export function sandboxIdsOf({ sandboxes, containers }: Seen): Set<SandboxId> {
+/** The listed sandboxes, and the sandboxes of listed containers. */
+export function sandboxIdsOf({ sandboxes, containers }: PodListing): Set<SandboxId> {
   return new Set([...sandboxes.map(({ id }) => id), ...containers.map(({ sandboxId }) => sandboxId)]);
 }
 
-/** True for what happens to a pod by itself, and somebody may wait to hear of. */
+/** True for events that no action of the agent causes and that must be handled immediately. */
 export function isEnd({ type }: RuntimeEvent): boolean {
   return type === 'containerExited' || type === 'sandboxNotReady';
 }
 
-/**
- * True when what an event tells is part of what is known about the pod of its sandbox already, or has been overtaken.
- */
-export function isShown(event: Exclude<RuntimeEvent, { type: 'resync' }>, known: Seen | undefined): boolean {
-  const sandbox = known?.sandboxes.find(({ id }) => id === event.sandboxId);
-  const container = 'containerId' in event ? known?.containers.find(({ id }) => id === event.containerId) : undefined;
+/** True when the listing already contains the change of an event, or a later one. */
+export function isReflected(
+  event: Exclude<RuntimeEvent, { type: 'resync' }>,
+  listing: PodListing | undefined,
+): boolean {
+  const sandbox = listing?.sandboxes.find(({ id }) => id === event.sandboxId);
+  const container = 'containerId' in event ? listing?.containers.find(({ id }) => id === event.containerId) : undefined;
   switch (event.type) {
     case 'containerCreated':
       return container !== undefined;
@@ -74,8 +75,8 @@ export function isShown(event: Exclude<RuntimeEvent, { type: 'resync' }>, known:
   }
 }
 
-/** The answer about an object, unless it went in the meantime. */
-export async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
+/** Returns undefined instead of the error NotFound. */
+export async function undefinedIfMissing<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
   } catch (error) {
@@ -84,6 +85,6 @@ export async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> 
   }
 }
 
-export function isThere<T>(value: T | undefined): value is T {
+export function isDefined<T>(value: T | undefined): value is T {
   return value !== undefined;
 }

@@ -11,9 +11,18 @@ import type {
 import type { Clock, Logger } from '@keelson/core';
 import { emptyState, type PodRuntimeState } from './pod-runtime-state.ts';
 import { podIdentityOf, RuntimeLabel } from './runtime-labels.ts';
-import { byPod, isEnd, isShown, isThere, outlineOf, type Seen, sandboxIdsOf, unlessGone } from './runtime-objects.ts';
+import {
+  byPod,
+  isDefined,
+  isEnd,
+  isReflected,
+  outlineOf,
+  type PodListing,
+  sandboxIdsOf,
+  undefinedIfMissing,
+} from './runtime-objects.ts';
 
-/** Which sandbox belongs to which pod. Times are numbers of looks. */
+/** Maps sandboxes to pods. Inspections are numbered; a higher number started later. */
 export class SandboxOwners {
   readonly #pods = new Map<string, Map<SandboxId, number>>();
   readonly #owners = new Map<SandboxId, string>();
@@ -26,30 +35,33 @@ export class SandboxOwners {
     return [...(this.#pods.get(uid)?.keys() ?? [])];
   }
 
-  /** The sandbox was heard of when `look` was the latest look. */
-  note(uid: string, id: SandboxId, look: number): void {
+  /** Adds a sandbox that was discovered during or after this inspection. */
+  add(uid: string, id: SandboxId, inspection: number): void {
     const ids = this.#pods.get(uid) ?? new Map<SandboxId, number>();
-    ids.set(id, look);
+    ids.set(id, inspection);
     this.#pods.set(uid, ids);
     this.#owners.set(id, uid);
   }
 
-  /** A look showed these sandboxes of a pod. Those that were heard of after it began may exist all the same. */
-  showed(uid: string, ids: Iterable<SandboxId>, look: number): void {
+  /**
+   * Replaces the sandboxes of a pod by those of an inspection. Sandboxes that were added after the inspection started
+   * are retained.
+   */
+  replace(uid: string, ids: Iterable<SandboxId>, inspection: number): void {
     const shown = new Set(ids);
-    for (const [id, heard] of this.#pods.get(uid) ?? []) {
-      if (shown.has(id) || heard >= look) continue;
+    for (const [id, added] of this.#pods.get(uid) ?? []) {
+      if (shown.has(id) || added >= inspection) continue;
       this.#pods.get(uid)?.delete(id);
       this.#owners.delete(id);
     }
-    for (const id of shown) this.note(uid, id, look);
+    for (const id of shown) this.add(uid, id, inspection);
     if (this.#pods.get(uid)?.size === 0) this.#pods.delete(uid);
   }
 }
 
 /**
- * Does something with each item, at most so many at once; rejects with the first failure, after all that had begun is
- * over.
+ * Processes all items, at most `atOnce` at the same time. Rejects with the first error after all started items have
+ * been processed.
  */
 export async function inParallel<T>(
   items: Iterable<T>,
@@ -64,9 +76,9 @@ export async function inParallel<T>(
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
-interface Known {
-  /** Number of the last look at it. */
-  look: number;
+interface CachedPod {
+  /** Number of the last inspection of the pod. */
+  inspection: number;
   readonly outline: string;
   readonly state: PodRuntimeState;
 }
@@ -76,38 +88,39 @@ export interface RuntimePodsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly callTimeoutMs: number;
-  /** Called for each pod of which something changed, and when it is gone altogether. */
+  /** Called when the state of a pod has changed, and when the runtime no longer has the pod. */
   readonly onChange: (uid: string) => void;
 }
 
 /**
- * Pods whose details are asked for at once in a look at everything, so that one that hangs does not hold up the others.
+ * Number of pods whose details are read at the same time in a relist, so that a pod whose calls hang does not block the
+ * others.
  */
 const atOnce = 16;
 
 /**
- * What the runtime has of each pod, as of the last look. Details are asked for only when the outline of a pod changed.
- * A look at one pod costs the same however many others there are.
+ * A cache of the pods that the runtime has. The details of a pod are read only when its listing has changed. The cost
+ * of inspecting one pod does not depend on the number of pods.
  */
 export class RuntimePods {
   readonly #options: RuntimePodsOptions;
-  readonly #pods = new Map<string, Known>();
+  readonly #pods = new Map<string, CachedPod>();
   readonly #owners = new SandboxOwners();
-  /** Pods about which something is being done, by how many. */
-  readonly #inHand = new Map<string, number>();
-  #looks = 0;
+  /** The number of running actions of the agent, by pod. */
+  readonly #acting = new Map<string, number>();
+  #inspections = 0;
   #lastMs: number | undefined;
 
   constructor(options: RuntimePodsOptions) {
     this.#options = options;
   }
 
-  /** True once everything has been seen: before, absence proves nothing. */
+  /** True after the first relist. Before it, the absence of a pod proves nothing. */
   get complete(): boolean {
     return this.#lastMs !== undefined;
   }
 
-  /** When everything was last seen, monotonic milliseconds. */
+  /** Time of the last relist, monotonic milliseconds. */
   get lastMs(): number | undefined {
     return this.#lastMs;
   }
@@ -124,178 +137,185 @@ export class RuntimePods {
     return [...this.#pods.values()].map(({ state }) => state);
   }
 
-  /** Looks at everything. @throws when the runtime does not answer */
+  /** Reads all pods of the runtime. @throws when the runtime does not answer */
   async relist(signal: AbortSignal): Promise<void> {
     const { runtime, clock } = this.#options;
-    const look = this.#next();
+    const inspection = this.#next();
     const call = this.#call(signal);
     const [sandboxes, containers] = await Promise.all([
       runtime.listPodSandboxes(undefined, call),
       runtime.listContainers(undefined, call),
     ]);
-    const seen = byPod(sandboxes, containers);
-    for (const uid of this.#pods.keys()) if (!seen.has(uid)) this.#gone(uid, look);
-    // Of most pods there is nothing to ask, so that many of them take no time.
-    const changed = [...seen].filter(([uid, one]) => !this.#isSame(uid, outlineOf(one), look));
-    await inParallel(changed, atOnce, ([uid, one]) => this.#learn(uid, one, look, signal));
+    const listings = byPod(sandboxes, containers);
+    for (const uid of this.#pods.keys()) if (!listings.has(uid)) this.#remove(uid, inspection);
+    // Most pods have not changed and need no further call.
+    const changed = [...listings].filter(([uid, one]) => !this.#isCurrent(uid, outlineOf(one), inspection));
+    await inParallel(changed, atOnce, ([uid, one]) => this.#update(uid, one, inspection, signal));
     this.#lastMs = clock.monotonic();
   }
 
-  /** Searches the runtime for all that it has of one pod. */
+  /** Lists the objects of one pod by label and reads their details. */
   async refresh(uid: string, signal: AbortSignal): Promise<PodRuntimeState | undefined> {
     const { runtime } = this.#options;
-    const look = this.#next();
+    const inspection = this.#next();
     const call = this.#call(signal);
     const filter = { labels: { [RuntimeLabel.podUid]: uid } };
     const [sandboxes, containers] = await Promise.all([
       runtime.listPodSandboxes(filter, call),
       runtime.listContainers(filter, call),
     ]);
-    return this.#take(uid, { sandboxes, containers }, look, signal);
+    return this.#apply(uid, { sandboxes, containers }, inspection, signal);
   }
 
-  /** Notes that a sandbox was made for a pod, so that a look at the pod finds it. */
-  note(uid: string, id: SandboxId): void {
-    this.#owners.note(uid, id, this.#looks);
+  /** Adds a new sandbox of a pod, so that `inspect` includes it. */
+  addSandbox(uid: string, id: SandboxId): void {
+    this.#owners.add(uid, id, this.#inspections);
   }
 
-  /** Looks at the sandboxes of a pod that are known, and at what is in them; searches nothing. */
-  async look(uid: string, signal: AbortSignal): Promise<PodRuntimeState | undefined> {
+  /** Reads the cached sandboxes of a pod and their containers, without a search by label. */
+  async inspect(uid: string, signal: AbortSignal): Promise<PodRuntimeState | undefined> {
     const { runtime } = this.#options;
-    const look = this.#next();
+    const inspection = this.#next();
     const call = this.#call(signal);
     const found = await Promise.all(
       this.#owners.sandboxesOf(uid).map(async (sandboxId) => {
         const [sandbox, containers] = await Promise.all([
-          unlessGone(runtime.podSandboxStatus(sandboxId, call)),
+          undefinedIfMissing(runtime.podSandboxStatus(sandboxId, call)),
           runtime.listContainers({ sandboxId }, call),
         ]);
         return { sandbox, containers };
       }),
     );
     found.sort((a, b) => (b.sandbox?.metadata.attempt ?? -1) - (a.sandbox?.metadata.attempt ?? -1));
-    const sandboxes = found.map(({ sandbox }) => sandbox).filter(isThere);
+    const sandboxes = found.map(({ sandbox }) => sandbox).filter(isDefined);
     const containers = found.flatMap((one) => one.containers);
-    return this.#take(uid, { sandboxes, containers }, look, signal, sandboxes);
+    return this.#apply(uid, { sandboxes, containers }, inspection, signal, sandboxes);
   }
 
-  /** Looks at the pod of a sandbox. One that is none of the agent's is left alone. */
-  async lookInto(id: SandboxId, signal: AbortSignal): Promise<void> {
+  /** Inspects the pod of a sandbox. A sandbox that no agent created is ignored. */
+  async inspectSandbox(id: SandboxId, signal: AbortSignal): Promise<void> {
     let uid = this.#owners.ownerOf(id);
     if (uid === undefined) {
       const [sandbox] = await this.#options.runtime.listPodSandboxes({ id }, this.#call(signal));
       uid = sandbox && podIdentityOf(sandbox.labels)?.uid;
       if (uid === undefined) return;
-      this.note(uid, id);
+      this.addSandbox(uid, id);
     }
-    await this.look(uid, signal);
+    await this.inspect(uid, signal);
   }
 
-  /** Does something about a pod; whoever does it looks at the pod afterwards. */
-  async whileInHand<T>(uid: string, act: () => Promise<T>): Promise<T> {
-    this.#inHand.set(uid, (this.#inHand.get(uid) ?? 0) + 1);
+  /**
+   * Runs an action that changes a pod. The caller inspects the pod afterwards, so events about the pod need no
+   * inspection meanwhile.
+   */
+  async whileActing<T>(uid: string, act: () => Promise<T>): Promise<T> {
+    this.#acting.set(uid, (this.#acting.get(uid) ?? 0) + 1);
     try {
       return await act();
     } finally {
-      const others = (this.#inHand.get(uid) ?? 1) - 1;
-      if (others > 0) this.#inHand.set(uid, others);
-      else this.#inHand.delete(uid);
+      const others = (this.#acting.get(uid) ?? 1) - 1;
+      if (others > 0) this.#acting.set(uid, others);
+      else this.#acting.delete(uid);
     }
   }
 
-  /** True when an event tells nothing that is not known, or will not be looked at anyway by whoever brings it about. */
-  shows(event: RuntimeEvent): boolean {
+  /**
+   * True when an event needs no inspection: the cache contains its change, or the part of the agent that causes it will
+   * inspect the pod.
+   */
+  reflects(event: RuntimeEvent): boolean {
     if (event.type === 'resync') return false;
     const uid = this.#owners.ownerOf(event.sandboxId);
-    if (uid !== undefined && this.#inHand.has(uid) && !isEnd(event)) return true;
-    return isShown(event, uid === undefined ? undefined : this.get(uid));
+    if (uid !== undefined && this.#acting.has(uid) && !isEnd(event)) return true;
+    return isReflected(event, uid === undefined ? undefined : this.get(uid));
   }
 
   #call(signal: AbortSignal): CallOptions {
-    // Each call of a look listens to it; there is no leak to warn of.
+    // Every call of an inspection adds a listener; the warning about a leak would be wrong.
     setMaxListeners(0, signal);
     return { signal, timeoutMs: this.#options.callTimeoutMs };
   }
 
   #next(): number {
-    this.#looks += 1;
-    return this.#looks;
+    this.#inspections += 1;
+    return this.#inspections;
   }
 
-  async #take(
+  async #apply(
     uid: string,
-    seen: Seen,
-    look: number,
+    listing: PodListing,
+    inspection: number,
     signal: AbortSignal,
     boxes?: readonly PodSandboxStatus[],
   ): Promise<PodRuntimeState | undefined> {
-    if (seen.sandboxes.length + seen.containers.length === 0) this.#gone(uid, look);
-    else await this.#learn(uid, seen, look, signal, boxes);
+    if (listing.sandboxes.length + listing.containers.length === 0) this.#remove(uid, inspection);
+    else await this.#update(uid, listing, inspection, signal, boxes);
     return this.get(uid);
   }
 
-  #gone(uid: string, look: number): void {
-    const known = this.#pods.get(uid);
-    if (known !== undefined && known.look > look) return;
-    this.#owners.showed(uid, [], look);
+  #remove(uid: string, inspection: number): void {
+    const cached = this.#pods.get(uid);
+    if (cached !== undefined && cached.inspection > inspection) return;
+    this.#owners.replace(uid, [], inspection);
     if (this.#pods.delete(uid)) this.#options.onChange(uid);
   }
 
-  /** True when a look shows nothing that is not known, by it or by a later one. */
-  #isSame(uid: string, outline: string, look: number): boolean {
-    const known = this.#pods.get(uid);
-    if (known === undefined) return false;
-    if (known.look > look) return true;
-    if (known.outline !== outline) return false;
-    known.look = look;
+  /** True when the cache already contains this listing, or one of a later inspection. */
+  #isCurrent(uid: string, outline: string, inspection: number): boolean {
+    const cached = this.#pods.get(uid);
+    if (cached === undefined) return false;
+    if (cached.inspection > inspection) return true;
+    if (cached.outline !== outline) return false;
+    cached.inspection = inspection;
     return true;
   }
 
-  /** A look that began earlier never takes the place of a later one. */
-  async #learn(
+  /** Stores the details of a listing, unless a later inspection has stored its own. */
+  async #update(
     uid: string,
-    seen: Seen,
-    look: number,
+    listing: PodListing,
+    inspection: number,
     signal: AbortSignal,
     boxes?: readonly PodSandboxStatus[],
   ): Promise<void> {
-    const outline = outlineOf(seen);
-    if (this.#isSame(uid, outline, look)) return;
-    const state = await this.#details(seen, this.get(uid), signal, boxes);
+    const outline = outlineOf(listing);
+    if (this.#isCurrent(uid, outline, inspection)) return;
+    const state = await this.#details(listing, this.get(uid), signal, boxes);
     if (state === undefined) return;
     const now = this.#pods.get(uid);
-    if (now !== undefined && now.look > look) return;
-    this.#pods.set(uid, { look, outline, state });
-    this.#owners.showed(uid, sandboxIdsOf(seen), look);
+    if (now !== undefined && now.inspection > inspection) return;
+    this.#pods.set(uid, { inspection, outline, state });
+    this.#owners.replace(uid, sandboxIdsOf(listing), inspection);
     this.#options.onChange(uid);
   }
 
   async #details(
-    seen: Seen,
+    listing: PodListing,
     before: PodRuntimeState | undefined,
     signal: AbortSignal,
-    known?: readonly PodSandboxStatus[],
+    cached?: readonly PodSandboxStatus[],
   ): Promise<PodRuntimeState | undefined> {
     const { runtime, logger } = this.#options;
     const call = this.#call(signal);
-    const identity = podIdentityOf((seen.sandboxes[0] ?? seen.containers[0])?.labels ?? {});
+    const identity = podIdentityOf((listing.sandboxes[0] ?? listing.containers[0])?.labels ?? {});
     if (identity === undefined) return undefined;
-    // What has ended does not change any more.
+    // The status of an exited container does not change any more.
     const ended = new Map(
       before?.containers.filter(({ state }) => state === 'exited').map((status) => [status.id, status]),
     );
     const statusOf = async ({ id, state }: Container): Promise<ContainerStatus | undefined> =>
-      (state === 'exited' ? ended.get(id) : undefined) ?? unlessGone(runtime.containerStatus(id, call));
+      (state === 'exited' ? ended.get(id) : undefined) ?? undefinedIfMissing(runtime.containerStatus(id, call));
     try {
       const [boxes, statuses] = await Promise.all([
-        known ?? Promise.all(seen.sandboxes.map(({ id }) => unlessGone(runtime.podSandboxStatus(id, call)))),
-        Promise.all(seen.containers.map(statusOf)),
+        cached ??
+          Promise.all(listing.sandboxes.map(({ id }) => undefinedIfMissing(runtime.podSandboxStatus(id, call)))),
+        Promise.all(listing.containers.map(statusOf)),
       ]);
-      return { ...emptyState(identity), sandboxes: boxes.filter(isThere), containers: statuses.filter(isThere) };
+      return { ...emptyState(identity), sandboxes: boxes.filter(isDefined), containers: statuses.filter(isDefined) };
     } catch (err) {
-      // One pod that cannot be looked into hides nobody else; the next look asks again.
+      // A pod whose details cannot be read does not affect other pods; the next inspection retries.
       if (!signal.aborted)
-        logger.warn('pod could not be looked into', { component: 'pod-states', uid: identity.uid, err });
+        logger.warn('details of a pod could not be read', { component: 'runtime-pods', uid: identity.uid, err });
       return undefined;
     }
   }

@@ -2,18 +2,18 @@ import type { ContainerRuntime, RuntimeVersion } from '@keelson/container-runtim
 import type { Clock } from '@keelson/core';
 
 /**
- * Engines look for what to answer in the packages of their machine, which costs more than all the rest of a node's
- * report.
+ * The lifetime of the cached version. Engines read the package database of the machine for the answer, which costs more
+ * than the rest of a node report.
  */
-const goodForMs = 300_000;
+const lifetimeMs = 300_000;
 
-/** The version of a runtime, asked for now and then. A runtime that does not answer has the version it had. */
+/** Caches the version of the runtime. When the runtime does not answer, the previous version is returned. */
 export class RuntimeVersionCache {
   readonly #runtime: Pick<ContainerRuntime, 'version'>;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   #version: RuntimeVersion | undefined;
-  #askedMs = Number.NEGATIVE_INFINITY;
+  #readMs = Number.NEGATIVE_INFINITY;
 
   constructor(runtime: Pick<ContainerRuntime, 'version'>, clock: Clock, timeoutMs: number) {
     this.#runtime = runtime;
@@ -21,19 +21,19 @@ export class RuntimeVersionCache {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** As it was last reported. */
+  /** The last version that the runtime returned. */
   get last(): RuntimeVersion | undefined {
     return this.#version;
   }
 
-  /** Undefined while the runtime has never answered. */
+  /** Undefined when the runtime has never answered. */
   async get(): Promise<RuntimeVersion | undefined> {
-    if (this.#version !== undefined && this.#clock.monotonic() - this.#askedMs < goodForMs) return this.#version;
+    if (this.#version !== undefined && this.#clock.monotonic() - this.#readMs < lifetimeMs) return this.#version;
     try {
       this.#version = await this.#runtime.version({ timeoutMs: this.#timeoutMs });
-      this.#askedMs = this.#clock.monotonic();
+      this.#readMs = this.#clock.monotonic();
     } catch {
-      // Asked again with the next report.
+      // Retried with the next report.
     }
     return this.#version;
   }

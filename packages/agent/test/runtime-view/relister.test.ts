@@ -103,8 +103,8 @@ test('what a look saw already is not looked at again for its events', async (t) 
   const { world, begin, states, pass } = await machine(t);
   const { sandboxId } = await begin('new');
   await settle();
-  states.note('new', sandboxId);
-  await states.look('new', new AbortController().signal);
+  states.addSandbox('new', sandboxId);
+  await states.inspect('new', new AbortController().signal);
   const before = world.calls.get('listContainers');
   await pass(1000);
   t.is(world.calls.get('listContainers'), before);
@@ -116,7 +116,7 @@ test('while something is done about a pod its events wait for the look that foll
   const { sandboxId = '', containerId = '' } = pods[5] ?? {};
   const { runtime } = createFakeRuntime(world);
   let done = () => {};
-  const acting = states.whileInHand('pod-5', () => new Promise<void>((resolve) => (done = resolve)));
+  const acting = states.whileActing('pod-5', () => new Promise<void>((resolve) => (done = resolve)));
   await runtime.createContainer(sandboxId, { metadata: { name: 'other', attempt: 0 }, image: 'app:1' });
   await pass(500);
   t.is(world.calls.get('listContainers'), undefined);

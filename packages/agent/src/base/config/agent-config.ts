@@ -2,57 +2,57 @@ import type { Taint } from '@keelson/kinds';
 import type { CgroupConfig } from './cgroup-config.ts';
 import type { Threshold } from './eviction-threshold.ts';
 
-/** Which sources' pods may do something; `*` stands for all. */
+/** Sources whose pods have a permission; `*` stands for all sources. */
 export type AllowedSources = readonly ('file' | 'http' | 'api' | '*')[];
 
 /** The container runtime that the options select: see docs/reference/agent-rules.md#choice-of-the-runtime. */
 export type RuntimeChoice =
   /**
-   * An engine that answers at the default socket; else the bundled runtime: `oci` where it can run, else `process`.
-   * What was taken is served as CRI at `shimEndpoint`.
+   * The engine at the default socket if it responds; otherwise the bundled runtime: `oci` where it can run, else
+   * `process`. The selected runtime is served as CRI at `shimEndpoint`.
    */
   | { readonly kind: 'default'; readonly engineEndpoint: string; readonly shimEndpoint: string }
-  /** The Docker Engine API at a unix socket; served at `shimEndpoint` likewise. */
+  /** The Docker Engine API at a unix socket; also served at `shimEndpoint` if that is given. */
   | { readonly kind: 'engine'; readonly endpoint: string; readonly shimEndpoint?: string }
   | { readonly kind: 'cri'; readonly endpoint: string; readonly imageEndpoint: string }
   /** An OCI binary; `path` undefined = the first in PATH. */
   | { readonly kind: 'oci'; readonly path: string | undefined; readonly supervisorEndpoint: string | undefined }
-  /** Processes of this machine, without any engine. */
+  /** Processes of this machine, without a container engine. */
   | { readonly kind: 'process' };
 
-/** How the API server is reached. */
+/** Access to the API server. */
 export interface ApiAccessConfig {
-  /** A file of clusters, users and contexts. */
+  /** A kubeconfig: clusters, users and contexts. */
   readonly clusterconfig: string;
-  /** A file of the same form, with which a client certificate is asked for when the other cannot be used. */
+  /** A kubeconfig with which a client certificate is requested when `clusterconfig` cannot be used. */
   readonly bootstrap: string | undefined;
-  /** The client certificate is renewed before it ends. */
+  /** The client certificate is renewed before it expires. */
   readonly rotateCertificates: boolean;
   readonly qps: number;
   readonly burst: number;
-  /** Full media type, as given. */
+  /** Full media type, as given in the option. */
   readonly contentType: string;
-  /** Above 0: how likely requests are delayed, and how likely they fail. */
+  /** The probability that a request is delayed or fails; 0 = never. */
   readonly chaosChance: number;
 }
 
-/** The process that the agent is. */
+/** The process of the agent. */
 export interface ProcessConfig {
   /** Locked while the agent runs. */
   readonly lockFile: string | undefined;
   readonly exitOnLockContention: boolean;
   readonly maxOpenFiles: number;
   readonly oomScoreAdj: number;
-  /** Differing settings of the kernel are an error; otherwise they are set right. */
+  /** Kernel settings that differ from the expected ones are an error; false = they are corrected. */
   readonly protectKernelDefaults: boolean;
-  /** Errors that nobody caught end the process, instead of being logged. */
+  /** Uncaught errors end the process; false = they are logged. */
   readonly reallyCrash: boolean;
 }
 
 export interface SourceConfig {
   readonly manifestPath: string | undefined;
   readonly manifestUrl: string | undefined;
-  /** In the order given; a name may repeat. */
+  /** In the order of the option; a name may occur more than once. */
   readonly manifestUrlHeaders: readonly (readonly [name: string, value: string])[];
   readonly fileCheckMs: number;
   readonly httpCheckMs: number;
@@ -76,30 +76,33 @@ export interface ServerConfig {
   /** 0 = closed. */
   readonly statsPort: number;
   readonly debuggingHandlers: boolean;
-  /** Commands and connections to ports over which nothing goes for so long are closed; 0 = never. */
+  /** Exec, attach and port-forward connections without traffic for this time are closed; 0 = never. */
   readonly streamingIdleMs: number;
-  /** Tells how long the event loop was held up, among the debugging handlers. */
+  /** The debugging handlers report how long the event loop was blocked. */
   readonly contentionProfiling: boolean;
   readonly tlsCertFile: string | undefined;
   readonly tlsPrivateKeyFile: string | undefined;
   readonly certDir: string;
   readonly anonymousAuth: boolean;
   readonly clientCaFile: string | undefined;
-  /** The API server is asked about bearer tokens, whose answers are kept so long; undefined: tokens mean nothing. */
+  /**
+   * Bearer tokens are reviewed by the API server, and results are cached for `cacheMs`; undefined = tokens are
+   * rejected.
+   */
   readonly tokenWebhook: { readonly cacheMs: number } | undefined;
-  /** The API server is asked what a caller may do; undefined: everything. */
+  /** Requests are authorized by the API server; undefined = every request is allowed. */
   readonly accessWebhook: { readonly allowedMs: number; readonly refusedMs: number } | undefined;
 }
 
 export interface PodLimits {
   readonly maxPods: number;
-  /** 0 = no such limit. */
+  /** 0 = no limit per core. */
   readonly podsPerCore: number;
   readonly allowPrivileged: boolean;
 }
 
 export interface ImageConfig {
-  /** The image whose namespaces the containers of a pod share. */
+  /** The image of the container that owns the namespaces of a pod. */
   readonly infraImage: string;
   readonly pullProgressDeadlineMs: number;
   readonly serializePulls: boolean;
@@ -109,13 +112,13 @@ export interface ImageConfig {
   readonly gcHighPercent: number;
   readonly gcLowPercent: number;
   readonly minimumTtlMs: number;
-  /** Files with credentials for the registries of clouds. */
+  /** Files with credentials for the image registries of cloud providers. */
   readonly cloudAConfig?: string | undefined;
   readonly cloudBKey?: string | undefined;
 }
 
 export interface NetworkConfig {
-  /** '' = the runtime's own network. */
+  /** '' = the network of the runtime. */
   readonly plugin: '' | 'cni' | 'bridge';
   /** Folders separated by commas. */
   readonly cniBinDir: string;
@@ -123,7 +126,7 @@ export interface NetworkConfig {
   /** 0 = the plugin's default. */
   readonly mtu: number;
   readonly hairpinMode: 'promiscuous-bridge' | 'hairpin-veth' | 'none';
-  /** '' = none; meant for standalone nodes. */
+  /** '' = none. For nodes without an API server. */
   readonly podCidr: string;
   readonly makeIptablesUtilChains: boolean;
   readonly iptablesDropBit: number;
@@ -133,29 +136,29 @@ export interface NetworkConfig {
 export interface DnsConfig {
   readonly servers: readonly string[];
   readonly domain: string;
-  /** '' = no host configuration is used. */
+  /** '' = the resolver configuration of the host is not used. */
   readonly resolvConf: string;
 }
 
-/** Where facts about the machine are asked for that only a cloud knows. */
+/** The cloud provider that supplies facts about the machine. */
 export interface CloudConfig {
-  /** '' = nowhere; `external` = by somebody else in the cluster; else the name of a provider. */
+  /** '' = none; `external` = another component of the cluster supplies them; otherwise the name of a provider. */
   readonly provider: string;
   readonly configPath: string | undefined;
 }
 
-/** What a cloud says of this machine. */
+/** Facts about this machine from the cloud provider. */
 export interface CloudInstance {
   readonly providerId?: string;
   readonly instanceType?: string;
   readonly zone?: string;
   readonly region?: string;
-  /** In place of those that the machine itself has. */
+  /** Replaces the addresses of the machine. */
   readonly addresses?: readonly { readonly type: string; readonly address: string }[];
 }
 
 export interface NodeConfig {
-  /** Undefined = found out. */
+  /** Undefined = detected. */
   readonly ip: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
@@ -164,28 +167,31 @@ export interface NodeConfig {
   readonly statusUpdateMs: number;
   readonly enableControllerAttachDetach: boolean;
   readonly cloud: CloudConfig;
-  /** What the cloud's provider said; absent without one. */
+  /** The answer of the cloud provider; absent without a provider. */
   readonly instance?: CloudInstance;
 }
 
-/** On which CPUs containers run. */
+/** Assignment of CPUs to containers. */
 export interface CpuManagerConfig {
-  /** `static`: containers that ask for whole CPUs have them to themselves. */
+  /** `static`: containers of guaranteed pods that request whole CPUs get them exclusively. */
   readonly policy: 'none' | 'static';
   readonly reconcileMs: number;
 }
 
 /** Thresholds and grace periods of evictions: see docs/reference/agent-rules.md#eviction. */
 export interface EvictionConfig {
-  /** None: nothing is observed and nobody is evicted. */
+  /** When empty, nothing is observed and no pod is evicted. */
   readonly thresholds: readonly Threshold[];
-  /** Most seconds that pods get to end for a soft threshold; negative: what they ask for. */
+  /**
+   * Upper limit of the grace period of pods evicted by a soft threshold, in seconds; negative = the grace period of the
+   * pod.
+   */
   readonly maxPodGraceSeconds: number;
-  /** How long a condition of pressure stays after what was last observed of it. */
+  /** Time that a pressure condition remains after its threshold was last met. */
   readonly transitionMs: number;
-  /** Thresholds of memory are acted on without waiting for the next regular look. */
+  /** Memory thresholds are checked more often than the other thresholds. */
   readonly watchMemory: boolean;
-  /** Pods cannot have what hard thresholds keep free. */
+  /** The amounts of hard thresholds are subtracted from the allocatable resources. */
   readonly reservesThresholds: boolean;
 }
 
@@ -193,18 +199,18 @@ export interface EvictionConfig {
 export type ResourceAmounts = Readonly<Record<string, string>>;
 
 /**
- * What the agent's parts need to know, made from the options and the machine: typed, checked against each other,
- * frozen. Every value of `AgentOptions` that has an effect arrives here; parts take the group they need.
+ * The configuration of all parts of the agent, made from the options and the machine: typed, cross-checked and frozen.
+ * Every option that has an effect is represented here; a part receives the group that it needs.
  */
 export interface AgentConfig {
   readonly nodeName: string;
   readonly rootDir: string;
-  /** Undefined: the agent runs alone, without an API server. */
+  /** Undefined: the agent runs without an API server. */
   readonly api: ApiAccessConfig | undefined;
   readonly sources: SourceConfig;
   readonly server: ServerConfig;
   readonly runtime: RuntimeChoice;
-  /** Deadline of calls of the runtime other than pull, logs, exec and attach. */
+  /** Deadline of runtime calls other than pull, logs, exec and attach. */
   readonly runtimeRequestTimeoutMs: number;
   /** False: the containers of a pod share one PID namespace. */
   readonly isolatePids: boolean;
@@ -213,26 +219,26 @@ export interface AgentConfig {
   readonly dns: DnsConfig;
   readonly node: NodeConfig;
   readonly limits: PodLimits;
-  /** Names, or prefixes that end in `*`, of what pods may set beside what is safe. */
+  /** Names, or prefixes that end in `*`, of sysctls that pods may set in addition to the safe ones. */
   readonly allowedUnsafeSysctls: readonly string[];
   readonly clusterReserved: ResourceAmounts;
   readonly systemReserved: ResourceAmounts;
   readonly eviction: EvictionConfig;
-  /** Longest time between two looks at a pod. */
+  /** Longest time between two reconciliations of a pod. */
   readonly syncMs: number;
   /** 0 = volume usage is not measured. */
   readonly volumeStatsMs: number;
   readonly volumePluginDir: string;
   readonly mounterPath: string | undefined;
   readonly checkNodeCapabilities: boolean;
-  /** The agent is in a container: files of volumes and mounts are those of the host's mount namespace. */
+  /** The agent runs in a container: files of volumes and mounts are those of the mount namespace of the host. */
   readonly containerized: boolean;
   readonly seccompRoot: string;
   readonly cpuCfsQuota: boolean;
   readonly cgroups: CgroupConfig;
   readonly cpuManager: CpuManagerConfig;
   readonly events: { readonly qps: number; readonly burst: number };
-  /** Every gate with its effective value. */
+  /** All feature gates with their effective values. */
   readonly gates: Readonly<Record<string, boolean>>;
   readonly process: ProcessConfig;
 }

@@ -1,32 +1,32 @@
 /**
- * Periods that are no options of the command, in milliseconds: see docs/reference/agent-rules.md#periods-and-limits.
- * Tests shorten them.
+ * Periods that no option sets, in milliseconds: see docs/reference/agent-rules.md#periods-and-limits. Tests shorten
+ * them.
  */
 export interface AgentPeriods {
   readonly relist: number;
-  /** In place of `relist` while the runtime tells of changes by itself. */
+  /** Replaces `relist` while the runtime sends events. */
   readonly relistWithEvents: number;
-  /** Looks for what nobody wants. */
+  /** Removal of files, cgroups and processes that belong to no pod. */
   readonly housekeeping: number;
-  /** Looks for unused images. */
+  /** Collection of unused images. */
   readonly imageGarbage: number;
-  /** Looks for ended containers. */
+  /** Collection of ended containers. */
   readonly containerGarbage: number;
-  /** Between two checks of the sizes of logs. */
+  /** Checks of the sizes of logs. */
   readonly logRotation: number;
-  /** Looks whether memory and disk run short. */
+  /** Observation of memory and disk. */
   readonly eviction: number;
-  /** Looks at memory alone, with --experimental-kernel-memcg-notification. */
+  /** Observation of memory alone, with --experimental-kernel-memcg-notification. */
   readonly memoryWatch: number;
   readonly runtimeStatus: number;
-  /** A runtime that was not ready for so long is down. */
+  /** A runtime that was not ready for this time is down. */
   readonly runtimeDown: number;
   readonly statusBatch: number;
-  /** How long a config map or secret that was read is good for. */
+  /** Lifetime of a config map or secret in the cache. */
   readonly objectTtl: number;
-  /** Looks whether chains of the packet filter are as they should be. */
+  /** Reconciliation of the chains of the packet filter. */
   readonly utilityChains: number;
-  /** Looks whether cgroups and what is in them are as they should be. */
+  /** Reconciliation of cgroups and of the processes in them. */
   readonly cgroups: number;
 }
 

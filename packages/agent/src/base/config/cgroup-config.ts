@@ -1,31 +1,28 @@
-/** What is held to its share of the machine. */
+/** Groups of processes whose share of the machine is enforced. */
 export type EnforcedShare = 'pods' | 'system-reserved' | 'cluster-reserved';
 
-/**
- * Where pods and processes are placed among the cgroups of the machine. Groups are paths from the root of every
- * hierarchy.
- */
+/** Cgroups of pods and processes. A group is a path from the root of every hierarchy. */
 export interface CgroupConfig {
-  /** Every pod has a group, below that of its quality of service. */
+  /** Every pod has a cgroup, below the cgroup of its quality-of-service class. */
   readonly perQos: boolean;
   readonly driver: 'cgroupfs' | 'systemd';
-  /** Undefined: the root with groups by quality of service, otherwise where the runtime puts pods. */
+  /** Undefined: the root when `perQos` is set, otherwise the default of the runtime. */
   readonly root: string | undefined;
   readonly enforce: readonly EnforcedShare[];
   /** '' = none. */
   readonly clusterReservedGroup: string;
   readonly systemReservedGroup: string;
   /**
-   * Percentage of the memory that pods of better classes request, which the others cannot have; undefined = no such
+   * Percentage of the memory requests of a quality-of-service class that lower classes cannot use; undefined = no
    * limit.
    */
   readonly reservedMemoryPercent: number | undefined;
-  /** '' = where it was started. */
+  /** '' = the cgroup in which the agent was started. */
   readonly agentGroup: string;
-  /** '' = where it was started. */
+  /** '' = the cgroup in which the runtime was started. */
   readonly runtimeGroup: string;
-  /** '' = processes stay at the root. */
+  /** '' = processes of the root cgroup are not moved. */
   readonly systemGroup: string;
-  /** The first option that was given and cannot do without cgroups: a machine without them is an error then. */
+  /** The first given option that requires cgroups. With it, a machine without cgroups is an error. */
   readonly askedBy: string | undefined;
 }

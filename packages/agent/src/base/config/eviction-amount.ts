@@ -1,9 +1,9 @@
 import { formatQuantity, parseQuantity, QuantityError, quantityValue } from '@keelson/core';
 
-/** So much, in bytes or inodes, or a share of what there is. */
+/** A number of bytes or inodes, or a share of the capacity (0..1). */
 export type Amount = { readonly count: number } | { readonly share: number };
 
-/** A text that is no amount; the message says what it must be. */
+/** The text is not an amount; the message states the expected form. */
 export class AmountError extends Error {
   constructor(message: string) {
     super(message);
@@ -12,7 +12,8 @@ export class AmountError extends Error {
 }
 
 /**
- * Reads a quantity, or a percentage such as 7.5%.
+ * Parses a quantity, or a percentage such as 7.5%.
+ *
  * @throws AmountError when it is neither, negative, or more than 100%
  */
 export function parseAmount(text: string): Amount {
@@ -31,7 +32,7 @@ export function parseAmount(text: string): Amount {
   }
 }
 
-/** Reads the amount of a threshold: what can never be fallen short of makes no sense. @throws AmountError */
+/** Parses the amount of a threshold, which must be above 0. @throws AmountError */
 export function parseThresholdAmount(text: string): Amount {
   const amount = parseAmount(text);
   if ('share' in amount && amount.share === 0) throw new AmountError('must be above 0%');
@@ -39,12 +40,12 @@ export function parseThresholdAmount(text: string): Amount {
   return amount;
 }
 
-/** The amount in bytes or inodes of a resource that has so much of them. */
+/** The amount in bytes or inodes for a resource of this capacity. */
 export function amountOf(amount: Amount, capacity: number): number {
   return 'count' in amount ? amount.count : Math.floor(capacity * amount.share);
 }
 
-/** As people write it: bytes in Ki, Mi ..., inodes as a number. */
+/** Formats an amount for people: bytes in Ki, Mi ..., inodes as a number. */
 export function amountText(count: number, inodes: boolean): string {
   return formatQuantity({ unscaled: BigInt(Math.round(count)), exponent: 0, format: inodes ? 'decimal' : 'binary' });
 }

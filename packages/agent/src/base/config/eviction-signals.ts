@@ -1,7 +1,7 @@
-/** A resource of the node that may run short. */
+/** A resource of the node that thresholds protect. */
 export type ScarceResource = 'memory' | 'nodefs' | 'nodefsInodes' | 'imagefs' | 'imagefsInodes';
 
-/** Condition of the node that says that something runs short. */
+/** Condition of the node that reports the shortage of a resource. */
 export type PressureCondition = 'MemoryPressure' | 'DiskPressure';
 
 export interface SignalTraits {
@@ -21,7 +21,7 @@ const traits = {
 /** An observed amount that thresholds refer to: see docs/reference/agent-rules.md#eviction. */
 export type Signal = keyof typeof traits;
 
-/** In the order in which shortage is acted upon: memory before disks. */
+/** In order of priority: memory before disks. */
 export const signals: readonly Signal[] = Object.keys(traits) as Signal[];
 
 export function isSignal(word: string): word is Signal {
@@ -32,7 +32,7 @@ export function traitsOf(signal: Signal): SignalTraits {
   return traits[signal];
 }
 
-/** Inodes are counted; everything else is in bytes. */
+/** True for numbers of inodes; false for bytes. */
 export function countsInodes(resource: ScarceResource): boolean {
   return resource === 'nodefsInodes' || resource === 'imagefsInodes';
 }

@@ -1,30 +1,30 @@
 import { type Amount, amountOf } from './eviction-amount.ts';
 import type { Signal } from './eviction-signals.ts';
 
-/** Below `value` of a signal pods are evicted. */
+/** A threshold is met when less than `value` of its signal is available. */
 export interface Threshold {
   readonly signal: Signal;
-  /** Hard: at once, and pods get no time to end. */
+  /** Hard: pods are evicted immediately and without a grace period. */
   readonly kind: 'hard' | 'soft';
   readonly value: Amount;
-  /** How long it must be met; 0 for hard ones. */
+  /** Time that the threshold must be met before it takes effect; 0 for hard thresholds. */
   readonly graceMs: number;
-  /** What has to be won back beyond the value, once it was met. */
+  /** Amount above `value` that must be available before a threshold that was met is no longer met. */
   readonly minReclaim: Amount;
 }
 
-/** What a signal shows: bytes or inodes. */
+/** The observed value of a signal, in bytes or inodes. */
 export interface Observation {
   readonly available: number;
   readonly capacity: number;
 }
 
-/** Signals without an observation are of machines that do not tell. */
+/** A signal is absent when the machine does not report it. */
 export type Observations = ReadonlyMap<Signal, Observation>;
 
 /**
- * Whether less is available than the threshold says; with `reclaim`, than has to be won back. A signal that was not
- * observed meets nothing.
+ * Returns whether less than `value` is available; with `reclaim`, less than `value` plus `minReclaim`. A signal without
+ * an observation meets no threshold.
  */
 export function isMet(threshold: Threshold, observations: Observations, reclaim = false): boolean {
   const found = observations.get(threshold.signal);

@@ -1,6 +1,6 @@
 import type { Pod } from '@keelson/kinds';
 
-/** What an event is about. */
+/** The object that an event refers to. */
 export interface EventSubject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -9,13 +9,13 @@ export interface EventSubject {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion?: string;
-  /** A part of the object: `spec.containers{name}`. */
+  /** The part of the object, such as `spec.containers{name}`. */
   readonly fieldPath?: string;
 }
 
-/** Tells users what happens on this node. */
+/** Records events of this node and its pods. */
 export interface EventRecorder {
-  /** Never throws and never waits: events are a courtesy, and what cannot be sent is dropped. */
+  /** Never throws and never waits. An event that cannot be sent is dropped. */
   record(subject: EventSubject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
 

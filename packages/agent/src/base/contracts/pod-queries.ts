@@ -1,13 +1,13 @@
 import type { Pod } from '@keelson/kinds';
 
-/** Which part of a container's log somebody wants. */
+/** Parameters of a request for a container log. */
 export interface LogRequest {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
-  /** Goes on until `signal` aborts or the container ends. */
+  /** Continues until `signal` aborts or the container ends. */
   readonly follow: boolean;
-  /** The log of the instance before the current one. */
+  /** Returns the log of the previous instance of the container. */
   readonly previous: boolean;
   /** Each line begins with its RFC 3339 time. */
   readonly timestamps: boolean;
@@ -19,7 +19,7 @@ export interface LogRequest {
   readonly signal: AbortSignal;
 }
 
-/** Why a question about a pod has no answer; the server maps it to 404, 400, 501 or 503. */
+/** A query about a pod has no answer; the server maps `reason` to 404, 400, 501 or 503. */
 export class PodQueryError extends Error {
   readonly reason: 'NotFound' | 'Invalid' | 'Unsupported' | 'Unavailable';
 
@@ -30,11 +30,11 @@ export class PodQueryError extends Error {
   }
 }
 
-/** CPU and memory at one time, of a node, a pod or a container. */
+/** CPU and memory usage of a node, a pod or a container at one point in time. */
 export interface UsageStats {
   /** Epoch milliseconds. */
   readonly timeMs: number;
-  /** Since its start. */
+  /** Accumulated since the start of the container or machine. */
   readonly cpuNanoSeconds: number;
   readonly memoryWorkingSetBytes: number;
   readonly memoryUsageBytes?: number;
@@ -44,11 +44,11 @@ export interface UsageStats {
 export interface ContainerUsage extends UsageStats {
   readonly name: string;
   readonly startTimeMs: number;
-  /** What it wrote outside of volumes; absent where the runtime does not tell. */
+  /** Data written outside of volumes; absent when the runtime does not report it. */
   readonly writableLayer?: { readonly usedBytes: number; readonly inodesUsed?: number };
 }
 
-/** Space of one volume of a pod. */
+/** Usage of one volume of a pod. */
 export interface VolumeUsage {
   readonly name: string;
   /** Epoch milliseconds. */
@@ -72,18 +72,18 @@ export interface PodUsage {
   readonly volumes?: readonly VolumeUsage[];
 }
 
-/** What the agent's servers read from the life cycle. */
+/** Queries of the HTTP servers about the pods of the node. */
 export interface PodQueries {
   /**
-   * Desired pods with the status that the agent has worked out; static pods under their own UID, mirror pods left out.
+   * Desired pods with the status that the agent has computed; static pods have their own UID, mirror pods are left out.
    */
   pods(): readonly Pod[];
-  /** What the runtime has, as pods with names, UIDs and containers only. */
+  /** The pods that the runtime has, with names, UIDs and containers only. */
   runningPods(): Promise<readonly Pod[]>;
-  /** @throws PodQueryError before the first byte, when there is nothing to read */
+  /** @throws PodQueryError before the first byte, when the log cannot be read */
   logs(request: LogRequest): Promise<AsyncIterable<Buffer>>;
-  /** Usage of the pods that run. */
+  /** Usage of running pods. */
   usage(signal?: AbortSignal): Promise<readonly PodUsage[]>;
-  /** When the loop that looks after pods last went round, monotonic milliseconds; undefined before it started. */
+  /** Time of the last relist of the runtime, monotonic milliseconds; undefined before the first one. */
   lastSyncLoopMs(): number | undefined;
 }

@@ -1,42 +1,42 @@
 import type { Pod } from '@keelson/kinds';
 
 /**
- * Where pods come from. What the submit server took carries the source annotation `http`, as options know no other word
- * for it.
+ * The origin of a pod. Pods of the submit server carry the source annotation `http`, because the options have no other
+ * name for it.
  */
 export type PodSourceName = 'file' | 'http' | 'submit' | 'api';
 
 /**
- * Takes the complete set of pods of one source, each time it may have changed; an empty set says that the source has
- * been read and has none. Pods are defaulted, valid, named, and have a UID; they belong to the receiver.
+ * Receives the complete set of pods of one source each time it may have changed. An empty set means that the source was
+ * read and has no pods. Pods are defaulted, valid and named, and have a UID; the receiver owns them.
  */
 export type PodSink = (pods: readonly Pod[]) => void;
 
 /**
- * Takes what changed since a complete set was delivered: pods as they are now, and the UIDs of those that are gone. For
- * sources that hear of each change, so that one of them costs the same however many pods there are.
+ * Receives the changes since the last complete set: changed pods, and the UIDs of removed ones. For sources that are
+ * notified of every change, so that the cost of a change does not grow with the number of pods.
  */
 export type PodChangesSink = (pods: readonly Pod[], gone: readonly string[]) => void;
 
-/** One origin of pods. Constructed with its sink. */
+/** A source of pods. It is constructed with its sink. */
 export interface PodSource {
   readonly name: PodSourceName;
   /**
-   * Begins to read. Resolves when reading is under way, not when something was found; troubles of the origin are logged
-   * and tried again.
+   * Starts reading. Resolves when reading has started, which may be before a pod was found. Errors of the origin are
+   * logged and retried.
    */
   start(): Promise<void>;
-  /** After this resolves the sink is not called any more. Idempotent. */
+  /** After this resolves the sink is not called again. Idempotent. */
   stop(): Promise<void>;
 }
 
 /**
- * What happened to a pod of one source. Pods are told apart by their UID.
+ * A change of a pod of one source. The UID identifies the pod.
  *
- * - `add`: not known before
- * - `update`: anything but the status differs; with a `deletionTimestamp` it is a request to end the pod
- * - `reconcile`: the status alone differs from what the source said last (somebody else wrote it)
- * - `remove`: the source has it no more
+ * - `add`: the pod is new
+ * - `update`: a field other than the status has changed; with a `deletionTimestamp` it is a request to end the pod
+ * - `reconcile`: only the status differs from the last delivery, because another client wrote it
+ * - `remove`: the source no longer has the pod
  */
 export interface PodChange {
   readonly op: 'add' | 'update' | 'remove' | 'reconcile';
@@ -45,23 +45,20 @@ export interface PodChange {
 }
 
 /**
- * Hears of each set that a source delivered: what it changed, which is nothing for a set that said nothing new. The
- * first set of a source is always told.
+ * Receives the changes of each delivery of a source. The first delivery of a source is always reported; a later
+ * delivery without changes has an empty list.
  */
 export type PodConfigListener = (source: PodSourceName, changes: readonly PodChange[]) => void;
 
 /** The pods that all sources together want on this node. */
 export interface PodConfigReader {
   /**
-   * Calls back from now on, synchronously and in the order of deliveries; what is known already is not repeated.
-   * Returns how to leave.
+   * Calls the listener for every later delivery, synchronously and in order. Earlier deliveries are not repeated.
+   * Returns a function that ends the subscription.
    */
   subscribe(listener: PodConfigListener): () => void;
-  /** Desired pods of all sources, mirror pods among those of the API. */
+  /** Desired pods of all sources, including the mirror pods of the API source. */
   pods(): readonly Pod[];
-  /**
-   * True when each source that was configured has delivered once. Until then nothing may be removed, cleaned up or
-   * killed.
-   */
+  /** True when every configured source has delivered once. Until then no pod and no file may be removed. */
   seenAllSources(): boolean;
 }

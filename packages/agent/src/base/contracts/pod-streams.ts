@@ -5,7 +5,7 @@ import type { ExecRequest, ExecSyncResult, ProcessStreams, StreamRequest } from 
 export interface PodAddress {
   readonly namespace: string;
   readonly pod: string;
-  /** The pod's own, or that of its copy at the API; undefined = whichever has the name. */
+  /** The UID of the pod or of its mirror pod; undefined = any pod of that name. */
   readonly uid: string | undefined;
 }
 
@@ -14,17 +14,17 @@ export interface ContainerAddress extends PodAddress {
 }
 
 /**
- * Ways into the pods of the node. What is asked about is looked for at once; what that gives begins the stream, so that
- * a server can say no before it says yes to a protocol.
+ * Streams into the pods of the node. Each method resolves its subject immediately; the returned function opens the
+ * stream, so that a server can reject a request before it upgrades the connection.
  *
- * All throw `PodQueryError`: `NotFound`, `Invalid` when it does not run, `Unsupported` when the runtime has no such
- * thing.
+ * All methods throw `PodQueryError`: `NotFound`, `Invalid` when the subject does not run, `Unsupported` when the
+ * runtime does not support the operation.
  */
 export interface PodStreams {
   exec(container: ContainerAddress, request: ExecRequest): () => Promise<ProcessStreams>;
   attach(container: ContainerAddress, request: StreamRequest): () => Promise<ProcessStreams>;
-  /** Connections to TCP ports of the pod, any number of them. */
+  /** Opens any number of connections to TCP ports of the pod. */
   portForward(pod: PodAddress): (port: number) => Promise<Duplex>;
-  /** Runs a command to its end. */
+  /** Runs a command and waits until it exits. */
   run(container: ContainerAddress, command: readonly string[], signal: AbortSignal): Promise<ExecSyncResult>;
 }

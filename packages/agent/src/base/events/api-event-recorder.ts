@@ -7,10 +7,10 @@ import { TokenBucket } from '../token-bucket.ts';
 import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';
 
 export interface ApiEventRecorderOptions {
-  /** A client of its own, so that events do not take the requests of others; without a limit, since this has one. */
+  /** A separate client without a rate limit, so that events do not use up the limit of other requests. */
   readonly client: ApiClient;
   readonly nodeName: string;
-  /** Events per second in the long run; 0 = no limit. */
+  /** Average number of events per second; 0 = no limit. */
   readonly qps: number;
   readonly burst: number;
   readonly clock: Clock;
@@ -21,7 +21,7 @@ export interface ApiEventRecorderOptions {
 const maxQueued = 1000;
 const maxTries = 12;
 const retryMs = 10_000;
-/** Longer ones are refused by the server. */
+/** The server rejects longer messages. */
 const maxMessage = 1024;
 
 function eventOf(event: CorrelatedEvent, nodeName: string): Event {
@@ -41,14 +41,14 @@ function eventOf(event: CorrelatedEvent, nodeName: string): Event {
   } as Event;
 }
 
-/** Events about nodes, which have no namespace, stand in the default one. */
+/** Events of nodes, which have no namespace, are created in the default namespace. */
 function namespaceOf({ namespace = '' }: EventSubject): string {
   return namespace === '' ? 'default' : namespace;
 }
 
 /**
- * Sends events to the API server, one after the other and no faster than allowed. While there is no server they wait,
- * up to a thousand; then new ones are dropped.
+ * Sends events to the API server, one at a time and within the rate limit. Up to 1000 events are queued while the
+ * server cannot be reached; further events are dropped.
  */
 export class ApiEventRecorder implements EventRecorder {
   readonly #options: ApiEventRecorderOptions;
@@ -72,14 +72,14 @@ export class ApiEventRecorder implements EventRecorder {
     if (event === undefined) return;
     if (this.#queue.length >= maxQueued) {
       this.#dropped += 1;
-      if (this.#dropped === 1) this.#options.logger.warn('events are dropped: too many wait to be sent');
+      if (this.#dropped === 1) this.#options.logger.warn('events are dropped because the queue is full');
       return;
     }
     this.#queue.push(event);
     this.#sending ??= this.#send();
   }
 
-  /** What waits is not sent any more. */
+  /** Queued events are discarded. */
   async stop(): Promise<void> {
     this.#abort.abort();
     await this.#sending;
@@ -92,14 +92,14 @@ export class ApiEventRecorder implements EventRecorder {
         await this.#sendOne(event);
       } catch (err) {
         if (!signal.aborted)
-          this.#options.logger.warn('event not sent', { reason: event.reason, subject: event.subject.name, err });
+          this.#options.logger.warn('event was not sent', { reason: event.reason, subject: event.subject.name, err });
       }
       if (this.#queue.length === 0) this.#dropped = 0;
     }
     this.#sending = undefined;
   }
 
-  /** Tries again only when no server answered: what a server refuses once, it refuses twice. */
+  /** Retries only connection errors: a request that the server has rejected would be rejected again. */
   async #sendOne(event: CorrelatedEvent): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       await this.#turn();
@@ -131,14 +131,14 @@ export class ApiEventRecorder implements EventRecorder {
         await events.patch(event.name, 'merge', { count, lastTimestamp, message }, { signal });
         return;
       } catch (error) {
-        // The server forgets events after an hour.
+        // The server deletes events after an hour.
         if (!isStatusError(error, 'NotFound')) throw error;
       }
     }
     try {
       await events.create(whole, { signal });
     } catch (error) {
-      // An attempt without an answer may have arrived after all.
+      // An earlier attempt without an answer may have created the event.
       if (!isStatusError(error, 'AlreadyExists')) throw error;
     }
   }

@@ -2,7 +2,7 @@ import type { Clock } from '@keelson/core';
 import type { EventSubject } from '../contracts/event-recorder.ts';
 import { TokenBucket } from '../token-bucket.ts';
 
-/** A map that holds a limited number of entries and forgets those that were not asked for the longest. */
+/** A map with a limited number of entries; the least recently used entry is removed first. */
 export class RecentMap<V> {
   readonly #entries = new Map<string, V>();
   readonly #limit: number;
@@ -11,7 +11,7 @@ export class RecentMap<V> {
     this.#limit = limit;
   }
 
-  /** The entry, made if there is none. */
+  /** Returns the entry of the key, created by `make` if it is absent. */
   getOr(key: string, make: () => V): V {
     const known = this.#entries.get(key);
     const value = known ?? make();
@@ -25,7 +25,7 @@ export class RecentMap<V> {
   }
 }
 
-/** Something that happened, as it was told. */
+/** An event as a part of the agent has recorded it. */
 export interface Happening {
   readonly subject: EventSubject;
   readonly type: 'Normal' | 'Warning';
@@ -33,11 +33,11 @@ export interface Happening {
   readonly message: string;
 }
 
-/** What shall be sent of a happening: one and the same event as before, once more, or a new one. */
+/** The event object to send: a repetition of an earlier event, or a new event. */
 export interface CorrelatedEvent extends Happening {
-  /** Name of the event object; the same for repeats. */
+  /** Name of the event object; the same for repetitions. */
   readonly name: string;
-  /** How often it happened so far. */
+  /** Number of occurrences so far. */
   readonly count: number;
   readonly firstMs: number;
   readonly lastMs: number;
@@ -45,13 +45,16 @@ export interface CorrelatedEvent extends Happening {
 
 /** See docs/reference/agent-rules.md#events. */
 const limits = {
-  /** Happenings of one subject that pass at once, and how fast more may follow. */
+  /** Number of events of one subject that pass at once, and the rate of further ones. */
   spamBurst: 25,
   spamPerSecond: 1 / 300,
-  /** Distinct messages of one kind within this time are told one by one; what follows is combined. */
+  /**
+   * Up to this number of distinct messages of one kind within `similarForMs` are separate events; further ones are
+   * combined.
+   */
   distinctMessages: 10,
   similarForMs: 600_000,
-  /** Subjects, kinds of happenings and events remembered; the least recent are forgotten. */
+  /** Number of subjects, kinds and events that are tracked. */
   remembered: 4096,
 };
 
@@ -70,10 +73,7 @@ interface Sent {
 
 const keyOf = (...parts: readonly (string | undefined)[]): string => JSON.stringify(parts);
 
-/**
- * Keeps what happens over and over from becoming as many events: drops spam, counts repeats, and combines what is
- * alike.
- */
+/** Reduces the number of events: drops spam, counts repetitions, and combines similar events. */
 export class EventCorrelator {
   readonly #clock: Clock;
   readonly #buckets = new RecentMap<TokenBucket>(limits.remembered);
@@ -85,7 +85,7 @@ export class EventCorrelator {
     this.#clock = clock;
   }
 
-  /** Undefined when the happening is one too many of its subject. */
+  /** Undefined when the event exceeds the limit of its subject. */
   take(happening: Happening): CorrelatedEvent | undefined {
     const { subject, type, reason } = happening;
     const about = keyOf(subject.apiVersion, subject.kind, subject.namespace, subject.name, subject.uid);
@@ -114,7 +114,7 @@ export class EventCorrelator {
     return false;
   }
 
-  /** The subject's name and a moment no other event of this agent has. */
+  /** The name of the subject and a time that no other event of this agent has. */
   #name(subject: string, nowMs: number): string {
     const stamp = BigInt(Math.floor(nowMs)) * 1_000_000n;
     this.#lastStamp = stamp > this.#lastStamp ? stamp : this.#lastStamp + 1n;

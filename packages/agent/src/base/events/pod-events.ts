@@ -4,13 +4,13 @@ import { initContainersOf } from '../pod/pod-spec.ts';
 
 export type EventType = 'Normal' | 'Warning';
 
-/** Where the agent's parts tell what happened to a pod. Never fails and never waits. */
+/** Records events of pods. Never fails and never waits. */
 export interface PodEvents {
-  /** `container` names the container of the pod that the event is about. */
+  /** @param container the container that the event refers to */
   record(pod: Pod, type: EventType, reason: string, message: string, container?: string): void;
 }
 
-/** Events about pods, with containers named as parts of their specification. */
+/** Records events of pods; a container is named by its field path in the specification. */
 export function podEvents(recorder: EventRecorder): PodEvents {
   return {
     record(pod, type, reason, message, container) {

@@ -1,6 +1,6 @@
 import type { Pod } from '@keelson/kinds';
 
-/** What a field reference may ask for that is not in the object as the API has it. */
+/** Values that a field reference can name and that the pod object does not contain. */
 export interface PodPlace {
   readonly nodeName: string;
   readonly hostIps: readonly string[];
@@ -10,7 +10,7 @@ export interface PodPlace {
 const subscript = /^metadata\.(labels|annotations)\['([^']*)'\]$/;
 
 /**
- * The value of a field of the pod as text; undefined for a path that may not be referenced. See
+ * The value of a pod field as text; undefined when the path must not be referenced. See
  * docs/reference/agent-rules.md#environment-of-a-container.
  */
 export function fieldValue(path: string, pod: Pod, place: PodPlace): string | undefined {

@@ -6,9 +6,12 @@ interface Cached<T> {
   readonly value: Promise<T>;
 }
 
-/** What pods take from the API server. */
+/** Reads the API objects that pods refer to. */
 export interface ObjectReader {
-  /** Undefined when there is none. @throws when there is no answer. */
+  /**
+   * Undefined when the object does not exist.
+   * @throws when the API server does not answer
+   */
   configMap(namespace: string, name: string): Promise<ConfigMap | undefined>;
   secret(namespace: string, name: string): Promise<Secret | undefined>;
   services(namespace: string): Promise<readonly Service[]>;
@@ -17,8 +20,8 @@ export interface ObjectReader {
 const maxLast = 4096;
 
 /**
- * Reads objects on demand and caches them, config maps and secrets for `ttlMs`. Without an answer of the server the
- * cached object counts, however old it is: see docs/reference/agent-rules.md#periods-and-limits.
+ * Reads objects on demand and caches config maps and secrets for `ttlMs`. When the server does not answer, the cached
+ * object is returned, however old it is: see docs/reference/agent-rules.md#periods-and-limits.
  */
 export class CachedObjectReader implements ObjectReader {
   readonly #api: ApiClient;
@@ -67,7 +70,7 @@ export class CachedObjectReader implements ObjectReader {
     const value = this.#answerOrLast(key, read);
     const entry = { atMs: nowMs, value };
     this.#cache.set(key, entry);
-    // Absence and failure are asked again at once: somebody is about to create it.
+    // Absent objects and failures are not cached: the object is often created soon afterwards.
     const drop = () => {
       if (this.#cache.get(key) === entry) this.#cache.delete(key);
     };
@@ -84,7 +87,7 @@ export class CachedObjectReader implements ObjectReader {
       if (this.#last.size > maxLast && !oldest.done) this.#last.delete(oldest.value);
       return value;
     } catch (error) {
-      // A refusal is an answer: what may not be read any more is not handed out either.
+      // An error status is an answer: an object that must no longer be read is not returned from the cache.
       if (isStatusError(error) || !this.#last.has(key)) throw error;
       return this.#last.get(key) as T;
     }
@@ -98,7 +101,7 @@ export class CachedObjectReader implements ObjectReader {
   }
 }
 
-/** Without an API server there is nothing to read. */
+/** The reader of an agent without an API server. */
 export const noObjects: ObjectReader = {
   configMap: () => Promise.reject(new Error('there is no API server to read config maps from')),
   secret: () => Promise.reject(new Error('there is no API server to read secrets from')),

@@ -2,14 +2,14 @@ import type { Container, Pod } from '@keelson/kinds';
 
 export type RestartPolicy = 'Always' | 'OnFailure' | 'Never';
 
-/** The policy of the pod. */
+/** The restart policy of the pod. */
 export function restartPolicyOf(pod: Pod): RestartPolicy {
   return asPolicy(pod.spec.restartPolicy) ?? 'Always';
 }
 
 /**
- * The policy of one container of the pod: its own if it has one. An init container is either a sidecar or runs until it
- * succeeds.
+ * The restart policy of a container: its own if it has one, otherwise that of the pod. An init container without its
+ * own policy is restarted until it succeeds, unless the policy of the pod is `Never`.
  */
 export function containerPolicy(pod: Pod, container: Container, init: boolean): RestartPolicy {
   const own = asPolicy(container.restartPolicy);
@@ -18,7 +18,7 @@ export function containerPolicy(pod: Pod, container: Container, init: boolean): 
   return init && policy === 'Always' ? 'OnFailure' : policy;
 }
 
-/** A sidecar starts in the order of init containers and runs as long as the others. */
+/** True for a sidecar: it starts in the order of init containers and runs as long as the containers of the pod. */
 export function isSidecar(container: Container): boolean {
   return container.restartPolicy === 'Always';
 }
@@ -31,17 +31,17 @@ export function initContainersOf(pod: Pod): readonly Container[] {
   return pod.spec.initContainers ?? [];
 }
 
-/** Containers that were added to the running pod. They are started once and never again. */
+/** Containers that were added to the running pod. They are started once and never restarted. */
 export function ephemeralContainersOf(pod: Pod): readonly Container[] {
   return (pod.spec.ephemeralContainers ?? []).map((container) => ({ ...container, restartPolicy: 'Never' }));
 }
 
-/** Every container that may be named in a call, ephemeral ones last. */
+/** Every container that a request can name, ephemeral containers last. */
 export function namedContainersOf(pod: Pod): readonly Container[] {
   return [...allContainersOf(pod), ...ephemeralContainersOf(pod)];
 }
 
-/** The containers that make up the pod, init containers first. */
+/** Init containers and containers of the pod, in this order. */
 export function allContainersOf(pod: Pod): readonly Container[] {
   return [...initContainersOf(pod), ...(pod.spec.containers ?? [])];
 }
@@ -50,7 +50,7 @@ export function uidOf(pod: Pod): string {
   return pod.metadata?.uid ?? '';
 }
 
-/** `namespace/name`: what people and files call a pod. */
+/** `namespace/name`, the identity of a pod for people and in file names. */
 export function fullNameOf(pod: Pod): string {
   return `${pod.metadata?.namespace ?? ''}/${pod.metadata?.name ?? ''}`;
 }

@@ -4,8 +4,8 @@ import type { Container } from '@keelson/kinds';
 const form = /^(limits|requests)\.(.+)$/;
 
 /**
- * A request or limit in units of the divisor, rounded up; a limit that is not set is what the node can give. Undefined
- * when the reference names nothing that can be asked for.
+ * A resource request or limit in units of the divisor, rounded up. A limit that is not set is the allocatable amount of
+ * the node. Undefined when the resource cannot be referenced.
  */
 export function resourceValue(
   container: Container,

@@ -167,7 +167,7 @@ test('a thousand events wait at most; the rest is dropped, and nobody who record
   for (let index = 0; index < 1500; index += 1) recorder.record(podSubject(pod(`p${index}`)), 'Normal', 'R', 'm');
   t.deepEqual(
     logger.lines.map(({ message }) => message),
-    ['events are dropped: too many wait to be sent'],
+    ['events are dropped because the queue is full'],
   );
   await until(() => {
     clock.advance(10_000);
