@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { networkInterfaces } from 'node:os';
+import { findNodeIp } from '@keelson/container-runtime';
 
 /** What the adapter knows of the machine that the daemon runs on. */
 export interface Machine {
@@ -16,12 +16,4 @@ export function inspectMachine(local: boolean, nodeIp: string | (() => string) =
     unifiedCgroups: local && existsSync('/sys/fs/cgroup/cgroup.controllers'),
     nodeIp: typeof nodeIp === 'string' ? () => nodeIp : nodeIp,
   };
-}
-
-/** IPv4 first, since that is what most pods have. */
-function findNodeIp(): string {
-  const outside = Object.values(networkInterfaces()).flatMap((addresses) =>
-    (addresses ?? []).filter(({ internal }) => !internal),
-  );
-  return (outside.find(({ family }) => family === 'IPv4') ?? outside[0])?.address ?? '127.0.0.1';
 }

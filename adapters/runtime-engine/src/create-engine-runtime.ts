@@ -1,8 +1,8 @@
-import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import {
   type ContainerEngine,
   EventFeed,
+  findNodeIp,
   type RuntimeCapabilities,
   RuntimeError,
   withDeadlines,
@@ -83,11 +83,6 @@ function socketPathOf(endpoint: string): string {
   const path = /^unix:\/\/(\/.+)$/.exec(endpoint)?.[1];
   if (path === undefined) throw new RuntimeError('InvalidArgument', `not the URL of a unix socket: "${endpoint}"`);
   return path;
-}
-
-function findNodeIp(): string {
-  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  return all.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1';
 }
 
 /** Podman has had a call that changes limits of a running container since this version. */

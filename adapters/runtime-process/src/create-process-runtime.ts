@@ -1,14 +1,8 @@
 import { ImageStore } from '@keelson/container-images';
-import {
-  Cgroups,
-  createContainerContext,
-  findNodeIp,
-  findTool,
-  Inventory,
-  StateDirectory,
-} from '@keelson/container-monitor';
+import { Cgroups, createContainerContext, findTool, Inventory, StateDirectory } from '@keelson/container-monitor';
 import {
   type ContainerEngine,
+  findNodeIp,
   type RuntimeCapabilities,
   RuntimeError,
   withDeadlines,

@@ -17,7 +17,6 @@ export { prepareContainer, spawnMonitor, stagingFolder } from './container/prepa
 export { hasCode, readIfPresent, removeIfPresent, writeAtomically } from './machine/atomic-file.ts';
 export { type CgroupOptions, Cgroups } from './machine/cgroups.ts';
 export { isId, newId } from './machine/ids.ts';
-export { findNodeIp } from './machine/node-ip.ts';
 export {
   isAlive,
   listProcesses,

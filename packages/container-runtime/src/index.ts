@@ -49,6 +49,7 @@ export {
 } from './log-line.ts';
 export type { NamespaceMode, NamespaceOptions } from './namespaces.ts';
 export type { Bandwidth, NetworkAttachment, NetworkPlugin, NetworkRequest, NetworkStatus } from './network-plugin.ts';
+export { findNodeIp } from './node-ip.ts';
 export type { LinuxResources } from './resources.ts';
 export {
   isRuntimeAdapter,

@@ -1,6 +1,9 @@
 import { networkInterfaces } from 'node:os';
 
-/** The first address of an interface other than loopback, IPv4 before IPv6; 127.0.0.1 without such an interface. */
+/**
+ * Detects the address of the node: the first address of an interface other than loopback, IPv4 before IPv6 and never a
+ * link-local IPv6 address; 127.0.0.1 when there is none.
+ */
 export function findNodeIp(): string {
   const addresses = Object.values(networkInterfaces())
     .flatMap((list) => list ?? [])
