@@ -1,3 +1,4 @@
+import { createInProcessClient } from '@keelson/client';
 import {
   type AdmissionPlugin,
   type ApiClient,
@@ -23,7 +24,6 @@ import {
 } from '@keelson/core';
 import { MemoryStore } from '@keelson/storage-memory';
 import type { ExecutionContext } from 'ava';
-import { createInProcessClient } from '../../src/in-process-client.ts';
 import type { FormContext } from './both-forms.ts';
 import { kinds, Namespace } from './fixtures.ts';
 
