@@ -7,8 +7,15 @@ import { ApiDocuments } from './endpoints/api-documents.ts';
 import { createEndpointRouter, versionDocument } from './endpoints/endpoint-router.ts';
 import { Health } from './endpoints/health.ts';
 import { createKoaApplication, type KoaApplication } from './endpoints/koa-application.ts';
+import { ListMemory } from './exchange/list-body.ts';
 import { HttpMetrics } from './exchange/metrics.ts';
-import { defaultLimits, type HealthCheck, type HttpApiOptions, type HttpLimits } from './exchange/options.ts';
+import {
+  defaultHttpBudgets,
+  defaultLimits,
+  type HealthCheck,
+  type HttpApiOptions,
+  type HttpLimits,
+} from './exchange/options.ts';
 import { Pipeline } from './exchange/pipeline.ts';
 import { mayHaveBody } from './exchange/request-body.ts';
 import { connectSubresource, ResourceHandler } from './resource/resource-handler.ts';
@@ -40,6 +47,7 @@ export interface HttpApi {
 /** Creates the API of a registry. Opens no port and starts no timer. */
 export function createHttpApi(options: HttpApiOptions): HttpApi {
   const limits: HttpLimits = { ...defaultLimits, ...options.limits };
+  const budgets = { ...defaultHttpBudgets, ...options.budgets };
   const brand = options.brand ?? defaultBrand;
   const logger = options.logger.child({ component: 'http' });
   const httpMetrics = new HttpMetrics(options.metrics);
@@ -50,6 +58,7 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
       clock: options.clock,
       brand,
       builders: [protobufForms(brand), ...(options.formBuilders ?? [])],
+      recentBodiesBytes: budgets.recentBodiesBytes,
     }),
   );
   const connectOf = (attributes: RequestAttributes) => {
@@ -58,7 +67,15 @@ export function createHttpApi(options: HttpApiOptions): HttpApi {
   };
   const pipeline = new Pipeline(options, limits, httpMetrics, (attributes) => connectOf(attributes) !== undefined);
   const connects = new ConnectHandler({ clock: options.clock, limits, dialer: options.nodeDialer });
-  const resources = new ResourceHandler({ routes, watches, connects, limits, clock: options.clock, brand });
+  const resources = new ResourceHandler({
+    routes,
+    watches,
+    connects,
+    limits,
+    clock: options.clock,
+    brand,
+    memory: new ListMemory(budgets),
+  });
   const shutdown: HealthCheck = { name: 'shutdown', check: () => !pipeline.draining, on: ['readyz'] };
   const router = createEndpointRouter({
     documents: new ApiDocuments({

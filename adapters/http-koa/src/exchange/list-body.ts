@@ -4,7 +4,7 @@ import { createGzip, type ZlibOptions } from 'node:zlib';
 import { type Clock, eventLoopTurns, type ListBody, type PieceSource, pieceBytes } from '@keelson/core';
 import type { Exchange } from './exchange.ts';
 import { type DeflatedPiece, DeflatedPieces, deflated, gzipBody } from './gzip-pieces.ts';
-import type { HttpLimits } from './options.ts';
+import type { HttpBudgets, HttpLimits } from './options.ts';
 import { ClientGone } from './request-body.ts';
 import { acceptsGzip, answerHeaders, sendBytes, sendHead, sendWhole } from './send.ts';
 
@@ -55,15 +55,23 @@ const stride = 32;
 /** The high water mark makes every piece wait until the previous one is compressed. */
 const gzipOptions: ZlibOptions & TransformOptions = { level: 1, chunkSize: 64 * 1024, writableHighWaterMark: 1 };
 
-/** Buffers for lists that are encoded for one response; at most 4 MiB of free buffers are kept. */
-export const listPieces = new PiecePool(64);
+/** The memory that the list responses of one server share. */
+export class ListMemory {
+  /** Buffers for lists whose bytes are created for one response. */
+  readonly buffers: PiecePool;
+  /** Compressed forms of the parts of lists that several responses share. */
+  readonly deflated: DeflatedPieces;
 
-/** Compressed forms of shared pieces: about 160 MiB of JSON. */
-const deflatedPieces = new DeflatedPieces(16 * 1024 * 1024);
+  constructor({ listBuffersBytes, compressedListsBytes }: HttpBudgets) {
+    this.buffers = new PiecePool(Math.floor(listBuffersBytes / pieceBytes));
+    this.deflated = new DeflatedPieces(compressedListsBytes);
+  }
+}
 
 export interface ListSendOptions {
   readonly clock: Clock;
   readonly limits: HttpLimits;
+  readonly memory: ListMemory;
 }
 
 /** Resolves at the next `drain` event; rejects when the client disconnects first. */
@@ -114,6 +122,7 @@ async function* groups(body: ListBody, clock: Clock): AsyncGenerator<Buffer[]> {
 /** Writes groups with backpressure. The deadline of the request is extended while the client receives data. */
 async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, options: ListSendOptions): Promise<void> {
   const { response } = exchange;
+  const { buffers } = options.memory;
   for await (const group of source) {
     if (response.destroyed) return;
     exchange.deadlineAt = options.clock.monotonic() + options.limits.requestTimeoutMs;
@@ -121,7 +130,7 @@ async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, optio
     let open = true;
     for (const piece of group) {
       exchange.sentBytes += piece.length;
-      open = listPieces.owns(piece) ? response.write(piece, givenBack(piece)) : response.write(piece);
+      open = buffers.owns(piece) ? response.write(piece, returnTo(buffers, piece)) : response.write(piece);
     }
     response.uncork();
     if (!open) {
@@ -137,27 +146,27 @@ async function stream(exchange: Exchange, source: AsyncIterable<Buffer[]>, optio
  * Returns a piece to the pool when it has been written. A piece whose write failed is not used again, because the
  * socket may still reference it.
  */
-function givenBack(piece: Buffer): (error?: Error | null) => void {
+function returnTo(buffers: PiecePool, piece: Buffer): (error?: Error | null) => void {
   return (error) => {
-    if (!error) listPieces.giveBack(piece);
+    if (!error) buffers.giveBack(piece);
   };
 }
 
 /** One piece at a time; the next one is created when the previous one has been consumed. */
-async function* oneByOne(source: AsyncIterable<Buffer[]>): AsyncGenerator<Buffer> {
+async function* oneByOne(source: AsyncIterable<Buffer[]>, buffers: PiecePool): AsyncGenerator<Buffer> {
   for await (const group of source) {
     for (const piece of group) {
       yield piece;
-      listPieces.giveBack(piece);
+      buffers.giveBack(piece);
     }
   }
 }
 
 /** Shared pieces are compressed once for all lists; other pieces are returned to the pool after compression. */
-async function deflatePiece(piece: Buffer): Promise<DeflatedPiece> {
-  if (!listPieces.owns(piece)) return deflatedPieces.shared(piece);
+async function deflatePiece(piece: Buffer, memory: ListMemory): Promise<DeflatedPiece> {
+  if (!memory.buffers.owns(piece)) return memory.deflated.shared(piece);
   const made = await deflated(piece);
-  listPieces.giveBack(piece);
+  memory.buffers.giveBack(piece);
   return made;
 }
 
@@ -173,7 +182,7 @@ async function streamGzip(
     exchange.deadlineAt = options.clock.monotonic() + options.limits.requestTimeoutMs;
   });
   try {
-    await pipe(oneByOne(source), gzip, exchange.response);
+    await pipe(oneByOne(source, options.memory.buffers), gzip, exchange.response);
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE' ? new ClientGone() : error;
   }
@@ -234,7 +243,7 @@ export async function sendList(
     const second = first.done ? first : await all.next();
     if (!first.done && second.done) {
       const whole = Buffer.concat(first.value);
-      for (const piece of first.value) listPieces.giveBack(piece);
+      for (const piece of first.value) options.memory.buffers.giveBack(piece);
       return sendWhole(exchange, 200, contentType, whole, options.limits.gzipBytes);
     }
     large = true;
@@ -247,8 +256,10 @@ export async function sendList(
   if (compressed) headers.push('Content-Encoding', 'gzip');
   if (!sendHead(exchange, 200, headers)) return;
   if (exchange.request.method === 'HEAD') exchange.response.end();
-  else if (compressed && known !== undefined) await stream(exchange, gzipBody(source, deflatePiece), options);
-  else if (compressed) await streamGzip(exchange, source, options);
+  else if (compressed && known !== undefined) {
+    const body = gzipBody(source, (piece) => deflatePiece(piece, options.memory));
+    await stream(exchange, body, options);
+  } else if (compressed) await streamGzip(exchange, source, options);
   else await stream(exchange, source, options);
 }
 

@@ -104,6 +104,22 @@ export const defaultLimits: HttpLimits = {
   gzipBytes: 128 * 1024,
 };
 
+/** Bounds, in bytes, on the memory that responses keep to save repeated work. */
+export interface HttpBudgets {
+  /** Free buffers for lists whose bytes are created for one response. Default 4 MiB. */
+  readonly listBuffersBytes: number;
+  /** Compressed parts of lists that several responses share: about a tenth of their JSON. Default 16 MiB. */
+  readonly compressedListsBytes: number;
+  /** Response bodies of objects that are read repeatedly. Default 4 MiB. */
+  readonly recentBodiesBytes: number;
+}
+
+export const defaultHttpBudgets: HttpBudgets = {
+  listBuffersBytes: 4 * 1024 * 1024,
+  compressedListsBytes: 16 * 1024 * 1024,
+  recentBodiesBytes: 4 * 1024 * 1024,
+};
+
 /**
  * Options for the `http.Server` (or `https.Server`) that uses the listener: 10 s for the headers, 32 KiB of headers,
  * and a timeout for the body. With these alone Node also applies the header timeout to connections that have not been
@@ -132,6 +148,7 @@ export interface HttpApiOptions {
   /** Media types other than JSON, YAML and protobuf. */
   readonly formBuilders?: readonly FormBuilder[];
   readonly limits?: Partial<HttpLimits>;
+  readonly budgets?: Partial<HttpBudgets>;
   readonly checks?: readonly HealthCheck[];
   readonly authenticate?: Authenticate;
   /** Default {@link mastersOnly}. */

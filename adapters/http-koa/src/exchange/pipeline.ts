@@ -32,24 +32,13 @@ export type Handler = (exchange: Exchange) => Promise<void> | void;
 const auditIdPattern = /^[\x21-\x7e]{1,64}$/;
 
 /**
- * The part of a random UUID that all request ids of this process share. A counter is the rest, which costs less than
- * random bits.
- */
-const idPrefix = randomUUID().slice(0, -12);
-let requests = 0;
-
-function requestIdOf(request: IncomingMessage): string {
-  const sent = request.headers['audit-id'];
-  if (typeof sent === 'string' && auditIdPattern.test(sent)) return sent;
-  requests += 1;
-  return idPrefix + requests.toString(16).padStart(12, '0');
-}
-
-/**
  * The filters that every request passes before its handler: see docs/reference/api-rules.md#order-of-request-filters.
  * The Koa application and the direct path of resource requests both use it.
  */
 export class Pipeline {
+  /** The beginning of a random UUID. Its end is the number of the request, which costs less than more random bits. */
+  readonly #idPrefix = randomUUID().slice(0, -12);
+  #requests = 0;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #limits: HttpLimits;
@@ -120,10 +109,17 @@ export class Pipeline {
       request,
       response,
       parseRequestAttributes(request.method ?? 'GET', request.url ?? '/'),
-      requestIdOf(request),
+      this.#requestIdOf(request),
       now,
       now + this.#limits.requestTimeoutMs,
     );
+  }
+
+  #requestIdOf(request: IncomingMessage): string {
+    const sent = request.headers['audit-id'];
+    if (typeof sent === 'string' && auditIdPattern.test(sent)) return sent;
+    this.#requests += 1;
+    return this.#idPrefix + this.#requests.toString(16).padStart(12, '0');
   }
 
   /**

@@ -14,7 +14,7 @@ import {
   type WireForm,
 } from '@keelson/core';
 import type { Exchange } from '../exchange/exchange.ts';
-import { listPieces, sendList } from '../exchange/list-body.ts';
+import { type ListMemory, sendList } from '../exchange/list-body.ts';
 import type { HttpLimits } from '../exchange/options.ts';
 import { integerParameter, selectParametersOf, writeParameters } from '../exchange/query-parameters.ts';
 import { patchType, RequestInput } from '../exchange/request-body.ts';
@@ -55,6 +55,8 @@ export interface ResourceHandlerOptions {
   readonly limits: HttpLimits;
   readonly clock: Clock;
   readonly brand: Brand;
+  /** Shared by all lists. */
+  readonly memory: ListMemory;
 }
 
 /** Maps requests of the resource API to calls of the resource service, and their results to responses. */
@@ -112,7 +114,7 @@ export class ResourceHandler {
       exchange.deadlineAt = Math.min(exchange.deadlineAt, this.#options.clock.monotonic() + timeoutSeconds * 1000);
     }
     const answer = await route.service.list(exchange, target, selectParametersOf(query));
-    await sendList(exchange, form.contentType, form.list(answer, listPieces), this.#options);
+    await sendList(exchange, form.contentType, form.list(answer, this.#options.memory.buffers), this.#options);
   }
 
   async #create(exchange: Exchange, route: Route, target: Target): Promise<void> {
@@ -144,7 +146,7 @@ export class ResourceHandler {
       return this.#send(exchange, form, await route.service.delete(exchange, target, parameters));
     const select = selectParametersOf(exchange.attributes.query);
     const answer = await route.service.deleteCollection(exchange, target, parameters, select);
-    await sendList(exchange, form.contentType, form.list(answer, listPieces), this.#options);
+    await sendList(exchange, form.contentType, form.list(answer, this.#options.memory.buffers), this.#options);
   }
 
   async #subresource(exchange: Exchange, route: Route, target: Target): Promise<void> {

@@ -7,22 +7,23 @@ import { jsonWatchForm } from './json-watch-form.ts';
 import { type ListPage, listHead, listMetadata, listTail } from './list-envelope.ts';
 import { jsonMediaType } from './media-type.ts';
 import type { PieceSource } from './pieces.ts';
-import { RecentBodies } from './recent-bodies.ts';
+import type { RecentBodies } from './recent-bodies.ts';
 import { textPieces } from './text-pieces.ts';
 import type { ListBody, WatchForm, WireForm } from './wire-form.ts';
 
 const newline = 0x0a;
-/** Of all kinds: as stored, the body of an object is the same in every form that asks for it. */
-const recentBodies = new RecentBodies();
 
-/** Compact JSON. Stored objects, lists of them and their events are put together from bytes; nothing is parsed. */
+/** Compact JSON. Stored objects, lists of them and their events are assembled from bytes without parsing them. */
 export class JsonForm implements WireForm {
   readonly contentType = jsonMediaType;
   readonly #shape: JsonShape;
+  readonly #recentBodies: RecentBodies;
   #watch: WatchForm | undefined;
 
-  constructor(shape: JsonShape) {
+  /** @param recentBodies may be shared by the forms of all kinds: the document of an object as stored is the same. */
+  constructor(shape: JsonShape, recentBodies: RecentBodies) {
     this.#shape = shape;
+    this.#recentBodies = recentBodies;
   }
 
   stored(object: StoredObject): Buffer {
@@ -34,7 +35,7 @@ export class JsonForm implements WireForm {
     }
     if (representation === undefined) return Buffer.from(`${this.#shape.text(object)}\n`);
     if (!representation.stored) return withNewline(object.encoded(representation));
-    return recentBodies.of(object);
+    return this.#recentBodies.of(object);
   }
 
   value(object: KubeObject | Status): Buffer {

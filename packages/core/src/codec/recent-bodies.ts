@@ -1,25 +1,35 @@
 import type { StoredObject } from '../storage/stored-object.ts';
 
-const slots = 256;
-/** Larger bodies are made anew: beside sending them that costs little, beside keeping them a lot. */
+/** Larger bodies are not kept: copying them costs little compared with sending them. */
 const largestBody = 16 * 1024;
 const newline = 0x0a;
 
+const defaultLimitBytes = 256 * largestBody;
+
 /**
- * Bodies of the objects that were read last, at most 4 MiB of them: an object that is read again and again is copied
- * for the first two answers, and all others share the second one's bytes.
+ * The response bodies of the objects that were read last. An object that is read repeatedly is copied for the first two
+ * responses; all later ones share the bytes of the second.
  */
 export class RecentBodies {
   /**
-   * What was read last at each slot. Not the object itself: most of what is answered is never read again, and must not
-   * be held.
+   * Revision of the object read last at each slot. The object itself is not retained, because most objects are read
+   * only once.
    */
-  readonly #revisions = new Float64Array(slots);
-  readonly #objects = new Array<StoredObject | undefined>(slots).fill(undefined);
-  readonly #bodies = new Array<Buffer | undefined>(slots).fill(undefined);
+  readonly #revisions: Float64Array;
+  readonly #objects: (StoredObject | undefined)[];
+  readonly #bodies: (Buffer | undefined)[];
 
-  /** The object as a whole document, final newline included; not to be changed. */
+  constructor(limitBytes = defaultLimitBytes) {
+    const slots = Math.floor(limitBytes / largestBody);
+    this.#revisions = new Float64Array(slots);
+    this.#objects = new Array<StoredObject | undefined>(slots).fill(undefined);
+    this.#bodies = new Array<Buffer | undefined>(slots).fill(undefined);
+  }
+
+  /** The object as a whole document, final newline included. The caller must not change it. */
   of(object: StoredObject): Buffer {
+    const slots = this.#revisions.length;
+    if (slots === 0) return bodyOf(object);
     const { revision } = object;
     const slot = revision % slots;
     if (this.#objects[slot] === object) return this.#bodies[slot] as Buffer;

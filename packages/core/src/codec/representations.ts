@@ -9,6 +9,7 @@ import type { Offer } from './negotiation.ts';
 import { metadataOnly, wholeObjects } from './object-shapes.ts';
 import { partialObjectMetadata } from './partial-object-metadata.ts';
 import { prettyJsonForm, yamlForm } from './printed-form.ts';
+import { RecentBodies } from './recent-bodies.ts';
 import { tableShape } from './table.ts';
 import type { FormRequest, FormTarget, WireForm } from './wire-form.ts';
 
@@ -42,6 +43,8 @@ export interface RepresentationsOptions {
   readonly brand?: Brand;
   /** Further media, offered after JSON and YAML. */
   readonly builders?: readonly FormBuilder[];
+  /** Memory for response bodies of objects that are read repeatedly. Default 4 MiB. */
+  readonly recentBodiesBytes?: number | undefined;
 }
 
 /** All forms of all kinds. Forms are made on first use and live as long as their kind. */
@@ -49,6 +52,7 @@ export class Representations {
   readonly #clock: Clock;
   readonly #brand: Brand;
   readonly #builders: readonly FormBuilder[];
+  readonly #recentBodies: RecentBodies;
   readonly #forms = new WeakMap<KindDefinition, Map<string, WireForm>>();
   readonly #offers = new WeakMap<KindDefinition, Map<string, readonly FormOffer[]>>();
 
@@ -56,6 +60,7 @@ export class Representations {
     this.#clock = options.clock;
     this.#brand = options.brand ?? defaultBrand;
     this.#builders = options.builders ?? [];
+    this.#recentBodies = new RecentBodies(options.recentBodiesBytes);
   }
 
   /**
@@ -108,7 +113,7 @@ export class Representations {
 
   #build(kind: KindDefinition, request: FormRequest): WireForm {
     const { media, pretty, target } = request;
-    if (media === 'json' && !pretty) return new JsonForm(this.#shape(kind, target));
+    if (media === 'json' && !pretty) return new JsonForm(this.#shape(kind, target), this.#recentBodies);
     if (media !== 'protobuf') {
       const compact = this.form(kind, { media: 'json', pretty: false, target });
       return (media === 'json' ? prettyJsonForm : yamlForm)(this.#shape(kind, target), compact);
