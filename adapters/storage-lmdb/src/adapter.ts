@@ -10,17 +10,21 @@ import {
 } from '@keelson/core';
 import { LmdbStore } from './lmdb-store.ts';
 
-const historySchema = s.message('keelson.storage.lmdb.History', 'What is kept for readers and watchers of the past.', {
-  minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
-  minAgeMs: optional(
-    undefined,
-    s.int64({ minimum: 0 }),
-    'At least changes this young, in milliseconds; default 300000.',
-  ),
-});
+const historySchema = s.message(
+  'keelson.storage.lmdb.History',
+  'The history that readers and watchers of old revisions can use.',
+  {
+    minChanges: optional(undefined, s.int64({ minimum: 0 }), 'Number of changes that are kept at least; default 1000.'),
+    minAgeMs: optional(
+      undefined,
+      s.int64({ minimum: 0 }),
+      'Changes younger than this many milliseconds are kept; default 300000.',
+    ),
+  },
+);
 
 const optionsSchema = s.message('keelson.storage.lmdb.Options', 'A durable store in a directory, for one process.', {
-  path: required(undefined, s.string({ minLength: 1 }), 'Directory of the database; made when it does not exist.'),
+  path: required(undefined, s.string({ minLength: 1 }), 'Directory of the database; created when it does not exist.'),
   history: optional(undefined, historySchema, 'The history window.'),
 });
 

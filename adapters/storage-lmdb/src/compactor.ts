@@ -2,7 +2,7 @@ import { type Clock, type Logger, type Revision, StorageError, StorageErrorCode 
 import type { Environment } from './environment.ts';
 import { commitLength, decodeCommit, historyKey, type LoggedChange, readRevision } from './records.ts';
 
-/** Changes taken out by one transaction, between which other writes get their turn. */
+/** Changes removed by one transaction. Other writes run between two transactions. */
 const stepChanges = 512;
 
 export interface HistoryWindow {
@@ -12,15 +12,15 @@ export interface HistoryWindow {
 
 interface Sample {
   readonly revision: Revision;
-  /** Monotonic milliseconds at which this was the newest revision. */
+  /** Monotonic time, in milliseconds, at which this was the newest revision. */
   readonly at: number;
 }
 
 /**
- * Keeps the bound of history: raised on request, or by a timer when changes are outside the window by count and by age.
- * First the bound is on disk and refused below, then the changes go, in small steps; what a crash leaves is taken up by
- * the next step. Changes of an earlier process count as made when this one started, so a restart or a clock step never
- * drops early.
+ * Maintains the compacted revision, below which history cannot be read. It is raised on request, and by a timer when
+ * changes are outside the window both by count and by age. The bound is written to disk and in force before changes are
+ * removed, which happens in small transactions; the next run continues what a crash interrupted. Changes of an earlier
+ * process count as made when this one started, so that neither a restart nor a step of the clock removes them early.
  */
 export class Compactor {
   readonly #env: Environment;
@@ -59,7 +59,7 @@ export class Compactor {
     return this.#bound;
   }
 
-  /** Says that the head has moved. */
+  /** Reports that the newest revision has changed. */
   noteWrites(): void {
     this.#sample();
     this.#arm();
@@ -72,7 +72,7 @@ export class Compactor {
       try {
         await this.#env.commit(() => this.#env.putCompacted(upTo));
       } catch (cause) {
-        throw new StorageError(StorageErrorCode.Unavailable, 'the bound of history cannot be written', { cause });
+        throw new StorageError(StorageErrorCode.Unavailable, 'the compacted revision cannot be written', { cause });
       }
       this.#bound = upTo;
       this.#remove();
@@ -81,7 +81,7 @@ export class Compactor {
     return raised;
   }
 
-  /** Resolves when nothing is being removed. */
+  /** Resolves when no removal is running. */
   async settled(): Promise<void> {
     await this.#raising;
     while (this.#removing !== undefined) await this.#removing;
@@ -123,7 +123,7 @@ export class Compactor {
       oldEnough = revision;
       kept++;
     }
-    // The newest sample that is old enough stays: it is the answer until the next one is.
+    // The newest sample that is old enough is kept, until the next sample is old enough.
     this.#samples = this.#samples.slice(Math.max(0, kept - 1));
     const bound = Math.min(oldEnough, this.#head() - this.#window.minChanges);
     if (bound > this.#bound) {
@@ -158,7 +158,10 @@ export class Compactor {
     }
   }
 
-  /** The oldest commits that lie wholly at or below the bound; never the newest of all, which is the store's clock. */
+  /**
+   * The oldest commits that lie wholly at or below the bound. The newest commit of the store is never removed, because
+   * it records the current revision.
+   */
   #nextStep(): { logKey: Buffer; first: Revision; changes: LoggedChange[] }[] {
     const step: { logKey: Buffer; first: Revision; changes: LoggedChange[] }[] = [];
     const limit = Math.min(this.#bound, this.#head() - 1);

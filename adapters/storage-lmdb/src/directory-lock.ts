@@ -6,47 +6,45 @@ import { join } from 'node:path';
 import { type Logger, StorageError, StorageErrorCode } from '@keelson/core';
 
 const prefix = 'keelson.lock.';
-/** Of a socket that does not accept connections yet; never looked for by others. */
+/** Prefix of a socket that does not accept connections yet; other processes ignore it. */
 const draftPrefix = '.keelson.lock.';
-/** Lock file of earlier versions, which named a process by its id. */
+/** Lock file of earlier versions, which contained the id of the process. */
 const formerLock = 'keelson.lock';
-/** Longest path of a socket on every system. */
+/** Longest path of a socket that every system accepts. */
 const socketPathBytes = 100;
 const answerMs = 1000;
-/** A process that does not answer so many times in a row, each for the time above, has the directory. */
+/** After this many consecutive attempts without an answer, the other process counts as the owner. */
 const silences = 3;
 const pollMs = 20;
-/**
- * Attempts in which another process neither gets the directory nor withdraws; more than any process that runs needs.
- */
+/** Attempts during which another process may neither acquire the directory nor withdraw. */
 const attempts = 500;
-/** What `bind` reports on file systems without sockets. */
+/** Error codes of `bind` on file systems without sockets. */
 const withoutSockets = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EINVAL', 'ENOSYS'];
 
-/** What a process answers to those who connect to its socket. */
+/** The answer of a process to connections to its socket. */
 interface Owner {
   readonly id: string;
   readonly pid: number;
   readonly host: string;
-  /** False while it still looks for other owners. */
+  /** False while the process still checks for other owners. */
   readonly holds: boolean;
 }
 
 /**
- * What became of a connection: `dead` when no process listens, `silent` when one does and does not answer in time,
- * `broken` when the answer was cut off, as by the end of the process.
+ * Result of a connection to a socket: `dead` when no process listens, `silent` when a process listens and does not
+ * answer in time, `broken` when the answer was cut off, for example by the end of the process.
  */
-type Found = Owner | 'dead' | 'silent' | 'broken';
+type Probe = Owner | 'dead' | 'silent' | 'broken';
 
 /**
- * One process per directory. The lock is a Unix socket in the directory on which its owner listens: the kernel closes
- * it when the process ends, however it ends, and connects to it from other PID and network namespaces and from other
- * containers of the machine.
+ * Admits one process per directory. The lock is a Unix socket in the directory on which its owner listens. The kernel
+ * closes the socket when the process ends, in whatever way, and accepts connections to it from other PID and network
+ * namespaces and from other containers of the machine.
  *
  * Each process first listens on a socket with a name of its own, then connects to all others. Of two processes that do
- * so at the same time at least one finds the other; while neither holds the lock the one with the smaller id waits and
- * the other withdraws. Names are never used twice, so removing the socket of a dead process cannot remove that of a
- * live one.
+ * so at the same time at least one detects the other. While neither owns the lock, the process with the smaller id
+ * waits and the other withdraws. Names are never reused, so that the removal of the socket of a dead process cannot
+ * remove the socket of a live one.
  */
 export class DirectoryLock {
   readonly #directory: string;
@@ -61,13 +59,13 @@ export class DirectoryLock {
       connection.on('error', () => {});
       connection.end(JSON.stringify(owner));
     });
-    // The lock lives as long as the process, and does not keep it alive.
+    // The lock does not keep the process alive.
     this.#server.unref();
   }
 
   /**
-   * @throws StorageError `Unavailable` when another process, or another store of this process, has the directory; the
-   *   message names the process.
+   * @throws StorageError `Unavailable` when another process, or another store of this process, uses the directory; the
+   *   message names the process
    */
   static async acquire(path: string, logger: Logger): Promise<DirectoryLock> {
     const lock = new DirectoryLock(realpathSync(path));
@@ -76,7 +74,7 @@ export class DirectoryLock {
     } catch (error) {
       lock.release();
       if (!withoutSockets.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-      logger.warn('the file system has no sockets: a second process is not refused at its start, but when it writes', {
+      logger.warn('the file system has no sockets: a second process is detected when it writes, not when it starts', {
         path,
       });
       return lock;
@@ -96,7 +94,7 @@ export class DirectoryLock {
     this.#server.close();
   }
 
-  /** Listens under a name that others look for. The name appears when connections are accepted, never before. */
+  /** Listens under a name that other processes check. The name appears once connections are accepted. */
   async #publish(): Promise<void> {
     const draft = draftPrefix + this.#id;
     await withSocketPath(
@@ -105,7 +103,7 @@ export class DirectoryLock {
       (path) =>
         new Promise<void>((resolve, reject) => {
           this.#server.once('error', reject);
-          // Not through the primary process of a cluster, whose end would not be this one's.
+          // `exclusive`: a cluster worker must not share the listener of the primary process, which outlives it.
           this.#server.listen({ path, exclusive: true }, () => {
             this.#server.off('error', reject);
             resolve();
@@ -137,31 +135,31 @@ export class DirectoryLock {
     }
   }
 
-  /** Another process with a socket here, first of all one that has the lock. Sockets of dead processes are removed. */
-  async #rival(): Promise<Exclude<Found, 'dead'> | undefined> {
-    const rivals: Exclude<Found, 'dead'>[] = [];
+  /** Returns another process with a socket here, preferably the owner. Removes sockets of dead processes. */
+  async #rival(): Promise<Exclude<Probe, 'dead'> | undefined> {
+    const rivals: Exclude<Probe, 'dead'>[] = [];
     for (const name of readdirSync(this.#directory)) {
       if (!name.startsWith(prefix) || name === prefix + this.#id) continue;
-      const found = await withSocketPath(this.#directory, name, ask);
-      if (found === 'dead') rmSync(join(this.#directory, name), { force: true });
-      else rivals.push(found);
+      const probe = await withSocketPath(this.#directory, name, probeSocket);
+      if (probe === 'dead') rmSync(join(this.#directory, name), { force: true });
+      else rivals.push(probe);
     }
-    const decides = (rival: Exclude<Found, 'dead'>) =>
+    const decides = (rival: Exclude<Probe, 'dead'>) =>
       rival !== 'silent' && rival !== 'broken' && (rival.holds || rival.id < this.#id);
     return rivals.find(decides) ?? rivals[0];
   }
 }
 
-function ask(path: string): Promise<Found> {
+function probeSocket(path: string): Promise<Probe> {
   return new Promise((resolve) => {
     let text = '';
     const socket = connect(path);
-    const finish = (found: Found) => {
+    const finish = (probe: Probe) => {
       clearTimeout(timer);
       socket.destroy();
-      resolve(found);
+      resolve(probe);
     };
-    // An answer that arrived while this process was busy is read before the time counts as over.
+    // Two turns of the event loop: an answer that arrived while this process was busy is still read.
     const timer = setTimeout(() => setImmediate(() => setImmediate(() => finish('silent'))), answerMs);
     socket.setEncoding('utf8');
     socket.on('data', (piece: string) => {
@@ -184,8 +182,8 @@ function ownerOf(text: string): Owner | 'broken' {
 }
 
 /**
- * Calls with a path of the socket that is short enough for the system: that of the directory, or one through its
- * descriptor.
+ * Calls `use` with a path of the socket that is short enough for the system: the path in the directory, or a path
+ * through the descriptor of the directory.
  */
 async function withSocketPath<T>(directory: string, name: string, use: (path: string) => Promise<T>): Promise<T> {
   const path = join(directory, name);

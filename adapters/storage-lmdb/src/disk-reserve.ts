@@ -8,14 +8,14 @@ export const reserveFile = 'keelson.reserve';
 const reserveBytes = 1024 * 1024;
 const pieceBytes = 256 * 1024;
 const checkEveryMs = 1000;
-/** An update may make a value longer by this much while the disk is full: the mark of a deletion takes no more. */
+/** Bytes by which an update may lengthen a value while the disk is full: enough for a deletion timestamp. */
 const smallGrowth = 512;
 /**
- * What the system reports when a disk or a quota is full: by name, and by number where the driver passes the number on.
+ * Error codes for a full disk or an exhausted quota: names, and numbers where the driver passes the number on.
  */
 const fullCodes: readonly unknown[] = ['ENOSPC', 'EDQUOT', 28, 122];
 
-/** Whether an operation failed because there is no space left. */
+/** Returns whether an operation failed because no space is left on the disk. */
 export function isDiskFull(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (
@@ -33,22 +33,24 @@ function isInputOutputError(error: unknown): boolean {
 }
 
 /**
- * Disk space that is kept for deletes. Every change of the database needs free pages, a delete as well; on a full disk
- * nobody could make room. So a file of a megabyte is kept beside the data file, and is removed when a commit finds the
- * disk full. From then on deletes and small updates (the mark of a deletion, a finalizer that goes) are accepted, and
- * everything else is refused, until the same amount of space is free again, on the disk or in the data file.
+ * Disk space that is reserved for deletes. Every change of the database needs free pages, also a delete, so that no
+ * space could be freed on a full disk. A file of one megabyte beside the data file is removed when a commit fails
+ * because the disk is full. From then on deletes and small updates (a deletion timestamp, the removal of a finalizer)
+ * are accepted, and all other writes are refused, until the same amount of space is free again, on the disk or in the
+ * data file.
  */
 export class DiskReserve {
   readonly #directory: string;
   readonly #path: string;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** Bytes of pages in the data file that are free for use. */
+  /** Returns the size, in bytes, of the unused pages of the data file. */
   readonly #freeInFile: () => number;
-  /** Called from time to time while the disk is full, to drop what is not needed. */
+  /** Called periodically while the disk is full, to drop history. */
   readonly #shrink: () => void;
   #full = false;
-  #held = false;
+  /** The reserve file exists. */
+  #reserved = false;
   #cancel: (() => void) | undefined;
   #stopped = false;
 
@@ -61,7 +63,7 @@ export class DiskReserve {
     this.#shrink = shrink;
   }
 
-  /** Removes the reserve of a directory that cannot be opened without space. False when there is none. */
+  /** Removes the reserve of a directory whose store cannot be opened without space. Returns false without a reserve. */
   static giveUp(directory: string): boolean {
     const path = join(directory, reserveFile);
     if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
@@ -69,9 +71,9 @@ export class DiskReserve {
     return true;
   }
 
-  /** Makes sure of the reserve; without space for it the disk counts as full. */
+  /** Creates the reserve unless it exists. Without space for it the disk counts as full. */
   begin(): void {
-    if (statSync(this.#path, { throwIfNoEntry: false })?.size === reserveBytes) this.#held = true;
+    if (statSync(this.#path, { throwIfNoEntry: false })?.size === reserveBytes) this.#reserved = true;
     else if (!this.#fill()) this.#released();
   }
 
@@ -80,24 +82,23 @@ export class DiskReserve {
     return this.#full;
   }
 
-  /** Whether a write that makes a value longer by `growth` bytes is accepted now. */
+  /** Returns whether a write that lengthens a value by `growth` bytes is accepted now. */
   accepts(growth: number): boolean {
     return !this.#full || growth <= smallGrowth;
   }
 
   /**
-   * Whether a commit failed because the disk is full. The driver reports a page of which a part was written as an I/O
-   * error.
+   * Returns whether a commit failed because the disk is full. The driver reports a partly written page as an I/O error.
    */
   explains(error: unknown): boolean {
     return isDiskFull(error) || (isInputOutputError(error) && this.#freeOnDisk() < reserveBytes);
   }
 
-  /** A commit found the disk full. True when there is space now that there was not before. */
+  /** Removes the reserve after a commit failed on a full disk. Returns true when that has freed space. */
   release(): boolean {
-    const had = this.#held;
+    const had = this.#reserved;
     rmSync(this.#path, { force: true });
-    this.#held = false;
+    this.#reserved = false;
     this.#released();
     return had;
   }
@@ -111,7 +112,7 @@ export class DiskReserve {
     if (!this.#full) {
       this.#full = true;
       const fields = { path: this.#directory, reserve: reserveBytes };
-      this.#logger.warn('the disk is full: objects can be deleted, and are not created until there is space', fields);
+      this.#logger.warn('the disk is full: only deletes and small updates are accepted until space is free', fields);
       this.#shrink();
     }
     this.#arm();
@@ -127,18 +128,18 @@ export class DiskReserve {
 
   #check(): void {
     const onDisk = this.#freeOnDisk();
-    // Some space beyond the reserve, so that it is not given up again at once.
+    // Twice the size of the reserve, so that the next commits do not need it again immediately.
     if (onDisk >= 2 * reserveBytes) this.#fill();
-    if (this.#held || onDisk + this.#freeInFile() >= 2 * reserveBytes) {
+    if (this.#reserved || onDisk + this.#freeInFile() >= 2 * reserveBytes) {
       if (this.#full)
-        this.#logger.info('the disk has space again: objects are created again', { path: this.#directory });
+        this.#logger.info('the disk has free space again: all writes are accepted', { path: this.#directory });
       this.#full = false;
     } else this.#shrink();
-    // Without the reserve the disk is looked at again, so that it is made as soon as it can be.
-    if (!this.#held) this.#arm();
+    // Without the reserve the disk is checked again, so that the reserve is created as soon as possible.
+    if (!this.#reserved) this.#arm();
   }
 
-  /** Bytes that repeat nothing, since a file system may store those that do in less space. */
+  /** Writes random bytes, since a file system may compress repeated ones. */
   #fill(): boolean {
     const piece = randomFillSync(Buffer.allocUnsafe(pieceBytes));
     try {
@@ -148,13 +149,13 @@ export class DiskReserve {
       } finally {
         closeSync(descriptor);
       }
-      this.#held = true;
+      this.#reserved = true;
     } catch (error) {
       rmSync(this.#path, { force: true });
       if (!isDiskFull(error)) throw error;
-      this.#held = false;
+      this.#reserved = false;
     }
-    return this.#held;
+    return this.#reserved;
   }
 
   #freeOnDisk(): number {

@@ -14,29 +14,33 @@ import { type Database, open, type RootDatabase } from 'lmdb';
 import { reserveFile } from './disk-reserve.ts';
 import { commitLength, corrupt, decodeRow, type Row, readRevision, revisionKey } from './records.ts';
 
-/** Bytes to bytes, in the order of the key's bytes. */
+/** A table of byte strings, ordered by the bytes of the keys. */
 export type Table = Database<Buffer, Buffer>;
 
 const format = 2;
-/** Without checksums. */
+/** The format of earlier versions, without checksums. */
 const formerFormat = 1;
 const identityKey = Buffer.from('identity');
 const compactedKey = Buffer.from('compacted');
 const floorKey = Buffer.from('floor');
-/** Revisions left out when history was rewound: room for those that were given out and not noticed. */
-const leap = 1_000_000;
+/**
+ * Revisions that are skipped after a restore: more than any store assigned after its last back-up without the knowledge
+ * of this process.
+ */
+const skippedRevisions = 1_000_000;
 const emptyRevision = 1;
 /**
- * In the root table beside the names of tables, whose pages every commit writes anyway. Its version counts the commits.
+ * Key of the fence record. It is in the root table, whose pages every commit writes anyway. The version of the record
+ * is the number of commits.
  */
 const fenceKey = Buffer.from('!keelson/fence');
 const noBytes = Buffer.alloc(0);
 const binary = { encoding: 'binary', keyEncoding: 'binary' } as const;
 
 /**
- * The open database: its tables, and the few single values. Every commit is on disk before it is reported, and is
- * fenced: within its transaction the number of commits on disk is compared with the number this process knows of, so
- * that nothing is written on top of the writes of another process, even where the lock of the directory failed.
+ * The open database: its tables and its single records. Every commit is on disk before it is reported, and is fenced:
+ * within its transaction the number of commits on disk is compared with the number that this process expects. So this
+ * process never writes on top of the writes of another process, even where the lock of the directory failed.
  */
 export class Environment {
   readonly obj: Table;
@@ -50,22 +54,22 @@ export class Environment {
   #identity: StoreIdentity;
   /** Rows of later revisions have checksums. */
   #checkedAfter: Revision = 0;
-  /** Commits that are known to be on disk. */
+  /** Number of commits that are on disk for certain. */
   #committed: number;
-  /** Commits after those that are under way, each on top of the one before. */
+  /** Number of commits when all running ones have succeeded. */
   #expected: number;
-  #underWay = 0;
+  #running = 0;
   #fenced: StorageError | undefined;
-  /** Called once when another process was found to have written. */
+  /** Called once when a commit detects that another process has written. */
   onFenced: (error: StorageError) => void = () => {};
 
-  /** `readOnly`: nothing is written, not even what an empty directory lacks. */
+  /** @param readOnly writes nothing, not even the records that an empty directory lacks */
   constructor(path: string, logger: Logger, readOnly = false) {
     this.#path = path;
     this.#readOnly = readOnly;
     if (!readOnly) for (const name of ['data.mdb', 'lock.mdb', reserveFile]) tightenMode(join(path, name), logger);
-    // overlappingSync would report commits that a power failure takes back; eventTurnBatching makes promises of its
-    // own, whose rejection nobody could handle.
+    // overlappingSync would report commits that a power failure reverts; eventTurnBatching creates promises whose
+    // rejection no caller could handle.
     const options = {
       path,
       noSubdir: false,
@@ -85,7 +89,7 @@ export class Environment {
       this.log = table('log');
       this.ttl = table('ttl');
       const found = this.#readIdentity();
-      if (found === undefined && readOnly) throw corrupt(`${join(path, 'data.mdb')} holds no store`);
+      if (found === undefined && readOnly) throw corrupt(`${join(path, 'data.mdb')} contains no store`);
       this.#identity = found ?? this.#createIdentity();
       this.#committed = this.#fence();
       this.#expected = this.#committed;
@@ -103,20 +107,20 @@ export class Environment {
   /**
    * Runs `change` as one transaction, which is on disk when the promise resolves.
    *
-   * @throws StorageError `Unavailable` when another process wrote; nothing was written then, and nothing ever is
-   *   again by this object.
+   * @throws StorageError `Unavailable` when another process has written; then nothing was written, and every later
+   *   commit of this object fails
    */
   async commit(change: () => void): Promise<void> {
     if (this.#fenced !== undefined) throw this.#fenced;
     const before = this.#expected++;
-    this.#underWay++;
+    this.#running++;
     try {
       await this.#commitAfter(before, change);
       this.#committed = before + 1;
     } finally {
-      this.#underWay--;
-      // Those that counted on a commit that failed have failed as well.
-      if (this.#underWay === 0) this.#expected = this.#committed;
+      this.#running--;
+      // Commits on top of a failed one have failed as well.
+      if (this.#running === 0) this.#expected = this.#committed;
     }
   }
 
@@ -130,8 +134,8 @@ export class Environment {
       this.#root.resetReadTxn();
     } catch (error) {
       this.#root.resetReadTxn();
-      // The driver tells the reason in a promise of its own, which nobody else would handle; it is settled by now or
-      // soon.
+      // The driver reports the reason in a separate promise without any other handler; it settles by the next turn of
+      // the event loop.
       const reason = (error as { commitError?: Promise<never> }).commitError;
       reason?.catch(() => {});
       await Promise.race([reason, new Promise((resolve) => setImmediate(resolve))]);
@@ -146,20 +150,21 @@ export class Environment {
   #fencedBy(): StorageError {
     const error = new StorageError(
       StorageErrorCode.Unavailable,
-      `another process has written to the store in ${this.#path}, so this one has stopped using it; run one server per directory`,
+      `another process has written to the store in ${this.#path}, so that this process has stopped using it; ` +
+        'run one server per directory',
     );
     this.onFenced(error);
     return error;
   }
 
-  /** Number of commits on disk; undefined in a store of an earlier version. */
+  /** Returns the number of commits on disk; undefined in a store of an earlier version. */
   #onDisk(): number | undefined {
     return this.#root.getEntry(fenceKey)?.version;
   }
 
   #fence(): number {
-    const found = this.#onDisk();
-    if (found !== undefined) return found;
+    const commits = this.#onDisk();
+    if (commits !== undefined) return commits;
     if (this.#readOnly) return 0;
     this.#root.transactionSync(() => {
       if (this.#onDisk() === undefined) void this.#root.put(fenceKey, noBytes, 1);
@@ -182,10 +187,11 @@ export class Environment {
   }
 
   /**
-   * Goes on far above `seen` in another epoch, with all history compacted. Nothing else may be using the environment.
+   * Continues far above `seen` in another epoch, with all history compacted. The caller has stopped all other use of
+   * the environment.
    */
   async leapOver(seen: Revision): Promise<void> {
-    const floor = Math.max(seen, this.head()) + leap;
+    const floor = Math.max(seen, this.head()) + skippedRevisions;
     const identity = { ...this.#identity, epoch: this.#identity.epoch + 1 };
     await this.commit(() => {
       void this.#meta.put(floorKey, revisionKey(floor));
@@ -200,7 +206,7 @@ export class Environment {
     return bytes === undefined ? 0 : readRevision(bytes);
   }
 
-  /** To be called within `commit`. */
+  /** Must be called within `commit`. */
   putCompacted(revision: Revision): void {
     void this.#meta.put(compactedKey, revisionKey(revision));
   }
@@ -210,7 +216,7 @@ export class Environment {
     return (this.obj.getStats() as { entryCount: number }).entryCount;
   }
 
-  /** Bytes of pages in the data file that the next commits can use. */
+  /** Returns the size, in bytes, of the unused pages of the data file. */
   freeBytes(): number {
     interface Pages {
       readonly treeBranchPageCount: number;
@@ -267,7 +273,7 @@ function identityIn(bytes: Buffer) {
   }
 }
 
-/** Makes the names of new files durable, where the system can. */
+/** Makes the directory entries of new files durable, on systems that support it. */
 function syncDirectory(path: string): void {
   if (process.platform === 'win32') return;
   const directory = openSync(path, 'r');

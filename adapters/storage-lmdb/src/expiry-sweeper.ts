@@ -2,12 +2,12 @@ import type { Clock, Key, Logger, Revision, WriteResult } from '@keelson/core';
 import type { Environment } from './environment.ts';
 import { expiryKey, readExpiryKey } from './records.ts';
 
-/** Timers follow monotonic time; looking this often bounds how late a step of the wall clock is noticed. */
+/** Timers follow monotonic time. This bounds the delay after which a step of the wall clock takes effect. */
 const maxWaitMs = 30_000;
 const retryMs = 1000;
 const stepKeys = 256;
 
-/** Deletes keys whose time has come by the wall clock, never earlier, through the ordinary write path. */
+/** Deletes expired keys through the ordinary write path. Expiry follows the wall clock; no key is deleted early. */
 export class ExpirySweeper {
   readonly #env: Environment;
   readonly #clock: Clock;
@@ -32,7 +32,7 @@ export class ExpirySweeper {
     this.#armForFirst();
   }
 
-  /** Says that a key with this time was put. */
+  /** Reports that a key with this expiry time was put. */
   note(expiresAt: number): void {
     if (this.#armed === undefined || expiresAt < this.#armed.at) this.#arm(expiresAt);
   }
@@ -83,12 +83,12 @@ export class ExpirySweeper {
       }
       if (due.length === 0 || this.#stopped) return;
       const results = await Promise.all(due.map(({ key, revision }) => this.#expire(key, revision)));
-      const refused = due.filter((_, i) => results[i]?.ok === false);
-      // Another write was faster, and its commit has taken the time out; what is left of one that never was must not
-      // stay.
-      if (refused.length > 0) {
+      const rejected = due.filter((_, i) => results[i]?.ok === false);
+      // Another write came first, and its commit has removed the expiry record. A record that remains belongs to no
+      // existing key and must be removed.
+      if (rejected.length > 0) {
         await this.#env.commit(() => {
-          for (const { expiresAt, revision } of refused) void this.#env.ttl.remove(expiryKey(expiresAt, revision));
+          for (const { expiresAt, revision } of rejected) void this.#env.ttl.remove(expiryKey(expiresAt, revision));
         });
       }
     }

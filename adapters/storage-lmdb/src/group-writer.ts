@@ -14,18 +14,18 @@ import type { Environment } from './environment.ts';
 import { encodeCommit, encodeRow, expiryKey, historyKey, type Row, revisionKey } from './records.ts';
 import { type WriteOptions, WriteSettlement } from './write-settlement.ts';
 
-/** One commit takes at most this much; what is more waits for the next. */
+/** Bounds of one commit; further writes wait for the next. */
 const commitWrites = 1024;
 const commitBytes = 8 * 1024 * 1024;
-/** Longest time for which a commit waits for more. */
+/** Longest time for which a commit waits for more writes. */
 const gatherMs = 10;
-/** Turns without a write for which a commit waits when the one before was larger. */
-const patientTurns = 4;
-/** Writes beyond this are refused: the disk cannot keep up, and the caller should know. */
+/** Turns of the event loop without a write after which a commit starts although the commit before it was larger. */
+const quietTurns = 4;
+/** Writes beyond these bounds are refused, because the disk cannot keep up. */
 const maxWaiting = 100_000;
 const maxWaitingBytes = 256 * 1024 * 1024;
 
-/** A write that has its revision and is not yet known to be on disk. */
+/** A write that has its revision and whose commit has not finished. */
 export interface PendingWrite {
   readonly type: 'create' | 'update' | 'delete';
   readonly key: Key;
@@ -33,11 +33,11 @@ export interface PendingWrite {
   readonly revision: Revision;
   readonly before: Row | undefined;
   readonly after: Row | undefined;
-  /** Who is told of the outcome: the write's own caller, and those refused because of it. */
+  /** The caller of the write, and the callers whose writes were refused because of it. */
   readonly waiting: Waiting[];
 }
 
-/** Somebody who waits for a write, and what to tell when it is on disk. */
+/** A caller that waits for a write, and its result once the write is on disk. */
 interface Waiting {
   readonly settlement: WriteSettlement<WriteResult>;
   readonly result: WriteResult;
@@ -49,15 +49,14 @@ interface Unsettled {
   durable: Row | undefined;
 }
 
-/** What the writer tells its owner. */
 export interface WriterEvents {
-  /** These writes, in order, are on disk; called before their callers are answered. */
+  /** Called with writes, in order, that are on disk, before their callers receive the results. */
   committed(writes: readonly PendingWrite[]): void;
 }
 
 /**
- * The one ordered writer. A write is decided and given its revision at once, against the rows on disk and the writes
- * still pending; all writes that arrive while a commit runs are in the next one, and those that come right after it.
+ * Orders all writes. A write is decided and gets its revision immediately, based on the rows on disk and on the pending
+ * writes. Writes that arrive while a commit runs, or shortly after it, share the next commit.
  */
 export class GroupWriter {
   readonly #env: Environment;
@@ -67,7 +66,7 @@ export class GroupWriter {
   readonly #unsettled = new Map<Key, Unsettled>();
   #waiting: PendingWrite[] = [];
   #waitingBytes = 0;
-  /** Writes of the last commit. */
+  /** Number of writes of the last commit. */
   #lastCount = 0;
   #assigned: Revision;
   #head: Revision;
@@ -92,12 +91,12 @@ export class GroupWriter {
     return this.#head;
   }
 
-  /** A snapshot of the disk may hold revisions up to this one. */
+  /** A snapshot of the disk may contain revisions up to this one. */
   get exposed(): Revision {
     return this.#exposed;
   }
 
-  /** A snapshot of the disk holds no delete after this revision. */
+  /** A snapshot of the disk contains no delete after this revision. */
   get lastDelete(): Revision {
     return this.#lastDelete;
   }
@@ -108,7 +107,7 @@ export class GroupWriter {
     return (unsettled === undefined ? this.#read(key, Buffer.from(key)) : unsettled.durable)?.entry;
   }
 
-  /** @throws StorageError `Unavailable` when nothing happened, `OutcomeUnknown` when that cannot be known. */
+  /** @throws StorageError `Unavailable` when nothing was written, `OutcomeUnknown` when that cannot be determined */
   write(op: WriteOp, options: WriteOptions, expiresAt?: number): Promise<WriteResult> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (this.#waiting.length >= maxWaiting || this.#waitingBytes >= maxWaitingBytes) {
@@ -122,7 +121,7 @@ export class GroupWriter {
     }
     if (this.#reserve?.full && op.op === 'put' && !this.#reserve.accepts(growthOf(op.value, before))) {
       return Promise.reject(
-        new StorageError(StorageErrorCode.Unavailable, 'the disk is full: objects can be deleted, not written'),
+        new StorageError(StorageErrorCode.Unavailable, 'the disk is full: only deletes and small updates are accepted'),
       );
     }
     const revision = ++this.#assigned;
@@ -140,12 +139,12 @@ export class GroupWriter {
     return settlement.answer;
   }
 
-  /** Resolves when nothing is pending. */
+  /** Resolves when no write is pending. */
   async drained(): Promise<void> {
     while (this.#running !== undefined) await this.#running;
   }
 
-  /** A refusal is answered when what it is about is on disk. */
+  /** A refusal is reported when the write that caused it is on disk. */
   #refuse(current: Entry | undefined, cause: PendingWrite | undefined, options: WriteOptions): Promise<WriteResult> {
     if (cause === undefined) return Promise.resolve({ ok: false, current, revision: this.#head });
     const settlement = new WriteSettlement<WriteResult>(this.#clock, options);
@@ -162,7 +161,7 @@ export class GroupWriter {
     if (this.#running !== undefined) return;
     this.#running = this.#run().finally(() => {
       this.#running = undefined;
-      // A write may have come between the last look at the queue and here.
+      // A write may have arrived since the queue was checked last.
       if (this.#waiting.length > 0) this.#start();
     });
   }
@@ -189,14 +188,14 @@ export class GroupWriter {
   }
 
   /**
-   * Waits while the turns of the event loop bring more writes: a commit costs about as much as four requests, however
-   * much is in it. As long as there are fewer writes than in the commit before, several turns may bring none: the
-   * callers who were just answered need some to write again.
+   * Waits while further writes arrive: a commit costs about as much as four requests, whatever its size. While there
+   * are fewer writes than in the commit before, a few turns without a write are tolerated, because callers that have
+   * just received a result need them for their next write.
    */
   async #gather(): Promise<void> {
     const until = this.#clock.monotonic() + gatherMs;
     let count = this.#waiting.length;
-    for (let quiet = 0; quiet < (count < this.#lastCount ? patientTurns : 1); ) {
+    for (let quiet = 0; quiet < (count < this.#lastCount ? quietTurns : 1); ) {
       await new Promise((resolve) => setImmediate(resolve));
       quiet = this.#waiting.length > count ? 0 : quiet + 1;
       count = this.#waiting.length;
@@ -235,7 +234,7 @@ export class GroupWriter {
     void log.put(revisionKey(first.revision), encodeCommit(changes));
   }
 
-  /** The write is on disk: the key has no pending write any more, or one less. */
+  /** Removes a write that is on disk from the pending writes of its key. */
   #forget(write: PendingWrite): void {
     const unsettled = this.#unsettled.get(write.key);
     if (unsettled === undefined) return;
@@ -244,8 +243,8 @@ export class GroupWriter {
   }
 
   /**
-   * A commit failed. Writes decided on top of it are void too. Whether it is on disk all the same can be seen; when it
-   * is, the driver failed at the very end, and nothing more is written until the store is opened again.
+   * Handles a failed commit. Writes that were decided on top of it fail too. When the commit is on disk nevertheless,
+   * the driver failed in its last step, and no write is accepted until the store is opened again.
    */
   #fail(writes: readonly PendingWrite[], cause: unknown): void {
     const text = cause instanceof Error ? cause.message : String(cause);
@@ -270,7 +269,7 @@ export class GroupWriter {
     for (const write of dropped) if (!again || !this.#repeat(write, unavailable)) settle(write, unavailable);
   }
 
-  /** Decides a write anew that is accepted also on a full disk, after the reserve was released. */
+  /** Decides a write again that a full disk accepts, after the reserve was released. */
   #repeat(write: PendingWrite, unavailable: StorageError): boolean {
     const { key, before, after } = write;
     const [own, ...refused] = write.waiting;
@@ -280,7 +279,7 @@ export class GroupWriter {
     const op: WriteOp =
       after === undefined ? { op: 'delete', key, expect } : { op: 'put', key, value: after.entry.value, expect };
     this.write(op, {}, after?.entry.expiresAt).then(
-      // What it was decided upon may have been lost with the commit.
+      // The state on which the write was decided may have been lost with the commit.
       (result) => (result.ok ? own.settlement.resolve(result) : own.settlement.reject(unavailable)),
       (error: unknown) => own.settlement.reject(error),
     );
@@ -297,12 +296,12 @@ export class GroupWriter {
   }
 }
 
-/** By how much a put makes the value of a key longer; a new key counts as more than any. */
+/** Returns by how many bytes a put lengthens the value of a key; infinite for a new key. */
 function growthOf(value: Uint8Array, before: Row | undefined): number {
   return before === undefined ? Number.POSITIVE_INFINITY : value.byteLength - before.entry.value.byteLength;
 }
 
-/** Tells everybody who waits for a write: that it is on disk, or why not. */
+/** Reports to all callers that wait for a write that it is on disk, or why it is not. */
 function settle({ waiting }: PendingWrite, error?: StorageError): void {
   for (const { settlement, result } of waiting) {
     if (error === undefined) settlement.resolve(result);

@@ -5,10 +5,10 @@ import { corrupt, decodeCommit, historyEnd, historyKey, keyOfHistory, readRevisi
 
 const batchChanges = 256;
 const batchBytes = 4 * 1024 * 1024;
-/** Changes looked at for one batch of a narrow range. */
+/** Changes that are read for one batch of a narrow range. */
 const batchScan = 4096;
 
-/** Where a scan goes on: after or at `key`. */
+/** The position at which a scan continues: after or at `key`. */
 export interface ScanPosition {
   readonly key: Buffer;
   readonly exclusive: boolean;
@@ -21,8 +21,8 @@ export interface ScanStep {
 }
 
 /**
- * The states and changes of the past, out of the current rows and the rows that changes replaced. Every method reads
- * within one turn, thus within one snapshot, and keeps nothing open.
+ * Reads states and changes of old revisions from the current rows and from the rows that changes have replaced. Every
+ * method reads synchronously, thus within one snapshot, and keeps no transaction open.
  */
 export class HistoryReader {
   readonly #env: Environment;
@@ -38,45 +38,45 @@ export class HistoryReader {
   }
 
   /**
-   * Entries as they were at `revision` in the next piece of `[position, end)`, of at most `size` keys. `changed` says
-   * whether the snapshot may hold deletes that came after `revision`.
+   * Returns the entries at `revision` in the next piece of `[position, end)`, of at most `size` keys.
+   * @param changed whether the snapshot may contain deletes after `revision`
    */
   scan(position: ScanPosition, end: Buffer, revision: Revision, size: number, changed: boolean): ScanStep {
     const start = position.key;
     if (Buffer.compare(start, end) >= 0) return { entries: [], next: undefined };
     const { rows, full } = this.#rows(position, end, size);
     let bound = full ? rows.at(-1)?.key : undefined;
-    let found = rows.map(({ key, value }) => ({
+    let states = rows.map(({ key, value }) => ({
       key,
       entry: this.#entryAsOf(key, value, revision),
     }));
     if (changed) {
-      const gone = this.#changedKeys(position, bound === undefined ? end : historyEnd(bound), size);
-      if (gone.bound !== undefined && (bound === undefined || Buffer.compare(gone.bound, bound) < 0)) {
-        bound = gone.bound;
+      const deleted = this.#changedKeys(position, bound === undefined ? end : historyEnd(bound), size);
+      if (deleted.bound !== undefined && (bound === undefined || Buffer.compare(deleted.bound, bound) < 0)) {
+        bound = deleted.bound;
         const limit = bound;
-        found = found.filter(({ key }) => Buffer.compare(key, limit) <= 0);
+        states = states.filter(({ key }) => Buffer.compare(key, limit) <= 0);
       }
-      const living = new Set(found.map(({ key }) => key.toString('latin1')));
-      for (const key of gone.keys) {
-        if (!living.has(key.toString('latin1'))) found.push({ key, entry: this.#replacedEntry(key, revision) });
+      const living = new Set(states.map(({ key }) => key.toString('latin1')));
+      for (const key of deleted.keys) {
+        if (!living.has(key.toString('latin1'))) states.push({ key, entry: this.#replacedEntry(key, revision) });
       }
-      found.sort((a, b) => Buffer.compare(a.key, b.key));
+      states.sort((a, b) => Buffer.compare(a.key, b.key));
     }
-    const entries = found.flatMap(({ entry }) => (entry === undefined ? [] : [entry]));
+    const entries = states.flatMap(({ entry }) => (entry === undefined ? [] : [entry]));
     return { entries, next: bound === undefined ? undefined : { key: bound, exclusive: true } };
   }
 
   /**
-   * The entry of a current row as it was at `revision`. A damaged one does not tell since when it is as it is, so it is
-   * always shown.
+   * Returns the state at `revision` of a key with a current row. The revision of a damaged row is unreliable, so a
+   * damaged entry is always returned.
    */
   #entryAsOf(key: Buffer, row: Buffer, revision: Revision): Entry | undefined {
     const { entry } = this.#env.decode(key.toString(), row);
     return entry.damaged || entry.modRevision <= revision ? entry : this.#replacedEntry(key, revision);
   }
 
-  /** A bounded piece of the changes in `(after, head]`. */
+  /** Returns a bounded batch of the changes in `(after, head]`. */
   changes(after: Revision, head: Revision, range: OrderedRange, prevValue: boolean): WatchBatch {
     const changes: Change[] = [];
     let frontier = after;
@@ -108,7 +108,7 @@ export class HistoryReader {
     return { changes, frontier };
   }
 
-  /** At most `size` rows and not many bytes; `full` when there may be more. */
+  /** Returns at most `size` rows and about `batchBytes`; `full` when more rows may follow. */
   #rows(position: ScanPosition, end: Buffer, size: number): { rows: { key: Buffer; value: Buffer }[]; full: boolean } {
     const options = { end, limit: size, exclusiveStart: position.exclusive };
     const rows: { key: Buffer; value: Buffer }[] = [];
@@ -131,13 +131,13 @@ export class HistoryReader {
     }
   }
 
-  /** The entry that a put at `revision` wrote: still the current one, or what the next change of the key replaced. */
+  /** Returns the entry that a put at `revision` wrote: the current row, or the row that the next change replaced. */
   #writtenAt(bytes: Buffer, key: Key, revision: Revision): Entry {
     const row = this.#env.obj.getBinary(bytes);
     const current = row === undefined ? undefined : this.#env.decode(key, row).entry;
     if (current?.modRevision === revision) return current;
     const replaced = this.#firstReplaced(bytes, revision);
-    // A damaged row does not tell its revision; it is the one in this place.
+    // The revision of a damaged row is unreliable; its position shows that it is this one.
     const entry = replaced === undefined ? current : this.#env.decode(key, replaced).entry;
     if (entry?.damaged) return { ...entry, modRevision: revision };
     if (entry?.modRevision === revision) return entry;
@@ -146,11 +146,11 @@ export class HistoryReader {
 
   #replacedBy(bytes: Buffer, key: Key, revision: Revision): Entry {
     const row = this.#env.hist.getBinary(historyKey(bytes, revision));
-    if (row === undefined) throw corrupt(`what ${JSON.stringify(key)} was before revision ${revision} is missing`);
+    if (row === undefined) throw corrupt(`the value of ${JSON.stringify(key)} before revision ${revision} is missing`);
     return this.#env.decode(key, row).entry;
   }
 
-  /** The state at `revision` of a key that has changed since. */
+  /** Returns the state at `revision` of a key that was changed later. */
   #replacedEntry(bytes: Buffer, revision: Revision): Entry | undefined {
     const row = this.#firstReplaced(bytes, revision);
     if (row === undefined) return undefined;
@@ -164,7 +164,7 @@ export class HistoryReader {
     return undefined;
   }
 
-  /** Keys with history in the range, at most `size`; `bound` is the last one when there may be more. */
+  /** Returns at most `size` keys with history in the range; `bound` is the last key when more may follow. */
   #changedKeys(position: ScanPosition, end: Buffer, size: number): { keys: Buffer[]; bound: Buffer | undefined } {
     const keys: Buffer[] = [];
     let start = position.exclusive ? historyEnd(position.key) : position.key;

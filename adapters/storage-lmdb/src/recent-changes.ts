@@ -1,23 +1,20 @@
 import { type Change, type Entry, type OrderedRange, orderedForm, type Revision, type WatchBatch } from '@keelson/core';
 
-/**
- * Room for two of the largest commits: whoever follows the store is hardly ever further behind, and all others can read
- * from disk.
- */
+/** Two of the largest commits: watchers that follow the store are rarely further behind, and others read from disk. */
 const maxChanges = 2048;
 const maxBytes = 8 * 1024 * 1024;
 const batchChanges = 512;
 
-/** The newest changes, in memory, so that watchers near the head read nothing from disk. */
+/** The newest changes, in memory, so that watchers near the newest revision read nothing from disk. */
 export class RecentChanges {
-  /** With the state before each. */
+  /** Each change includes the previous state. */
   #changes: (Change | undefined)[] = [];
-  /** Changes before this index are let go of. */
+  /** Changes before this index are dropped. */
   #offset = 0;
   #bytes = 0;
   #head: Revision;
 
-  /** Starts empty: changes up to `head` are on disk alone. */
+  /** Starts empty: changes up to `head` are only on disk. */
   constructor(head: Revision) {
     this.#head = head;
   }
@@ -26,7 +23,7 @@ export class RecentChanges {
     return this.#head;
   }
 
-  /** Changes after this revision are here. */
+  /** All changes after this revision are in memory. */
   get after(): Revision {
     return this.#head - (this.#changes.length - this.#offset);
   }
@@ -42,7 +39,7 @@ export class RecentChanges {
     this.#offset = 0;
   }
 
-  /** `after` must not be below {@link after}. */
+  /** @param after at least {@link after} */
   read(after: Revision, range: OrderedRange, prevValue: boolean): WatchBatch {
     const changes: Change[] = [];
     let frontier = after;

@@ -11,10 +11,10 @@ import { type Entry, type Key, type Revision, StorageError, StorageErrorCode } f
  * meta  'identity', 'compacted'            -> JSON, revision
  *
  * row = createRevision with the highest bit set, modRevision, expiry time (0 = none), CRC-32 of the key and of all
- * else, value. Keys hold no 0x00, so `hist` sorts by key, then revision. The count of a commit has its highest bit set,
- * and its CRC-32 follows.
+ * other bytes, value. Keys contain no 0x00, so `hist` sorts by key, then revision. The count of a commit has its
+ * highest bit set, and its CRC-32 follows.
  *
- * Format 1 had neither checksums nor those bits. Such records are read until revision `checkedAfter` of the store.
+ * Format 1 had neither checksums nor those bits. Such records are valid up to revision `checkedAfter` of the store.
  */
 
 const headerBytes = 28;
@@ -58,8 +58,9 @@ export function encodeRow(
 }
 
 /**
- * The row's bytes become part of the entry. A row whose checksum is wrong becomes an entry that is `damaged`: so the
- * key is listed and can be deleted. `checkedAfter`: rows of later revisions have checksums.
+ * The bytes of the row become part of the entry. A row with a wrong checksum becomes an entry that is `damaged`, so
+ * that its key is listed and can be deleted.
+ * @param checkedAfter rows of later revisions must have a checksum
  */
 export function decodeRow(key: Key, bytes: Buffer, checkedAfter: Revision): Row {
   const checked = isChecked(bytes);
@@ -68,9 +69,9 @@ export function decodeRow(key: Key, bytes: Buffer, checkedAfter: Revision): Row 
   const sound = checked
     ? bytes.byteLength >= headerBytes && bytes.readUInt32BE(checksumAt) === rowChecksum(key, bytes)
     : modRevision > 0 && modRevision <= checkedAfter;
-  // The revisions of a damaged row mean nothing.
+  // The revisions of a damaged row are unreliable.
   if (!sound) return { entry: { key, value: nothing, createRevision: 1, modRevision: 1, damaged: true }, bytes };
-  // Without the highest bit, which would cost a number of this size its last digits.
+  // Without the highest bit: a number of that size would lose its last digits.
   const createRevision = (bytes.readUInt32BE(0) & 0x7fffffff) * 2 ** 32 + bytes.readUInt32BE(4);
   const expiresAt = readUint64(bytes, 16);
   const entry = { key, value: bytes.subarray(valueAt), createRevision, modRevision };
@@ -81,7 +82,7 @@ function isChecked(bytes: Buffer): boolean {
   return ((bytes[0] ?? 0) & checkedBit) !== 0;
 }
 
-/** Of everything but the checksum itself. */
+/** Covers all bytes except the checksum itself. */
 function rowChecksum(key: Key, bytes: Buffer): number {
   return crc32(bytes.subarray(headerBytes), crc32(bytes.subarray(0, checksumAt), crc32(key)));
 }
@@ -94,12 +95,12 @@ export function historyKey(key: Buffer, revision: Revision): Buffer {
   return bytes;
 }
 
-/** The key of a `hist` key. */
+/** Returns the store key within a `hist` key. */
 export function keyOfHistory(bytes: Buffer): Buffer {
   return bytes.subarray(0, bytes.byteLength - 9);
 }
 
-/** Above every history of `key`, below the next key. */
+/** A `hist` key above all history of `key` and below the next key. */
 export function historyEnd(key: Buffer): Buffer {
   const bytes = Buffer.allocUnsafe(key.byteLength + 1);
   bytes.set(key);
@@ -128,7 +129,7 @@ export function readExpiryKey(bytes: Buffer): { readonly expiresAt: number; read
   return { expiresAt: readUint64(bytes, 0), revision: readUint64(bytes, 8) };
 }
 
-/** What the log says of a change; its values are in `obj` and `hist`. */
+/** A change in the log; its values are in `obj` and `hist`. */
 export interface LoggedChange {
   readonly type: 'create' | 'update' | 'delete';
   readonly key: Buffer;
@@ -157,7 +158,7 @@ function commitChecksum(bytes: Buffer): number {
   return crc32(bytes.subarray(commitHeaderBytes), crc32(bytes.subarray(0, 4)));
 }
 
-/** Number of changes in a commit. @throws StorageError `Corrupt` when the checksum is wrong. */
+/** Returns the number of changes in a commit. @throws StorageError `Corrupt` when the checksum is wrong. */
 export function commitLength(bytes: Buffer): number {
   if (!isChecked(bytes)) return bytes.readUInt32BE(0);
   if (bytes.byteLength < commitHeaderBytes || bytes.readUInt32BE(4) !== commitChecksum(bytes)) {

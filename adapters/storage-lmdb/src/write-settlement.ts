@@ -1,16 +1,16 @@
 import { addAbortListener, type Clock, removeAbortListener, StorageError, StorageErrorCode } from '@keelson/core';
 
 /**
- * A write is on disk sooner as a rule: only who waits longer than this listens for its caller's leaving, which costs as
- * much as the write.
+ * Most writes are on disk sooner. Only calls that wait longer than this listen to their abort signal, because a
+ * listener costs as much as the write.
  */
-const settledSoonMs = 20;
+const listenAfterMs = 20;
 
-/** What those that have begun to wait lately do when the time above is over. */
+/** Calls that do not listen to their signals yet. */
 const recent = new Set<{ listen(): void }>();
 let scheduled = false;
 
-function soon(): void {
+function scheduleListening(): void {
   if (scheduled) return;
   scheduled = true;
   setTimeout(() => {
@@ -18,7 +18,7 @@ function soon(): void {
     const waiting = [...recent];
     recent.clear();
     for (const each of waiting) each.listen();
-  }, settledSoonMs);
+  }, listenAfterMs);
 }
 
 /** How long the caller of a write waits for its result. */
@@ -28,8 +28,8 @@ export interface WriteOptions {
 }
 
 /**
- * What one caller of a write is told: its outcome, or `OutcomeUnknown` when the caller stops waiting. The write goes on
- * then, since others may already have been decided on top of it.
+ * The result that one caller of a write receives: the outcome, or `OutcomeUnknown` when the caller stops waiting. The
+ * write continues in that case, since later writes may already depend on it.
  */
 export class WriteSettlement<T> {
   readonly answer: Promise<T>;
@@ -37,7 +37,7 @@ export class WriteSettlement<T> {
   #resolve: (value: T) => void = () => {};
   #reject: (error: unknown) => void = () => {};
   #cancelTimeout: (() => void) | undefined;
-  /** Set once this call listens to its signal. */
+  /** Present while this call listens to its signal. */
   #onAbort: (() => void) | undefined;
 
   constructor(clock: Clock, { signal, timeoutMs }: WriteOptions) {
@@ -48,15 +48,15 @@ export class WriteSettlement<T> {
     this.#signal = signal;
     if (timeoutMs !== undefined) {
       this.#cancelTimeout = clock.after(timeoutMs, () =>
-        this.#giveUp(`the write did not finish within ${timeoutMs} ms`),
+        this.#abandon(`the write did not finish within ${timeoutMs} ms`),
       );
     }
     if (signal === undefined) return;
     recent.add(this);
-    soon();
+    scheduleListening();
   }
 
-  /** The outcome; whoever has left is not told any more. */
+  /** Reports the outcome, or the abort when the signal was aborted. */
   resolve(value: T): void {
     if (this.#signal?.aborted) this.#aborted();
     this.#release();
@@ -79,10 +79,10 @@ export class WriteSettlement<T> {
   }
 
   #aborted(): void {
-    this.#giveUp('the call was aborted while the write was under way', this.#signal?.reason);
+    this.#abandon('the call was aborted while the write was under way', this.#signal?.reason);
   }
 
-  #giveUp(message: string, cause?: unknown): void {
+  #abandon(message: string, cause?: unknown): void {
     this.reject(new StorageError(StorageErrorCode.OutcomeUnknown, message, cause === undefined ? {} : { cause }));
   }
 

@@ -188,7 +188,7 @@ const canMount = spawnSync('unshare', mounted(['true'])).status === 0;
 const withMounts = canMount || process.env['CI'] ? test : test.skip;
 
 withMounts(
-  `on a full disk reads and deletes go on, also after a restart, and objects are created again when there is space${canMount ? '' : ' [unshare cannot mount here]'}`,
+  `on a full disk reads and deletes continue, also after a restart, and objects are created again once space is free${canMount ? '' : ' [unshare cannot mount here]'}`,
   async (t) => {
     const script = fileURLToPath(new URL('./support/small-disk.js', import.meta.url));
     const { stdout } = await promisify(execFile)('unshare', mounted([process.execPath, script]), { timeout: 60_000 });
@@ -197,7 +197,7 @@ withMounts(
     const created = Number(result['created']);
     t.true(created > 500);
     t.is(result['readable'], created, 'the store is opened and read');
-    t.regex(String(result['createdWhileFull']), /^Unavailable: the disk is full: objects can be deleted, not written$/);
+    t.regex(String(result['createdWhileFull']), /^Unavailable: the disk is full: only deletes and small updates are accepted$/);
     t.deepEqual(result['marked'], ['true', 'true', 'true'], 'small updates, such as marks of deletion, are accepted');
     t.deepEqual(result['deleted'], { true: Math.floor(created / 2) });
     t.is(result['resumed'], 'ok');
