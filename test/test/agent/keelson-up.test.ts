@@ -73,5 +73,8 @@ test('keelson up --agent=false runs no node, and keelson serve takes no --agent'
   t.is(await server.stop(), 0);
   t.false(existsSync(join(data, 'node')));
   const refused = await runKeelson(['serve', '--agent', '--data', data]);
-  t.deepEqual([refused.code, refused.stderr], [2, 'keelson: --agent is for keelson up; serve runs no node\n']);
+  t.deepEqual(
+    [refused.code, refused.stderr],
+    [2, 'keelson: --agent is an option of keelson up; keelson serve runs no node\n'],
+  );
 });

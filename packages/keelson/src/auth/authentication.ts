@@ -5,7 +5,7 @@ import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { type AuthenticateToken, type Clock, statusErrors, type UserInfo } from '@keelson/core';
 import type { KnownToken } from './token-file.ts';
 
-/** Whom a connection belongs to, and until when, epoch milliseconds. */
+/** The user of a connection and the end of the certificate's validity in epoch milliseconds. */
 interface Identity {
   readonly user: UserInfo;
   readonly notAfterMs: number;
@@ -34,7 +34,7 @@ export function clientCertificates(clock: Clock): (request: IncomingMessage) => 
   };
 }
 
-/** What all requests of one connection have in common; in HTTP/2 every request has a socket object of its own. */
+/** The object that all requests of a connection share. In HTTP/2 every request has a socket object of its own. */
 function connectionOf(request: IncomingMessage): object {
   return (request as IncomingMessage & Partial<Pick<Http2ServerRequest, 'stream'>>).stream?.session ?? request.socket;
 }
@@ -51,23 +51,23 @@ function readIdentity(socket: TLSSocket): Identity | 'invalid' | 'none' {
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Finds the user of a token. How long it takes tells nothing about the tokens that are known. */
+/** Finds the user of a token. The comparison takes constant time for every configured token. */
 export function tokenUsers(tokens: readonly KnownToken[]): AuthenticateToken {
   const known = tokens.map(({ token, user }) => ({ hash: digest(token), user }));
   return async (token, audiences) => {
     const hash = digest(token);
     let found: UserInfo | undefined;
     for (const one of known) if (timingSafeEqual(one.hash, hash)) found = one.user;
-    // Tokens of a file are meant for this server alone.
+    // Tokens of a file are valid for this server only, not for other audiences.
     return found === undefined || audiences.length > 0 ? undefined : { user: found };
   };
 }
 
 /**
- * The user of the bearer token of a request; undefined when it shows none.
+ * The user of the bearer token of a request; undefined without a token.
  *
- * @param authenticateToken undefined: no token is known
- * @throws StatusError 401 for a token that is not known, and for `Bearer` without a token
+ * @param authenticateToken undefined when no tokens are configured
+ * @throws StatusError 401 for an unknown token, and for `Bearer` without a token
  */
 export async function authenticateBearer(
   { headers: { authorization = '' } }: IncomingMessage,
@@ -81,8 +81,8 @@ export async function authenticateBearer(
 }
 
 /**
- * By certificate, then by token. Credentials that cannot be verified do not make their owner anonymous, as in reference
- * servers; a valid token makes up for an invalid certificate.
+ * Authenticates by certificate, then by token. As in kube-apiserver, a request with invalid credentials is not
+ * anonymous, and a valid token is sufficient beside an invalid certificate.
  */
 export function authentication(
   authenticateToken: AuthenticateToken | undefined,

@@ -31,14 +31,14 @@ function allowsPath(rule: PathAccessRule, { verb, path }: AccessAttributes): boo
   return has(rule.verbs, verb) && rule.nonResourceURLs.some((pattern) => coversPath(pattern, path));
 }
 
-/** Whether some rule allows a request; a rule without names allows every name. */
+/** Whether a rule allows a request. A rule without names allows every name. */
 export function rulesAllow(rules: AccessRules, attributes: AccessAttributes): boolean {
   return attributes.isResourceRequest
     ? rules.resourceRules.some((rule) => coversResource(rule, attributes))
     : rules.nonResourceRules.some((rule) => allowsPath(rule, attributes));
 }
 
-/** All that several sets of rules allow. */
+/** The union of several sets of rules. */
 export function joinRules(sets: readonly AccessRules[]): AccessRules {
   return {
     resourceRules: sets.flatMap(({ resourceRules }) => resourceRules),
@@ -65,12 +65,12 @@ const onResources = (resourceRules: readonly ResourceAccessRule[]): AccessRules 
   incomplete: false,
 });
 
-/** What joining takes: a certificate may be asked for and waited for. A request holds nothing secret. */
+/** Permissions for joining: create a certificate signing request and watch it. Such a request contains no secret. */
 const bootstrappers = onResources([certificateRequests]);
 
 /**
- * What an agent asks for, whichever node it is. Rules know names and not contents: whose pods it changes is for
- * admission to say.
+ * Permissions of the agents of all nodes. Rules contain names of resources only; the admission plugin NodeRestriction
+ * restricts an agent to the pods of its node.
  */
 const everyNode: readonly ResourceAccessRule[] = [
   certificateRequests,
@@ -80,7 +80,7 @@ const everyNode: readonly ResourceAccessRule[] = [
   { verbs: ['get'], apiGroups: [''], resources: ['configmaps', 'secrets'] },
   { verbs: ['list'], apiGroups: [''], resources: ['services'] },
   { verbs: ['create', 'patch'], apiGroups: ['', 'events.k8s.io'], resources: ['events'] },
-  // Who calls the agent, and whether they may, is the server's to say.
+  // The agent delegates authentication and authorization of its callers to the server.
   { verbs: ['create'], apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'] },
   { verbs: ['create'], apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'] },
 ];
@@ -102,8 +102,8 @@ function nodeRules(name: string, namespace: string): AccessRules {
 }
 
 /**
- * What users may do for being a node, or for joining as one. A node is known by both its group and its name; it writes
- * the node object and the lease in its own name only.
+ * Permissions of nodes and of joining nodes. A node is identified by its group and its user name. It may write the Node
+ * and the Lease of its own name only.
  */
 export function nodeAccess(user: UserInfo, namespace: string): AccessRules[] {
   const nodeName = nodeNameOf(user);
@@ -113,28 +113,28 @@ export function nodeAccess(user: UserInfo, namespace: string): AccessRules[] {
   ];
 }
 
-/** Whether a user is a node by group and form of name. */
+/** Whether a user is a node by its group and the form of its name. */
 export function isNodeUser({ name, groups }: UserInfo): boolean {
   return groups.includes(nodesGroup) && name.startsWith(nodePrefix);
 }
 
-/** The name of the node that a user is; undefined when it is none, or when the user name does not contain one. */
+/** The node name of a user; undefined when the user is not a node, or when the user name does not contain one. */
 export function nodeNameOf(user: UserInfo): string | undefined {
   return isNodeUser(user) && user.name.length > nodePrefix.length ? user.name.slice(nodePrefix.length) : undefined;
 }
 
-/** A path with everything below it. */
+/** A path and all paths below it. */
 const tree = (path: string): string[] => [path, `${path}/*`];
 const read = ['get', 'head'];
 
-/** What load balancers and clients ask before they have an identity. */
+/** Requests of load balancers and of clients that have no credentials yet. */
 const everybody: AccessRules = {
   resourceRules: [],
   nonResourceRules: [{ verbs: read, nonResourceURLs: ['/healthz', '/livez', '/readyz', '/version'].flatMap(tree) }],
   incomplete: false,
 };
 
-/** What tells nothing about anybody's objects, and questions about oneself. */
+/** Documents without information about objects, and reviews of the user's own permissions. */
 const authenticated: AccessRules = {
   resourceRules: [
     {
@@ -166,9 +166,9 @@ function rulesOf(user: UserInfo, namespace: string): AccessRules[] {
 }
 
 /**
- * Deny by default: members of `system:masters` may do everything, nodes what their agents need and those who join what
- * joining takes, authenticated users may read discovery documents and ask what they may do, everybody may ask for
- * health and version.
+ * Denies by default. Members of `system:masters` may do everything; nodes and joining nodes what their agents require;
+ * authenticated users may read discovery documents and review their own permissions; all users may request health and
+ * version.
  */
 export const groupAuthorizer: Authorizer = {
   authorize(attributes, user) {

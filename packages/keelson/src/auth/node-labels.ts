@@ -13,9 +13,9 @@ const kubeletLabels: ReadonlySet<string> = new Set([
   'beta.kubernetes.io/arch',
 ]);
 
-/** Every label below these domains is for nodes to set. */
+/** A node may set every label below these domains. */
 const kubeletDomains = ['kubelet.kubernetes.io', 'node.kubernetes.io'];
-/** No label below this domain is for nodes to set. */
+/** A node may not set labels below this domain. */
 const restrictedDomain = 'node-restriction.kubernetes.io';
 const reservedDomains = ['kubernetes.io', 'k8s.io'];
 

@@ -14,28 +14,28 @@ import { isNodeUser, leaseNamespace, nodeNameOf } from './group-authorizer.ts';
 import { forbiddenLabelChanges } from './node-labels.ts';
 import { apiReferenceOf } from './pod-references.ts';
 
-/** Marks the pods that a node shows for its own files. */
+/** The annotation of mirror pods. */
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 
-/** Where the plugin finds the objects that requests refer to. */
+/** The storages of the objects that requests refer to. */
 export interface NodeRestrictionOptions {
   readonly nodes: ResourceStorage;
   readonly pods: ResourceStorage;
 }
 
-/** A request for a token of a service account, as far as it matters here. */
+/** The fields of a TokenRequest that the rules inspect. */
 interface TokenRequest extends KubeObject {
   readonly spec?: {
     readonly boundObjectRef?: Readonly<Record<'apiVersion' | 'kind' | 'name' | 'uid', string | undefined>>;
   };
 }
 
-/** One request of a node. Each rule returns why the request is refused, or undefined when it is not. */
+/** A request of a node. Each rule returns the reason for a rejection, or undefined. */
 interface NodeRequest extends AdmissionRequest {
   readonly nodeName: string;
-  /** Throws the 404 of a missing pod. */
+  /** @throws StatusError 404 when the pod does not exist */
   readonly readPod: (name: string) => Promise<Pod>;
-  /** Throws the 404 of a missing node. */
+  /** @throws StatusError 404 when the node does not exist */
   readonly readNode: () => Promise<Node>;
 }
 
@@ -122,7 +122,7 @@ function nodeRule({ operation, object, oldObject, name, nodeName }: NodeRequest)
   const old = oldObject as Node | undefined;
   const labels = forbiddenLabelChanges(node.metadata?.labels, old?.metadata?.labels).join(', ');
   const configSource = node.spec?.configSource;
-  // The garbage collector deletes an object whose owner is gone, so a node with a reference of its own choice could
+  // The garbage collector deletes objects whose owners do not exist. With an owner reference of its choice a node could
   // delete itself and register again without the taints and labels that an administrator has set.
   const sameOwners = isDeepStrictEqual(node.metadata?.ownerReferences ?? [], old?.metadata?.ownerReferences ?? []);
   if (old === undefined) {
@@ -139,7 +139,7 @@ function nodeRule({ operation, object, oldObject, name, nodeName }: NodeRequest)
   return labels === '' ? undefined : `is not allowed to modify labels: ${labels}`;
 }
 
-/** What a node may report about a claim; everything else of the object stays as it is. */
+/** A node may change only the status fields of a claim that are listed here. */
 const claimReports = new Set(['capacity', 'conditions', 'allocatedResources', 'allocatedResourceStatuses']);
 
 function withoutClaimReports(object: KubeObject | undefined): unknown {
@@ -184,7 +184,7 @@ function csiNodeRule({ name, nodeName }: NodeRequest): Reason {
   return name === nodeName ? undefined : 'can only access CSINode with the same name as the requesting node';
 }
 
-/** By group and resource, so that a rule holds in every version. */
+/** Keyed by group and resource, so that a rule applies to every version. */
 const rules: Readonly<Record<string, Rule>> = {
   '/pods': podRule,
   '/nodes': nodeRule,
@@ -201,8 +201,8 @@ function refusal({ kind, name }: AdmissionRequest, why: string): StatusError {
 }
 
 /**
- * Limits what a node may do with the permissions that every node has: its own Node, Lease and CSINode, and the pods
- * that are bound to it. The rules and messages are those of the plugin of the same name of kube-apiserver.
+ * Restricts the permissions that all nodes share to the node's own Node, Lease and CSINode, and to the pods bound to
+ * it. The rules and messages are those of the plugin NodeRestriction of kube-apiserver.
  */
 export function nodeRestriction({ nodes, pods }: NodeRestrictionOptions): AdmissionPlugin {
   const read = async <T extends KubeObject>(

@@ -2,7 +2,7 @@ import type { coreV1, Pod, Volume } from '@keelson/kinds';
 
 type AnyContainer = coreV1.Container | coreV1.EphemeralContainer;
 
-/** Volume sources that need nothing from the API server, as long as they name no Secret. */
+/** Volume sources that require nothing from the API server unless they name a Secret. */
 const localSources = [
   'awsElasticBlockStore',
   'azureDisk',
@@ -67,13 +67,13 @@ function volumeReference(volume: Volume): string | undefined {
   if (volume.ephemeral) return 'persistentvolumeclaims (via ephemeral volumes)';
   if (volume.projected) return projectedReference(volume);
   const isLocal = localSources.some((source) => volume[source] !== undefined);
-  // A source that is not in the list may be one that was added to the type later.
+  // A source that is not in this list may have been added to the type later.
   return isLocal ? undefined : `unknown volume type for volume ${JSON.stringify(volume.name)}`;
 }
 
 /**
- * The resource of the first API object that a pod names, as the plugin NodeRestriction of kube-apiserver names it;
- * undefined when it names none. A static pod must not name any: a node that could make such pods would get access to
+ * The resource of the first API object that a pod refers to, as NodeRestriction of kube-apiserver names it; undefined
+ * when it refers to none. A mirror pod must not refer to any: a node that could create such pods would get access to
  * every object.
  */
 export function apiReferenceOf(pod: Pod): string | undefined {

@@ -2,22 +2,22 @@ import { open } from 'node:fs/promises';
 import type { Logger, UserInfo } from '@keelson/core';
 import { UsageError } from '../base/usage-error.ts';
 
-/** A token and whose it is. */
+/** A token and its user. */
 export interface KnownToken {
   readonly token: string;
   readonly user: UserInfo;
 }
 
 const othersMayUse = 0o077;
-/** Longer tokens do not fit a header beside everything else. */
+/** Longer tokens do not fit into the head of a request with other headers. */
 const maxTokenLength = 8192;
 
-/** Why a record is no token with its user, or undefined. */
+/** The reason why a record is invalid, or undefined. */
 function problemOf(fields: readonly string[]): string | undefined {
   const [token = '', name = ''] = fields;
-  if (fields.length < 3) return 'needs token,user,uid and perhaps groups';
+  if (fields.length < 3) return 'must contain token,user,uid and optionally groups';
   if (fields.length > 4)
-    return 'has more than four columns; several groups stand in quotes: token,user,uid,"group1,group2"';
+    return 'has more than four columns; several groups must be quoted: token,user,uid,"group1,group2"';
   if (!/^[\x21-\x7e]+$/.test(token)) return 'the token must be printable characters without spaces';
   if (token.length > maxTokenLength) return `the token has more than ${maxTokenLength} characters`;
   if (name.trim() === '') return 'the user has no name';
@@ -37,8 +37,8 @@ function userOf([, name = '', uid = '', groups = '']: readonly string[]): UserIn
 }
 
 /**
- * Reads lines `token,user,uid,"group1,group2"`, as kube-apiserver's `--token-auth-file` has them; the groups may be
- * left out. A message names the line, never the token.
+ * Parses lines `token,user,uid,"group1,group2"`, the format of kube-apiserver's `--token-auth-file`. The groups are
+ * optional. Messages contain the line number, never the token.
  *
  * @throws UsageError
  */
@@ -62,15 +62,16 @@ export function parseTokenFile(text: string, source: string): KnownToken[] {
     if (problem !== undefined) throw new UsageError(`${at}: ${problem}`);
     const [token = ''] = fields;
     const earlier = lineOf.get(token);
-    if (earlier !== undefined) throw new UsageError(`${at}: the token is that of line ${earlier}`);
+    if (earlier !== undefined) throw new UsageError(`${at}: the token is already used in line ${earlier}`);
     lineOf.set(token, index + 1);
     tokens.push({ token, user: userOf(fields) });
   }
-  if (tokens.length === 0) throw new UsageError(`${source} holds no token; a line is token,user,uid,"group1,group2"`);
+  if (tokens.length === 0)
+    throw new UsageError(`${source} contains no token; the format of a line is token,user,uid,"group1,group2"`);
   return tokens;
 }
 
-/** Reads the file of --token-auth-file once; who changes it starts the server again. @throws UsageError */
+/** Reads the file of --token-auth-file. Changes take effect with the next start of the server. @throws UsageError */
 export async function readTokenFile(path: string, logger: Logger): Promise<KnownToken[]> {
   const source = `--token-auth-file ${path}`;
   let text: string;
@@ -87,12 +88,12 @@ export async function readTokenFile(path: string, logger: Logger): Promise<Known
     throw new UsageError(`${source} cannot be read: ${(error as Error).message}`);
   }
   if ((mode & othersMayUse) !== 0) {
-    logger.warn('others than its owner may read or write the file of tokens; chmod 600 keeps them out', { path });
+    logger.warn('the token file is accessible to other users; restrict it with chmod 600', { path });
   }
   return parseTokenFile(text, source);
 }
 
-/** A line that is no comma-separated record; the message says why. */
+/** A line that is not a comma-separated record; the message states the reason. */
 export class CsvError extends Error {
   constructor(message: string) {
     super(message);
@@ -101,7 +102,7 @@ export class CsvError extends Error {
 }
 
 /**
- * The fields of one line (RFC 4180): separated by commas, in quotes where they hold commas, a quote in quotes doubled.
+ * The fields of one line (RFC 4180). A field with commas is enclosed in quotes; a quote within it is doubled.
  *
  * @throws CsvError
  */
@@ -110,7 +111,8 @@ export function parseCsvLine(line: string): string[] {
   const field = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
   for (let more = true; more; ) {
     const found = field.exec(line);
-    if (found === null) throw new CsvError('a quote begins and ends a whole column, and is doubled inside');
+    if (found === null)
+      throw new CsvError('quotes must enclose a whole column, and quotes within a column must be doubled');
     const [, quoted, plain = '', end] = found;
     fields.push(quoted?.replaceAll('""', '"') ?? plain);
     more = end === ',';

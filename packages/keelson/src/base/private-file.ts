@@ -5,7 +5,7 @@ import { type Logger, makePrivateDirectory, silentLogger, tightenMode } from '@k
 const ownerOnly = 0o600;
 
 /**
- * The text of a file that only its owner may read; a wider mode is tightened first. Undefined when the file does not
+ * Reads a file that only its owner may access; a wider mode is restricted first. Undefined when the file does not
  * exist.
  */
 export async function readPrivateFile(path: string, logger: Logger): Promise<string | undefined> {
@@ -19,9 +19,8 @@ export async function readPrivateFile(path: string, logger: Logger): Promise<str
 }
 
 /**
- * Replaces a file as a whole, readable by its owner only: a crash of the process or of the machine leaves the old one
- * or the new one. Its directory is created as well. A file that already has this content is not written again, so that
- * a start needs no disk space.
+ * Replaces a file atomically and durably, readable by its owner only, and creates its directory. A file with the same
+ * content is not written again, so that a start requires no disk space.
  */
 export async function writePrivateFile(path: string, content: string, logger: Logger = silentLogger): Promise<void> {
   makePrivateDirectory(dirname(path), logger);
@@ -39,7 +38,7 @@ export async function writePrivateFile(path: string, content: string, logger: Lo
   await syncDirectory(dirname(path));
 }
 
-/** Makes the name of a new file durable. */
+/** Makes the directory entry of a new file durable. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const directory = await open(path, 'r');

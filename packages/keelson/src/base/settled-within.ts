@@ -1,4 +1,7 @@
-/** True when a promise settles within so many milliseconds; rejects as the promise does. The promise itself goes on. */
+/**
+ * True when a promise is fulfilled within the time, false when the time has passed; rejects when the promise rejects.
+ * The operation behind the promise is not aborted.
+ */
 export async function settledWithin(milliseconds: number, promise: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {

@@ -1,4 +1,4 @@
-/** A mistake in how the command was called: one sentence that names the option and the fix; exit code 2. */
+/** An error in the command line, environment or config file. The message names the option and the fix. Exit code 2. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message);
@@ -6,7 +6,7 @@ export class UsageError extends Error {
   }
 }
 
-/** Number of single-character edits between two words; stops counting beyond `limit`. */
+/** Number of single-character edits between two words; `limit + 1` when it is greater than `limit`. */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;
   let previous = Array.from({ length: b.length + 1 }, (_, i) => i);
@@ -21,7 +21,7 @@ function editDistance(a: string, b: string, limit: number): number {
   return previous[b.length] ?? limit + 1;
 }
 
-/** ` (did you mean X?)` when a known word is close to the wrong one, otherwise ''. */
+/** ` (did you mean X?)` when a known word is similar to the unknown one, otherwise ''. */
 export function suggestion(wrong: string, known: readonly string[]): string {
   const limit = Math.max(2, Math.floor(wrong.length / 3));
   const ranked = known

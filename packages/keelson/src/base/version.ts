@@ -1,5 +1,5 @@
 /** Version of this package. */
 export const keelsonVersion = '0.1.0';
 
-/** What `/version` says: the API level that clients compare themselves with, and who serves it. */
+/** The body of `/version`: the Kubernetes API level, and the version of this server. */
 export const apiVersionInfo = { major: '1', minor: '32', gitVersion: `v1.32.0+keelson.${keelsonVersion}` } as const;

@@ -9,30 +9,28 @@ import { createPinoLogger } from '../observe/pino-logger.ts';
 import { startServer } from './serve.ts';
 import { startNode } from './start-node.ts';
 
-/** Where a command reads and writes; a test gives its own. */
+/** Environment and streams of a command. */
 export interface CommandIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdout: (text: string) => void;
   readonly stderr: (text: string) => void;
-  /** Resolves when the process is told to end. */
+  /** Resolves when the process has received SIGTERM or SIGINT. */
   readonly terminated: Promise<void>;
 }
 
 export const ExitCode = { Ok: 0, Failed: 1, Usage: 2 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
-/** Time for the orderly end of a server: requests have 5 s of it, the rest is for controllers and stores. */
+/** Timeout for stopping a server: 5 s for running requests, the rest for controllers and stores. */
 const stopMs = 20_000;
 
-const helpWords = ['help', '--help', '-h'];
+const helpArguments = ['help', '--help', '-h'];
 
-/**
- * Runs one command to its end. Mistakes of the caller are one sentence on stderr and exit code 2, never a stack trace.
- */
+/** Runs one command. Usage errors are one sentence on stderr and exit code 2, without a stack trace. */
 export async function main(words: readonly string[], io: CommandIo): Promise<ExitCode> {
   const [command, ...rest] = words;
   try {
-    if (command === undefined || words.some((word) => helpWords.includes(word))) {
+    if (command === undefined || words.some((word) => helpArguments.includes(word))) {
       io.stdout(helpText());
       return command === undefined ? ExitCode.Usage : ExitCode.Ok;
     }
@@ -44,12 +42,12 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
       throw new UsageError(`unknown command ${JSON.stringify(command)}; use serve, up, verify, version or help`);
     const options = await loadOptions(rest, io.env);
     if (command === 'verify') {
-      // Only this command needs the code.
+      // Loaded on demand, because only this command requires it.
       const { verifyStores } = await import('./verify.ts');
       return (await verifyStores(options, io.stdout)) ? ExitCode.Ok : ExitCode.Failed;
     }
     if (command === 'serve' && options.agent === true)
-      throw new UsageError('--agent is for keelson up; serve runs no node');
+      throw new UsageError('--agent is an option of keelson up; keelson serve runs no node');
     const withAgent = command === 'up' && options.agent !== false;
     return await serve(options, withAgent, io);
   } catch (error) {
@@ -58,7 +56,7 @@ export async function main(words: readonly string[], io: CommandIo): Promise<Exi
   }
 }
 
-/** Serves until the process is asked to end, which it may be at any point of the start. */
+/** Serves until the process is terminated, which is possible at any point of the start. */
 async function serve(options: ServerOptions, withAgent: boolean, io: CommandIo): Promise<ExitCode> {
   const restoreOutput = routeLibraryOutput(createPinoLogger(options.logLevel), systemClock);
   try {
@@ -85,7 +83,7 @@ async function serveUntilTerminated(options: ServerOptions, withAgent: boolean, 
   await node?.then(({ stop }) => stop());
   const stopped = await settledWithin(stopMs, server.stop());
   if (failure !== undefined) throw failure;
-  if (!stopped) throw new Error(`the server did not stop within ${stopMs / 1000} s and is ended`);
+  if (!stopped) throw new Error(`the server did not stop within ${stopMs / 1000} s; the process exits`);
   return ExitCode.Ok;
 }
 
@@ -100,16 +98,17 @@ function describe(error: unknown): string {
 
 const usage = `Keelson, a control plane for Node.
 
-  keelson up     [options]   one process: API server on the embedded store, with its controllers and one node
-  keelson serve  [options]   API server with its controllers, on the storage of your choice
-  keelson verify [options]   checks every object in the storage while no server uses it; exit code 1 when it finds damage
+  keelson up     [options]   run an API server on the embedded store, its controllers and one node in one process
+  keelson serve  [options]   run an API server and its controllers on the configured storage
+  keelson verify [options]   check every object in the storage; exit code 1 when an object is damaged.
+                             No server may use the storage at the same time
   keelson version
   keelson help
 
 Options (command line > KEELSON_* > config file > default):
 `;
 
-/** Text of `keelson help`, made from the option table. */
+/** The text of `keelson help`, generated from the option table. */
 export function helpText(): string {
   const rows = optionTable
     .filter((row) => row.flag !== undefined)

@@ -11,23 +11,25 @@ import { createPromMetrics } from '../observe/prom-metrics.ts';
 import { authorityFile, credentialsSigner, loadCredentials } from '../tls/credentials.ts';
 import { kubeconfigFile, writeKubeconfig } from '../tls/kubeconfig.ts';
 
-/** A server that runs until it is told to stop. */
+/** A running server. */
 export interface RunningServer {
   readonly url: string;
   readonly kubeconfig: string;
-  /** File with the authority by which an agent knows the server. */
+  /** File with the authority of the server's certificate, for agents. */
   readonly authorityFile: string;
-  /** Ports at 127.0.0.1 of agents in this process, by node; who starts one enters it. */
+  /** Ports at 127.0.0.1 of agents in this process, by node name. The code that starts an agent adds its port. */
   readonly localAgents: Map<string, number>;
-  /** Resolves with the reason when the server cannot go on, because a store has stopped for good. */
+  /** Resolves with the reason when a store has failed permanently, so that the server cannot continue. */
   readonly failed: Promise<Error>;
   stop(): Promise<void>;
 }
 
 /**
- * Opens everything `keelson serve` needs, in order; what was opened is closed again when a later step fails.
- * `withAgent`: an agent will run in this process. It lets nobody in but the server, also where the server lets
- * everybody in.
+ * Starts everything that `keelson serve` requires, in order. When a step fails, the results of the previous steps are
+ * closed.
+ *
+ * @param withAgent true when an agent will run in this process. Credentials are then created for an insecure server
+ *   too, because the agent accepts requests of the server and of administrators only.
  */
 export async function startServer(
   options: ServerOptions,
@@ -75,10 +77,10 @@ export async function startServer(
     });
     const kubeconfig = await writeKubeconfig(data, { url: clientUrl(listening.url), credentials }, logger).catch(
       (err: unknown) => {
-        // On a full disk the server still reads and deletes; the config of an earlier start is right unless the address
+        // A server on a full disk still reads and deletes. The config of an earlier start is valid unless the address
         // has changed.
         if ((err as NodeJS.ErrnoException).code !== 'ENOSPC') throw err;
-        logger.warn('the client config cannot be written, because the disk is full', { err });
+        logger.warn('client config not written: the disk is full', { err });
         return join(data, kubeconfigFile);
       },
     );

@@ -8,22 +8,21 @@ import type { RunningServer } from './serve.ts';
 
 /** The node of `keelson up`. */
 export interface LocalNode {
-  /** Ends the agent; its containers run on. */
+  /** Stops the agent. Its containers continue to run. */
   stop(): Promise<void>;
 }
 
-/** What a node has to know of the server beside it. */
+/** What the node requires of the server in the same process. */
 export type ServerOfNode = Pick<RunningServer, 'kubeconfig' | 'authorityFile' | 'localAgents'>;
 
 /**
- * Runs a node agent in this process, with containers as processes of the machine. Nothing of the machine is changed: no
- * mounts, cgroups, packet filters or kernel settings; all files are below the data directory. It serves one port of the
- * loopback interface that the system chooses, to whom the server's authority knows and the server allows to use the
- * node: the server itself and administrators. No pod is evicted, however full the machine is: whoever tries something
- * out on it has not given it away. A machine that cannot run pods, one that is not Linux for one, gets a warning and no
- * node.
+ * Runs a node agent in this process, with containers as processes of the machine. It does not change the machine: it
+ * creates no mounts, cgroups, packet filters or kernel settings, and all its files are below the data directory. It
+ * serves one port of the loopback interface, chosen by the system, to users whom the server authorizes: the server
+ * itself and administrators. It evicts no pod, because the machine is not dedicated to this node. When the agent cannot
+ * start, for example because the system is not Linux, a warning is logged and the server runs without a node.
  *
- * Loaded on call, because servers without a node should not pay for it.
+ * The agent is loaded on demand.
  */
 export async function startNode(
   options: Pick<ServerOptions, 'data' | 'logLevel'>,
@@ -33,7 +32,7 @@ export async function startNode(
   try {
     return await start(join(options.data, 'node'), server, logger);
   } catch (err) {
-    logger.warn('no pods are run here: the node could not be started', { err });
+    logger.warn('the node could not be started; no pods run in this process', { err });
     return { stop: () => Promise.resolve() };
   }
 }

@@ -8,8 +8,8 @@ import { planStorage } from '../storage/storage-plan.ts';
 import { verifyStore } from '../storage/verify-store.ts';
 
 /**
- * Checks every store of the options and prints what it found. An embedded store is opened for reading, without changing
- * it, and must not be in use. Returns false when something is damaged or a store cannot be read.
+ * Checks every configured store and prints the results. An embedded store is opened read-only and must not be in use.
+ * Returns false when an object is damaged or a store cannot be read.
  */
 export async function verifyStores(options: ServerOptions, print: (text: string) => void): Promise<boolean> {
   const kinds = [...builtinKinds, ...(await loadKinds(options.kinds))];
@@ -19,7 +19,7 @@ export async function verifyStores(options: ServerOptions, print: (text: string)
     const { store, adapter } = await makeStore(plan, environment);
     const title = `store ${plan.name} (${adapter})`;
     if (!store.capabilities.durable) {
-      print(`${title}: keeps nothing beyond its process, so there is nothing to verify\n`);
+      print(`${title}: not durable, so there is nothing to verify\n`);
       continue;
     }
     try {

@@ -1,49 +1,51 @@
 import { readFileSync } from 'node:fs';
 import { UsageError } from '../base/usage-error.ts';
-import { duration, isObject, refuseUnknownKeys, wholeNumber } from './raw-values.ts';
+import { duration, isObject, rejectUnknownKeys, wholeNumber } from './raw-values.ts';
 
-/** Bounds on the connections of a server. Times are milliseconds and are met within {@link sweepMs}. */
+/**
+ * Limits on the connections of a server. Times are in milliseconds and are enforced with a precision of {@link
+ * sweepMs}.
+ */
 export interface ConnectionLimits {
-  /** Connections at the same time. Default: three quarters of the descriptors that the process may open. */
+  /** Concurrent connections. Default: three quarters of the file descriptors that the process may open. */
   readonly connections: number;
   /**
-   * Connections of one remote address. Default: three quarters of `connections`. Where all clients come through one
-   * proxy or load balancer, this is better set to `connections`.
+   * Concurrent connections of one remote address. Default: three quarters of `connections`. Set it to `connections`
+   * when all clients connect through one proxy or load balancer.
    */
   readonly connectionsPerAddress: number;
-  /** TLS handshake, and after it the first frame of an HTTP/2 client. Default 10,000. */
+  /** Timeout of the TLS handshake, and after it of the first frame of an HTTP/2 client. Default 10,000. */
   readonly handshakeMs: number;
   /**
-   * Connections on which no request is running: those that have not been used yet, and those between two requests; an
-   * HTTP/2 connection with unfinished headers is one of them. They are closed without an answer, HTTP/2 with GOAWAY.
-   * Default 90,000.
+   * Timeout of connections without a running request: unused ones and those between two requests. An HTTP/2 connection
+   * with incomplete headers is one of them. They are closed without a response, HTTP/2 with GOAWAY. Default 90,000.
    */
   readonly idleMs: number;
-  /** The headers of an HTTP/1.1 request, from their first byte; then 408. Default 10,000. */
+  /** Timeout of the headers of an HTTP/1.1 request from their first byte; then 408. Default 10,000. */
   readonly headersMs: number;
-  /** A whole HTTP/1.1 request; then 408. Default 60,000. */
+  /** Timeout of a whole HTTP/1.1 request; then 408. Default 60,000. */
   readonly requestMs: number;
-  /** For the client to receive the rest of an answer that is complete on the server. Default 120,000. */
+  /** Timeout for the client to read the rest of a complete response. Default 120,000. */
   readonly unreadAnswerMs: number;
-  /** For the client to close a connection that the server has ended. Default 10,000. */
+  /** Timeout for the client to close a connection that the server has ended. Default 10,000. */
   readonly lingerMs: number;
   /**
-   * Between two PING frames to an HTTP/2 client, whether it has open streams or not. A client that has not answered one
-   * when the next is due is gone, and its connection is closed. Default 30,000.
+   * Interval of PING frames to HTTP/2 clients, with and without open streams. The connection is closed when a PING has
+   * not been answered before the next one. Default 30,000.
    */
   readonly pingMs: number;
   /** Open streams of one HTTP/2 connection. Default 100. */
   readonly streams: number;
-  /** Streams that an HTTP/2 client may reset at once; beyond that its connection ends. Default 200. */
+  /** Streams that an HTTP/2 client may reset in a burst; beyond that its connection is closed. Default 200. */
   readonly streamResetBurst: number;
-  /** Resets by which this allowance grows again. Default 50 per second. */
+  /** Rate at which the burst is replenished. Default 50 per second. */
   readonly streamResetsPerSecond: number;
 }
 
-/** How often connections are checked against their bounds. */
+/** Interval at which connections are checked, in milliseconds. */
 export const sweepMs = 1000;
 
-/** Descriptors that this process may open; where the system has no such file a usual limit. */
+/** File descriptors that this process may open; 4096 where the system does not report the limit. */
 function descriptors(): number {
   try {
     const [, soft] = /^Max open files\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'latin1')) ?? [];
@@ -53,7 +55,7 @@ function descriptors(): number {
   }
 }
 
-/** The bounds with every default filled in. */
+/** Adds the default of every absent limit. */
 export function connectionLimits(given: Partial<ConnectionLimits> = {}): ConnectionLimits {
   const connections = given.connections ?? Math.floor(descriptors() * 0.75);
   return {
@@ -80,14 +82,14 @@ const numbers = [
   'streamResetBurst',
   'streamResetsPerSecond',
 ] as const;
-/** In a configuration file times are durations without the `Ms` of their names. */
+/** In a config file the names of times have no `Ms`, because the values are durations. */
 const times = ['handshake', 'idle', 'headers', 'request', 'unreadAnswer', 'linger', 'ping'] as const;
 
-/** Reads {@link ConnectionLimits} from a configuration file; times are durations such as `90s`. @throws UsageError */
+/** Parses {@link ConnectionLimits} of a config file; times are durations such as `90s`. @throws UsageError */
 export function parseConnectionLimits(raw: unknown, source: string): Partial<ConnectionLimits> {
   if (!isObject(raw))
     throw new UsageError(`${source} must be an object with some of ${[...numbers, ...times].join(', ')}`);
-  refuseUnknownKeys(raw, [...numbers, ...times], source);
+  rejectUnknownKeys(raw, [...numbers, ...times], source);
   const given = <K extends string>(keys: readonly K[]): K[] => keys.filter((key) => raw[key] !== undefined);
   return {
     ...Object.fromEntries(given(numbers).map((key) => [key, wholeNumber(raw[key], `${source}.${key}`, 1)])),

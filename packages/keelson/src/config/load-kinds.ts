@@ -14,7 +14,7 @@ function isKind(value: unknown): value is KindDefinition {
   );
 }
 
-/** Imports modules that declare kinds: every exported kind counts, and a default export may be a list. */
+/** Imports modules that declare kinds: all exported kinds, and the kinds of a default export that is a list. */
 export async function loadKinds(modules: readonly string[]): Promise<KindDefinition[]> {
   const kinds: KindDefinition[] = [];
   for (const name of modules) {

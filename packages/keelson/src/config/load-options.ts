@@ -21,12 +21,14 @@ const defaults: Omit<ServerOptions, 'storage'> = {
   continueTokenLifetimeMs: 300_000,
 };
 
-/** True for addresses that only this machine can reach. */
+/** True for loopback addresses. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** Merges all sources, strongest first: command line, environment, config file, default. Throws `UsageError`. */
+/**
+ * Merges all sources in the order of precedence: command line, environment, config file, default. @throws UsageError
+ */
 export async function loadOptions(
   words: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -54,27 +56,25 @@ export async function loadOptions(
     );
   }
   if (!options.insecure && options.allowedHosts.length > 0) {
-    throw new UsageError(
-      '--allowed-host is for --insecure; with authentication a server may be reached under any host, so remove it',
-    );
+    throw new UsageError('--allowed-host requires --insecure; a server with authentication accepts every host name');
   }
   if (options.insecure && options.tokenAuthFile !== undefined) {
     throw new UsageError(
-      '--insecure and --token-auth-file exclude each other: without authentication nobody is asked for a token',
+      '--insecure and --token-auth-file exclude each other: tokens are not read without authentication',
     );
   }
   return options;
 }
 
-/** Raw values by option key, as given; repeated options are lists. */
+/** Unparsed values by option key; repeated options are lists. */
 export type RawOptions = Readonly<Record<string, unknown>>;
 
-/** Splits the words after the command name into options. A value follows as `--flag VALUE` or `--flag=VALUE`. */
-export function parseCommandLine(words: readonly string[]): RawOptions {
+/** Parses the arguments after the command name. A value follows as `--flag VALUE` or `--flag=VALUE`. */
+export function parseCommandLine(args: readonly string[]): RawOptions {
   const rows = optionTable.filter((row) => row.flag !== undefined);
   const flags = rows.map((row) => row.flag ?? '');
   const { tokens } = parseArgs({
-    args: [...words],
+    args: [...args],
     options: Object.fromEntries(
       rows.map((row) => [(row.flag ?? '').slice(2), { type: row.value === undefined ? 'boolean' : 'string' } as const]),
     ),
@@ -90,7 +90,7 @@ export function parseCommandLine(words: readonly string[]): RawOptions {
     if (row === undefined)
       throw new UsageError(`unknown option ${token.rawName}${suggestion(token.rawName, flags)}; see keelson --help`);
     if (row.value !== undefined && (token.value === undefined || token.value.startsWith('--'))) {
-      throw new UsageError(`${token.rawName} needs a value: ${token.rawName} ${row.value}`);
+      throw new UsageError(`${token.rawName} requires a value: ${token.rawName} ${row.value}`);
     }
     const value = row.value === undefined ? (token.value ?? true) : token.value;
     raw[row.key] = row.repeatable ? [...((raw[row.key] as unknown[]) ?? []), value] : value;
@@ -98,10 +98,10 @@ export function parseCommandLine(words: readonly string[]): RawOptions {
   return raw;
 }
 
-/** Variables that are not those of the server: the project's own tests, and the node agent. */
+/** Prefixes of variables that belong to the tests of the project and to the node agent. */
 const foreignPrefixes = ['KEELSON_TEST_', 'KEELSON_AGENT_'];
 
-/** Options from `KEELSON_*` variables; an unknown one is refused. */
+/** Reads options from `KEELSON_*` variables. @throws UsageError for an unknown variable */
 export function parseEnvironment(env: Readonly<Record<string, string | undefined>>): RawOptions {
   const raw: Record<string, unknown> = {};
   const known = optionTable.flatMap((row) => row.env ?? []);
@@ -115,7 +115,7 @@ export function parseEnvironment(env: Readonly<Record<string, string | undefined
   return raw;
 }
 
-/** Reads a YAML or JSON config file. Relative paths in it are relative to the file. */
+/** Reads a YAML or JSON config file. Relative paths in it are relative to the directory of the file. */
 export async function readConfigFile(path: string): Promise<RawOptions> {
   let bytes: Buffer;
   try {
@@ -124,9 +124,9 @@ export async function readConfigFile(path: string): Promise<RawOptions> {
     throw new UsageError(`--config ${path} cannot be read: ${(cause as Error).message}`);
   }
   const { value, duplicateFields } = parse(bytes, path);
-  if (duplicateFields[0] !== undefined) throw new UsageError(`--config ${path} gives ${duplicateFields[0]} twice`);
+  if (duplicateFields[0] !== undefined) throw new UsageError(`--config ${path} contains ${duplicateFields[0]} twice`);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new UsageError(`--config ${path} must hold an object`);
+    throw new UsageError(`--config ${path} must contain an object`);
   const keys = optionTable.map((row) => row.key).filter((key) => key !== 'config');
   for (const key of Object.keys(value)) {
     if (!(keys as string[]).includes(key))
@@ -147,7 +147,7 @@ function withAbsolutePaths(raw: Record<string, unknown>, base: string): RawOptio
   return out;
 }
 
-/** Modules of adapters and directories of embedded stores; everything else is left for the parser to judge. */
+/** Resolves the modules of adapters and the directories of embedded stores. The parser checks all other values. */
 function storageWithAbsolutePaths(raw: unknown, base: string): unknown {
   if (typeof raw === 'string')
     return raw.replace(/^lmdb:(?=.)(.*)$/s, (_, path: string) => `lmdb:${resolve(base, path)}`);

@@ -7,46 +7,46 @@ import {
   type WatchWindow,
 } from './storage-choice.ts';
 
-/** Everything `keelson serve` can be told, after all sources were merged. */
+/** The options of `keelson serve` and `keelson up`, merged from all sources. */
 export interface ServerOptions {
-  /** One store (a URL, or an adapter with its own options), or a default store and routes that send kinds to others. */
+  /** One store (a URL, or an adapter with its options), or a default store and routes for kinds in other stores. */
   readonly storage: StorageChoice;
-  /** The history window of every store that does not have its own. */
+  /** The history window of every store without its own setting. */
   readonly history?: HistoryWindow;
-  /** What the watch cache of every store keeps of the latest changes, per kind and in all. */
+  /** Limits of the latest changes that the watch caches keep in memory, per kind and in total. */
   readonly watchWindow?: WatchWindow;
-  /** Which state answers gets and lists without a resourceVersion, on every store that does not say its own. */
+  /** The state that gets and lists without a resourceVersion return, for every store without its own setting. */
   readonly reads: ReadMode;
-  /** Go on when a store is not the one that the data directory knows under its name. */
+  /** Accept a store other than the one recorded in the data directory. */
   readonly acceptNewStore: boolean;
-  /** Run the built-in controllers in this process; of several servers on one store one does. */
+  /** Run the built-in controllers in this process. Of several servers on one store one runs them. */
   readonly controllers: boolean;
-  /** Run a node agent beside the server; means something for `keelson up` alone. Undefined: not said. */
+  /** Run a node agent beside the server; an option of `keelson up`. Undefined: the default of the command. */
   readonly agent?: boolean;
-  /** File with the authorities of node agents' certificates. Undefined: their certificates are not checked. */
+  /** File with the authorities of node agents' certificates. Undefined: the certificates are not verified. */
   readonly agentCertificateAuthority?: string;
   readonly listen: ListenAddress;
   /** Plain HTTP without authentication, loopback only. */
   readonly insecure: boolean;
-  /** Hosts, without ports, that the insecure server is reached under beside those of the loopback interface. */
+  /** Host names without ports that the insecure server accepts in addition to those of the loopback interface. */
   readonly allowedHosts: readonly string[];
-  /** File of bearer tokens and their users; undefined: no token is known. */
+  /** File of bearer tokens and their users. Undefined: no token is valid. */
   readonly tokenAuthFile?: string;
   /** Directory for certificates, the kubeconfig, keys and (by default) the store. */
   readonly data: string;
-  /** Modules whose default export is a kind or a list of kinds, served beside the built-in ones. */
+  /** Modules whose default export is a kind or a list of kinds, served in addition to the built-in kinds. */
   readonly kinds: readonly string[];
   readonly logLevel: LogLevel;
   readonly brand: { readonly vendor: string; readonly metaGroup: string };
-  /** Bounds on the connections of clients and on the time of each state of their protocols. */
+  /** Limits on the connections of clients and timeouts of their states. */
   readonly connectionLimits?: Partial<ConnectionLimits>;
-  /** How long a continue token of a chunked list stays valid. */
+  /** Lifetime of the continue token of a chunked list. */
   readonly continueTokenLifetimeMs: number;
 }
 
 export interface ListenAddress {
   readonly host: string;
-  /** 0 = chosen by the operating system. */
+  /** 0: the operating system chooses the port. */
   readonly port: number;
 }
 
@@ -54,7 +54,8 @@ export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /**
- * One option: where it may be given and what it means. The table is the source of parser, help text and reference page.
+ * One option: its names and its description. The command line parser, the help text and the reference page use this
+ * table.
  */
 export interface OptionRow {
   /** Name in the config file. */
@@ -62,7 +63,7 @@ export interface OptionRow {
   /** Name on the command line; absent = config file only. */
   readonly flag?: string;
   readonly env?: string;
-  /** Word for the value in help; absent = a switch. */
+  /** Placeholder of the value in the help text; absent for a switch. */
   readonly value?: string;
   readonly repeatable?: boolean;
   readonly default: string;
@@ -92,38 +93,38 @@ export const optionTable: readonly OptionRow[] = [
     env: 'KEELSON_READS',
     value: 'MODE',
     default: 'consistent',
-    help: `${readModes.join(' | ')}: what a get or list without resourceVersion shows, the newest state or the cached one`,
+    help: `${readModes.join(' | ')}: state that a get or list without resourceVersion returns, the newest or the cached one`,
   },
   {
     key: 'history',
     default: 'minChanges: 1000, minAge: 5m',
-    help: 'history kept for watches and pages, by count and by age, whichever keeps more; for stores whose adapter takes it',
+    help: 'history kept for watches and pages, by count and by age, whichever keeps more; not supported by every adapter',
   },
   {
     key: 'watchWindow',
     default: 'maxEvents: 20000, maxBytes: 33554432, maxTotalBytes: 134217728, maxAge: 5m',
-    help: 'latest changes kept in memory for watches: the first two for one kind, the third for all; older ones come from the history',
+    help: 'changes kept in memory for watches, per kind (maxTotalBytes: in total); older ones are read from the store',
   },
   {
     key: 'acceptNewStore',
     flag: '--accept-new-store',
     env: 'KEELSON_ACCEPT_NEW_STORE',
     default: 'false',
-    help: 'go on with a store that is not the one used before under the same name',
+    help: 'accept a store that differs from the one previously used under the same name',
   },
   {
     key: 'controllers',
     flag: '--controllers',
     env: 'KEELSON_CONTROLLERS',
     default: 'true',
-    help: 'run namespace deletion and garbage collection here; --controllers=false leaves them to another server',
+    help: 'run the built-in controllers in this process; use --controllers=false when another server runs them',
   },
   {
     key: 'agent',
     flag: '--agent',
     env: 'KEELSON_AGENT',
     default: 'true with up',
-    help: 'keelson up alone: run the pods of one node as processes of this machine; --agent=false leaves the node out',
+    help: 'keelson up only: run the pods of one node as processes of this machine; --agent=false disables the node',
   },
   {
     key: 'agentCertificateAuthority',
@@ -131,7 +132,7 @@ export const optionTable: readonly OptionRow[] = [
     env: 'KEELSON_AGENT_CERTIFICATE_AUTHORITY',
     value: 'FILE',
     default: '',
-    help: 'authorities, in PEM, of the certificates that node agents show to the server; without it any certificate will do',
+    help: 'authorities of the serving certificates of node agents (PEM); without it the certificates are not verified',
   },
   {
     key: 'listen',
@@ -139,7 +140,7 @@ export const optionTable: readonly OptionRow[] = [
     env: 'KEELSON_LISTEN',
     value: 'HOST:PORT',
     default: '127.0.0.1:6443',
-    help: 'address to serve on; port 0 lets the system choose',
+    help: 'address to serve on; with port 0 the system chooses the port',
   },
   {
     key: 'insecure',
@@ -155,7 +156,7 @@ export const optionTable: readonly OptionRow[] = [
     value: 'HOST',
     repeatable: true,
     default: '',
-    help: 'name or address, without port, that --insecure is reached under beside localhost, 127.0.0.0/8 and [::1]; others are refused',
+    help: 'host name or address that --insecure accepts in addition to localhost, 127.0.0.0/8 and [::1], without a port',
   },
   {
     key: 'tokenAuthFile',
@@ -163,7 +164,7 @@ export const optionTable: readonly OptionRow[] = [
     env: 'KEELSON_TOKEN_AUTH_FILE',
     value: 'FILE',
     default: 'none',
-    help: 'bearer tokens that are taken, one `token,user,uid,"group1,group2"` a line; read when the server starts',
+    help: 'accepted bearer tokens, one `token,user,uid,"group1,group2"` per line; read when the server starts',
   },
   {
     key: 'data',
@@ -171,7 +172,7 @@ export const optionTable: readonly OptionRow[] = [
     env: 'KEELSON_DATA',
     value: 'DIR',
     default: './.keelson',
-    help: 'certificates, kubeconfig and the embedded store',
+    help: 'directory of certificates, kubeconfig and the embedded store',
   },
   {
     key: 'kinds',
@@ -180,7 +181,7 @@ export const optionTable: readonly OptionRow[] = [
     value: 'MODULE',
     repeatable: true,
     default: '',
-    help: 'module that exports kinds to serve beside the built-in ones',
+    help: 'module that exports kinds to serve in addition to the built-in ones',
   },
   {
     key: 'logLevel',
@@ -193,15 +194,16 @@ export const optionTable: readonly OptionRow[] = [
   {
     key: 'brand',
     default: 'vendor: kubernetes, metaGroup: meta.k8s.io',
-    help: 'words in media types and in the metadata group',
+    help: 'names used in media types and as the group of the metadata API',
   },
   {
     key: 'connectionLimits',
     default: [
-      'connections: 3/4 of the descriptors, connectionsPerAddress: 3/4 of connections, streams: 100, streamResetBurst: 200',
-      'streamResetsPerSecond: 50, handshake: 10s, idle: 90s, headers: 10s, request: 60s, unreadAnswer: 2m, linger: 10s, ping: 30s',
+      'connections: 3/4 of the descriptors, connectionsPerAddress: 3/4 of connections, streams: 100',
+      'streamResetBurst: 200, streamResetsPerSecond: 50, handshake: 10s, idle: 90s, headers: 10s, request: 60s',
+      'unreadAnswer: 2m, linger: 10s, ping: 30s',
     ].join(', '),
-    help: 'bounds on connections, on the streams of one, and on the time of each state; idle connections make room for new ones',
+    help: 'limits of connections and streams, and timeouts of their states; idle connections are closed for new ones',
   },
-  { key: 'continueTokenLifetimeMs', default: '300000', help: 'life of a continue token in milliseconds' },
+  { key: 'continueTokenLifetimeMs', default: '300000', help: 'lifetime of a continue token in milliseconds' },
 ];

@@ -6,7 +6,7 @@ import { type ListenAddress, type LogLevel, logLevels, type ServerOptions } from
 import { text } from './raw-values.ts';
 import { parseHistory, parseReads, parseStorage, parseWatchWindow } from './storage-choice.ts';
 
-/** Turns one raw value (text from flag or environment, anything from a config file) into its option, or refuses it. */
+/** Parses a value: text from a flag or variable, any YAML value from a config file. @throws UsageError */
 type ValueParser<T> = (raw: unknown, source: string) => T;
 
 const flag: ValueParser<boolean> = (raw, source) => {
@@ -53,7 +53,7 @@ const brand: ValueParser<ServerOptions['brand']> = (raw, source) => {
   if (unknown !== undefined)
     throw new UsageError(`${source} has no key ${unknown}${suggestion(unknown, ['vendor', 'metaGroup'])}`);
   if (!/^[a-z0-9][a-z0-9.-]*$/.test(String(vendor)))
-    throw new UsageError(`${source}.vendor must be a media type word, not ${JSON.stringify(vendor)}`);
+    throw new UsageError(`${source}.vendor must consist of a-z, 0-9, "." and "-", not ${JSON.stringify(vendor)}`);
   return { vendor: text(vendor, `${source}.vendor`), metaGroup: text(metaGroup, `${source}.metaGroup`) };
 };
 

@@ -6,8 +6,8 @@ export type RawObject = Readonly<Record<string, unknown>>;
 export const isObject = (raw: unknown): raw is RawObject =>
   typeof raw === 'object' && raw !== null && !Array.isArray(raw);
 
-/** @throws UsageError when an object has a key that nobody knows. */
-export function refuseUnknownKeys(raw: RawObject, known: readonly string[], source: string): void {
+/** @throws UsageError when an object has an unknown key */
+export function rejectUnknownKeys(raw: RawObject, known: readonly string[], source: string): void {
   const unknown = Object.keys(raw).find((key) => !known.includes(key));
   if (unknown !== undefined) throw new UsageError(`${source} has no key ${unknown}${suggestion(unknown, known)}`);
 }
@@ -15,7 +15,7 @@ export function refuseUnknownKeys(raw: RawObject, known: readonly string[], sour
 /** @throws UsageError */
 export function text(raw: unknown, source: string): string {
   if (typeof raw === 'string' && raw !== '') return raw;
-  throw new UsageError(`${source} needs a non-empty text`);
+  throw new UsageError(`${source} must be a non-empty string`);
 }
 
 /** @throws UsageError */

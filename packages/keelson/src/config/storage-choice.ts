@@ -1,26 +1,25 @@
 import type { Store, WindowLimits } from '@keelson/core';
 import { suggestion, UsageError } from '../base/usage-error.ts';
-import { duration, isObject, refuseUnknownKeys, text, wholeNumber } from './raw-values.ts';
+import { duration, isObject, rejectUnknownKeys, text, wholeNumber } from './raw-values.ts';
 
 /**
- * Which state a get or list over HTTP shows that names no resourceVersion: the newest, or what the server has in its
- * cache.
+ * The state that a get or list over HTTP without resourceVersion returns: the newest one, or that of the watch cache.
  */
 export const readModes = ['consistent', 'any'] as const;
 export type ReadMode = (typeof readModes)[number];
 
-/** What a store keeps for readers and watchers of the past; both hold, so whichever keeps more. */
+/** The history that a store keeps for watches and pages: at least this many changes, and all changes of this time. */
 export interface HistoryWindow {
   readonly minChanges?: number;
   readonly minAgeMs?: number;
 }
 
-/** The history window as a config file spells it: `minAge` is a duration such as `10m`. */
+/** The history window in a config file: `minAge` is a duration such as `10m`. */
 export interface HistoryChoice extends HistoryWindow {
   readonly minAge?: string;
 }
 
-/** What may be said about a store whatever its adapter. */
+/** Settings of a store that do not depend on its adapter. */
 export interface StoreSettings {
   readonly reads?: ReadMode;
   readonly history?: HistoryChoice;
@@ -31,39 +30,39 @@ export interface UrlChoice extends StoreSettings {
   readonly url: string;
 }
 
-/** An adapter by its word, package name or path, with its own options. */
+/** An adapter by its short name, package name or path, with its options. */
 export interface AdapterChoice extends StoreSettings {
   readonly adapter: string;
   readonly [option: string]: unknown;
 }
 
-/** One store. A `Store` instance can be given by code only. */
+/** One store. A `Store` instance can be passed by code only. */
 export type StoreChoice = string | UrlChoice | AdapterChoice | Store;
 
 /** Sends kinds to a store. */
 export interface StorageRoute {
   /**
-   * Names the store in logs, metrics, health checks and in the record of known stores. Default: made of group and
-   * resources.
+   * Name of the store in logs, metrics, health checks and in the record of known stores. Default: derived from group
+   * and resources.
    */
   readonly name?: string;
   /** An API group; '' is the core group. */
   readonly group: string;
-  /** Plural names; absent = every resource of the group that has no route of its own. */
+  /** Plural names; absent: every resource of the group without a route of its own. */
   readonly resources?: readonly string[];
   readonly storage: StoreChoice;
 }
 
 /** Several stores. */
 export interface StorageRouting {
-  /** Holds everything that no route names. */
+  /** The store of all kinds without a route. */
   readonly default: StoreChoice;
   readonly routes: readonly StorageRoute[];
 }
 
 export type StorageChoice = StoreChoice | StorageRouting;
 
-/** True for a store that was opened by code. */
+/** True for a `Store` instance. */
 export function isStore(choice: unknown): choice is Store {
   return isObject(choice) && typeof choice['write'] === 'function';
 }
@@ -83,9 +82,10 @@ export function parseReads(raw: unknown, source: string): ReadMode {
 /** Reads `{ minChanges, minAge }`; `minAgeMs` may be given instead of `minAge`. */
 export function parseHistory(raw: unknown, source: string): HistoryWindow {
   if (!isObject(raw)) throw new UsageError(`${source} must be an object with minChanges and minAge`);
-  refuseUnknownKeys(raw, ['minChanges', 'minAge', 'minAgeMs'], source);
+  rejectUnknownKeys(raw, ['minChanges', 'minAge', 'minAgeMs'], source);
   const { minChanges, minAge, minAgeMs } = raw;
-  if (minAge !== undefined && minAgeMs !== undefined) throw new UsageError(`${source} gives both minAge and minAgeMs`);
+  if (minAge !== undefined && minAgeMs !== undefined)
+    throw new UsageError(`${source} contains both minAge and minAgeMs`);
   const ageMs = minAge === undefined ? minAgeMs : duration(minAge, `${source}.minAge`);
   return {
     ...(minChanges === undefined ? {} : { minChanges: wholeNumber(minChanges, `${source}.minChanges`) }),
@@ -103,24 +103,24 @@ function parseStore(raw: unknown, source: string): StoreChoice {
   if (raw['adapter'] !== undefined) return { ...raw, ...settings, adapter: text(raw['adapter'], `${source}.adapter`) };
   if (raw['url'] === undefined)
     throw new UsageError(
-      `${source} as an object needs "url", or "adapter" (the name of a package), or "default" and "routes"`,
+      `${source} as an object must contain "url", or "adapter" (the name of a package), or "default" and "routes"`,
     );
-  refuseUnknownKeys(raw, ['url', 'reads', 'history'], source);
+  rejectUnknownKeys(raw, ['url', 'reads', 'history'], source);
   return { ...settings, url: text(raw['url'], `${source}.url`) };
 }
 
 function parseRoute(raw: unknown, source: string): StorageRoute {
   if (!isObject(raw)) throw new UsageError(`${source} must be an object with group, resources and storage`);
-  refuseUnknownKeys(raw, ['name', 'group', 'resources', 'storage'], source);
+  rejectUnknownKeys(raw, ['name', 'group', 'resources', 'storage'], source);
   const { name, group, resources, storage } = raw;
   if (typeof group !== 'string')
     throw new UsageError(`${source}.group must be the name of an API group ("" is the core group)`);
   if (name !== undefined && (typeof name !== 'string' || !/^[a-z0-9][a-z0-9.+-]{0,62}$/.test(name)))
     throw new UsageError(
-      `${source}.name must be a short word of a-z, 0-9, ".", "-" and "+", not ${JSON.stringify(name)}`,
+      `${source}.name must consist of at most 63 of the characters a-z, 0-9, ".", "-" and "+", not ${JSON.stringify(name)}`,
     );
   if (resources !== undefined && (!Array.isArray(resources) || resources.length === 0))
-    throw new UsageError(`${source}.resources must be a list of plural names; leave it out for the whole group`);
+    throw new UsageError(`${source}.resources must be a list of plural names; omit it for the whole group`);
   return {
     ...(name === undefined ? {} : { name }),
     group,
@@ -131,11 +131,11 @@ function parseRoute(raw: unknown, source: string): StorageRoute {
   };
 }
 
-/** Reads what a config file, a flag or code says about storage. Throws `UsageError`. */
+/** Parses the storage option of a config file, a flag or code. @throws UsageError */
 export function parseStorage(raw: unknown, source: string): StorageChoice {
   if (!isObject(raw) || isStore(raw) || (raw['default'] === undefined && raw['routes'] === undefined))
     return parseStore(raw, source);
-  refuseUnknownKeys(raw, ['default', 'routes'], source);
+  rejectUnknownKeys(raw, ['default', 'routes'], source);
   if (raw['default'] === undefined) throw new UsageError(`${source} has routes but no default`);
   const routes = raw['routes'] ?? [];
   if (!Array.isArray(routes)) throw new UsageError(`${source}.routes must be a list`);
@@ -146,17 +146,17 @@ export function parseStorage(raw: unknown, source: string): StorageChoice {
 }
 
 /**
- * The latest changes that a server keeps in memory for watches and exact lists; what is older is read from the store's
- * history. Absent = what {@link WindowLimits} of the watch cache has as its default.
+ * Limits of the latest changes that a server keeps in memory for watches and exact lists; older changes are read from
+ * the history of the store. Absent limits have the defaults of {@link WindowLimits}.
  */
 export type WatchWindow = Partial<Pick<WindowLimits, 'maxEvents' | 'maxBytes' | 'maxTotalBytes' | 'maxAgeMs'>>;
 
 const numbers = ['maxEvents', 'maxBytes', 'maxTotalBytes'] as const;
 
-/** Reads `{ maxEvents, maxBytes, maxTotalBytes, maxAge }`; `maxAge` is a duration such as `5m`. @throws UsageError */
+/** Parses `{ maxEvents, maxBytes, maxTotalBytes, maxAge }`; `maxAge` is a duration such as `5m`. @throws UsageError */
 export function parseWatchWindow(raw: unknown, source: string): WatchWindow {
   if (!isObject(raw)) throw new UsageError(`${source} must be an object with ${numbers.join(', ')} and maxAge`);
-  refuseUnknownKeys(raw, [...numbers, 'maxAge'], source);
+  rejectUnknownKeys(raw, [...numbers, 'maxAge'], source);
   const given = numbers.filter((key) => raw[key] !== undefined);
   return {
     ...Object.fromEntries(given.map((key) => [key, wholeNumber(raw[key], `${source}.${key}`, 1)])),

@@ -18,24 +18,28 @@ test('a line is a token, its user, uid, and groups in quotes', (t) => {
 });
 
 for (const [title, text, message] of [
-  ['too few columns', 'ok,a,1\nsecret,jane', 'x, line 2: needs token,user,uid and perhaps groups'],
+  ['too few columns', 'ok,a,1\nsecret,jane', 'x, line 2: must contain token,user,uid and optionally groups'],
   [
     'groups without quotes',
     'secret,jane,1,a,b',
-    'x, line 1: has more than four columns; several groups stand in quotes: token,user,uid,"group1,group2"',
+    'x, line 1: has more than four columns; several groups must be quoted: token,user,uid,"group1,group2"',
   ],
   ['no token', ',jane,1', 'x, line 1: the token must be printable characters without spaces'],
   ['a token with a space', 'se cret,jane,1', 'x, line 1: the token must be printable characters without spaces'],
   ['a token that no header holds', `${'s'.repeat(8193)},jane,1`, 'x, line 1: the token has more than 8192 characters'],
   ['no user', 'secret,,1', 'x, line 1: the user has no name'],
-  ['a token twice', 'secret,jane,1\n\nsecret,bob,2', 'x, line 3: the token is that of line 1'],
-  ['an open quote', 'secret,jane,1,"a', 'x, line 1: a quote begins and ends a whole column, and is doubled inside'],
+  ['a token twice', 'secret,jane,1\n\nsecret,bob,2', 'x, line 3: the token is already used in line 1'],
+  [
+    'an open quote',
+    'secret,jane,1,"a',
+    'x, line 1: quotes must enclose a whole column, and quotes within a column must be doubled',
+  ],
   [
     'a quote in the middle',
     'sec"ret,jane,1',
-    'x, line 1: a quote begins and ends a whole column, and is doubled inside',
+    'x, line 1: quotes must enclose a whole column, and quotes within a column must be doubled',
   ],
-  ['nothing', '\n', 'x holds no token; a line is token,user,uid,"group1,group2"'],
+  ['nothing', '\n', 'x contains no token; the format of a line is token,user,uid,"group1,group2"'],
 ] as const) {
   test(`refused: ${title}, with its line and without the token`, (t) => {
     const error = t.throws(() => parseTokenFile(text, 'x'), { instanceOf: UsageError });

@@ -13,7 +13,7 @@ test('connectionLimits has numbers and durations, each of them if it is wanted',
   for (const [raw, message] of [
     [{ idel: '2m' }, 'connectionLimits has no key idel (did you mean idle?)'],
     [{ connections: 0 }, 'connectionLimits.connections must be a whole number of at least 1, not 0'],
-    [{ idle: 5 }, 'connectionLimits.idle needs a non-empty text'],
+    [{ idle: 5 }, 'connectionLimits.idle must be a non-empty string'],
   ] as const) {
     t.throws(() => parseConnectionLimits(raw, 'connectionLimits'), { instanceOf: UsageError, message });
   }

@@ -75,8 +75,8 @@ const refused: readonly (readonly [
     { KEELSON_LISEN: 'x' },
     /KEELSON_LISEN \(did you mean KEELSON_LISTEN\?\)/,
   ],
-  ['an option without its value', ['--listen'], {}, /--listen needs a value: --listen HOST:PORT/],
-  ['an option whose value looks like an option', ['--data', '--insecure'], {}, /--data needs a value/],
+  ['an option without its value', ['--listen'], {}, /--listen requires a value: --listen HOST:PORT/],
+  ['an option whose value looks like an option', ['--data', '--insecure'], {}, /--data requires a value/],
   ['an address without a port', ['--listen', 'localhost'], {}, /--listen must be HOST:PORT/],
   ['a port out of range', ['--listen', 'localhost:70000'], {}, /--listen must be HOST:PORT/],
   ['a positional word', ['now'], {}, /unexpected argument "now"/],
@@ -105,7 +105,12 @@ const refused: readonly (readonly [
     { KEELSON_ALLOWED_HOSTS: 'http://dev' },
     /KEELSON_ALLOWED_HOSTS must be a host name/,
   ],
-  ['hosts for a server with authentication', ['--allowed-host', 'dev.example'], {}, /--allowed-host is for --insecure/],
+  [
+    'hosts for a server with authentication',
+    ['--allowed-host', 'dev.example'],
+    {},
+    /--allowed-host requires --insecure/,
+  ],
   [
     'a config file that is not there',
     ['--config', '/nonexistent.yaml'],
@@ -141,9 +146,9 @@ test('a config file with an unknown or repeated key, broken YAML or no object is
     );
   };
   t.regex(await attempt('storge: "memory:"'), /unknown key storge \(did you mean storage\?\)/);
-  t.regex(await attempt('data: a\ndata: b'), /gives data twice/);
+  t.regex(await attempt('data: a\ndata: b'), /contains data twice/);
   t.regex(await attempt('data: [a'), /not valid YAML/);
-  t.regex(await attempt('- a'), /must hold an object/);
+  t.regex(await attempt('- a'), /must contain an object/);
   t.regex(await attempt('brand: {vendr: x}'), /brand has no key vendr \(did you mean vendor\?\)/);
   t.regex(await attempt('continueTokenLifetimeMs: -1'), /positive whole number/);
 });

@@ -101,8 +101,8 @@ test('the age of a history window is a duration or milliseconds', (t) => {
   for (const [raw, message] of [
     [{ minAge: '5 minutes' }, /history\.minAge must be a duration such as 10m/],
     [{ minAge: '-5m' }, /history\.minAge must be a duration/],
-    [{ minAge: 5 }, /history\.minAge needs a non-empty text/],
-    [{ minAge: '5m', minAgeMs: 1 }, /gives both minAge and minAgeMs/],
+    [{ minAge: 5 }, /history\.minAge must be a non-empty string/],
+    [{ minAge: '5m', minAgeMs: 1 }, /contains both minAge and minAgeMs/],
     [{ minChange: 1 }, /history has no key minChange \(did you mean minChanges\?\)/],
     [{ minChanges: 1.5 }, /history\.minChanges must be a whole number/],
     ['5m', /history must be an object/],
@@ -171,11 +171,15 @@ const refused: readonly (readonly [title: string, choice: unknown, message: RegE
     { default: 'memory:', routes: [{ storage: 'memory:' }] },
     /routes\[0\]\.group must be the name of an API group/,
   ],
-  ['no storage', { default: 'memory:', routes: [{ group: 'apps' }] }, /routes\[0\]\.storage needs a non-empty text/],
+  [
+    'no storage',
+    { default: 'memory:', routes: [{ group: 'apps' }] },
+    /routes\[0\]\.storage must be a non-empty string/,
+  ],
   ['an empty list of resources', route({ resources: [] }), /routes\[0\]\.resources must be a list of plural names/],
-  ['a name that cannot be a label', route({ name: 'My Store' }), /routes\[0\]\.name must be a short word/],
+  ['a name that cannot be a label', route({ name: 'My Store' }), /routes\[0\]\.name must consist of at most 63/],
   ['a name that is taken', route({ name: 'default' }), /routes\[0\]: there is another store with the name default/],
-  ['an object that names no store', {}, /--storage as an object needs "url", or "adapter"/],
+  ['an object that names no store', {}, /--storage as an object must contain "url", or "adapter"/],
   ['an unknown way to read', { url: 'memory:', reads: 'quorum' }, /--storage\.reads must be one of consistent, any/],
 ];
 
