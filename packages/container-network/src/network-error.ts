@@ -1,20 +1,17 @@
 import { RuntimeError, type RuntimeErrorCode } from '@keelson/container-runtime';
 
-/** What a plugin said when it failed. */
+/** The error that a plugin returned. */
 export interface PluginFailure {
-  /** Its type, as `bridge`. */
+  /** Type of the plugin, for example `bridge`. */
   readonly plugin: string;
   readonly command: 'ADD' | 'CHECK' | 'DEL' | 'VERSION';
-  /**
-   * The code of its own answer: below 100 as CNI defines them, from 100 on the plugin's; undefined when it gave no
-   * answer.
-   */
+  /** Error code of the result: below 100 defined by CNI, from 100 on by the plugin; undefined without a result. */
   readonly pluginCode?: number;
-  /** Message and details of its own answer. */
+  /** Message and details of the result. */
   readonly pluginMessage?: string;
 }
 
-/** A network that was not made, or not taken back. A runtime error, so that runtimes can pass it on as it is. */
+/** A sandbox could not be connected or disconnected. A RuntimeError, so that runtimes can throw it unchanged. */
 export class NetworkError extends RuntimeError {
   /** Present when a plugin failed. */
   readonly failure: PluginFailure | undefined;

@@ -4,14 +4,14 @@ import { NetworkError } from './network-error.ts';
 
 const ingressAnnotation = 'kubernetes.io/ingress-bandwidth';
 const egressAnnotation = 'kubernetes.io/egress-bandwidth';
-/** A rate beyond these is a mistake in the annotation rather than a wish. */
+/** Limits of the rate, those of Kubernetes. */
 const minRate = 1_000;
 const maxRate = 1_000_000_000_000_000;
 
 /**
- * What a network plugin needs to know of a sandbox.
+ * The request to connect a sandbox.
  *
- * @throws NetworkError `InvalidArgument` for a bandwidth annotation that is no sensible rate
+ * @throws NetworkError `InvalidArgument` for an invalid bandwidth annotation
  */
 export function networkRequest(sandboxId: string, netnsPath: string, config: PodSandboxConfig): NetworkRequest {
   const { metadata, portMappings, dns, annotations = {} } = config;
@@ -43,7 +43,7 @@ function rate(annotations: Readonly<Record<string, string>>, key: string): numbe
     bits = Number(quantityValue(text));
   } catch (error) {
     if (!(error instanceof QuantityError)) throw error;
-    throw new NetworkError('InvalidArgument', `annotation ${key}: ${JSON.stringify(text)} is no quantity`, {
+    throw new NetworkError('InvalidArgument', `annotation ${key}: ${JSON.stringify(text)} is not a quantity`, {
       cause: error,
     });
   }

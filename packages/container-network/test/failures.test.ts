@@ -52,11 +52,11 @@ test('what a plugin says when it fails is in the error, with its own code and a 
 });
 
 for (const [what, script, message] of [
-  ['ends without an answer', 'echo went wrong >&2; exit 3', 'plugin one ended with 3 (ADD): went wrong'],
-  ['is killed', 'kill -KILL $$', 'plugin one ended with SIGKILL (ADD): it said nothing'],
-  ['answers no JSON', 'echo fine', 'plugin one gave no JSON answer (ADD): fine'],
-  ['gives no result', 'exit 0', 'plugin one gave no result (ADD)'],
-  ['gives no address', 'echo "{}"', 'the network pods gave the sandbox no address'],
+  ['ends without an answer', 'echo went wrong >&2; exit 3', 'plugin one exited with 3 (ADD): went wrong'],
+  ['is killed', 'kill -KILL $$', 'plugin one exited with SIGKILL (ADD): no output'],
+  ['answers no JSON', 'echo fine', 'plugin one returned no JSON result (ADD): fine'],
+  ['gives no result', 'exit 0', 'plugin one returned no result (ADD)'],
+  ['gives no address', 'echo "{}"', 'network pods assigned no address to the sandbox'],
 ] as const) {
   test(`a plugin that ${what} is an error, and is told to take back what it did`, async (t) => {
     const bench = await scriptedPlugins(t);
@@ -88,7 +88,7 @@ test('what could not be taken back is remembered, and taken back later, also by 
   const network = bench.open();
   await failureOf(t, network);
   t.deepEqual(await records(bench), ['s1.json']);
-  await t.throwsAsync(network.remove(request), { message: 'plugin one ended with 1 (DEL): it said nothing' });
+  await t.throwsAsync(network.remove(request), { message: 'plugin one exited with 1 (DEL): no output' });
   await bench.plugin('one');
   await bench.forgetCalls();
   await bench.open().remove(request);
@@ -108,7 +108,7 @@ test('after a restart a sandbox is disconnected as it was connected, whatever th
   await bench.forgetCalls();
   const next = bench.open();
   await t.throwsAsync(next.add({ ...request, sandboxId: 's2' }), {
-    message: `no network (.conf, .conflist or .json) in ${bench.confDir}`,
+    message: `no network config found in ${bench.confDir}`,
   });
   await next.remove({ sandboxId: 's1', netnsPath });
   await next.remove({ sandboxId: 's1', netnsPath });
@@ -137,7 +137,7 @@ test('plugins hear when the namespace is gone, and one that does not know the sa
   t.deepEqual(await records(bench), []);
   await t.throwsAsync(network.add({ ...request, netnsPath: file }), {
     code: 'InvalidArgument',
-    message: `${file} is no network namespace`,
+    message: `${file} is not a network namespace`,
   });
 });
 
@@ -208,7 +208,7 @@ test('a record that cannot be understood is said, and does not stand in the way'
   await network.add(request);
   await writeFile(join(bench.stateDir, 'sandboxes', 's1.json'), '{"list":');
   await network.remove(request);
-  t.deepEqual(said, ['record of a sandbox network is not usable']);
+  t.deepEqual(said, ['invalid record of a sandbox network']);
   t.deepEqual(await records(bench), []);
 });
 

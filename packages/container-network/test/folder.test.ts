@@ -23,18 +23,20 @@ test('the first usable file by name is the network; bad files beside it are pass
 test('a network that is missing is not ready, and says precisely what is', async (t) => {
   const bench = await scriptedPlugins(t);
   const network = bench.open();
-  t.deepEqual(await network.status(), notReady(`no network (.conf, .conflist or .json) in ${bench.confDir}`));
+  t.deepEqual(await network.status(), notReady(`no network config found in ${bench.confDir}`));
   await t.throwsAsync(network.add(request), { code: 'Unavailable' });
   await bench.network('a.conflist', list('pods', 'bridge'));
   t.deepEqual(
     await network.status(),
-    notReady(`no usable network in ${bench.confDir}: a.conflist: no plugin "bridge" in ${bench.binDir}`),
+    notReady(
+      `no valid network config found in ${bench.confDir}: a.conflist: failed to find plugin "bridge" in path [${bench.binDir}]`,
+    ),
   );
   await bench.plugin('bridge', answers('1.0.0'), ['0.3.1', '0.4.0']);
   t.deepEqual(
     await network.status(),
     notReady(
-      `no usable network in ${bench.confDir}: a.conflist: plugin bridge does not speak CNI 1.0.0, only 0.3.1, 0.4.0`,
+      `no valid network config found in ${bench.confDir}: a.conflist: plugin bridge does not support CNI 1.0.0, only 0.3.1, 0.4.0`,
     ),
   );
   await bench.network('a.conflist', list('pods', 'bridge', '0.4.0'));
@@ -45,24 +47,31 @@ test('a network that is missing is not ready, and says precisely what is', async
     true,
     'the network is still the same; plugins are looked for when they are called',
   );
-  await t.throwsAsync(network.add(request), { code: 'Unavailable', message: `no plugin "bridge" in ${bench.binDir}` });
+  await t.throwsAsync(network.add(request), {
+    code: 'Unavailable',
+    message: `failed to find plugin "bridge" in path [${bench.binDir}]`,
+  });
   await chmod(join(bench.binDir, 'bridge'), 0o755);
   await rm(join(bench.binDir, 'loopback'));
-  t.deepEqual(await network.status(), notReady(`no plugin "loopback" in ${bench.binDir}`));
+  t.deepEqual(await network.status(), notReady(`failed to find plugin "loopback" in path [${bench.binDir}]`));
   await rm(bench.confDir, { recursive: true });
   const { message = '' } = { ...(await network.status()) } as { message?: string };
-  t.regex(message, /^networks in .* cannot be read: ENOENT/);
+  t.regex(message, /^network configurations in .* cannot be read: ENOENT/);
 });
 
 for (const [what, content, problem] of [
-  ['no JSON', 'name: pods', /no JSON: /],
+  ['no JSON', 'name: pods', /invalid JSON: /],
   ['a list', '[]', /no JSON object/],
-  ['no name', '{"plugins":[{"type":"one"}]}', /the network has no usable "name"/],
-  ['a name with a path', '{"name":"../x","plugins":[{"type":"one"}]}', /no usable "name"/],
+  ['no name', '{"plugins":[{"type":"one"}]}', /the network has no valid "name"/],
+  ['a name with a path', '{"name":"../x","plugins":[{"type":"one"}]}', /no valid "name"/],
   ['no plugins', '{"name":"x","plugins":[]}', /"plugins" is no list of plugins/],
-  ['a plugin without type', '{"name":"x","plugins":[{"type":"one"},{}]}', /plugin 2 has no usable "type"/],
-  ['a type with a path', '{"name":"x","type":"../../bin/sh"}', /plugin 1 has no usable "type"/],
-  ['an unknown version', '{"cniVersion":"9.9.9","name":"x","type":"one"}', /"cniVersion" "9.9.9" is none of 0.1.0, /],
+  ['a plugin without type', '{"name":"x","plugins":[{"type":"one"},{}]}', /plugin 2 has no valid "type"/],
+  ['a type with a path', '{"name":"x","type":"../../bin/sh"}', /plugin 1 has no valid "type"/],
+  [
+    'an unknown version',
+    '{"cniVersion":"9.9.9","name":"x","type":"one"}',
+    /"cniVersion" "9.9.9" is not one of 0.1.0, /,
+  ],
 ] as const) {
   test(`a file with ${what} is no network`, async (t) => {
     const bench = await scriptedPlugins(t);

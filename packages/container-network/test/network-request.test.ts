@@ -26,7 +26,7 @@ test('annotations limit the bandwidth, between 1k and 1P', (t) => {
     ingressRate: 1e15,
   });
   for (const [text, message] of [
-    ['fast', 'annotation kubernetes.io/egress-bandwidth: "fast" is no quantity'],
+    ['fast', 'annotation kubernetes.io/egress-bandwidth: "fast" is not a quantity'],
     ['999', 'annotation kubernetes.io/egress-bandwidth: 999 is not between 1k and 1P'],
     ['2P', 'annotation kubernetes.io/egress-bandwidth: 2P is not between 1k and 1P'],
   ] as const) {

@@ -193,14 +193,18 @@ test(`without a range, or without plugins, the bridge is not ready${needs}`, asy
   const { stateDirectory } = bench;
   const network = createBridgeNetwork({ ...common, stateDirectory });
   const reason = 'NetworkPluginNotReady';
-  const message = 'the node has no range of pod addresses yet (--pod-cidr, or spec.podCIDR of the node)';
+  const message = 'the node has no pod CIDR (option --pod-cidr, or spec.podCIDR of the node)';
   t.deepEqual(await network.status(), { ready: false, reason, message });
   const pod = await bench.pod('a');
   await t.throwsAsync(network.add(pod.request), { code: 'Unavailable' });
   network.updateConfig({ podCidr: '10.77.3.0/24' });
   t.deepEqual(await network.status(), { ready: true });
   const empty = createBridgeNetwork({ ...common, stateDirectory, binDirs: ['/nowhere'], podCidr: '10.77.3.0/24' });
-  t.deepEqual(await empty.status(), { ready: false, reason, message: 'no plugin "bridge" in /nowhere' });
+  t.deepEqual(await empty.status(), {
+    ready: false,
+    reason,
+    message: 'failed to find plugin "bridge" in path [/nowhere]',
+  });
 });
 
 async function conflist(bench: Bench): Promise<string> {

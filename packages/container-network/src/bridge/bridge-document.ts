@@ -2,22 +2,22 @@ import { join } from 'node:path';
 import type { JsonObject } from '../cni/network-list.ts';
 
 /**
- * How a pod reaches itself through a service: the bridge sends frames back where they came from, sees all frames
- * itself, or neither.
+ * How a pod reaches itself through a service: the bridge is promiscuous, its ports send frames back to their origin
+ * (hairpin mode), or not supported.
  */
 export type HairpinMode = 'promiscuous-bridge' | 'hairpin-veth' | 'none';
 
 export interface BridgeConfig {
   /** Name of the bridge's interface on the machine. */
   readonly bridge: string;
-  /** 0 = 1460. */
+  /** MTU in bytes; 0 = 1460. */
   readonly mtu: number;
   readonly hairpinMode: HairpinMode;
-  /** Bit of the packet mark that published ports use; nobody else's. */
+  /** Bit of the packet mark for published ports. No other program may use it. */
   readonly portMarkBit: number;
 }
 
-/** The network of the bridge for one sandbox: plugins that have nothing to do for it are left out. */
+/** The CNI network list of the bridge for one sandbox, without the plugins that the sandbox does not need. */
 export function bridgeDocument(
   { bridge, mtu, hairpinMode, portMarkBit }: BridgeConfig,
   podCidr: string,
@@ -30,8 +30,7 @@ export function bridgeDocument(
       bridge,
       mtu,
       isGateway: true,
-      // Else no pod could be connected after the node got another range: the bridge still has the first address of the
-      // old one.
+      // The bridge still has an address of the old CIDR after a change. Without this, no pod could be connected.
       forceAddress: true,
       ipMasq: true,
       hairpinMode: hairpinMode === 'hairpin-veth',

@@ -10,18 +10,18 @@ import { type BridgeConfig, bridgeDocument } from './bridge-document.ts';
 import { NoDuplicates } from './no-duplicates.ts';
 
 export interface BridgeNetworkOptions extends PluginHost, Partial<BridgeConfig> {
-  /** Addresses of pods; the first one is the bridge's own. Absent: not ready until `updateConfig` tells. */
+  /** Addresses of pods; the bridge has the first one. Absent: not ready until `updateConfig` provides it. */
   readonly podCidr?: string;
 }
 
-/** Leaves room for what tunnels put around a packet, below the 1500 bytes of most networks. */
+/** Default MTU in bytes: reserves 40 of the usual 1500 bytes for the headers of tunnels. */
 const defaultMtu = 1460;
 
-const noRange = 'the node has no range of pod addresses yet (--pod-cidr, or spec.podCIDR of the node)';
+const noPodCidr = 'the node has no pod CIDR (option --pod-cidr, or spec.podCIDR of the node)';
 
 /**
- * A network without configuration: a bridge on the machine, a pair of interfaces for each sandbox, addresses out of the
- * pod range, masquerading for what leaves the range. The standard CNI plugins do the work.
+ * A network without configuration files: a bridge, a veth pair for each sandbox, addresses from the pod CIDR, and
+ * masquerading of traffic that leaves the CIDR. It calls the standard CNI plugins.
  */
 export function createBridgeNetwork(options: BridgeNetworkOptions): NetworkPlugin {
   const {
@@ -39,7 +39,7 @@ export function createBridgeNetwork(options: BridgeNetworkOptions): NetworkPlugi
   const copies = new NoDuplicates({ bridge, launch, logger });
   let { podCidr } = options;
   const wanted = (request: NetworkRequest): Wanted => {
-    if (podCidr === undefined) throw new NetworkError('Unavailable', noRange);
+    if (podCidr === undefined) throw new NetworkError('Unavailable', noPodCidr);
     const args = capabilityArgs(request, undefined);
     const range = podCidr;
     return {
@@ -55,7 +55,7 @@ export function createBridgeNetwork(options: BridgeNetworkOptions): NetworkPlugi
   return {
     name: 'bridge',
     async status() {
-      if (podCidr === undefined) return unready(noRange);
+      if (podCidr === undefined) return unready(noPodCidr);
       return pluginsReady(['bridge', 'host-local', loopbackType], binDirs);
     },
     add: (request, callOptions) => attacher.add(request, async () => wanted(request), callOptions),

@@ -7,11 +7,11 @@ const run = promisify(execFile);
 const timeoutMs = 20_000;
 
 /**
- * A promiscuous bridge hands frames between pods up to the machine too. Where packet filters see bridged frames
- * (br_netfilter), one that goes to a pod by way of a service is addressed to that pod already, and the machine sends it
- * a second time. What the machine itself sends to pods has the bridge's address as its source; all else that it sends
- * with a source in the range of pods is such a copy. Without br_netfilter there are none, and the same frames are
- * originals. The bridge's hardware address, by which its frames are known, is fixed: else it changes with its ports.
+ * A promiscuous bridge also passes frames between pods to the machine. With br_netfilter, a frame to a service is
+ * already addressed to the pod, so the machine sends it a second time. The rules drop these copies: frames from the
+ * machine whose source is in the pod CIDR, except those with the address of the bridge, which are originals. Without
+ * br_netfilter there are no copies, and the rules would drop originals. Frames from the machine are identified by the
+ * hardware address of the bridge, which is set explicitly, because it otherwise changes with the ports of the bridge.
  */
 const script = `
 set -e
@@ -26,23 +26,23 @@ fi
 ebtables -t filter -L OUTPUT | grep -q -- "-j $chain *$" || ebtables -t filter -I OUTPUT -j "$chain"
 `;
 
-/** How the machine's own frames on the bridge are known. */
+/** Addresses that identify frames from the machine on the bridge. */
 export interface BridgeIdentity {
   /** Hardware address of the bridge. */
   readonly mac: string;
-  /** Its address in the range of pods. */
+  /** Address of the bridge in the pod CIDR. */
   readonly gateway: string;
   readonly range: string;
 }
 
 export interface NoDuplicatesOptions {
   readonly bridge: string;
-  /** Words before the program, as for plugins. */
+  /** Command line prefix of the program, as for plugins. */
   readonly launch?: readonly string[];
   readonly logger: Logger;
 }
 
-/** Keeps copies that a promiscuous bridge makes from pods. */
+/** Maintains the rules that drop duplicate frames of a promiscuous bridge. */
 export class NoDuplicates {
   readonly #options: NoDuplicatesOptions;
   #last = '';
@@ -52,7 +52,7 @@ export class NoDuplicates {
     this.#options = options;
   }
 
-  /** Once for each identity. Without ebtables there may be copies, which is said and no reason to refuse pods. */
+  /** Adds the rules, once for each identity. A failure, such as missing ebtables, is logged and does not fail pods. */
   ensure({ mac, gateway, range }: BridgeIdentity): Promise<void> {
     const words = [mac, gateway, range];
     const key = words.join(' ');
@@ -68,7 +68,7 @@ export class NoDuplicates {
     try {
       await run(program, words, { timeout: timeoutMs, env: { PATH: programPath } });
     } catch (err) {
-      const message = 'datagrams between pods may arrive twice: rules for the promiscuous bridge are not in place';
+      const message = 'failed to add rules for the promiscuous bridge: datagrams between pods may arrive twice';
       logger.warn(message, { bridge, err });
     }
   }

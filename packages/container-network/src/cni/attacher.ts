@@ -11,16 +11,16 @@ import { type JsonObject, type NetworkList, networkListOf } from './network-list
 import { PluginProcess } from './plugin-process.ts';
 import { ipsOf } from './result.ts';
 
-/** What every network needs that is made by CNI plugins. */
+/** Settings and services that all networks of CNI plugins use. */
 export interface PluginHost {
-  /** Folders of plugin programs, looked through in order. */
+  /** Folders of plugin programs, searched in order. */
   readonly binDirs: readonly string[];
-  /** Records of connected sandboxes, and of addresses given; they must survive the agent. */
+  /** Folder for records of connected sandboxes and of assigned addresses. It must survive a restart of the agent. */
   readonly stateDirectory: string;
-  /** The longest time that connecting, or taking back, may take; default two minutes. */
+  /** Timeout of connecting or disconnecting a sandbox, in milliseconds; default two minutes. */
   readonly timeoutMs?: number;
   /**
-   * Words before a plugin's path, such as `nsenter --net=...`: plugins then work in another network namespace than this
+   * Command line prefix of plugins, such as `nsenter --net=...` to run them in another network namespace than this
    * process.
    */
   readonly launch?: readonly string[];
@@ -28,11 +28,11 @@ export interface PluginHost {
   readonly logger: Logger;
 }
 
-/** What a sandbox is to be connected to. */
+/** The network that a sandbox is connected to. */
 export interface Wanted {
   readonly list: NetworkList;
   readonly capabilityArgs: JsonObject;
-  /** Called with what the plugins have made, before it counts as made. */
+  /** Called with the result of the plugins. An error fails the connection. */
   readonly afterwards?: (result: JsonObject, signal: AbortSignal) => Promise<void>;
 }
 
@@ -41,11 +41,11 @@ type Which = Pick<NetworkRequest, 'sandboxId' | 'netnsPath'>;
 const defaultTimeoutMs = 120_000;
 const ifName = 'eth0';
 
-/** The plugin that every sandbox needs: each namespace has a loopback interface, which somebody has to switch on. */
+/** The plugin that enables the loopback interface of a namespace. It is called for every sandbox. */
 export const loopbackType = 'loopback';
 const loopback = networkListOf({ cniVersion: '0.3.1', name: 'loopback', plugins: [{ type: loopbackType }] });
 
-/** Connects sandboxes to networks, remembers how, and takes it back the same way. */
+/** Connects sandboxes to networks, records how, and disconnects them with the recorded configuration. */
 export class Attacher {
   readonly #host: PluginHost;
   readonly #files: AttachmentFiles;
@@ -58,17 +58,17 @@ export class Attacher {
     this.#process = new PluginProcess(host.launch);
   }
 
-  /** `network` is asked when it is the sandbox's turn, so that calls keep their order. */
+  /** Connects a sandbox. `network` is called after earlier calls for the same sandbox have completed. */
   add(request: NetworkRequest, network: () => Promise<Wanted>, options: CallOptions = {}): Promise<NetworkAttachment> {
     const { sandboxId, netnsPath } = request;
     return this.#exclusive('network of a sandbox', sandboxId, options, async (signal) => {
       if ((await this.#files.read(sandboxId)) !== undefined) {
-        throw new NetworkError('AlreadyExists', `the sandbox ${sandboxId} has a network already`);
+        throw new NetworkError('AlreadyExists', `sandbox ${sandboxId} already has a network`);
       }
       const { list, capabilityArgs, afterwards } = await network();
       signal.throwIfAborted();
       const netnsId = await netnsIdentity(netnsPath);
-      if (netnsId === undefined) throw new NetworkError('InvalidArgument', `${netnsPath} is no network namespace`);
+      if (netnsId === undefined) throw new NetworkError('InvalidArgument', `${netnsPath} is not a network namespace`);
       const attachment: Attachment = {
         sandboxId,
         netnsPath,
@@ -84,7 +84,7 @@ export class Attacher {
         const result = await addNetwork(list, this.#calls(attachment, netnsPath, signal));
         const ips = ipsOf(result);
         if (ips.length === 0)
-          throw new NetworkError('Internal', `the network ${list.name} gave the sandbox no address`);
+          throw new NetworkError('Internal', `network ${list.name} assigned no address to the sandbox`);
         await afterwards?.(result, signal);
         signal.throwIfAborted();
         await this.#files.write({ ...attachment, result });
@@ -97,7 +97,7 @@ export class Attacher {
   }
 
   remove({ sandboxId, netnsPath }: Which, options: CallOptions = {}): Promise<void> {
-    return this.#exclusive('taking back a network', sandboxId, options, async (signal) => {
+    return this.#exclusive('removal of a network', sandboxId, options, async (signal) => {
       const attachment = await this.#files.read(sandboxId);
       if (attachment !== undefined) await this.#takeBack({ ...attachment, netnsPath }, signal);
       await this.#files.delete(sandboxId);
@@ -105,10 +105,9 @@ export class Attacher {
   }
 
   check({ sandboxId, netnsPath }: Which, options: CallOptions = {}): Promise<void> {
-    return this.#exclusive('looking at a network', sandboxId, options, async (signal) => {
+    return this.#exclusive('check of a network', sandboxId, options, async (signal) => {
       const attachment = await this.#files.read(sandboxId);
-      if (attachment?.result === undefined)
-        throw new NetworkError('NotFound', `the sandbox ${sandboxId} has no network`);
+      if (attachment?.result === undefined) throw new NetworkError('NotFound', `sandbox ${sandboxId} has no network`);
       await checkNetwork(attachment.list, this.#calls(attachment, netnsPath, signal), attachment.result);
     });
   }
@@ -118,22 +117,22 @@ export class Attacher {
       if (known.has(sandboxId)) continue;
       const netnsPath = (await this.#files.read(sandboxId))?.netnsPath ?? '';
       await this.remove({ sandboxId, netnsPath }, options).catch((err) => {
-        this.#host.logger.warn('network of a sandbox that is gone was not taken back', { sandboxId, err });
+        this.#host.logger.warn('failed to remove the network of a sandbox that no longer exists', { sandboxId, err });
       });
     }
   }
 
-  /** The caller waits, but not for ever, and whether it gave up makes no difference. */
+  /** Removes an incomplete connection. Has its own timeout and continues when the caller has canceled. */
   async #afterFailure(attachment: Attachment): Promise<void> {
     const { clock, logger, timeoutMs = defaultTimeoutMs } = this.#host;
     const { sandboxId } = attachment;
     try {
-      await withinDeadline(clock, 'taking back a network', timeoutMs, {}, (signal) =>
+      await withinDeadline(clock, 'removal of a network', timeoutMs, {}, (signal) =>
         this.#takeBack(attachment, signal),
       );
       await this.#files.delete(sandboxId);
     } catch (err) {
-      logger.warn('what a failed network left could not be taken back', { sandboxId, err });
+      logger.warn('failed to clean up after a network error', { sandboxId, err });
     }
   }
 
@@ -158,7 +157,7 @@ export class Attacher {
   }
 }
 
-/** The words that plugins of this field look for. Values have no semicolons: they are names. */
+/** The value of CNI_ARGS with the Kubernetes arguments. The values are names, so they contain no semicolons. */
 function argsOf({ namespace, name, sandboxId, uid }: NetworkRequest): string {
   const words = {
     IgnoreUnknown: '1',

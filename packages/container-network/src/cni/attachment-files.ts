@@ -4,25 +4,25 @@ import type { Logger } from '@keelson/core';
 import { NetworkError } from '../network-error.ts';
 import { isObject, type JsonObject, type NetworkList, networkListOf } from './network-list.ts';
 
-/** How a sandbox was connected: all that is needed to take it back. */
+/** How a sandbox was connected. Contains everything that is required to disconnect it. */
 export interface Attachment {
   readonly sandboxId: string;
   readonly netnsPath: string;
-  /** Which namespace the path led to. */
+  /** Identity of the namespace at the path. */
   readonly netnsId?: string;
   readonly ifName: string;
   readonly args: string;
   readonly capabilityArgs: JsonObject;
   readonly list: NetworkList;
-  /** Absent while plugins work, and after they failed. */
+  /** Absent until all plugins have succeeded. */
   readonly result?: JsonObject;
 }
 
 const suffix = '.json';
 
 /**
- * One file for each sandbox that is connected, or may be. They outlive the agent, so what was begun is taken back after
- * a crash too.
+ * One file for each sandbox that is connected, or was being connected. The files survive a crash of the agent, so that
+ * incomplete connections can be removed.
  */
 export class AttachmentFiles {
   readonly #folder: string;
@@ -38,14 +38,14 @@ export class AttachmentFiles {
     return names.filter((name) => name.endsWith(suffix)).map((name) => name.slice(0, -suffix.length));
   }
 
-  /** Undefined when there is none. A file that cannot be understood is none, and said to be so. */
+  /** The record of a sandbox; undefined without one. An invalid file is logged and ignored. */
   async read(sandboxId: string): Promise<Attachment | undefined> {
     const text = await readFile(this.#path(sandboxId), 'utf8').catch(absent(undefined));
     if (text === undefined) return undefined;
     try {
       return parse(text, sandboxId);
     } catch (err) {
-      this.#logger.warn('record of a sandbox network is not usable', { sandboxId, err });
+      this.#logger.warn('invalid record of a sandbox network', { sandboxId, err });
       return undefined;
     }
   }
@@ -67,13 +67,10 @@ export class AttachmentFiles {
     await rm(this.#path(sandboxId), { force: true });
   }
 
-  /** Names of sandboxes are what CNI allows for them, which are file names too. */
+  /** Path of the record. Ids that CNI accepts are valid file names. */
   #path(sandboxId: string): string {
     if (!/^[A-Za-z0-9][\w.-]*$/.test(sandboxId)) {
-      throw new NetworkError(
-        'InvalidArgument',
-        `${JSON.stringify(sandboxId)} cannot be the id of a sandbox with a network`,
-      );
+      throw new NetworkError('InvalidArgument', `${JSON.stringify(sandboxId)} is not a valid CNI container id`);
     }
     return join(this.#folder, `${sandboxId}${suffix}`);
   }
@@ -89,7 +86,7 @@ function absent<T>(value: T): (error: NodeJS.ErrnoException) => T {
 function parse(text: string, sandboxId: string): Attachment {
   const value: unknown = JSON.parse(text);
   if (!isObject(value) || !isObject(value['list']))
-    throw new NetworkError('Internal', 'no record of a sandbox network');
+    throw new NetworkError('Internal', 'the file is not a record of a sandbox network');
   const { netnsPath, netnsId, ifName, args, capabilityArgs, result } = value;
   return {
     sandboxId,

@@ -3,40 +3,40 @@ import { atLeast, type JsonObject, type NetworkList, type PluginConfig } from '.
 import { findPlugin } from './plugin-files.ts';
 import type { PluginProcess } from './plugin-process.ts';
 
-/** How the plugins of a network are called for one sandbox. */
+/** Parameters with which the plugins of a network are called for one sandbox. */
 export interface Calls {
   readonly process: PluginProcess;
   readonly binDirs: readonly string[];
   readonly sandboxId: string;
-  /** Empty when the namespace is gone. */
+  /** Empty when the namespace no longer exists. */
   readonly netnsPath: string;
   readonly ifName: string;
-  /** As CNI_ARGS has it. */
+  /** Value of CNI_ARGS. */
   readonly args: string;
   readonly capabilityArgs: JsonObject;
   readonly signal: AbortSignal;
 }
 
-/** Calls each plugin in order, with the result of the one before. @returns the result of the last */
+/** Calls each plugin in order with the result of the previous one. Returns the result of the last one. */
 export async function addNetwork(list: NetworkList, calls: Calls): Promise<JsonObject> {
   let result: JsonObject | undefined;
   for (const plugin of list.plugins) {
     result = await call(list, plugin, 'ADD', calls, result);
     if (result === undefined) {
       const failure = { plugin: plugin.type, command: 'ADD' } as const;
-      throw new NetworkError('Internal', `plugin ${plugin.type} gave no result (ADD)`, { failure });
+      throw new NetworkError('Internal', `plugin ${plugin.type} returned no result (ADD)`, { failure });
     }
   }
   return result ?? {};
 }
 
-/** Asks each plugin, in order. Networks older than the command, and those that switch it off, count as right. */
+/** Calls CHECK of each plugin in order. Networks of versions without CHECK, or with `disableCheck`, pass. */
 export async function checkNetwork(list: NetworkList, calls: Calls, result: JsonObject | undefined): Promise<void> {
   if (list.disableCheck || !atLeast(list.cniVersion, '0.4.0')) return;
   for (const plugin of list.plugins) await call(list, plugin, 'CHECK', calls, result);
 }
 
-/** Calls each plugin in the opposite order. One that does not know the sandbox has nothing to take back. */
+/** Calls DEL of each plugin in reverse order. A plugin without state for the sandbox succeeds. */
 export async function deleteNetwork(list: NetworkList, calls: Calls, result: JsonObject | undefined): Promise<void> {
   const known = atLeast(list.cniVersion, '0.4.0') ? result : undefined;
   for (const plugin of list.plugins.toReversed()) {
@@ -74,7 +74,7 @@ async function call(
   });
 }
 
-/** What a plugin reads: its part of the file, and what it asked to be told. */
+/** The input of a plugin: its part of the configuration, and the arguments of its capabilities. */
 function pluginInput(
   { name, cniVersion }: NetworkList,
   { document, capabilities }: PluginConfig,

@@ -1,10 +1,7 @@
 import type { NetworkRequest } from '@keelson/container-runtime';
 import type { JsonObject } from './network-list.ts';
 
-/**
- * What plugins may be told at each call, by the capability under which they ask for it; what there is nothing to say
- * about is absent.
- */
+/** Arguments for plugins by the capability that a plugin declares. Capabilities without a value are absent. */
 export function capabilityArgs(request: NetworkRequest, podCidr: string | undefined): JsonObject {
   const { portMappings = [], bandwidth, dns } = request;
   const published = portMappings.filter(({ hostPort }) => hostPort);
@@ -23,7 +20,7 @@ export function capabilityArgs(request: NetworkRequest, podCidr: string | undefi
   };
 }
 
-/** The bucket is as large as its kind allows, so that the rate alone limits. */
+/** The maximum burst, so that only the rate limits. */
 const burst = 2 ** 31 - 1;
 
 function bandwidthArgs({ ingressRate, egressRate }: NonNullable<NetworkRequest['bandwidth']>): JsonObject {

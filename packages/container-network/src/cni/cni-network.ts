@@ -9,18 +9,15 @@ import { machineInterfacesOf } from './result.ts';
 import { setHairpin } from './set-hairpin.ts';
 
 export interface CniNetworkOptions extends PluginHost {
-  /** Folder of network configurations; the first usable one by name counts. */
+  /** Folder of network configurations. The first valid one by name is used. */
   readonly confDir: string;
-  /** Addresses for plugins that ask for them (capability `ipRanges`). */
+  /** Addresses for plugins with the capability `ipRanges`. */
   readonly podCidr?: string;
-  /**
-   * A bridge sends frames of a pod back to it: a pod reaches itself through a service. Only where the network is a
-   * bridge.
-   */
+  /** Enables hairpin mode on bridge ports, so that a pod reaches itself through a service. Only for bridge networks. */
   readonly hairpin?: boolean;
 }
 
-/** The network that a folder of CNI configurations describes. Nothing is done before the first call. */
+/** The network of a folder of CNI configurations. The folder is read on the first call. */
 export function createCniNetwork(options: CniNetworkOptions): NetworkPlugin {
   const { binDirs, logger, hairpin = false, launch } = options;
   const attacher = new Attacher(options);
@@ -31,8 +28,8 @@ export function createCniNetwork(options: CniNetworkOptions): NetworkPlugin {
     if ('problem' in found) throw new NetworkError('Unavailable', found.problem);
     const args = capabilityArgs(request, podCidr);
     const { sandboxId } = request;
-    for (const capability of unheard(found.list, args)) {
-      logger.warn('no plugin of the network takes what the pod asks for', { capability, sandboxId });
+    for (const capability of unsupported(found.list, args)) {
+      logger.warn('no plugin of the network supports a capability that the pod requires', { capability, sandboxId });
     }
     return {
       list: found.list,
@@ -40,7 +37,7 @@ export function createCniNetwork(options: CniNetworkOptions): NetworkPlugin {
       async afterwards(result, signal) {
         if (!hairpin) return;
         await setHairpin(machineInterfacesOf(result), launch, signal).catch((err) =>
-          logger.warn('hairpin mode was not set', { sandboxId, err }),
+          logger.warn('failed to set hairpin mode', { sandboxId, err }),
         );
       },
     };
@@ -62,8 +59,8 @@ export function createCniNetwork(options: CniNetworkOptions): NetworkPlugin {
   };
 }
 
-/** Wishes of the pod that no plugin hears. */
-function unheard(list: NetworkList, args: JsonObject): string[] {
+/** Capabilities that the pod requires and no plugin declares. */
+function unsupported(list: NetworkList, args: JsonObject): string[] {
   return ['portMappings', 'bandwidth'].filter(
     (name) => args[name] !== undefined && !list.plugins.some(({ capabilities }) => capabilities.has(name)),
   );

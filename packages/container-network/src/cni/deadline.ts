@@ -3,8 +3,8 @@ import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core
 import { NetworkError } from '../network-error.ts';
 
 /**
- * Runs `work` with a signal that fires when the caller gives up or the time is over; the signal's reason is the error
- * to throw. Unlike a bounded call it waits for `work` to end, which takes back what it began.
+ * Runs `work` with a signal that fires when the caller cancels or the deadline passes. The reason of the signal is the
+ * error to throw. Unlike `boundedCall`, it waits until `work` has ended, so that `work` can clean up.
  */
 export async function withinDeadline<T>(
   clock: Clock,
@@ -16,7 +16,7 @@ export async function withinDeadline<T>(
   const ending = new AbortController();
   const ms = Math.min(limitMs, timeoutMs);
   const giveUp = () =>
-    ending.abort(new NetworkError('Aborted', `${what}: the caller gave up`, { cause: signal?.reason }));
+    ending.abort(new NetworkError('Aborted', `${what}: canceled by the caller`, { cause: signal?.reason }));
   const cancel = clock.after(ms, () =>
     ending.abort(new NetworkError('DeadlineExceeded', `${what}: not done within ${ms} ms`)),
   );

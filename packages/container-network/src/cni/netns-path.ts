@@ -1,9 +1,9 @@
 import { stat, statfs } from 'node:fs/promises';
 
-/** File systems that namespaces are files of: nsfs, and proc of old kernels. */
+/** Types of file systems with namespace files: nsfs, and proc in old kernels. */
 const types = new Set([0x6e736673, 0x9fa0]);
 
-/** Which namespace a path leads to now; undefined when it leads to none. */
+/** Identity of the namespace at a path; undefined without a namespace. */
 export async function netnsIdentity(path: string): Promise<string | undefined> {
   if (path === '') return undefined;
   try {
@@ -16,8 +16,9 @@ export async function netnsIdentity(path: string): Promise<string | undefined> {
 }
 
 /**
- * The path when it still leads to this namespace; else empty, which tells plugins that it is gone. Paths below /proc
- * lead elsewhere when the number of a process is given again, in the worst case to the machine's own network.
+ * The path when the namespace at it has this identity; otherwise an empty text, which means to plugins that the
+ * namespace no longer exists. A path below /proc refers to another namespace, possibly that of the machine, after the
+ * process id was reused.
  */
 export async function liveNetns(path: string, identity: string | undefined): Promise<string> {
   return identity !== undefined && (await netnsIdentity(path)) === identity ? path : '';

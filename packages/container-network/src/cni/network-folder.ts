@@ -15,20 +15,20 @@ export interface NetworkFolderOptions {
   readonly logger: Logger;
 }
 
-/** The network in use, or why there is none. */
+/** The network, or why there is none. */
 export type FoundNetwork = { readonly list: NetworkList } | { readonly problem: string };
 
 const extensions = new Set(['.conf', '.conflist', '.json']);
 const versionTimeoutMs = 10_000;
 
 /**
- * The folder of network configurations. Its first usable file, by name, is the network; it is read again when something
- * in it, or in the folders of plugins, is another than before.
+ * The folder of network configurations. Its first valid file by name is the network. It is read again when the folder,
+ * its files or the folders of plugins have changed.
  */
 export class NetworkFolder {
   readonly #options: NetworkFolderOptions;
   readonly #process: PluginProcess;
-  #known: { readonly look: string; readonly found: Promise<FoundNetwork> } | undefined;
+  #cached: { readonly fingerprint: string; readonly found: Promise<FoundNetwork> } | undefined;
 
   constructor(options: NetworkFolderOptions) {
     this.#options = options;
@@ -41,33 +41,35 @@ export class NetworkFolder {
     try {
       names = (await readdir(confDir)).filter((name) => extensions.has(extname(name))).sort();
     } catch (error) {
-      return { problem: `networks in ${confDir} cannot be read: ${textOf(error)}` };
+      return { problem: `network configurations in ${confDir} cannot be read: ${textOf(error)}` };
     }
-    const looks = await Promise.all([...binDirs, ...names.map((name) => join(confDir, name))].map(lookOf));
-    const look = JSON.stringify([names, looks]);
-    if (this.#known?.look !== look) this.#known = { look, found: this.#read(names) };
-    return this.#known.found;
+    const fingerprints = await Promise.all(
+      [...binDirs, ...names.map((name) => join(confDir, name))].map(fingerprintOf),
+    );
+    const fingerprint = JSON.stringify([names, fingerprints]);
+    if (this.#cached?.fingerprint !== fingerprint) this.#cached = { fingerprint, found: this.#read(names) };
+    return this.#cached.found;
   }
 
   async #read(names: readonly string[]): Promise<FoundNetwork> {
     const { confDir, logger } = this.#options;
-    if (names.length === 0) return { problem: `no network (.conf, .conflist or .json) in ${confDir}` };
+    if (names.length === 0) return { problem: `no network config found in ${confDir}` };
     const problems: string[] = [];
     for (const name of names) {
       try {
         const list = parseNetworkList(await readFile(join(confDir, name), 'utf8'));
         await this.#validate(list);
-        logger.info('network chosen', { file: join(confDir, name), network: list.name, cniVersion: list.cniVersion });
+        logger.info('network selected', { file: join(confDir, name), network: list.name, cniVersion: list.cniVersion });
         return { list };
       } catch (error) {
-        logger.warn('network is not usable', { file: join(confDir, name), err: error });
+        logger.warn('invalid network configuration', { file: join(confDir, name), err: error });
         problems.push(`${name}: ${textOf(error)}`);
       }
     }
-    return { problem: `no usable network in ${confDir}: ${problems.join('; ')}` };
+    return { problem: `no valid network config found in ${confDir}: ${problems.join('; ')}` };
   }
 
-  /** Its plugins are there, and speak the version that it is written in. */
+  /** Checks that the plugins of a network are installed and support its version. */
   async #validate(list: NetworkList): Promise<void> {
     const { clock, binDirs } = this.#options;
     for (const { type } of list.plugins) {
@@ -87,15 +89,15 @@ export class NetworkFolder {
       if (!versions.includes(list.cniVersion)) {
         throw new NetworkError(
           'InvalidArgument',
-          `plugin ${type} does not speak CNI ${list.cniVersion}, only ${versions.join(', ')}`,
+          `plugin ${type} does not support CNI ${list.cniVersion}, only ${versions.join(', ')}`,
         );
       }
     }
   }
 }
 
-/** Two equal texts are the same file, unchanged. */
-async function lookOf(path: string): Promise<string> {
+/** A text that changes when the file is replaced or modified. */
+async function fingerprintOf(path: string): Promise<string> {
   try {
     const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
     return [ino, size, mtimeNs, ctimeNs].join(' ');

@@ -2,26 +2,26 @@ import { NetworkError } from '../network-error.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** One plugin of a network, as the file has it. */
+/** Configuration of one plugin of a network. */
 export interface PluginConfig {
-  /** The name of its program. */
+  /** Name of the plugin's program. */
   readonly type: string;
-  /** What it wants to be told at each call, of what its runtime knows. */
+  /** Capabilities for which the plugin expects arguments on each call. */
   readonly capabilities: ReadonlySet<string>;
   readonly document: JsonObject;
 }
 
-/** A network: plugins that are called one after another. */
+/** A network: a list of plugins that are called in order. */
 export interface NetworkList {
   readonly name: string;
   readonly cniVersion: string;
   readonly disableCheck: boolean;
   readonly plugins: readonly PluginConfig[];
-  /** The list as one document, from which `networkListOf` makes it again. */
+  /** The list as JSON document, which `networkListOf` accepts. */
   readonly document: JsonObject;
 }
 
-/** Versions of the protocol in use; a configuration without one means the first. */
+/** Supported versions of CNI. The first is the default of configurations without a version. */
 export const cniVersions = ['0.1.0', '0.2.0', '0.3.0', '0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
 
 /** True when `version` is not older than `other`; both are in {@link cniVersions}. */
@@ -36,7 +36,7 @@ export function isObject(value: unknown): value is JsonObject {
 const invalid = (problem: string, cause?: unknown) => new NetworkError('InvalidArgument', problem, { cause });
 
 /**
- * Reads a file of a network: a list of plugins, or one plugin alone, whatever the file's name says.
+ * Parses a network configuration: a list of plugins, or a single plugin, independent of the file name.
  *
  * @throws NetworkError `InvalidArgument`
  */
@@ -45,7 +45,7 @@ export function parseNetworkList(text: string): NetworkList {
   try {
     document = JSON.parse(text);
   } catch (error) {
-    throw invalid(error instanceof Error ? `no JSON: ${error.message}` : 'no JSON', error);
+    throw invalid(error instanceof Error ? `invalid JSON: ${error.message}` : 'invalid JSON', error);
   }
   if (!isObject(document)) throw invalid('no JSON object');
   if (document['plugins'] !== undefined) return networkListOf(document);
@@ -53,12 +53,12 @@ export function parseNetworkList(text: string): NetworkList {
   return networkListOf({ ...(cniVersion !== undefined && { cniVersion }), name, plugins: [plugin] });
 }
 
-/** @throws NetworkError `InvalidArgument` when the document is no list of plugins that could be called */
+/** The network of a JSON document. @throws NetworkError `InvalidArgument` for an invalid document. */
 export function networkListOf(document: JsonObject): NetworkList {
   const { name, cniVersion = '0.1.0', disableCheck = false, plugins } = document;
-  if (typeof name !== 'string' || !/^[A-Za-z0-9][\w.-]*$/.test(name)) throw invalid('the network has no usable "name"');
+  if (typeof name !== 'string' || !/^[A-Za-z0-9][\w.-]*$/.test(name)) throw invalid('the network has no valid "name"');
   if (!(cniVersions as readonly unknown[]).includes(cniVersion)) {
-    throw invalid(`"cniVersion" ${JSON.stringify(cniVersion)} is none of ${cniVersions.join(', ')}`);
+    throw invalid(`"cniVersion" ${JSON.stringify(cniVersion)} is not one of ${cniVersions.join(', ')}`);
   }
   if (!Array.isArray(plugins) || plugins.length === 0) throw invalid('"plugins" is no list of plugins');
   return {
@@ -72,9 +72,9 @@ export function networkListOf(document: JsonObject): NetworkList {
 
 function pluginConfig(document: unknown, position: number): PluginConfig {
   const type = isObject(document) ? document['type'] : undefined;
-  // The type is looked up in folders: a path would lead out of them.
+  // The program is searched in the plugin folders. A path would escape from them.
   if (!isObject(document) || typeof type !== 'string' || type === '' || type.includes('/') || type.startsWith('.')) {
-    throw invalid(`plugin ${position + 1} has no usable "type"`);
+    throw invalid(`plugin ${position + 1} has no valid "type"`);
   }
   const declared = isObject(document['capabilities']) ? Object.entries(document['capabilities']) : [];
   return { type, capabilities: new Set(declared.filter(([, on]) => on === true).map(([name]) => name)), document };

@@ -13,16 +13,16 @@ export interface PluginCall {
   readonly plugin: string;
   readonly path: string;
   readonly command: Command;
-  /** Besides CNI_COMMAND: CNI_CONTAINERID and so on. */
+  /** Variables besides CNI_COMMAND, such as CNI_CONTAINERID. */
   readonly variables: Readonly<Record<string, string>>;
   readonly input: JsonObject;
-  /** Ends the plugin's processes; its reason is thrown. */
+  /** Kills the plugin's processes. Its reason is thrown. */
   readonly signal: AbortSignal;
 }
 
 const maxOutputBytes = 1 << 20;
 
-/** Codes that CNI reserves, by what they mean for the caller; others are the plugin's own. */
+/** Error codes that CNI defines, and the corresponding codes of the runtime contract. */
 const codes: Readonly<Record<number, RuntimeErrorCode>> = {
   1: 'InvalidArgument',
   2: 'InvalidArgument',
@@ -34,8 +34,8 @@ const codes: Readonly<Record<number, RuntimeErrorCode>> = {
 };
 
 /**
- * Calls plugins. `launch` are words before a plugin's path, such as `nsenter --net=...`, for plugins that are to work
- * in another network namespace than this process.
+ * Calls plugins. `launch` is the command line prefix of plugins, such as `nsenter --net=...` to run them in another
+ * network namespace than this process.
  */
 export class PluginProcess {
   readonly #launch: readonly string[];
@@ -47,7 +47,7 @@ export class PluginProcess {
   /**
    * Calls a plugin once.
    *
-   * @returns its answer; undefined when it gave none
+   * @returns its result; undefined when it returned none
    * @throws NetworkError with the plugin's own code and message, or the reason of the signal
    */
   async call(call: PluginCall): Promise<JsonObject | undefined> {
@@ -63,7 +63,7 @@ export class PluginProcess {
     const [program = call.path, ...words] = [...this.#launch, call.path];
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
-      // A group of its own: plugins call other programs, which end with it.
+      // A separate process group, so that the programs that a plugin starts can be killed with it.
       const child = spawn(program, words, {
         env: { PATH: programPath, ...variables, CNI_COMMAND: command },
         detached: true,
@@ -74,21 +74,19 @@ export class PluginProcess {
         try {
           process.kill(-child.pid, 'SIGKILL');
         } catch {
-          // It has ended by itself.
+          // The process has already ended.
         }
       };
       const stdout = collect(child.stdout, stop);
       const stderr = collect(child.stderr, stop);
       addAbortListener(signal, stop);
       child.stdin.on('error', () => {
-        // A plugin need not read its input; how it ends tells whether it went well.
+        // A plugin need not read its input. Its exit code determines the result.
       });
       child.stdin.end(JSON.stringify(input));
       child.once('error', (cause) => {
         removeAbortListener(signal, stop);
-        reject(
-          new NetworkError('Unavailable', `plugin ${call.plugin} could not be started: ${cause.message}`, { cause }),
-        );
+        reject(new NetworkError('Unavailable', `failed to start plugin ${call.plugin}: ${cause.message}`, { cause }));
       });
       child.once('close', (code, killed) => {
         removeAbortListener(signal, stop);
@@ -134,9 +132,9 @@ function failed(
       failure,
     });
   }
-  const said = (stderr.trim() || stdout.trim() || 'it said nothing').slice(-500);
-  const how = exit === 0 ? 'gave no JSON answer' : `ended with ${exit}`;
-  return new NetworkError('Internal', `plugin ${plugin} ${how} (${command}): ${said}`, {
+  const output = (stderr.trim() || stdout.trim() || 'no output').slice(-500);
+  const how = exit === 0 ? 'returned no JSON result' : `exited with ${exit}`;
+  return new NetworkError('Internal', `plugin ${plugin} ${how} (${command}): ${output}`, {
     failure: { plugin, command },
   });
 }

@@ -1,10 +1,10 @@
 import { isIP } from '@keelson/core';
 import { isObject, type JsonObject } from './network-list.ts';
 
-/** Addresses that a result gives to the sandbox, without prefix length, in its order. */
+/** Addresses that a result assigns to the sandbox, without prefix length, in the order of the result. */
 export function ipsOf(result: JsonObject): string[] {
   const { ips, ip4, ip6 } = result;
-  // Before 0.3.0 there was one address of each family.
+  // Results before version 0.3.0 have one address of each family.
   const entries = Array.isArray(ips)
     ? ips.filter((entry) => isOfSandbox(entry, result['interfaces']))
     : [ip4, ip6].map(oldAddress);
@@ -19,14 +19,14 @@ function oldAddress(entry: unknown): JsonObject {
   return { address: isObject(entry) ? entry['ip'] : undefined };
 }
 
-/** An address may be that of an interface on the machine, which is then among the interfaces without a sandbox. */
+/** Whether an address is that of an interface in the sandbox. Interfaces without a sandbox are on the machine. */
 function isOfSandbox(entry: unknown, interfaces: unknown): boolean {
   if (!isObject(entry) || typeof entry['interface'] !== 'number' || !Array.isArray(interfaces)) return true;
   const owner: unknown = interfaces[entry['interface']];
   return !isObject(owner) || (typeof owner['sandbox'] === 'string' && owner['sandbox'] !== '');
 }
 
-/** Names of the interfaces that a result has on the machine. */
+/** Names of the interfaces of a result on the machine. */
 export function machineInterfacesOf({ interfaces }: JsonObject): string[] {
   if (!Array.isArray(interfaces)) return [];
   return interfaces
@@ -35,7 +35,7 @@ export function machineInterfacesOf({ interfaces }: JsonObject): string[] {
     .filter((name) => typeof name === 'string');
 }
 
-/** The first gateway that a result names. */
+/** The first gateway of a result. */
 export function gatewayOf({ ips }: JsonObject): string | undefined {
   const gateways = Array.isArray(ips)
     ? ips.map((entry: unknown) => (isObject(entry) ? entry['gateway'] : undefined))

@@ -4,13 +4,11 @@ import { programPath } from './program-path.ts';
 
 const run = promisify(execFile);
 
-/** Interfaces that are no ports of a bridge have no such file, and need none. */
+/** Interfaces without this file are not ports of a bridge, and are skipped. */
 const script =
   'for name; do file=/sys/class/net/$name/brport/hairpin_mode; if [ -e "$file" ]; then echo 1 > "$file" || exit; fi; done';
 
-/**
- * Lets the bridge send frames back out of these of its ports; `launch` are words before the program, as for plugins.
- */
+/** Enables hairpin mode on these ports of the bridge. `launch` is the command line prefix, as for plugins. */
 export async function setHairpin(
   interfaces: readonly string[],
   launch: readonly string[] = [],
