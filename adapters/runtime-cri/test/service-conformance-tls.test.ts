@@ -6,7 +6,7 @@ import { atPort, processServiceHarness } from './support/service-harness.ts';
 /** What the port has to do with: streams, events, and calls that are given up. The rest is as at a socket. */
 const ofConnections = / (?:exec\.(?:streams|closing|many)|attach\.|pod\.port|observe\.|call\.|adopt\.streams)/;
 
-/** The others would be told twice. */
+/** The other cases run at a socket, in service-conformance.test.ts. */
 const someOf: TestFunction = Object.assign(
   (...[title, body]: Parameters<TestFunction>) => {
     if (ofConnections.test(title)) test(title, body);
@@ -17,8 +17,7 @@ const someOf: TestFunction = Object.assign(
 if (lackingForPairs.length > 0) {
   test.skip(`the CRI service at a port with TLS [not run, there is no ${lackingForPairs.join(', ')}]`, () => {});
 } else {
-  registerRuntimeConformance(
-    someOf,
-    await processServiceHarness('cri service of processes at a port with TLS', atPort(newPair())),
-  );
+  const harness = await processServiceHarness('cri service of processes at a port with TLS', atPort(newPair()));
+  test.after.always(() => harness[Symbol.asyncDispose]());
+  registerRuntimeConformance(someOf, harness);
 }

@@ -12,5 +12,6 @@ const withoutFilesystem: TestFunction = Object.assign(
 );
 
 const [fake, processes] = await Promise.all([fakeServiceHarness(), processServiceHarness()]);
+test.after.always(() => processes[Symbol.asyncDispose]());
 registerRuntimeConformance(withoutFilesystem, fake);
 registerRuntimeConformance(test, processes);

@@ -5,11 +5,12 @@ import type { OpenedEngine, Program, RuntimeHarness } from '@keelson/conformance
 import type { ContainerEngine } from '@keelson/container-runtime';
 import { createFakeRuntime, FakeWorld } from '@keelson/runtime-fake';
 import { createProcessRuntime } from '@keelson/runtime-process';
+import { type Reusable, ReusePool } from '@keelson/test-support';
 import { type CriRuntimeOptions, createCriRuntime, type PinnedTls, serveCri, serveCriAtPort } from '../../src/index.ts';
 import { removeAll } from './cri-harness.ts';
 
 /** An engine that is reached through the service and the client of this package. */
-export interface OpenedService extends OpenedEngine {
+export interface OpenedService extends OpenedEngine, Reusable {
   readonly folder: string;
   readonly behind: ContainerEngine;
 }
@@ -54,7 +55,7 @@ export async function throughService(
     await close();
     await rm(folder, { recursive: true, force: true });
   };
-  return { engine: { ...engine, runtime }, behind, folder, dispose };
+  return { engine: { ...engine, runtime }, behind, folder, empty: () => removeAll(engine), dispose };
 }
 
 const newFolder = () => mkdtemp('/tmp/keelson-cri-service-');
@@ -135,12 +136,13 @@ function ignoresTerm(pid = 0): boolean {
   }
 }
 
+/** Services are used again after they were emptied; disposing of the harness closes them. */
 export async function processServiceHarness(
   name = 'cri service of processes',
   serve = atSocket,
-): Promise<RuntimeHarness<OpenedService>> {
-  const open = async () => openProcess(await newFolder(), serve);
-  const capabilities = await capabilitiesOf(open);
+): Promise<RuntimeHarness<OpenedService> & AsyncDisposable> {
+  const pool = new ReusePool(async () => openProcess(await newFolder(), serve));
+  const capabilities = await capabilitiesOf(() => pool.open());
   return {
     name,
     capabilities,
@@ -148,11 +150,12 @@ export async function processServiceHarness(
     missingImage,
     builtinImage: 'host',
     sharesHostNetwork: true,
-    open,
+    open: () => pool.open(),
     reopen: async ({ engine, folder }) => {
       await engine.runtime[Symbol.asyncDispose]();
-      return openProcess(folder, serve);
+      return pool.lend(await openProcess(folder, serve));
     },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
     program: (intent) => {
       if (intent.kind === 'run') return { image: 'host', command: ['sleep', '100000'] };
       if (intent.kind === 'stubborn') return shell('trap "" TERM; while :; do sleep 100000; done');
