@@ -6,6 +6,7 @@ export { type HostProcess, startHostProcess } from './host-process.ts';
 export { type ProcessFilter, processesWith } from './host-processes.ts';
 export { buildRoot, dockerArchive, ociLayout, tarOf } from './image-builder.ts';
 export { killProcessWith } from './kill-process.ts';
+export { memoryFolder } from './memory-folder.ts';
 export { missingForNamespaces, type NetworkNamespace, networkNamespace } from './network-namespace.ts';
 export { unpackNpmPackage } from './npm-package.ts';
 export { lackingForPodman, Podman } from './podman.ts';
@@ -13,5 +14,5 @@ export { type AddedImage, LoopbackRegistry, type RegistryOptions } from './regis
 export type { RegistryAuth } from './registry-access.ts';
 export type { RegistryBehaviour, RegistryRequest } from './registry-behaviour.ts';
 export type { ImageFormat, RegistryImage, RegistryLayer } from './registry-images.ts';
-export { ReusePool, type Reusable } from './reuse-pool.ts';
+export { type Reusable, ReusePool } from './reuse-pool.ts';
 export { stopProcess } from './stop-process.ts';

@@ -1,8 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildGoTool, findProgram, freePorts, installPrograms } from '@keelson/test-support';
+import { buildGoTool, findProgram, freePorts, installPrograms, memoryFolder } from '@keelson/test-support';
 import { Etcd3 } from 'etcd3';
 
 /**
@@ -35,7 +34,10 @@ interface TlsFiles {
   readonly ca: string;
 }
 
-/** A single-member etcd of the test's own, on loopback, in a directory that goes with it. */
+/**
+ * A single-member etcd of the test's own, on loopback. Its directory, in memory where the machine has some to spare, is
+ * deleted with it.
+ */
 export class EtcdServer {
   readonly port: number;
   /** Of the listener with TLS; 0 without. */
@@ -53,7 +55,7 @@ export class EtcdServer {
     this.#peerPort = peerPort;
     this.tlsPort = tls === undefined ? 0 : tlsPort;
     this.#tls = tls;
-    this.#folder = mkdtempSync(join(tmpdir(), 'keelson-etcd-'));
+    this.#folder = mkdtempSync(join(memoryFolder(), 'keelson-etcd-'));
   }
 
   static start(binary: string): Promise<EtcdServer> {
@@ -125,7 +127,7 @@ export class EtcdServer {
     });
     watcher.stdin?.on('error', () => {});
     child.once('exit', () => watcher.stdin?.end('done\n'));
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + 30_000;
     while (!(await this.#healthy())) {
       if (child.exitCode !== null)
         throw new Error(`etcd ended with ${child.exitCode}: ${readFileSync(log, 'utf8').slice(-2000)}`);
