@@ -45,7 +45,8 @@ export interface RuntimeContext {
  *    same daemon and node. The lists of the returned engine contain them from the first call on.
  * 4. `open` fails with `Unsupported` when the runtime cannot work on this machine, with `InvalidArgument` when options
  *    contradict each other. Every failure releases what the attempt has acquired.
- * 5. A daemon that does not answer is no failure of `open`: calls of the engine fail with `Unavailable` until the daemon
+ * 5. A daemon that does not answer is no failure of `open`: calls of the engine fail with `Unavailable` until the
+ * daemon
  *    answers. An adapter waits for a daemon a bounded time only.
  * 6. The adapter uses the clock and the logger of the context, changes no process-wide state, and does not read the
  *    environment of the process for its configuration.

@@ -5,8 +5,8 @@ const memory = '/dev/shm';
 const neededBytes = 2 ** 31;
 
 /**
- * Parent of folders for data that no test needs after a power failure: in memory, where nothing waits for a disk, if the
- * machine has 2 GiB there, else the folder of temporary files.
+ * Parent of folders for data that no test needs after a power failure: in memory, where nothing waits for a disk, if
+ * the machine has 2 GiB there, else the folder of temporary files.
  */
 export function memoryFolder(): string {
   try {

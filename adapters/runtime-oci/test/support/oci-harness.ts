@@ -135,8 +135,8 @@ export async function openOci(options: Partial<OciRuntimeOptions>, folder?: stri
 }
 
 /**
- * `capabilities` are what this machine lets the runtime do. Engines are used again after they were emptied; disposing of
- * the harness closes them.
+ * `capabilities` are what this machine lets the runtime do. Engines are used again after they were emptied; disposing
+ * of the harness closes them.
  */
 export function ociHarness(
   name: string,

@@ -26,8 +26,8 @@ const mostRows = 2000;
 
 /**
  * Turns the schema of a closed store into that of a new, empty store, which takes a fifth of the time of a migration.
- * Drops it instead when the store was large, or when the partitions are not those of a new store. The result of the last
- * statement is a row if the schema can be used.
+ * Drops it instead when the store was large, or when the partitions are not those of a new store. The result of the
+ * last statement is a row if the schema can be used.
  */
 const reset = (schema: string) => `
   do $body$
@@ -82,7 +82,9 @@ class Administration {
   }
 }
 
-/** A harness over one database, in which every store has a schema of its own; a schema is used by one store at a time. */
+/**
+ * A harness over one database, in which every store has a schema of its own; a schema is used by one store at a time.
+ */
 export function postgresHarness(
   name: string,
   at: { readonly server: PostgresServer },

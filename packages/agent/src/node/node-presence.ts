@@ -68,8 +68,8 @@ export class NodePresence {
   }
 
   /** Something that the status says has changed: the next report is due now. */
-  poke(): void {
-    this.#reporter.poke();
+  requestReport(): void {
+    this.#reporter.requestReport();
   }
 
   async #status(before: readonly coreV1.NodeCondition[]): Promise<coreV1.NodeStatus> {

@@ -54,7 +54,7 @@ export class NodeReporter {
   }
 
   /** Something that the status says has changed: the next report is due now. */
-  poke(): void {
+  requestReport(): void {
     this.#wake.abort();
   }
 

@@ -3,13 +3,16 @@ import type { AgentConfig, AllowedSources } from '../base/config/agent-config.ts
 import { sourceWordOf } from '../base/pod/pod-annotations.ts';
 import { allContainersOf } from '../base/pod/pod-spec.ts';
 import type { PodVerdict } from './status/pod-status.ts';
-import { type SysctlOffer, sysctlRefusal } from './sysctl-admission.ts';
+import { type SysctlOffer, sysctlRejection } from './sysctl-admission.ts';
 
 /**
- * Why a pod is refused for now; another configuration of the agent would accept it: see
+ * Why a pod is rejected by the configuration of this agent, while another configuration would accept it: see
  * docs/reference/agent-rules.md#admission-of-pods.
  */
-export function softRefusal(pod: Pod, config: Pick<AgentConfig, 'sources' | 'limits'>): PodVerdict | undefined {
+export function configurationRejection(
+  pod: Pod,
+  config: Pick<AgentConfig, 'sources' | 'limits'>,
+): PodVerdict | undefined {
   const { hostNetwork, hostPID, hostIPC } = pod.spec;
   const { sources, limits } = config;
   const checks: readonly (readonly [boolean, string])[] = [
@@ -22,26 +25,28 @@ export function softRefusal(pod: Pod, config: Pick<AgentConfig, 'sources' | 'lim
   return message === undefined ? undefined : { phase: 'Pending', reason: 'Forbidden', message };
 }
 
-/** Why a container that was added to an admitted pod is not started: the pod could not have been admitted with it. */
-export function addedContainerRefusal(
+/**
+ * Why an ephemeral container of an admitted pod is not started: a pod with this container would not have been admitted.
+ */
+export function ephemeralContainerRejection(
   pod: Pod,
   container: Container,
   config: Pick<AgentConfig, 'sources' | 'limits'>,
 ): string | undefined {
   const alone = { ...pod, spec: { ...pod.spec, initContainers: [], containers: [container] } };
   const lacking = unsupported(alone);
-  return softRefusal(alone, config)?.message ?? (lacking && `this agent does not support ${lacking}`);
+  return configurationRejection(alone, config)?.message ?? (lacking && `this agent does not support ${lacking}`);
 }
 
-/** What the node has for pods. */
+/** The resources and functions that the node offers to pods. */
 export interface NodeOffer extends SysctlOffer {
   readonly maxPods: number;
 }
 
-/** Refused for good. */
-export function hardRefusal(pod: Pod, others: number, offer: NodeOffer): PodVerdict | undefined {
+/** Why a pod is rejected permanently; undefined when the node accepts it. */
+export function permanentRejection(pod: Pod, others: number, offer: NodeOffer): PodVerdict | undefined {
   const { maxPods } = offer;
-  const sysctls = sysctlRefusal(pod, offer);
+  const sysctls = sysctlRejection(pod, offer);
   if (sysctls !== undefined) return sysctls;
   if (others >= maxPods) {
     const message = `Node didn't have enough capacity: pods, requested: 1, used: ${others}, capacity: ${maxPods}`;
@@ -73,7 +78,7 @@ function asksForPrivileges(pod: Pod): boolean {
   return allContainersOf(pod).some(({ securityContext }) => securityContext?.privileged === true);
 }
 
-/** How many pods the node takes. */
+/** The maximum number of pods on the node. */
 export function podCapacity({ maxPods, podsPerCore }: AgentConfig['limits'], cores: number): number {
   return podsPerCore > 0 ? Math.min(maxPods, podsPerCore * cores) : maxPods;
 }

@@ -17,11 +17,11 @@ export interface HousekeepingOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly periodMs: number;
-  /** Every source has spoken: what none of them named is unwanted. */
+  /** True when every source has reported its pods: pods that none of them has are orphans. */
   readonly seenAllSources: () => boolean;
 }
 
-/** Ends what runs and takes away what lies about without a pod that wants it. */
+/** Periodically ends orphaned pods and removes orphaned directories. */
 export class Housekeeping {
   readonly #options: HousekeepingOptions;
   readonly #stop = new AbortController();
@@ -60,7 +60,7 @@ export class Housekeeping {
     for (const uid of states.uids()) if (workers.get(uid) === undefined) workers.removeOrphan(uid);
     const unknown = (await readdir(paths.pods()).catch(() => [])).filter((dir) => !this.#isUsed(dir));
     if (unknown.length === 0) return;
-    // UIDs that cannot be names of directories have others there.
+    // A UID that is not a valid directory name has a different one.
     const used = new Set([...workers.uids(), ...states.uids()].map((uid) => paths.podDirectory(uid)));
     for (const dir of unknown) if (!used.has(dir)) await this.#removeLeftovers(dir);
   }
@@ -70,7 +70,7 @@ export class Housekeeping {
     return workers.get(uid) !== undefined || states.get(uid) !== undefined;
   }
 
-  /** What cannot be removed, such as a volume that is busy, hides nothing else that has to go. */
+  /** A directory that cannot be removed, such as a busy volume, does not prevent the removal of others. */
   async #removeLeftovers(dir: string): Promise<void> {
     const { paths, volumes, cgroups, logger } = this.#options;
     try {
@@ -78,7 +78,7 @@ export class Housekeeping {
       await removePodLogs(dir, paths);
       await volumes.remove(dir);
     } catch (err) {
-      logger.warn('what is left of a pod was not removed', { component: 'housekeeping', dir, err });
+      logger.warn('removing an orphaned pod directory failed', { component: 'housekeeping', dir, err });
     }
   }
 }

@@ -2,7 +2,7 @@ import type { Pod } from '@keelson/kinds';
 import type { PodEvents } from '../base/events/pod-events.ts';
 import { fullNameOf, isFinalPhase, uidOf } from '../base/pod/pod-spec.ts';
 import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
-import { hardRefusal, type NodeOffer } from './admission.ts';
+import { type NodeOffer, permanentRejection } from './admission.ts';
 import type { MirrorIndex } from './mirror-index.ts';
 import { newPodRecord, type PodRecord } from './pod-record.ts';
 import type { PodVerdict } from './status/pod-status.ts';
@@ -35,13 +35,13 @@ export class PodAdmission {
     const { offer, states, mirrors, events, shortFor } = this.#options;
     const record = newPodRecord(pod.status ?? mirrors.get(fullNameOf(pod))?.status ?? {});
     if (hasStarted(pod) || states.get(uidOf(pod)) !== undefined) return record;
-    const refused = hardRefusal(pod, this.#placesTaken(accepted), offer);
+    const refused = permanentRejection(pod, this.#placesTaken(accepted), offer);
     if (refused !== undefined) events.record(pod, 'Warning', refused.reason, refused.message);
     record.verdict = refused ?? shortFor(pod);
     return record;
   }
 
-  /** While there are fewer pods than the node accepts, finished pods need not be told apart from the others. */
+  /** Finished pods are only excluded from the count when the total exceeds the limit. */
   #placesTaken(accepted: AcceptedPods): number {
     if (accepted.size < this.#options.offer.maxPods) return accepted.size;
     let taken = 0;

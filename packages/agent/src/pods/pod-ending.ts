@@ -11,8 +11,8 @@ export interface EndingTools {
 }
 
 /**
- * Ends everything of a pod that runs: its containers side by side, sidecars after the others, then the sandboxes. All
- * are tried; the first failure is thrown afterwards.
+ * Ends the running containers of a pod in parallel, its sidecars afterwards, then its sandboxes. All are attempted; the
+ * first failure is thrown afterwards.
  */
 export async function endPodProcesses(
   pod: Pod | undefined,
@@ -50,7 +50,7 @@ function textFor(status: ContainerStatus, message: string): string {
   return message === '' ? `Stopping container ${status.metadata.name}` : message;
 }
 
-/** Puts away sandboxes that were replaced, once no container in them has a story to tell. */
+/** Removes replaced sandboxes whose containers have been removed. */
 export async function removeOldSandboxes(
   state: PodRuntimeState,
   removed: ReadonlySet<string>,

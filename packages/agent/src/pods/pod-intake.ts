@@ -47,7 +47,7 @@ export class PodIntake {
     reports.seen(uidOf(pod), pod.status);
     if (op === 'reconcile') {
       const worker = workers.get(uidOf(pod));
-      // Conditions of others may open or close the gates of readiness.
+      // Conditions written by other clients may be readiness gates.
       if (worker !== undefined && pod.spec.readinessGates?.length) worker.update(pod);
       return;
     }
@@ -73,7 +73,7 @@ function inAge(pods: readonly Pod[]): Pod[] {
   );
 }
 
-/** What goes makes room for what comes; mirrors before pods, whose beginnings they may tell. */
+/** Removals before additions; mirror pods before pods, since they may contain the earlier status of a static pod. */
 function inOrder(changes: readonly PodChange[]): PodChange[] {
   const rank = ({ op, pod }: PodChange) => (op === 'remove' ? 0 : isMirrorPod(pod) ? 1 : 2);
   return [...changes].sort((a, b) => rank(a) - rank(b));

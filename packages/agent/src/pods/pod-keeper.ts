@@ -32,7 +32,7 @@ export interface PodKeeperOptions {
   readonly callTimeoutMs: number;
 }
 
-/** What is done to a pod from its first container to its last file. */
+/** The work on a pod from its first container to the removal of its last file. */
 export class PodKeeper implements PodWork {
   readonly #options: PodKeeperOptions;
 
@@ -52,14 +52,14 @@ export class PodKeeper implements PodWork {
     signal: AbortSignal,
   ): Promise<void> {
     const { states, probes, syncer, cgroups, cpus } = this.#options;
-    // A container that is being ended is not probed to death.
+    // Probes must not act on a container that is being ended.
     probes.forget(uid);
     const state = await states.refresh(uid, signal);
     if (state !== undefined) {
       await endPodProcesses(pod, state, '', graceSeconds, this.#options, signal);
       const after = await states.refresh(uid, signal);
       if (after !== undefined && isRunning(after))
-        throw new Error('something of the pod still runs after everything was ended');
+        throw new Error('a container or sandbox of the pod still runs after all were ended');
     }
     if (pod !== undefined) await syncer.observe(pod, record, true);
     await cpus.release(uid);
@@ -74,7 +74,7 @@ export class PodKeeper implements PodWork {
     for (const { id } of state?.sandboxes ?? []) await runtime.removePodSandbox(id, call);
     messages.forget(state?.containers ?? []);
     await states.refresh(uid, signal);
-    // The directory of the pod last: as long as it is there, the housekeeping finds what was left.
+    // The directory of the pod is removed last: until then housekeeping finds whatever could not be removed.
     await removePodLogs(uid, paths);
     await volumes.remove(uid);
   }

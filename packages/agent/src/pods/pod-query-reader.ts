@@ -30,7 +30,7 @@ export interface PodQueryReaderOptions {
   readonly volumesOf: (uid: string) => readonly VolumeUsage[] | undefined;
 }
 
-/** Answers questions about the pods of the node from what the agent knows. */
+/** Answers queries about the pods of the node from the agent's state. */
 export class PodQueryReader implements PodQueries {
   readonly #options: PodQueryReaderOptions;
 

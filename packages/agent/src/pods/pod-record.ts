@@ -3,13 +3,13 @@ import type { WaitingReason } from './status/container-statuses.ts';
 import type { PodVerdict } from './status/pod-status.ts';
 
 /**
- * What the agent remembers about a pod between two looks. Lost with the agent: whatever must not be lost is in the
- * runtime or at the API.
+ * The agent's record of a pod between two syncs. It is lost when the agent ends; durable facts are in the runtime or in
+ * the API.
  */
 export interface PodRecord {
-  /** Why containers do not run, by name. */
+  /** Why containers are waiting, by name. */
   readonly waiting: Map<string, WaitingReason>;
-  /** What was said last. */
+  /** The last reported status. */
   status: PodStatus;
   verdict: PodVerdict | undefined;
 }

@@ -22,7 +22,7 @@ export interface PodStreamViewOptions {
   readonly runtime: ContainerRuntime;
 }
 
-/** Ways into pods, by what was last seen of them. */
+/** Exec, attach and port-forward targets, from the last observed states of pods. */
 export class PodStreamView implements PodStreams {
   readonly #options: PodStreamViewOptions;
 
@@ -63,7 +63,7 @@ export class PodStreamView implements PodStreams {
     return found.bind(streaming) as NonNullable<RuntimeStreaming[K]>;
   }
 
-  /** Static pods have the name of their copy at the API, and answer to the UID of either. */
+  /** A static pod is found by its own UID and by that of its mirror pod. */
   #pod({ namespace, pod: name, uid }: PodAddress): Pod {
     const named = this.#options.config
       .pods()

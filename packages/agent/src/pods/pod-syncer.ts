@@ -6,11 +6,11 @@ import type { PodVolumes, VolumePlaces } from '../machine/volumes/pod-volumes.ts
 import { VolumeProblem } from '../machine/volumes/volume-problem.ts';
 import { emptyState, isRunning, type PodRuntimeState } from '../runtime-view/pod-runtime-state.ts';
 import type { RuntimePods } from '../runtime-view/runtime-pods.ts';
-import { addedContainerRefusal, softRefusal } from './admission.ts';
+import { configurationRejection, ephemeralContainerRejection } from './admission.ts';
 import { removeContainer } from './containers/container-files.ts';
 import type { ContainerKiller } from './containers/container-killer.ts';
 import type { ContainerStarter } from './containers/container-starter.ts';
-import { forgettable, type PodActions, podActions } from './containers/pod-actions.ts';
+import { obsoleteContainers, type PodActions, podActions } from './containers/pod-actions.ts';
 import { StartProblem } from './containers/start-problem.ts';
 import type { TerminationMessages } from './containers/termination-message.ts';
 import { endPodProcesses, removeOldSandboxes } from './pod-ending.ts';
@@ -28,17 +28,17 @@ export interface PodSyncerOptions extends StartPreparationOptions {
   readonly probes: PodProbes;
   readonly messages: TerminationMessages;
   readonly clock: Clock;
-  /** The name that IDs of containers begin with in the status, such as `containerd`. */
+  /** The prefix of container IDs in the status, such as `containerd`. */
   readonly runtimeName: () => string;
-  /** Takes what is to be said about a pod. */
+  /** Reports the status of a pod. */
   readonly report: (pod: Pod, status: PodStatus) => void;
 }
 
-/** What came of a look at a pod. */
+/** The result of a sync. */
 export interface SyncResult {
-  /** The pod has ended for good; what is left of it has to be put away. */
+  /** The pod has reached a final phase and has to be cleaned up. */
   readonly final: boolean;
-  /** When to look again at the latest. */
+  /** The latest time of the next sync; undefined = after the next change. */
   readonly againAfterMs: number | undefined;
 }
 
@@ -71,7 +71,7 @@ export class PodSyncer {
     await messages.load(state.containers);
     probes.sync(pod, state);
     const deadlineMs = this.#deadline(pod, record);
-    const refused = softRefusal(pod, config);
+    const refused = configurationRejection(pod, config);
     this.#tell(pod, state, record, refused);
     if (isFinalPhase(record.status.phase)) return { final: true, againAfterMs: undefined };
     if (refused !== undefined) {
@@ -104,11 +104,11 @@ export class PodSyncer {
     }
   }
 
-  /** Says what is known about a pod without doing anything about it. */
+  /** Reports the status of a pod without acting on it. */
   async observe(pod: Pod, record: PodRecord, ending: boolean): Promise<void> {
     const state = this.#options.states.get(uidOf(pod)) ?? identityState(pod);
     await this.#options.messages.load(state.containers);
-    // What is being ended is not started again, whatever the policy says otherwise.
+    // Containers of a pod that is being ended are not restarted, independent of the restart policy.
     const view = ending ? { ...pod, spec: { ...pod.spec, restartPolicy: 'Never' } } : pod;
     this.#tell(view, state, record, undefined);
   }
@@ -133,7 +133,7 @@ export class PodSyncer {
     report(pod, record.status);
   }
 
-  /** Notes that a pod's time is over. Otherwise the time left. */
+  /** Records that a pod has exceeded its deadline; otherwise returns the remaining time. */
   #deadline(pod: Pod, record: PodRecord): number | undefined {
     const seconds = pod.spec.activeDeadlineSeconds;
     const startMs = timeMs(record.status.startTime ?? '');
@@ -153,8 +153,8 @@ export class PodSyncer {
       failedProbe: (status) => probes.failed(status),
       started: (status) => probes.started(status),
     });
-    const idle = isIdle(actions) && forgettable(pod, state).length === 0 && state.sandboxes.length <= 1;
-    // What volumes show may have changed, even when there is nothing else to do.
+    const idle = isIdle(actions) && obsoleteContainers(pod, state).length === 0 && state.sandboxes.length <= 1;
+    // Contents of volumes may have changed even when no container has to be started or ended.
     if (idle && !pod.spec.volumes?.length) return undefined;
     let places: VolumePlaces;
     try {
@@ -173,7 +173,7 @@ export class PodSyncer {
       known = true;
       return againMs;
     } finally {
-      // After a failure nobody knows what came of it.
+      // After a failure the resulting state is unknown and has to be read again.
       const look = () => (known ? states.inspect(uidOf(pod), signal) : states.refresh(uidOf(pod), signal));
       if (!signal.aborted) await look().catch(() => undefined);
     }
@@ -201,7 +201,7 @@ export class PodSyncer {
       const text = reason === 'changed' ? `${message}, will be restarted` : `${message}, will be killed`;
       await killer.kill({ pod, status, message: text, graceSeconds, podIp }, signal);
     }
-    const old = forgettable(pod, state);
+    const old = obsoleteContainers(pod, state);
     for (const status of old) await removeContainer(uidOf(pod), status, paths, runtime, call);
     messages.forget(old);
     await removeOldSandboxes(state, new Set(old.map(({ id }) => id)), runtime, call);
@@ -216,7 +216,9 @@ export class PodSyncer {
     let news = false;
     for (const start of actions.start) {
       try {
-        const refused = start.added ? addedContainerRefusal(pod, start.container, this.#options.config) : undefined;
+        const refused = start.added
+          ? ephemeralContainerRejection(pod, start.container, this.#options.config)
+          : undefined;
         if (refused !== undefined) throw new StartProblem('Blocked', refused);
         await this.#options.starter.start(pod, start, context, signal);
         news = record.waiting.delete(start.container.name) || news;
@@ -227,7 +229,7 @@ export class PodSyncer {
         againMs = least(againMs, error.retryAfterMs ?? problemRetryMs);
       }
     }
-    // That they run is told after the look that follows.
+    // Started containers are reported after their state was read again.
     if (news) await this.observe(pod, record, false);
     return againMs;
   }

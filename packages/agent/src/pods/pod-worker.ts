@@ -5,10 +5,10 @@ import type { PodRecord } from './pod-record.ts';
 import type { SyncResult } from './pod-syncer.ts';
 import type { PodVerdict } from './status/pod-status.ts';
 
-/** What workers do to pods; told apart so that the order of things can be tested alone. */
+/** The work that a worker performs on its pod, injected so that the order of steps can be tested separately. */
 export interface PodWork {
   sync(pod: Pod, record: PodRecord, signal: AbortSignal): Promise<SyncResult>;
-  /** Ends everything that runs; resolves when nothing does. `pod` is undefined when nobody knows it any more. */
+  /** Ends all containers and sandboxes; resolves when none runs. `pod` is undefined when no source has it. */
   end(
     uid: string,
     pod: Pod | undefined,
@@ -16,9 +16,9 @@ export interface PodWork {
     graceSeconds: number | undefined,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Puts away all that is left of an ended pod. */
+  /** Removes all resources of an ended pod. */
   cleanUp(uid: string, signal: AbortSignal): Promise<void>;
-  /** All is put away, and the API server may forget the pod. */
+  /** All resources are removed, so that the object may be deleted from the API. */
   ended(pod: Pod): void;
 }
 
@@ -39,7 +39,7 @@ export interface PodWorkerOptions {
   readonly syncMs: number;
   /** 0..1 */
   readonly random: () => number;
-  /** False while the pod has to wait for another of its name. */
+  /** False while the pod has to wait for another pod of the same name. */
   readonly mayBegin: () => boolean;
   readonly onGone: () => void;
 }
@@ -47,21 +47,21 @@ export interface PodWorkerOptions {
 const failureRetryMs = 10_000;
 
 /**
- * Looks after one pod, one step at a time: of several wishes the latest counts, except that the wish to end it is never
- * taken back.
+ * Reconciles one pod, one step at a time. Of several updates only the latest is used, except that a request to end the
+ * pod is never reverted.
  */
 export class PodWorker {
   readonly #options: PodWorkerOptions;
   #pod: Pod | undefined;
   #stage: WorkerStage = 'active';
-  /** The pod is to end; how much time it has, if that was said. */
+  /** The end of the pod was requested, with its grace period if one was specified. */
   #kill: { graceSeconds: number | undefined } | undefined;
-  /** The pod ends because it is not wanted, so that what is left of it goes too. */
+  /** The pod was deleted or removed, so that its resources are removed after its end. */
   #unwanted = false;
   #removed = false;
-  /** What is left of the pod goes, as its node needs the room; the pod stays, with its last status. */
+  /** The pod was evicted: its resources are removed; the object remains, with its last status. */
   #evicted = false;
-  /** The API server may forget the pod, and was told so. */
+  /** The deletion of the object from the API was permitted. */
   #released = false;
   readonly #onClean = new Set<() => void>();
   #dirty = false;
@@ -82,7 +82,7 @@ export class PodWorker {
     return this.#stage;
   }
 
-  /** The latest specification; undefined for a pod that only the runtime knows. */
+  /** The latest specification; undefined for a pod that only the runtime has. */
   get pod(): Pod | undefined {
     return this.#pod;
   }
@@ -91,52 +91,52 @@ export class PodWorker {
     return this.#options.record;
   }
 
-  /** The pod is on its way out. */
+  /** The pod is being ended. */
   get leaving(): boolean {
     return this.#kill !== undefined;
   }
 
-  /** Takes the latest specification; one with a `deletionTimestamp` ends the pod. */
+  /** Sets the latest specification; one with a `deletionTimestamp` ends the pod. */
   update(pod: Pod): void {
     this.#pod = pod;
     if (pod.metadata?.deletionTimestamp !== undefined) {
       this.#unwanted = true;
       this.#end(pod.metadata.deletionGracePeriodSeconds);
     }
-    this.poke();
+    this.requestSync();
   }
 
-  /** The source has the pod no more. */
+  /** The source no longer has the pod. */
   remove(): void {
     this.#removed = true;
     this.#unwanted = true;
     this.#end(undefined);
-    this.poke();
+    this.requestSync();
   }
 
   /**
-   * Ends the pod for good, because the node is short of what it uses. Once it has ended, everything is put away but its
-   * status, which is `verdict`. Resolves when that is done, or when the agent stops.
+   * Ends the pod permanently, because the node is short of a resource. Afterwards all its resources are removed and its
+   * status is `verdict`. Resolves when this is done, or when the agent stops.
    *
-   * @param graceSeconds in place of the pod's own; undefined = that
+   * @param graceSeconds overrides the pod's own grace period
    */
   evict(verdict: PodVerdict, graceSeconds: number | undefined): Promise<void> {
     this.record.verdict = verdict;
     this.#evicted = true;
     this.#end(graceSeconds);
     const clean = new Promise<void>((resolve) => this.#onClean.add(resolve));
-    this.poke();
+    this.requestSync();
     return clean;
   }
 
-  /** Asks for another look. */
-  poke(): void {
+  /** Requests another sync. */
+  requestSync(): void {
     if (this.#stopped || this.#stage === 'gone') return;
     this.#dirty = true;
     this.#running ??= this.#run();
   }
 
-  /** Lets go of the pod as it is. */
+  /** Stops reconciling the pod and leaves it unchanged. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer();
@@ -151,13 +151,13 @@ export class PodWorker {
       graceSeconds !== undefined && (before?.graceSeconds === undefined || graceSeconds < before.graceSeconds);
     if (before !== undefined && !shorter) return;
     this.#kill = { graceSeconds: graceSeconds ?? before?.graceSeconds };
-    // Whatever is under way has lost its sense: a start, or an end that takes longer than is granted now.
+    // Abort the running step: a start, or an end with a longer grace period.
     this.#abort.abort();
     this.#abort = new AbortController();
   }
 
   async #run(): Promise<void> {
-    // The caller goes on first.
+    // The caller continues first.
     await Promise.resolve();
     while (this.#dirty && !this.#stopped) {
       this.#dirty = false;
@@ -170,7 +170,7 @@ export class PodWorker {
         if (this.#stopped) break;
         if (signal.aborted) this.#dirty = true;
         else {
-          this.#options.logger.warn('pod could not be looked after', {
+          this.#options.logger.warn('syncing a pod failed', {
             component: 'pod-worker',
             ...this.#names(),
             err,
@@ -179,13 +179,13 @@ export class PodWorker {
         }
       }
       if (!this.#dirty && !this.#stopped && againMs !== undefined) {
-        this.#cancelTimer = this.#options.clock.after(againMs, () => this.poke());
+        this.#cancelTimer = this.#options.clock.after(againMs, () => this.requestSync());
       }
     }
     this.#running = undefined;
   }
 
-  /** One step; how long nothing further has to be done, undefined = until something happens. */
+  /** Performs one step; returns the delay until the next one, undefined = until the next change. */
   async #step(signal: AbortSignal): Promise<number | undefined> {
     if (this.#kill === undefined && this.#stage === 'active') return this.#sync(signal);
     if (this.#stage === 'active' || this.#stage === 'ending') await this.#finish(signal);

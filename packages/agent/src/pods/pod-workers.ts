@@ -44,7 +44,7 @@ export class PodWorkers {
     return this.#workers.size;
   }
 
-  /** Those of pods of this name; an edited manifest and a pod that was made anew share theirs with the one before. */
+  /** The workers of all pods of this name; an edited manifest and a recreated pod have the name of the previous one. */
   named(fullName: string): Iterable<PodWorker> {
     return this.#byName.get(fullName) ?? [];
   }
@@ -63,18 +63,18 @@ export class PodWorkers {
     this.#workers.get(uid)?.remove();
   }
 
-  /** Ends a pod that is in the runtime and that nobody wants. */
+  /** Ends a pod that is in the runtime and that no source has. */
   removeOrphan(uid: string): void {
     if (!this.#workers.has(uid)) this.#create(uid, newPodRecord({}), () => true);
     this.remove(uid);
   }
 
-  poke(uid: string): void {
-    this.#workers.get(uid)?.poke();
+  requestSync(uid: string): void {
+    this.#workers.get(uid)?.requestSync();
   }
 
   pokeAll(): void {
-    for (const worker of this.#workers.values()) worker.poke();
+    for (const worker of this.#workers.values()) worker.requestSync();
   }
 
   async stop(): Promise<void> {
@@ -107,12 +107,12 @@ export class PodWorkers {
     const others = this.#byName.get(name);
     others?.delete(worker);
     if (others?.size === 0) this.#byName.delete(name);
-    for (const other of others ?? []) other.poke();
+    for (const other of others ?? []) other.requestSync();
   }
 
   /**
-   * A manifest that was edited is another pod of the same name: it waits until the old one has gone, whose ports and
-   * files it uses.
+   * An edited manifest is another pod of the same name: it waits until the previous one has been removed, because it
+   * uses the same ports and files.
    */
   #isBlocked(pod: Pod): boolean {
     if (!isStaticPod(pod)) return false;

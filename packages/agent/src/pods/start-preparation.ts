@@ -16,13 +16,13 @@ import type { PodActions } from './containers/pod-actions.ts';
 import { parseResolvConf, podDns } from './containers/pod-dns.ts';
 import { sandboxConfig } from './containers/sandbox-config.ts';
 
-/** What the node knows that pods depend on. */
+/** Facts of the node that pods depend on. */
 export interface NodeFacts {
   /** Addresses of the node, the main one first. */
   hostIps(): readonly string[];
-  /** What pods can have. */
+  /** The resources that pods can request. */
   allocatable(): Readonly<Record<string, string>>;
-  /** The runtime can give pods a network. */
+  /** The network of the runtime is ready. */
   networkReady(): boolean;
 }
 
@@ -37,7 +37,7 @@ export interface StartPreparationOptions {
   readonly callTimeoutMs: number;
 }
 
-/** The runtime did not make the sandbox of a pod; an event says so already. */
+/** The runtime failed to create the sandbox of a pod; an event has already been recorded. */
 export class SandboxProblem extends Error {
   constructor(cause: unknown) {
     super(`failed to create pod sandbox: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
@@ -45,7 +45,7 @@ export class SandboxProblem extends Error {
   }
 }
 
-/** Makes ready what the containers of a pod are started in and with. */
+/** Prepares the sandbox and the context in which the containers of a pod are started. */
 export class StartPreparation {
   readonly #options: StartPreparationOptions;
 
@@ -54,8 +54,9 @@ export class StartPreparation {
   }
 
   /**
-   * The sandbox in which to start: that of the decision, or a new one. @throws SandboxProblem, or the reason of the
-   * signal
+   * Returns the sandbox of the decision, or creates a new one.
+   *
+   * @throws SandboxProblem, or the reason of the signal
    */
   async sandbox(
     pod: Pod,
@@ -93,7 +94,7 @@ export class StartPreparation {
     return resolvConf === '' ? undefined : parseResolvConf(await readFile(resolvConf, 'utf8'));
   }
 
-  /** Everything that starting a container needs beside its specification. */
+  /** The context that starting a container needs in addition to its specification. */
   async startContext(
     pod: Pod,
     state: PodRuntimeState,
@@ -123,7 +124,7 @@ export class StartPreparation {
     return { place: { nodeName: config.nodeName, hostIps, podIps }, objects, allocatable: node.allocatable() };
   }
 
-  /** A missing secret is said and passed over: the image may be there, or public. */
+  /** A missing secret is reported as an event and skipped: the image may be present, or public. */
   async #pullSecrets(pod: Pod): Promise<Secret[]> {
     const { objects, events } = this.#options;
     const found: Secret[] = [];

@@ -8,7 +8,7 @@ const safe = ['kernel.shm_rmid_forced', 'net.ipv4.ip_local_port_range', 'net.ipv
 const ofIpc = /^(kernel\.(shm|msg|sem)|fs\.mqueue\.)/;
 const ofNetwork = /^net\./;
 
-/** What sysctls of a pod depend on at a node. */
+/** Facts of a node that decide which sysctls pods may set. */
 export interface SysctlOffer {
   /** Names beside the safe ones, or prefixes that end in `*`. */
   readonly allowedUnsafeSysctls: readonly string[];
@@ -18,7 +18,7 @@ export interface SysctlOffer {
 }
 
 /** Why the node does not run a pod with these sysctls; undefined when it does. */
-export function sysctlRefusal(pod: Pod, { allowedUnsafeSysctls, runtime }: SysctlOffer): PodVerdict | undefined {
+export function sysctlRejection(pod: Pod, { allowedUnsafeSysctls, runtime }: SysctlOffer): PodVerdict | undefined {
   const [first] = pod.spec.securityContext?.sysctls ?? [];
   if (first === undefined) return undefined;
   const forbidden = forbiddenSysctl(pod, allowedUnsafeSysctls, runtime.capabilities.podNetwork);
@@ -31,7 +31,7 @@ export function sysctlRefusal(pod: Pod, { allowedUnsafeSysctls, runtime }: Sysct
 function forbiddenSysctl(pod: Pod, allowed: readonly string[], podNetwork: boolean): string | undefined {
   const { hostIPC, hostNetwork, securityContext } = pod.spec;
   for (const { name } of securityContext?.sysctls ?? []) {
-    // Both ways of writing a name are in use.
+    // Names are written with dots or slashes.
     const dotted = name.replaceAll('/', '.');
     const isAllowed = [...safe, ...allowed].some((pattern) =>
       pattern.endsWith('*') ? dotted.startsWith(pattern.slice(0, -1)) : dotted === pattern,

@@ -57,7 +57,7 @@ export function createNodeParts(
     volumesInUse: () => machine.volumes.inUse(),
     onNode: ({ spec }) => machine.podRange.learn(spec?.podCIDR),
   });
-  context.changes.node.subscribe(() => presence.poke());
-  context.changes.runtime.subscribe(() => presence.poke());
+  context.changes.node.subscribe(() => presence.requestReport());
+  context.changes.runtime.subscribe(() => presence.requestReport());
   return { garbage, eviction, presence };
 }

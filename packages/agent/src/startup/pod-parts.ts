@@ -16,7 +16,7 @@ import { PodStreamView } from '../pods/pod-stream-view.ts';
 import { PodSyncer } from '../pods/pod-syncer.ts';
 import { PodWorkers } from '../pods/pod-workers.ts';
 import { PodProbes } from '../pods/probes/pod-probes.ts';
-import { createLook } from '../pods/probes/prober.ts';
+import { createProber } from '../pods/probes/prober.ts';
 import { StatusReports } from '../pods/status/status-reports.ts';
 import { Relister } from '../runtime-view/relister.ts';
 import type { AgentContext } from './agent-context.ts';
@@ -60,7 +60,7 @@ export function createPodParts(
   });
   const probes = new PodProbes({
     ...{ clock, events, random },
-    look: createLook(runtime, clock, context.stopped.signal),
+    look: createProber(runtime, clock, context.stopped.signal),
     onChange: (uid) => context.changes.pod.notify(uid),
   });
   const messages = new TerminationMessages();
@@ -96,7 +96,7 @@ export function createPodParts(
       machine.puller.forget(uid);
     },
   });
-  context.changes.pod.subscribe((uid) => workers.poke(uid));
+  context.changes.pod.subscribe((uid) => workers.requestSync(uid));
   context.changes.runtime.subscribe(() => workers.pokeAll());
   const intake = new PodIntake({ config: context.pods, workers, mirrors, reports });
   const relister = new Relister({

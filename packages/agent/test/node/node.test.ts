@@ -5,7 +5,7 @@ import { NodeAddressError, nodeIps } from '../../src/node/node-addresses.ts';
 import { newNode, reconcilePatch } from '../../src/node/node-object.ts';
 import { nodeAllocatable, nodeCapacity } from '../../src/node/node-resources.ts';
 import { nodeConditions } from '../../src/node/node-status.ts';
-import { hardRefusal, podCapacity, softRefusal } from '../../src/pods/admission.ts';
+import { configurationRejection, permanentRejection, podCapacity } from '../../src/pods/admission.ts';
 import { machine, startBench, testConfig, testPod, wordsConfig } from '../support/bench.ts';
 
 const config = testConfig('/x');
@@ -82,16 +82,22 @@ const runtimeWith = (capabilities: { readonly sysctls?: boolean; readonly podNet
 test('sources that may not use the node’s namespaces are refused for now; others are not', (t) => {
   const sources = { ...config.sources, hostNetwork: ['api'] as const, hostPid: [], hostIpc: ['file'] as const };
   const limits = { ...config.limits };
-  t.is(softRefusal(testPod('a', { hostNetwork: true }), { sources, limits })?.reason, 'Forbidden');
+  t.is(configurationRejection(testPod('a', { hostNetwork: true }), { sources, limits })?.reason, 'Forbidden');
   t.is(
-    softRefusal(testPod('a', { hostNetwork: true }, { 'kubernetes.io/config.source': 'api' }), { sources, limits }),
+    configurationRejection(testPod('a', { hostNetwork: true }, { 'kubernetes.io/config.source': 'api' }), {
+      sources,
+      limits,
+    }),
     undefined,
   );
-  t.is(softRefusal(testPod('a', { hostPID: true }), { sources, limits })?.message, 'pod may not use host PID');
-  t.is(softRefusal(testPod('a', { hostIPC: true }), { sources, limits }), undefined);
+  t.is(
+    configurationRejection(testPod('a', { hostPID: true }), { sources, limits })?.message,
+    'pod may not use host PID',
+  );
+  t.is(configurationRejection(testPod('a', { hostIPC: true }), { sources, limits }), undefined);
   const offer = { maxPods: 2, allowedUnsafeSysctls: [], runtime: runtimeWith() };
-  t.is(hardRefusal(testPod('a'), 1, offer), undefined);
-  t.is(hardRefusal(testPod('a'), 2, offer)?.reason, 'OutOfpods');
+  t.is(permanentRejection(testPod('a'), 1, offer), undefined);
+  t.is(permanentRejection(testPod('a'), 2, offer)?.reason, 'OutOfpods');
 });
 
 for (const [names, words, spec, message] of [
@@ -124,7 +130,7 @@ for (const [names, words, spec, message] of [
       words.length === 0 ? [] : [`--experimental-allowed-unsafe-sysctls=${words.join(',')}`],
     );
     const pod = testPod('a', { ...spec, securityContext: { sysctls: names.map((name) => ({ name, value: '1' })) } });
-    const verdict = hardRefusal(pod, 0, { maxPods: 1, allowedUnsafeSysctls, runtime: runtimeWith() });
+    const verdict = permanentRejection(pod, 0, { maxPods: 1, allowedUnsafeSysctls, runtime: runtimeWith() });
     t.is(verdict?.message, message);
     t.is(verdict?.reason, message && 'SysctlForbidden');
   });
@@ -155,7 +161,11 @@ for (const [title, name, capabilities, reason, message] of [
 ] as const) {
   test(title, (t) => {
     const pod = testPod('a', { securityContext: { sysctls: [{ name, value: '1' }] } });
-    const verdict = hardRefusal(pod, 0, { maxPods: 1, allowedUnsafeSysctls: [], runtime: runtimeWith(capabilities) });
+    const verdict = permanentRejection(pod, 0, {
+      maxPods: 1,
+      allowedUnsafeSysctls: [],
+      runtime: runtimeWith(capabilities),
+    });
     t.deepEqual([verdict?.reason, verdict?.message], [reason, message]);
   });
 }

@@ -71,9 +71,9 @@ export interface ConnectParameters {
 
 /**
  * The result of an operation on one object. `stored` holds the bytes in the storage version and is present when the
- * object is in the store. Otherwise `object` is a decoded object of the served version: for dry runs, exports, bodies of
- * subresources, an object that was removed by its own last update, and a Status. `kind` is the served kind; the stored
- * bytes have another version when it has a `storage` conversion.
+ * object is in the store. Otherwise `object` is a decoded object of the served version: for dry runs, exports, bodies
+ * of subresources, an object that was removed by its own last update, and a Status. `kind` is the served kind; the
+ * stored bytes have another version when it has a `storage` conversion.
  */
 export type Answer =
   | { readonly stored: StoredObject; readonly kind: KindDefinition; readonly code: 200 | 201 | 202 }

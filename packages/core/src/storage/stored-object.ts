@@ -42,10 +42,10 @@ class Derived {
  * they are shared by every response and never changed. Parsing happens on demand and its result is not kept, because
  * parsed objects cost three times their bytes.
  *
- * The bytes can lie in a larger buffer with those of other objects, and can move, so `json` is a view created on demand.
- * An object that has just been written is `unstamped`: it is usually copied twice, to its response and to its place in
- * the cache, and a copy of its own would be garbage at once. Where the store keeps its values in the memory of this
- * process, the object is `storeOwned`.
+ * The bytes can lie in a larger buffer with those of other objects, and can move, so `json` is a view created on
+ * demand. An object that has just been written is `unstamped`: it is usually copied twice, to its response and to its
+ * place in the cache, and a copy of its own would be garbage at once. Where the store keeps its values in the memory of
+ * this process, the object is `storeOwned`.
  */
 export class StoredObject implements Droppable {
   readonly key: Key;

@@ -21,7 +21,9 @@ const packages: Readonly<Record<string, string>> = {
 
 /** A runtime adapter, its options, and the settings that selected them. */
 export interface AdapterRequest {
-  /** `process`, `oci`, `engine`, `cri`, the name of a package, or the path of a module (absolute or with a leading dot). */
+  /**
+   * `process`, `oci`, `engine`, `cri`, the name of a package, or the path of a module (absolute or with a leading dot).
+   */
   readonly adapter: string;
   /** Options in the form of the adapter's schema; not yet validated. */
   readonly options: Readonly<Record<string, unknown>>;

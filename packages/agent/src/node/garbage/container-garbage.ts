@@ -3,7 +3,7 @@ import type { Logger } from '@keelson/core';
 import type { AgentPaths } from '../../base/agent-paths.ts';
 import { isStaticPod } from '../../base/pod/pod-annotations.ts';
 import { removeContainer } from '../../pods/containers/container-files.ts';
-import { forgettable } from '../../pods/containers/pod-actions.ts';
+import { obsoleteContainers } from '../../pods/containers/pod-actions.ts';
 import type { TerminationMessages } from '../../pods/containers/termination-message.ts';
 import { removeOldSandboxes } from '../../pods/pod-ending.ts';
 import type { PodWorker } from '../../pods/pod-worker.ts';
@@ -33,7 +33,10 @@ export class ContainerGarbage {
   }
 
   round(signal: AbortSignal): Promise<void> {
-    return this.#collect((worker, state) => (worker.pod === undefined ? [] : forgettable(worker.pod, state)), signal);
+    return this.#collect(
+      (worker, state) => (worker.pod === undefined ? [] : obsoleteContainers(worker.pod, state)),
+      signal,
+    );
   }
 
   /**

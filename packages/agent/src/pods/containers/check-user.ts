@@ -3,7 +3,7 @@ import type { Container, Pod } from '@keelson/kinds';
 import { ContainerConfigError } from '../environment/container-environment.ts';
 import { mustNotBeRoot, userOf } from './security.ts';
 
-/** Refuses a container that would run as root although the pod says it must not. @throws ContainerConfigError */
+/** Rejects a container that would run as root despite `runAsNonRoot`. @throws ContainerConfigError */
 export async function checkUser(
   pod: Pod,
   container: Container,

@@ -7,7 +7,7 @@ import { withDeadline } from '../../base/with-deadline.ts';
 import { containerNotesOf } from '../../runtime-view/runtime-labels.ts';
 import { runHook } from './hook-runner.ts';
 
-/** Even a container without time left gets this long between TERM and KILL, unless it is to be killed at once. */
+/** The least time between SIGTERM and SIGKILL, unless the grace period of the request is 0. */
 const leastGraceMs = 2_000;
 const defaultGraceSeconds = 2;
 
@@ -20,11 +20,11 @@ export interface ContainerKillerOptions {
 }
 
 export interface KillRequest {
-  /** Undefined when nobody knows the pod any more; the notes at the container have to do. */
+  /** Undefined for a pod that no source has; the labels of the container are used instead. */
   readonly pod: Pod | undefined;
   readonly status: ContainerStatus;
   readonly message: string;
-  /** In place of what the pod says. */
+  /** Overrides the grace period of the pod. */
   readonly graceSeconds?: number | undefined;
   readonly podIp: string | undefined;
 }

@@ -15,13 +15,13 @@ export interface MountFacts {
   readonly subPaths: SubPaths;
   readonly variables: ReadonlyMap<string, string>;
   readonly attempt: number;
-  /** The runtime can show mounts, so that the agent may add its own. */
+  /** The runtime supports mounts, so that the agent can add its own. */
   readonly canMount: boolean;
-  /** The runtime checks mounts with `exact`. */
+  /** The runtime verifies the source of mounts with `exact`. */
   readonly canMountExactly: boolean;
   /** The runtime can make mounts read-only. */
   readonly readonlyMounts: boolean;
-  /** Mounts made later may spread, if asked for. */
+  /** Mount propagation is supported. */
   readonly propagation: boolean;
   /** Contents of the hosts file. */
   readonly hosts: string;
@@ -29,7 +29,7 @@ export interface MountFacts {
 
 export interface ContainerMounts {
   readonly mounts: readonly Mount[];
-  /** File of the termination message on the machine. */
+  /** File of the termination message on the host. */
   readonly messageFile: string | undefined;
 }
 
@@ -83,7 +83,7 @@ async function writeHosts(pod: Pod, { paths, hosts }: MountFacts): Promise<strin
   try {
     await writeFile(file, hosts, { mode: 0o644 });
   } catch (error) {
-    // Where volumes are somebody else's files, nobody has made the directory yet.
+    // On a node that does not create volumes the directory may be missing.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     await mkdir(paths.pod(uidOf(pod)), { recursive: true, mode: 0o750 });
     await writeFile(file, hosts, { mode: 0o644 });
@@ -103,7 +103,7 @@ async function messageFileOf(
   const file = paths.messageFile(uidOf(pod), container.name, attempt);
   const handle = await open(file, 'w');
   try {
-    // The container may run as anybody.
+    // The container may run as any user.
     await handle.chmod(0o666);
   } finally {
     await handle.close();

@@ -43,11 +43,11 @@ export interface ContainerStarterOptions {
   readonly callTimeoutMs: number;
   readonly security: SecurityFacts;
   readonly resources: ResourceFacts;
-  /** Mounts may spread as pods ask. */
+  /** Mount propagation of pods is honoured. */
   readonly mountPropagation: boolean;
 }
 
-/** Where and with what a container is started. */
+/** The sandbox and the environment in which a container is started. */
 export interface StartContext {
   readonly sandboxId: string;
   readonly podIps: readonly string[];
@@ -58,12 +58,12 @@ export interface StartContext {
 }
 
 /**
- * A pod that is to end while a container starts: the start is finished first, since only a container that is known to
- * run gets its hook and its grace. A start that takes longer is given up.
+ * How long the start of a container may continue after the end of its pod was requested. A container gets its preStop
+ * hook and its grace period only when it is known to run. A start that takes longer is aborted.
  */
 const startLingerMs = 2_000;
 
-/** Starts one container after another, as pods need them; what stands in the way becomes a {@link StartProblem}. */
+/** Starts containers one after another. Every obstacle is thrown as a {@link StartProblem}. */
 export class ContainerStarter {
   readonly #options: ContainerStarterOptions;
   readonly #backoff = new RestartBackoff();
@@ -90,7 +90,7 @@ export class ContainerStarter {
     }
   }
 
-  /** Forgets what was noted about the restarts of a pod. */
+  /** Removes the restart records of a pod. */
   forget(uid: string): void {
     this.#backoff.forget(`${uid} `);
   }
@@ -223,7 +223,11 @@ export class ContainerStarter {
     const message = textOf(error);
     const known = isRuntimeError(error) || error instanceof ContainerConfigError || error instanceof VolumeProblem;
     if (!known)
-      this.#options.logger.warn('container was not started', { component: 'agent', pod: fullNameOf(pod), err: error });
+      this.#options.logger.warn('starting a container failed', {
+        component: 'agent',
+        pod: fullNameOf(pod),
+        err: error,
+      });
     this.#failed(pod, container, message);
     return new StartProblem(reason, message);
   }

@@ -7,14 +7,14 @@ import { portOf } from '../probes/port-of.ts';
 
 export interface HookTarget {
   readonly containerId: string;
-  /** Undefined when its pod is not known any more: named ports cannot be looked up then. */
+  /** Undefined for a pod that no source has: named ports cannot be resolved then. */
   readonly container: Container | undefined;
   readonly podIp: string | undefined;
 }
 
 /**
- * Runs what a pod wants done after the start or before the end of a container.
- * @throws Error with a text for people when it failed
+ * Runs a postStart or preStop hook.
+ * @throws Error with a message for an event when the hook failed
  */
 export async function runHook(
   handler: coreV1.LifecycleHandler,

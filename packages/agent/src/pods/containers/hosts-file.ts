@@ -2,13 +2,13 @@ import type { Pod } from '@keelson/kinds';
 
 const header = '# Written by the node agent.';
 
-/** Name of the machine as its pods see it: what the pod wants, cut to what Linux permits. */
+/** The host name of a pod: its `hostname` or name, truncated to the length that Linux permits. */
 export function hostNameOf(pod: Pod): string {
   const name = pod.spec.hostnameOverride || pod.spec.hostname || pod.metadata?.name || '';
   return name.slice(0, 63).replace(/[-.]+$/, '');
 }
 
-/** The hosts file of a pod with a network of its own. */
+/** The hosts file of a pod with its own network. */
 export function hostsFile(pod: Pod, ips: readonly string[], clusterDomain: string): string {
   const host = hostNameOf(pod);
   const { subdomain } = pod.spec;
@@ -29,7 +29,7 @@ export function hostsFile(pod: Pod, ips: readonly string[], clusterDomain: strin
   return `${lines.join('\n')}\n`;
 }
 
-/** The hosts file of a pod on the machine's network: the machine's own, with the pod's aliases. */
+/** The hosts file of a pod on the host's network: that of the host, with the pod's aliases. */
 export function hostNetworkHostsFile(pod: Pod, machine: string): string {
   return [header, machine.trimEnd(), ...aliasLines(pod), ''].join('\n');
 }

@@ -5,15 +5,15 @@ import { containerHash, containerNotesOf } from '../../runtime-view/runtime-labe
 import type { ActionContext, ContainerKill, ContainerStart } from './pod-actions.ts';
 
 export interface InitSteps {
-  /** All init containers have succeeded and all sidecars have been started: the others may run. */
+  /** All init containers have succeeded and all sidecars have started: the main containers may run. */
   readonly done: boolean;
-  /** One failed that may not be tried again. */
+  /** An init container failed and may not be restarted. */
   readonly failed: boolean;
   readonly kill: readonly ContainerKill[];
   readonly start: readonly ContainerStart[];
 }
 
-/** Where the row of init containers stands in this sandbox. What ran in an earlier sandbox does not count. */
+/** The next steps of the init containers in this sandbox. Containers of an earlier sandbox do not count. */
 export function nextInitSteps(pod: Pod, state: PodRuntimeState, sandboxId: string, context: ActionContext): InitSteps {
   const kill: ContainerKill[] = [];
   const start: ContainerStart[] = [];
@@ -29,7 +29,8 @@ export function nextInitSteps(pod: Pod, state: PodRuntimeState, sandboxId: strin
         kill.push({ status, reason: failed ?? 'changed', message: sidecarMessage(container, failed) });
         start.push(next);
       } else if (context.started(status)) continue;
-      // A sidecar that fell once the others run is put up again beside them; before that the row waits for it.
+      // A sidecar that ended is restarted beside running main containers; before that, later init containers wait for
+      // it.
       if (!begun) return steps(false);
       continue;
     }

@@ -1,12 +1,12 @@
 import { addAbortListener, type Clock, removeAbortListener } from '@keelson/core';
 
-/** A signal that fires some time after another one, and how to let go of both. */
+/** A signal that fires some time after another one, with a function that releases both. */
 export interface LingeringSignal {
   readonly signal: AbortSignal;
   release(): void;
 }
 
-/** For what should rather be finished than broken off: it gets `ms` more when `signal` fires. */
+/** A signal that fires `ms` after `signal`, for work that should be finished if possible. */
 export function lingeringSignal(signal: AbortSignal, clock: Clock, ms: number): LingeringSignal {
   const controller = new AbortController();
   let cancel = () => {};

@@ -10,7 +10,7 @@ interface LinkTools {
   readonly logger: Logger;
 }
 
-/** Gives the log of a container a name for people and log collectors; its absence hurts nobody else. */
+/** Creates the link by which users and log collectors find the log of a container. A failure is only logged. */
 export async function linkLog(
   pod: Pod,
   container: Container,
@@ -24,11 +24,11 @@ export async function linkLog(
   try {
     await makeLink(target, link);
   } catch (err) {
-    logger.debug('log link was not made', { component: 'agent', link, err });
+    logger.debug('creating the link to a log failed', { component: 'agent', link, err });
   }
 }
 
-/** Mostly the directory is there and the link is not. */
+/** Tries to create the link first, since the directory usually exists. */
 async function makeLink(target: string, link: string): Promise<void> {
   try {
     await symlink(target, link);
@@ -40,8 +40,8 @@ async function makeLink(target: string, link: string): Promise<void> {
 }
 
 /**
- * The directory of links is shared with other agents of the machine: a link belongs to whoever has the log that it
- * names.
+ * Removes links to logs of this agent. The directory of links is shared with other agents of the host: a link belongs
+ * to the agent that owns its target.
  */
 export async function removeLogLinks(paths: AgentPaths, isOurs: (target: string) => boolean): Promise<void> {
   const directory = paths.containerLogs();

@@ -17,9 +17,9 @@ export interface ContainerStart {
   readonly init: boolean;
   /** Number of the new instance. */
   readonly attempt: number;
-  /** The instance before, when it ended. */
+  /** The previous instance, if it has ended. */
   readonly previous: ContainerStatus | undefined;
-  /** True for an ephemeral container, which no admission of the pod has seen. */
+  /** True for an ephemeral container, which was not part of the pod at admission. */
   readonly added?: true;
 }
 
@@ -27,13 +27,13 @@ export interface ContainerKill {
   readonly status: ContainerStatus;
   readonly reason: 'changed' | 'liveness' | 'startup' | 'unknown';
   readonly message: string;
-  /** In place of the pod's, seconds. */
+  /** Overrides the grace period of the pod, in seconds. */
   readonly graceSeconds?: number;
 }
 
-/** What to do about a pod so that the runtime comes to have what the specification says. */
+/** The actions that bring the runtime closer to the specification of a pod. */
 export interface PodActions {
-  /** Everything of the pod is ended first. */
+  /** All containers and sandboxes of the pod are ended first. */
   readonly killPod: boolean;
   /** Present: a new sandbox of this number is needed. */
   readonly sandboxAttempt: number | undefined;
@@ -43,11 +43,11 @@ export interface PodActions {
   readonly start: readonly ContainerStart[];
 }
 
-/** What is known beside specification and runtime. */
+/** Facts that decisions need in addition to the specification and the state of the runtime. */
 export interface ActionContext {
-  /** The network of the runtime gives pods addresses: a sandbox without one is of no use. */
+  /** The runtime assigns addresses to pods: a sandbox without an address is unusable. */
   readonly podNetwork: boolean;
-  /** True when the liveness or startup probe of a container has failed often enough. */
+  /** The probe that has reached its failure threshold; undefined when there is none. */
   readonly failedProbe: (status: ContainerStatus) => 'liveness' | 'startup' | undefined;
   /** True when the container has passed its startup probe. */
   readonly started: (status: ContainerStatus) => boolean;
@@ -79,7 +79,7 @@ export function podActions(pod: Pod, state: PodRuntimeState, context: ActionCont
   return mainLeft ? { ...nothing, sandbox, kill, start: [...start, ...added] } : { ...nothing, killPod: true };
 }
 
-/** Ephemeral containers that never ran. They do not keep a pod alive whose other containers have ended. */
+/** Ephemeral containers that never ran. They do not delay the end of a pod whose other containers have ended. */
 function ephemeralStarts(pod: Pod, state: PodRuntimeState): ContainerStart[] {
   return ephemeralContainersOf(pod).flatMap((container) => {
     const status = newestOf(state, container.name);
@@ -107,7 +107,7 @@ function decide(
   const start = startOf(container, false, status);
   if (status === undefined) return { start };
   if (status.state === 'exited') return restartsAfter(policy, status.exitCode ?? 0) ? { start } : {};
-  // A container that was prepared and never started is of no use: its creator was interrupted.
+  // A container that was created and never started is replaced: its creator was interrupted.
   if (status.state === 'created') return { start };
   if (status.state === 'unknown' || status.sandboxId !== sandboxId) {
     return {
@@ -155,7 +155,7 @@ function usableSandbox(pod: Pod, state: PodRuntimeState, context: ActionContext)
   return sandbox;
 }
 
-/** Everything begins anew, except what has ended for good. */
+/** All containers start again, except those that have ended and may not be restarted. */
 function inNewSandbox(pod: Pod, state: PodRuntimeState): PodActions {
   const killPod = state.sandboxes.length > 0;
   const attempt = state.sandboxes.reduce((most, { metadata }) => Math.max(most, metadata.attempt + 1), 0);
@@ -179,10 +179,10 @@ function isInit(pod: Pod, status: ContainerStatus): boolean {
 }
 
 /**
- * Containers that ended and whose story is not told any more: all but the newest two instances of each, and those of
+ * Ended containers that the status no longer shows: all but the newest two instances of each name, and those with
  * unknown names.
  */
-export function forgettable(pod: Pod, state: PodRuntimeState): readonly ContainerStatus[] {
+export function obsoleteContainers(pod: Pod, state: PodRuntimeState): readonly ContainerStatus[] {
   const seen = new Map<string, number>(namedContainersOf(pod).map(({ name }) => [name, 0]));
   return state.containers.filter((status) => {
     const count = seen.get(status.metadata.name);

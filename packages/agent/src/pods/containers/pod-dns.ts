@@ -8,7 +8,7 @@ const maxSearchChars = 256;
 
 export interface PodDns {
   readonly dns: SandboxDns;
-  /** What people should hear about, as reason and message of an event. */
+  /** Problems to report, as reason and message of an event. */
   readonly warnings: readonly { readonly reason: string; readonly message: string }[];
 }
 
@@ -67,7 +67,7 @@ function withOwn(dns: SandboxDns, pod: Pod): SandboxDns {
   };
 }
 
-/** What resolvers do not read is left out, and said. */
+/** Omits entries beyond the limits of resolvers, with a warning. */
 function limited(dns: SandboxDns, warnings: { reason: string; message: string }[]): SandboxDns {
   const servers = dns.servers.slice(0, maxServers);
   let searches = dns.searches.slice(0, maxSearches);

@@ -7,12 +7,12 @@ const leastShares = 2;
 const leastQuotaUs = 1_000;
 
 export interface ResourceFacts {
-  /** Limits of CPU become quotas. */
+  /** CPU limits are enforced by CFS quotas. */
   readonly cpuCfsQuota: boolean;
   readonly machineMemoryBytes: number;
 }
 
-/** What a container may use, from its requests and limits. */
+/** The resource settings of a container, from its requests and limits. */
 export function linuxResources(pod: Pod, container: Container, facts: ResourceFacts): LinuxResources {
   const { limits = {}, requests = {} } = container.resources ?? {};
   const cpu = requests['cpu'] ?? limits['cpu'];
@@ -29,7 +29,7 @@ export function linuxResources(pod: Pod, container: Container, facts: ResourceFa
   };
 }
 
-/** The more memory of the machine a container has asked for, the later the kernel ends it. */
+/** The OOM score adjustment: the larger the share of the host's memory that a container requests, the lower. */
 function oomScore(pod: Pod, container: Container, machineMemoryBytes: number): number {
   const qos = qosClassOf(pod.spec);
   if (qos === 'Guaranteed') return -997;

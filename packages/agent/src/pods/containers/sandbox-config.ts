@@ -8,11 +8,11 @@ import { namespacesOf, type SecurityFacts } from './security.ts';
 export interface SandboxFacts extends SecurityFacts {
   readonly logDirectory: string;
   readonly dns: DnsConfig;
-  /** Undefined: where the runtime likes. */
+  /** Undefined: the default of the runtime. */
   readonly cgroupParent?: string | undefined;
 }
 
-/** The sandbox of a pod as its runtime needs it. */
+/** The configuration of a pod's sandbox for its runtime. */
 export function sandboxConfig(pod: Pod, attempt: number, facts: SandboxFacts): PodSandboxConfig {
   const { name = '', namespace = '', uid = '', annotations } = pod.metadata ?? {};
   const security = pod.spec.securityContext ?? {};

@@ -3,14 +3,15 @@ import type { SecurityProfile } from '@keelson/container-runtime';
 import type { Container, coreV1, Pod } from '@keelson/kinds';
 import { ContainerConfigError } from '../environment/container-environment.ts';
 
-/** Annotations that named profiles before there were fields for it; old manifests still carry them. */
+/** Annotations that specified profiles before the fields existed; old manifests still contain them. */
 const podAnnotation = 'seccomp.security.alpha.kubernetes.io/pod';
 const containerAnnotation = 'container.seccomp.security.alpha.kubernetes.io/';
 
 /**
- * Which system calls a container may make: the container's word before the pod's, a field before an annotation.
- * Undefined when nobody says anything. @throws ContainerConfigError for a profile that has no name, or one that is not
- * below --seccomp-profile-root
+ * The seccomp profile of a container. Settings of the container override those of the pod, and a field overrides an
+ * annotation. Undefined when none is set.
+ *
+ * @throws ContainerConfigError for a profile without a name, or one that is not below --seccomp-profile-root
  */
 export function seccompOf(pod: Pod, container: Container, root: string): SecurityProfile | undefined {
   const field = container.securityContext?.seccompProfile ?? undefined;

@@ -3,7 +3,7 @@ import type { Container, coreV1, Pod } from '@keelson/kinds';
 import { seccompOf } from './seccomp.ts';
 
 export interface SecurityFacts {
-  /** Without being asked, containers have a PID namespace of their own. */
+  /** By default containers have their own PID namespace. */
   readonly isolatePids: boolean;
   readonly seccompRoot: string;
 }
@@ -18,7 +18,7 @@ export function namespacesOf(pod: Pod, { isolatePids }: SecurityFacts): Namespac
   };
 }
 
-/** User of the container as far as the specification says; undefined = the image decides. */
+/** The user of the container in the specification; undefined = the user of the image. */
 export function userOf(pod: Pod, container: Container): number | undefined {
   return container.securityContext?.runAsUser ?? pod.spec.securityContext?.runAsUser ?? undefined;
 }
@@ -27,7 +27,7 @@ export function mustNotBeRoot(pod: Pod, container: Container): boolean {
   return (container.securityContext?.runAsNonRoot ?? pod.spec.securityContext?.runAsNonRoot) === true;
 }
 
-/** Settings of the pod under those of the container. @throws ContainerConfigError */
+/** The settings of the container, with those of the pod as defaults. @throws ContainerConfigError */
 export function containerSecurity(pod: Pod, container: Container, facts: SecurityFacts): ContainerSecurityContext {
   const own = container.securityContext ?? {};
   const common = pod.spec.securityContext ?? {};

@@ -1,7 +1,7 @@
-/** Why a container was not started; `reason` is what its waiting state shows. */
+/** Why a container was not started; `reason` is the reason of its waiting state. */
 export class StartProblem extends Error {
   readonly reason: string;
-  /** When trying again makes sense; undefined = at the next ordinary look at the pod. */
+  /** When the start is retried; undefined = at the next regular sync of the pod. */
   readonly retryAfterMs: number | undefined;
 
   constructor(reason: string, message: string, retryAfterMs?: number) {

@@ -11,7 +11,7 @@ const maxLogLines = 80;
 export class TerminationMessages {
   readonly #known = new Map<string, string>();
 
-  /** Reads those of the containers that have ended since. */
+  /** Reads the messages of containers that have ended since the last call. */
   async load(containers: readonly ContainerStatus[]): Promise<void> {
     for (const status of containers) {
       if (status.state === 'exited' && !this.#known.has(status.id)) this.#known.set(status.id, await read(status));

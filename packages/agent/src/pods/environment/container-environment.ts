@@ -9,7 +9,7 @@ import { resourceValue } from '../../base/pod/resource-value.ts';
 import { expand } from './expand.ts';
 import { serviceVariables } from './service-variables.ts';
 
-/** The pod asks for something that is not there or cannot be; the container waits with `CreateContainerConfigError`. */
+/** The pod refers to something that is missing or invalid; the container waits with `CreateContainerConfigError`. */
 export class ContainerConfigError extends Error {
   constructor(message: string) {
     super(message);
@@ -19,7 +19,7 @@ export class ContainerConfigError extends Error {
 
 export interface Environment {
   readonly variables: ReadonlyMap<string, string>;
-  /** Keys of whole config maps or secrets that cannot be names of variables, by their object, for an event. */
+  /** Keys of `envFrom` objects that are not valid variable names, by their object, for an event. */
   readonly skipped: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export async function containerEnvironment(
   return { variables: new Map([...services, ...own]), skipped };
 }
 
-/** A pod of the machine's own starts without them when nobody answers: it may be the very server that is asked. */
+/** A static pod starts without service variables when the API server does not answer: it may be that API server. */
 async function servicesOf(pod: Pod, namespace: string, objects: ObjectReader): Promise<ReadonlyMap<string, string>> {
   if (pod.spec.enableServiceLinks === false) return new Map();
   try {

@@ -7,14 +7,14 @@ export interface HttpTarget {
   readonly port: number;
   readonly scheme: 'HTTP' | 'HTTPS';
   readonly path: string;
-  /** May repeat. */
+  /** Names may be repeated. */
   readonly headers: readonly { readonly name: string; readonly value: string }[];
 }
 
 const maxBodyBytes = 10_240;
 
 /**
- * GETs a page and gives its code and the beginning of its text. Certificates are not checked.
+ * Sends a GET request and returns the status code and the beginning of the body. Certificates are not verified.
  * @throws when there is no answer
  */
 export function httpCheck(
@@ -45,7 +45,7 @@ export function httpCheck(
         if (body.length < maxBodyBytes) body += text;
         else response.destroy();
       });
-      // Whatever ends the body: the code has been seen, and it is what counts.
+      // However the body ends: only the status code matters.
       response.on('close', () => resolve({ code: response.statusCode ?? 0, body: body.slice(0, maxBodyBytes) }));
       response.on('error', () => {});
     });

@@ -5,13 +5,13 @@ import type { PodEvents } from '../../base/events/pod-events.ts';
 import { allContainersOf, uidOf } from '../../base/pod/pod-spec.ts';
 import type { PodRuntimeState } from '../../runtime-view/pod-runtime-state.ts';
 import { type ProbeKind, ProbeWorker } from './probe-worker.ts';
-import type { Look } from './prober.ts';
+import type { Probing } from './prober.ts';
 
 export interface PodProbesOptions {
-  readonly look: Look;
+  readonly look: Probing;
   readonly clock: Clock;
   readonly events: PodEvents;
-  /** Somebody should look at this pod again. */
+  /** The result of a probe changed, so that the pod has to be synced. */
   readonly onChange: (uid: string) => void;
   /** 0..1 */
   readonly random: () => number;
@@ -25,7 +25,7 @@ interface Probed {
 
 const words: Readonly<Record<ProbeKind, string>> = { liveness: 'Liveness', readiness: 'Readiness', startup: 'Startup' };
 
-/** The probes of all containers that run on the node. A container is known by its id: a new instance begins anew. */
+/** The probes of all containers that run on the node, by container id: a new instance starts with new probes. */
 export class PodProbes {
   readonly #options: PodProbesOptions;
   readonly #byContainer = new Map<string, Probed>();
@@ -36,7 +36,7 @@ export class PodProbes {
     this.#options = options;
   }
 
-  /** Begins and ends probes so that exactly the running containers of the pod are probed. */
+  /** Starts and stops probes so that exactly the running containers of the pod are probed. */
   sync(pod: Pod, state: PodRuntimeState): void {
     const uid = uidOf(pod);
     this.#pods.set(uid, pod);
@@ -62,7 +62,7 @@ export class PodProbes {
     for (const id of [...this.#byContainer.keys()]) this.#end(id);
   }
 
-  /** The probe for want of which the container has to end. */
+  /** The failed probe because of which the container has to be ended. */
   failed(status: ContainerStatus): 'liveness' | 'startup' | undefined {
     const workers = this.#byContainer.get(status.id)?.workers;
     if (workers?.get('startup')?.verdict === false) return 'startup';
@@ -101,8 +101,8 @@ export class PodProbes {
     const probe = container[`${kind}Probe`];
     if (!probe) return;
     const before = reported(pod, status);
-    // What an earlier agent found out about this very instance is true until shown otherwise: nothing flaps when the
-    // agent restarts.
+    // The result of an earlier agent for the same instance remains valid until the first probe, so that the status does
+    // not change when the agent restarts.
     const known = kind === 'readiness' ? before?.ready === true : kind === 'liveness';
     const worker = new ProbeWorker({
       kind,

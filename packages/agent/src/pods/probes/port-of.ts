@@ -1,6 +1,6 @@
 import type { Container } from '@keelson/kinds';
 
-/** The number behind a port that may be a name of one of the container's ports. @throws when there is no such port */
+/** Resolves a port that may be the name of one of the container's ports. @throws Error when there is no such port */
 export function portOf(port: number | string, container: Container): number {
   const number = typeof port === 'number' ? port : /^\d+$/.test(port) ? Number(port) : namedPort(port, container);
   if (number < 1 || number > 65_535) throw new Error(`invalid port number: ${number}`);

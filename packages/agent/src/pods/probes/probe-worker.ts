@@ -9,19 +9,19 @@ export interface ProbeWorkerOptions {
   readonly probe: coreV1.Probe;
   /** Epoch milliseconds. */
   readonly containerStartedMs: number;
-  /** Added to the first delay, so that the probes of a node do not all come at once. */
+  /** Added to the first delay, so that the probes of a node do not all run at the same time. */
   readonly offsetMs: number;
   readonly initially: boolean;
   readonly look: () => Promise<Observation>;
-  /** Called for each look that failed. */
+  /** Called for each failed probe. */
   readonly onFailure: (output: string) => void;
-  /** Called when the verdict is another than before. */
+  /** Called when the verdict has changed. */
   readonly onChange: () => void;
   readonly clock: Clock;
 }
 
 /**
- * Looks at one container again and again. Liveness and startup are held after a failure: the container is about to be
+ * Probes one container periodically. After a failure, liveness and startup probes pause: the container will be
  * replaced.
  */
 export class ProbeWorker {
@@ -60,7 +60,7 @@ export class ProbeWorker {
     if (this.#stopped) return;
     if (seen.result !== 'unknown') this.#count(seen.result, seen.output);
     const { kind } = this.#options;
-    // A startup probe has no more to say once it has spoken.
+    // A startup probe ends with its first verdict.
     if (
       this.#stopped ||
       (kind !== 'readiness' && this.#verdict === false) ||

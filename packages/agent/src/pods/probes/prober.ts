@@ -5,14 +5,14 @@ import { DeadlineError, withDeadline } from '../../base/with-deadline.ts';
 import { httpCheck, tcpCheck } from './http-check.ts';
 import { portOf } from './port-of.ts';
 
-/** What a look at a container showed; `unknown` when the look itself went wrong, which counts for neither side. */
+/** The result of one probe; `unknown` when the probe could not be run, which counts neither as success nor failure. */
 export interface Observation {
   readonly result: 'success' | 'failure' | 'unknown';
   readonly output: string;
 }
 
-/** One look at a container. */
-export type Look = (
+/** Probes a container once. */
+export type Probing = (
   probe: coreV1.Probe,
   container: Container,
   status: ContainerStatus,
@@ -22,7 +22,7 @@ export type Look = (
 const maxOutput = 1024;
 
 /** Runs a probe once, by command, HTTP request or TCP connection: see docs/reference/agent-rules.md#probes. */
-export function createLook(runtime: ContainerRuntime, clock: Clock, signal: AbortSignal): Look {
+export function createProber(runtime: ContainerRuntime, clock: Clock, signal: AbortSignal): Probing {
   return async (probe, container, status, podIp) => {
     const ms = (probe.timeoutSeconds ?? 1) * 1000;
     try {

@@ -13,13 +13,13 @@ import { newestOf, type PodRuntimeState } from '../../runtime-view/pod-runtime-s
 
 type ContainerState = coreV1.ContainerState;
 
-/** Why a container does not run, found out by trying to start it. */
+/** The waiting reason of a container, from the last attempt to start it. */
 export interface WaitingReason {
   readonly reason: string;
   readonly message: string;
 }
 
-/** What the status of containers is made of, beside the runtime. */
+/** Facts for the status of containers, in addition to the state of the runtime. */
 export interface ContainerFacts {
   readonly runtimeName: string;
   readonly waiting: ReadonlyMap<string, WaitingReason>;
@@ -123,7 +123,7 @@ function stateOf(status: RuntimeContainer, facts: ContainerFacts): ContainerStat
   };
 }
 
-/** True when the init containers of the current sandbox are through, or the others have begun. */
+/** True when the init containers of the current sandbox have completed, or main containers have started. */
 export function initDone(pod: Pod, state: PodRuntimeState, facts: Pick<ContainerFacts, 'started'>): boolean {
   const sandbox = state.sandboxes[0];
   if ((pod.spec.containers ?? []).some(({ name }) => newestOf(state, name, sandbox?.id) !== undefined)) return true;

@@ -5,19 +5,19 @@ import type { PodPhase } from './pod-phase.ts';
 
 type Finding = Pick<PodCondition, 'type' | 'status'> & { readonly reason?: string; readonly message?: string };
 
-/** Conditions that the agent answers for. */
+/** Conditions that the agent owns. */
 export const agentConditions = ['Initialized', 'Ready', 'ContainersReady', 'PodScheduled'] as const;
 
 export interface ConditionFacts {
   readonly phase: PodPhase;
   readonly init: readonly ContainerStatus[];
   readonly main: readonly ContainerStatus[];
-  /** Conditions as they were; those of others are where readiness gates are read. */
+  /** The previous conditions; readiness gates are read from those of other owners. */
   readonly before: readonly PodCondition[];
   readonly nowMs: number;
 }
 
-/** The agent's conditions of a pod; the transition time of one changes with its status alone. */
+/** The agent's conditions of a pod; a transition time changes only with the status of its condition. */
 export function podConditions(pod: Pod, facts: ConditionFacts): PodCondition[] {
   const containers = containersReady(pod, facts);
   const findings: Finding[] = [

@@ -6,7 +6,7 @@ import { type ContainerFacts, containerStatuses, ephemeralStatuses } from './con
 import { podConditions } from './pod-conditions.ts';
 import { type PodPhase, podPhase } from './pod-phase.ts';
 
-/** Why a pod is what its containers do not tell: refused, out of time. */
+/** A phase that does not follow from the containers: the pod was rejected, or exceeded its deadline. */
 export interface PodVerdict {
   readonly phase: 'Failed' | 'Pending';
   readonly reason: string;
@@ -14,26 +14,26 @@ export interface PodVerdict {
 }
 
 export interface StatusFacts extends ContainerFacts {
-  /** What was last said about the pod. */
+  /** The last reported status of the pod. */
   readonly before: PodStatus;
   readonly verdict?: PodVerdict | undefined;
   readonly hostIps: readonly string[];
   readonly nowMs: number;
 }
 
-/** The status of a pod, from what the runtime has and what was said before. A final phase never changes again. */
+/** The status of a pod, from the state of the runtime and the previous status. A final phase never changes. */
 export function podStatus(pod: Pod, state: PodRuntimeState, facts: StatusFacts): PodStatus {
   const { before, verdict, hostIps, nowMs } = facts;
   const final = isFinalPhase(before.phase) ? (before.phase as PodPhase) : undefined;
-  // What is left of an ended pod may be gone before the pod, when it was evicted for one: its containers ended, and
-  // wait for nothing.
+  // The containers of an ended pod may be removed before the pod, for example after an eviction: the previous statuses
+  // of its containers remain.
   const kept = final !== undefined && state.containers.length === 0 && hasEnded(before);
   const init = (kept && before.initContainerStatuses) || containerStatuses(pod, state, true, facts);
   const main = (kept && before.containerStatuses) || containerStatuses(pod, state, false, facts);
   const added = (kept && before.ephemeralContainerStatuses) || ephemeralStatuses(pod, state, facts);
   const phase = final ?? verdict?.phase ?? podPhase(pod, init, main);
   const said = final === undefined ? verdict : before.reason === undefined ? undefined : before;
-  // As in kubelet: clients would show that containers of a refused pod are being created, in place of the reason.
+  // As in kubelet: otherwise clients would show ContainerCreating for a rejected pod instead of the reason.
   const isRefused =
     phase === 'Failed' && state.containers.length === 0 && [...init, ...main, ...added].every(neverExisted);
   const ips = podIps(pod, state, hostIps, before);
@@ -66,7 +66,7 @@ function hasEnded({
   );
 }
 
-/** Addresses of the newest sandbox; an ended pod keeps those it had. */
+/** Addresses of the newest sandbox; an ended pod retains its last ones. */
 function podIps(pod: Pod, state: PodRuntimeState, hostIps: readonly string[], before: PodStatus): readonly string[] {
   const sandbox = state.sandboxes[0];
   if (sandbox?.state === 'ready') {

@@ -3,7 +3,7 @@ import { sameValue } from '../../base/same-value.ts';
 
 /** Lists that a strategic merge patch would merge by key, and so would never shrink. */
 const replaced = new Set(['podIPs', 'hostIPs']);
-/** Fields that the agent answers for; it never takes back what others wrote into the rest. */
+/** Fields that the agent owns; it does not revert changes of other fields. */
 const own: readonly (keyof PodStatus)[] = [
   'phase',
   'conditions',
@@ -21,8 +21,7 @@ const own: readonly (keyof PodStatus)[] = [
 ];
 
 /**
- * The strategic merge patch that makes the agent's fields of `old` those of `next`; undefined when they are the same
- * already.
+ * The strategic merge patch that changes the agent's fields of `old` to those of `next`; undefined when they are equal.
  */
 export function statusPatch(old: PodStatus, next: PodStatus): Record<string, unknown> | undefined {
   const patch: Record<string, unknown> = {};

@@ -9,34 +9,34 @@ import { statusPatch } from './status-patch.ts';
 interface Report {
   pod: Pod;
   status: PodStatus;
-  /** The object at the API, as far as it was seen. */
+  /** The status of the object at the API, as last observed. */
   known: PodStatus | undefined;
-  /** That object was found to say what the agent says. */
+  /** The status at the API equals the agent's status. */
   agreed: boolean;
-  /** Everything of the pod is put away: the API may forget it once the last status has arrived. */
+  /** All resources of the pod are removed: its object may be deleted after the last status was written. */
   ended: boolean;
 }
 
 export interface StatusReportsOptions {
-  /** Undefined: nobody is told; what is known can still be read. */
+  /** Undefined: statuses are not written, but can still be read. */
   readonly api: ApiClient | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The copy of a static pod at the API, by its full name. */
+  /** The mirror pod of a static pod, by its full name. */
   readonly mirrorOf: (fullName: string) => Pod | undefined;
-  /** Pause between looks at what may have got lost. */
+  /** Interval of the check for statuses that were not written. */
   readonly batchMs: number;
 }
 
 const writers = 10;
 const firstRetryMs = 200;
 const maxRetryMs = 10_000;
-/** Most pods have begun to run before this is over, and that is told alone. */
+/** Delay of the status of a starting pod. Most pods run before it ends, and only the later status is written. */
 const beginningMs = 1_000;
 const beginnings: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
 
 /**
- * Keeps the latest status of each pod and carries it to the API server: only what changed, one write per pod at a time.
+ * Stores the latest status of each pod and writes it to the API server: only changes, one write per pod at a time.
  */
 export class StatusReports {
   readonly #options: StatusReportsOptions;
@@ -76,7 +76,7 @@ export class StatusReports {
     return this.#reports.get(uid)?.status;
   }
 
-  /** Takes what is to be said about a pod; saying the same again costs nothing. */
+  /** Sets the status of a pod; an equal status causes no write. */
   set(pod: Pod, status: PodStatus): void {
     const uid = uidOf(pod);
     const report = this.#reports.get(uid);
@@ -91,7 +91,7 @@ export class StatusReports {
     else this.#enqueue(uid);
   }
 
-  /** The object at the API was seen; when it says something else than the agent, it is set right. */
+  /** Compares the status of an object that was read from the API, and corrects it if it differs. */
   seen(uid: string, status: PodStatus | undefined): void {
     const report = this.#reports.get(uid);
     if (report === undefined) return;
@@ -100,7 +100,7 @@ export class StatusReports {
     if (!report.agreed) this.#enqueue(uid);
   }
 
-  /** All of the pod is put away: its object may go, after its last status. */
+  /** Permits the deletion of the object after its last status was written, since all resources are removed. */
   ended(pod: Pod): void {
     const report = this.#reports.get(uidOf(pod)) ?? { pod, status: {}, known: undefined, agreed: true, ended: true };
     report.ended = true;
@@ -142,7 +142,7 @@ export class StatusReports {
         this.#reports.delete(uid);
       }
     } catch (error) {
-      // Gone, or another has its name: there is nobody to tell.
+      // The object was deleted or replaced: there is no status to write.
       if (!isGone(error)) throw error;
       if (report.ended) this.#reports.delete(uid);
       report.known = report.status;
@@ -151,7 +151,7 @@ export class StatusReports {
   }
 }
 
-/** Nothing but that somebody has begun. */
+/** True for a status that only shows that the pod is starting. */
 function isBeginning({ phase, reason, containerStatuses = [], initContainerStatuses = [] }: PodStatus): boolean {
   if (phase !== 'Pending' || reason !== undefined) return false;
   return [...initContainerStatuses, ...containerStatuses].every(

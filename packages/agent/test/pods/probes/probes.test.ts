@@ -7,7 +7,7 @@ import test from 'ava';
 import { TokenBucket } from '../../../src/base/token-bucket.ts';
 import { withProgressDeadline } from '../../../src/machine/images/image-puller.ts';
 import { ProbeWorker } from '../../../src/pods/probes/probe-worker.ts';
-import { createLook, type Observation } from '../../../src/pods/probes/prober.ts';
+import { createProber, type Observation } from '../../../src/pods/probes/prober.ts';
 import { settle } from '../../support/bench.ts';
 
 const status = { id: 'c', metadata: { name: 'main', attempt: 0 }, state: 'running' } as ContainerStatus;
@@ -26,7 +26,7 @@ test('HTTP and TCP probes ask the pod, by number or name of the port, and heed c
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
   const container = { name: 'main', ports: [{ name: 'web', containerPort: port }] };
-  const look = createLook({} as ContainerRuntime, systemClock, signal);
+  const look = createProber({} as ContainerRuntime, systemClock, signal);
   const http = (path: string, to: number | string = port): Promise<Observation> =>
     look(
       { httpGet: { path, port: to, httpHeaders: [{ name: 'X-Own', value: 'yes' }] }, timeoutSeconds: 1 },
