@@ -86,7 +86,7 @@ testNobody(
       30_000,
     );
     t.is(running.child.exitCode, null, running.lines().join('\n'));
-    t.is(has('utility chains of iptables are not kept'), 1);
+    t.is(has('utility chains of iptables could not be reconciled'), 1);
     running.child.kill('SIGTERM');
     t.is(await running.ended, 0, running.lines().join('\n'));
   },

@@ -145,7 +145,7 @@ test('--make-iptables-util-chains: a machine without iptables is a node with an 
       ({ involvedObject, reason }) => involvedObject.name === name && reason === 'UtilityChainsNotKept',
     ),
   );
-  t.is(event.message, 'Utility chains of iptables are not kept: there is no iptables on this machine');
+  t.is(event.message, 'Utility chains of iptables could not be reconciled: iptables is not installed on this machine');
   t.true(asked.length > 0);
   asked.length = 0;
   const off = await started(t, [inCluster, '--make-iptables-util-chains=false'], { hostActions });

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 
-/** A cgroup could not be made, limited, joined or removed; `message` says which and why. */
+/** A cgroup could not be created, limited, joined or removed. The message names the cgroup and the cause. */
 export class CgroupError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -9,7 +9,10 @@ export class CgroupError extends Error {
   }
 }
 
-/** Does something to a cgroup; a failure says what it was: errors of writes name no file. @throws CgroupError */
+/**
+ * Runs an operation on a cgroup. Errors of writes name no file, so a failure is described by `what`. @throws
+ * CgroupError
+ */
 export async function attempt<T>(what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -20,22 +23,22 @@ export async function attempt<T>(what: string, work: () => Promise<T>): Promise<
 }
 
 /**
- * The little that is done to cgroup file systems, so that tests can imitate what a kernel does to them: files that
- * appear with a new group, groups that are busy. Errors are those of the system.
+ * The operations of the agent on cgroup file systems. An interface, so that tests can imitate the kernel: files that
+ * appear with a new cgroup, cgroups that are busy. Errors are those of the system.
  */
 export interface CgroupFiles {
-  /** Undefined when there is no such file. */
+  /** Undefined when the file does not exist. */
   read(path: string): Promise<string | undefined>;
-  /** Writes to a file that exists. False when there is none: the kernel was built without it. */
+  /** Writes to an existing file. False when the file does not exist, because the kernel was built without it. */
   write(path: string, text: string): Promise<boolean>;
   isFolder(path: string): Promise<boolean>;
-  /** Names of the folders in a folder; none when it is not there. */
+  /** Names of the subdirectories; empty when the directory does not exist. */
   folders(path: string): Promise<readonly string[]>;
-  /** Makes a folder in one that exists; one that is there stays. */
+  /** Creates a directory in an existing one; an existing directory is kept. */
   make(path: string): Promise<void>;
-  /** @throws `EBUSY` while the group has processes, or groups below it; one that is not there is as good as removed */
+  /** @throws `EBUSY` while the cgroup contains processes or cgroups. Removing an absent cgroup succeeds. */
   remove(path: string): Promise<void>;
-  /** Ends a process at once. */
+  /** Kills a process with SIGKILL. */
   kill(pid: number): void;
 }
 
@@ -43,14 +46,14 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined;
 }
 
-/** Missing files of a kernel are no files to be made: hence no `O_CREAT`. */
+/** No `O_CREAT`: files that the kernel does not provide must not be created. */
 const overwrite = constants.O_WRONLY | constants.O_TRUNC;
 
-/** The files of this machine. */
+/** The cgroup file systems of this machine. */
 export const systemCgroupFiles: CgroupFiles = {
   async read(path) {
     return readFile(path, 'utf8').catch((error: unknown) => {
-      // A group that is removed meanwhile is shown for a while as a device that is gone.
+      // A cgroup that is being removed returns ENODEV for a short time.
       if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENODEV') return undefined;
       throw error;
     });
@@ -88,7 +91,7 @@ export const systemCgroupFiles: CgroupFiles = {
     try {
       process.kill(pid, 'SIGKILL');
     } catch (error) {
-      // It may have ended by itself.
+      // The process may have exited already.
       if (codeOf(error) !== 'ESRCH') throw error;
     }
   },

@@ -6,7 +6,7 @@ import { initContainersOf, isSidecar } from '../../base/pod/pod-spec.ts';
 import type { Machine } from '../host/machine.ts';
 import { type CgroupLimits, leastShares, mostShares } from './hierarchy.ts';
 
-/** What a pod asks for as a whole: CPU in thousandths, memory in bytes. */
+/** Resources of a whole pod: CPU in thousandths, memory in bytes. */
 export interface PodAmounts {
   readonly cpuRequest: number;
   readonly memoryRequest: number;
@@ -21,8 +21,8 @@ const cpu = (text: string | undefined) => (text === undefined ? 0 : Number(quant
 const bytes = (text: string | undefined) => (text === undefined ? 0 : Number(quantityValue(text)));
 
 /**
- * Containers run side by side with all sidecars; each init container runs alone with the sidecars that are named before
- * it.
+ * The largest sum at any time: all containers run together with all sidecars; an init container runs with the sidecars
+ * before it.
  */
 function most(pod: Pod, amountOf: AmountOf): number {
   let sidecars = 0;
@@ -41,7 +41,7 @@ function limitOf(pod: Pod, amountOf: AmountOf): number | undefined {
   return containers.every((container) => amountOf(container) > 0) ? most(pod, amountOf) : undefined;
 }
 
-/** Adds up a pod. A limit without a request is a request. */
+/** Computes the resources of a pod. A limit without a request is also the request. */
 export function podAmounts(pod: Pod): PodAmounts {
   const limits = ({ resources }: Container) => resources?.limits ?? {};
   const requests = (container: Container) => ({ ...limits(container), ...container.resources?.requests });
@@ -57,14 +57,14 @@ const sharesPerCpu = 1_024;
 const periodUs = 100_000;
 const leastQuotaUs = 1_000;
 
-/** The weight of so many thousandths of a CPU. */
+/** CPU shares for thousandths of a CPU. */
 export function sharesOf(cpuMilli: number): number {
   return Math.min(mostShares, Math.max(leastShares, Math.floor((cpuMilli * sharesPerCpu) / 1_000)));
 }
 
 /**
- * Limits of the cgroup of a pod: see docs/reference/agent-rules.md#cgroups-of-pods. With `cpuCfsQuota` CPU limits
- * become quotas.
+ * Limits of the cgroup of a pod: see docs/reference/agent-rules.md#cgroups-of-pods. With `cpuCfsQuota`, CPU limits are
+ * enforced as quotas.
  */
 export function podLimits(
   qos: QosClass,
@@ -80,7 +80,7 @@ export function podLimits(
   };
 }
 
-/** A pod as far as its class is concerned. */
+/** The resources of a pod that count for its quality-of-service class. */
 export interface ClassMember extends Pick<PodAmounts, 'cpuRequest' | 'memoryRequest'> {
   readonly qos: QosClass;
 }
@@ -91,7 +91,7 @@ export interface ClassLimits {
 }
 
 /**
- * What pods can have, and how much of what better ones request is kept from the others; undefined = memory is not kept.
+ * Memory of all pods, and the percentage of requests that is reserved from lower classes; undefined = no reservation.
  */
 export interface MemoryReserve {
   readonly allocatableBytes: number;
@@ -100,7 +100,10 @@ export interface MemoryReserve {
 
 const without = -1;
 
-/** Limits of the cgroups of QoS classes: see docs/reference/agent-rules.md#cgroups-of-pods. No limit is below 0. */
+/**
+ * Limits of the cgroups of quality-of-service classes: see docs/reference/agent-rules.md#cgroups-of-pods. No limit is
+ * below 0.
+ */
 export function classLimits(pods: Iterable<ClassMember>, { allocatableBytes, percent }: MemoryReserve): ClassLimits {
   let burstableCpu = 0;
   const memory = { Guaranteed: 0, Burstable: 0, BestEffort: 0 };
@@ -128,15 +131,16 @@ const cpuOf = ({ cpu }: ResourceAmounts) => (cpu === undefined ? 0 : Number(quan
 const memoryOf = ({ memory }: ResourceAmounts) => (memory === undefined ? 0 : Number(quantityValue(memory)));
 
 /**
- * The share of all pods: what the machine has without what is set aside. Eviction keeps its own distance from it.
- * @throws MachineError
+ * The share of all pods: the capacity of the machine minus the reserved resources.
+ *
+ * @throws MachineError when nothing is left
  */
 export function podsShare(
   machine: Pick<Machine, 'cores' | 'memoryBytes'>,
   ...reserved: readonly ResourceAmounts[]
 ): NodeShare {
   const cpuMilli = reserved.reduce((left, amounts) => left - cpuOf(amounts), machine.cores * 1_000);
-  // In whole KiB, as the node says what it has.
+  // In whole KiB, like the capacity in the status of the node.
   const capacity = Math.floor(machine.memoryBytes / 1_024) * 1_024;
   const memoryBytes = reserved.reduce((left, amounts) => left - memoryOf(amounts), capacity);
   if (cpuMilli <= 0 || memoryBytes <= 0) {
@@ -152,7 +156,7 @@ export function limitsOfShare({ cpuMilli, memoryBytes }: NodeShare): CgroupLimit
   return { cpuShares: sharesOf(cpuMilli), memoryBytes };
 }
 
-/** Limits of a group for which this was set aside; what was not named has none. */
+/** Limits of a cgroup with reserved resources. A resource without a reservation is not limited. */
 export function limitsOfReserved(reserved: ResourceAmounts): CgroupLimits {
   const { cpu, memory } = reserved;
   return {

@@ -1,7 +1,7 @@
 import type { QosClass } from '@keelson/kinds';
 import type { CgroupConfig } from '../../base/config/cgroup-config.ts';
 
-/** Below the root of the options stands one group with all pods. */
+/** The cgroup of all pods, below the configured root. */
 const podsGroup = 'kubepods';
 
 const classGroups: Readonly<Record<QosClass, readonly string[]>> = {
@@ -10,7 +10,7 @@ const classGroups: Readonly<Record<QosClass, readonly string[]>> = {
   BestEffort: ['besteffort'],
 };
 
-/** Paths of groups from the root of every hierarchy, as the driver writes them. */
+/** Paths of cgroups from the root of every hierarchy, in the form of the cgroup driver. */
 export class CgroupNames {
   readonly #root: readonly string[];
   readonly #path: (parts: readonly string[]) => string;
@@ -20,30 +20,30 @@ export class CgroupNames {
     this.#path = driver === 'systemd' ? slicePath : (parts) => `/${parts.join('/')}`;
   }
 
-  /** The group below which that of all pods is. */
+  /** The parent of the cgroup of all pods. */
   root(): string {
     return this.#path(this.#root);
   }
 
-  /** The group of all pods. */
+  /** The cgroup of all pods. */
   pods(): string {
     return this.#path([...this.#root, podsGroup]);
   }
 
-  /** The group of a class; guaranteed pods stand beside the other two classes. */
+  /** The cgroup of a quality-of-service class. Guaranteed pods have no cgroup of their class. */
   ofClass(qos: QosClass): string {
     return this.#path([...this.#root, podsGroup, ...classGroups[qos]]);
   }
 
   pod(qos: QosClass, uid: string): string {
-    // UIDs of manifests are anybody's text.
+    // The UID in a manifest can be any text.
     return this.#path([...this.#root, podsGroup, ...classGroups[qos], `pod${uid.replace(/[/\0\n]/g, '_')}`]);
   }
 }
 
 /**
- * Slices carry the names of those above them, joined by `-`, which therefore is `_` in each name itself. A part that is
- * a slice already has its full name.
+ * The path of nested systemd slices. The name of a slice contains the names of its parents, joined by `-`, so a `-` in
+ * a part becomes `_`. A part that ends in `.slice` already is a full name.
  */
 function slicePath(parts: readonly string[]): string {
   let name = '';

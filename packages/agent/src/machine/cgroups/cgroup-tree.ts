@@ -12,28 +12,29 @@ import {
 } from './hierarchy.ts';
 
 export interface CgroupTreeOptions {
-  /** Where the hierarchies are mounted. */
+  /** Mount point of the hierarchies. */
   readonly mountpoint: string;
-  /** Hierarchies in which groups are made. */
+  /** Hierarchies in which the agent creates cgroups. */
   readonly used: readonly Hierarchy[];
-  /** Mount points of further ones, in which runtimes leave groups behind. */
+  /** Mount points of other hierarchies, in which runtimes may leave cgroups. */
   readonly others: readonly string[];
   readonly files: CgroupFiles;
   readonly clock: Clock;
 }
 
 const removeAttempts = 125;
-const removeAgainMs = 20;
+const removeRetryMs = 20;
 /**
- * Monitors of runtimes are in these groups too, and put things in order for a moment after their container has ended.
+ * Attempts before processes are killed: monitor processes of runtimes are in the same cgroups and finish shortly after
+ * their container.
  */
-const patientAttempts = 25;
-/** Processes that were killed are waited for to the end. */
+const attemptsBeforeKill = 25;
+/** Waiting for killed processes is not cancelled. */
 const never = new AbortController().signal;
 
 /**
- * The door to the cgroups of a machine. A group is a path from the root of every hierarchy, such as
- * `/kubepods/burstable`, and exists in all of them. Every method may be repeated.
+ * All operations on the cgroups of a machine. A cgroup is a path from the root of every hierarchy, such as
+ * `/kubepods/burstable`, and exists in all of them. All methods are idempotent.
  */
 export class CgroupTree {
   readonly #options: CgroupTreeOptions;
@@ -46,25 +47,28 @@ export class CgroupTree {
     return this.#options.mountpoint;
   }
 
-  /** Whether the group is in every hierarchy in which groups are made. */
+  /** True when the cgroup exists in every hierarchy in which the agent creates cgroups. */
   async exists(path: string): Promise<boolean> {
     const { used, files } = this.#options;
     const found = await Promise.all(used.map(({ root }) => files.isFolder(join(root, path))));
     return found.every(Boolean);
   }
 
-  /** Makes the group and those above it. @throws CgroupError */
+  /** Creates the cgroup and its parents. @throws CgroupError */
   async create(path: string): Promise<void> {
     for (const hierarchy of this.#options.used) await hierarchy.make(path);
   }
 
-  /** Sets limits of a group. @throws CgroupError also when there is no such group */
+  /** Sets limits of a cgroup. @throws CgroupError also when the cgroup does not exist */
   async limit(path: string, limits: CgroupLimits): Promise<void> {
     if (!(await this.exists(path))) throw new CgroupError(`there is no cgroup ${path} in every hierarchy`);
     for (const hierarchy of this.#options.used) await hierarchy.limit(path, limits);
   }
 
-  /** Puts a process into the group; `from`: only in hierarchies in which it is in that one. @throws CgroupError */
+  /**
+   * Moves a process into the cgroup. With `from`, only in hierarchies in which the process is in that cgroup.
+   * @throws CgroupError
+   */
   async attach(path: string, pid: number, from?: string): Promise<void> {
     const { used, files } = this.#options;
     for (const { root } of used) {
@@ -76,19 +80,19 @@ export class CgroupTree {
     }
   }
 
-  /** Processes that are in the group itself, in any hierarchy in which groups are made. */
+  /** Processes in the cgroup itself, in any hierarchy in which the agent creates cgroups. */
   async members(path: string): Promise<readonly number[]> {
     const all = await Promise.all(this.#options.used.map(({ root }) => this.#processes(join(root, path))));
     return [...new Set(all.flat())].sort((a, b) => a - b);
   }
 
-  /** Whether the process is in the group in all of these hierarchies. */
+  /** True when the process is in the cgroup in all of these hierarchies. */
   async isMember(path: string, pid: number): Promise<boolean> {
     const all = await Promise.all(this.#options.used.map(({ root }) => this.#processes(join(root, path))));
     return all.every((pids) => pids.includes(pid));
   }
 
-  /** Bytes of memory in use by the group and those below it; undefined when nothing counts it. */
+  /** Memory usage of the cgroup and its children in bytes; undefined when no controller counts it. */
   async memoryBytes(path: string): Promise<number | undefined> {
     const { used, files } = this.#options;
     const root = used.find(({ controllers }) => controllers.has('memory'))?.root ?? '';
@@ -99,9 +103,10 @@ export class CgroupTree {
   }
 
   /**
-   * Removes the group and those below it from every hierarchy; what is still in them after half a second is killed.
+   * Removes the cgroup and its children from every hierarchy. Processes that are still in them after half a second are
+   * killed.
    *
-   * @throws CgroupError when the kernel does not let go of it within two seconds more
+   * @throws CgroupError when the kernel has not released the cgroup after two more seconds
    */
   async remove(path: string): Promise<void> {
     const { used, others, clock } = this.#options;
@@ -110,9 +115,9 @@ export class CgroupTree {
     let problem: unknown;
     for (let attempts = 0; attempts < removeAttempts; attempts += 1) {
       problem = undefined;
-      // The kernel empties a group some time after its processes were killed.
-      if (attempts > 0) await pause(clock, removeAgainMs, never);
-      const kill = attempts >= patientAttempts;
+      // The kernel removes killed processes from a cgroup with a delay.
+      if (attempts > 0) await pause(clock, removeRetryMs, never);
+      const kill = attempts >= attemptsBeforeKill;
       for (const folder of folders)
         await this.#removeBelow(folder, kill).catch((error: unknown) => (problem ??= error));
       if (problem === undefined) return;
@@ -129,7 +134,7 @@ export class CgroupTree {
 
   async #processes(folder: string): Promise<number[]> {
     const text = (await this.#options.files.read(join(folder, 'cgroup.procs'))) ?? '';
-    // Processes of other PID namespaces are shown as 0, which is no process to send anything to.
+    // Processes of other PID namespaces are shown as 0.
     return text
       .split('\n')
       .map(Number)
@@ -141,7 +146,7 @@ const indispensable = ['cpu', 'memory'];
 
 const ours = (names: readonly string[]) => new Set(ourControllers.filter((name) => names.includes(name)));
 
-/** The folders in which version 1 is mounted, each once: names such as `cpu` may be links to `cpu,cpuacct`. */
+/** The mount points of version 1, each once: a name such as `cpu` may be a link to `cpu,cpuacct`. */
 async function mountsBelow(mountpoint: string, files: CgroupFiles): Promise<string[]> {
   const names = [...(await files.folders(mountpoint)), ...ourControllers];
   const found = new Set<string>();
@@ -153,10 +158,10 @@ async function mountsBelow(mountpoint: string, files: CgroupFiles): Promise<stri
 }
 
 /**
- * Finds the cgroups of a machine: version 2 at the mount point itself, or a folder for each hierarchy, with version 2
- * perhaps among them. Which version has a controller is found out for each on its own.
+ * Detects the cgroup hierarchies of a machine: version 2 at the mount point, or one directory for each hierarchy of
+ * version 1 or 2. The version is detected for each controller.
  *
- * @throws CgroupError when cpu or memory is in none
+ * @throws CgroupError when no hierarchy has the cpu or memory controller
  */
 export async function findCgroups(mountpoint: string, files: CgroupFiles, clock: Clock): Promise<CgroupTree> {
   const used: Hierarchy[] = [];

@@ -1,19 +1,19 @@
 import { join } from 'node:path';
 import { attempt, type CgroupFiles } from './cgroup-files.ts';
 
-/** What a cgroup may use. Absent: as it is. */
+/** Limits of a cgroup. An absent limit is not changed. */
 export interface CgroupLimits {
   /** Relative weight, 2..262144; 1024 is one CPU. */
   readonly cpuShares?: number;
-  /** Microseconds of CPU time in every period of `cpuPeriodUs`; -1 = without limit. */
+  /** CPU time in microseconds per period of `cpuPeriodUs`; -1 = unlimited. */
   readonly cpuQuotaUs?: number;
   /** Default 100 000. */
   readonly cpuPeriodUs?: number;
-  /** Bytes; -1 = without limit. */
+  /** Bytes; -1 = unlimited. */
   readonly memoryBytes?: number;
 }
 
-/** A file of a controller, and what is written to it. */
+/** A file of a controller, and the text that is written to it. */
 export type LimitFile = readonly [controller: 'cpu' | 'memory', file: string, text: string];
 
 const defaultPeriodUs = 100_000;
@@ -21,7 +21,7 @@ const defaultPeriodUs = 100_000;
 export const leastShares = 2;
 export const mostShares = 262_144;
 
-/** In the words of version 1, in the order in which they are written: a quota is measured by its period. */
+/** The files of version 1 in the order of writing: a quota is checked against the period. */
 export function* version1Limits({
   cpuShares,
   cpuQuotaUs,
@@ -34,7 +34,7 @@ export function* version1Limits({
   if (memoryBytes !== undefined) yield ['memory', 'memory.limit_in_bytes', String(memoryBytes)];
 }
 
-/** In the words of version 2. */
+/** The files of version 2. */
 export function* version2Limits({
   cpuShares,
   cpuQuotaUs,
@@ -46,30 +46,30 @@ export function* version2Limits({
   if (memoryBytes !== undefined) yield ['memory', 'memory.max', memoryBytes < 0 ? 'max' : String(memoryBytes)];
 }
 
-/** The mapping that runtimes use too: 2..262144 to 1..10000. */
+/** Maps shares (2..262144) to a weight (1..10000), like container runtimes. */
 export function weightOf(shares: number): number {
   const clamped = Math.min(Math.max(shares, leastShares), mostShares);
   return 1 + Math.trunc(((clamped - leastShares) * 9_999) / (mostShares - leastShares));
 }
 
-/** Controllers that pods are placed under. */
+/** The controllers under which pods are placed. */
 export const ourControllers: readonly string[] = ['cpu', 'cpuacct', 'cpuset', 'memory', 'pids'];
 
-/** One mounted hierarchy. Groups are paths from its root, which is `/`. */
+/** A mounted hierarchy. Cgroups are paths from its root, which is `/`. */
 export interface Hierarchy {
-  /** Where it is mounted. */
+  /** Mount point. */
   readonly root: string;
-  /** Of ours, those that it has. */
+  /** The controllers of `ourControllers` that the hierarchy has. */
   readonly controllers: ReadonlySet<string>;
-  /** Makes the group and those above it. @throws CgroupError */
+  /** Creates the cgroup and its parents. @throws CgroupError */
   make(path: string): Promise<void>;
   /** @throws CgroupError */
   limit(path: string, limits: CgroupLimits): Promise<void>;
 }
 
 /**
- * Makes the folders of a group one by one from the root down; `before` sees each folder ahead of what is made in it,
- * `after` what was made.
+ * Creates the directories of a cgroup from the root down. `before` is called with the parent of each directory before
+ * the directory is created, `after` with the directory and its parent.
  */
 export async function makeFolders(
   root: string,
@@ -90,7 +90,7 @@ export async function makeFolders(
   }
 }
 
-/** Writes limits of controllers that the hierarchy has. */
+/** Writes the limits whose controllers the hierarchy has. */
 export async function writeLimits(
   folder: string,
   limits: Iterable<LimitFile>,
@@ -104,9 +104,9 @@ export async function writeLimits(
   }
 }
 
-/** A hierarchy of version 1: one controller, or a few that are mounted together. */
+/** A hierarchy of version 1 with one or several controllers. */
 export function version1Hierarchy(root: string, controllers: ReadonlySet<string>, files: CgroupFiles): Hierarchy {
-  /** A new cpuset takes no process ("no space left on device") before it has processors and memory nodes. */
+  /** A new cpuset accepts no process ("no space left on device") before it has CPUs and memory nodes. */
   async function inheritCpuset(folder: string, above: string): Promise<void> {
     for (const name of ['cpuset.cpus', 'cpuset.mems']) {
       const own = join(folder, name);
@@ -124,21 +124,21 @@ export function version1Hierarchy(root: string, controllers: ReadonlySet<string>
   };
 }
 
-/** The hierarchy of version 2. A group has the controllers that the one above it hands down. */
+/** The hierarchy of version 2. A cgroup has the controllers that its parent enables for its children. */
 export function version2Hierarchy(root: string, controllers: ReadonlySet<string>, files: CgroupFiles): Hierarchy {
-  async function handDown(folder: string): Promise<void> {
+  async function enableControllers(folder: string): Promise<void> {
     const file = join(folder, 'cgroup.subtree_control');
-    const handed = new Set(((await files.read(file)) ?? '').split(/\s+/));
+    const enabled = new Set(((await files.read(file)) ?? '').split(/\s+/));
     for (const name of controllers) {
-      if (handed.has(name)) continue;
-      await attempt(`controller ${name} could not be handed down by ${file}`, () => files.write(file, `+${name}`));
+      if (enabled.has(name)) continue;
+      await attempt(`controller ${name} could not be enabled in ${file}`, () => files.write(file, `+${name}`));
     }
   }
 
   return {
     root,
     controllers,
-    make: (path) => makeFolders(root, path, files, { before: handDown }),
+    make: (path) => makeFolders(root, path, files, { before: enableControllers }),
     limit: (path, limits) => writeLimits(join(root, path), version2Limits(limits), controllers, files),
   };
 }

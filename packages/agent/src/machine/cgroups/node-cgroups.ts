@@ -12,18 +12,18 @@ import type { CgroupLimits } from './hierarchy.ts';
 import { noPodCgroups, type PodCgroups, QosPodCgroups } from './pod-cgroups.ts';
 import { Placements, type ProcessTable } from './process-placement.ts';
 
-/** The cgroups that an agent may change, and what it must know to place processes in them. */
+/** The cgroups that the agent manages, and what it needs to place processes in them. */
 export interface CgroupAccess {
   readonly tree: CgroupTree;
   readonly processes: ProcessTable;
   readonly agentPid: number;
-  /** Finds the process of the runtime; undefined when it is not there now. */
+  /** Finds the process of the runtime; undefined when it does not run. */
   readonly runtimePid: () => Promise<number | undefined>;
 }
 
 export interface NodeCgroupsOptions {
   readonly config: AgentConfig;
-  /** Absent: cgroups are left alone. */
+  /** Undefined: cgroups are not changed. */
   readonly access: CgroupAccess | undefined;
   readonly machine: Pick<Machine, 'cores' | 'memoryBytes'>;
   readonly paths: AgentPaths;
@@ -33,17 +33,17 @@ export interface NodeCgroupsOptions {
   readonly logger: Logger;
 }
 
-/** All that the agent does with cgroups. */
+/** Cgroups of pods, limits of the node, and placement of processes. */
 export interface NodeCgroups {
   readonly pods: PodCgroups;
-  /** Resolves when limits of the node are written, and processes placed. */
+  /** Resolves when the limits of the node have been written and processes have been moved. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const nothing = { start: () => Promise.resolve(), stop: () => Promise.resolve() };
 
-/** @throws MachineError when nothing is left for pods */
+/** @throws MachineError when the reservations leave nothing for pods */
 export function createNodeCgroups(options: NodeCgroupsOptions): NodeCgroups {
   const { config, access, machine, clock, logger, periodMs } = options;
   if (access === undefined) return { pods: noPodCgroups(), ...nothing };
@@ -65,7 +65,7 @@ export function createNodeCgroups(options: NodeCgroupsOptions): NodeCgroups {
     await shares.round();
     if (cgroups.perQos) await pods.restore();
   };
-  const loop = new Repeater({ clock, logger, what: 'keeping of cgroups', periodMs, run: round });
+  const loop = new Repeater({ clock, logger, what: 'reconciliation of cgroups', periodMs, run: round });
   return {
     pods: cgroups.perQos ? pods : noPodCgroups(cgroups.root),
     async start() {
@@ -81,9 +81,9 @@ export interface ShareEnforcementOptions {
   readonly tree: CgroupTree;
   readonly names: CgroupNames;
   readonly config: Pick<CgroupConfig, 'perQos' | 'enforce' | 'clusterReservedGroup' | 'systemReservedGroup'>;
-  /** What the machine has. */
+  /** The capacity of the machine. */
   readonly capacity: NodeShare;
-  /** What pods can have of it. */
+  /** The share of all pods. */
   readonly share: NodeShare;
   readonly clusterReserved: ResourceAmounts;
   readonly systemReserved: ResourceAmounts;
@@ -96,7 +96,7 @@ interface Target {
   readonly what: string;
   readonly path: string;
   readonly limits: CgroupLimits;
-  /** The agent makes it; others have to be there. */
+  /** The agent creates the cgroup; others must exist. */
   readonly ours: boolean;
 }
 
@@ -131,26 +131,26 @@ function targetsOf({
  */
 export class ShareEnforcement {
   readonly #options: ShareEnforcementOptions;
-  readonly #left: Target[];
-  readonly #told = new Map<string, string>();
+  readonly #pending: Target[];
+  readonly #reported = new Map<string, string>();
 
   constructor(options: ShareEnforcementOptions) {
     this.#options = options;
-    this.#left = targetsOf(options);
+    this.#pending = targetsOf(options);
   }
 
   async round(): Promise<void> {
-    for (const target of [...this.#left]) {
+    for (const target of [...this.#pending]) {
       try {
         await this.#enforce(target);
-        this.#left.splice(this.#left.indexOf(target), 1);
+        this.#pending.splice(this.#pending.indexOf(target), 1);
         this.#record(
           'Normal',
           'NodeAllocatableEnforced',
           `Updated the limits of ${target.what} on the cgroup ${target.path}`,
         );
       } catch (error) {
-        this.#tell(target, error instanceof Error ? error.message : String(error));
+        this.#report(target, error instanceof Error ? error.message : String(error));
       }
     }
   }
@@ -161,11 +161,16 @@ export class ShareEnforcement {
     await tree.limit(path, limits);
   }
 
-  #tell({ what, path }: Target, problem: string): void {
-    if (this.#told.get(what) === problem) return;
-    this.#told.set(what, problem);
+  #report({ what, path }: Target, problem: string): void {
+    if (this.#reported.get(what) === problem) return;
+    this.#reported.set(what, problem);
     const message = `Failed to enforce the limits of ${what} on the cgroup ${path}: ${problem}`;
-    this.#options.logger.warn('a share of the machine is not enforced', { component: 'cgroups', what, path, problem });
+    this.#options.logger.warn('limits of a cgroup could not be enforced', {
+      component: 'cgroups',
+      what,
+      path,
+      problem,
+    });
     this.#record('Warning', 'FailedNodeAllocatableEnforcement', message);
   }
 

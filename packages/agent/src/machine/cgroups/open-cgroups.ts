@@ -7,7 +7,7 @@ import { type CgroupTree, findCgroups } from './cgroup-tree.ts';
 
 export interface OpenCgroupsOptions {
   readonly config: CgroupConfig;
-  /** Where the hierarchies are mounted. */
+  /** Mount point of the hierarchies. */
   readonly mountpoint: string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -17,8 +17,8 @@ export interface OpenCgroupsOptions {
 
 const classes = ['Guaranteed', 'Burstable', 'BestEffort'] as const;
 
-/** Whether anything is to be done with cgroups. */
-function isWanted({ perQos, root, agentGroup, runtimeGroup, systemGroup }: CgroupConfig): boolean {
+/** True when the configuration requires cgroups. */
+function requiresCgroups({ perQos, root, agentGroup, runtimeGroup, systemGroup }: CgroupConfig): boolean {
   return perQos || [root ?? '', agentGroup, runtimeGroup, systemGroup].some((group) => group !== '');
 }
 
@@ -33,16 +33,16 @@ async function prepare(config: CgroupConfig, tree: CgroupTree): Promise<void> {
 }
 
 /**
- * Opens the cgroups of the machine and makes the groups of pods. Where that is not possible (no root, no hierarchies,
- * mounted read-only) an agent goes on without, and the log says once how to say that this is meant, unless an option
- * was given that cannot do without cgroups.
+ * Detects the cgroups of the machine and creates the cgroups of the quality-of-service classes. When this is not
+ * possible (no root, no hierarchies, mounted read-only), the agent runs without cgroups and logs once how to configure
+ * that, unless a given option requires cgroups.
  *
- * @returns undefined when pods and processes stay where they are
- * @throws MachineError
+ * @returns undefined when cgroups are not used
+ * @throws MachineError when a given option requires cgroups
  */
 export async function openCgroups(options: OpenCgroupsOptions): Promise<CgroupTree | undefined> {
   const { config, mountpoint, clock, logger, files = systemCgroupFiles } = options;
-  if (!isWanted(config)) return undefined;
+  if (!requiresCgroups(config)) return undefined;
   try {
     const tree = await attempt(`cgroups at ${mountpoint} cannot be read`, () => findCgroups(mountpoint, files, clock));
     await prepare(config, tree);
@@ -53,8 +53,8 @@ export async function openCgroups(options: OpenCgroupsOptions): Promise<CgroupTr
       throw new MachineError(`--${config.askedBy}: cgroups cannot be used here: ${error.message}`);
     }
     logger.warn(
-      'cgroups cannot be used here: pods have none, and their limits may have no effect; ' +
-        'give --cgroups-per-qos=false --enforce-node-allocatable= where that is meant',
+      'cgroups cannot be used: pods run without cgroups, and their limits may have no effect; ' +
+        'set --cgroups-per-qos=false --enforce-node-allocatable= to run without cgroups',
       { component: 'cgroups', reason: error.message },
     );
     return undefined;

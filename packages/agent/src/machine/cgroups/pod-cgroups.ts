@@ -8,20 +8,22 @@ import type { CgroupNames } from './cgroup-names.ts';
 import type { CgroupTree } from './cgroup-tree.ts';
 import type { CgroupLimits } from './hierarchy.ts';
 
-/** The groups of pods. All methods may be repeated. */
+/** Cgroups of pods. All methods are idempotent. */
 export interface PodCgroups {
-  /** The group below which the runtime places the pod; undefined: where it likes. */
+  /** The parent cgroup of the pod in the runtime; undefined = the default of the runtime. */
   parentOf(pod: Pod): string | undefined;
-  /** Makes the pod's group. @throws CgroupError */
+  /** Creates the cgroup of the pod. @throws CgroupError */
   ensure(pod: Pod): Promise<void>;
   /**
-   * Kills what is left in the group of the pod, and removes it. `uid` may be the name of the pod's directory.
+   * Kills the processes in the cgroup of the pod, and removes the cgroup.
+   *
+   * @param uid the UID of the pod, or the name of its directory
    * @throws CgroupError
    */
   remove(uid: string): Promise<void>;
 }
 
-/** Pods have no groups of their own. `root`: where the runtime places them. */
+/** Pods without cgroups of their own. `root` is the parent cgroup in the runtime. */
 export function noPodCgroups(root?: string): PodCgroups {
   return { parentOf: () => root, ensure: () => Promise.resolve(), remove: () => Promise.resolve() };
 }
@@ -35,27 +37,27 @@ export interface PodCgroupsOptions {
   readonly logger: Logger;
 }
 
-interface Known extends ClassMember {
+interface PodCgroup extends ClassMember {
   readonly path: string;
   readonly limits: CgroupLimits;
 }
 
-/** Only this is taken out of a note and removed. */
+/** Only paths of this form are read from the record and removed. */
 const podPath = /^(\/[^/]+)*\/[^/]*pod[^/]+$/;
 
 /**
- * A group for each pod. Which pod has which is noted in its directory, so that an agent removes the groups that an
- * agent of its directory made, also when options were changed meanwhile, and never those of somebody else.
+ * A cgroup for each pod, below that of its quality-of-service class. The path is recorded in the directory of the pod:
+ * an agent removes only cgroups that an agent with the same directory has created, even after the options were changed.
  */
 export class QosPodCgroups implements PodCgroups {
   readonly #options: PodCgroupsOptions;
-  readonly #known = new Map<string, Known>();
+  readonly #cgroups = new Map<string, PodCgroup>();
   readonly #classes: ClassCgroups;
   #round: Promise<void> = Promise.resolve();
 
   constructor(options: PodCgroupsOptions) {
     this.#options = options;
-    this.#classes = new ClassCgroups({ ...options, pods: () => this.#known.values() });
+    this.#classes = new ClassCgroups({ ...options, pods: () => this.#cgroups.values() });
   }
 
   parentOf(pod: Pod): string {
@@ -65,22 +67,22 @@ export class QosPodCgroups implements PodCgroups {
   async ensure(pod: Pod): Promise<void> {
     const { paths, cpuCfsQuota } = this.#options;
     const uid = uidOf(pod);
-    if (this.#known.has(uid)) return;
+    if (this.#cgroups.has(uid)) return;
     const qos = qosClassOf(pod.spec);
     const amounts = podAmounts(pod);
-    const known = { qos, ...amounts, path: this.parentOf(pod), limits: podLimits(qos, amounts, cpuCfsQuota) };
+    const cgroup = { qos, ...amounts, path: this.parentOf(pod), limits: podLimits(qos, amounts, cpuCfsQuota) };
     await mkdir(paths.pod(uid), { recursive: true, mode: 0o750 });
-    await writeFile(paths.cgroupNote(uid), known.path);
-    await this.#make(known);
-    this.#known.set(uid, known);
+    await writeFile(paths.cgroupNote(uid), cgroup.path);
+    await this.#make(cgroup);
+    this.#cgroups.set(uid, cgroup);
     await this.#classes.update();
   }
 
   async remove(uid: string): Promise<void> {
     const { tree, paths } = this.#options;
     const note = paths.cgroupNote(uid);
-    const wasKnown = this.#known.delete(uid);
-    // Or it would be made again while it is removed.
+    const wasKnown = this.#cgroups.delete(uid);
+    // Otherwise a running reconciliation could create the cgroup again.
     await this.#round;
     const path = await readFile(note, 'utf8').catch(() => '');
     if (podPath.test(path) && !path.split('/').includes('..')) await tree.remove(path);
@@ -88,32 +90,36 @@ export class QosPodCgroups implements PodCgroups {
     if (wasKnown) await this.#classes.update();
   }
 
-  /** Puts right what others changed. @throws CgroupError */
+  /** Reconciles cgroups that other programs have changed. @throws CgroupError */
   async restore(): Promise<void> {
-    // Whoever waits for the round does not hear of its failures.
+    // `remove` waits for the round, but its errors belong to the caller of this method.
     const round = this.#restore();
     this.#round = round.catch(() => undefined);
     await round;
   }
 
   async #restore(): Promise<void> {
-    for (const [uid, known] of this.#known) {
-      const missing = !(await this.#options.tree.exists(known.path));
-      if (missing && this.#known.has(uid)) await this.#make(known);
+    for (const [uid, cgroup] of this.#cgroups) {
+      const missing = !(await this.#options.tree.exists(cgroup.path));
+      if (missing && this.#cgroups.has(uid)) await this.#make(cgroup);
     }
     await this.#classes.update();
   }
 
-  async #make({ path, limits }: Known): Promise<void> {
+  async #make({ path, limits }: PodCgroup): Promise<void> {
     const { tree, logger } = this.#options;
     const before = await tree.exists(path);
     await tree.create(path);
     try {
       await tree.limit(path, limits);
     } catch (error) {
-      // Of a pod that runs: it may use more than it was granted before.
+      // For a running pod this is not an error: it may already use more than the new limit.
       if (!before) throw error;
-      logger.warn('the cgroup of a pod could not be limited anew', { component: 'cgroups', path, err: error });
+      logger.warn('limits of the cgroup of a running pod could not be updated', {
+        component: 'cgroups',
+        path,
+        err: error,
+      });
     }
   }
 }
@@ -122,14 +128,14 @@ export interface ClassCgroupsOptions {
   readonly tree: CgroupTree;
   readonly names: CgroupNames;
   readonly reserve: MemoryReserve;
-  /** The pods that have groups. */
+  /** The pods with cgroups. */
   readonly pods: () => Iterable<ClassMember>;
   readonly logger: Logger;
 }
 
 const limitedClasses = ['Burstable', 'BestEffort'] as const;
 
-/** Keeps the limits of the groups of classes at what their pods ask for. */
+/** Keeps the limits of the cgroups of quality-of-service classes in step with the requests of their pods. */
 export class ClassCgroups {
   readonly #options: ClassCgroupsOptions;
   #last: Promise<void> = Promise.resolve();
@@ -139,8 +145,8 @@ export class ClassCgroups {
   }
 
   /**
-   * Writes what the pods ask for now. One at a time, so that the latest wins. What cannot be written is logged: pods
-   * run all the same.
+   * Writes the limits for the current pods. Calls run one after the other, so that the latest limits are written last.
+   * Errors are logged, because pods run without these limits as well.
    */
   update(): Promise<void> {
     this.#last = this.#last.then(() => this.#write());
@@ -156,14 +162,16 @@ export class ClassCgroups {
         await tree.create(path);
         await this.#limit(path, limits[qos]);
       } catch (err) {
-        logger.warn('the cgroup of a class of pods could not be limited', { component: 'cgroups', path, err });
+        logger.warn('limits of the cgroup of a quality-of-service class could not be set', {
+          component: 'cgroups',
+          path,
+          err,
+        });
       }
     }
   }
 
-  /**
-   * A class may use more memory than it is granted now, which the kernel does not take back: it gets no more than that.
-   */
+  /** The kernel does not reclaim memory that a class already uses, so the limit is at least the present usage. */
   async #limit(path: string, { memoryBytes = -1, ...cpu }: CgroupLimits): Promise<void> {
     const { tree } = this.#options;
     await tree.limit(path, cpu);

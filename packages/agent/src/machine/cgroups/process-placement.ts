@@ -4,23 +4,24 @@ import type { Logger } from '@keelson/core';
 import type { CgroupConfig } from '../../base/config/cgroup-config.ts';
 import type { CgroupTree } from './cgroup-tree.ts';
 
-/** What is asked of the processes of a machine. */
+/** Queries about the processes of a machine. */
 export interface ProcessTable {
-  /** Whether the process is a thread of the kernel, which runs no program. */
+  /** True for kernel threads, which have no program. */
   isOfKernel(pid: number): Promise<boolean>;
   /**
-   * The process that listens at a unix socket of one of these paths; undefined when none does, or it cannot be seen.
+   * The process that listens at a unix socket with one of these paths; undefined when there is none or it is not
+   * visible.
    */
   listenerAt(socketPaths: readonly string[]): Promise<number | undefined>;
 }
 
-/** The processes below a directory such as `/proc`. */
+/** The processes in a directory such as `/proc`. */
 export function processTable(root: string): ProcessTable {
   return {
     async isOfKernel(pid) {
       return readlink(join(root, String(pid), 'exe')).then(
         () => false,
-        // One that has ended meanwhile has no program either, and cannot be moved.
+        // A process that has exited has no program either, and cannot be moved.
         () => true,
       );
     },
@@ -28,9 +29,9 @@ export function processTable(root: string): ProcessTable {
       const inode = await listeningInode(join(root, 'net/unix'), socketPaths);
       if (inode === undefined) return undefined;
       const names = await readdir(root);
-      // The first process may have opened it on behalf of the other, which it starts when somebody connects.
+      // Process 1 may have opened the socket for a process that it starts on the first connection.
       for (const pid of names.filter((name) => /^\d+$/.test(name) && name !== '1')) {
-        if (await holds(join(root, pid, 'fd'), `socket:[${inode}]`)) return Number(pid);
+        if (await hasOpen(join(root, pid, 'fd'), `socket:[${inode}]`)) return Number(pid);
       }
       return undefined;
     },
@@ -47,7 +48,7 @@ async function listeningInode(table: string, socketPaths: readonly string[]): Pr
   return undefined;
 }
 
-async function holds(folder: string, target: string): Promise<boolean> {
+async function hasOpen(folder: string, target: string): Promise<boolean> {
   for (const name of await readdir(folder).catch(() => [])) {
     if ((await readlink(join(folder, name)).catch(() => '')) === target) return true;
   }
@@ -60,18 +61,18 @@ export interface PlacementsOptions {
   readonly processes: ProcessTable;
   /** The process of the agent. */
   readonly agentPid: number;
-  /** Finds the process of the runtime; undefined when it is not there now. */
+  /** Finds the process of the runtime; undefined when it does not run. */
   readonly runtimePid: () => Promise<number | undefined>;
   readonly logger: Logger;
 }
 
-/** Rounds over the root's processes: those that a process starts while it is moved are found by the next one. */
-const sweeps = 5;
+/** Passes over the processes of the root cgroup: a process that is started during a pass is moved by the next one. */
+const maxPasses = 5;
 
-/** Keeps the agent, the runtime and what runs at the root in the groups of their options. */
+/** Keeps the agent, the runtime and the processes of the root cgroup in their configured cgroups. */
 export class Placements {
   readonly #options: PlacementsOptions;
-  #told = '';
+  #reported = '';
 
   constructor(options: PlacementsOptions) {
     this.#options = options;
@@ -84,12 +85,13 @@ export class Placements {
       if (agentGroup !== '') await this.#place(agentGroup, agentPid);
       const runtime = runtimeGroup === '' ? undefined : await runtimePid();
       if (runtime !== undefined) await this.#place(runtimeGroup, runtime);
-      if (systemGroup !== '') await this.#sweep(systemGroup);
-      this.#told = '';
+      if (systemGroup !== '') await this.#moveAll(systemGroup);
+      this.#reported = '';
     } catch (error) {
       const problem = error instanceof Error ? error.message : String(error);
-      if (problem !== this.#told) logger.warn('processes are not in their cgroups', { component: 'cgroups', problem });
-      this.#told = problem;
+      if (problem !== this.#reported)
+        logger.warn('processes could not be moved to their cgroups', { component: 'cgroups', problem });
+      this.#reported = problem;
     }
   }
 
@@ -100,17 +102,16 @@ export class Placements {
   }
 
   /**
-   * Threads of the kernel stay where they are, and so does the first process of the machine, which others are placed
-   * by.
+   * Moves all processes of the root cgroup except kernel threads and process 1, which places other processes itself.
    */
-  async #sweep(group: string): Promise<void> {
+  async #moveAll(group: string): Promise<void> {
     const { tree, processes } = this.#options;
     await tree.create(group);
-    for (let sweep = 0; sweep < sweeps; sweep += 1) {
+    for (let pass = 0; pass < maxPasses; pass += 1) {
       let moved = 0;
       for (const pid of await tree.members('/')) {
         if (pid === 1 || (await processes.isOfKernel(pid))) continue;
-        // In other hierarchies somebody else may have placed it.
+        // In another hierarchy the process may have been placed by another program.
         await tree.attach(group, pid, '/');
         moved += 1;
       }

@@ -2,10 +2,10 @@ import { MachineError } from '../../base/machine-error.ts';
 import type { CpuState } from './cpu-state.ts';
 import { type CpuTopology, formatCpuSet, parseCpuSet, takeCpus } from './cpu-topology.ts';
 
-/** A container asks for more CPUs to itself than are free. */
+/** A container requests more exclusive CPUs than are free. */
 export class CpuShortageError extends Error {
   constructor(wanted: number, free: number) {
-    super(`not enough CPUs available to satisfy the request: ${wanted} are asked for, ${free} can be had`);
+    super(`not enough cpus available to satisfy request: requested=${wanted}, available=${free}`);
     this.name = 'CpuShortageError';
   }
 }
@@ -20,22 +20,23 @@ export class CpuAssignments {
   readonly #shared: Set<number>;
   readonly #pods = new Map<string, Map<string, readonly number[]>>();
 
-  /** @throws MachineError when fewer CPUs are there than are reserved */
+  /** @throws MachineError when the machine has fewer CPUs than are reserved */
   constructor(topology: CpuTopology, reserved: number) {
     this.#topology = topology;
     this.#shared = new Set(topology.map(({ id }) => id));
     const kept = takeCpus(topology, this.#shared, reserved);
     if (kept === undefined) {
       throw new MachineError(
-        `--cpu-manager-policy=static: ${reserved} CPUs are reserved, and there are ${topology.length}`,
+        `--cpu-manager-policy=static: ${reserved} CPUs are reserved, but the machine has ${topology.length}`,
       );
     }
     this.#reserved = new Set(kept);
   }
 
   /**
-   * Goes on where another agent ended.
-   * @throws MachineError when the machine, or what is reserved, has changed since
+   * Restores the assignments of a previous agent.
+   *
+   * @throws MachineError when the CPUs of the machine or the reservation have changed since
    */
   restore({ defaultCpuSet, entries }: CpuState, path: string): void {
     const all = new Set(this.#topology.map(({ id }) => id));
@@ -55,10 +56,10 @@ export class CpuAssignments {
     if (twice || !same || !kept) {
       const because =
         same && !twice
-          ? 'CPUs that are reserved now are given to containers'
-          : 'its CPUs are not those of this machine';
+          ? 'CPUs that are now reserved are assigned to containers'
+          : 'its CPUs differ from those of this machine';
       throw new MachineError(
-        `--cpu-manager-policy: ${path}: ${because}; drain the node, remove the file and start again`,
+        `--cpu-manager-policy: ${path}: ${because}; drain the node, remove the file and restart the agent`,
       );
     }
     for (const cpu of all) if (!shared.has(cpu)) this.#shared.delete(cpu);
@@ -76,7 +77,7 @@ export class CpuAssignments {
     return [...this.#pods.keys()];
   }
 
-  /** Names of containers of a pod that have CPUs to themselves. */
+  /** Names of the containers of a pod that have exclusive CPUs. */
   names(uid: string): string[] {
     return [...(this.#pods.get(uid)?.keys() ?? [])];
   }
@@ -86,7 +87,10 @@ export class CpuAssignments {
     return this.#pods.get(uid)?.get(name) ?? this.#shared;
   }
 
-  /** Gives a container CPUs; what it has already it keeps. Whether something changed. @throws CpuShortageError */
+  /**
+   * Assigns exclusive CPUs to a container; an existing assignment is kept. Returns whether something changed. @throws
+   * CpuShortageError
+   */
   assign(uid: string, name: string, count: number): boolean {
     if (this.#pods.get(uid)?.has(name)) return false;
     const free = new Set([...this.#shared].filter((cpu) => !this.#reserved.has(cpu)));
@@ -97,7 +101,7 @@ export class CpuAssignments {
     return true;
   }
 
-  /** Takes back what containers of a pod have, of all or of these. Whether something changed. */
+  /** Releases the CPUs of the containers of a pod. Returns whether something changed. */
   release(uid: string, names: readonly string[] = this.names(uid)): boolean {
     const containers = this.#pods.get(uid);
     let changed = false;

@@ -11,7 +11,7 @@ import { CpuAssignments } from './cpu-assignments.ts';
 import { readCpuState, stateFileName, writeCpuState } from './cpu-state.ts';
 import { type CpuTopology, formatCpuSet } from './cpu-topology.ts';
 
-/** Decides on which CPUs containers run. */
+/** Assigns CPUs to containers. */
 export interface CpuManager {
   /**
    * Restores the assignments of the state file.
@@ -21,9 +21,9 @@ export interface CpuManager {
    */
   start(isWanted: (uid: string) => boolean): Promise<void>;
   stop(): Promise<void>;
-  /** The CPUs of a container that is made now, as a list like `0-2,7`; undefined: any. @throws CpuShortageError */
+  /** The CPUs of a new container, as a list such as `0-2,7`; undefined = any CPU. @throws CpuShortageError */
   place(pod: Pod, container: Container): Promise<string | undefined>;
-  /** A pod has ended: what it had is everybody's again. */
+  /** Releases the CPUs of a pod that has ended. */
   release(uid: string): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export function createCpuManager(options: CpuManagerOptions): CpuManager {
     : new NoCpuManager(options.config.rootDir);
 }
 
-/** Containers run where they like. The policy is noted all the same, so that a change of it is noticed. */
+/** All containers share all CPUs. The policy is recorded nevertheless, so that a later change of it is detected. */
 class NoCpuManager implements CpuManager {
   readonly #path: string;
 
@@ -65,7 +65,7 @@ class NoCpuManager implements CpuManager {
   async release(): Promise<void> {}
 }
 
-/** How many whole CPUs a container has to itself; 0 = it shares those of the others. */
+/** Number of exclusive CPUs of a container; 0 = the container uses the shared CPUs. */
 export function exclusiveCpus(pod: Pod, container: Container): number {
   if (qosClassOf(pod.spec) !== 'Guaranteed') return 0;
   const { requests = {}, limits = {} } = container.resources ?? {};
@@ -73,12 +73,12 @@ export function exclusiveCpus(pod: Pod, container: Container): number {
   return milli % 1_000 === 0 ? milli / 1_000 : 0;
 }
 
-/** Containers of guaranteed pods that ask for whole CPUs have them to themselves; all others share the rest. */
+/** Containers of guaranteed pods that request whole CPUs get them exclusively; all other containers share the rest. */
 export class StaticCpuManager implements CpuManager {
   readonly #options: CpuManagerOptions;
   readonly #path: string;
   readonly #loop: Repeater;
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
   #assignments: CpuAssignments | undefined;
   #isWanted: (uid: string) => boolean = () => true;
   #last: Promise<unknown> = Promise.resolve();
@@ -91,7 +91,7 @@ export class StaticCpuManager implements CpuManager {
     this.#loop = new Repeater({
       clock,
       logger,
-      what: 'keeping of CPU sets',
+      what: 'reconciliation of CPU sets',
       periodMs,
       run: (signal) => this.#round(signal),
     });
@@ -124,7 +124,7 @@ export class StaticCpuManager implements CpuManager {
   place(pod: Pod, container: Container): Promise<string> {
     return this.#inTurn(async (assignments) => {
       const uid = uidOf(pod);
-      // Init containers that ended before this one was reached.
+      // Earlier init containers have exited, so their CPUs are free.
       const ended = initContainersOf(pod).filter((other) => !isSidecar(other) && other.name !== container.name);
       const freed = assignments.release(
         uid,
@@ -133,7 +133,7 @@ export class StaticCpuManager implements CpuManager {
       const count = exclusiveCpus(pod, container);
       const taken = count > 0 && assignments.assign(uid, container.name, count);
       if (freed || taken) await this.#save();
-      // Whoever is there leaves before the container comes.
+      // Other containers must leave the CPUs before the new container starts.
       if (taken) await this.#apply(undefined);
       return formatCpuSet(assignments.cpusOf(uid, container.name));
     });
@@ -147,7 +147,7 @@ export class StaticCpuManager implements CpuManager {
     });
   }
 
-  /** One change after the other: what is written is what is. */
+  /** Changes run one after the other, so that the state file matches the assignments. */
   #inTurn<T>(work: (assignments: CpuAssignments) => Promise<T>): Promise<T> {
     const turn = this.#last.then(() => {
       if (this.#assignments === undefined) throw new Error('the CPU manager was not started');
@@ -171,7 +171,7 @@ export class StaticCpuManager implements CpuManager {
     });
   }
 
-  /** Binds every container that runs to its CPUs, whoever changed them. */
+  /** Sets the CPUs of every running container, also when another program has changed them. */
   async #apply(signal: AbortSignal | undefined): Promise<void> {
     const running = this.#options.states
       .all()
@@ -186,17 +186,17 @@ export class StaticCpuManager implements CpuManager {
     const cpusetCpus = formatCpuSet(this.#assignments?.cpusOf(uid, metadata.name) ?? []);
     try {
       await runtime.updateContainerResources?.(id, { cpusetCpus }, { ...(signal && { signal }), timeoutMs });
-      this.#told.delete(id);
+      this.#reported.delete(id);
     } catch (error) {
-      // It ended meanwhile.
+      // The container has exited meanwhile.
       if (isRuntimeError(error, 'NotFound') || isRuntimeError(error, 'InvalidState') || signal?.aborted) {
-        this.#told.delete(id);
+        this.#reported.delete(id);
         return;
       }
       const problem = error instanceof Error ? error.message : String(error);
-      if (this.#told.get(id) !== problem)
-        logger.warn('a container is not on its CPUs', { component: 'cpus', id, cpusetCpus, problem });
-      this.#told.set(id, problem);
+      if (this.#reported.get(id) !== problem)
+        logger.warn('CPUs of a container could not be set', { component: 'cpus', id, cpusetCpus, problem });
+      this.#reported.set(id, problem);
     }
   }
 }

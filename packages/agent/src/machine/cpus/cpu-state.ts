@@ -9,12 +9,12 @@ export const stateFileName = 'cpu_manager_state';
 
 export type CpuPolicy = 'none' | 'static';
 
-/** Which container has which CPUs to itself, by the UID of its pod and its name; lists such as `0-2,7`. */
+/** Exclusive CPUs by the UID of the pod and the name of the container; lists such as `0-2,7`. */
 export type CpuEntries = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 export interface CpuState {
   readonly policyName: string;
-  /** The CPUs of everybody else. */
+  /** The shared CPUs. */
   readonly defaultCpuSet: string;
   readonly entries: CpuEntries;
 }
@@ -23,11 +23,12 @@ function checksumOf({ policyName, defaultCpuSet, entries }: CpuState): string {
   return createHash('sha256').update(JSON.stringify({ policyName, defaultCpuSet, entries })).digest('hex');
 }
 
-const advice = 'drain the node, remove the file and start again';
+const advice = 'drain the node, remove the file and restart the agent';
 
 /**
- * Reads the file of an agent before. Undefined when there is none.
- * @throws MachineError when it is damaged, or of another policy
+ * Reads the state file of a previous agent; undefined when there is none.
+ *
+ * @throws MachineError when the file is damaged, or was written with another policy
  */
 export async function readCpuState(path: string, policy: CpuPolicy): Promise<CpuState | undefined> {
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -59,7 +60,7 @@ function parse(text: string): CpuState | undefined {
   return checksumOf(state) === checksum ? state : undefined;
 }
 
-/** Writes the file; durable when it resolves. */
+/** Writes the state file; durable when this resolves. */
 export async function writeCpuState(path: string, state: CpuState): Promise<void> {
   await replaceFile(path, `${JSON.stringify({ ...state, checksum: checksumOf(state) })}\n`);
 }

@@ -2,19 +2,19 @@ import { readFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 
-/** Reads a list of CPUs such as `0-2,7`; empty text is no CPU. @throws RangeError when it is none */
+/** Parses a list of CPUs such as `0-2,7`; an empty text is an empty set. @throws RangeError */
 export function parseCpuSet(text: string): Set<number> {
   const cpus = new Set<number>();
   for (const part of text.trim().split(',').filter(Boolean)) {
     const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(part.trim()) ?? [];
     if (first === undefined || Number(last) < Number(first))
-      throw new RangeError(`${JSON.stringify(text)} is no list of CPUs`);
+      throw new RangeError(`${JSON.stringify(text)} is not a list of CPUs`);
     for (let cpu = Number(first); cpu <= Number(last); cpu += 1) cpus.add(cpu);
   }
   return cpus;
 }
 
-/** Writes CPUs as such a list, in order and with ranges. */
+/** Formats CPUs as a sorted list with ranges. */
 export function formatCpuSet(cpus: Iterable<number>): string {
   const ranges: [first: number, last: number][] = [];
   for (const cpu of [...new Set(cpus)].sort((a, b) => a - b)) {
@@ -25,10 +25,10 @@ export function formatCpuSet(cpus: Iterable<number>): string {
   return ranges.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(',');
 }
 
-/** A CPU: one thread of a core. */
+/** A logical CPU: one hardware thread of a core. */
 export interface Cpu {
   readonly id: number;
-  /** Unique over all sockets. */
+  /** Unique among all sockets. */
   readonly core: string;
   readonly socket: number;
 }
@@ -38,8 +38,8 @@ export type CpuTopology = readonly Cpu[];
 const read = (path: string) => readFile(path, 'utf8').catch(() => '');
 
 /**
- * The CPUs that are in use, below a directory such as `/sys/devices/system/cpu`. Without such files each is a core of
- * one socket.
+ * The online CPUs, read from a directory such as `/sys/devices/system/cpu`. Without topology files each CPU is a core
+ * of one socket.
  */
 export async function readTopology(root: string): Promise<CpuTopology> {
   const online = (await read(join(root, 'online'))).trim();
@@ -67,15 +67,16 @@ function partsOf(cpus: Iterable<Cpu>, part: Part): Map<string | number, Cpu[]> {
 }
 
 /**
- * Takes CPUs that are close to each other and leaves the others together: whole sockets first, then whole cores, then
- * single threads, near what was taken already and where least is free. Undefined when too few are free.
+ * Selects CPUs that are close to each other and keeps the remaining ones together: whole sockets first, then whole
+ * cores, then single threads, near the selected CPUs and where the fewest CPUs are free. Undefined when too few are
+ * free.
  */
 export function takeCpus(topology: CpuTopology, free: ReadonlySet<number>, count: number): number[] | undefined {
   if (count > free.size) return undefined;
   const taken = new Set<number>();
   const left = () => topology.filter(({ id }) => free.has(id) && !taken.has(id));
 
-  /** What is to be preferred comes first. */
+  /** Sorts preferred CPUs first. */
   const order = (cpus: readonly Cpu[]) => {
     const near = new Set(topology.filter(({ id }) => taken.has(id)).map(({ socket }) => socket));
     const sockets = partsOf(cpus, 'socket');
@@ -107,7 +108,7 @@ export function takeCpus(topology: CpuTopology, free: ReadonlySet<number>, count
   takeWhole('core');
   while (taken.size < count) {
     const [next] = order(left());
-    // Some of the free ones are not of this machine.
+    // Some free CPUs do not belong to this machine.
     if (next === undefined) return undefined;
     taken.add(next.id);
   }

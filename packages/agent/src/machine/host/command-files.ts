@@ -13,10 +13,7 @@ const types: Readonly<Record<string, FileType>> = {
 const text = (output: Buffer): string => output.toString('utf8').replace(/\n$/, '');
 const octal = (mode: number): string => mode.toString(8).padStart(4, '0');
 
-/**
- * Files that only programs can reach, such as those of another mount namespace: the usual programs of GNU systems do
- * the work.
- */
+/** Files of another mount namespace, accessed by running GNU programs in it. */
 export function commandFiles(run: RunProgram): HostFiles {
   const shell = (script: string, words: readonly string[], input?: Buffer) =>
     run('sh', ['-c', script, 'sh', ...words], input);
@@ -24,7 +21,7 @@ export function commandFiles(run: RunProgram): HostFiles {
     try {
       return text(await run(program, words));
     } catch (error) {
-      // Programs that could not even be started say nothing about files.
+      // A program that could not be started proves nothing about a file.
       if (error instanceof ProgramError && error.exitCode !== undefined) return undefined;
       throw error;
     }

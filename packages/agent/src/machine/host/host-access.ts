@@ -5,21 +5,22 @@ import { commandFiles } from './command-files.ts';
 import type { HostFiles } from './host-files.ts';
 import { localFiles } from './local-files.ts';
 
-/** The machine on which containers run, as far as volumes have to do with it. */
+/** Access of volumes to the machine that runs the containers. */
 export interface HostAccess {
   readonly files: HostFiles;
   readonly run: RunProgram;
-  /** The mounts that are there, in the form of /proc/self/mountinfo. */
+  /** The mount table in the form of /proc/self/mountinfo. */
   mountTable(): Promise<string>;
   /**
-   * Mounts with the program `mount` what is at `source` at `target`, which exists. The source is opened, checked and
-   * mounted as it is open, so that processes that write to the directories above it cannot exchange it in between.
-   * @throws when the source is gone, or has a symbolic link in its path
+   * Bind-mounts `source` at the existing `target` with the program `mount`. The source is opened, checked, and mounted
+   * through the open descriptor, so that a process that writes to a parent directory cannot replace it in between.
+   *
+   * @throws when the source does not exist, or its path contains a symbolic link
    */
   bind(mount: string, source: string, target: string): Promise<void>;
 }
 
-/** `O_PATH` of Linux, which Node does not name: opens anything, without reading from it or waiting for it. */
+/** `O_PATH` of Linux, which Node does not define: opens any file without reading from it or blocking. */
 const pathOnly = 0o10000000;
 
 /** The machine as this process sees it. */
@@ -32,8 +33,8 @@ export function localAccess(run: RunProgram): HostAccess {
       const held = await open(source, pathOnly | constants.O_NOFOLLOW);
       try {
         const descriptor = `/proc/${process.pid}/fd/${held.fd}`;
-        if ((await readlink(descriptor)) !== source) throw new Error(`${source} is reached by a link`);
-        await run(mount, bindWords(descriptor, target));
+        if ((await readlink(descriptor)) !== source) throw new Error(`${source} contains a symbolic link`);
+        await run(mount, bindArguments(descriptor, target));
       } finally {
         await held.close();
       }
@@ -41,23 +42,26 @@ export function localAccess(run: RunProgram): HostAccess {
   };
 }
 
-/** Otherwise the program resolves the descriptor to a path, which may lead elsewhere by the time it is mounted. */
-const bindWords = (descriptor: string, target: string) => ['--no-canonicalize', '-o', 'bind', descriptor, target];
+/**
+ * `--no-canonicalize`: otherwise `mount` resolves the descriptor to a path, which may point elsewhere when it is
+ * mounted.
+ */
+const bindArguments = (descriptor: string, target: string) => ['--no-canonicalize', '-o', 'bind', descriptor, target];
 
 export const localHost = localAccess(runProgram);
 
-/** Arguments: source, then the command that mounts what is open as its standard input. */
+/** Arguments: the source, then the command that mounts its standard input. */
 const bindScript = `source=$1
 shift
 {
-  [ "$(readlink /proc/self/fd/0)" = "$source" ] || { echo "$source is reached by a link" >&2; exit 1; }
+  [ "$(readlink /proc/self/fd/0)" = "$source" ] || { echo "$source contains a symbolic link" >&2; exit 1; }
   exec "$@"
 } < "$source"`;
 
-/** Where an agent in a container finds the mount namespace of its host: the first of these that exists. */
+/** Mount namespace of the host for an agent in a container: the first of these that exists. */
 const namespaces = ['/rootfs/proc/1/ns/mnt', '/proc/1/ns/mnt'] as const;
 
-/** The machine as seen from a mount namespace: every look at files and every program goes through `nsenter`. */
+/** The machine in another mount namespace: all file access and all programs run through `nsenter`. */
 export function enteredHost(run: RunProgram = runProgram, namespace: string = hostNamespace()): HostAccess {
   const within: RunProgram = (program, words, input) =>
     run('nsenter', [`--mount=${namespace}`, '--', program, ...words], input);
@@ -66,7 +70,7 @@ export function enteredHost(run: RunProgram = runProgram, namespace: string = ho
     run: within,
     mountTable: async () => (await within('cat', ['/proc/self/mountinfo'])).toString('utf8'),
     async bind(mount, source, target) {
-      await within('sh', ['-c', bindScript, 'sh', source, mount, ...bindWords('/proc/self/fd/0', target)]);
+      await within('sh', ['-c', bindScript, 'sh', source, mount, ...bindArguments('/proc/self/fd/0', target)]);
     },
   };
 }
@@ -77,7 +81,7 @@ function hostNamespace(): string {
       accessSync(path);
       return path;
     } catch {
-      // The next place may do.
+      // The next path may exist.
     }
   }
   return namespaces[0];

@@ -55,7 +55,7 @@ export const localFiles: HostFiles = {
     const pending = [path];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
       signal.throwIfAborted();
-      // What is deleted meanwhile counts no more.
+      // Files that are deleted meanwhile are not counted.
       const found = await lstat(next).catch(() => undefined);
       if (found === undefined || found.dev !== top.dev || linked.has(found.ino)) continue;
       if (found.nlink > 1 && !found.isDirectory()) linked.add(found.ino);
@@ -85,9 +85,9 @@ async function makeWithin(directory: string, name: string, mode: number): Promis
   const kind = constants.O_DIRECTORY | constants.O_NOFOLLOW;
   const above = await open(directory, kind);
   try {
-    // An open directory stays itself, whatever becomes of its name.
+    // An open descriptor refers to the same directory, even when the directory is renamed.
     const held = `/proc/self/fd/${above.fd}`;
-    if ((await realpath(held)) !== directory) throw new Error(`${directory} is reached by a link`);
+    if ((await realpath(held)) !== directory) throw new Error(`${directory} contains a symbolic link`);
     if ((await mkdir(join(held, name), 0o750).catch(unlessThere)) === 'there') return;
     const made = await open(join(held, name), kind);
     try {

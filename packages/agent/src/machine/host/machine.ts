@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { arch, cpus, hostname, networkInterfaces, release, totalmem } from 'node:os';
 import { isIPv4 } from '@keelson/core';
 
-/** What the agent reads from the machine it runs on. */
+/** Facts about the machine. */
 export interface Machine {
   readonly cores: number;
   readonly memoryBytes: number;
@@ -14,13 +14,13 @@ export interface Machine {
   readonly osImage: string;
   /** `amd64`, `arm64`, ... */
   readonly architecture: string;
-  /** Addresses of the machine that others can reach, the one of the default route first. */
+  /** Addresses that other machines can reach; the address of the default route is first. */
   readonly addresses: readonly string[];
 }
 
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
 
-/** Reads the machine. Files that are missing leave their fact empty. */
+/** Reads the facts about the machine. A fact whose file is missing is empty. */
 export async function readMachine(): Promise<Machine> {
   const [machineId, uuid, bootId, release1, routes] = await Promise.all(
     [

@@ -14,10 +14,10 @@ import { RestartBackoff } from '../../base/restart-backoff.ts';
 import { TokenBucket } from '../../base/token-bucket.ts';
 import { type CloudCredentials, pullCredentials } from './pull-credentials.ts';
 
-/** Why a container has no image; `reason` is what its waiting state shows. */
+/** The image of a container is not available; `reason` is the reason of its waiting state. */
 export class ImageProblem extends Error {
   readonly reason: 'ErrImagePull' | 'ImagePullBackOff' | 'ErrImageNeverPull' | 'InvalidImageName' | 'ImageInspectError';
-  /** When trying again makes sense. */
+  /** Time after which a retry makes sense; undefined = with the next reconciliation. */
   readonly retryAfterMs: number | undefined;
 
   constructor(reason: ImageProblem['reason'], message: string, retryAfterMs?: number) {
@@ -28,12 +28,12 @@ export class ImageProblem extends Error {
   }
 }
 
-/** A pull was ended because nothing came any more. */
+/** A pull was cancelled because it made no progress. */
 export class PullStalled extends Error {}
 
 /**
- * Runs a pull and ends it when it has made no progress for `deadlineMs` (0 = however long it takes). The pull calls
- * `onProgress` and listens to the signal it is given. @throws PullStalled
+ * Runs a pull and cancels it when it has made no progress for `deadlineMs`; 0 = no limit. The pull must call
+ * `onProgress` and observe the signal. @throws PullStalled
  */
 export async function withProgressDeadline<T>(
   clock: Clock,
@@ -64,17 +64,17 @@ export async function withProgressDeadline<T>(
 export interface ImagePullerOptions {
   readonly images: ImageService;
   readonly config: ImageConfig;
-  /** The runtime tells how a pull goes on, so that one that stands still can be ended. */
+  /** The runtime reports the progress of pulls, so that a stalled pull can be cancelled. */
   readonly pullProgress: boolean;
   readonly clock: Clock;
   readonly events: PodEvents;
-  /** Credentials of the node itself, which come after those of the pod. */
+  /** Credentials of the node, which are tried after those of the pod. */
   readonly cloud: CloudCredentials;
-  /** Deadline of the short calls. */
+  /** Deadline of calls other than pulls. */
   readonly callTimeoutMs: number;
 }
 
-/** How long a failure is shown, so that it can be seen, before the pause after it is. */
+/** Time for which the error of a pull is shown before the state changes to back-off. */
 const failureShownMs = 2000;
 
 interface PullFailure {
@@ -96,7 +96,7 @@ export class ImagePuller {
     this.#bucket = registryQps > 0 ? new TokenBucket(options.clock, registryQps, registryBurst) : undefined;
   }
 
-  /** Reference or id with which the container can be created. @throws ImageProblem */
+  /** Returns the reference or id of the available image. @throws ImageProblem */
   async ensure(pod: Pod, container: Container, secrets: readonly Secret[], signal: AbortSignal): Promise<string> {
     const { events } = this.#options;
     const reference = container.image ?? '';
@@ -128,7 +128,7 @@ export class ImagePuller {
     return this.#pull(pod, container, reference, secrets, signal);
   }
 
-  /** Forgets what was noted about the pulls of a pod. */
+  /** Removes the back-off state of a pod. */
   forget(uid: string): void {
     this.#backoff.forget(`${uid} `);
     for (const key of this.#failures.keys()) if (key.startsWith(`${uid} `)) this.#failures.delete(key);
@@ -161,7 +161,7 @@ export class ImagePuller {
   ): Promise<string> {
     const { clock, events } = this.#options;
     const key = `${uidOf(pod)} ${reference}`;
-    this.#holdBack(pod, container, key, reference);
+    this.#checkBackoff(pod, container, key, reference);
     const begunMs = clock.monotonic();
     try {
       if (this.#bucket?.tryTake() === false) throw new Error('pull QPS exceeded.');
@@ -185,8 +185,8 @@ export class ImagePuller {
     }
   }
 
-  /** @throws ImageProblem while the pause after a failure lasts */
-  #holdBack(pod: Pod, container: Container, key: string, reference: string): void {
+  /** @throws ImageProblem during the back-off after a failure */
+  #checkBackoff(pod: Pod, container: Container, key: string, reference: string): void {
     const failure = this.#failures.get(key);
     if (failure === undefined) return;
     const nowMs = this.#options.clock.monotonic();
@@ -199,7 +199,7 @@ export class ImagePuller {
     throw new ImageProblem('ImagePullBackOff', message, left);
   }
 
-  /** Without credentials first comes last: a private image of the same name is what the pod means. */
+  /** Anonymous access is tried last: with the same name, the pod means the private image. */
   async #pullWithAny(reference: string, credentials: readonly ImageAuth[], signal: AbortSignal): Promise<string> {
     const { images, config, pullProgress, clock } = this.#options;
     const deadlineMs = pullProgress ? config.pullProgressDeadlineMs : 0;
@@ -210,7 +210,7 @@ export class ImagePuller {
           images.pullImage(reference, { onProgress, ...(auth === undefined ? {} : { auth }) }, { signal: within }),
         );
       } catch (error) {
-        // A registry that stands still does so for everybody.
+        // A registry that stalls does so with every credential.
         if (signal.aborted || error instanceof PullStalled) throw error;
         failure ??= error;
       }
@@ -218,7 +218,7 @@ export class ImagePuller {
     throw failure;
   }
 
-  /** One at a time in the order of asking, if so configured. */
+  /** Runs pulls one at a time in order of arrival if so configured. */
   #inTurn<T>(pull: () => Promise<T>): Promise<T> {
     if (!this.#options.config.serializePulls) return pull();
     const mine = this.#queue.then(pull);

@@ -4,7 +4,7 @@ import { type Logger, parseYaml } from '@keelson/core';
 import type { Secret } from '@keelson/kinds';
 import { isRecord } from '../../base/is-record.ts';
 
-/** A registry, or a part of one, as credentials name it: `https://*.example:5000/team`. */
+/** The registry, or path in a registry, of a credential: `https://*.example:5000/team`. */
 interface RegistryPattern {
   readonly host: string;
   readonly port: string;
@@ -14,8 +14,9 @@ interface RegistryPattern {
 const publicNames = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io']);
 
 /**
- * How closely a pattern names the repository of a reference, in characters; undefined when it does not. Hosts match
- * label by label, where `*` stands for anything within one; ports must be the same; paths match from their beginning.
+ * The length of the match of a pattern with the repository of a reference, in characters; undefined when it does not
+ * match. Hosts match label by label, where `*` matches any text within a label; ports must be equal; paths match as
+ * prefixes.
  */
 export function registryMatch(pattern: string, reference: string): number | undefined {
   const wanted = parsePattern(pattern);
@@ -30,7 +31,8 @@ export function registryMatch(pattern: string, reference: string): number | unde
 }
 
 /**
- * Registry and path: the first part of a reference is a registry if it looks like a host; else it is the public one.
+ * Registry and path of a reference. The first part is a registry if it has the form of a host; otherwise the registry
+ * is docker.io.
  */
 function repositoryOf(reference: string): string {
   const name = reference.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
@@ -40,7 +42,7 @@ function repositoryOf(reference: string): string {
   return `${host}/${publicNames.has(host) && !path.includes('/') ? `library/${path}` : path}`;
 }
 
-/** Paths that only name the version of the protocol mean the whole registry. */
+/** A path that only states the protocol version refers to the whole registry. */
 function parsePattern(text: string): RegistryPattern {
   const [address = '', ...parts] = text
     .trim()
@@ -61,8 +63,8 @@ function matchesGlob(glob: string, label: string): boolean {
 }
 
 /**
- * Credentials in the pull secrets for the repository of a reference: in the order of the secrets, and in each of them
- * those that name it most closely first. What cannot be read is passed over.
+ * Credentials for the repository of a reference: in the order of the secrets, and within a secret the longest match
+ * first. Entries that cannot be parsed are skipped.
  */
 export function pullCredentials(reference: string, secrets: readonly Secret[]): ImageAuth[] {
   return secrets.flatMap((secret) =>
@@ -112,13 +114,13 @@ function authOf(server: string, entry: unknown): ImageAuth[] {
   ];
 }
 
-/** Files that the options name; undefined: the option was not given. */
+/** Files of the options; undefined = the option is absent. */
 export interface CloudCredentialFiles {
   readonly cloudAConfig?: string | undefined;
   readonly cloudBKey?: string | undefined;
 }
 
-/** What a file of a cloud gives: who the node is, and to which registries. */
+/** The content of a credential file: the account, and the registries that accept it. */
 interface CloudAccount {
   readonly auth: ImageAuth;
   readonly registries: readonly string[];
@@ -130,15 +132,13 @@ interface CloudFile {
   readonly parse: (bytes: Buffer) => CloudAccount;
 }
 
-/**
- * Registries of the clouds themselves; files may name others in `registries`, for registries under names of one's own.
- */
+/** Default registries of the clouds. A file can list others in `registries`. */
 const registriesOfA = ['*.azurecr.io', '*.azurecr.cn', '*.azurecr.de', '*.azurecr.us'];
 const registriesOfB = ['gcr.io', '*.gcr.io', '*.pkg.dev'];
 
 /**
- * Credentials of the node for registries of clouds. The files are read again for every pull, so that they may be
- * replaced; one that cannot be read or understood is warned of, once for each reason, and then gives nothing.
+ * Credentials of the node for registries of clouds. The files are read for every pull, so that they can be replaced. A
+ * file that cannot be read or parsed is ignored; a warning is logged once for each reason.
  */
 export class CloudCredentials {
   readonly #files: readonly CloudFile[];
@@ -155,7 +155,7 @@ export class CloudCredentials {
     ];
   }
 
-  /** Says at once what is wrong with the files. */
+  /** Logs errors of the files at start. */
   async check(): Promise<void> {
     for (const file of this.#files) await this.#read(file);
   }
@@ -177,7 +177,7 @@ export class CloudCredentials {
       this.#said.delete(option);
       return account;
     } catch (error) {
-      // Not more than the kind of problem: messages of parsers quote what they read, and this is a secret.
+      // Only the kind of the error: messages of parsers quote their input, which is a secret.
       const problem = error instanceof BadFile ? error.message : readProblem(error);
       if (this.#said.get(option) !== problem) {
         this.#logger.warn('credentials of a cloud cannot be used', {
@@ -195,7 +195,7 @@ export class CloudCredentials {
 
 class BadFile extends Error {}
 
-/** A configuration of cloud a in YAML or JSON: the application that the node signs in as. */
+/** Parses the configuration of cloud a (YAML or JSON): the application as which the node authenticates. */
 function parseConfigOfA(bytes: Buffer): CloudAccount {
   const config: unknown = parseYaml(bytes).value;
   if (!isRecord(config)) throw new BadFile('it is not a map');
@@ -208,7 +208,10 @@ function parseConfigOfA(bytes: Buffer): CloudAccount {
   return { auth: { username, password }, registries: registriesIn(registries) ?? registriesOfA };
 }
 
-/** A key of a service account of cloud b: its registries take the whole file as the password of a user `_json_key`. */
+/**
+ * Parses a service account key of cloud b: its registries accept the whole file as the password of the user
+ * `_json_key`.
+ */
 function parseKeyOfB(bytes: Buffer): CloudAccount {
   const text = bytes.toString('utf8');
   const key: unknown = JSON.parse(text);

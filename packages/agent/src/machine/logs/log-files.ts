@@ -1,11 +1,11 @@
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** One file of a log that is being read. The handle keeps it readable while it is renamed or deleted. */
+/** An open log file. The handle remains readable when the file is renamed or deleted. */
 export interface LogFile {
   readonly handle: FileHandle;
   readonly inode: bigint;
-  /** True for a file that had been rotated when it was opened: nothing is appended to it any more. */
+  /** True for a file that was already rotated when it was opened: it is not appended to any more. */
   readonly rotated: boolean;
 }
 
@@ -31,15 +31,12 @@ export async function rotatedLogs(path: string): Promise<string[]> {
     .map((other) => join(dirname(path), other));
 }
 
-/** Whether there is anything to read. */
+/** True when the log has at least one file. */
 export async function logExists(path: string): Promise<boolean> {
   return (await inodeOf(path)) !== undefined || (await rotatedLogs(path)).length > 0;
 }
 
-/**
- * The file that a runtime appends to; between the steps of a rotation, the file that was rotated last. Undefined when
- * there is none.
- */
+/** The file that the runtime appends to, or, during a rotation, the last rotated file. Undefined when there is none. */
 export async function openNewest(path: string): Promise<LogFile | undefined> {
   const current = await openLog(path, false);
   if (current !== undefined) return current;
@@ -55,8 +52,8 @@ export async function rotatedBefore(path: string, inode: bigint): Promise<string
 }
 
 /**
- * The file after another one. Undefined when that one is still appended to. Every file that exists is later than one
- * that was deleted.
+ * The next file of the log; undefined when the given file is still appended to. Every existing file is later than a
+ * deleted one.
  */
 export async function openAfter(path: string, inode: bigint): Promise<LogFile | undefined> {
   if ((await inodeOf(path)) === inode) return undefined;
@@ -70,7 +67,7 @@ export async function openAfter(path: string, inode: bigint): Promise<LogFile | 
   return undefined;
 }
 
-/** Undefined when there is no such file. */
+/** Undefined when the file does not exist. */
 export async function openLog(path: string, rotated: boolean): Promise<LogFile | undefined> {
   const handle = await open(path, 'r').catch(emptyIfMissing(undefined));
   return handle && { handle, inode: (await handle.stat({ bigint: true })).ino, rotated };

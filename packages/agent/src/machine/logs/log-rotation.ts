@@ -9,7 +9,7 @@ import { rotatedAt, rotatedLogs, rotatedName } from './log-files.ts';
 export interface LogBounds {
   /** A larger file is rotated. */
   readonly maxFileBytes: number;
-  /** Files of one container, with the one that is appended to. */
+  /** Number of files of one container, including the one that is appended to. */
   readonly maxFiles: number;
 }
 
@@ -27,7 +27,7 @@ export interface LogRotationOptions {
 }
 
 /**
- * Bounds the logs of running containers: a file that is too large is renamed, and the runtime opens a new one at its
+ * Limits the logs of running containers: a file above the size limit is renamed, and the runtime opens a new one at its
  * path.
  */
 export class LogRotation {
@@ -42,7 +42,7 @@ export class LogRotation {
     this.#loop = new Repeater({
       clock,
       logger,
-      what: 'rotation of logs',
+      what: 'log rotation',
       periodMs,
       run: (signal) => this.round(signal),
     });
@@ -56,7 +56,7 @@ export class LogRotation {
     await this.#loop.stop();
   }
 
-  /** Rotates every log that is too large. Failures are logged; the next round tries again. */
+  /** Rotates every log above the size limit. Errors are logged; the next round retries. */
   async round(signal: AbortSignal): Promise<void> {
     for (const { containers } of this.#options.states.all()) {
       for (const { id, state, logPath } of containers) {
@@ -85,7 +85,7 @@ export class LogRotation {
     if (size < this.#bounds.maxFileBytes) return;
     const { runtime, clock, callTimeoutMs } = this.#options;
     const rotated = await rotatedLogs(path);
-    // The file that is rotated now and the new one are to be among those that stay.
+    // Two places are left for the file that is rotated now and for the new one.
     const excess = rotated.splice(0, Math.max(0, rotated.length - (this.#bounds.maxFiles - 2)));
     for (const old of excess) await rm(old, { force: true });
     const target = nameAfter(path, rotated.at(-1) ?? excess.at(-1), clock.now());
@@ -93,8 +93,8 @@ export class LogRotation {
     try {
       await runtime.reopenContainerLog(id, { signal, timeoutMs: callTimeoutMs });
     } catch (error) {
-      // The container still writes to the renamed file. A link is not made over a file that the runtime has opened
-      // after all.
+      // The container still writes to the renamed file, so it gets its name back. The link fails when the runtime has
+      // opened a new file.
       await link(target, path).then(
         () => rm(target),
         () => {},
@@ -104,7 +104,10 @@ export class LogRotation {
   }
 }
 
-/** Names are in the order of the files, also when the clock was set back or a file lasted less than a second. */
+/**
+ * The order of the names is the order of the files, also when the clock was set back or a file lasted less than a
+ * second.
+ */
 function nameAfter(path: string, last: string | undefined, nowMs: number): string {
   return rotatedName(path, Math.max(nowMs, (last === undefined ? 0 : rotatedAt(last)) + 1000));
 }

@@ -8,18 +8,15 @@ import { type LogFile, openAfter, openLog, openNewest, rotatedBefore } from './l
 const lineEnd = 0x0a;
 const empty = Buffer.alloc(0);
 
-/**
- * Turns the bytes of a log file into the text that a request asks for. It keeps no more than one incomplete head of an
- * entry.
- */
+/** Converts the bytes of a log file to the requested text. Buffers at most one incomplete entry head. */
 export class LogText {
   readonly #timestamps: boolean;
   readonly #sinceMs: number | undefined;
-  /** A head that the bytes so far do not complete. */
+  /** An incomplete entry head. */
   #rest: Buffer = empty;
   /** The entry whose line end has not been read yet. */
   #open: { readonly wanted: boolean; readonly partial: boolean } | undefined;
-  /** The text so far ends a line; a timestamp belongs only there. */
+  /** True at the start of a line; only there a timestamp is inserted. */
   #lineBegins = true;
 
   constructor({ timestamps = false, sinceMs }: Partial<Pick<LogRequest, 'timestamps' | 'sinceMs'>>) {
@@ -27,7 +24,7 @@ export class LogText {
     this.#sinceMs = sinceMs;
   }
 
-  /** The text in the next bytes of the file. The result shares no memory with the chunk. */
+  /** Returns the text in the next bytes of the file. The result shares no memory with the chunk. */
   decode(chunk: Buffer): Buffer {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     const parts: Buffer[] = [];
@@ -55,7 +52,9 @@ export class LogText {
     return Buffer.concat(parts);
   }
 
-  /** To be called at the end of a file. Returns the line end that an entry lacks because its writer was stopped. */
+  /**
+   * Must be called at the end of a file. Returns the line end that the last entry lacks because its writer was stopped.
+   */
   endFile(): Buffer {
     const cut = this.#open?.wanted === true && !this.#open.partial;
     this.#open = undefined;
@@ -65,34 +64,34 @@ export class LogText {
   }
 }
 
-/** True for an entry that was written before a time in epoch milliseconds. */
+/** True for an entry that was written before `sinceMs`. */
 export function isBefore({ time }: LogLineHead, sinceMs: number | undefined): boolean {
   return sinceMs !== undefined && Date.parse(time) < sinceMs;
 }
 
 const blockBytes = 64 * 1024;
 
-/** Counts lines of a log from its end, file by file. A line of several entries is one line. */
+/** Counts lines from the end of a log, file by file. A line of several entries counts once. */
 export class LogTail {
   readonly #sinceMs: number | undefined;
   #missing: number;
   #begun = false;
 
-  /** `sinceMs`: entries before that time (epoch milliseconds) are not counted. */
+  /** @param sinceMs entries before this time (epoch milliseconds) are not counted */
   constructor(lines: number, sinceMs: number | undefined) {
     this.#missing = lines;
     this.#sinceMs = sinceMs;
   }
 
   /**
-   * Offset at which the lines begin that are still missing; undefined when the file has no more lines than these. Reads
-   * blocks from the end.
+   * The offset of the first of the remaining lines; undefined when the file has fewer lines. Reads the file in blocks
+   * from the end.
    */
   async find(file: FileHandle): Promise<number | undefined> {
     const { size } = await file.stat();
-    // The head of an entry that begins at the end of a block is in the next one.
+    // The head of an entry at the end of a block continues in the next block.
     const block = Buffer.allocUnsafe(Math.min(size, blockBytes + maxLogHeadBytes));
-    /** Where the entry after the one that is examined begins. */
+    /** Offset of the entry after the examined one. */
     let next = size;
     for (let end = size; end > 0; end -= blockBytes) {
       const start = Math.max(0, end - blockBytes);
@@ -102,7 +101,7 @@ export class LogTail {
         const found = bytes.lastIndexOf(lineEnd, before - 1);
         const at = found + 1;
         before = found;
-        // At the end of the block, an entry begins only if the line end before it is in this block.
+        // An entry at the end of the block begins there only if the preceding line end is in this block.
         if ((found < 0 && start > 0) || start + at >= size) continue;
         if (this.#complete(bytes, at, next - start - 1)) return next;
         next = start + at;
@@ -111,11 +110,11 @@ export class LogTail {
     return undefined;
   }
 
-  /** True when the entry ends the line before the first one that is wanted. */
+  /** True when the entry ends the line before the first requested one. */
   #complete(bytes: Buffer, at: number, end: number): boolean {
     const head = parseLogHead(bytes, at, end <= bytes.length ? end : undefined);
     if (head === undefined || isBefore(head, this.#sinceMs)) return false;
-    // Text at the end of the log that has no line end yet is a line.
+    // Text without a line end at the end of the log counts as a line.
     const endsLine = !head.partial || !this.#begun;
     this.#begun = true;
     if (!endsLine) return false;
@@ -131,18 +130,18 @@ const followMs = 200;
 /** Absent fields select everything, without timestamps. */
 export type LogSelection = Partial<Pick<LogRequest, 'timestamps' | 'tailLines' | 'sinceMs' | 'limitBytes'>>;
 
-/** How a log is read on while its container writes. */
+/** Parameters for following a log while its container writes. */
 export interface LogFollow {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** True once nothing is appended any more. */
+  /** True when nothing will be appended any more. */
   readonly ended: () => boolean;
 }
 
 /**
- * The text of a container's log that a request asks for, from the rotated files and the one that is appended to. A
- * request that does not follow ends at the end of the file that was the newest when it came. Following goes on until
- * the signal aborts, or the log has ended and all of it was read.
+ * The requested text of a container log, from the rotated files and the current file. Without `follow`, reading ends at
+ * the end of the file that was current at the start. Following continues until the signal aborts, or until the log has
+ * ended and has been read completely.
  */
 export async function* readLog(path: string, request: LogSelection, follow?: LogFollow): AsyncGenerator<Buffer> {
   const newest = await openNewest(path);
@@ -168,7 +167,7 @@ async function* textFrom(
   let next: LogFile | undefined;
   try {
     while (follow?.signal.aborted !== true) {
-      // Asked before reading: what was written until the end is still read.
+      // Evaluated before reading, so that everything written before the end is still read.
       const last = follow === undefined || follow.ended();
       const { bytesRead } = await file.handle.read(chunk, 0, chunkBytes, position);
       position += bytesRead;
@@ -185,7 +184,7 @@ async function* textFrom(
       if (follow === undefined && file.inode === newest.inode) break;
       next = await openAfter(path, file.inode);
       if (next === undefined && last) break;
-      // A runtime may finish a write to the old file after it has opened the new one.
+      // The runtime may complete a write to the old file after it has opened the new one.
       if (follow !== undefined && (next === undefined || !file.rotated))
         await pause(follow.clock, followMs, follow.signal);
     }
@@ -196,7 +195,7 @@ async function* textFrom(
   }
 }
 
-/** Where reading begins. Closes the newest file if it is not the first. */
+/** Opens the file at which reading starts. Closes the newest file if it is another one. */
 async function firstOf(
   path: string,
   newest: LogFile,

@@ -9,24 +9,25 @@ export interface CommandResult {
 }
 
 /**
- * What the agent does to the machine itself, in place of doing it: whoever runs an agent decides whether, and where,
- * that happens. The command has the real machine; tests have a network namespace of their own.
+ * Actions of the agent on the machine. The program that embeds an agent decides whether and where they run: the command
+ * uses the real machine, tests use a separate network namespace.
  */
 export interface HostActions {
   /**
-   * Runs a program to its end, at most `timeoutMs`.
+   * Runs a program and waits until it exits.
    *
-   * @throws the system's error when it could not be started (`ENOENT`: no such program) or did not end in time
+   * @param timeoutMs time limit
+   * @throws the system error when the program could not be started (`ENOENT`: it does not exist) or exceeded the limit
    */
   run(program: string, words: readonly string[], timeoutMs: number): Promise<CommandResult>;
 }
 
-/** Where system programs stand, which PATH often lacks. */
+/** Directories of system programs, which PATH often lacks. */
 const systemFolders = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/bin', '/bin'];
 
 /**
- * Acts on this machine. `launch` are words before each program, such as `nsenter --net=...`, to act in another
- * namespace of it.
+ * Runs programs on this machine. `launch` precedes each program, such as `nsenter --net=...` to use another network
+ * namespace.
  */
 export function systemHost(launch: readonly string[] = []): HostActions {
   const path = [process.env['PATH'] ?? '', ...systemFolders].join(delimiter);

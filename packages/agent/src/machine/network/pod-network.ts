@@ -9,18 +9,18 @@ export interface OpenNetworkOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /**
-   * Words before each plugin's path, such as `nsenter --net=...`: the machine's side of pod networks is in another
-   * namespace then.
+   * A command that precedes each plugin, such as `nsenter --net=...`, so that the host side of pod networks is in
+   * another network namespace.
    */
   readonly launch?: readonly string[];
 }
 
-/** Bits for the marks of published ports: the first is what their plugin takes by itself. */
+/** Mark bits of published ports; the first one is the default of the port-mapping plugin. */
 const portMarkBits = [13, 12, 11];
 
 /**
- * The network that the options choose, for runtimes that make network namespaces themselves; undefined when they choose
- * none.
+ * The configured pod network, for runtimes that create network namespaces themselves; undefined when none is
+ * configured.
  */
 export function openNetwork(
   config: Pick<AgentConfig, 'rootDir' | 'api' | 'network'>,
@@ -33,7 +33,7 @@ export function openNetwork(
     binDirs: cniBinDir.split(',').filter((folder) => folder !== ''),
     stateDirectory: join(config.rootDir, 'network'),
     launch,
-    // With an API server the node's own object says which addresses its pods have.
+    // With an API server, the pod address range is in the node object.
     ...(config.api === undefined && podCidr !== '' && { podCidr }),
     clock,
     logger: logger.child({ component: 'network' }),
@@ -45,8 +45,7 @@ export function openNetwork(
 }
 
 /**
- * A plugin that nobody would call is refused, rather than a node whose pods are on the machine's network against what
- * was asked for.
+ * Rejects a network plugin that the runtime would not call: its pods would be on the network of the machine.
  *
  * @throws UsageError
  */
@@ -66,25 +65,25 @@ export interface PodRangeOptions {
   readonly logger: Logger;
 }
 
-/** Tells the runtime the addresses of this node's pods, when they are known and each time they are others. */
+/** Passes the pod address range of this node to the runtime when it is known and whenever it changes. */
 export class PodRange {
   readonly #options: PodRangeOptions;
-  #told: string | undefined;
+  #current: string | undefined;
 
   constructor(options: PodRangeOptions) {
     this.#options = options;
   }
 
-  /** Never throws: a runtime that did not hear is told again by the next call. */
+  /** Never throws. A failed update is repeated by the next call. */
   async learn(podCidr: string | undefined): Promise<void> {
     const { runtime, callTimeoutMs, logger } = this.#options;
-    if (!podCidr || podCidr === this.#told || runtime.updateConfig === undefined) return;
+    if (!podCidr || podCidr === this.#current || runtime.updateConfig === undefined) return;
     try {
       await runtime.updateConfig({ podCidr }, { timeoutMs: callTimeoutMs });
-      this.#told = podCidr;
-      logger.info('addresses of pods', { component: 'network', podCidr });
+      this.#current = podCidr;
+      logger.info('pod address range was set in the runtime', { component: 'network', podCidr });
     } catch (err) {
-      logger.warn('the runtime was not told the addresses of pods', { component: 'network', podCidr, err });
+      logger.warn('pod address range could not be set in the runtime', { component: 'network', podCidr, err });
     }
   }
 }

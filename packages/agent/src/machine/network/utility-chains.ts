@@ -4,7 +4,7 @@ import type { NetworkConfig } from '../../base/config/agent-config.ts';
 import type { EventRecorder } from '../../base/contracts/event-recorder.ts';
 import type { CommandResult, HostActions } from './host-actions.ts';
 
-/** Tables of the packet filter that have chains for others. */
+/** Tables of the packet filter in which the agent has chains. */
 export type Table = 'nat' | 'filter';
 
 export interface Chain {
@@ -12,14 +12,14 @@ export interface Chain {
   readonly name: string;
 }
 
-/** One rule, in the words of iptables, in the order in which it prints them. */
+/** A rule as iptables arguments, in the order in which iptables prints them. */
 export interface Rule extends Chain {
   readonly words: readonly string[];
-  /** Jumps out of the kernel's own chains come before what others have there. */
+  /** The rule is inserted before all other rules of its chain. */
   readonly first: boolean;
 }
 
-/** Names that proxies of this field look for. */
+/** Chain names that service proxies rely on. */
 const markDrop = 'KUBE-MARK-DROP';
 const markMasquerade = 'KUBE-MARK-MASQ';
 const postrouting = 'KUBE-POSTROUTING';
@@ -32,7 +32,7 @@ export const utilityChains: readonly Chain[] = [
   { table: 'filter', name: firewall },
 ];
 
-/** A bit of the packet mark, as value and mask: other bits are other people's. */
+/** A bit of the packet mark as value/mask; other bits are not touched. */
 export function markOf(bit: number): string {
   const value = `0x${(2 ** bit).toString(16)}`;
   return `${value}/${value}`;
@@ -41,8 +41,8 @@ export function markOf(bit: number): string {
 const comment = (text: string): string[] => ['-m', 'comment', '--comment', text];
 
 /**
- * The rules for these bits: whoever wants a packet dropped or masqueraded jumps to a chain that marks it, and it is
- * done at the end of its way.
+ * The rules for these mark bits. Another program jumps to a chain that marks a packet; marked packets are dropped or
+ * masqueraded at the end of their path.
  */
 export function utilityRules(dropBit: number, masqueradeBit: number): readonly Rule[] {
   const drop = markOf(dropBit);
@@ -90,7 +90,7 @@ export function utilityRules(dropBit: number, masqueradeBit: number): readonly R
   ];
 }
 
-/** The packet filter did not do what it was told. */
+/** An iptables command failed. */
 export class PacketFilterError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -101,7 +101,7 @@ export class PacketFilterError extends Error {
 const timeoutMs = 20_000;
 const anyMark = /0x[0-9a-f]+\/0x[0-9a-f]+/;
 
-/** Chains and rules of the machine, through the iptables command. All methods may be repeated. */
+/** Chains and rules of the machine, managed with the iptables command. All methods are idempotent. */
 export class PacketFilter {
   readonly #host: HostActions;
   readonly #logger: Logger;
@@ -111,16 +111,16 @@ export class PacketFilter {
     this.#logger = logger;
   }
 
-  /** Makes the chain unless it is there. */
+  /** Creates the chain unless it exists. */
   async ensureChain({ table, name }: Chain): Promise<void> {
     if ((await this.#run(table, '-S', name)).code === 0) return;
     const made = await this.#run(table, '-N', name);
-    // Somebody else may have made it meanwhile.
+    // Another program may have created the chain meanwhile.
     if (made.code === 0) this.#changed(table, '-N', name);
     else if ((await this.#run(table, '-S', name)).code !== 0) throw failure(`chain ${name}`, made);
   }
 
-  /** Adds the rule unless it is there. */
+  /** Adds the rule unless it exists. */
   async ensureRule({ table, name, words, first }: Rule): Promise<void> {
     if ((await this.#run(table, '-C', name, ...words)).code === 0) return;
     const change = [first ? '-I' : '-A', name, ...words];
@@ -129,12 +129,12 @@ export class PacketFilter {
     this.#changed(table, ...change);
   }
 
-  /** Removes rules that are this one but for the mark: those of an agent that was told another bit. */
+  /** Removes rules that differ from this one only in the mark: those of an agent with another mark bit. */
   async removeOtherMarks({ table, name, words }: Rule): Promise<void> {
     const mark = words.find((word) => anyMark.test(word));
     if (mark === undefined) return;
     const lines = (await this.#run(table, '-S', name)).stdout.split('\n').filter((line) => line.startsWith('-A '));
-    // As this iptables prints it, which is not the same in every version.
+    // The form in which this version of iptables prints the rule.
     const ours = lines.find((line) => line.includes(` ${mark}`));
     if (ours === undefined) return;
     for (const line of lines.filter((other) => other !== ours && other.replace(anyMark, mark) === ours)) {
@@ -145,18 +145,18 @@ export class PacketFilter {
     }
   }
 
-  /** In the words of iptables, which name what was added (-N, -A, -I) or removed (-D). */
+  /** Logs a change as iptables arguments: added (-N, -A, -I) or removed (-D). */
   #changed(table: Table, ...words: readonly string[]): void {
     this.#logger.info('the packet filter was changed', { component: 'utility-chains', table, change: words.join(' ') });
   }
 
   async #run(table: Table, ...words: readonly string[]): Promise<CommandResult> {
     try {
-      // Waits while another program changes tables.
+      // `-w` waits for the lock of another iptables command.
       return await this.#host.run('iptables', ['-w', '-t', table, ...words], timeoutMs);
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
-        throw new PacketFilterError('there is no iptables on this machine', { cause: error });
+        throw new PacketFilterError('iptables is not installed on this machine', { cause: error });
       }
       throw error;
     }
@@ -164,10 +164,10 @@ export class PacketFilter {
 }
 
 function failure(what: string, { code, stderr }: CommandResult): PacketFilterError {
-  return new PacketFilterError(`iptables did not take the ${what} (exit ${code}): ${stderr.trim()}`);
+  return new PacketFilterError(`iptables rejected the ${what} (exit ${code}): ${stderr.trim()}`);
 }
 
-/** Words of a printed rule; quotes stand around texts with spaces. */
+/** The arguments of a printed rule; texts with spaces are quoted. */
 function wordsOf(line: string): string[] {
   return [...line.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
 }
@@ -183,8 +183,9 @@ export interface UtilityChainsOptions {
 }
 
 /**
- * Keeps chains of the packet filter that others rely on. Where that is not possible (no iptables, no right to) the
- * agent works without, and says so once. The chains stay when the agent ends: those who rely on them have not ended.
+ * Reconciles the chains of the packet filter that service proxies rely on. When that is not possible (no iptables,
+ * missing privileges), the agent runs without them and reports it once. The chains remain when the agent ends, because
+ * the proxies continue to use them.
  */
 export class UtilityChains {
   readonly #options: UtilityChainsOptions;
@@ -217,7 +218,7 @@ export class UtilityChains {
         await this.#ensure(signal);
         this.#told = '';
       } catch (error) {
-        this.#tell(error instanceof Error ? error.message : String(error));
+        this.#report(error instanceof Error ? error.message : String(error));
       }
       await pause(clock, periodMs, signal);
     }
@@ -229,17 +230,22 @@ export class UtilityChains {
     for (const chain of utilityChains) if (!signal.aborted) await this.#filter.ensureChain(chain);
     for (const rule of rules) if (!signal.aborted) await this.#filter.ensureRule(rule);
     if (this.#othersRemoved || signal.aborted) return;
-    // Once: a proxy that was told another bit would put its rule back, again and again.
+    // Only in the first round: a proxy that is configured with another bit would add its rule again after each removal.
     for (const rule of rules) await this.#filter.removeOtherMarks(rule);
     this.#othersRemoved = true;
   }
 
-  #tell(problem: string): void {
+  #report(problem: string): void {
     const { logger, events, nodeName } = this.#options;
     if (problem === this.#told) return;
     this.#told = problem;
-    logger.warn('utility chains of iptables are not kept', { component: 'utility-chains', problem });
+    logger.warn('utility chains of iptables could not be reconciled', { component: 'utility-chains', problem });
     const subject = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: nodeName };
-    events.record(subject, 'Warning', 'UtilityChainsNotKept', `Utility chains of iptables are not kept: ${problem}`);
+    events.record(
+      subject,
+      'Warning',
+      'UtilityChainsNotKept',
+      `Utility chains of iptables could not be reconciled: ${problem}`,
+    );
   }
 }

@@ -2,7 +2,7 @@ import { readdir, readFile, statfs } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 
-/** What the machine has, in the words of `/spec/` and of the statistics port. */
+/** Hardware of the machine with the field names of `/spec/` and of the statistics port. */
 export interface MachineInfo {
   readonly num_cores: number;
   /** Bytes. */
@@ -17,7 +17,7 @@ export interface MachineInfo {
   readonly topology: readonly TopologyNode[];
 }
 
-/** Where the kernel and the system tell of the machine. */
+/** Directories in which the kernel and the system describe the machine. */
 export interface MachineRoots {
   readonly proc: string;
   readonly sys: string;
@@ -30,7 +30,7 @@ async function line(...path: string[]): Promise<string> {
   return (await readFile(join(...path), 'utf8').catch(() => '')).trim();
 }
 
-/** Reads what the machine has. Files that are missing leave their fact empty. */
+/** Reads the hardware of the machine. A fact whose file is missing is empty. */
 export async function readMachineInfo(roots: MachineRoots = system): Promise<MachineInfo> {
   const memory_capacity = totalmem();
   const [machine_id, system_uuid, boot_id, filesystems, disk_map, network_devices, nodes] = await Promise.all([
@@ -53,7 +53,7 @@ export interface Core {
   readonly thread_ids: readonly number[];
 }
 
-/** A part of the machine with memory of its own. */
+/** A NUMA node. */
 export interface TopologyNode {
   readonly node_id: number;
   /** Bytes. */
@@ -64,7 +64,7 @@ export interface TopologyNode {
 export interface NetworkDevice {
   readonly name: string;
   readonly mac_address: string;
-  /** Mbit/s; 0 where the device does not say. */
+  /** Mbit/s; 0 when the device does not report it. */
   readonly speed: number;
   readonly mtu: number;
 }
@@ -73,7 +73,7 @@ async function read(...path: string[]): Promise<string> {
   return (await readFile(join(...path), 'utf8').catch(() => '')).trim();
 }
 
-/** Numbers at the end of names such as `node0`, in order. */
+/** Numbers at the end of names such as `node0`, sorted. */
 async function numbered(folder: string, prefix: string): Promise<number[]> {
   const names = await readdir(folder).catch(() => []);
   return names
@@ -93,7 +93,7 @@ async function cores(sysRoot: string, threads: readonly number[]): Promise<Core[
   return [...byCore].map(([key, thread_ids]) => ({ core_id: Number(key.split('/')[1]), thread_ids }));
 }
 
-/** Memory and cores by the node they belong to; one node where the kernel tells of none. */
+/** Memory and cores by NUMA node; a single node when the kernel reports none. */
 export async function topology(sysRoot: string, memoryBytes: number): Promise<TopologyNode[]> {
   const folder = join(sysRoot, 'devices/system/node');
   const nodes = await numbered(folder, 'node');
@@ -114,10 +114,7 @@ export async function topology(sysRoot: string, memoryBytes: number): Promise<To
   );
 }
 
-/**
- * Network devices that stand for hardware, or look like it to the machine: neither the loopback nor ends of pods'
- * links.
- */
+/** Physical network devices, without the loopback device and the host ends of pod links. */
 export async function networkDevices(sysRoot: string): Promise<NetworkDevice[]> {
   const folder = join(sysRoot, 'class/net');
   const names = (await readdir(folder).catch(() => [])).filter(
@@ -133,7 +130,7 @@ export async function networkDevices(sysRoot: string): Promise<NetworkDevice[]> 
   );
 }
 
-/** A file system on a device of the machine. */
+/** A file system on a block device. */
 export interface FileSystem {
   readonly device: string;
   readonly type: string;
@@ -152,11 +149,11 @@ export interface Disk {
 }
 
 const sectorBytes = 512;
-/** Octal escapes stand for spaces and the like in tables of mounts. */
+/** Decodes octal escapes, which stand for spaces in mount tables. */
 const unescaped = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8)));
 
-/** Each device once, by its first mount. */
+/** Each device once, with its first mount point. */
 export async function fileSystems(procRoot: string, statOf = statfs): Promise<FileSystem[]> {
   const table = await readFile(join(procRoot, 'self/mounts'), 'utf8').catch(() => '');
   const first = new Map<string, readonly [path: string, type: string]>();
@@ -175,7 +172,7 @@ export async function fileSystems(procRoot: string, statOf = statfs): Promise<Fi
   return found.flat();
 }
 
-/** Disks by their device number, without those that hold nothing. */
+/** Disks with a size above 0, by device number. */
 export async function disks(sysRoot: string): Promise<Record<string, Disk>> {
   const folder = join(sysRoot, 'block');
   const names = await readdir(folder).catch(() => []);

@@ -4,20 +4,20 @@ import { join } from 'node:path';
 import type { UsageStats } from '../../base/contracts/pod-queries.ts';
 import type { DiskUsage, HostFiles } from '../host/host-files.ts';
 
-/** A file system, and which of the machine's it is. */
+/** Usage of a file system and its device. */
 export interface NodeDisk extends DiskUsage {
   readonly device: string;
 }
 
-/** What is used of the machine. */
+/** Usage of the machine. */
 export interface NodeUsage {
-  /** Memory of all processes that cannot be given up without harm, bytes. */
+  /** Working set of the machine: memory that cannot be reclaimed without harm, bytes. */
   workingSetBytes(): Promise<number>;
-  /** The file system that a path is on. */
+  /** The file system of a path. */
   disk(path: string): Promise<NodeDisk>;
 }
 
-/** The machine that the agent runs on; disks are those of `files`. */
+/** Usage of this machine; disks are read through `files`. */
 export function machineUsage(
   files: Pick<HostFiles, 'diskUsage' | 'device'>,
   memory: MemoryFiles = memoryFiles,
@@ -31,9 +31,9 @@ export function machineUsage(
   };
 }
 
-/** Where the kernel tells of memory. */
+/** Files with the memory usage of the machine. */
 export interface MemoryFiles {
-  /** Where the hierarchy of cgroup v2, or that of each controller of v1, is mounted. */
+  /** Mount point of cgroup v2, or of the hierarchies of v1. */
   readonly cgroups: string;
   readonly meminfo: string;
 }
@@ -41,10 +41,10 @@ export interface MemoryFiles {
 export const memoryFiles: MemoryFiles = { cgroups: '/sys/fs/cgroup', meminfo: '/proc/meminfo' };
 
 /**
- * The working set of the machine in bytes: see docs/reference/agent-rules.md#eviction. The root cgroup of cgroup v2 has
- * no usage; there it is the memory that is not free, less inactive files.
+ * The working set of the machine in bytes: see docs/reference/agent-rules.md#eviction. The root cgroup of cgroup v2
+ * reports no usage; there it is the memory that is not free minus inactive files.
  *
- * @throws the system's error when the machine does not tell
+ * @throws the system error when the machine does not report it
  */
 export async function workingSetBytes({ cgroups, meminfo }: MemoryFiles): Promise<number> {
   const v1 = join(cgroups, 'memory');
@@ -83,7 +83,7 @@ async function optional(path: string): Promise<string | undefined> {
 
 const nanosPerMs = 1_000_000;
 
-/** CPU time that the machine was busy since its start, and memory that is not available. */
+/** CPU time since the start of the machine, and memory that is not available. */
 export async function nodeUsage(nowMs: number): Promise<UsageStats> {
   const busyMs = cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
   const meminfo = await readFile('/proc/meminfo', 'utf8').catch(() => '');

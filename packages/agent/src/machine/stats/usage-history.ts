@@ -4,7 +4,7 @@ import type { PodQueries, PodUsage, UsageStats } from '../../base/contracts/pod-
 import { Repeater } from '../../base/repeater.ts';
 import { nodeUsage } from './node-usage.ts';
 
-/** Of what usage is kept: a container, or the machine. */
+/** Usage samples of a container or of the machine. */
 export interface UsageSeries {
   /** Absent for the machine. */
   readonly of?: { readonly namespace: string; readonly pod: string; readonly uid: string; readonly container: string };
@@ -22,20 +22,20 @@ export interface UsageHistoryOptions {
   readonly readNode?: (nowMs: number) => Promise<UsageStats>;
 }
 
-/** What the last reading of all containers came to. */
+/** The result of the last reading. */
 export interface UsageState {
   readonly machine: UsageSeries;
   readonly containers: readonly UsageSeries[];
-  /** False when the runtime did not answer; `containers` are then those of before. */
+  /** False when the runtime did not answer; `containers` is then the previous result. */
   readonly complete: boolean;
 }
 
-/** As many as reference agents hand out when nothing is said. */
+/** Number of samples that kubelet returns by default. */
 const maxSamples = 60;
-/** Whoever asks more often gets what is there: reading costs the runtime something. */
+/** Minimum age of a reading before the runtime is read again, because a reading is expensive. */
 const leastAgeMs = 1_000;
 
-/** CPU and memory of the machine and of containers, at present and some time back. */
+/** Recent CPU and memory usage of the machine and of containers. */
 export class UsageHistory {
   readonly #options: UsageHistoryOptions;
   readonly #repeater: Repeater;
@@ -57,7 +57,7 @@ export class UsageHistory {
     });
   }
 
-  /** Reads now and then, so that there is a past to tell. */
+  /** Reads periodically, so that a history exists before the first request. */
   start(): void {
     this.#repeater.start();
   }
@@ -66,7 +66,7 @@ export class UsageHistory {
     await this.#repeater.stop();
   }
 
-  /** Usage up to now, or a moment ago. */
+  /** Returns the usage; the newest sample is at most a second old. */
   async read(): Promise<UsageState> {
     await this.#refresh();
     if (this.#machine === undefined) throw new Error('the usage of the machine was not read');
@@ -87,7 +87,7 @@ export class UsageHistory {
     const [node, pods] = await Promise.all([
       readNode(nowMs),
       state.usage().catch((err: unknown) => {
-        // Once, however often it is tried while the runtime is away.
+        // Logged once per outage of the runtime.
         if (this.#complete) logger.warn('the usage of containers could not be read', { err });
       }),
     ]);
@@ -97,14 +97,14 @@ export class UsageHistory {
     if (pods !== undefined) this.#containers = this.#next(pods);
   }
 
-  /** What is not among these pods is gone, and so is its past. */
+  /** The history of containers that no longer exist is removed. */
   #next(pods: readonly PodUsage[]): Map<string, UsageSeries> {
     const next = new Map<string, UsageSeries>();
     for (const { namespace, name: pod, uid, containers } of pods) {
       for (const { name: container, startTimeMs, ...sample } of containers) {
         const key = `${uid}/${container}`;
         const before = this.#containers.get(key);
-        // Another start is another container, whose counters begin anew.
+        // A new start time means a new container, whose counters start at 0.
         const same = before?.startTimeMs === startTimeMs ? before : undefined;
         next.set(key, longer(same, { of: { namespace, pod, uid, container }, startTimeMs }, sample));
       }
@@ -115,7 +115,7 @@ export class UsageHistory {
 
 function longer(before: UsageSeries | undefined, rest: Omit<UsageSeries, 'samples'>, sample: UsageStats): UsageSeries {
   const samples = before?.samples ?? [];
-  // Runtimes measure when they like: the same measurement twice is one.
+  // The runtime decides when it measures; a repeated measurement is stored once.
   if (samples.at(-1)?.timeMs === sample.timeMs) return { ...rest, samples };
   return { ...rest, samples: [...samples.slice(1 - maxSamples), sample] };
 }

@@ -12,18 +12,18 @@ export interface VolumeStatsOptions {
   readonly logger: Logger;
   /** 0 = nothing is measured. */
   readonly periodMs: number;
-  /** 0..1, so that the disks of many nodes are not walked at once. */
+  /** Returns 0..1; spreads the load when many nodes share a disk. */
   readonly random: () => number;
 }
 
 /**
- * Measures the volumes of pods again and again, one after the other: what somebody asks for is the last finding, as
- * walking a disk takes its time.
+ * Measures the volumes of pods periodically, one after the other. Queries return the last result, because walking a
+ * directory tree takes long.
  */
 export class VolumeStats {
   readonly #options: VolumeStatsOptions;
   readonly #stop = new AbortController();
-  #found: ReadonlyMap<string, readonly VolumeUsage[]> = new Map();
+  #usage: ReadonlyMap<string, readonly VolumeUsage[]> = new Map();
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: VolumeStatsOptions) {
@@ -41,13 +41,10 @@ export class VolumeStats {
 
   /** Undefined when the volumes of the pod are not measured, or not yet. */
   of(uid: string): readonly VolumeUsage[] | undefined {
-    return this.#found.get(uid);
+    return this.#usage.get(uid);
   }
 
-  /**
-   * The first round comes some part of a period after the start, the others up to half a period more than one after
-   * each other.
-   */
+  /** The first round starts after a random part of a period; later rounds follow after 1 to 1.5 periods. */
   async #repeat(): Promise<void> {
     const { clock, periodMs, random } = this.#options;
     const { signal } = this.#stop;
@@ -69,7 +66,7 @@ export class VolumeStats {
       }
       found.set(uid, usages);
     }
-    this.#found = found;
+    this.#usage = found;
   }
 
   async #measure({ name, path, measure }: MeasuredVolume, signal: AbortSignal): Promise<VolumeUsage | undefined> {
@@ -82,7 +79,7 @@ export class VolumeStats {
           : { bytes: disk.capacityBytes - disk.availableBytes, inodes: disk.inodes - disk.inodesFree };
       return { name, timeMs: clock.now(), usedBytes: bytes, inodesUsed: inodes, ...disk };
     } catch (err) {
-      // A pod may go while its volumes are measured.
+      // A pod may be removed while its volumes are measured.
       if (!signal.aborted) logger.debug('volume was not measured', { component: 'volume-stats', path, err });
       return undefined;
     }

@@ -15,9 +15,8 @@ export type Payload = ReadonlyMap<string, PayloadFile>;
 const dataLink = '..data';
 
 /**
- * Makes a directory show exactly these files, all at once: they are written into a directory of their own, to which the
- * link `..data` is then moved; what readers see are links through it. Nothing happens when the files are as they should
- * be. Returns whether it changed.
+ * Changes the files of a directory atomically: they are written to a new directory, and the link `..data` is then
+ * switched to it; readers access them through links. Returns whether something changed.
  */
 export async function writeAtomically(
   dir: string,
@@ -61,7 +60,7 @@ async function linkVisible(files: HostFiles, dir: string, payload: Payload): Pro
   }
 }
 
-/** What was shown before, and what was written when somebody was interrupted. */
+/** Removes the previous version, and leftovers of interrupted writes. */
 async function removeOthers(files: HostFiles, dir: string, fresh: string): Promise<void> {
   for (const { name } of await files.list(dir)) {
     if (name.startsWith('..') && name !== fresh && name !== dataLink) await files.remove(join(dir, name));

@@ -23,22 +23,22 @@ export interface CreateVolumesOptions {
   readonly config: AgentConfig;
   readonly paths: AgentPaths;
   readonly dependencies: VolumeDependencies;
-  /** The volumes that the status of the node names as in use have changed. */
+  /** Called when the set of attached volumes in the status of the node has changed. */
   readonly onInUse: () => void;
 }
 
-/** The volumes of pods, and what the agent's other parts want of them. */
+/** Volumes of pods, and their access to the host. */
 export interface Volumes {
   readonly volumes: PodVolumes;
   readonly subPaths: SubPaths;
   readonly host: HostAccess;
-  /** Before the node is reported. */
+  /** Must be called before the status of the node is reported. */
   start(): Promise<void>;
-  /** Names of attached volumes that pods use, for the status of the node. */
+  /** Names of attached volumes in use, for the status of the node. */
   inUse(): readonly string[];
 }
 
-/** Puts the parts of volumes together as the options say. */
+/** Creates the parts of volumes for the configuration. */
 export function createVolumes(options: CreateVolumesOptions): Volumes {
   const { config, paths, dependencies, onInUse } = options;
   const run = dependencies.runProgram ?? runProgram;
@@ -53,7 +53,7 @@ export function createVolumes(options: CreateVolumesOptions): Volumes {
     attachedDevice: attachedDevice(options),
     onInUse,
   });
-  // A mounter of somebody else's brings what it needs.
+  // A configured mounter program brings its own helpers.
   const checks = config.checkNodeCapabilities && config.mounterPath === undefined;
   const volumes = new PodVolumes({
     paths,
@@ -68,8 +68,8 @@ export function createVolumes(options: CreateVolumesOptions): Volumes {
 }
 
 /**
- * Only root may mount. Other users, who develop, have a node without mounts, unless a program of theirs makes them;
- * for root a mount that fails is an error.
+ * Only root can mount. An agent of another user, in development, runs without mounts unless a mounter program is
+ * configured. For root a failed mount is an error.
  */
 export function defaultMounter(
   { mounterPath, containerized }: Pick<AgentConfig, 'mounterPath' | 'containerized'>,
@@ -79,7 +79,7 @@ export function defaultMounter(
   return uid === 0 || mounterPath !== undefined || containerized ? systemMounter(mounterPath, host) : noMounter;
 }
 
-/** Without an API server there is no controller that could attach anything. */
+/** Without an API server no controller attaches volumes. */
 function attachedDevice({
   config,
   dependencies: { api },

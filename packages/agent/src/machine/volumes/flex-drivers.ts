@@ -7,7 +7,7 @@ import { ProgramError, type RunProgram } from '../../base/run-program.ts';
 import type { HostAccess } from '../host/host-access.ts';
 import { VolumeProblem } from './volume-problem.ts';
 
-/** What a driver of a third party answers, as JSON on its standard output. */
+/** The answer of a FlexVolume driver, JSON on its standard output. */
 export interface DriverAnswer {
   readonly status: 'Success' | 'Failure' | 'Not supported';
   readonly message?: string;
@@ -18,9 +18,9 @@ export interface DriverAnswer {
 }
 
 /**
- * Calls a driver. Undefined when it does not know the command, in which case the agent has a way of its own.
+ * Calls a driver; undefined when the driver does not support the command.
  *
- * @throws VolumeProblem when it fails, or says nothing that can be understood
+ * @throws VolumeProblem when the driver fails or its output cannot be parsed
  */
 export async function callDriver(
   path: string,
@@ -40,8 +40,8 @@ export async function callDriver(
   const answer = parseAnswer(output);
   if (answer?.status === 'Not supported') return undefined;
   if (answer?.status === 'Success' && failure === undefined) return answer;
-  const said = answer?.message ?? failure?.message ?? `unexpected output ${JSON.stringify(output.slice(0, 200))}`;
-  throw new VolumeProblem(`volume plugin ${path} ${command}: ${said}`);
+  const reason = answer?.message ?? failure?.message ?? `unexpected output ${JSON.stringify(output.slice(0, 200))}`;
+  throw new VolumeProblem(`volume plugin ${path} ${command}: ${reason}`);
 }
 
 function parseAnswer(output: string): DriverAnswer | undefined {
@@ -64,26 +64,26 @@ function parseAnswer(output: string): DriverAnswer | undefined {
   };
 }
 
-/** A driver that has been initialised. */
+/** An initialized driver. */
 export interface FlexDriver {
   /** `vendor/driver`, as pods name it. */
   readonly name: string;
   /** The volume is attached to the node before it is mounted. */
   readonly attaches: boolean;
-  /** Files of the volume may be handed to the group of the pod. */
+  /** The group of the files of the volume may be changed to that of the pod. */
   readonly fsGroup: boolean;
   call(...words: readonly string[]): Promise<DriverAnswer | undefined>;
 }
 
 interface Known {
   readonly driver: FlexDriver;
-  /** Tells one installation of the driver from the next. */
+  /** Identifies an installation of the driver. */
   readonly version: string;
 }
 
 /**
- * Volume plugins of third parties: executables `<vendor>~<driver>/<driver>` below --volume-plugin-dir. The directory is
- * looked at whenever a driver is needed, so one that was added, replaced or taken away counts at once.
+ * FlexVolume drivers: executables `<vendor>~<driver>/<driver>` below --volume-plugin-dir. The directory is read
+ * whenever a driver is needed, so that added, replaced and removed drivers are noticed immediately.
  */
 export class FlexDrivers {
   readonly #directory: string;
@@ -95,7 +95,7 @@ export class FlexDrivers {
     this.#host = host;
   }
 
-  /** @throws VolumeProblem when there is no such driver, or it cannot be initialised */
+  /** @throws VolumeProblem when the driver does not exist or cannot be initialized */
   async get(name: string): Promise<FlexDriver> {
     const driver = await this.find(name);
     if (driver === undefined)
@@ -103,7 +103,7 @@ export class FlexDrivers {
     return driver;
   }
 
-  /** Undefined when there is no such driver. @throws VolumeProblem when it cannot be initialised */
+  /** Undefined when the driver does not exist. @throws VolumeProblem when it cannot be initialized */
   async find(name: string): Promise<FlexDriver | undefined> {
     const path = this.#pathOf(name);
     const version = await this.#versionOf(path);
@@ -124,7 +124,7 @@ export class FlexDrivers {
     const { attach, fsGroup } = answer?.capabilities ?? {};
     return {
       name,
-      // Drivers from before there were capabilities can do both.
+      // Drivers that report no capabilities support both.
       attaches: attach !== false,
       fsGroup: fsGroup !== false,
       call: (...words) => callDriver(path, words, run),
@@ -140,12 +140,12 @@ export class FlexDrivers {
     }
   }
 
-  /** A name without a vendor stands for a folder of the same name. */
+  /** A name without a vendor is a directory of that name. */
   #pathOf(name: string): string {
     const parts = name.split('/');
     const driver = parts[parts.length - 1] ?? '';
     if (parts.length > 2 || parts.some((part) => part === '' || part === '.' || part === '..')) {
-      throw new VolumeProblem(`"${name}" is no name of a volume plugin`);
+      throw new VolumeProblem(`"${name}" is not the name of a volume plugin`);
     }
     return join(this.#directory, parts.join('~'), driver);
   }
@@ -154,7 +154,8 @@ export class FlexDrivers {
 const prefix = 'kubernetes.io/';
 
 /**
- * What a driver is told of a volume and its pod, as JSON; the options of the volume cannot hide what the agent says.
+ * The options of a volume and its pod for a driver, as JSON. Options of the volume cannot override those of the agent.
+ *
  * @throws VolumeProblem
  */
 export async function flexOptions(
@@ -180,7 +181,7 @@ export async function flexOptions(
   return JSON.stringify(options);
 }
 
-/** Values stay in base64, as drivers expect them. */
+/** Values remain base64-encoded, as drivers expect. */
 async function secretOptions(
   namespace: string,
   name: string | undefined,

@@ -8,22 +8,22 @@ import type { FlexDriver } from './flex-drivers.ts';
 import type { Mounter } from './mounter.ts';
 import { VolumeProblem } from './volume-problem.ts';
 
-/** What has to be undone for one volume of one pod, written down before it is done. */
+/** The state of one volume of one pod, recorded before it is mounted. */
 export interface FlexRecord {
   readonly uid: string;
   readonly volume: string;
   /** `vendor/driver`. */
   readonly driver: string;
-  /** The name of the volume beyond this pod: what several pods use is attached once. */
+  /** The name that identifies the volume for all pods; a shared volume is attached once. */
   readonly sharedName: string;
   readonly attaches: boolean;
-  /** The agent attached it, and so has to detach it. */
+  /** The agent has attached the volume and must detach it. */
   readonly attachedHere: boolean;
 }
 
 /**
- * The records of all pods, which outlive the agent as mounts do: one file for each volume in `plugins` below the pod's
- * directory.
+ * The records of all pods. Like mounts, they outlive the agent: one file for each volume in `plugins` below the
+ * directory of the pod.
  */
 export class FlexRecords {
   readonly #paths: AgentPaths;
@@ -74,7 +74,7 @@ export class FlexRecords {
   }
 }
 
-/** A record that was cut off was written before anything was done. */
+/** A truncated record was written before anything was mounted. */
 function parseRecord(text: string): FlexRecord | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -90,21 +90,18 @@ export interface FlexMountsOptions {
   readonly mounter: Mounter;
   readonly nodeName: string;
   /**
-   * The device of a volume that the attach/detach controller attached to this node, by the volume's name in the status
-   * of the node; undefined while it is not attached. Absent: the agent attaches and detaches by itself.
+   * The device of a volume that the attach/detach controller has attached to this node, by the name of the volume in
+   * the status of the node; undefined while it is not attached. Absent: the agent attaches and detaches volumes.
    */
   readonly attachedDevice: ((name: string) => Promise<string | undefined>) | undefined;
 }
 
 type Source = coreV1.FlexVolumeSource;
 
-/** What a group needs of a directory: to use it, and to own what is made in it. */
+/** Permission bits for the group: read, write, and inheritance by new files. */
 const groupMode = 0o2770;
 
-/**
- * The steps by which a driver's volume comes into a pod, and out of it again. What a driver does not support is done by
- * plain mounts.
- */
+/** Mounts and unmounts volumes of a driver. Commands that a driver does not support are replaced by plain mounts. */
 export class FlexMounts {
   readonly #options: FlexMountsOptions;
 
@@ -116,7 +113,7 @@ export class FlexMounts {
     return this.#options.paths.flexVolume(uid, driver, volume);
   }
 
-  /** Attaches where the driver does so, then mounts. @throws VolumeProblem */
+  /** Attaches the volume if the driver supports it, then mounts it. @throws VolumeProblem */
   async mount(driver: FlexDriver, record: FlexRecord, pod: Pod, source: Source, options: string): Promise<void> {
     const { host, mounter } = this.#options;
     const directory = this.directoryOf(record);
@@ -124,14 +121,14 @@ export class FlexMounts {
     await host.files.makeDirectory(directory, 0o750);
     const answer = await driver.call('mount', directory, options);
     if (answer === undefined) {
-      if (!driver.attaches) throw new VolumeProblem(`volume plugin ${driver.name} supports no mount`);
+      if (!driver.attaches) throw new VolumeProblem(`volume plugin ${driver.name} does not support mount`);
       const bind = { type: '', source: this.#deviceMount(record), target: directory };
       await mounter.mount({ ...bind, options: ['bind', ...readOnly(source)] });
     }
     if (driver.fsGroup && source.readOnly !== true) await this.#giveToGroup(pod, directory);
   }
 
-  /** A volume of many files is looked at from its root only, where the pod wants that. */
+  /** With the policy OnRootMismatch only the root of the volume is checked. */
   async #giveToGroup(pod: Pod, directory: string): Promise<void> {
     const { files } = this.#options.host;
     const { fsGroup, fsGroupChangePolicy } = pod.spec.securityContext ?? {};
@@ -142,16 +139,17 @@ export class FlexMounts {
   }
 
   /**
-   * Without a driver, which may have gone since, what it did is undone as far as plain mounts are.
+   * Unmounts the volume. When the driver has been removed, only plain mounts are undone.
+   *
    * @throws VolumeProblem
    */
   async unmount(driver: FlexDriver | undefined, record: FlexRecord): Promise<void> {
-    await this.#away(driver, 'unmount', this.directoryOf(record));
+    await this.#unmountWith(driver, 'unmount', this.directoryOf(record));
   }
 
-  /** When no pod uses the volume any more. @throws VolumeProblem */
+  /** Detaches a volume that no pod uses any more. @throws VolumeProblem */
   async detach(driver: FlexDriver | undefined, record: FlexRecord): Promise<void> {
-    await this.#away(driver, 'unmountdevice', this.#deviceMount(record));
+    await this.#unmountWith(driver, 'unmountdevice', this.#deviceMount(record));
     if (record.attachedHere) await driver?.call('detach', record.sharedName, this.#options.nodeName);
   }
 
@@ -170,12 +168,16 @@ export class FlexMounts {
     const target = this.#deviceMount(record);
     await host.files.makeDirectory(target, 0o750);
     if ((await driver.call('mountdevice', target, device, options)) !== undefined) return;
-    if (device === '') throw new VolumeProblem(`volume plugin ${driver.name} names no device to mount`);
+    if (device === '') throw new VolumeProblem(`volume plugin ${driver.name} returned no device to mount`);
     await mounter.mount({ type: source.fsType ?? '', source: device, target, options: readOnly(source) });
   }
 
-  /** A mount that never came about needs no way back: a driver that is asked all the same may refuse for ever. */
-  async #away(driver: FlexDriver | undefined, command: 'unmount' | 'unmountdevice', directory: string): Promise<void> {
+  /** A volume that was never mounted is not unmounted: a driver could fail this forever. */
+  async #unmountWith(
+    driver: FlexDriver | undefined,
+    command: 'unmount' | 'unmountdevice',
+    directory: string,
+  ): Promise<void> {
     const { host, mounter } = this.#options;
     if ((await host.files.info(directory, 'follow')) === undefined) return;
     if ((await driver?.call(command, directory)) === undefined) await mounter.unmountBelow(directory);

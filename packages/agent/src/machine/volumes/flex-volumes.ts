@@ -6,15 +6,15 @@ import { FlexMounts, type FlexMountsOptions, type FlexRecord, FlexRecords, uniqu
 
 export interface FlexVolumesOptions extends FlexMountsOptions {
   readonly pluginDirectory: string;
-  /** The volumes in use have changed. */
+  /** Called when the volumes in use have changed. */
   readonly onInUse: () => void;
 }
 
 type Source = coreV1.FlexVolumeSource;
 
 /**
- * Volumes of third parties' drivers: attach, waitforattach and mountdevice for those that attach, then mount; the way
- * back in reverse. What a driver does not support is done by plain mounts.
+ * FlexVolume volumes: attach, waitforattach and mountdevice for drivers that attach, then mount; the reverse to remove
+ * them. Commands that a driver does not support are replaced by plain mounts.
  */
 export class FlexVolumes {
   readonly #options: FlexVolumesOptions;
@@ -22,7 +22,7 @@ export class FlexVolumes {
   readonly #mounts: FlexMounts;
   readonly #records: FlexRecords;
   #inUse: readonly string[] = [];
-  /** Of each driver one step at a time: what two pods share is attached once and detached once. */
+  /** One operation at a time for each driver: a shared volume is attached once and detached once. */
   readonly #queues = new Map<string, Promise<unknown>>();
 
   constructor(options: FlexVolumesOptions) {
@@ -32,13 +32,14 @@ export class FlexVolumes {
     this.#records = new FlexRecords(options.paths);
   }
 
-  /** Names, as the status of the node knows them, of the volumes that attach and that pods use. */
+  /** Names of the attached volumes that pods use, as in the status of the node. */
   inUse(): readonly string[] {
     return this.#inUse;
   }
 
   /**
-   * Learns what an agent before this one left: what is in use must not be forgotten for a moment, or it is detached.
+   * Reads the records of a previous agent: a volume in use that is missing from the status of the node would be
+   * detached.
    */
   start(): Promise<void> {
     return this.#tellInUse();
@@ -49,11 +50,13 @@ export class FlexVolumes {
     return this.#inTurn(source.driver, () => this.#provide(pod, name, source, objects));
   }
 
-  /** Undoes everything for a pod. @throws VolumeProblem when a driver fails: then nothing may be deleted */
+  /**
+   * Unmounts and detaches all volumes of a pod. @throws VolumeProblem when a driver fails; then nothing may be deleted
+   */
   async remove(uid: string): Promise<void> {
     const { paths } = this.#options;
     for (const record of await this.#records.all()) {
-      // Who knows only the directory of a pod does not know its UID to the letter.
+      // The caller may know only the name of the directory of the pod, which can differ from its UID.
       if (paths.pod(record.uid) === paths.pod(uid)) await this.#inTurn(record.driver, () => this.#removeOne(record));
     }
   }
@@ -99,7 +102,7 @@ export class FlexVolumes {
   }
 
   /**
-   * A driver may fill the directory without a mount, so that it is done is written down; a start of the machine undoes
+   * A driver may provide the volume without a mount, so completion is recorded. A restart of the machine removes
    * mounts.
    */
   async #isDone(record: FlexRecord): Promise<boolean> {

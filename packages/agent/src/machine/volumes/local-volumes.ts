@@ -7,7 +7,8 @@ import type { Mounter } from './mounter.ts';
 import { VolumeProblem } from './volume-problem.ts';
 
 /**
- * Makes the directory of an emptyDir, on disk or in memory. What is there already is left as it is.
+ * Creates the directory of an emptyDir, on disk or in memory. An existing directory is not changed.
+ *
  * @throws VolumeProblem
  */
 export async function provideEmptyDir(
@@ -40,7 +41,7 @@ const wantedTypes: Readonly<Record<string, FileType>> = {
   BlockDevice: 'blockDevice',
 };
 
-/** Checks, and for the `...OrCreate` types makes, what a hostPath volume names. @throws VolumeProblem */
+/** Checks the path of a hostPath volume, and creates it for the `...OrCreate` types. @throws VolumeProblem */
 export async function prepareHostPath(path: string, type: string, files: HostFiles = localFiles): Promise<string> {
   if (!isAbsolute(path) || path.split('/').includes('..'))
     throw new VolumeProblem(`hostPath "${path}" must be absolute, without ".."`);
@@ -48,13 +49,13 @@ export async function prepareHostPath(path: string, type: string, files: HostFil
   if (type === '') return target;
   if (type === 'DirectoryOrCreate') await files.makeDirectory(target, 0o755).catch(refuse(path));
   if (type === 'FileOrCreate') {
-    // The directory has to be there: what a file is for is known to whoever makes its place.
+    // The parent directory must exist.
     if ((await files.info(dirname(target), 'follow')) === undefined)
-      throw new VolumeProblem(`hostPath ${path}: ${dirname(target)} is not there`);
+      throw new VolumeProblem(`hostPath ${path}: ${dirname(target)} does not exist`);
     if ((await files.info(target, 'follow')) === undefined) await files.makeFile(target, 0o644).catch(refuse(path));
   }
   const found = await files.info(target, 'follow');
-  if (found === undefined) throw new VolumeProblem(`hostPath type check failed: ${path} is not there`);
+  if (found === undefined) throw new VolumeProblem(`hostPath type check failed: ${path} does not exist`);
   if (found.type !== wantedTypes[type]) throw new VolumeProblem(`hostPath type check failed: ${path} is not a ${type}`);
   return target;
 }

@@ -1,6 +1,6 @@
 import { type HostAccess, localHost } from '../host/host-access.ts';
 
-/** What is to be mounted where, in the words of mount(8). */
+/** A mount in the terms of mount(8). */
 export interface MountRequest {
   readonly type: string;
   readonly source: string;
@@ -9,23 +9,24 @@ export interface MountRequest {
   readonly options: readonly string[];
 }
 
-/** Mounts of the machine that volumes need. */
+/** Mounts of volumes. */
 export interface Mounter {
-  /** Nothing can be mounted; callers do what is possible without mounts. */
+  /** Mounting is not possible; callers use alternatives without mounts. */
   readonly disabled?: true;
-  /** Mounts, unless something is mounted there already. */
+  /** Mounts, unless something is mounted at the target already. */
   mount(request: MountRequest): Promise<void>;
   /**
-   * Shows at `target`, an existing file or directory, what is at `source` now, a path without symbolic links.
-   * @throws when the source is gone, or a link has taken a place in its path
+   * Bind-mounts `source`, a path without symbolic links, at the existing file or directory `target`.
+   *
+   * @throws when the source does not exist, or its path contains a symbolic link
    */
   bind(source: string, target: string): Promise<void>;
   isMounted(path: string): Promise<boolean>;
-  /** Takes away every mount at or below a directory. */
+  /** Unmounts everything at or below a directory. */
   unmountBelow(path: string): Promise<void>;
 }
 
-/** Mounts by the programs of the system; `mountPath` is used in place of `mount`. */
+/** Mounts with the programs of the system; `mountPath` replaces `mount`. */
 export function systemMounter(mountPath = 'mount', host: HostAccess = localHost): Mounter {
   const mountsBelow = async (path: string) =>
     (await host.mountTable())
@@ -41,7 +42,7 @@ export function systemMounter(mountPath = 'mount', host: HostAccess = localHost)
     bind: (source, target) => host.bind(mountPath, source, target),
     isMounted,
     async unmountBelow(path) {
-      // The innermost first.
+      // Inner mounts first.
       for (const point of (await mountsBelow(path)).sort((a, b) => b.length - a.length))
         await host.run('umount', [point]);
     },
@@ -57,7 +58,7 @@ function mountWords({ type, source, target, options }: MountRequest): string[] {
   ];
 }
 
-/** For machines and tests where nothing may be mounted. */
+/** For machines and tests where mounting is not possible. */
 export const noMounter: Mounter = {
   disabled: true,
   mount: () => Promise.reject(new Error('this agent may not mount')),

@@ -5,13 +5,13 @@ import type { HostFiles } from '../host/host-files.ts';
 import type { MountRequest } from './mounter.ts';
 import { VolumeProblem } from './volume-problem.ts';
 
-/** How a volume of the network is mounted. */
+/** The mount of a network volume. */
 export interface NetworkMount extends Omit<MountRequest, 'target'> {
-  /** Names the directory of the volume. */
+  /** Name of the plugin, which is a part of the path of the volume. */
   readonly plugin: string;
 }
 
-/** Volumes that `mount` knows how to get; undefined for other volumes. @throws VolumeProblem */
+/** The mount of an nfs or cephfs volume; undefined for other volumes. @throws VolumeProblem */
 export async function networkMount(
   { nfs, cephfs }: coreV1.Volume,
   pod: Pod,
@@ -32,7 +32,7 @@ export async function networkMount(
   return undefined;
 }
 
-/** Literal addresses of IPv6 have colons of their own. */
+/** IPv6 addresses contain colons. */
 function bracketed(server: string): string {
   return server.includes(':') && !server.startsWith('[') ? `[${server}]` : server;
 }
@@ -51,13 +51,13 @@ async function cephKey(source: coreV1.CephFSVolumeSource, pod: Pod, objects: Obj
   return `secret=${Buffer.from(value, 'base64').toString('utf8').trim()}`;
 }
 
-/** Where mount(8) looks for the helpers of file systems. */
+/** Directories in which mount(8) searches helpers. */
 const helperDirectories = ['/sbin', '/sbin/fs.d', '/sbin/fs', '/usr/sbin'];
 
-/** The helper of each type of file system; what is not here needs none. */
+/** The helper of each file system type; other types need none. */
 const helpers: Readonly<Record<string, string>> = { nfs: 'mount.nfs', ceph: 'mount.ceph' };
 
-/** Looks for what mounting needs. @throws VolumeProblem when it is not on the node */
+/** Checks that the helper of a file system type is installed. @throws VolumeProblem when it is missing */
 export async function checkCapabilities(
   type: string,
   files: HostFiles,

@@ -10,7 +10,7 @@ type Files = Map<string, PayloadFile>;
 
 interface Entries {
   readonly subject: string;
-  /** Undefined: there is no such object. */
+  /** Undefined when the object does not exist. */
   readonly contents: ReadonlyMap<string, Buffer> | undefined;
   readonly items: readonly coreV1.KeyToPath[] | undefined;
   readonly optional: boolean | undefined;
@@ -19,7 +19,8 @@ interface Entries {
 const defaultMode = 0o644;
 
 /**
- * Files of a volume that shows objects of the API or facts about the pod; undefined for other volumes.
+ * The files of a volume with API objects or facts about the pod; undefined for other volumes.
+ *
  * @throws VolumeProblem
  */
 export async function volumePayload(
@@ -106,15 +107,15 @@ function addFact(
       container &&
       resourceValue(container, resourceFieldRef.resource, resourceFieldRef.divisor, facts.allocatable);
   if (value === undefined)
-    throw new VolumeProblem(`file ${path} of the downward API asks for something that is not known`);
+    throw new VolumeProblem(`file ${path} of the downward API refers to an unknown field or container`);
   files.set(safePath(path), { content: Buffer.from(value), mode: item.mode ?? mode });
 }
 
-/** The API refuses such paths; manifests of other origins, and keys, may still have them. */
+/** The API server rejects such paths, but manifests of other sources and keys may contain them. */
 function safePath(path: string): string {
   const parts = path.split('/').filter((part) => part !== '' && part !== '.');
   if (path.startsWith('/') || parts.length === 0 || parts.some((part) => part.startsWith('..'))) {
-    throw new VolumeProblem(`file path "${path}" leads out of the volume`);
+    throw new VolumeProblem(`file path "${path}" is outside of the volume`);
   }
   return parts.join('/');
 }

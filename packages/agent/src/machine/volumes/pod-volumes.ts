@@ -12,10 +12,10 @@ import { networkMount } from './network-mount.ts';
 import { volumePayload } from './payload.ts';
 import { VolumeProblem } from './volume-problem.ts';
 
-/** Where each volume of a pod is on the machine, by its name. */
+/** Paths of the volumes of a pod on the host, by name. */
 export type VolumePlaces = ReadonlyMap<string, string>;
 
-/** A volume whose usage means something: its own files, or a file system of its own. */
+/** A volume whose usage is measured: its own files, or its own file system. */
 export interface MeasuredVolume {
   readonly name: string;
   readonly path: string;
@@ -28,11 +28,11 @@ export interface PodVolumesOptions {
   readonly mounter: Mounter;
   readonly flex: FlexVolumes;
   readonly logger: Logger;
-  /** Looks for what a mount of this type needs. Absent: mounts are just tried. @throws VolumeProblem */
+  /** Checks the prerequisites of a mount of this type. Absent: mounts are not checked. @throws VolumeProblem */
   readonly checkCapabilities?: (type: string) => Promise<void>;
 }
 
-/** Provides the volumes of pods below the agent's directory. */
+/** Provides the volumes of pods below the directory of the agent. */
 export class PodVolumes {
   readonly #options: PodVolumesOptions;
   readonly #measured = new Map<string, readonly MeasuredVolume[]>();
@@ -43,7 +43,8 @@ export class PodVolumes {
   }
 
   /**
-   * Makes all volumes of the pod ready, and those that show objects up to date. Repeating it is harmless.
+   * Mounts or creates all volumes of the pod, and updates those with API objects. Idempotent.
+   *
    * @throws VolumeProblem
    */
   async provide(pod: Pod, facts: EnvironmentFacts): Promise<VolumePlaces> {
@@ -65,15 +66,12 @@ export class PodVolumes {
     return places;
   }
 
-  /** Volumes of pods, by their UID, as far as they were provided since the agent started. */
+  /** Volumes by the UID of the pod, as far as they were provided since the agent started. */
   measured(): ReadonlyMap<string, readonly MeasuredVolume[]> {
     return this.#measured;
   }
 
-  /**
-   * Takes away everything the agent keeps for a pod. Nothing is deleted as long as something of somebody else may be
-   * mounted there.
-   */
+  /** Removes all files of a pod. Nothing is deleted while something is still mounted below its directory. */
   async remove(uid: string): Promise<void> {
     const { paths, host, mounter, flex } = this.#options;
     const dir = paths.pod(uid);
@@ -131,21 +129,18 @@ export class PodVolumes {
           : 'projected';
     const dir = paths.volume(uidOf(pod), plugin, volume.name);
     await host.files.makeDirectory(dir, 0o755);
-    if (showsSecrets(volume)) await this.#keepOffDisk(dir);
+    if (showsSecrets(volume)) await this.#mountInMemory(dir);
     await writeAtomically(dir, payload, group, host.files);
     return dir;
   }
 
-  /**
-   * A secret is written to memory, or not at all. Only a node that mounts nothing has its secrets on disk, and logs
-   * that once.
-   */
-  async #keepOffDisk(target: string): Promise<void> {
+  /** Secrets are written to memory. Only a node that cannot mount writes them to disk, and logs this once. */
+  async #mountInMemory(target: string): Promise<void> {
     const { mounter, paths, logger } = this.#options;
     if (!mounter.disabled) return mounter.mount({ type: 'tmpfs', source: 'tmpfs', target, options: ['mode=0755'] });
     if (this.#warnedOfDisk) return;
     this.#warnedOfDisk = true;
-    logger.warn('secrets of pods are written to disk: this node mounts no file systems in memory', {
+    logger.warn('secrets of pods are written to disk because this node cannot mount file systems in memory', {
       component: 'volumes',
       directory: paths.pods(),
     });
@@ -156,9 +151,9 @@ function showsSecrets({ secret, projected }: coreV1.Volume): boolean {
   return Boolean(secret) || projected?.sources?.some((source) => source.secret) === true;
 }
 
-/** Files of the machine that a pod may see are not the pod's usage. */
+/** Undefined for hostPath: its files do not count as usage of the pod. */
 function measureOf({ hostPath, nfs, cephfs, flexVolume }: coreV1.Volume): MeasuredVolume['measure'] | undefined {
   if (hostPath) return undefined;
-  // A server may have more files than anybody wants to count.
+  // A network volume may have too many files to count.
   return nfs || cephfs || flexVolume ? 'disk' : 'files';
 }

@@ -12,19 +12,19 @@ export interface SubPathsOptions {
   readonly mounter: Mounter;
 }
 
-/** Which mount of which container. */
+/** Identifies a mount of a container. */
 export interface SubPathUse {
   readonly uid: string;
   readonly volume: string;
   readonly container: string;
-  /** Position among the mounts of the container. */
+  /** Position in the list of mounts. */
   readonly index: number;
 }
 
 /**
- * Parts of volumes that containers mount. Containers that write to a volume can exchange its directories for links at
- * any time, so that a path that was checked must not be mounted by its name later (CVE-2021-25741): what was checked
- * is opened, and mounted at a place of the agent's. The mount goes with the volumes of the pod.
+ * Sub paths of volumes. A container that writes to a volume can replace a directory by a symbolic link at any time, so
+ * a checked path must not be mounted by name later (CVE-2021-25741): the checked file is opened and bind-mounted in a
+ * directory of the agent. The mount is removed with the volumes of the pod.
  */
 export class SubPaths {
   readonly #options: SubPathsOptions;
@@ -33,14 +33,14 @@ export class SubPaths {
     this.#options = options;
   }
 
-  /** What a runtime is to mount for a sub path of the volume at `root`. @throws VolumeProblem */
+  /** The mount for a sub path of the volume at `root`. @throws VolumeProblem */
   async provide(root: string, subPath: string, use: SubPathUse): Promise<Pick<Mount, 'hostPath' | 'exact'>> {
     const { host, mounter } = this.#options;
     const source = await resolveSubPath(root, subPath, host.files);
     const type = (await host.files.info(source, 'show'))?.type;
     if (mounter.disabled) {
       if (type !== 'directory' && type !== 'file')
-        throw new VolumeProblem(`subPath "${subPath}" is neither a directory nor a file, and this node may not mount`);
+        throw new VolumeProblem(`subPath "${subPath}" is neither a directory nor a file, and this node cannot mount`);
       return { hostPath: source, exact: true };
     }
     try {
@@ -54,7 +54,7 @@ export class SubPaths {
     const { paths, host, mounter } = this.#options;
     const above = paths.subPaths(uid, volume, container);
     const target = join(above, isDirectory ? `${index}` : `${index}.file`);
-    // A container that ran before had another mount here.
+    // An earlier container may have left a mount here.
     await mounter.unmountBelow(target);
     await host.files.makeDirectory(isDirectory ? target : above, 0o750);
     if (!isDirectory) await host.files.makeFile(target, 0o640);
@@ -64,8 +64,8 @@ export class SubPaths {
 }
 
 /**
- * The path within a volume that a mount shows, without symbolic links at the time of the call. Missing directories
- * are made; links are followed only as long as they stay within the volume. @throws VolumeProblem
+ * Resolves a sub path to a path without symbolic links at the time of the call. Missing directories are created; links
+ * are followed only within the volume. @throws VolumeProblem
  */
 export async function resolveSubPath(root: string, subPath: string, files: HostFiles): Promise<string> {
   if (isAbsolute(subPath) || subPath.split('/').includes('..')) {
@@ -82,19 +82,16 @@ export async function resolveSubPath(root: string, subPath: string, files: HostF
       });
     }
     place = await files.realPath(next).catch(() => {
-      throw new VolumeProblem(`subPath "${subPath}" leads to nothing`);
+      throw new VolumeProblem(`subPath "${subPath}" does not exist`);
     });
     const way = relative(base, place);
     if (way === '..' || way.startsWith('../') || isAbsolute(way))
-      throw new VolumeProblem(`subPath "${subPath}" leads out of the volume`);
+      throw new VolumeProblem(`subPath "${subPath}" is outside of the volume`);
   }
   return place;
 }
 
-/**
- * The new directory can be used by those who can use the one above: it has its mode, and its group where new files
- * inherit that.
- */
+/** Creates a directory with the mode of its parent, and with the group of the parent where new files inherit it. */
 async function makeLike(above: string, name: string, files: HostFiles): Promise<void> {
   const { mode = 0o750 } = (await files.info(above, 'show')) ?? {};
   await files.makeWithin(above, name, mode);

@@ -1,4 +1,4 @@
-/** A volume that cannot be provided now; the pod waits and it is tried again. */
+/** A volume cannot be provided now. The pod waits, and the volume is retried. */
 export class VolumeProblem extends Error {
   constructor(message: string) {
     super(message);

@@ -51,7 +51,7 @@ export async function containerMounts(pod: Pod, container: Container, facts: Mou
     const use = { uid: uidOf(pod), volume: wanted.name, container: container.name, index };
     const source = within ? await facts.subPaths.provide(place, within, use) : { hostPath: place };
     if ('exact' in source && !facts.canMountExactly)
-      throw new VolumeProblem(`subPath "${within}" needs a mount, and this node may not mount`);
+      throw new VolumeProblem(`subPath "${within}" needs a mount, and this node cannot mount`);
     mounts.push({
       containerPath: wanted.mountPath,
       ...source,

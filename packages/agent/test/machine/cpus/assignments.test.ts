@@ -68,7 +68,7 @@ test('reserved CPUs are shared for ever, and what ended is shared again', (t) =>
   t.deepEqual([cpusOf('a', 'main'), cpusOf('b', 'main')], ['1,5', '0,2-4,6-7']);
   t.throws(() => assignments.assign('b', 'main', 6), {
     instanceOf: CpuShortageError,
-    message: 'not enough CPUs available to satisfy the request: 6 are asked for, 5 can be had',
+    message: 'not enough cpus available to satisfy request: requested=6, available=5',
   });
   t.true(assignments.release('a'));
   t.false(assignments.release('a'));
@@ -76,7 +76,7 @@ test('reserved CPUs are shared for ever, and what ended is shared again', (t) =>
   t.is(cpusOf('c', 'main'), '0');
   t.throws(() => new CpuAssignments(twoSockets(1), 5), {
     instanceOf: MachineError,
-    message: /5 CPUs are reserved, and there are 4/,
+    message: /5 CPUs are reserved, but the machine has 4/,
   });
 });
 
@@ -101,16 +101,16 @@ test('the state file is checked: its checksum, its policy, its CPUs and what is 
     new CpuAssignments(cpus, reserved).restore(state, path);
   t.throws(restore(twoSockets(4), 1), {
     instanceOf: MachineError,
-    message: /CPUs are not those of this machine; drain the node, remove/,
+    message: /CPUs differ from those of this machine; drain the node, remove/,
   });
   t.throws(restore(topology, 4), {
     instanceOf: MachineError,
-    message: /CPUs that are reserved now are given to containers/,
+    message: /CPUs that are now reserved are assigned to containers/,
   });
   await t.throwsAsync(readCpuState(path, 'none'), {
     instanceOf: MachineError,
     message:
-      /the policy is none, but that of .*cpu_manager_state is "static"; drain the node, remove the file and start again/,
+      /the policy is none, but that of .*cpu_manager_state is "static"; drain the node, remove the file and restart the agent/,
   });
   const text = await readFile(path, 'utf8');
   for (const damaged of [text.replace('1,5', '1,6'), text.slice(0, 20), '[]', '{}']) {

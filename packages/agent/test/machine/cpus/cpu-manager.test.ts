@@ -63,7 +63,7 @@ test('a container for which too few CPUs are free waits, and says why', async (t
   bench.pods.put(second);
   const waiting = () => bench.status(second).containerStatuses?.[0]?.state?.waiting;
   await bench.until(() => waiting()?.reason === 'CreateContainerConfigError');
-  t.regex(waiting()?.message ?? '', /not enough CPUs available to satisfy the request: 2 are asked for, 1 can be had/);
+  t.regex(waiting()?.message ?? '', /not enough cpus available to satisfy request: requested=2, available=1/);
   bench.pods.remove(first);
   await bench.until(() => cpusets(bench)['second0'] === '1-2');
 });

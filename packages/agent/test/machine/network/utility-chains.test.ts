@@ -162,7 +162,7 @@ test(`an agent without the right to change the packet filter says so once${needs
   t.is(kept.logger.lines.length, 1);
   t.regex(
     String(kept.logger.lines[0]?.fields['problem']),
-    /^iptables did not take the chain KUBE-MARK-DROP \(exit \d+\): .*(root|denied)/,
+    /^iptables rejected the chain KUBE-MARK-DROP \(exit \d+\): .*(root|denied)/,
   );
   t.deepEqual(kept.events.length, 1);
 });
@@ -178,12 +178,14 @@ anyTest('a machine without iptables is warned of once, as an event too, and agai
   const kept = keep(t, host);
   await kept.begin();
   await kept.round();
-  const problem = 'there is no iptables on this machine';
+  const problem = 'iptables is not installed on this machine';
   t.deepEqual(
     kept.logger.lines.map(({ message, fields }) => [message, fields['problem']]),
-    [['utility chains of iptables are not kept', problem]],
+    [['utility chains of iptables could not be reconciled', problem]],
   );
-  t.deepEqual(kept.events, [`Node Warning UtilityChainsNotKept: Utility chains of iptables are not kept: ${problem}`]);
+  t.deepEqual(kept.events, [
+    `Node Warning UtilityChainsNotKept: Utility chains of iptables could not be reconciled: ${problem}`,
+  ]);
   broken = false;
   await kept.round();
   broken = true;

@@ -232,22 +232,22 @@ const failures: readonly (readonly [string, Omit<coreV1.Volume, 'name'>, RegExp]
   [
     'a path that leads out',
     { configMap: { name: 'map', items: [{ key: 'colour', path: '../x' }] } },
-    /leads out of the volume/,
+    /is outside of the volume/,
   ],
   [
     'an absolute path',
     { secret: { secretName: 'key', items: [{ key: 'user', path: '/x' }] } },
-    /leads out of the volume/,
+    /is outside of the volume/,
   ],
   [
     'a path that hides the links',
     { secret: { secretName: 'key', items: [{ key: 'user', path: '..data/x' }] } },
-    /leads out of the volume/,
+    /is outside of the volume/,
   ],
   [
     'a fact that nobody knows',
     { downwardAPI: { items: [field('x', 'metadata.generation')] } },
-    /asks for something that is not known/,
+    /refers to an unknown field or container/,
   ],
   [
     'a token of the service account',
@@ -370,7 +370,7 @@ test('a node that mounts nothing has secrets on disk, and logs that once', async
   }
   t.deepEqual(logger.lines, [
     {
-      message: 'secrets of pods are written to disk: this node mounts no file systems in memory',
+      message: 'secrets of pods are written to disk because this node cannot mount file systems in memory',
       fields: { component: 'volumes', directory: join(rootDir, 'pods') },
     },
   ]);

@@ -201,7 +201,7 @@ for (const driver of ['../evil', 'a/b/c', '/abs', '..']) {
     await bench.until(() => bench.events.some(({ reason }) => reason === 'FailedMount'));
     t.regex(
       bench.events.find(({ reason }) => reason === 'FailedMount')?.message ?? '',
-      /is no name of a volume plugin/,
+      /is not the name of a volume plugin/,
     );
   });
 }
