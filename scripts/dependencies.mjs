@@ -59,6 +59,7 @@ const packages = {
     '@keelson/protobuf-wire',
   ],
   'examples/own-adapter': ['@keelson/core'],
+  'examples/own-runtime': ['@keelson/core', '@keelson/container-runtime'],
   'examples/own-kind': '*',
   'examples/guestbook': '*',
   'packages/keelson': '*',
