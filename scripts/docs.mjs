@@ -99,7 +99,8 @@ exit code 2 and one sentence that names the option. Other exit codes: 0 ended as
 
 Without an option that names a runtime, an engine that answers at the default socket of --runtime-a-endpoint runs the containers, else runc where
 the agent is root and it works, else they are processes of the machine; what was taken once is taken again. The variable
-\`KEELSON_AGENT_RUNTIME\` (\`engine\`, \`oci\` or \`process\`) chooses instead. More in [container runtimes](../explanation/container-runtimes.md).
+\`KEELSON_AGENT_RUNTIME\` (\`process\`, \`oci\`, \`engine\`, \`cri\`, a package or a path) selects a runtime instead, and
+\`KEELSON_AGENT_RUNTIME_OPTIONS\` contains its options as a JSON object. See [container runtimes](../explanation/container-runtimes.md).
 
 Where \`/var/log\` cannot be written, logs of containers stand in \`log\` below --root-dir; the variable \`KEELSON_AGENT_LOG_ROOT\` names another
 place. An agent of root sets six settings of the kernel below \`/proc/sys\` while it runs, unless --protect-kernel-defaults is given;
