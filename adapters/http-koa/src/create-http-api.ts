@@ -1,6 +1,13 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { defaultBrand, protobufForms, Representations, type RequestAttributes } from '@keelson/core';
+import {
+  defaultBrand,
+  pickBudgets,
+  protobufForms,
+  Representations,
+  type RequestAttributes,
+  reportBudgets,
+} from '@keelson/core';
 import { ConnectHandler } from './connect/connect-handler.ts';
 import { answerOn, driveAnswer, serveWithoutUpgrade } from './connect/upgrade-requests.ts';
 import { ApiDocuments } from './endpoints/api-documents.ts';
@@ -47,7 +54,8 @@ export interface HttpApi {
 /** Creates the API of a registry. Opens no port and starts no timer. */
 export function createHttpApi(options: HttpApiOptions): HttpApi {
   const limits: HttpLimits = { ...defaultLimits, ...options.limits };
-  const budgets = { ...defaultHttpBudgets, ...options.budgets };
+  const budgets = pickBudgets(defaultHttpBudgets, options.budgets);
+  reportBudgets(options.metrics, budgets);
   const brand = options.brand ?? defaultBrand;
   const logger = options.logger.child({ component: 'http' });
   const httpMetrics = new HttpMetrics(options.metrics);

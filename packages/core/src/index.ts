@@ -371,6 +371,8 @@ export { withListBlueprint } from './storage/shared-watch-event.ts';
 export {
   defaultStorageBudgets,
   type ObjectSource,
+  pickBudgets,
+  reportBudgets,
   type StorageBudgets,
   StorageMemory,
 } from './storage/storage-memory.ts';

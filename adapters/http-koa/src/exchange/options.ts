@@ -148,6 +148,7 @@ export interface HttpApiOptions {
   /** Media types other than JSON, YAML and protobuf. */
   readonly formBuilders?: readonly FormBuilder[];
   readonly limits?: Partial<HttpLimits>;
+  /** Absent bounds are those of {@link defaultHttpBudgets}. */
   readonly budgets?: Partial<HttpBudgets>;
   readonly checks?: readonly HealthCheck[];
   readonly authenticate?: Authenticate;

@@ -1,4 +1,5 @@
 import type { Clock } from '../runtime/clock.ts';
+import type { Metrics } from '../runtime/metrics.ts';
 import { ByteBudget } from './byte-budget.ts';
 import { UsageBudget } from './usage-budget.ts';
 
@@ -32,6 +33,23 @@ export const defaultStorageBudgets: StorageBudgets = {
   selectorIndexesBytes: 64 * mebibyte,
 };
 
+/** All budgets of `defaults`, with the bounds that are given. Other properties of `given` are left out. */
+export function pickBudgets<T extends object>(defaults: T, given: Partial<T> | undefined): T {
+  const budgets = { ...defaults };
+  for (const key of Object.keys(defaults) as (keyof T)[]) budgets[key] = given?.[key] ?? defaults[key];
+  return budgets;
+}
+
+/** Shows the bounds of budgets in the metrics. */
+export function reportBudgets(metrics: Metrics, budgets: object): void {
+  const gauge = metrics.gauge({
+    name: 'keelson_memory_budget_bytes',
+    help: 'Bounds on the memory for data that is kept to save repeated work',
+    labels: ['budget'],
+  });
+  for (const [key, bytes] of Object.entries(budgets)) gauge.set(Number(bytes), { budget: key.replace(/Bytes$/, '') });
+}
+
 const listBlocksIdleMs = 2_000;
 const selectorIndexesIdleMs = 10_000;
 
@@ -42,8 +60,9 @@ export class StorageMemory {
   readonly listBlocks: UsageBudget;
   readonly selectorIndexes: UsageBudget;
 
-  constructor(clock: Clock, budgets: Partial<StorageBudgets> = {}) {
-    const limits = { ...defaultStorageBudgets, ...budgets };
+  constructor(clock: Clock, budgets: Partial<StorageBudgets> = {}, metrics?: Metrics) {
+    const limits = pickBudgets(defaultStorageBudgets, budgets);
+    if (metrics !== undefined) reportBudgets(metrics, limits);
     this.derivedForms = new ByteBudget(limits.derivedFormsBytes);
     this.watchFrames = new ByteBudget(limits.watchFramesBytes);
     this.listBlocks = new UsageBudget(clock, limits.listBlocksBytes, listBlocksIdleMs);

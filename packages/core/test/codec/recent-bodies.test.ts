@@ -30,3 +30,14 @@ test('large bodies are made anew for every answer', (t) => {
   bodies.of(large);
   t.not(bodies.of(large), bodies.of(large));
 });
+
+test('bodies are kept within their budget', (t) => {
+  const kept = (limitBytes: number) => {
+    const bodies = new RecentBodies(limitBytes);
+    const objects = [object(7), object(8)];
+    for (let round = 0; round < 2; round += 1) for (const each of objects) bodies.of(each);
+    return objects.map((each) => [bodies.of(each), bodies.of(each)]).filter(([a, b]) => a === b).length;
+  };
+  t.is(kept(2 * 16 * 1024), 2);
+  t.is(kept(0), 0);
+});

@@ -53,6 +53,7 @@ export async function startServer(
     reads: options.reads,
     ...(options.history ? { history: options.history } : {}),
     ...(options.watchWindow ? { watchWindow: options.watchWindow } : {}),
+    ...(options.memoryBudgets ? { memoryBudgets: options.memoryBudgets } : {}),
     data,
     acceptNewStore: options.acceptNewStore,
     controllers: options.controllers,

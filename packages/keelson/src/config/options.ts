@@ -1,4 +1,5 @@
 import type { ConnectionLimits } from './connection-limits.ts';
+import type { MemoryBudgets } from './memory-budgets.ts';
 import {
   type HistoryWindow,
   type ReadMode,
@@ -15,6 +16,8 @@ export interface ServerOptions {
   readonly history?: HistoryWindow;
   /** Limits of the latest changes that the watch caches keep in memory, per kind and in total. */
   readonly watchWindow?: WatchWindow;
+  /** Memory for data that is kept to save repeated work, of the whole server. */
+  readonly memoryBudgets?: MemoryBudgets;
   /** The state that gets and lists without a resourceVersion return, for every store without its own setting. */
   readonly reads: ReadMode;
   /** Accept a store other than the one recorded in the data directory. */
@@ -104,6 +107,14 @@ export const optionTable: readonly OptionRow[] = [
     key: 'watchWindow',
     default: 'maxEvents: 20000, maxBytes: 33554432, maxTotalBytes: 134217728, maxAge: 5m',
     help: 'changes kept in memory for watches, per kind (maxTotalBytes: in total); older ones are read from the store',
+  },
+  {
+    key: 'memoryBudgets',
+    default: [
+      'derivedFormsBytes: 33554432, watchFramesBytes: 16777216, listBlocksBytes: 67108864',
+      'selectorIndexesBytes: 67108864, listBuffersBytes: 4194304, compressedListsBytes: 16777216, recentBodiesBytes: 4194304',
+    ].join(', '),
+    help: 'memory, in bytes, for data that is kept to save repeated work; a smaller budget costs CPU time',
   },
   {
     key: 'acceptNewStore',

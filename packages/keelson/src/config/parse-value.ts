@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { suggestion, UsageError } from '../base/usage-error.ts';
 import { parseConnectionLimits } from './connection-limits.ts';
+import { parseMemoryBudgets } from './memory-budgets.ts';
 import { type ListenAddress, type LogLevel, logLevels, type ServerOptions } from './options.ts';
 import { text } from './raw-values.ts';
 import { parseHistory, parseReads, parseStorage, parseWatchWindow } from './storage-choice.ts';
@@ -69,6 +70,7 @@ export const valueParsers: { readonly [K in keyof ServerOptions]-?: ValueParser<
   storage: parseStorage,
   history: parseHistory,
   watchWindow: parseWatchWindow,
+  memoryBudgets: parseMemoryBudgets,
   reads: parseReads,
   acceptNewStore: flag,
   controllers: flag,

@@ -24,6 +24,7 @@ import {
 import { builtinKinds, Lease, Namespace, Node, Pod } from '@keelson/kinds';
 import { groupAuthorizer } from '../auth/group-authorizer.ts';
 import { nodeRestriction } from '../auth/node-restriction.ts';
+import type { MemoryBudgets } from '../config/memory-budgets.ts';
 import type { HistoryWindow, ReadMode, StorageChoice, WatchWindow } from '../config/storage-choice.ts';
 import type { Listening, ListenOptions } from '../server/listen-plane.ts';
 import type { PlaneStores } from '../storage/plane-stores.ts';
@@ -45,6 +46,11 @@ export interface ControlPlaneOptions {
   readonly history?: HistoryWindow;
   /** What the watch cache keeps in memory of the latest changes. */
   readonly watchWindow?: WatchWindow;
+  /**
+   * Memory, in bytes, for data that is kept to save repeated work. The budgets of stored objects are for all stores of
+   * the plane together; those of responses are for each listener.
+   */
+  readonly memoryBudgets?: MemoryBudgets;
   /**
    * What gets and lists over HTTP show that name no resourceVersion. Default `consistent`; calls in process always are.
    */
@@ -169,6 +175,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
           authorizer,
           authenticateToken,
           checks: stores.checks(),
+          budgets: options.memoryBudgets,
           ...(withBuiltin ? { nodes: api.resource(Node) } : {}),
         },
         listenOptions,

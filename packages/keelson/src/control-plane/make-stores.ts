@@ -1,4 +1,4 @@
-import type { KindDefinition } from '@keelson/core';
+import { type KindDefinition, StorageMemory } from '@keelson/core';
 import { routeKinds } from '../storage/kind-routes.ts';
 import { KnownStores } from '../storage/known-stores.ts';
 import { makeStore, type StoreSurroundings } from '../storage/open-storage.ts';
@@ -20,6 +20,7 @@ export async function makeStores(
     acceptNewStore = false,
     continueTokens: tokens,
     watchWindow = {},
+    memoryBudgets,
   } = options;
   const plan = planStorage(options.storage ?? 'memory:', { reads, history }, '--storage');
   const storeOf = routeKinds(plan, kinds);
@@ -31,11 +32,22 @@ export async function makeStores(
     .map((kind) => `${kind.apiVersion}/${kind.kind}`)
     .sort()
     .join();
+  const memory = new StorageMemory(surroundings.clock, memoryBudgets, surroundings.metrics);
   const stores: PlaneStore[] = [];
   for (const { name, reads: storeReads, ...rest } of plan.stores) {
     const made = await makeStore({ name, reads: storeReads, ...rest }, surroundings);
     stores.push(
-      new PlaneStore({ name, made, reads: storeReads, watchWindow, known, tokens, configuration, ...surroundings }),
+      new PlaneStore({
+        name,
+        made,
+        reads: storeReads,
+        watchWindow,
+        memory,
+        known,
+        tokens,
+        configuration,
+        ...surroundings,
+      }),
     );
   }
   return new PlaneStores(stores, storeOf);

@@ -9,7 +9,7 @@ import type {
   ResourceRegistry,
   UserInfo,
 } from '@keelson/core';
-import { createHttpApi, serverOptions } from '@keelson/http-koa';
+import { createHttpApi, type HttpBudgets, serverOptions } from '@keelson/http-koa';
 import type { Node } from '@keelson/kinds';
 import { authentication } from '../auth/authentication.ts';
 import { settledWithin } from '../base/settled-within.ts';
@@ -77,6 +77,8 @@ export interface ServedPlane {
   readonly nodes?: Pick<ResourceClient<Node>, 'get'>;
   /** Undefined: no bearer token is known. */
   readonly authenticateToken: AuthenticateToken | undefined;
+  /** Memory of responses. Absent bounds have their defaults. */
+  readonly budgets: Partial<HttpBudgets> | undefined;
 }
 
 /** Who everybody is where nobody is asked. */
@@ -105,6 +107,7 @@ export async function listenPlane(plane: ServedPlane, options: ListenOptions): P
     authorize: authorizer.authorize.bind(authorizer),
     ...(nodes ? { nodeDialer: new ApiNodeDialer({ nodes, identity, authority, local, clock }) } : {}),
     ...(options.brand ? { brand: options.brand } : {}),
+    ...(plane.budgets ? { budgets: plane.budgets } : {}),
     ...(options.credentials
       ? { authenticate: authentication(authenticateToken, clock) }
       : { insecureUser: insecureAdmin, allowedHosts: options.allowedHosts ?? [] }),

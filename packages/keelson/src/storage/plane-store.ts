@@ -7,6 +7,7 @@ import {
   type Revision,
   type Service,
   type StorageError,
+  type StorageMemory,
   type Store,
   type StoreIdentity,
 } from '@keelson/core';
@@ -21,6 +22,8 @@ export interface PlaneStoreOptions {
   readonly made: MadeStore;
   readonly reads: ReadMode;
   readonly watchWindow: WatchWindow;
+  /** Shared by all stores of the plane. */
+  readonly memory: StorageMemory;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -56,7 +59,7 @@ export class PlaneStore implements Service {
   #stopping = false;
 
   constructor(options: PlaneStoreOptions) {
-    const { name, made, reads, watchWindow: window, clock, logger, metrics, tokens, configuration } = options;
+    const { name, made, reads, watchWindow: window, memory, clock, logger, metrics, tokens, configuration } = options;
     this.name = name;
     this.reads = reads;
     this.#options = options;
@@ -68,7 +71,7 @@ export class PlaneStore implements Service {
       (identity, before) => this.#onEpoch(identity, before),
       clock,
     );
-    this.storages = createCachedStorages({ store: this.#store, clock, logger: this.#logger, metrics, window });
+    this.storages = createCachedStorages({ store: this.#store, clock, logger: this.#logger, metrics, window, memory });
   }
 
   get capabilities(): Store['capabilities'] {

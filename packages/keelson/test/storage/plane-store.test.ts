@@ -1,7 +1,15 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FakeClock, noMetrics, type Revision, StorageError, type Store, silentLogger } from '@keelson/core';
+import {
+  FakeClock,
+  noMetrics,
+  type Revision,
+  StorageError,
+  StorageMemory,
+  type Store,
+  silentLogger,
+} from '@keelson/core';
 import { LmdbStore } from '@keelson/storage-lmdb';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { KnownStores } from '../../src/storage/known-stores.ts';
@@ -36,6 +44,7 @@ async function started(t: Context, prepare: (store: Store) => void = () => {}): 
     made: { store, adapter: 'lmdb' },
     reads: 'consistent',
     watchWindow: {},
+    memory: new StorageMemory(new FakeClock()),
     clock: new FakeClock(),
     logger: silentLogger,
     metrics: noMetrics,
