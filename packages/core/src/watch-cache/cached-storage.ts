@@ -22,8 +22,7 @@ import { throwIfAborted } from '../storage/store-checks.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import type { IndexSnapshot } from './index-snapshot.ts';
 import { type KindCache, ranksOf } from './kind-cache.ts';
-import { selectedList } from './selected-list.ts';
-import { SnapshotList } from './snapshot-list.ts';
+import { SnapshotList, selectedList } from './snapshot-list.ts';
 import type { StoreFeed } from './store-feed.ts';
 
 interface CachedStorageParts {

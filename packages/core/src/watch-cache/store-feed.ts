@@ -1,4 +1,5 @@
 import { isStorageError, StorageError, StorageErrorCode } from '../errors/storage-error.ts';
+import { addAbortListener, removeAbortListener } from '../meta/abort-listeners.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { futureRevisionWaitMs, pause } from '../storage/await-revision.ts';
@@ -14,10 +15,8 @@ import {
 } from '../storage/store.ts';
 import { throwIfAborted } from '../storage/store-checks.ts';
 import { StoredObject } from '../storage/stored-object.ts';
-import { FrontierWaiters } from './frontier-waiters.ts';
 import type { Incoming, KindCache, KindFeed } from './kind-cache.ts';
-import { WakeQueue } from './wake-queue.ts';
-import type { WatchView } from './watch-view.ts';
+import type { WaitingWatch, WatchView } from './watch-view.ts';
 
 const firstPauseMs = 50;
 const longestPauseMs = 5_000;
@@ -238,5 +237,104 @@ export class StoreFeed implements KindFeed {
     const plural = key.indexOf('/', 1);
     const end = plural === -1 ? -1 : key.indexOf('/', plural + 1);
     return end === -1 ? undefined : this.#caches.get(key.slice(0, end + 1));
+  }
+}
+
+interface Waiter {
+  readonly revision: Revision;
+  readonly settle: (reached: boolean) => void;
+}
+
+/** Reads that wait until a revision has been reached, each no longer than its time. */
+export class FrontierWaiters {
+  readonly #clock: Clock;
+  #waiters: Waiter[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** True once {@link reached} has been told of the revision, false when the time is over or the caller gave up. */
+  wait(revision: Revision, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const waiter: Waiter = {
+        revision,
+        settle: (reached) => {
+          cancel();
+          removeAbortListener(signal, giveUp);
+          resolve(reached);
+        },
+      };
+      const giveUp = () => {
+        this.#waiters = this.#waiters.filter((other) => other !== waiter);
+        waiter.settle(false);
+      };
+      const cancel = this.#clock.after(timeoutMs, giveUp);
+      addAbortListener(signal, giveUp);
+      this.#waiters.push(waiter);
+    });
+  }
+
+  /** The greatest revision that somebody waits for, 0 when nobody does. */
+  get highest(): Revision {
+    return this.#waiters.reduce((highest, { revision }) => Math.max(highest, revision), 0);
+  }
+
+  reached(revision: Revision): void {
+    if (this.#waiters.length === 0) return;
+    const ready = this.#waiters.filter((waiter) => waiter.revision <= revision);
+    if (ready.length === 0) return;
+    this.#waiters = this.#waiters.filter((waiter) => waiter.revision > revision);
+    for (const waiter of ready) waiter.settle(true);
+  }
+}
+
+/** Waking watchers may hold up everything else of the process no longer than this at a time. */
+const sliceMs = 2;
+const checkEvery = 64;
+
+/** Wakes watchers in fair slices: at once as far as the slice reaches, the rest after other work had its turn. */
+export class WakeQueue {
+  readonly #clock: Clock;
+  readonly #onError: (error: unknown) => void;
+  #watches: WaitingWatch[] = [];
+  #scheduled = false;
+
+  /** A reader that throws is told of, and harms nobody else. */
+  constructor(clock: Clock, onError: (error: unknown) => void) {
+    this.#clock = clock;
+    this.#onError = onError;
+  }
+
+  add(watches: readonly WaitingWatch[]): void {
+    if (this.#watches.length === 0) this.#watches = watches as WaitingWatch[];
+    else this.#watches = this.#watches.concat(watches);
+  }
+
+  flush(): void {
+    if (!this.#scheduled && this.#watches.length > 0) this.#run();
+  }
+
+  #run(): void {
+    const watches = this.#watches;
+    this.#watches = [];
+    const start = this.#clock.monotonic();
+    for (let i = 0; i < watches.length; i++) {
+      try {
+        (watches[i] as WaitingWatch).wakeIfReadable();
+      } catch (error) {
+        this.#onError(error);
+      }
+      if (i % checkEvery === checkEvery - 1 && this.#clock.monotonic() - start > sliceMs) {
+        this.#watches = watches.slice(i + 1).concat(this.#watches);
+        break;
+      }
+    }
+    if (this.#watches.length === 0) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#run();
+    });
   }
 }

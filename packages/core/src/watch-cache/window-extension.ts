@@ -2,8 +2,7 @@ import type { Clock } from '../runtime/clock.ts';
 import type { ObjectSource } from '../storage/storage-memory.ts';
 import { type Change, prefixRange, type Revision, type Store } from '../storage/store.ts';
 import { StoredObject } from '../storage/stored-object.ts';
-import type { EventWindow } from './event-window.ts';
-import { KindEvent } from './kind-event.ts';
+import { type EventWindow, KindEvent } from './event-window.ts';
 
 /**
  * Reads the store's history into the window for watchers that start before it, once for all of them: after a restart of

@@ -4,7 +4,7 @@ import { compareKeys, type ObjectPredicate, StorageMemory, StoredObject } from '
 import { FakeClock } from '../../src/runtime/fake-clock.ts';
 import type { IndexSnapshot } from '../../src/watch-cache/index-snapshot.ts';
 import { OrderedIndex } from '../../src/watch-cache/ordered-index.ts';
-import { selectedList } from '../../src/watch-cache/selected-list.ts';
+import { selectedList } from '../../src/watch-cache/snapshot-list.ts';
 
 const clock = new FakeClock();
 const memory = new StorageMemory(clock);

@@ -8,9 +8,8 @@ import {
   StoredObject,
 } from '../../src/index.ts';
 import { SharedWatchEvent } from '../../src/storage/shared-watch-event.ts';
-import { FrontierWaiters } from '../../src/watch-cache/frontier-waiters.ts';
-import { KindEvent } from '../../src/watch-cache/kind-event.ts';
-import { WakeQueue } from '../../src/watch-cache/wake-queue.ts';
+import { KindEvent } from '../../src/watch-cache/event-window.ts';
+import { FrontierWaiters, WakeQueue } from '../../src/watch-cache/store-feed.ts';
 import { WatchScopes } from '../../src/watch-cache/watch-scopes.ts';
 import { type WaitingWatch, WatchView } from '../../src/watch-cache/watch-view.ts';
 
