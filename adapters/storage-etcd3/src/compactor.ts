@@ -9,7 +9,7 @@ export interface CompactorOptions {
   readonly bound: HistoryBound;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Record by which the servers of a cluster agree on who compacts; kube-apiserver's is `compact_rev_key`. */
+  /** Key of the record that elects the server that compacts; kube-apiserver uses `compact_rev_key`. */
   readonly key: string;
   readonly minAgeMs: number;
   readonly minChanges: number;
@@ -18,10 +18,10 @@ export interface CompactorOptions {
 const shortestIntervalMs = 1000;
 
 /**
- * Lets go of old history as kube-apiserver does: once in an interval every server tries to raise the version of one
- * record; who succeeds compacts to the revision that was current one interval before. So history is never younger than
- * an interval when it goes, however many servers there are, and servers of other software that keep the protocol take
- * part.
+ * Compacts old history with the protocol of kube-apiserver: once per interval every server tries to raise the version
+ * of one record; the server that succeeds compacts to the revision that was current one interval before. So history is
+ * at least one interval old when it is compacted, whatever the number of servers, and servers of other software that
+ * follow the protocol take part.
  */
 export class Compactor {
   readonly #options: CompactorOptions;
@@ -30,7 +30,7 @@ export class Compactor {
   #revision: Revision = 0;
   #cancel: (() => void) | undefined;
   #stopped = false;
-  #turn: Promise<void> = Promise.resolve();
+  #attempt: Promise<void> = Promise.resolve();
 
   constructor(options: CompactorOptions) {
     this.#options = options;
@@ -40,25 +40,25 @@ export class Compactor {
   start(): void {
     if (this.#stopped) return;
     this.#cancel = this.#options.clock.after(Math.max(this.#options.minAgeMs, shortestIntervalMs), () => {
-      this.#turn = this.#take()
+      this.#attempt = this.#compact()
         .catch((err: unknown) => this.#options.logger.warn('history could not be compacted', { err }))
         .then(() => this.start());
     });
   }
 
-  /** Waits for the turn under way. */
+  /** Waits for a running attempt. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel?.();
-    await this.#turn;
+    await this.#attempt;
   }
 
-  /** Resolves when a turn that has begun is over. */
+  /** Resolves when no attempt is running. */
   settled(): Promise<void> {
-    return this.#turn;
+    return this.#attempt;
   }
 
-  async #take(): Promise<void> {
+  async #compact(): Promise<void> {
     const { cluster, minChanges } = this.#options;
     const due = this.#revision;
     const request = encodePutIfVersion(this.#version, this.#key, Buffer.from(String(due)));
@@ -75,8 +75,8 @@ export class Compactor {
 }
 
 /**
- * @throws StorageError `FutureRevision` (without its revision) for more than there is. Compacting what is compacted is
- * nothing.
+ * Compacts the history below a revision. A revision that is already compacted has no effect.
+ * @throws StorageError `FutureRevision` (without its revision) when etcd has not reached the revision
  */
 export async function compactTo(
   { cluster, bound }: Pick<CompactorOptions, 'cluster' | 'bound'>,
@@ -84,7 +84,7 @@ export async function compactTo(
   options: CallOptions = {},
 ): Promise<void> {
   try {
-    // Repeating it changes nothing, so it is repeated like a read.
+    // Compaction is idempotent, so it is retried like a read.
     await cluster.read('/etcdserverpb.KV/Compact', encodeCompaction(upTo), decodeHeader, options);
     bound.raise(upTo);
   } catch (error) {

@@ -43,13 +43,14 @@ import { KeySpace } from './wire/key-space.ts';
 import { Writer } from './writer.ts';
 
 export interface Etcd3StoreOptions extends EndpointsOptions {
-  /** Everything of this store lies under it. Begins and ends with a slash; default `/keelson/`. */
+  /** Prefix of all keys of this store. Begins and ends with a slash; default `/keelson/`. */
   readonly prefix?: string;
   /**
-   * What is kept for readers and watchers of the past: both hold, so whichever keeps more. Default 1000, five minutes.
+   * The history that readers and watchers of old revisions can use: at least `minChanges` revisions and at least all
+   * changes younger than `minAgeMs`. Default: 1000 revisions and five minutes.
    */
   readonly history?: { readonly minChanges?: number; readonly minAgeMs?: number };
-  /** `never` when somebody else (a kube-apiserver, etcd itself) compacts this etcd. Default `auto`. */
+  /** `never` when another program (a kube-apiserver, etcd itself) compacts this etcd. Default `auto`. */
   readonly compaction?: 'auto' | 'never';
   readonly clock?: Clock;
   readonly logger?: Logger;
@@ -59,15 +60,15 @@ export interface Etcd3StoreOptions extends EndpointsOptions {
 export const defaultPrefix = '/keelson/';
 
 /**
- * etcd takes requests of 1.5 MiB unless it is told otherwise; what is left is for the key, which a write names up to
- * four times. An object with a mebibyte of data, which is what clients of a ConfigMap rely on, fits.
+ * etcd accepts requests of 1.5 MiB by default; the remainder is for the key, which a write contains up to four times.
+ * An object with one mebibyte of data, on which clients of ConfigMaps rely, fits.
  */
 const maxValueBytes = 1504 * 1024;
 
 /**
- * A {@link Store} in etcd 3.4 or later, for any number of processes. A revision is etcd's own, so there are gaps where
- * others write to the same etcd. Reads are linearizable; a write is one transaction that compares the key's
- * modRevision.
+ * A {@link Store} in etcd 3.4 or later, for any number of processes. Revisions are those of etcd, so that they have
+ * gaps where other programs write to the same etcd. Reads are linearizable; a write is one transaction that compares
+ * the modRevision of the key.
  */
 export class Etcd3Store implements Store {
   readonly capabilities: StoreCapabilities = {
@@ -89,7 +90,10 @@ export class Etcd3Store implements Store {
   #opening: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
-  /** @throws Error when the options make no sense or a TLS file cannot be read. Connects in `ready`. */
+  /**
+   * Connects in `ready`.
+   * @throws Error when the options are invalid or a TLS file cannot be read
+   */
   constructor(options: Etcd3StoreOptions) {
     const { clock = systemClock, history = {}, prefix = defaultPrefix } = options;
     if (!/^\/(?:.*\/)?$/u.test(prefix) || prefix.includes('\0')) {
@@ -115,13 +119,13 @@ export class Etcd3Store implements Store {
       this.#compactor = new Compactor({ cluster, bound, clock, logger, key: compactionKey, minAgeMs, minChanges });
     }
     const cookie = new Cookie(cluster, keys, metrics);
-    const progress: ProgressSource = { latest: () => this.#latest.get(), leaveMark: () => cookie.write() };
+    const progress: ProgressSource = { latest: () => this.#latest.get(), writeMark: () => cookie.write() };
     const environment = { cluster, keys, lineage: this.#lineage, logger, metrics };
     const shared = {
       environment,
       progress,
       clock,
-      bound: () => this.#bound.known,
+      bound: () => this.#bound.cached,
       begin: () => this.#lineage.createdAt,
       compacted: (at: Revision) => this.#bound.raise(at),
     };
@@ -203,9 +207,9 @@ export class Etcd3Store implements Store {
     throwIfAborted(signal);
     const ordered = new OrderedRange(range);
     const current = await this.#reader
-      .past(after, this.#bound.probe(this.#bound.pin(after), { signal }))
+      .explained(after, this.#bound.probe(this.#bound.pin(after), { signal }))
       .catch((error: unknown) => {
-        // What is to come may be watched.
+        // A watch may begin at a future revision.
         if (isStorageError(error, 'FutureRevision') && error.revision !== undefined) return error.revision;
         throw error;
       });
@@ -221,8 +225,8 @@ export class Etcd3Store implements Store {
 
   async compact(upTo: Revision): Promise<void> {
     this.#assertOpen();
-    if (upTo <= Math.max(this.#bound.known, this.#lineage.createdAt)) return;
-    await this.#reader.past(upTo, compactTo({ cluster: this.#cluster, bound: this.#bound }, upTo));
+    if (upTo <= Math.max(this.#bound.cached, this.#lineage.createdAt)) return;
+    await this.#reader.explained(upTo, compactTo({ cluster: this.#cluster, bound: this.#bound }, upTo));
   }
 
   async compactedRevision(): Promise<Revision> {
@@ -240,7 +244,7 @@ export class Etcd3Store implements Store {
     return this.#closing;
   }
 
-  /** Resolves when the turn of the compactor that has begun is over. @internal */
+  /** Resolves when no attempt of the compactor is running. @internal */
   async settled(): Promise<void> {
     await this.#compactor?.settled();
   }
@@ -263,14 +267,14 @@ export class Etcd3Store implements Store {
     if (this.#closing !== undefined) throw new StorageError(StorageErrorCode.Closed, 'the store is closed');
   }
 
-  /** The store was replaced or restored: nothing that is known of it holds. */
+  /** The store was replaced or restored: cached state is void and all watches end. */
   #startOver(error: StorageError): void {
     this.#bound.reset();
     for (const watch of [this.#watches.plain, this.#watches.withPrev]) watch.fail(error);
   }
 }
 
-/** A watch that etcd does not have by then is handed out all the same: it waits as one whose connection broke. */
+/** A watch that etcd has not confirmed by then is returned nevertheless, and waits like one whose connection broke. */
 const establishMs = 2000;
 
 function atMost(ms: number, promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
@@ -286,5 +290,5 @@ function atMost(ms: number, promise: Promise<void>, signal: AbortSignal | undefi
   });
 }
 
-/** The same as kube-apiserver's, so that all who use one etcd agree on who compacts it. */
+/** The key that kube-apiserver uses, so that all servers on one etcd elect one compactor. */
 const compactionKey = 'compact_rev_key';

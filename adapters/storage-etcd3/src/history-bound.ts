@@ -5,11 +5,11 @@ import type { KeySpace } from './wire/key-space.ts';
 import { encodeRange, encodeWatchCreate } from './wire/requests.ts';
 import { decodeRange } from './wire/responses.ts';
 
-const askMs = 5000;
+const queryTimeoutMs = 5000;
 
 /**
- * How far etcd's history is compacted. etcd itself is asked, so all servers agree on it, whoever compacted. What was
- * compacted before the store was made took nothing from it and does not count.
+ * The compacted revision of etcd. It is read from etcd, so that all servers agree on it, whichever program has
+ * compacted. Compaction before the creation of the store removed nothing from it and is ignored.
  */
 export class HistoryBound {
   readonly #cluster: Cluster;
@@ -23,8 +23,8 @@ export class HistoryBound {
     this.#lineage = lineage;
   }
 
-  /** The bound as far as this process has learned. */
-  get known(): Revision {
+  /** The compacted revision that this process has observed. */
+  get cached(): Revision {
     return this.#etcd > this.#lineage.createdAt ? this.#etcd : 0;
   }
 
@@ -32,47 +32,46 @@ export class HistoryBound {
     if (revision > this.#etcd) this.#etcd = revision;
   }
 
-  /** After the store was replaced. */
+  /** Forgets the bound after the store was replaced. */
   reset(): void {
     this.#etcd = 0;
   }
 
-  /** What etcd is asked for: the store was empty from the beginning until it was made. */
+  /** Returns the revision to read at etcd: revisions before the creation of the store show an empty store. */
   pin(revision: Revision): Revision {
-    checkNotCompacted(revision, this.known);
+    checkNotCompacted(revision, this.cached);
     return Math.max(revision, this.#lineage.createdAt);
   }
 
-  /** The current bound. */
+  /** Reads the current compacted revision from etcd. */
   async current(): Promise<Revision> {
     try {
       await this.probe(Math.max(this.#etcd, 1), {});
     } catch (error) {
       if (!isStorageError(error, 'Compacted')) throw error;
-      await this.#ask();
+      await this.#query();
     }
-    return this.known;
+    return this.cached;
   }
 
   /**
-   * The revision of etcd, while showing that `revision` (as from {@link pin}; 0 for none) can be read.
-   *
-   * @throws StorageError `Compacted` or `FutureRevision`, without their revisions.
+   * Returns the current revision of etcd, and verifies that `revision` (from {@link pin}; 0 for none) can be read.
+   * @throws StorageError `Compacted` or `FutureRevision`, without their revisions
    */
   async probe(revision: Revision, options: CallOptions): Promise<Revision> {
     const request = encodeRange({ key: this.#keys.missing, revision, keysOnly: true });
     return (await this.#cluster.read('/etcdserverpb.KV/Range', request, decodeRange, options)).header.revision;
   }
 
-  /** Completes an error of a read at `revision` with the revision it is about. */
+  /** Adds the compacted or the current revision to the error of a read at `revision`. */
   async explain(error: unknown, revision: Revision): Promise<unknown> {
     if (isStorageError(error, 'Compacted')) {
-      if (this.known <= revision) await this.#ask();
+      if (this.cached <= revision) await this.#query();
       return new StorageError(
         StorageErrorCode.Compacted,
-        `revision ${revision} is compacted, history begins at ${this.known}`,
+        `revision ${revision} is compacted, history begins at ${this.cached}`,
         {
-          revision: this.known,
+          revision: this.cached,
           cause: error,
         },
       );
@@ -88,15 +87,18 @@ export class HistoryBound {
     return error;
   }
 
-  /** A watch that starts below the bound is canceled with it: etcd tells it in no other way. It takes up to 100 ms. */
-  async #ask(): Promise<void> {
+  /**
+   * Reads the compacted revision. etcd reports it only to a watch that starts below it, which it cancels with the
+   * revision. Takes up to 100 ms.
+   */
+  async #query(): Promise<void> {
     const { call } = await this.#cluster.watch().catch(() => {
-      throw new StorageError(StorageErrorCode.Unavailable, 'etcd cannot be asked for its compacted revision');
+      throw new StorageError(StorageErrorCode.Unavailable, 'the compacted revision of etcd cannot be read');
     });
     const { missing } = this.#keys;
     try {
       const bound = await new Promise<Revision>((resolve, reject) => {
-        const late = setTimeout(() => reject(new Error('no answer')), askMs);
+        const late = setTimeout(() => reject(new Error('no answer')), queryTimeoutMs);
         const settle = (action: () => void) => {
           clearTimeout(late);
           action();
@@ -111,7 +113,7 @@ export class HistoryBound {
       });
       this.raise(bound);
     } catch (cause) {
-      throw new StorageError(StorageErrorCode.Unavailable, 'etcd did not tell its compacted revision', { cause });
+      throw new StorageError(StorageErrorCode.Unavailable, 'etcd did not report its compacted revision', { cause });
     } finally {
       call.on('error', () => {});
       call.cancel();

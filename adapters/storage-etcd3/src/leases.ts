@@ -5,21 +5,21 @@ import { decodeLease } from './wire/responses.ts';
 
 interface Lease {
   readonly id: bigint;
-  /** Machine time, as etcd's: before it, etcd does not end the lease. */
+  /** Monotonic time before which etcd does not end the lease. */
   readonly endsAt: number;
   keys: number;
 }
 
-/** etcd revokes a lease with all its keys in one go. */
+/** etcd revokes a lease with all its keys in one transaction. */
 const maxKeys = 1000;
-/** A key may outlive its time by this part of it, and a second. */
+/** A key may outlive its time to live by this fraction of it, and one second. */
 const slack = 0.05;
 const maxTtlSeconds = 9_000_000_000;
 
 /**
- * Leases shared by keys whose time ends within the same window: a lease never ends before the time of any of its keys,
- * and at most 5 % (or a second, and etcd's own minimum of about two seconds) after it. Leases are never renewed; etcd
- * deletes what hangs on them.
+ * Leases that are shared by keys whose time to live ends within the same window. A lease never ends before the time of
+ * any of its keys, and at most 5 % (or one second, or etcd's minimum of about two seconds) after it. Leases are never
+ * renewed; etcd deletes their keys.
  */
 export class Leases {
   readonly #cluster: Cluster;
@@ -31,28 +31,28 @@ export class Leases {
     this.#metrics = metrics;
   }
 
-  /** A lease for a key that lives `ttlMs` from now. */
+  /** Returns a lease for a key that expires `ttlMs` from now. */
   async for(ttlMs: number, options: CallOptions): Promise<bigint> {
-    const wanted = Math.min(Math.ceil((ttlMs * (1 + slack)) / 1000) + 1, maxTtlSeconds);
+    const ttlSeconds = Math.min(Math.ceil((ttlMs * (1 + slack)) / 1000) + 1, maxTtlSeconds);
     for (;;) {
-      const known = this.#open.get(wanted);
-      if (known === undefined) {
-        const granted = this.#grant(wanted, options);
-        this.#open.set(wanted, granted);
+      const open = this.#open.get(ttlSeconds);
+      if (open === undefined) {
+        const granted = this.#grant(ttlSeconds, options);
+        this.#open.set(ttlSeconds, granted);
         const lease = await granted;
         lease.keys++;
         return lease.id;
       }
-      const lease = await known.catch(() => undefined);
+      const lease = await open.catch(() => undefined);
       if (lease !== undefined && lease.keys < maxKeys && lease.endsAt >= performance.now() + ttlMs) {
         lease.keys++;
         return lease.id;
       }
-      if (this.#open.get(wanted) === known) this.#open.delete(wanted);
+      if (this.#open.get(ttlSeconds) === open) this.#open.delete(ttlSeconds);
     }
   }
 
-  /** The lease is gone before its time: somebody has revoked it. */
+  /** Drops all leases, after one was revoked before its time. */
   forget(): void {
     this.#open.clear();
   }
@@ -61,7 +61,7 @@ export class Leases {
     this.#prune();
     const sentAt = performance.now();
     try {
-      // Granting twice leaves a lease that ends by itself, so this is repeated like a read.
+      // A lease that is granted twice ends by itself, so that this call is retried like a read.
       const { signal: _, ...shared } = options;
       const answer = await this.#cluster.read(
         '/etcdserverpb.Lease/LeaseGrant',

@@ -8,13 +8,13 @@ const mostKeys = 2000;
 const pageBytes = 4 * 1024 * 1024;
 
 export interface ListPage extends RangeAnswer {
-  /** Of the whole answer. */
+  /** Size of the whole answer. */
   readonly sizeBytes: number;
 }
 
 /**
- * Reads pages of a size that suits the store's entries: about four megabytes and at most 2000 keys. etcd has no bound
- * in bytes, so a page that proves too large for a message is asked for again, smaller.
+ * Reads pages of a size that fits the entries of the store: about four megabytes and at most 2000 keys. etcd has no
+ * limit in bytes, so that a page that exceeds the largest message is requested again with fewer keys.
  */
 export class ListPages {
   readonly #cluster: Cluster;
@@ -35,7 +35,7 @@ export class ListPages {
       try {
         const page = encodeRange({ ...request, limit: Math.min(keys, limit) });
         const answer = await this.#cluster.read('/etcdserverpb.KV/Range', page, decode, options);
-        if (request.keysOnly !== true && answer.kvs.length > 0) this.#learn(sizeBytes / answer.kvs.length);
+        if (request.keysOnly !== true && answer.kvs.length > 0) this.#adapt(sizeBytes / answer.kvs.length);
         return { ...answer, sizeBytes };
       } catch (error) {
         if (!isAnswerTooLarge(error) || keys === 1) throw error;
@@ -48,8 +48,8 @@ export class ListPages {
     return Math.min(Math.max(Math.floor(pageBytes / this.#bytesPerKey), 1), mostKeys);
   }
 
-  /** Larger entries are believed at once, smaller ones by and by. */
-  #learn(bytesPerKey: number): void {
+  /** Adapts to larger entries immediately, to smaller ones gradually. */
+  #adapt(bytesPerKey: number): void {
     this.#bytesPerKey = bytesPerKey > this.#bytesPerKey ? bytesPerKey : (this.#bytesPerKey * 3 + bytesPerKey) / 4;
   }
 }

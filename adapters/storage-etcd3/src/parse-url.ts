@@ -8,7 +8,7 @@ const numbers = { minAgeMs: 'minAgeMs', minChanges: 'minChanges' } as const;
  * `//[user:password@]host:port[,host:port...][/prefix][?ca=&cert=&key=&minAgeMs=&minChanges=&compaction=]`.
  *
  * @param url the part after `etcd:` or `etcds:`
- * @throws Error with a sentence for people
+ * @throws Error with a message for users
  */
 export function parseUrl(url: string, tls: boolean): Etcd3AdapterOptions {
   const match = /^\/\/(?:([^@/?#]*)@)?([^@/?#]+)(\/[^?#]*)?(?:\?([^#]*))?$/.exec(url);
@@ -37,7 +37,7 @@ export function parseUrl(url: string, tls: boolean): Etcd3AdapterOptions {
   };
 }
 
-/** @throws Error for anything but `host:port`; without a port etcd's own is taken. */
+/** Adds the default port 2379. @throws Error for anything but `host` and `host:port` */
 function checkHost(host: string): string {
   const match = /^(\[[0-9A-Fa-f:.]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/.exec(host);
   if (match === null || Number(match[2] ?? 1) < 1 || Number(match[2] ?? 1) > 65_535) {
@@ -59,7 +59,7 @@ function decoded(text: string, what: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new Error(`etcd: the ${what} in the URL is not well percent-encoded`);
+    throw new Error(`etcd: the ${what} in the URL is not percent-encoded correctly`);
   }
 }
 

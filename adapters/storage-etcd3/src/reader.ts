@@ -18,7 +18,7 @@ import { decodeRange } from './wire/responses.ts';
 
 const noValue = new Uint8Array(0);
 
-/** Reads of the present (linearizable) and of the past. */
+/** Reads of the current state (linearizable) and of old revisions. */
 export class Reader {
   readonly #cluster: Cluster;
   readonly #keys: KeySpace;
@@ -26,7 +26,7 @@ export class Reader {
   readonly #pages: ListPages;
   readonly #assertOpen: () => void;
 
-  /** `assertOpen` throws when the store is closed; lists ask between their pages. */
+  /** @param assertOpen throws when the store is closed; lists call it before each page */
   constructor(cluster: Cluster, keys: KeySpace, bound: HistoryBound, assertOpen: () => void) {
     this.#cluster = cluster;
     this.#keys = keys;
@@ -45,7 +45,7 @@ export class Reader {
     const request = encodeRange({ key: this.#keys.encode(key), revision: this.#pin(at) });
     const decode = (answer: Buffer) => ({ ...decodeRange(answer), sizeBytes: answer.length });
     const call = { key, signal: options.signal };
-    const answer = await this.past(at, this.#cluster.read('/etcdserverpb.KV/Range', request, decode, call));
+    const answer = await this.explained(at, this.#cluster.read('/etcdserverpb.KV/Range', request, decode, call));
     const kv = answer.kvs[0];
     const entry = kv === undefined ? undefined : entryOf(key, kv, answer.sizeBytes);
     return { entry, revision: at ?? answer.header.revision };
@@ -60,7 +60,7 @@ export class Reader {
     const bounds = this.#boundsOf(range);
     let { revision: at } = options;
     if (bounds === undefined) {
-      yield { entries: [], revision: await this.#show(at, options.signal), more: false };
+      yield { entries: [], revision: await this.#readRevision(at, options.signal), more: false };
       return;
     }
     const { end } = bounds;
@@ -70,7 +70,7 @@ export class Reader {
       this.#assertOpen();
       throwIfAborted(signal);
       const request = { key, end, keysOnly, revision: this.#pin(at) };
-      const page = await this.past(at, this.#pages.read(request, left, { signal }));
+      const page = await this.explained(at, this.#pages.read(request, left, { signal }));
       at ??= page.header.revision;
       left -= page.kvs.length;
       more = page.more && left > 0;
@@ -92,19 +92,22 @@ export class Reader {
     throwIfAborted(options.signal);
     const bounds = this.#boundsOf(range);
     const { revision: at, signal } = options;
-    if (bounds === undefined) return { count: 0, exact: true, revision: await this.#show(at, signal) };
+    if (bounds === undefined) return { count: 0, exact: true, revision: await this.#readRevision(at, signal) };
     const request = encodeRange({ key: bounds.start, end: bounds.end, countOnly: true, revision: this.#pin(at) });
-    const answer = await this.past(at, this.#cluster.read('/etcdserverpb.KV/Range', request, decodeRange, { signal }));
+    const answer = await this.explained(
+      at,
+      this.#cluster.read('/etcdserverpb.KV/Range', request, decodeRange, { signal }),
+    );
     return { count: answer.count, exact: true, revision: at ?? answer.header.revision };
   }
 
-  /** The revision to ask etcd for; 0 for the present. */
+  /** Returns the revision to read at etcd; 0 for the current state. */
   #pin(revision: Revision | undefined): Revision {
     return revision === undefined ? 0 : this.#bound.pin(revision);
   }
 
-  /** Errors of a read at a revision tell what they are about. */
-  async past<T>(revision: Revision | undefined, reading: Promise<T>): Promise<T> {
+  /** Adds the compacted or the current revision to errors of a read at a revision. */
+  async explained<T>(revision: Revision | undefined, reading: Promise<T>): Promise<T> {
     try {
       return await reading;
     } catch (error) {
@@ -112,9 +115,9 @@ export class Reader {
     }
   }
 
-  /** The revision of a read that has nothing to read. */
-  async #show(revision: Revision | undefined, signal: AbortSignal | undefined): Promise<Revision> {
-    const current = await this.past(revision, this.#bound.probe(this.#pin(revision), { signal }));
+  /** Returns the revision of a read whose range is empty. */
+  async #readRevision(revision: Revision | undefined, signal: AbortSignal | undefined): Promise<Revision> {
+    const current = await this.explained(revision, this.#bound.probe(this.#pin(revision), { signal }));
     return revision ?? current;
   }
 

@@ -1,38 +1,40 @@
 import { randomUUID } from 'node:crypto';
 import { isStorageError, type Logger, StorageError, StorageErrorCode, type StoreIdentity } from '@keelson/core';
-import type { Cluster, KnownPut, Lineage } from './net/cluster.ts';
-import type { Ask } from './net/endpoint.ts';
+import type { Cluster, ConfirmedPut, Lineage } from './net/cluster.ts';
+import type { InspectionCall } from './net/endpoint.ts';
 import { NotSentError, verdictOf } from './net/etcd-errors.ts';
 import { useUpRevisions } from './pass-over.ts';
 import type { KeySpace } from './wire/key-space.ts';
 import { encodePutIf, encodeRange } from './wire/requests.ts';
 import { decodeRange, decodeTxn, type Header, type KeyValue, type RangeAnswer } from './wire/responses.ts';
 
-/** What the store has written down about itself. */
+/** The record in which the store keeps its identity. */
 interface StoreRecord extends StoreIdentity {
-  /** Of the etcd cluster that held the store when its epoch began. */
+  /** Id of the etcd cluster that contained the store when its epoch began. */
   readonly clusterId: string;
 }
 
 export interface LineageEvents {
-  /** What is known about the store has become void. */
+  /** Called when everything that was cached about the store has become void. */
   readonly changed: (error: StorageError) => void;
-  /** Drops the history below a revision, so that nobody resumes in a history that is gone. */
+  /** Compacts the history below a revision, so that no watch resumes in a history that was replaced. */
   readonly compact: (upTo: number) => Promise<void>;
 }
 
 const openTimeoutMs = 15_000;
-/** A store that could not be opened again is tried again after this pause. */
-const recoverAgainMs = 1000;
+/** Pause between two attempts to open a store again. */
+const recoveryPauseMs = 1000;
 const rangeMethod = '/etcdserverpb.KV/Range';
 
 /**
- * Which store this is, and whether it still is. A record under the prefix, made once, names the store and its epoch.
- * etcd may be restored from a snapshot while servers run, under the same cluster id: so every new connection is
- * inspected, because etcd has to be started for that. The store was replaced or restored when the record is another one
- * or in another cluster, when revisions have gone back, or when a put that was confirmed is not part of history any
- * more. The server that detects it uses up the revisions that it has seen, drops the history, and begins another epoch,
- * before any other call is sent.
+ * Establishes the identity of the store and detects its replacement. A record under the prefix, created once, contains
+ * the id and the epoch of the store.
+ *
+ * etcd may be restored from a snapshot while servers run, with the same cluster id. That requires a restart of etcd, so
+ * that an inspection of every new connection detects it. The store was replaced or restored when the record or the
+ * cluster is another one, when the revision is lower than before, or when a confirmed put is no longer part of the
+ * history. The server that detects this uses up the revisions that it has observed, compacts the history, and begins
+ * another epoch, before any other call is sent.
  */
 export class StoreLineage implements Lineage {
   readonly #keys: KeySpace;
@@ -41,8 +43,8 @@ export class StoreLineage implements Lineage {
   #cluster: Cluster | undefined;
   #record: StoreRecord | undefined;
   #createdAt = 0;
-  #seen = 0;
-  #lastPut: KnownPut | undefined;
+  #highest = 0;
+  #lastPut: ConfirmedPut | undefined;
   #recovery: Promise<void> | undefined;
 
   constructor(keys: KeySpace, logger: Logger, events: LineageEvents) {
@@ -51,20 +53,20 @@ export class StoreLineage implements Lineage {
     this.#events = events;
   }
 
-  get seen(): number {
-    return this.#seen;
+  get highest(): number {
+    return this.#highest;
   }
 
   get recovery(): Promise<void> | undefined {
     return this.#recovery;
   }
 
-  /** Revision at which the store was made; before it, it was empty. */
+  /** Revision at which the store was created; at earlier revisions it was empty. */
   get createdAt(): number {
     return this.#createdAt;
   }
 
-  /** Reads the record, or makes it. */
+  /** Reads the record, or creates it. */
   async open(cluster: Cluster): Promise<void> {
     this.#cluster = cluster;
     await this.#open(cluster, undefined);
@@ -77,16 +79,16 @@ export class StoreLineage implements Lineage {
     return { storeId, epoch };
   }
 
-  /** Brings the store above revisions that were seen before this process was started, into another epoch. */
+  /** Raises the store above revisions that were observed before this process started, in another epoch. */
   async passOver(seen: number): Promise<void> {
     const cluster = this.#cluster;
     const before = this.#record;
     if (cluster === undefined || before === undefined) throw notOpen();
-    this.#seen = Math.max(this.#seen, seen);
+    this.#highest = Math.max(this.#highest, seen);
     await this.#open(cluster, before);
   }
 
-  confirmed(put: KnownPut): void {
+  confirmed(put: ConfirmedPut): void {
     if (put.revision > (this.#lastPut?.revision ?? 0)) this.#lastPut = put;
   }
 
@@ -94,42 +96,42 @@ export class StoreLineage implements Lineage {
     const record = this.#record;
     const written = parseRecord(kv);
     if (record === undefined || (written.storeId === record.storeId && written.epoch <= record.epoch)) return;
-    throw this.#lost(`another server has begun epoch ${written.epoch} of store ${written.storeId}`);
+    throw this.#invalidate(`another server has begun epoch ${written.epoch} of store ${written.storeId}`);
   }
 
   check(header: Header, floor: number): void {
     const record = this.#record;
-    // The question was asked before the recovery began.
+    // The call was sent before the recovery began.
     if (record === undefined) throw new StorageError(StorageErrorCode.EpochChanged, replaced);
     if (header.clusterId === record.clusterId && header.revision >= floor) {
-      if (header.revision > this.#seen) this.#seen = header.revision;
+      if (header.revision > this.#highest) this.#highest = header.revision;
       return;
     }
-    throw this.#lost(this.#rewound(record, header, floor) ?? replaced);
+    throw this.#invalidate(this.#rewound(record, header, floor) ?? replaced);
   }
 
   /**
    * Inspects a new connection.
-   * @throws NotSentError when it leads to another store or another history than the one that is known
+   * @throws NotSentError when it leads to another store or to another history than before
    */
-  async inspect(ask: Ask): Promise<void> {
+  async inspect(call: InspectionCall): Promise<void> {
     if (this.#record === undefined) throw new NotSentError('the store is not open');
-    const floor = this.#seen;
-    const answer = await ask(rangeMethod, encodeRange({ key: this.#keys.identity }), decodeRange);
-    const reason = this.#difference(answer, floor) ?? (await this.#missingPut(ask));
-    if (reason !== undefined) throw new NotSentError(reason, this.#lost(reason));
+    const floor = this.#highest;
+    const answer = await call(rangeMethod, encodeRange({ key: this.#keys.identity }), decodeRange);
+    const reason = this.#difference(answer, floor) ?? (await this.#missingPut(call));
+    if (reason !== undefined) throw new NotSentError(reason, this.#invalidate(reason));
   }
 
   #difference({ header, kvs }: RangeAnswer, floor: number): string | undefined {
     const record = this.#record;
-    // Another connection has shown it already.
+    // The inspection of another connection has detected it already.
     if (record === undefined) return replaced;
     const rewound = this.#rewound(record, header, floor);
     if (rewound !== undefined) return rewound;
     const [kv] = kvs;
-    if (kv === undefined) return 'the record of the store is gone';
+    if (kv === undefined) return 'the record of the store is missing';
     const { storeId, epoch } = parseRecord(kv);
-    if (storeId !== record.storeId) return `etcd holds the store ${storeId} instead of ${record.storeId}`;
+    if (storeId !== record.storeId) return `etcd contains the store ${storeId} instead of ${record.storeId}`;
     return epoch === record.epoch ? undefined : `the store is in epoch ${epoch} instead of ${record.epoch}`;
   }
 
@@ -139,23 +141,23 @@ export class StoreLineage implements Lineage {
     return header.revision < floor ? `etcd went back from revision ${floor} to ${header.revision}` : undefined;
   }
 
-  /** Others may have brought a restored etcd above all revisions that were seen: then history tells. */
-  async #missingPut(ask: Ask): Promise<string | undefined> {
+  /** Checks the history, since other servers may have raised a restored etcd above all observed revisions. */
+  async #missingPut(call: InspectionCall): Promise<string | undefined> {
     const put = this.#lastPut;
     if (put === undefined) return undefined;
     try {
-      const { kvs } = await ask(rangeMethod, encodeRange({ key: put.key, revision: put.revision }), decodeRange);
+      const { kvs } = await call(rangeMethod, encodeRange({ key: put.key, revision: put.revision }), decodeRange);
       const [kv] = kvs;
       const same = kv?.modRevision === put.revision && kv.value.equals(put.value);
-      return same ? undefined : `revision ${put.revision} is another one in the history of etcd than it was before`;
+      return same ? undefined : `revision ${put.revision} of etcd no longer contains the put that etcd had confirmed`;
     } catch (error) {
       if (verdictOf(error) === 'compacted') return undefined;
       throw error;
     }
   }
 
-  /** Begins the recovery; returns what the callers concerned are to be given. */
-  #lost(reason: string): StorageError {
+  /** Begins the recovery and returns the error for the affected callers. */
+  #invalidate(reason: string): StorageError {
     const error = new StorageError(StorageErrorCode.EpochChanged, reason);
     const before = this.#record;
     if (before === undefined) return error;
@@ -177,14 +179,15 @@ export class StoreLineage implements Lineage {
         this.#recovery = undefined;
       },
       (err: unknown) => {
-        if (String(err) !== failure) this.#logger.warn('the store cannot be opened again, it is tried again', { err });
-        // Until then calls fail for the same reason.
-        setTimeout(() => this.#recover(before, String(err)), recoverAgainMs).unref();
+        if (String(err) !== failure)
+          this.#logger.warn('the store could not be opened again, another attempt follows', { err });
+        // Until then calls fail with the same error.
+        setTimeout(() => this.#recover(before, String(err)), recoveryPauseMs).unref();
       },
     );
   }
 
-  /** @param before the record that was known until now; absent when the store is opened for the first time */
+  /** @param before the previous record; absent when the store is opened for the first time */
   async #open(cluster: Cluster, before?: StoreRecord): Promise<void> {
     const deadline = Date.now() + openTimeoutMs;
     const { identity } = this.#keys;
@@ -195,14 +198,14 @@ export class StoreLineage implements Lineage {
       const kv = answer.kvs[0];
       const found = kv === undefined ? undefined : parseRecord(kv);
       const same = found !== undefined && found.storeId === before?.storeId;
-      const floor = same ? this.#seen : 0;
+      const floor = same ? this.#highest : 0;
       const epoch = same ? before.epoch : 0;
       if (kv !== undefined && found?.clusterId === clusterId && revision >= floor && found.epoch > epoch) {
         this.#accept(found, kv.createRevision, revision, same);
         return;
       }
       if (found !== undefined && !passedOver) {
-        // First, so that no server finds the new epoch while revisions of the old one can still be resumed.
+        // Before the epoch is raised, so that no watch of the new epoch resumes at a revision of the old one.
         const reached = await useUpRevisions({ cluster, keys: this.#keys, logger: this.#logger }, revision, floor);
         await this.#events.compact(reached);
         passedOver = true;
@@ -222,7 +225,7 @@ export class StoreLineage implements Lineage {
         this.#accept(record, kv?.createRevision ?? done.header.revision, done.header.revision, same);
         return;
       } catch (error) {
-        // Whether it was done shows when the record is read again.
+        // The next iteration reads the record and shows whether the write took effect.
         if (!isStorageError(error, 'OutcomeUnknown') || Date.now() > deadline) throw error;
       }
     }
@@ -231,7 +234,7 @@ export class StoreLineage implements Lineage {
   #accept(record: StoreRecord, createdAt: number, revision: number, same: boolean): void {
     this.#record = record;
     this.#createdAt = createdAt;
-    this.#seen = same ? Math.max(this.#seen, revision) : revision;
+    this.#highest = same ? Math.max(this.#highest, revision) : revision;
   }
 }
 
@@ -250,5 +253,8 @@ function parseRecord(kv: KeyValue): StoreRecord {
   } catch {
     // Reported below.
   }
-  throw new StorageError(StorageErrorCode.Corrupt, `the record ${JSON.stringify(kv.key.toString())} names no store`);
+  throw new StorageError(
+    StorageErrorCode.Corrupt,
+    `the record ${JSON.stringify(kv.key.toString())} does not contain the id of a store`,
+  );
 }

@@ -12,7 +12,8 @@ interface WriteOptions {
 }
 
 /**
- * Turns a write into one transaction and its answer into a result. A write that may have been sent is never sent again.
+ * Makes each write one transaction and converts its answer to a result. A write that may have been sent is never sent
+ * again.
  */
 export class Writer {
   readonly #cluster: Cluster;
@@ -39,7 +40,7 @@ export class Writer {
     return running;
   }
 
-  /** Resolves when every write under way has ended. */
+  /** Resolves when no write is running. */
   async finished(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
@@ -57,9 +58,9 @@ export class Writer {
       try {
         return await this.#send(op, encodePutIf(op.expect, { key, value, lease }), options);
       } catch (error) {
-        // Refused as a whole, so nothing has happened.
-        const lost = isStorageError(error) && verdictOf(error.cause) === 'leaseNotFound';
-        if (!lost || attempt === 3) throw error as StorageError;
+        // etcd refused the whole transaction, so that nothing was written.
+        const leaseEnded = isStorageError(error) && verdictOf(error.cause) === 'leaseNotFound';
+        if (!leaseEnded || attempt === 3) throw error as StorageError;
         this.#leases.forget();
       }
     }
@@ -68,7 +69,7 @@ export class Writer {
   async #delete(op: WriteOp & { readonly op: 'delete' }, options: WriteOptions): Promise<WriteResult> {
     const key = this.#keys.encode(op.key);
     if (op.expect !== 0) return this.#send(op, encodeDeleteIf(op.expect, key), options);
-    // Nothing is deleted that must not exist; what stands in the way is all there is to say.
+    // A delete that expects an absent key always fails; the result contains the present entry.
     const call = { key: op.key, ...options };
     const answer = await this.#cluster.read('/etcdserverpb.KV/Range', encodeRange({ key }), decodeRange, call);
     return this.#refused(op, answer.kvs[0], answer.header.revision);

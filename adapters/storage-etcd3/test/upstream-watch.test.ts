@@ -93,7 +93,7 @@ function play(after: Revision, traits: WatchTraits = modern) {
     leave: () => {},
   } as unknown as Cluster;
   const metrics = new EtcdMetrics(noMetrics);
-  const lineage = { seen: 0, recovery: undefined, check: () => {}, confirmed: () => {}, recordWritten: () => {} };
+  const lineage = { highest: 0, recovery: undefined, check: () => {}, confirmed: () => {}, recordWritten: () => {} };
   const upstream = new UpstreamWatch(
     { cluster, keys, lineage, logger: silentLogger, metrics },
     {
@@ -153,7 +153,7 @@ test('fragments are given on by whole revisions, and what a cut left incomplete 
   t.deepEqual(batches.at(-1), { revisions: [3, 3, 4], frontier: 4 });
 });
 
-test('progress counts from servers that order it with the changes, and never within an incomplete revision', async (t) => {
+test('progress is accepted from servers that order it with changes, never within an incomplete revision', async (t) => {
   const modernPlay = play(10);
   const oldPlay = play(10, old);
   t.teardown(() => {
@@ -204,11 +204,11 @@ test('a consumer that pauses holds the stream, also the next one', async (t) => 
   t.false(second.paused);
 });
 
-test('new servers are asked for progress on the stream, again and again; old ones get a mark, for revisions that exist', async (t) => {
+test('progress of new servers is requested on the stream, repeatedly; for old ones a mark is written', async (t) => {
   let marks = 0;
   const source: ProgressSource = {
     latest: async () => 20,
-    leaveMark: async () => {
+    writeMark: async () => {
       marks++;
     },
   };

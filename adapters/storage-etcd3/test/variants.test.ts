@@ -122,7 +122,7 @@ for (const kind of etcdKinds) {
   });
 
   on('a call that the server does not know is refused at once, and named', async (t, server) => {
-    const lineage = { seen: 0, recovery: undefined, check: () => {}, confirmed: () => {}, recordWritten: () => {} };
+    const lineage = { highest: 0, recovery: undefined, check: () => {}, confirmed: () => {}, recordWritten: () => {} };
     const endpoints = endpointsOf({ endpoints: [server.url] }, async () => {});
     const cluster = new Cluster({ endpoints, metrics: new EtcdMetrics(noMetrics), lineage });
     t.teardown(() => cluster.close());

@@ -1,7 +1,7 @@
 import { addAbortListener, removeAbortListener, StorageError, StorageErrorCode, throwIfAborted } from '@keelson/core';
 import { decodeStatus, type Header, type KeyValue } from '../wire/responses.ts';
 import type { Endpoint, WatchCall } from './endpoint.ts';
-import { mayReadAgain, NotSentError, translateEtcdError, type Verdict, verdictOf } from './etcd-errors.ts';
+import { mayRetryRead, NotSentError, translateEtcdError, type Verdict, verdictOf } from './etcd-errors.ts';
 import type { EtcdMetrics } from './etcd-metrics.ts';
 import { type WatchTraits, watchTraits } from './server-version.ts';
 
@@ -10,7 +10,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Part of the error when the call fails. */
   readonly key?: string | undefined;
-  /** For what establishes which store this is: neither waits for that nor is checked against it. */
+  /** Set for calls that establish the identity of the store: they neither wait for it nor are checked against it. */
   readonly uninspected?: boolean | undefined;
 }
 
@@ -20,47 +20,47 @@ export interface ClusterOptions {
   readonly lineage: Lineage;
 }
 
-/** A put that etcd has confirmed: as long as its history is the same one, this is what the revision holds. */
-export interface KnownPut {
-  /** As etcd has it. */
+/** A put that etcd has confirmed. As long as the history of etcd is the same, the revision contains this value. */
+export interface ConfirmedPut {
+  /** With the prefix, as stored in etcd. */
   readonly key: Uint8Array;
   readonly revision: number;
   readonly value: Uint8Array;
 }
 
-/** Knows whether an answer can come from the store that was opened. */
+/** Decides whether an answer can come from the store that was opened. */
 export interface Lineage {
-  /** The highest revision that any answer has shown. */
-  readonly seen: number;
-  /** Settles when it is known again which store this is; undefined while it is known. */
+  /** The highest revision in any answer. */
+  readonly highest: number;
+  /** Settles when the identity of the store is established again; undefined while it is established. */
   readonly recovery: Promise<void> | undefined;
   /**
-   * @param floor what `seen` was when the call was sent; an answer below it comes from the past.
+   * @param floor the value of `highest` when the call was sent; an answer below it comes from an older state of etcd
    * @throws StorageError `EpochChanged`
    */
   check(header: Header, floor: number): void;
-  /** The newest put that etcd has confirmed to this process, by an answer or by a watch. */
-  confirmed(put: KnownPut): void;
+  /** Reports a put that etcd has confirmed to this process, by an answer or by a watch. */
+  confirmed(put: ConfirmedPut): void;
   /**
-   * The store's record was written by a server.
-   * @throws StorageError `EpochChanged` unless it still is the record that is known
+   * Reports that a server has written the record of the store.
+   * @throws StorageError `EpochChanged` unless it is the record of the opened store
    */
   recordWritten(kv: KeyValue): void;
 }
 
 const defaultTimeoutMs = 10_000;
-/** With other members to try, one that does not take a connection or answer a read is left after this long. */
+/** With several members, time after which a member that does not connect, or does not answer a read, is left. */
 const connectMs = 1000;
 const readAttemptMs = 3000;
 const pauseMs = 50;
 
 const empty = Buffer.alloc(0);
-/** Answers of these are linearizable; those of others may show the past of a member that lags. */
+/** Answers of these methods are linearizable; answers of others may show the older state of a member that lags. */
 const kvMethods = '/etcdserverpb.KV/';
 
 /**
- * The members of an etcd cluster as one. Calls go to the member that worked last. Reads are tried again, elsewhere too,
- * until their time is over; a write is tried again only while it is certain that it never left.
+ * Represents all members of an etcd cluster. Calls are sent to the member that worked last. Reads are retried, also at
+ * other members, until their deadline; a write is retried only when it was certainly not sent.
  */
 export class Cluster {
   readonly #endpoints: readonly Endpoint[];
@@ -80,7 +80,7 @@ export class Cluster {
     return this.#closed;
   }
 
-  /** @throws StorageError with what {@link translateEtcdError} makes of the last failure. */
+  /** @throws StorageError the last failure, converted by {@link translateEtcdError} */
   read<T extends { readonly header: Header }>(
     method: string,
     request: Buffer,
@@ -90,7 +90,7 @@ export class Cluster {
     return this.#call('read', method, request, decode, options);
   }
 
-  /** @throws StorageError `OutcomeUnknown` when the request may have reached etcd and no answer came back. */
+  /** @throws StorageError `OutcomeUnknown` when the request may have reached etcd and no answer arrived */
   write<T extends { readonly header: Header }>(
     method: string,
     request: Buffer,
@@ -100,7 +100,7 @@ export class Cluster {
     return this.#call('write', method, request, decode, options);
   }
 
-  /** Opens a stream at the next member that takes one, and says what its version can do. */
+  /** Opens a stream at the preferred member, and returns the capabilities of its version. */
   async watch(): Promise<{ readonly endpoint: Endpoint; readonly call: WatchCall; readonly traits: WatchTraits }> {
     await this.#lineage.recovery;
     const endpoint = this.#endpoint();
@@ -118,12 +118,12 @@ export class Cluster {
     }
   }
 
-  /** Prefers another member from now on, unless that has happened already. */
+  /** Prefers the next member from now on, unless another member is preferred already. */
   leave(endpoint: Endpoint): void {
     if (this.#endpoints[this.#preferred] === endpoint) this.#preferred = (this.#preferred + 1) % this.#endpoints.length;
   }
 
-  /** Fails reads under way; what is being written goes on until `close`. */
+  /** Fails running reads; running writes continue until `close`. */
   stopReads(): void {
     this.#stopping = true;
     for (const endpoint of this.#endpoints) endpoint.cancelReads();
@@ -150,9 +150,9 @@ export class Cluster {
     for (let attempt = 1; ; attempt++) {
       const endpoint = this.#endpoint();
       try {
-        const { recovery, seen } = this.#lineage;
+        const { recovery, highest } = this.#lineage;
         if (recovery !== undefined && !uninspected) await recovered(recovery, deadline, signal);
-        const floor = method.startsWith(kvMethods) ? seen : 0;
+        const floor = method.startsWith(kvMethods) ? highest : 0;
         const answer = await this.#attempt(endpoint, kind, method, request, decode, { deadline, signal, uninspected });
         if (!uninspected) this.#lineage.check(answer.header, floor);
         done('ok');
@@ -169,8 +169,8 @@ export class Cluster {
           renewed = true;
           continue;
         }
-        if (mayReadAgain(verdict)) this.leave(endpoint);
-        if (!this.#again(kind, verdict) || Date.now() + pauseMs >= deadline) {
+        if (mayRetryRead(verdict)) this.leave(endpoint);
+        if (!this.#mayRetry(kind, verdict) || Date.now() + pauseMs >= deadline) {
           done(failure.code);
           throw failure;
         }
@@ -179,8 +179,8 @@ export class Cluster {
     }
   }
 
-  #again(kind: 'read' | 'write', verdict: Verdict): boolean {
-    return kind === 'read' ? mayReadAgain(verdict) : verdict === 'notDone';
+  #mayRetry(kind: 'read' | 'write', verdict: Verdict): boolean {
+    return kind === 'read' ? mayRetryRead(verdict) : verdict === 'notDone';
   }
 
   #attempt<T>(
@@ -229,7 +229,7 @@ export class Cluster {
   }
 }
 
-/** @throws NotSentError when it takes longer than the call may, otherwise the reason why the store cannot be used */
+/** @throws NotSentError when the recovery exceeds the deadline of the call, otherwise the error of the recovery */
 function recovered(recovery: Promise<void>, deadline: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (reason: string) => settle(() => reject(new NotSentError(reason)));

@@ -26,7 +26,7 @@ export interface Connected {
   readonly metadata: Metadata;
 }
 
-/** Largest message accepted: pages and fragments are kept well below. */
+/** Largest message that is accepted; pages and fragments are much smaller. */
 const maxMessageBytes = 64 * 1024 * 1024;
 /** Time limit of an exchange of the password for a token. */
 const authenticateMs = 5000;
@@ -37,14 +37,14 @@ const authenticateMethod = '/etcdserverpb.Auth/Authenticate';
 const channelOptions = {
   'grpc.max_receive_message_length': maxMessageBytes,
   'grpc.max_send_message_length': maxMessageBytes,
-  // A peer that has vanished is noticed within 10 s; etcd allows a ping every 5 s.
+  // A dead peer is detected within 10 s; etcd allows a ping every 5 s.
   'grpc.keepalive_time_ms': 6000,
   'grpc.keepalive_timeout_ms': 4000,
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1000,
   // Otherwise all channels to a member would share one connection.
   'grpc.use_local_subchannel_pool': 1,
-  // Otherwise a call whose connection broke would go over the next one before that is inspected.
+  // Otherwise a call whose connection broke would be repeated on the next connection before its inspection.
   'grpc.enable_retries': 0,
 };
 
@@ -54,7 +54,7 @@ function channelCredentials({ url, credentials: files }: ConnectionOptions): Cha
   return credentials.createSsl(files.ca, files.key ?? null, files.cert ?? null);
 }
 
-/** How long the inspection of a new connection may take. */
+/** Time limit of the inspection of a new connection. */
 const inspectMs = 5000;
 
 /** One connection to one member, which exchanges the password for a token and inspects each new channel. */

@@ -5,23 +5,23 @@ import { type Connected, Connection, type ConnectionOptions } from './connection
 import { NotSentError, verdictOf } from './etcd-errors.ts';
 
 export interface UnaryOptions {
-  /** Epoch milliseconds. */
+  /** Time limit of the call, epoch milliseconds. */
   readonly deadline: number;
-  /** Bounds the wait for a connection. */
+  /** Time limit of the connection, epoch milliseconds. */
   readonly connectBy: number;
-  /** `cancelReads` may end it. */
+  /** `cancelReads` cancels the call. */
   readonly read: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** It is part of an inspection, and may use a connection that was not inspected. */
+  /** The call may use a connection that was not inspected. */
   readonly uninspected?: boolean | undefined;
 }
 
-/** One call over one connection. */
-export type Ask = <T>(method: string, request: Buffer, decode: (answer: Buffer) => T) => Promise<T>;
+/** Makes one call over one connection. */
+export type InspectionCall = <T>(method: string, request: Buffer, decode: (answer: Buffer) => T) => Promise<T>;
 
 export interface EndpointOptions extends Omit<ConnectionOptions, 'inspect'> {
-  /** Shows by questions over a new connection whether it leads to the store. */
-  readonly inspect: (ask: Ask) => Promise<void>;
+  /** Verifies by calls over a new connection that it leads to the opened store; rejects otherwise. */
+  readonly inspect: (call: InspectionCall) => Promise<void>;
 }
 
 export type WatchCall = ClientDuplexStream<Buffer, WatchFrame>;
@@ -33,7 +33,7 @@ const watchMethod = '/etcdserverpb.Watch/Watch';
 export class Endpoint {
   readonly #calls: Connection;
   readonly #watches: Connection;
-  /** Reads under way. */
+  /** Running reads. */
   readonly #reads = new Set<ClientUnaryCall>();
 
   constructor(options: EndpointOptions) {
@@ -46,8 +46,8 @@ export class Endpoint {
   }
 
   /**
-   * One call, sent once. Rejects with NotSentError when there was no connection to send it over, otherwise with
-   * grpc-js's error.
+   * Makes one call, which is sent at most once. Rejects with NotSentError when there was no connection, otherwise with
+   * the error of grpc-js.
    */
   unary<T>(method: string, request: Buffer, decode: (answer: Buffer) => T, options: UnaryOptions): Promise<T> {
     const { now } = this.#calls;
@@ -57,7 +57,7 @@ export class Endpoint {
       .then((connected) => this.#send(connected, method, request, decode, options));
   }
 
-  /** A stream for watches, on a connection that calls do not use. A member that loses its leader ends it. */
+  /** Opens a stream for watches, on a connection that calls do not use. A member that loses its leader ends it. */
   async watch(connectBy: number): Promise<WatchCall> {
     const { client, metadata } = this.#watches.now ?? (await this.#watches.open(connectBy));
     const own = metadata.clone();

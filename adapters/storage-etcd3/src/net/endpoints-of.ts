@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { type Ask, Endpoint } from './endpoint.ts';
+import { Endpoint, type InspectionCall } from './endpoint.ts';
 
-/** Where a store's etcd is. */
+/** Addresses and credentials of an etcd cluster. */
 export interface EndpointsOptions {
   /** `http://host:port` or `https://host:port` of the members, all of one cluster. */
   readonly endpoints: readonly string[];
@@ -13,14 +13,16 @@ export interface EndpointsOptions {
 /** @throws Error when the options contradict each other or a file cannot be read */
 export function endpointsOf(
   { endpoints, tls, auth }: EndpointsOptions,
-  inspect: (ask: Ask) => Promise<void>,
+  inspect: (call: InspectionCall) => Promise<void>,
 ): Endpoint[] {
   if (endpoints.length === 0) throw new Error('etcd: needs at least one endpoint');
   const secure = endpoints.filter((url) => url.startsWith('https://')).length;
   if (secure > 0 && secure < endpoints.length) throw new Error('etcd: either all endpoints use TLS or none does');
-  if (secure === 0 && tls !== undefined) throw new Error('etcd: TLS files are of use with https endpoints only');
+  if (secure === 0 && tls !== undefined) throw new Error('etcd: TLS files require https endpoints');
   if (tls?.certFile !== undefined && tls.caFile === undefined) {
-    throw new Error('etcd: a client certificate needs the file of the CA that signed the servers, too');
+    throw new Error(
+      'etcd: a client certificate also requires the file of the CA that signed the certificates of the servers',
+    );
   }
   const credentials = {
     ...(tls?.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) }),

@@ -2,8 +2,8 @@ import { status } from '@grpc/grpc-js';
 import { isStorageError, StorageError, StorageErrorCode, type StorageErrorDetails } from '@keelson/core';
 
 /**
- * Thrown by the transport for a call that never left this process, so that even a write may be tried elsewhere.
- * Everything else that fails without an answer from etcd may have reached it.
+ * Thrown by the transport for a call that was never sent, so that even a write may be retried at another member. A call
+ * that fails in another way without an answer may have reached etcd.
  */
 export class NotSentError extends Error {
   constructor(message: string, cause?: unknown) {
@@ -12,7 +12,7 @@ export class NotSentError extends Error {
   }
 }
 
-/** etcd does not take the user or the password. */
+/** etcd refuses the user or the password. */
 export class CredentialsError extends Error {
   constructor(message: string, cause: unknown) {
     super(message, { cause });
@@ -25,17 +25,17 @@ interface GrpcError {
   readonly details: string;
 }
 
-/** What etcd or the connection to it says of a call that failed. */
+/** Classification of a call that failed at etcd or at the connection to it. */
 export type Verdict =
-  /** Refused before anything was done; another try may succeed. */
+  /** Refused before anything was done; a retry may succeed. */
   | 'notDone'
-  /** No answer: it may or may not have been done. */
+  /** No answer: the call may or may not have taken effect. */
   | 'noAnswer'
-  /** The time allowed has passed without an answer. */
+  /** The deadline has passed without an answer. */
   | 'deadline'
-  /** The caller gave up. */
+  /** The caller has cancelled the call. */
   | 'cancelled'
-  /** The token is not or no longer valid; nothing was done. */
+  /** The token is invalid or has expired; nothing was done. */
   | 'token'
   | 'compacted'
   | 'futureRevision'
@@ -43,14 +43,14 @@ export type Verdict =
   | 'tooLarge'
   /** The answer is larger than the client accepts. */
   | 'answerTooLarge'
-  /** Refused for good: no permission, no such method, wrong request. */
+  /** Refused permanently: no permission, unknown method, invalid request. */
   | 'refused';
 
 function isGrpcError(error: unknown): error is GrpcError {
   return typeof (error as GrpcError | undefined)?.code === 'number' && typeof (error as GrpcError).details === 'string';
 }
 
-/** Texts of etcd's own refusals (`rpctypes/error.go`); the gRPC code alone does not tell them apart. */
+/** Error texts of etcd (`rpctypes/error.go`); the gRPC code alone does not distinguish them. */
 const texts: readonly (readonly [RegExp, Verdict])[] = [
   [/required revision has been compacted/, 'compacted'],
   [/required revision is a future revision/, 'futureRevision'],
@@ -61,7 +61,7 @@ const texts: readonly (readonly [RegExp, Verdict])[] = [
   [/Received message larger than max/, 'answerTooLarge'],
 ];
 
-/** What grpc-js says of calls that never had a connection, or that the server did not accept on theirs. */
+/** Error texts of grpc-js for calls that never had a connection, or that the server did not accept. */
 const notSentTexts =
   /^(No connection established|Name resolution failed|Stream refused by server|Failed to start HTTP\/2 stream)/;
 
@@ -90,8 +90,8 @@ export function verdictOf(error: unknown): Verdict {
   }
 }
 
-/** Whether a read may be tried again, here or at another member. */
-export function mayReadAgain(verdict: Verdict): boolean {
+/** Returns whether a read may be retried, at the same member or at another one. */
+export function mayRetryRead(verdict: Verdict): boolean {
   return verdict === 'notDone' || verdict === 'noAnswer' || verdict === 'deadline';
 }
 
@@ -100,7 +100,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The one place where a failure of etcd or of the connection becomes a {@link StorageError}. */
+/** Converts a failure of etcd or of the connection to a {@link StorageError}. */
 export function translateEtcdError(
   error: unknown,
   call: 'read' | 'write',
@@ -113,7 +113,7 @@ export function translateEtcdError(
   switch (verdict) {
     case 'notDone':
     case 'token':
-      return make(StorageErrorCode.Unavailable, `etcd did not take the request: ${textOf(error)}`);
+      return make(StorageErrorCode.Unavailable, `etcd did not accept the request: ${textOf(error)}`);
     case 'noAnswer':
       return call === 'write'
         ? make(StorageErrorCode.OutcomeUnknown, `etcd did not answer the write: ${textOf(error)}`)
@@ -124,7 +124,7 @@ export function translateEtcdError(
         : make(StorageErrorCode.Timeout, 'etcd did not answer in time');
     case 'cancelled':
       return call === 'write'
-        ? make(StorageErrorCode.OutcomeUnknown, 'the write was aborted under way')
+        ? make(StorageErrorCode.OutcomeUnknown, 'the call was aborted while the write was running')
         : make(StorageErrorCode.Timeout, 'the call was aborted');
     case 'compacted':
       return make(StorageErrorCode.Compacted, 'the revision is compacted');
@@ -146,7 +146,7 @@ function unreachable(verdict: never): never {
   throw new Error(`unknown verdict ${String(verdict)}`);
 }
 
-/** The answer to a list did not fit into one message. */
+/** Returns whether a call failed because the answer exceeds the largest message that is accepted. */
 export function isAnswerTooLarge(error: unknown): boolean {
   return isStorageError(error) && verdictOf(error.cause) === 'answerTooLarge';
 }

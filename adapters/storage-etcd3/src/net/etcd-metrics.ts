@@ -1,6 +1,6 @@
 import type { Counter, Histogram, Metrics } from '@keelson/core';
 
-/** Everything that the adapter measures. Label values: method and error code, both closed sets. */
+/** All metrics of the adapter. Label values are methods and error codes, both closed sets. */
 export class EtcdMetrics {
   readonly #requests: Counter;
   readonly #seconds: Histogram;
@@ -18,28 +18,28 @@ export class EtcdMetrics {
     });
     this.#seconds = metrics.histogram({
       name: 'keelson_etcd_request_duration_seconds',
-      help: 'Time of calls to etcd, repetitions included.',
+      help: 'Duration of calls to etcd, retries included.',
       labels: ['method'],
       buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     });
     this.#events = metrics.counter({ name: 'keelson_etcd_watch_events_total', help: 'Changes received from etcd.' });
     this.#connects = metrics.counter({
       name: 'keelson_etcd_watch_streams_total',
-      help: 'Watch streams opened at etcd, the ones that replace a broken one included.',
+      help: 'Watch streams opened at etcd, including those that replace a broken one.',
     });
     this.#progress = metrics.counter({
       name: 'keelson_etcd_progress_requests_total',
-      help: 'Times that etcd was made to say how far a watch has come.',
+      help: 'Number of times that progress of a watch was requested from etcd.',
       labels: ['how'],
     });
     this.#catchUps = metrics.counter({
       name: 'keelson_etcd_watch_catch_ups_total',
-      help: 'Times that a watch had to read history of its own, outside the shared window.',
+      help: 'Number of times that a watch read history on its own, outside the shared window.',
     });
     this.#leases = metrics.counter({ name: 'keelson_etcd_leases_total', help: 'Leases granted.' });
   }
 
-  /** Starts timing; the function returned is called with `ok` or the code of the failure. */
+  /** Starts a timer. The caller calls the returned function with `ok` or the error code. */
   request(path: string): (code: string) => void {
     const method = path.slice(path.lastIndexOf('/') + 1);
     const begin = performance.now();

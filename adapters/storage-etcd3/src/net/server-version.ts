@@ -1,12 +1,12 @@
-/** What a member's version says about its watches (reference: etcd issues 15220 and 17507). */
+/** Behaviour of watches that depends on the version of a member (etcd issues 15220 and 17507). */
 export interface WatchTraits {
   /** A progress request on a stream is answered with a revision up to which everything was delivered. */
   readonly progress: boolean;
-  /** A progress request on an idle stream is answered at all, so that silence means death. */
+  /** A progress request on an idle stream is answered, so that a missing answer means a dead stream. */
   readonly answersWhenIdle: boolean;
 }
 
-/** `3.4.23`, `3.6.0-rc.1`; anything else is taken for the oldest. */
+/** Parses versions such as `3.4.23` and `3.6.0-rc.1`; other texts count as the oldest version. */
 export function watchTraits(version: string): WatchTraits {
   const [, majorText, minorText, patchText] = /^(\d+)\.(\d+)\.(\d+)/.exec(version) ?? ['', '0', '0', '0'];
   const [major, minor, patch] = [Number(majorText), Number(minorText), Number(patchText)];

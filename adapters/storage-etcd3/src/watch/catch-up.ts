@@ -5,11 +5,11 @@ import { ProgressSeeker } from './progress-seeker.ts';
 import type { SharedWatchOptions } from './shared-watch.ts';
 import { UpstreamWatch } from './upstream-watch.ts';
 
-/** Received and not yet taken; beyond it the server waits. */
+/** Bounds of the changes that were received and not yet read; beyond them the stream is paused. */
 const maxWaitingBytes = 4 * 1024 * 1024;
 const maxWaitingChanges = 4000;
 
-/** A watch at etcd for one watcher alone, at the watcher's own pace. */
+/** A watch at etcd for a single watcher, which reads history at its own pace. */
 export class CatchUp {
   readonly #upstream: UpstreamWatch;
   readonly #seeker: ProgressSeeker;

@@ -4,13 +4,13 @@ import type { LoggedChange } from './logged-change.ts';
 const maxChanges = 10_000;
 const maxBytes = 32 * 1024 * 1024;
 const batchChanges = 512;
-/** A batch for a narrow range ends after this much log, so that no stream holds the process up. */
+/** Changes that are examined for one batch of a narrow range, so that no stream blocks the process. */
 const batchScan = 8192;
 
-/** The newest changes of a store, in order, as many as fit: everything after `floor`, up to `frontier`. */
+/** The newest changes of a store, in order, within fixed bounds: all changes after `floor`, up to `frontier`. */
 export class ChangeRing {
   #changes: LoggedChange[] = [];
-  /** Index of the oldest change; what is before it is cut off now and then. */
+  /** Index of the oldest change; earlier elements are removed periodically. */
   #first = 0;
   #bytes = 0;
   #floor: Revision;
@@ -76,7 +76,10 @@ const dropped: LoggedChange = {
   prevMissing: false,
 };
 
-/** A bounded batch of what is in range from `index` on; `frontier` belongs to the end of the log. */
+/**
+ * Returns a bounded batch of the changes in range from `index` on.
+ * @param frontier revision up to which the log is complete
+ */
 export function batchOf(
   log: readonly LoggedChange[],
   index: number,

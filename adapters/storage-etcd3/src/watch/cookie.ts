@@ -4,11 +4,12 @@ import type { KeySpace } from '../wire/key-space.ts';
 import { encodePut } from '../wire/requests.ts';
 import { decodeTxn } from '../wire/responses.ts';
 
-const apartMs = 20;
+const intervalMs = 20;
 const mark = Buffer.from('mark');
 
 /**
- * The record under the prefix that is written so that watches of old servers see a change; at most one write in 20 ms.
+ * An internal record under the prefix. A write of it makes watches of old servers receive a change. At most one write
+ * in 20 ms.
  */
 export class Cookie {
   readonly #cluster: Cluster;
@@ -23,14 +24,14 @@ export class Cookie {
     this.#metrics = metrics;
   }
 
-  /** Resolves after a write that began after the call. Callers that come before it begins share it. */
+  /** Resolves after a write that began after the call. Callers that arrive before it begins share it. */
   write(): Promise<void> {
     this.#next ??= this.#write();
     return this.#next;
   }
 
   async #write(): Promise<void> {
-    const wait = this.#lastAt + apartMs - performance.now();
+    const wait = this.#lastAt + intervalMs - performance.now();
     if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
     else await Promise.resolve();
     this.#next = undefined;

@@ -2,18 +2,18 @@ import { type Change, orderedForm } from '@keelson/core';
 import { entryOf, type KeySpace } from '../wire/key-space.ts';
 import type { WatchEvent } from '../wire/watch-response.ts';
 
-/** A change as it came from etcd, for any range. */
+/** A change that was received from etcd, for any range. */
 export interface LoggedChange {
   readonly revision: number;
-  /** The key in the form whose code-unit order is key order; undefined for a record of the store itself. */
+  /** The key in the form whose code-unit order is key order; undefined for an internal record of the store. */
   readonly ordered: string | undefined;
   readonly change: Change;
   readonly sizeBytes: number;
-  /** The watch wants the state before, and the answer lacked it. */
+  /** The watch requires the previous state, and the answer lacks it. */
   readonly prevMissing: boolean;
 }
 
-/** Rough cost of the objects around a value. */
+/** Approximate memory, in bytes, of the objects around a value. */
 const overheadBytes = 300;
 
 export function loggedChange(keys: KeySpace, event: WatchEvent, prevKv: boolean, messageBytes: number): LoggedChange {

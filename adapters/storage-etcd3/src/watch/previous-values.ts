@@ -6,9 +6,9 @@ import type { LoggedChange } from './logged-change.ts';
 import type { WatchEnvironment } from './upstream-watch.ts';
 
 /**
- * Completes changes whose state before the server did not send, by reading each key at the revision before.
+ * Adds the previous state to changes for which the server did not send it, by reading each key at the revision before.
  *
- * @throws StorageError `Compacted` when that revision is gone.
+ * @throws StorageError `Compacted` when that revision is compacted
  */
 export async function fillPrevious(
   { cluster, keys }: WatchEnvironment,
@@ -21,7 +21,7 @@ export async function fillPrevious(
       continue;
     }
     const { key, revision } = logged.change;
-    const gone = (cause?: unknown) =>
+    const compacted = (cause?: unknown) =>
       new StorageError(StorageErrorCode.Compacted, `the state before revision ${revision} is compacted`, {
         key,
         revision,
@@ -29,10 +29,10 @@ export async function fillPrevious(
       });
     const request = encodeRange({ key: keys.encode(key), revision: revision - 1 });
     const answer = await cluster.read('/etcdserverpb.KV/Range', request, decodeRange).catch((error: unknown) => {
-      throw isStorageError(error, 'Compacted') ? gone(error) : error;
+      throw isStorageError(error, 'Compacted') ? compacted(error) : error;
     });
     const [kv] = answer.kvs;
-    if (kv === undefined) throw gone();
+    if (kv === undefined) throw compacted();
     const prev = entryOf(key, kv, kv.value.length);
     filled.push({ ...logged, change: { ...logged.change, prev }, sizeBytes: logged.sizeBytes + prev.value.byteLength });
   }

@@ -1,23 +1,23 @@
 import type { Logger, Revision } from '@keelson/core';
 import type { UpstreamWatch } from './upstream-watch.ts';
 
-/** Where progress comes from when the server cannot be asked for it. */
+/** Source of progress for servers that do not answer progress requests reliably. */
 export interface ProgressSource {
   /** The current revision, linearizable. */
   latest(): Promise<Revision>;
-  /** Makes a change that every watch of the store sees, at a revision above all that `latest` has told. */
-  leaveMark(): Promise<void>;
+  /** Makes a change that every watch of the store receives, at a revision above all results of `latest`. */
+  writeMark(): Promise<void>;
 }
 
-/** Changes of the store itself come by themselves, nearly always within this time. */
-const patienceMs = 2;
-const againMs = 100;
+/** Changes of the store itself arrive without a request, almost always within this time. */
+const graceMs = 2;
+const firstRetryMs = 100;
 const longestMs = 1000;
 
 /**
- * Brings an idle watch up to a revision that belongs to nothing it watches. New servers are asked on the watch's own
- * stream. Old ones answer such questions wrongly; there a mark is left under the watched prefix, and its arrival is the
- * answer.
+ * Advances an idle watch to a revision that changed nothing under its prefix. New servers answer a progress request on
+ * the stream of the watch. Old servers answer such requests wrongly; for them a mark is written under the watched
+ * prefix, whose arrival proves the progress.
  */
 export class ProgressSeeker {
   readonly #watch: UpstreamWatch;
@@ -25,7 +25,7 @@ export class ProgressSeeker {
   readonly #logger: Logger;
   #wanted: Revision = 0;
   #timer: NodeJS.Timeout | undefined;
-  #waitMs = againMs;
+  #waitMs = firstRetryMs;
   #stopped = false;
 
   constructor(watch: UpstreamWatch, source: ProgressSource, logger: Logger) {
@@ -34,13 +34,13 @@ export class ProgressSeeker {
     this.#logger = logger;
   }
 
-  /** Sees to it that the watch's position gets to `revision`, once the store does. */
+  /** Ensures that the watch reaches `revision` once the store has reached it. */
   want(revision: Revision): void {
     if (revision <= this.#watch.position || this.#stopped) return;
     if (revision <= this.#wanted && this.#timer !== undefined) return;
     this.#wanted = Math.max(this.#wanted, revision);
-    this.#waitMs = againMs;
-    this.#arm(patienceMs);
+    this.#waitMs = firstRetryMs;
+    this.#arm(graceMs);
   }
 
   stop(): void {
@@ -63,14 +63,17 @@ export class ProgressSeeker {
     const { traits } = this.#watch;
     if (traits === undefined) return;
     if (traits.progress) this.#watch.requestProgress();
-    else this.#leaveMark().catch((err: unknown) => this.#logger.debug('no mark could be left for the watch', { err }));
+    else
+      this.#writeMark().catch((err: unknown) =>
+        this.#logger.debug('the mark for the watch could not be written', { err }),
+      );
   }
 
-  /** Not for a revision that nobody has written yet: the marks themselves would bring the store there. */
-  async #leaveMark(): Promise<void> {
+  /** Writes no mark for a future revision: the marks themselves would advance the store to it. */
+  async #writeMark(): Promise<void> {
     const latest = await this.#source.latest();
     const { position } = this.#watch;
     if (latest < this.#wanted || position >= this.#wanted || this.#stopped) return;
-    await this.#source.leaveMark();
+    await this.#source.writeMark();
   }
 }

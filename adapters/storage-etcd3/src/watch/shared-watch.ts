@@ -8,19 +8,19 @@ export interface SharedWatchOptions {
   readonly environment: WatchEnvironment;
   readonly progress: ProgressSource;
   readonly clock: Clock;
-  /** Watchers of this one get the states before. */
+  /** Watchers receive the previous states. */
   readonly prevKv: boolean;
-  /** The bound of history as far as it is known. */
+  /** The compacted revision that this process has observed. */
   readonly bound: () => Revision;
-  /** The store was empty before this revision, whatever of etcd's history is left. */
+  /** Revision at which the store was created; it was empty before. */
   readonly begin: () => Revision;
-  /** etcd has told that it is compacted up to here. */
+  /** Reports that etcd is compacted up to a revision. */
   readonly compacted: (bound: Revision) => void;
 }
 
-/** A watcher that begins further back reads the way to the present by itself, so that others need not wait for it. */
+/** A watcher that begins further back reads history on a watch of its own, so that other watchers do not wait. */
 const longestStart = 5000;
-/** The watch at etcd is kept this long after its last watcher has left. */
+/** The watch at etcd stays open for this time after its last watcher has left. */
 const lingerMs = 30_000;
 
 interface Live {
@@ -30,9 +30,9 @@ interface Live {
 }
 
 /**
- * One watch at etcd for all watchers of this process that want the same (with states before, or without). Newest
- * changes are kept in a ring; a watcher is a place in it. One that falls out of it reads history on a watch of its own
- * until it is back.
+ * One watch at etcd for all watchers of this process of one kind (with or without previous states). The newest changes
+ * are in a ring; a watcher is a position in it. A watcher that falls behind the ring reads history on a watch of its
+ * own until it has caught up.
  */
 export class SharedWatch {
   readonly options: SharedWatchOptions;
@@ -56,7 +56,7 @@ export class SharedWatch {
     return this.#live?.ring;
   }
 
-  /** Resolves when etcd has the watch, or when there is none. */
+  /** Resolves when etcd has confirmed the watch, or when there is none. */
   get established(): Promise<void> {
     return this.#live?.upstream.established ?? Promise.resolve();
   }
@@ -107,8 +107,8 @@ export class SharedWatch {
   }
 
   /**
-   * The shared watch may have fallen behind the bound of history while some of its watchers begin above it: those go
-   * on, from where the first of them is.
+   * Handles the end of the watch at etcd. When it fell behind the compacted revision, watchers above that revision
+   * continue on a new watch, from the position of the first of them.
    */
   #broken(error: StorageError): void {
     const bound = error.code === StorageErrorCode.Compacted ? error.revision : undefined;
@@ -136,7 +136,7 @@ export class SharedWatch {
     this.#live = undefined;
   }
 
-  /** Consumers run in a later microtask of this turn. */
+  /** Schedules consumers in a later microtask of this turn. */
   #wake(): void {
     if (this.#wakeQueued || this.#waiting.size === 0) return;
     this.#wakeQueued = true;

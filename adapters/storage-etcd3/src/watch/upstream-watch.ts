@@ -11,7 +11,7 @@ import { type LoggedChange, loggedChange } from './logged-change.ts';
 import { fillPrevious } from './previous-values.ts';
 import { WatchSession } from './watch-session.ts';
 
-/** What the watches of one store share. */
+/** Dependencies that the watches of one store share. */
 export interface WatchEnvironment {
   readonly cluster: Cluster;
   readonly keys: KeySpace;
@@ -21,14 +21,17 @@ export interface WatchEnvironment {
 }
 
 export interface UpstreamOptions {
-  /** Changes after this revision are wanted. */
+  /** Revision after which the watch begins. */
   readonly after: Revision;
   readonly prevKv: boolean;
-  /** Whole revisions, ascending; everything up to `frontier` is delivered with them. No changes: progress alone. */
+  /**
+   * Receives whole revisions in ascending order; with them everything up to `frontier` is delivered. Without changes it
+   * reports progress only.
+   */
   readonly onChanges: (changes: readonly LoggedChange[], frontier: Revision) => void;
   /**
-   * The watch cannot go on: `Compacted` with its revision, `EpochChanged`, `Closed`, or refused. Nothing comes after
-   * it.
+   * Called when the watch cannot continue: `Compacted` with its revision, `EpochChanged`, `Closed`, or refused. It is
+   * the last call.
    */
   readonly onFailure: (error: StorageError) => void;
 }
@@ -37,10 +40,10 @@ const firstPauseMs = 20;
 const longestPauseMs = 1000;
 
 /**
- * A watch on everything under the store's prefix that outlives the streams it runs on. The place to resume is the last
- * revision delivered, by a change or by progress that the server vouches for, and nothing else; what comes at or before
- * it again is dropped. Answers in fragments are given on revision by revision, so that no revision is ever split and
- * none waits for memory.
+ * A watch on everything under the prefix of the store, which continues when a stream breaks. It resumes after the last
+ * revision that was delivered, by a change or by reliable progress of the server; changes at or before that revision
+ * are dropped. Answers in fragments are delivered revision by revision, so that no revision is split and no answer is
+ * collected completely.
  */
 export class UpstreamWatch {
   readonly #environment: WatchEnvironment;
@@ -49,12 +52,12 @@ export class UpstreamWatch {
   #ended = false;
   #paused = false;
   #session: WatchSession | undefined;
-  /** Changes of a revision of which more may follow. */
+  /** Changes of a revision that may be incomplete. */
   #incomplete: LoggedChange[] = [];
-  #rested: (() => void) | undefined;
+  #endPause: (() => void) | undefined;
   /**
-   * Resolves when etcd has the watch for the first time, or never will: from then on compaction does not overtake it
-   * unnoticed.
+   * Resolves when etcd has confirmed the watch for the first time, or when the watch has ended. From then on a
+   * compaction that overtakes the watch is reported.
    */
   readonly established: Promise<void>;
   #establish: () => void = () => {};
@@ -69,17 +72,17 @@ export class UpstreamWatch {
     void this.#run();
   }
 
-  /** Everything up to here has been delivered. */
+  /** Revision up to which everything was delivered. */
   get position(): Revision {
     return this.#position;
   }
 
-  /** Of the server at the other end; undefined while there is none. */
+  /** Capabilities of the connected server; undefined while there is none. */
   get traits(): WatchTraits | undefined {
     return this.#session?.traits;
   }
 
-  /** Lets the server wait until `resume`. */
+  /** Stops the flow of frames until `resume`. */
   pause(): void {
     if (this.#paused) return;
     this.#paused = true;
@@ -92,7 +95,7 @@ export class UpstreamWatch {
     this.#session?.resume();
   }
 
-  /** Asks a server of which `traits.progress` holds how far it has come. */
+  /** Requests progress from a server whose `traits.progress` is true. */
   requestProgress(): void {
     this.#environment.metrics.progress('request');
     this.#session?.requestProgress();
@@ -101,7 +104,7 @@ export class UpstreamWatch {
   close(): void {
     this.#ended = true;
     this.#session?.close();
-    this.#rested?.();
+    this.#endPause?.();
     this.#establish();
   }
 
@@ -114,7 +117,7 @@ export class UpstreamWatch {
       try {
         const opened = await cluster.watch();
         endpoint = opened.endpoint;
-        await this.#hold(this.#begin(opened));
+        await this.#follow(this.#begin(opened));
       } catch (error) {
         const fatal = fatalError(error);
         if (fatal !== undefined) {
@@ -127,7 +130,7 @@ export class UpstreamWatch {
         if (endpoint !== undefined && verdictOf(error) !== 'token') cluster.leave(endpoint);
       }
       if (this.#position > before) pauseMs = firstPauseMs;
-      await this.#rest(pauseMs * (0.5 + Math.random() / 2));
+      await this.#pauseFor(pauseMs * (0.5 + Math.random() / 2));
       pauseMs = Math.min(pauseMs * 2, longestPauseMs);
     }
   }
@@ -140,7 +143,7 @@ export class UpstreamWatch {
     return new WatchSession(call, traits, request, (frame) => this.#receive(frame));
   }
 
-  async #hold(session: WatchSession): Promise<void> {
+  async #follow(session: WatchSession): Promise<void> {
     this.#session = session;
     if (this.#paused) session.pause();
     if (this.#ended) session.close();
@@ -159,15 +162,15 @@ export class UpstreamWatch {
     if (frame.canceled) throw canceled(frame);
     if (frame.created) this.#establish();
     if (frame.events.length > 0) this.#accept(frame);
-    else if (!frame.created && this.#vouchesFor(frame) && header.revision > this.#position)
+    else if (!frame.created && this.#isReliableProgress(frame) && header.revision > this.#position)
       this.#deliver([], header.revision);
   }
 
   /**
-   * Progress that the server sends by itself is ordered with the changes in every version, an answer only in newer
-   * ones.
+   * Returns whether the revision of a frame without events proves progress. Unrequested progress is ordered with the
+   * changes in every version of etcd, an answer to a request only in newer versions.
    */
-  #vouchesFor(frame: WatchFrame): boolean {
+  #isReliableProgress(frame: WatchFrame): boolean {
     return this.#incomplete.length === 0 && (!frame.toStream || this.#session?.traits.progress === true);
   }
 
@@ -199,7 +202,7 @@ export class UpstreamWatch {
     else this.#deliver(changes, frontier);
   }
 
-  /** Looks up the states before that the server left out; nothing is received meanwhile. */
+  /** Reads the previous states that the server omitted; the session is paused meanwhile. */
   #fill(changes: readonly LoggedChange[], frontier: Revision): void {
     const session = this.#session;
     if (session === undefined) return;
@@ -219,12 +222,12 @@ export class UpstreamWatch {
     this.#options.onChanges(changes, frontier);
   }
 
-  #rest(ms: number): Promise<void> {
+  #pauseFor(ms: number): Promise<void> {
     if (this.#ended) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
       timer.unref();
-      this.#rested = () => {
+      this.#endPause = () => {
         clearTimeout(timer);
         resolve();
       };
@@ -235,14 +238,18 @@ export class UpstreamWatch {
 function canceled(frame: WatchFrame): Error {
   const { compactRevision, cancelReason } = frame;
   if (compactRevision > 0) {
-    return new StorageError(StorageErrorCode.Compacted, `the watch fell behind, history begins at ${compactRevision}`, {
-      revision: compactRevision,
-    });
+    return new StorageError(
+      StorageErrorCode.Compacted,
+      `the watch fell behind, history is compacted up to ${compactRevision}`,
+      {
+        revision: compactRevision,
+      },
+    );
   }
   return new CanceledError(cancelReason);
 }
 
-/** The server has ended the watch; the reason decides whether a new one is worth trying. */
+/** The server has cancelled the watch; the reason decides whether another attempt is made. */
 class CanceledError extends Error {
   readonly refused: boolean;
 
@@ -253,11 +260,11 @@ class CanceledError extends Error {
   }
 }
 
-/** What no other stream would mend. */
+/** Returns the error to report when another stream would fail too; undefined otherwise. */
 function fatalError(error: unknown): StorageError | undefined {
   if (isStorageError(error)) {
-    const passing = error.code === StorageErrorCode.Unavailable || error.code === StorageErrorCode.Timeout;
-    return passing ? undefined : error;
+    const transient = error.code === StorageErrorCode.Unavailable || error.code === StorageErrorCode.Timeout;
+    return transient ? undefined : error;
   }
   if (error instanceof CanceledError) {
     return error.refused ? new StorageError(StorageErrorCode.Unavailable, error.message, { cause: error }) : undefined;

@@ -3,25 +3,25 @@ import type { WatchTraits } from '../net/server-version.ts';
 import { encodeProgressRequest } from '../wire/requests.ts';
 import type { WatchFrame } from '../wire/watch-response.ts';
 
-/** Silence after which the server is asked for a sign of life, and after which the stream is given up. */
-const askAfterMs = 10_000;
+/** Time without a frame after which progress is requested, and after which the stream is closed. */
+const requestAfterMs = 10_000;
 const deadAfterMs = 25_000;
 const createWithinMs = 5000;
 const checkEveryMs = 2500;
 
-/** One stream with one watch on it, from its request to its end. A stream that falls silent is ended. */
+/** One stream with one watch, from its request to its end. A stream without any frame is closed after a time limit. */
 export class WatchSession {
   readonly traits: WatchTraits;
-  /** Rejects when the stream breaks or is given up; resolves when the server ends it. */
+  /** Rejects when the stream breaks or exceeds a time limit; resolves when the server ends it. */
   readonly ended: Promise<void>;
   readonly #call: WatchCall;
   readonly #timer: NodeJS.Timeout;
   #end: (error?: unknown) => void = () => {};
   #created = false;
-  #heardAt = performance.now();
-  #holds = 0;
+  #lastFrameAt = performance.now();
+  #pauses = 0;
 
-  /** `onFrame` may throw, which ends the session with that error. */
+  /** @param onFrame an error that it throws ends the session */
   constructor(call: WatchCall, traits: WatchTraits, request: Buffer, onFrame: (frame: WatchFrame) => void) {
     this.#call = call;
     this.traits = traits;
@@ -37,7 +37,7 @@ export class WatchSession {
       };
     });
     call.on('data', (frame: WatchFrame) => {
-      this.#heardAt = performance.now();
+      this.#lastFrameAt = performance.now();
       this.#created ||= frame.created;
       try {
         onFrame(frame);
@@ -50,14 +50,14 @@ export class WatchSession {
     call.write(request);
   }
 
-  /** No frames until as many `resume`s: the server has to wait, too. */
+  /** Stops the flow of frames until as many calls of `resume`. Backpressure reaches the server. */
   pause(): void {
-    if (this.#holds++ === 0) this.#call.pause();
+    if (this.#pauses++ === 0) this.#call.pause();
   }
 
   resume(): void {
-    if (--this.#holds > 0) return;
-    this.#heardAt = performance.now();
+    if (--this.#pauses > 0) return;
+    this.#lastFrameAt = performance.now();
     this.#call.resume();
   }
 
@@ -65,21 +65,21 @@ export class WatchSession {
     this.#call.write(encodeProgressRequest());
   }
 
-  /** Ends the stream; with an error, as if it had broken. */
+  /** Ends the stream; with an error, `ended` rejects. */
   close(error?: unknown): void {
     this.#end(error);
   }
 
   #check(): void {
-    const silentMs = performance.now() - this.#heardAt;
-    if (this.#holds > 0) return;
+    const silentMs = performance.now() - this.#lastFrameAt;
+    if (this.#pauses > 0) return;
     if (!this.#created) {
       if (silentMs > createWithinMs) this.#end(new Error('etcd did not create the watch in time'));
       return;
     }
-    // Where idle streams get no answer, the pings of the connection have to do.
+    // Some versions do not answer on idle streams; there only the pings of the connection detect a dead server.
     if (!this.traits.answersWhenIdle) return;
-    if (silentMs > deadAfterMs) this.#end(new Error('the watch fell silent'));
-    else if (silentMs > askAfterMs) this.requestProgress();
+    if (silentMs > deadAfterMs) this.#end(new Error('the watch stream received no frame in time'));
+    else if (silentMs > requestAfterMs) this.requestProgress();
   }
 }

@@ -2,18 +2,18 @@ import type { Entry, Key } from '@keelson/core';
 import type { KeyValue } from './responses.ts';
 
 /**
- * Where a store lies in etcd: under a prefix that ends with a slash. The store's own records have names that begin with
- * U+0000, which no key may contain; they sort before all keys and are never listed or watched.
+ * The keys of a store in etcd: all have a prefix that ends with a slash. Internal records of the store have names that
+ * begin with U+0000, which no key may contain; they sort before all keys and are never listed or watched.
  */
 export class KeySpace {
   readonly prefix: Buffer;
-  /** First key that could be a user's. */
+  /** Lower bound of all keys of users. */
   readonly first: Buffer;
-  /** First key behind the prefix. */
+  /** First key after the prefix. */
   readonly end: Buffer;
   readonly identity: Buffer;
   readonly cookie: Buffer;
-  /** Never written. */
+  /** Key of a record that never exists. */
   readonly missing: Buffer;
   readonly #text: string;
 
@@ -33,7 +33,7 @@ export class KeySpace {
     return Buffer.from(this.#text + key);
   }
 
-  /** The key behind which a list continues. */
+  /** Returns the first key after `key`, at which a list continues. */
   after(key: Uint8Array): Buffer {
     return Buffer.concat([key, Buffer.alloc(1)]);
   }
@@ -42,7 +42,7 @@ export class KeySpace {
     return key.toString('utf8', this.prefix.length);
   }
 
-  /** One of the store's own records. */
+  /** Returns whether the key belongs to an internal record of the store. */
   isHidden(key: Buffer): boolean {
     return key[this.prefix.length] === 0;
   }
@@ -52,8 +52,8 @@ const noValue = Buffer.alloc(0);
 const stampBytes = 8;
 
 /**
- * The time at which a value ends is not kept by etcd, so a value that hangs on a lease has it before itself, as a
- * double. Other values are stored as they are.
+ * Encodes the expiry time of a value. etcd does not store it, so that a value with a lease is preceded by it, as a
+ * double. Other values are stored unchanged.
  */
 export function expiryStamp(expiresAt: number): Buffer {
   const stamp = Buffer.allocUnsafe(stampBytes);
@@ -62,19 +62,25 @@ export function expiryStamp(expiresAt: number): Buffer {
 }
 
 /**
- * @param messageBytes size of the answer that holds the value. A value that is most of it is shared; a small one is
- *   copied, so that whoever keeps it does not keep the whole answer.
+ * @param messageBytes size of the answer that contains the value. A value that is most of the answer is shared; a small
+ *   one is copied, so that the owner of the entry does not retain the whole answer.
  */
 export function entryOf(key: Key, kv: KeyValue, messageBytes: number): Entry {
   const { createRevision, modRevision, leased, value: stored } = kv;
   if (leased && stored.length >= stampBytes) {
     const expiresAt = stored.readDoubleBE(0);
-    return { key, value: kept(stored.subarray(stampBytes), messageBytes), createRevision, modRevision, expiresAt };
+    return {
+      key,
+      value: retainedValue(stored.subarray(stampBytes), messageBytes),
+      createRevision,
+      modRevision,
+      expiresAt,
+    };
   }
-  return { key, value: kept(stored, messageBytes), createRevision, modRevision };
+  return { key, value: retainedValue(stored, messageBytes), createRevision, modRevision };
 }
 
-function kept(value: Buffer, messageBytes: number): Buffer {
+function retainedValue(value: Buffer, messageBytes: number): Buffer {
   if (value.length === 0) return noValue;
   return value.length * 2 >= messageBytes ? value : Buffer.from(value);
 }

@@ -1,11 +1,11 @@
 import { WireWriter } from '@keelson/protobuf-wire';
 
-/** Keys here are etcd's: prefix included. Field numbers: etcd's `rpc.proto`. */
+/** Keys include the prefix. Field numbers are those of etcd's `rpc.proto`. */
 export interface RangeRequest {
   readonly key: Uint8Array;
   readonly end?: Uint8Array;
   readonly limit?: number;
-  /** 0 or absent: the present, linearizable. */
+  /** 0 or absent: the current state, linearizable. */
   readonly revision?: number;
   readonly keysOnly?: boolean;
   readonly countOnly?: boolean;
@@ -28,19 +28,19 @@ export function encodeRange(request: RangeRequest): Buffer {
 const compareMod = 2;
 const compareVersion = 0;
 
-/** Holds when the key's modRevision (0: it does not exist) is the given one. */
+/** Compares the modRevision of the key; 0 means that the key does not exist. */
 function modRevisionIs(key: Uint8Array, revision: number): WireWriter {
   return new WireWriter().integer(2, compareMod).bytes(3, key).integer(6, revision);
 }
 
-/** Holds when the key was put this many times since it was created. */
+/** Compares the version of the key: the number of puts since its creation. */
 function versionIs(key: Uint8Array, version: number): WireWriter {
   return new WireWriter().integer(2, compareVersion).bytes(3, key).integer(4, version);
 }
 
-/** The parts of the value are joined. */
 interface Put {
   readonly key: Uint8Array;
+  /** The parts of the value, in order. */
   readonly value: readonly Uint8Array[];
   readonly lease?: bigint | undefined;
 }
@@ -59,7 +59,7 @@ function remove(key: Uint8Array): WireWriter {
   return new WireWriter().message(3, new WireWriter().bytes(1, key));
 }
 
-function look(key: Uint8Array, keysOnly: boolean): WireWriter {
+function read(key: Uint8Array, keysOnly: boolean): WireWriter {
   return new WireWriter().message(1, range({ key, keysOnly }));
 }
 
@@ -72,27 +72,27 @@ function txn(compare: WireWriter | undefined, then: readonly WireWriter[], other
 }
 
 /**
- * Puts when the key's modRevision is `expect`; answers with the entry in the way, or with the createRevision of an
- * update.
+ * Puts when the modRevision of the key is `expect`. The answer contains the present entry otherwise, and the
+ * createRevision of an update.
  */
 export function encodePutIf(expect: number, op: Put): Buffer {
-  const then = expect === 0 ? [put(op)] : [put(op), look(op.key, true)];
-  return txn(modRevisionIs(op.key, expect), then, [look(op.key, false)]);
+  const then = expect === 0 ? [put(op)] : [put(op), read(op.key, true)];
+  return txn(modRevisionIs(op.key, expect), then, [read(op.key, false)]);
 }
 
-/** Deletes when the key's modRevision is `expect`, which must not be 0. */
+/** Deletes when the modRevision of the key is `expect`, which must not be 0. */
 export function encodeDeleteIf(expect: number, key: Uint8Array): Buffer {
-  return txn(modRevisionIs(key, expect), [look(key, true), remove(key)], [look(key, false)]);
+  return txn(modRevisionIs(key, expect), [read(key, true), remove(key)], [read(key, false)]);
 }
 
-/** Puts whatever there is. */
+/** Puts unconditionally. */
 export function encodePut(key: Uint8Array, value: Uint8Array): Buffer {
   return txn(undefined, [put({ key, value: [value] })], []);
 }
 
 /** Puts when the key has this version. */
 export function encodePutIfVersion(version: number, key: Uint8Array, value: Uint8Array): Buffer {
-  return txn(versionIs(key, version), [put({ key, value: [value] })], [look(key, false)]);
+  return txn(versionIs(key, version), [put({ key, value: [value] })], [read(key, false)]);
 }
 
 export function encodeCompaction(revision: number): Buffer {
@@ -106,12 +106,12 @@ export function encodeLeaseGrant(ttlSeconds: number): Buffer {
 export interface WatchCreate {
   readonly key: Uint8Array;
   readonly end: Uint8Array;
-  /** First revision wanted. */
+  /** First revision of the watch. */
   readonly start: number;
   readonly prevKv: boolean;
 }
 
-/** Fragments allowed, and progress told by the server when it is configured to. */
+/** Allows fragments, and progress notifications of servers that are configured to send them. */
 export function encodeWatchCreate({ key, end, start, prevKv }: WatchCreate): Buffer {
   const create = new WireWriter()
     .bytes(1, key)

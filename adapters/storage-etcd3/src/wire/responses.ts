@@ -1,10 +1,10 @@
 import { WireReader } from '@keelson/protobuf-wire';
 
-/** What every answer begins with. */
+/** The header of every answer. */
 export interface Header {
-  /** Decimal; does not fit a double. */
+  /** Decimal, because it exceeds 53 bits. */
   readonly clusterId: string;
-  /** Of the whole etcd cluster, when the answer was made. */
+  /** Revision of the etcd cluster at the time of the answer. */
   readonly revision: number;
 }
 
@@ -15,7 +15,7 @@ export interface KeyValue {
   /** Number of puts since the key was created. */
   readonly version: number;
   readonly value: Buffer;
-  /** It hangs on a lease. */
+  /** The key has a lease. */
   readonly leased: boolean;
 }
 
@@ -29,14 +29,14 @@ export interface RangeAnswer {
 export interface TxnAnswer {
   readonly header: Header;
   readonly succeeded: boolean;
-  /** What the branch that ran has read. */
+  /** The entry that the executed branch has read. */
   readonly kv: KeyValue | undefined;
 }
 
 const noHeader: Header = { clusterId: '0', revision: 0 };
 const empty: Buffer = Buffer.alloc(0);
 
-/** The cluster id is the same number again and again; making its text once saves most of the header's cost. */
+/** The cluster id rarely changes; caching its text saves most of the cost of a header. */
 let lastId = 0n;
 let lastText = '0';
 
@@ -97,7 +97,7 @@ export function decodeRange(buffer: Buffer): RangeAnswer {
   return readRange(new WireReader(buffer));
 }
 
-/** The first entry that a range within the transaction has found. */
+/** Returns the first entry that a range within the transaction has read. */
 function readOperation(reader: WireReader): KeyValue | undefined {
   let kv: KeyValue | undefined;
   for (let field = reader.next(); field !== 0; field = reader.next()) {
@@ -121,7 +121,7 @@ export function decodeTxn(buffer: Buffer): TxnAnswer {
   return { header, succeeded, kv };
 }
 
-/** For answers of which only the header matters. */
+/** Decodes the header of an answer and skips everything else. */
 export function decodeHeader(buffer: Buffer): { readonly header: Header } {
   const reader = new WireReader(buffer);
   let header = noHeader;

@@ -9,17 +9,17 @@ export interface WatchEvent {
 
 export interface WatchFrame {
   readonly header: Header;
-  /** Addressed to the stream, not to a watch: the answer to a progress request. */
+  /** The frame belongs to the stream, not to a watch: the answer to a progress request. */
   readonly toStream: boolean;
   readonly created: boolean;
   readonly canceled: boolean;
-  /** The bound, when the watch was canceled because it starts below it. */
+  /** The compacted revision, when the watch was canceled because it starts below it. */
   readonly compactRevision: number;
   readonly cancelReason: string;
   /** More events of the same answer follow. */
   readonly fragment: boolean;
   readonly events: readonly WatchEvent[];
-  /** Of the message; decides whether its parts are worth keeping it alive. */
+  /** Size of the message, in bytes; decides whether its parts are copied. */
   readonly sizeBytes: number;
 }
 
@@ -33,7 +33,7 @@ const noKey: KeyValue = {
   leased: false,
 };
 
-/** -1 as etcd writes it. */
+/** The id -1 in the encoding of etcd. */
 const noWatch = 2n ** 64n - 1n;
 
 function readEvent(reader: WireReader): WatchEvent {
