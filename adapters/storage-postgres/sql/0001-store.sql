@@ -1,32 +1,32 @@
--- A store: its current state, and the undo log that holds what every change replaced. One schema is one store.
+-- A store: its current state, and the undo log with the values that changes have replaced. One schema is one store.
 
 create table :"schema".meta (
   one boolean primary key default true check (one),
   store_id uuid not null default gen_random_uuid(),
   epoch integer not null default 1,
-  -- Where the revisions of this epoch are written: another value means a failover, a restore or a copy.
+  -- Timeline on which the revisions of this epoch are written: another value means a failover, a restore or a copy.
   timeline text not null,
   system_id text not null,
-  -- The clock never falls below this, though the log may have no row.
+  -- Lower bound of the current revision, also while the log has no row.
   floor_rev bigint not null default 1,
   compact_rev bigint not null default 0,
   partition_revs bigint not null check (partition_revs > 0)
 );
 
--- Revisions strictly between the two were, or may have been, given out and then lost.
+-- Revisions strictly between the two bounds were, or may have been, assigned and then lost.
 create table :"schema".lost (
   epoch integer primary key,
   low bigint not null,
   high bigint not null
 );
 
--- Which revision had been reached at which time; turns the age of history into a revision.
+-- Revision that was current at a point in time; converts the age of history to a revision.
 create table :"schema".marks (
   rev bigint primary key,
   at bigint not null
 );
 
--- Batches up to this number of a writer that are not in the log never will be.
+-- Batches of a writer up to this number that are not in the log are refused.
 create table :"schema".fences (
   writer bigint primary key,
   batch bigint not null,
@@ -39,14 +39,14 @@ create table :"schema".objects (
   create_rev bigint not null,
   mod_rev bigint not null,
   expires_at bigint,
-  -- One of the two: text where the value is UTF-8 without U+0000, which travels without being spelled out in hexadecimal.
+  -- One of the two is set: text when the value is UTF-8 without U+0000, which needs no hexadecimal encoding.
   text_value text,
   bytes_value bytea
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
 
 create index objects_expiry on :"schema".objects (expires_at) where expires_at is not null;
 
--- One row per revision: what it did, and what was there before. op: 0 create, 1 update, 2 delete.
+-- One row per revision: the change, and the replaced value. op: 0 create, 1 update, 2 delete.
 create table :"schema".log (
   rev bigint not null,
   key text collate "C" not null,
@@ -73,14 +73,14 @@ exception when feature_not_supported then
 end
 $body$;
 
--- Epoch milliseconds. Every time of day in the store comes from here, so that the clocks of its servers do not matter.
+-- Epoch milliseconds. The only clock of the store, so that the clocks of its servers do not matter.
 create function :"schema".now_ms() returns bigint language sql volatile
 as $body$ select (extract(epoch from clock_timestamp()) * 1000)::bigint $body$;
 
 create function :"schema".timeline() returns text language sql volatile
 as $body$ select substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) $body$;
 
--- Empty where the role may not ask.
+-- Empty when the role lacks the privilege.
 create function :"schema".system_id() returns text language plpgsql volatile
 as $body$
 begin
@@ -93,7 +93,7 @@ $body$;
 create function :"schema".lock_writes() returns void language sql volatile
 as $body$ select pg_advisory_xact_lock(hashtextextended('keelson write ' || :'schema', 0)) $body$;
 
--- Which store answers, in which epoch, and how far it has come.
+-- Identity, epoch and current revision of the store.
 create function :"schema".head(out stamp text, out head bigint, out compacted bigint) returns record language plpgsql volatile
 as $body$
 begin
@@ -103,9 +103,9 @@ begin
 end
 $body$;
 
--- Decides a batch of writes, at most one per key. The first row tells the revision before the batch and, per write, the
--- createRevision (0: created just now, empty: refused); granted writes have dense revisions in their order. Every other row
--- is what stood in the way of a refused write.
+-- Decides a batch of writes, at most one per key. The first row contains the revision before the batch and, per write, the
+-- createRevision (0: created by this write, empty: refused); successful writes get dense revisions in order. Every other
+-- row is the present entry of a refused write.
 create function :"schema".apply(
   p_stamp text, p_writer bigint, p_batch bigint, p_channel text,
   p_keys text[], p_expect bigint[], p_texts text[], p_bytes bytea[], p_ttls bigint[])
@@ -164,8 +164,8 @@ begin
 end
 $body$;
 
--- What became of a batch whose answer was lost: its log rows or, when there are none, never any. Takes the write lock, so
--- that the batch is either decided or still to come, and then comes too late.
+-- The outcome of a batch whose answer was lost: its log rows. Without any, the batch is recorded as refused. Takes the
+-- write lock, so that the batch is either decided already or refused when it arrives.
 create function :"schema".resolve(p_writer bigint, p_batch bigint, p_since bigint)
 returns table (key text, rev bigint, create_rev bigint)
 language plpgsql volatile
@@ -182,8 +182,8 @@ begin
 end
 $body$;
 
--- The reads below answer with one row about the store (no key; create_rev: its revision, mod_rev: the compacted bound,
--- expires_at: rows looked at, text_value: the stamp) and, in key order, rows about keys. They are volatile with one query each:
+-- The reads below return one row about the store (no key; create_rev: its revision, mod_rev: the compacted revision,
+-- expires_at: examined rows, text_value: the stamp) and, in key order, rows about keys. They are volatile with one query each:
 -- its snapshot is then taken after its tables are locked, so that a partition cannot be dropped between the two.
 
 -- The current state of [p_start, p_end), until p_limit rows or p_budget bytes.
@@ -210,8 +210,8 @@ begin
 end
 $body$;
 
--- The state of [p_start, p_end) at p_rev. Of every key the first log row after p_rev holds what it was then; keys that have not
--- changed since are as they are now. A row with mod_rev 0 is a key that did not exist then.
+-- The state of [p_start, p_end) at p_rev. The state of a key is the value in its first log row after p_rev, or the current
+-- value of a key that has not changed since. A row with mod_rev 0 is a key that did not exist at p_rev.
 create function :"schema".list_then(p_start text, p_end text, p_rev bigint, p_limit integer, p_budget bigint, p_values boolean)
 returns table (key text, create_rev bigint, mod_rev bigint, expires_at bigint, text_value text, bytes_value bytea)
 language plpgsql volatile
@@ -292,7 +292,7 @@ end
 $body$;
 
 -- Changes in (p_after, p_upto] of [p_start, p_end), or without end, oldest first, until p_limit rows or p_budget bytes. The row without a key
--- tells, in this order: revision of the store, compacted bound, rows looked at, stamp.
+-- contains, in this order: revision of the store, compacted revision, examined rows, stamp.
 create function :"schema".changes(
   p_after bigint, p_upto bigint, p_start text, p_end text, p_limit integer, p_budget bigint, p_prev boolean)
 returns table (rev bigint, create_rev bigint, prev_rev bigint, key text, op smallint, expires_at bigint, text_value text,
@@ -335,7 +335,7 @@ begin
 end
 $body$;
 
--- Raises the compacted bound; tells it, and the revision of the store, which the bound cannot exceed.
+-- Raises the compacted revision; returns it, and the revision of the store, which it cannot exceed.
 create function :"schema".compact(p_rev bigint, out head bigint, out compacted bigint) returns record language plpgsql volatile
 as $body$
 begin
@@ -347,8 +347,7 @@ begin
 end
 $body$;
 
--- Lets go of history that is outside the window, by count and by age; whichever keeps more decides. Does nothing while another
--- server is at it.
+-- Compacts history that is outside the window both by count and by age. Has no effect while another server does so.
 create function :"schema".trim_history(p_min_changes bigint, p_min_age_ms bigint, p_spacing_ms bigint, out compacted bigint)
 returns bigint language plpgsql volatile
 as $body$
@@ -374,8 +373,8 @@ begin
 end
 $body$;
 
--- Makes partitions for the revisions to come: the current one and two more. Made beside the log and then attached, which
--- stops neither readers nor writers. Tells the first revision that has no place.
+-- Creates the partitions for the current and future revisions: the current one and two more. They are created beside the log
+-- and then attached, which blocks neither readers nor writers. Returns the first revision without a partition.
 create function :"schema".extend_log(out upto bigint) returns bigint language plpgsql volatile
 set lock_timeout to '5s'
 as $body$
@@ -401,8 +400,8 @@ begin
 end
 $body$;
 
--- Enters the timeline that the server is on. When it is another one than the store was written on, or when somebody has seen
--- revisions (up to p_seen) that are not there, history was rewound: revisions go on far above, and none is given twice.
+-- Enters the timeline of the server. When it differs from the timeline on which the store was written, or when revisions up to
+-- p_seen are missing, history was rewound: revisions continue far above, and none is assigned twice.
 create function :"schema".enter(p_seen bigint) returns void language plpgsql volatile
 as $body$
 declare

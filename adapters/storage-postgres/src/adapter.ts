@@ -14,13 +14,13 @@ import type { PostgresStoreOptions } from './settings.ts';
 
 const historySchema = s.message(
   'keelson.storage.postgres.History',
-  'What is kept for readers and watchers of the past.',
+  'The history that readers and watchers of old revisions can use.',
   {
-    minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
+    minChanges: optional(undefined, s.int64({ minimum: 0 }), 'Number of changes that are kept at least; default 1000.'),
     minAgeMs: optional(
       undefined,
       s.int64({ minimum: 0 }),
-      'At least changes this young, in milliseconds; default 300000.',
+      'Changes younger than this many milliseconds are kept; default 300000.',
     ),
   },
 );
@@ -29,24 +29,24 @@ const optionsSchema = s.message('keelson.storage.postgres.Options', 'A store in 
   url: optional(
     undefined,
     s.string(),
-    'postgres://user@host/database; what is missing comes from the other fields, then from the PG* variables.',
+    'postgres://user@host/database; missing parts come from the other fields, then from the PG* variables.',
   ),
   host: optional(undefined, s.string(), 'Host name, address or directory of the socket.'),
   port: optional(undefined, s.int32({ minimum: 1, maximum: 65_535 }), 'Port; default 5432.'),
   user: optional(undefined, s.string(), 'Role to connect as.'),
-  password: optional(undefined, s.string(), 'Its password; better kept in a password file or PGPASSWORD.'),
+  password: optional(undefined, s.string(), 'Password of the role; a password file or PGPASSWORD is preferable.'),
   database: optional(undefined, s.string(), 'Database; default the name of the role.'),
   tls: optional(undefined, s.bool(), 'Connect with TLS and verify the server.'),
   listenUrl: optional(undefined, s.string(), 'A direct connection for LISTEN, when url leads to a pooler.'),
-  schema: optional(undefined, s.string(), 'Schema that holds the store; made when missing. Default keelson.'),
+  schema: optional(undefined, s.string(), 'Schema that contains the store; created when missing. Default keelson.'),
   notify: optional(
     undefined,
     s.enum('after', 'txn', 'off'),
-    'How other servers learn of writes; default after the commit.',
+    'How other servers are notified of writes; default after the commit.',
   ),
   history: optional(undefined, historySchema, 'The history window.'),
-  readers: optional(undefined, s.int32({ minimum: 1 }), 'Connections for reads, at most; default 6.'),
-  readTimeoutMs: optional(undefined, s.int64({ minimum: 1 }), 'Milliseconds that a read may take; default 15000.'),
+  readers: optional(undefined, s.int32({ minimum: 1 }), 'Maximum number of connections for reads; default 6.'),
+  readTimeoutMs: optional(undefined, s.int64({ minimum: 1 }), 'Time limit of a read in milliseconds; default 15000.'),
   writeTimeoutMs: optional(
     undefined,
     s.int64({ minimum: 1 }),
@@ -55,7 +55,7 @@ const optionsSchema = s.message('keelson.storage.postgres.Options', 'A store in 
   connectTimeoutMs: optional(
     undefined,
     s.int64({ minimum: 1 }),
-    'Milliseconds that writes wait for the database to come back; default 10000.',
+    'Milliseconds that writes wait for the database to be reachable; default 10000.',
   ),
   allowAsyncCommit: optional(
     undefined,
@@ -67,11 +67,15 @@ const optionsSchema = s.message('keelson.storage.postgres.Options', 'A store in 
     s.bool(),
     'Accept fsync = off or full_page_writes = off, and with it a damaged database after a crash of its machine.',
   ),
-  preparedStatements: optional(undefined, s.bool(), 'Use named statements; default: unless a pooler is in between.'),
+  preparedStatements: optional(
+    undefined,
+    s.bool(),
+    'Use named statements; default: only without a pooler between adapter and database.',
+  ),
   partitionRevisions: optional(
     undefined,
     s.int64({ minimum: 1 }),
-    'Revisions per partition of the log, when the store is made; default 262144.',
+    'Revisions per partition of the log, fixed when the store is created; default 262144.',
   ),
 });
 

@@ -1,30 +1,30 @@
 import { type Key, type KeyRange, OrderedRange } from '@keelson/core';
 
-/** Keys in `[start, end)`, in words that the database can hold. */
+/** Keys in `[start, end)`, as text that the database can store. */
 export interface Bounds {
   readonly start: string;
   readonly end: string;
 }
 
-/** No key holds U+0000, so this is the first that can follow `key`. */
+/** Returns the first possible key after `key`. No key contains U+0000. */
 export function after(key: Key): string {
   return `${key}\u0001`;
 }
 
 /**
- * The bounds of a range. A bound may hold U+0000, which text in the database cannot; since keys do not, such a bound
- * lies just behind the text in front of it.
+ * Returns the bounds of a range. A bound may contain U+0000, which text in the database cannot. Since no key contains
+ * it, such a bound is equivalent to the first possible key after the text before U+0000.
  *
- * @throws StorageError `InvalidKey` when a bound is no text or longer than any key.
+ * @throws StorageError `InvalidKey` when a bound is not valid text or longer than any key
  */
 export function boundsOf(range: KeyRange): Bounds {
   new OrderedRange(range);
-  const start = speakable(range.start);
+  const start = storableBound(range.start);
   const exclusive = range.startExclusive === true && start === range.start;
-  return { start: exclusive ? after(start) : start, end: speakable(range.end) };
+  return { start: exclusive ? after(start) : start, end: storableBound(range.end) };
 }
 
-function speakable(bound: string): string {
+function storableBound(bound: string): string {
   const nul = bound.indexOf('\0');
   return nul === -1 ? bound : after(bound.slice(0, nul));
 }

@@ -26,8 +26,8 @@ export interface WatchOptions {
 }
 
 /**
- * All watch streams of this process and the one reader that feeds them: it reads the log once for all, whenever it is
- * told, by whatever means, that the store is at a higher revision. While nobody watches it does nothing.
+ * All watch streams of this process and the reader that feeds them. The reader reads the log once for all streams,
+ * whenever a notification, a write or a poll reports a higher revision. Without streams it is idle.
  */
 export class ChangeFeed implements FeedHost {
   readonly recent = new RecentChanges();
@@ -41,7 +41,7 @@ export class ChangeFeed implements FeedHost {
   readonly #prevStreams = new Set<FeedStream>();
   /** Called when the first stream opens. */
   onWatched: () => void = () => {};
-  #wanted: Revision = 0;
+  #reported: Revision = 0;
   #hints = 0;
   #reading = false;
   #wakeQueued = false;
@@ -59,12 +59,12 @@ export class ChangeFeed implements FeedHost {
     return this.#streams.size > 0;
   }
 
-  /** The highest revision that anything has told. */
-  get wanted(): Revision {
-    return Math.max(this.#wanted, this.recent.head);
+  /** The highest revision that was reported by any source. */
+  get reported(): Revision {
+    return Math.max(this.#reported, this.recent.head);
   }
 
-  /** `position` is newer than the call. */
+  /** @param position read after the beginning of the call */
   open(range: KeyRange, options: WatchOptions, position: Position): WatchStream {
     if (this.#closed) throw closedError();
     throwIfAborted(options.signal);
@@ -81,17 +81,17 @@ export class ChangeFeed implements FeedHost {
     return stream;
   }
 
-  /** Says that the store is, or is wanted to be, at `revision`. Cheap and never wrong: the truth is read. */
+  /** Reports that the store may have reached `revision`. A wrong hint is harmless, since the log is read. */
   hint(revision: Revision): void {
     if (revision <= this.recent.head) return;
     this.#hints++;
-    if (revision > this.#wanted) this.#wanted = revision;
+    if (revision > this.#reported) this.#reported = revision;
     this.#read();
   }
 
   /**
-   * Reads on up to `revision`, for a second at most, and lets those who wait for it take it: history is about to end
-   * there, and nobody who keeps up shall suffer.
+   * Reads the log up to `revision`, for at most one second, and gives waiting streams a turn to receive it: called
+   * before a compaction at `revision`, so that streams near the newest revision are not interrupted.
    */
   async catchUp(revision: Revision): Promise<void> {
     const deadline = this.clock.monotonic() + 1000;
@@ -104,15 +104,15 @@ export class ChangeFeed implements FeedHost {
     if (this.watched) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** The compacted bound may have moved. */
+  /** Reports that the compacted revision may have changed. */
   compacted(): void {
     this.#wake();
   }
 
-  /** History was rewound: what was read last may never have been. */
+  /** Starts again at `head` after history was rewound; cached changes may be void. */
   restart(head: Revision): void {
     this.recent.restart(head);
-    this.#wanted = head;
+    this.#reported = head;
     this.#wake();
   }
 
@@ -144,33 +144,33 @@ export class ChangeFeed implements FeedHost {
   }
 
   #read(): void {
-    if (this.#reading || this.#closed || !this.watched || this.#wanted <= this.recent.head) return;
+    if (this.#reading || this.#closed || !this.watched || this.#reported <= this.recent.head) return;
     this.#reading = true;
-    void this.#readOn().finally(() => {
+    void this.#readAhead().finally(() => {
       this.#reading = false;
     });
   }
 
-  async #readOn(): Promise<void> {
-    while (!this.#closed && this.watched && this.#wanted > this.recent.head) {
+  async #readAhead(): Promise<void> {
+    while (!this.#closed && this.watched && this.#reported > this.recent.head) {
       const from = this.recent.head;
       const hints = this.#hints;
       try {
         const { changes, frontier, position } = await this.log.read(from, allKeys, this.#prevStreams.size > 0);
-        // Somebody else began anew meanwhile, with a newer position.
+        // A restart has replaced the position during the read.
         if (this.recent.head !== from) continue;
         this.recent.append(changes, frontier);
-        // What was wanted and is not there yet is told of again; but not what was told during the read.
-        if (this.#hints === hints) this.#wanted = Math.max(position.head, frontier);
-        this.#metrics.lag(Math.max(this.#wanted - frontier, 0));
+        // Reported revisions that do not exist yet are reported again, except those reported during the read.
+        if (this.#hints === hints) this.#reported = Math.max(position.head, frontier);
+        this.#metrics.lag(Math.max(this.#reported - frontier, 0));
       } catch (error) {
         if (!isStorageError(error, StorageErrorCode.Compacted)) {
-          this.#settings.logger.debug('the log cannot be read, trying again with the next poll', {
+          this.#settings.logger.debug('the log cannot be read, the next poll retries', {
             error: String(error),
           });
           return;
         }
-        // Too far behind to follow: the streams find out by themselves where they stand.
+        // The reader is too far behind. Each stream determines its own position.
         this.recent.restart(Math.max(this.recent.head, error.revision ?? 0));
       }
       this.#wake();

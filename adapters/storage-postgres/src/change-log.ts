@@ -7,21 +7,21 @@ import type { StoreReader } from './store-reader.ts';
 
 const pieceChanges = 500;
 const pieceBytes = 4 * 1024 * 1024;
-/** Log rows that one question may look at, when few of them are in its range. */
+/** Log rows that one read may examine, when few of them are in its range. */
 const scan = 20_000;
 const types = ['create', 'update', 'delete'] as const;
 
-/** Every key. */
+/** The bounds of all keys. */
 export const allKeys = { start: '', end: null } as const;
 
 export interface LogPiece {
   readonly changes: readonly ReadChange[];
-  /** There are no other changes up to here. */
+  /** The piece contains all changes up to this revision. */
   readonly frontier: Revision;
   readonly position: Position;
 }
 
-/** The log of the store, read forward piece by piece. */
+/** Reads the log of the store forward, in bounded pieces. */
 export class ChangeLogReader {
   readonly #reader: StoreReader;
 
@@ -29,7 +29,7 @@ export class ChangeLogReader {
     this.#reader = reader;
   }
 
-  /** @throws StorageError `Compacted` when changes after `after` are gone. */
+  /** @throws StorageError `Compacted` when changes after `after` are compacted */
   async read(after: Revision, bounds: Bounds | typeof allKeys, prevValue: boolean): Promise<LogPiece> {
     const upto = bounds === allKeys ? Number.MAX_SAFE_INTEGER : after + scan;
     const values = [after, upto, bounds.start, bounds.end, pieceChanges, pieceBytes, prevValue];
@@ -38,9 +38,9 @@ export class ChangeLogReader {
     });
     this.#reader.assertReadable(after, position, false);
     const changes = rows.map((row) => readChange(row, prevValue));
-    const looked = Number(store[2]);
+    const examined = Number(store[2]);
     const last = changes.at(-1)?.plain.revision ?? after;
-    const complete = changes.length === looked && looked < pieceChanges;
+    const complete = changes.length === examined && examined < pieceChanges;
     const frontier = complete ? Math.max(after, Math.min(position.head, this.#reader.beyondLost(upto))) : last;
     return { changes, frontier, position };
   }

@@ -3,16 +3,16 @@ import pg from 'pg';
 import { isOutOfConnections } from './translate-error.ts';
 
 /** Pause before another attempt while the server has no connection left. */
-const crowdedMs = 100;
-/** After which a pool may grow again. */
+const retryPauseMs = 100;
+/** Time after which a pool may grow again. */
 const growAgainMs = 30_000;
 
-/** A pool of the driver that gets along with fewer connections than it may have, when the server has none left. */
+/** A pool of the driver that works with fewer connections than configured while the server has none left. */
 export class ConnectionPool {
   readonly #pool: pg.Pool;
   readonly #max: number;
   readonly #clock: Clock;
-  /** Connections that stand; the driver also counts those that are being made. */
+  /** Established connections; the driver also counts those that are being established. */
   readonly #open = new Set<pg.ClientBase>();
   #cancelGrowth = () => {};
 
@@ -35,29 +35,29 @@ export class ConnectionPool {
   }
 
   /**
-   * A connection of this pool. When the server has none left, one that stands has to do: of this pool, or of `other`
-   * when this one has none. While there is none at all the server is asked again, until `deadline` (monotonic
-   * milliseconds) or until the caller has given up.
+   * Acquires a connection of this pool. When the server has none left, the call waits for an established connection of
+   * this pool, or of `other` when this pool has none. When neither pool has one, the call retries until `deadline`
+   * (monotonic milliseconds) or until the caller has cancelled it.
    *
-   * @throws whatever the driver does
+   * @throws errors of the driver
    */
-  async take(other: ConnectionPool, deadline: number, givenUp: () => boolean): Promise<pg.PoolClient> {
+  async take(other: ConnectionPool, deadline: number, isCancelled: () => boolean): Promise<pg.PoolClient> {
     let pool: ConnectionPool = this;
     for (;;) {
       try {
         return await pool.#pool.connect();
       } catch (error) {
-        if (!isOutOfConnections(error) || givenUp() || this.#clock.monotonic() >= deadline) throw error;
+        if (!isOutOfConnections(error) || isCancelled() || this.#clock.monotonic() >= deadline) throw error;
         const open = [this, other].find((each) => each.#open.size > 0);
-        if (open === undefined) await new Promise<void>((resolve) => this.#clock.after(crowdedMs, resolve));
-        else open.#stay();
+        if (open === undefined) await new Promise<void>((resolve) => this.#clock.after(retryPauseMs, resolve));
+        else open.#stopGrowth();
         pool = open ?? this;
       }
     }
   }
 
-  /** Makes no further connections for a while. */
-  #stay(): void {
+  /** Limits the pool to its established connections until the pause is over. */
+  #stopGrowth(): void {
     this.#cancelGrowth();
     this.#pool.options.max = this.#open.size;
     this.#cancelGrowth = this.#clock.after(growAgainMs, () => {

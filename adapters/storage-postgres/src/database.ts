@@ -25,16 +25,16 @@ export interface Runner {
 
 export interface ReadCall {
   readonly signal?: AbortSignal | undefined;
-  /** For what the store itself needs to know: not behind a queue of lists. */
+  /** For internal reads of the store, which must not wait behind lists. */
   readonly urgent?: boolean;
 }
 
-/** For the store's own questions. */
+/** Connections for internal reads of the store. */
 const systemConnections = 3;
 
 /**
- * The connections of one store that are shared: for reads, and for the store's own questions. Every read has a
- * deadline, may be given up by its caller, and is tried again once when its connection turned out to be dead.
+ * The shared connections of one store: for reads of callers, and for internal reads. Every read has a deadline, can be
+ * cancelled by its caller, and is retried once when its connection was dead.
  */
 export class Database {
   readonly statements: Statements;
@@ -44,8 +44,8 @@ export class Database {
   readonly #connections = new OpenConnections();
   readonly #readers: ConnectionPool;
   readonly #system: ConnectionPool;
-  /** What ends the reads under way. */
-  readonly #underWay = new Set<() => void>();
+  /** Functions that end the running reads. */
+  readonly #running = new Set<() => void>();
   #closed = false;
 
   constructor(settings: Settings) {
@@ -57,7 +57,7 @@ export class Database {
     this.#system = this.#pool(1, systemConnections);
   }
 
-  /** Rows of a statement that changes nothing, or may be repeated. */
+  /** Returns the rows of a statement that changes nothing or is idempotent. */
   async read(statement: Statement, values: readonly unknown[], call: ReadCall = {}): Promise<readonly Row[]> {
     throwIfAborted(call.signal);
     for (let attempt = 1; ; attempt++) {
@@ -71,14 +71,14 @@ export class Database {
     }
   }
 
-  /** Runs `work` in a transaction of its own, for twice as long as a read may take; nothing is repeated. */
+  /** Runs `work` in a separate transaction, with twice the time limit of a read. Never retries. */
   async transaction<T>(work: (runner: Runner) => Promise<T>): Promise<T> {
     if (this.#closed) throw closedError();
     const deadline = this.#clock.monotonic() + this.#settings.readTimeoutMs;
     const client = await this.#system.take(this.#readers, deadline, () => this.#closed);
     const end = () => discard(client);
     const cancel = this.#clock.after(2 * this.#settings.readTimeoutMs, end);
-    this.#underWay.add(end);
+    this.#running.add(end);
     let failure: Error | undefined;
     try {
       await client.query('begin');
@@ -90,16 +90,16 @@ export class Database {
       throw error;
     } finally {
       cancel();
-      this.#underWay.delete(end);
+      this.#running.delete(end);
       client.release(failure);
     }
   }
 
-  /** A connection of one's own, looked over; `direct` leads past a pooler. */
+  /** Opens and inspects an exclusive connection. @param direct uses `listenUrl`, which bypasses a pooler */
   async connect(direct = false): Promise<pg.Client> {
     if (this.#closed) throw closedError();
     const client = new this.#connections.Client(direct ? this.#settings.direct : this.#settings.connection);
-    // Without a listener an error between two statements would end the process; the next statement tells as well.
+    // Without a listener an error between two statements would end the process; the next statement reports it too.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -123,15 +123,15 @@ export class Database {
       .then((result) => result.rows as readonly Row[]);
   }
 
-  /** Fails the reads under way with `Closed` and ends all connections, those of {@link connect} included. */
+  /** Fails running reads with `Closed` and ends all connections, including those of {@link connect}. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    for (const close of [...this.#underWay]) close();
+    for (const close of [...this.#running]) close();
     await this.#connections.ended(Promise.all([this.#readers.end(), this.#system.end()]), this.#clock);
   }
 
-  /** `min` connections stay when they are idle, so that a crowded server does not give them to others. */
+  /** @param min idle connections that stay open, so that a server without free connections does not reassign them */
   #pool(min: number, max: number): ConnectionPool {
     const inspect = (client: pg.ClientBase) => inspectConnection(client, this.#settings);
     const config = {
@@ -140,7 +140,7 @@ export class Database {
       min,
       max,
       idleTimeoutMillis: 60_000,
-      // The driver waits for the promise, though its types do not say so.
+      // The driver waits for the promise, although its types do not declare it.
       onConnect: inspect as (client: pg.ClientBase) => void,
     };
     return new ConnectionPool(config, this.#clock, (error) =>
@@ -157,14 +157,14 @@ export class Database {
         settled = true;
         cancel();
         removeAbortListener(call.signal, abort);
-        this.#underWay.delete(close);
+        this.#running.delete(close);
         action();
       };
       const release = (broken: boolean) => {
         client?.release(broken);
         client = undefined;
       };
-      // Given up: the statement runs to its end, and its connection is used again then.
+      // A cancelled statement runs to its end; then its connection is reused.
       const abort = () =>
         settle(() =>
           reject(new StorageError(StorageErrorCode.Timeout, 'the call was aborted', { cause: call.signal?.reason })),
@@ -180,7 +180,7 @@ export class Database {
       };
       const cancel = this.#clock.after(this.#settings.readTimeoutMs, late);
       addAbortListener(call.signal, abort);
-      this.#underWay.add(close);
+      this.#running.add(close);
       const [pool, other] = call.urgent === true ? [this.#system, this.#readers] : [this.#readers, this.#system];
       pool
         .take(other, this.#clock.monotonic() + this.#settings.readTimeoutMs, () => settled)

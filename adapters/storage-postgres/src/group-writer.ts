@@ -21,17 +21,16 @@ import { WriterConnection } from './writer-connection.ts';
 
 const maxReturns = 5;
 
-/** What the writer tells its owner. */
 export interface WriterEvents {
-  /** A batch is committed; called before its callers are answered. */
+  /** Called after the commit of a batch, before its callers receive the results. */
   committed(head: Revision, ops: readonly WriteOp[]): void;
-  /** The log has no place for the next revisions. */
+  /** Called when the log has no partition for the next revisions. */
   full(): Promise<void>;
 }
 
 /**
- * The writes of this process, combined: one batch is under way, what arrives meanwhile is the next one, and an idle
- * writer sends at once. Every batch has a number, under which it can be looked for when its answer is lost.
+ * Combines the writes of this process: one batch is running, writes that arrive meanwhile form the next one, and an
+ * idle writer sends immediately. Every batch has a number by which its outcome is determined when its answer is lost.
  */
 export class GroupWriter {
   readonly #settings: Settings;
@@ -41,7 +40,7 @@ export class GroupWriter {
   readonly #events: WriterEvents;
   readonly #queue = new WriteQueue();
   readonly #connection: WriterConnection;
-  /** Tells the batches of this process from all others; positive and below 2^53. */
+  /** Identifies the batches of this process; positive and below 2^53. */
   readonly #writer = Number(randomBytes(8).readBigUInt64BE() >> 12n);
   #batches = 0;
   #running: Promise<void> | undefined;
@@ -56,13 +55,14 @@ export class GroupWriter {
     this.#connection = new WriterConnection(settings, db, state);
   }
 
-  /** Takes over a connection that has entered the store. */
+  /** Takes ownership of a connection that has entered the store. */
   adopt(client: Client): void {
     this.#connection.adopt(client);
   }
 
   /**
-   * @throws StorageError `Unavailable` or `Timeout` when nothing happened, `OutcomeUnknown` when that cannot be known.
+   * @throws StorageError `Unavailable` or `Timeout` when nothing was written, `OutcomeUnknown` when that cannot be
+   *   determined
    */
   write(op: WriteOp, options: WriteOptions): Promise<WriteResult> {
     if (this.#closing) return Promise.reject(closedError());
@@ -71,7 +71,7 @@ export class GroupWriter {
     return write.answer;
   }
 
-  /** Finishes what was asked for, then ends the connection. */
+  /** Finishes the accepted writes, then ends the connection. */
   async close(): Promise<void> {
     this.#closing = true;
     let cancel = () => {};
@@ -86,8 +86,8 @@ export class GroupWriter {
 
   async #run(): Promise<void> {
     while (!this.#queue.empty) {
-      // Writes that begin in the same turn of the loop, such as those whose predecessors were just answered, travel
-      // together.
+      // Writes that begin in the same turn of the event loop share a batch, for example those that follow results of
+      // the batch before.
       await new Promise((resolve) => setImmediate(resolve));
       const batch = this.#queue.take();
       if (batch.length > 0) await this.#send(batch);
@@ -133,18 +133,18 @@ export class GroupWriter {
   async #failed(batch: readonly PendingWrite[], number: number, since: Revision, error: unknown): Promise<void> {
     if (isConnectionLost(error)) {
       this.#connection.drop();
-      await this.#lookFor(batch, number, since, error);
+      await this.#resolveLost(batch, number, since, error);
       return;
     }
     if (isStorageError(error)) {
-      // The server has committed, and something about its answer is wrong.
+      // The server has committed, but its answer is invalid.
       const { message } = error;
       for (const write of batch) {
         write.reject(new StorageError(StorageErrorCode.OutcomeUnknown, message, { key: write.op.key, cause: error }));
       }
       return;
     }
-    // The server has answered, and rolled everything back.
+    // The server has reported an error and rolled the batch back.
     try {
       if (sqlStateOf(error) === SqlState.otherStamp) await this.#state.reenter();
       else if (sqlStateOf(error) === SqlState.checkViolation) await this.#events.full();
@@ -158,16 +158,16 @@ export class GroupWriter {
     }
   }
 
-  /** The answer is lost: settles the outcome by the log, and sends again what certainly did not happen. */
-  async #lookFor(batch: readonly PendingWrite[], number: number, since: Revision, error: unknown): Promise<void> {
+  /** After a lost answer, determines the outcome from the log, and sends again the writes that did not take effect. */
+  async #resolveLost(batch: readonly PendingWrite[], number: number, since: Revision, error: unknown): Promise<void> {
     this.#settings.logger.warn('the answer to a batch of writes was lost', {
       writes: batch.length,
       error: String(error),
     });
     try {
-      const found = await resolveBatch(this.#settings, this.#db, { writer: this.#writer, batch: number, since });
-      this.#metrics.resolved(found.size > 0 ? 'committed' : 'absent');
-      const head = Math.max(...[...found.values()].map((write) => write.revision), 0);
+      const committed = await resolveBatch(this.#settings, this.#db, { writer: this.#writer, batch: number, since });
+      this.#metrics.resolved(committed.size > 0 ? 'committed' : 'absent');
+      const head = Math.max(...[...committed.values()].map((write) => write.revision), 0);
       if (head > 0) {
         this.#state.saw(head);
         this.#events.committed(
@@ -176,7 +176,7 @@ export class GroupWriter {
         );
       }
       for (const write of batch) {
-        const result = found.get(write.op.key);
+        const result = committed.get(write.op.key);
         if (result !== undefined) write.resolve({ ok: true, ...result });
       }
       this.#giveBack(
@@ -186,7 +186,8 @@ export class GroupWriter {
     } catch (reason) {
       this.#metrics.resolved('unknown');
       for (const write of batch) {
-        const text = `the connection was lost during the write, and its outcome could not be found out (${String(reason)})`;
+        const text =
+          'the connection was lost during the write, and its outcome could not be determined ' + `(${String(reason)})`;
         write.reject(new StorageError(StorageErrorCode.OutcomeUnknown, text, { key: write.op.key, cause: reason }));
       }
     }

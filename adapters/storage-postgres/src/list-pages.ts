@@ -17,17 +17,17 @@ export interface PageOptions {
 interface Page {
   readonly entries: readonly Entry[];
   readonly revision: Revision;
-  /** Where to go on; undefined at the end of the range. */
+  /** Start of the next page; undefined at the end of the range. */
   readonly next: string | undefined;
 }
 
-/** The row about the store in the answers of `list_now` and `list_then`. */
+/** Recognises the row with the state of the store in the answers of `list_now` and `list_then`. */
 function listPosition(row: Row): Position | undefined {
   const [key, head, compacted, , stamp] = row;
   return key === null ? positionOf(stamp, head, compacted) : undefined;
 }
 
-/** One question: the next keys of the range, bounded by number and by bytes. */
+/** Reads the next keys of the range, bounded by number and by bytes. */
 export async function readPage(reader: StoreReader, bounds: Bounds, size: number, options: PageOptions): Promise<Page> {
   const { revision, signal } = options;
   const values = options.keysOnly !== true;
@@ -38,9 +38,9 @@ export async function readPage(reader: StoreReader, bounds: Bounds, size: number
       ? await reader.ask((s) => s.listNow, [...common, ...bounded], listPosition, { signal })
       : await reader.ask((s) => s.listThen, [...common, revision, ...bounded], listPosition, { signal });
   if (revision !== undefined) reader.assertReadable(revision, position);
-  const looked = Number(store[3]);
+  const examined = Number(store[3]);
   const last = rows.at(-1)?.[0];
-  const more = rows.length < looked || looked === size;
+  const more = rows.length < examined || examined === size;
   const entries: Entry[] = [];
   for (const [key, createRevision, modRevision, expiresAt, text, bytes] of rows) {
     if (key === null || key === undefined || modRevision === '0') continue;
@@ -50,7 +50,10 @@ export async function readPage(reader: StoreReader, bounds: Bounds, size: number
   return { entries, revision: revision ?? position.head, next };
 }
 
-/** All pages of a list; those after the first show the state of the first. `check` throws when the store is closed. */
+/**
+ * Yields all pages of a list. Later pages show the state of the first page.
+ * @param check throws when the store is closed
+ */
 export async function* listPages(
   reader: StoreReader,
   bounds: Bounds,
@@ -64,7 +67,7 @@ export async function* listPages(
   let bytes = 0;
   for (;;) {
     const size = Math.min(chunkEntries, left);
-    // One entry more than is handed out tells that more follows.
+    // One additional entry is read to determine whether more entries follow.
     while (next !== undefined && entries.length <= size && (bytes < pageBytes || entries.length < 2)) {
       check();
       throwIfAborted(options.signal);

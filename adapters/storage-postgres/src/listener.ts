@@ -10,28 +10,27 @@ import type { Settings } from './settings.ts';
 
 const firstPauseMs = 100;
 const longestPauseMs = 10_000;
-/** Behind a pooler that keeps no sessions: its configuration may change one day. */
+/** Pause behind a pooler that keeps no sessions, whose configuration may change later. */
 const pooledPauseMs = 300_000;
 const heartbeatMs = 5000;
 const deadlineMs = 2000;
-/** Every so many heartbeats the connection proves that notifications arrive. */
+/** Number of heartbeats between two tests whether notifications arrive. */
 const beatsPerProbe = 6;
-/** Writes that follow each other more closely share a notification. */
+/** Writes within this time share a notification. */
 const spacingMs = 5;
 
-/** What the listener tells its owner. */
 export interface ListenerEvents {
-  /** The store has reached this revision, somebody says. */
-  told(revision: Revision): void;
-  /** Notifications arrive from now on; what was written before must be looked for. */
+  /** Called when a notification reports that the store has reached a revision. */
+  notified(revision: Revision): void;
+  /** Called when notifications begin to arrive; earlier writes must be read from the database. */
   listening(): void;
 }
 
 /**
- * The connection on which servers tell each other of writes. A notification is a hint that saves asking: all of them
- * may be lost. They are sent over the shared connections, so the listening one is tested by a notification as well:
- * there are poolers that accept a LISTEN and deliver nothing. It is asked for a sign of life now and then, for it may
- * be cut without an end.
+ * The connection on which this server receives notifications of writes by other servers. A notification is only a hint
+ * that saves a poll; any of them may be lost. Notifications are sent over the shared connections, which also tests the
+ * listening connection: some poolers accept LISTEN and deliver nothing. Heartbeats detect a connection that was cut
+ * without an end.
  */
 export class Listener {
   readonly #settings: Settings;
@@ -60,7 +59,7 @@ export class Listener {
     this.#events = events;
   }
 
-  /** Whether notifications can be relied on as far as anyone knows. */
+  /** Whether the last test has shown that notifications arrive. */
   get healthy(): boolean {
     return this.#healthy;
   }
@@ -69,7 +68,7 @@ export class Listener {
     void this.#connect();
   }
 
-  /** Tells the other servers, soon, that the store has reached `revision`. */
+  /** Notifies the other servers, after a short delay, that the store has reached `revision`. */
   notify(revision: Revision): void {
     if (revision > this.#unsent) this.#unsent = revision;
     if (!this.#sending) void this.#send();
@@ -79,7 +78,7 @@ export class Listener {
     this.#stopped = true;
     this.#cancelTimer();
     const client = this.#client;
-    this.#lose();
+    this.#disconnected();
     if (client !== undefined) discard(client);
   }
 
@@ -94,20 +93,21 @@ export class Listener {
       mine.on('end', () => this.#ended(mine));
       if (isPooled(mine) && !(await this.#keepsSession(mine))) {
         this.#warn(
-          'a pooler in transaction mode is in between, through which LISTEN has no effect: writes of other servers are found by polling; give a direct connection as listenUrl',
+          'LISTEN has no effect through a pooler in transaction mode: writes of other servers are found by polling; ' +
+            'set listenUrl to a direct connection',
         );
-        this.#lose();
+        this.#disconnected();
         discard(mine);
-        return this.#again(pooledPauseMs);
+        return this.#reconnectLater(pooledPauseMs);
       }
-      await this.#within(mine.query(`listen "${this.#channel}"`));
-      await this.#tryOut(mine);
+      await this.#withTimeout(mine.query(`listen "${this.#channel}"`));
+      await this.#testNotifications(mine);
       this.#pauseMs = firstPauseMs;
-      this.#beat(mine, 1);
+      this.#scheduleHeartbeat(mine, 1);
     } catch (error) {
-      this.#settings.logger.debug('cannot listen, trying again', { error: String(error) });
+      this.#settings.logger.debug('LISTEN failed, another attempt follows', { error: String(error) });
       if (client !== undefined) discard(client);
-      if (client === undefined || this.#client !== client) this.#again();
+      if (client === undefined || this.#client !== client) this.#reconnectLater();
       else this.#ended(client);
     }
   }
@@ -115,16 +115,16 @@ export class Listener {
   #ended(client: Client): void {
     if (this.#client !== client) return;
     this.#settings.logger.info('the listening connection was lost');
-    this.#lose();
-    this.#again();
+    this.#disconnected();
+    this.#reconnectLater();
   }
 
-  #lose(): void {
+  #disconnected(): void {
     this.#client = undefined;
     this.#setHealthy(false);
   }
 
-  #again(pauseMs?: number): void {
+  #reconnectLater(pauseMs?: number): void {
     if (this.#stopped) return;
     this.#cancelTimer();
     if (pauseMs === undefined) this.#pauseMs = nextPause(this.#pauseMs, longestPauseMs);
@@ -141,49 +141,51 @@ export class Listener {
     this.#metrics.listening(healthy);
   }
 
-  /** Sends a notification over another connection and waits for it. */
-  async #hears(channel: string): Promise<boolean> {
-    const heard = new Promise<boolean>((resolve) => {
+  /** Sends a notification over another connection and returns whether it arrives in time. */
+  async #receivesNotification(channel: string): Promise<boolean> {
+    const received = new Promise<boolean>((resolve) => {
       const cancel = this.#clock.after(deadlineMs, () => resolve(false));
       this.#echo = () => {
         cancel();
         resolve(true);
       };
     });
-    await this.#within(this.#notify(channel, this.#probe));
-    return heard;
+    await this.#withTimeout(this.#notify(channel, this.#probe));
+    return received;
   }
 
   /**
-   * Whether the pooler that this connection leads to keeps its session. A pooler in transaction mode leaves a LISTEN
-   * behind in some session of its own, so it is tried with a channel that is not used for anything else.
+   * Returns whether the pooler of this connection keeps its session. A pooler in transaction mode leaves a LISTEN in
+   * one of its own sessions, so that the test uses a channel that is used for nothing else.
    */
   async #keepsSession(client: Client): Promise<boolean> {
     const channel = `keelson_${this.#probe}`;
-    await this.#within(client.query(`listen "${channel}"`));
-    const heard = await this.#hears(channel);
-    await this.#within(client.query(`unlisten "${channel}"`));
-    return heard;
+    await this.#withTimeout(client.query(`listen "${channel}"`));
+    const received = await this.#receivesNotification(channel);
+    await this.#withTimeout(client.query(`unlisten "${channel}"`));
+    return received;
   }
 
-  async #tryOut(client: Client): Promise<void> {
-    const healthy = await this.#hears(this.#channel);
+  async #testNotifications(client: Client): Promise<void> {
+    const healthy = await this.#receivesNotification(this.#channel);
     if (this.#client !== client) return;
     const before = this.#healthy;
     this.#setHealthy(healthy);
     if (healthy && !before) this.#events.listening();
     if (healthy) return;
     this.#warn(
-      'LISTEN was accepted, but notifications do not arrive: a pooler seems to be in between. Writes of other servers are found by polling; give a direct connection as listenUrl',
+      'LISTEN was accepted, but notifications do not arrive, probably because of a pooler: ' +
+        'writes of other servers are found by polling; set listenUrl to a direct connection',
     );
   }
 
-  #beat(client: Client, count: number): void {
+  #scheduleHeartbeat(client: Client, count: number): void {
     if (this.#stopped || this.#client !== client) return;
     this.#cancelTimer = this.#clock.after(heartbeatMs, () => {
-      const sign = count % beatsPerProbe === 0 ? this.#tryOut(client) : this.#within(client.query('select 1'));
-      sign.then(
-        () => this.#beat(client, count + 1),
+      const alive =
+        count % beatsPerProbe === 0 ? this.#testNotifications(client) : this.#withTimeout(client.query('select 1'));
+      alive.then(
+        () => this.#scheduleHeartbeat(client, count + 1),
         () => {
           discard(client);
           this.#ended(client);
@@ -192,11 +194,11 @@ export class Listener {
     });
   }
 
-  /** @throws when there is no answer in time. */
-  async #within(answer: Promise<unknown>): Promise<void> {
+  /** @throws Error when there is no answer in time */
+  async #withTimeout(answer: Promise<unknown>): Promise<void> {
     let cancel = () => {};
     const late = new Promise<never>((_, reject) => {
-      cancel = this.#clock.after(deadlineMs, () => reject(new Error(`no sign of life within ${deadlineMs} ms`)));
+      cancel = this.#clock.after(deadlineMs, () => reject(new Error(`no answer within ${deadlineMs} ms`)));
     });
     try {
       await Promise.race([answer, late]);
@@ -214,7 +216,7 @@ export class Listener {
     const revision = Number(payload);
     if (!Number.isSafeInteger(revision)) return;
     this.#metrics.notificationReceived();
-    this.#events.told(revision);
+    this.#events.notified(revision);
   }
 
   async #send(): Promise<void> {

@@ -6,20 +6,20 @@ import type { Settings } from './settings.ts';
 
 const turnMs = 10_000;
 const sweepKeys = 500;
-/** Another server sweeps; its turn is over by then, or it is gone. */
+/** Pause while another server sweeps; by then its turn has ended, or the server has failed. */
 const othersTurnMs = 1000;
 
-/** What maintenance needs of the store. */
+/** Operations of the store that maintenance uses. */
 export interface MaintenanceHost {
-  /** Deletes as every client does: only if nothing has changed. */
+  /** Deletes like a client: only an unchanged entry. */
   remove(key: Key, revision: Revision): Promise<WriteResult>;
   compacted(revision: Revision): void;
   partitionRevisions(): number;
 }
 
 /**
- * What has to be done now and then: keys whose time is over, history that is outside its window, room for revisions to
- * come. Every server tries; the database lets one of them do it.
+ * Periodic work: deletes expired keys, compacts history outside its window, and adds partitions for future revisions.
+ * Every server tries; a lock in the database selects one.
  */
 export class Maintenance {
   readonly #settings: Settings;
@@ -43,21 +43,21 @@ export class Maintenance {
     this.#wakeIn(Math.random() * turnMs);
   }
 
-  /** A key expires in so many milliseconds. */
+  /** Reports that a key expires in `ms` milliseconds. */
   expiresIn(ms: number): void {
     this.#wakeIn(Math.min(Math.max(ms, 0) + 5, turnMs));
   }
 
-  /** The store has reached this revision. */
+  /** Reports that the store has reached this revision. */
   reached(head: Revision): void {
     this.#head = Math.max(this.#head, head);
-    // There is always a whole partition ahead.
+    // At least one whole partition exists ahead of the newest revision.
     if (this.#room > 0 && this.#head + this.#host.partitionRevisions() > this.#room) {
-      this.extend().catch((error: unknown) => this.#failed('making room in the log', error));
+      this.extend().catch((error: unknown) => this.#failed('adding a partition to the log', error));
     }
   }
 
-  /** Makes room in the log. */
+  /** Adds partitions to the log. */
   extend(): Promise<void> {
     this.#extending ??= this.#extend().finally(() => {
       this.#extending = undefined;
@@ -65,13 +65,13 @@ export class Maintenance {
     return this.#extending;
   }
 
-  /** Does everything that is due. */
+  /** Runs all periodic work that is due. */
   async run(): Promise<void> {
     await this.#turn?.catch(() => {});
     await this.#everything();
   }
 
-  /** Waits a moment for what is under way. */
+  /** Stops, and waits a limited time for running work. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
@@ -136,7 +136,7 @@ export class Maintenance {
     return this.#sweep();
   }
 
-  /** Removes what has expired; tells in how many milliseconds there is more to do. */
+  /** Deletes expired keys. Returns the milliseconds until the next key expires. */
   async #sweep(): Promise<number> {
     const { leadExpiry, expiring } = this.#db.statements;
     const [soonest] = await this.#db.read(expiring, [1], { urgent: true });
@@ -162,6 +162,6 @@ export class Maintenance {
   }
 
   #failed(what: string, error: unknown): void {
-    if (!this.#stopped) this.#settings.logger.warn(`${what} failed, it is tried again`, { error: String(error) });
+    if (!this.#stopped) this.#settings.logger.warn(`${what} failed, another attempt follows`, { error: String(error) });
   }
 }

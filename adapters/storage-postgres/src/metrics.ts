@@ -1,10 +1,10 @@
 import type { Metrics } from '@keelson/core';
 
-/** What a store tells about itself; every metric has the schema as its label `store`. */
+/** The metrics of a store; each has the schema as its label `store`. */
 export interface StoreMetrics {
   notificationSent(): void;
   notificationReceived(): void;
-  /** Something was found by asking that a notification should have told. */
+  /** Counts a write that was found by polling although a notification should have reported it. */
   notificationLost(): void;
   listening(connected: boolean): void;
   lag(revisions: number): void;
@@ -29,13 +29,13 @@ export function storeMetrics(metrics: Metrics, store: string): StoreMetrics {
   });
   const lost = metrics.counter({
     name: name('notifications_lost_total'),
-    help: 'Times that writes were found by asking, which no notification had told while one should have.',
+    help: 'Number of times that polling found writes that a notification should have reported.',
     labels,
   });
   const connected = metrics.gauge({ name: name('listener_connected'), help: '1 while notifications arrive.', labels });
   const lag = metrics.gauge({
     name: name('lag_revisions'),
-    help: 'Revisions known to exist and not yet read for watchers.',
+    help: 'Revisions that exist and were not yet read for watchers.',
     labels,
   });
   const size = metrics.histogram({
@@ -46,13 +46,13 @@ export function storeMetrics(metrics: Metrics, store: string): StoreMetrics {
   });
   const seconds = metrics.histogram({
     name: name('batch_seconds'),
-    help: 'Time of a batch of writes, from sending to the answer.',
+    help: 'Duration of a batch of writes, from sending to the answer.',
     labels,
     buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5],
   });
   const resolved = metrics.counter({
     name: name('lost_answers_total'),
-    help: 'Batches whose answer was lost, by what was found out.',
+    help: 'Batches whose answer was lost, by outcome.',
     labels: ['store', 'outcome'],
   });
   const streams = metrics.gauge({ name: name('watch_streams'), help: 'Open watch streams.', labels });

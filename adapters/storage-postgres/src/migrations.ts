@@ -24,10 +24,10 @@ export async function readMigrations(): Promise<Migration[]> {
 }
 
 /**
- * Brings the schema up to what this package knows. Each file runs in a transaction that begins by inserting its own
- * number, so of several servers that start together one does it and the others find it done.
+ * Migrates the schema to the version of this package. Each file runs in a transaction that begins by inserting its own
+ * number, so that one of several servers that start together runs it and the others skip it.
  *
- * @throws StorageError `Unavailable` when the schema is newer than this package.
+ * @throws StorageError `Unavailable` when the schema is newer than this package
  */
 export async function migrate(client: Client, settings: Settings, migrations: readonly Migration[]): Promise<void> {
   const { schema, logger } = settings;
@@ -36,13 +36,14 @@ export async function migrate(client: Client, settings: Settings, migrations: re
   if (current > known) {
     throw new StorageError(
       StorageErrorCode.Unavailable,
-      `schema "${schema}" has version ${current}, this version of Keelson knows it up to ${known}; start the newer version`,
+      `schema "${schema}" has version ${current}, this version of Keelson supports up to ${known}; ` +
+        'start the newer version',
     );
   }
   for (const migration of migrations) {
     if (migration.version <= current) continue;
     const done = await inTransaction(client, async () => {
-      // Creating the same schema or table twice at the same time is an error in spite of "if not exists".
+      // Concurrent creation of the same schema or table is an error even with "if not exists".
       await client.query(`select pg_advisory_xact_lock(hashtextextended('keelson migrate ' || '${schema}', 0))`);
       const { rows } = await client.query<string[]>({
         text: `select 1 from pg_namespace where nspname = '${schema}'`,
@@ -65,10 +66,11 @@ export async function migrate(client: Client, settings: Settings, migrations: re
   }
 }
 
-/** The one row that says what this store is; part of the first migration, so that a store without it is never seen. */
+/** Inserts the row with the identity of the store. Part of the first migration, so that no store lacks it. */
 async function createStore(client: Client, { schema, partitionRevisions }: Settings): Promise<void> {
   await client.query(
-    `insert into "${schema}".meta (timeline, system_id, partition_revs) values ("${schema}".timeline(), "${schema}".system_id(), $1)`,
+    `insert into "${schema}".meta (timeline, system_id, partition_revs)
+      values ("${schema}".timeline(), "${schema}".system_id(), $1)`,
     [partitionRevisions],
   );
   await client.query(`select "${schema}".extend_log()`);

@@ -1,12 +1,12 @@
 import type { Clock } from '@keelson/core';
 import pg from 'pg';
 
-/** How long connections may take to say goodbye. */
+/** Time limit for the orderly end of connections. */
 const goodbyeMs = 1000;
 
-/** All connections of one store, whoever made them and however far they are. */
+/** All connections of one store, in every state. */
 export class OpenConnections {
-  /** The driver's client, known here until its socket is closed. */
+  /** The client class of the driver, whose instances are tracked until their sockets are closed. */
   readonly Client: typeof pg.Client;
   readonly #open = new Set<pg.Client>();
   #gone: (() => void) | undefined;
@@ -27,9 +27,8 @@ export class OpenConnections {
   }
 
   /**
-   * Waits for `ending`, which asks connections to end, and for their sockets; what is open after a second is broken
-   * off. The driver alone waits for ever for a peer that is gone without an end, and for a new connection that it still
-   * looks over.
+   * Waits for `ending`, which ends connections, and for their sockets; sockets that are open after one second are
+   * destroyed. The driver would wait without limit for a dead peer, and for a new connection under inspection.
    */
   async ended(ending: Promise<unknown>, clock: Clock): Promise<void> {
     const cancel = clock.after(goodbyeMs, () => this.#open.forEach(discard));
@@ -43,7 +42,7 @@ export class OpenConnections {
   }
 }
 
-/** Breaks a connection off; ending it politely would wait for a peer that may be gone. */
+/** Destroys the socket of a connection; an orderly end would wait for a peer that may be dead. */
 export function discard(client: pg.ClientBase): void {
   // The stream is not part of the driver's public types.
   const { connection } = client as unknown as { readonly connection: { readonly stream: { destroy(): void } } };

@@ -3,7 +3,7 @@ import type { PostgresAdapterOptions } from './adapter.ts';
 const counts = ['readers', 'readTimeoutMs', 'writeTimeoutMs', 'connectTimeoutMs', 'partitionRevisions'] as const;
 const flags = ['allowAsyncCommit', 'allowUnsafeServer', 'preparedStatements'] as const;
 const texts = ['schema', 'listenUrl'] as const;
-/** What the driver makes of a URL. */
+/** The driver's interpretation of a URL. */
 const drivers: ReadonlySet<string> = new Set([
   'application_name',
   'host',
@@ -22,10 +22,10 @@ const drivers: ReadonlySet<string> = new Set([
 type Mutable = { -readonly [K in keyof PostgresAdapterOptions]: PostgresAdapterOptions[K] };
 
 /**
- * Options out of what follows `postgres:`, as in `postgres://user@host/database?schema=plane&notify=txn`. The store's
- * own parameters have the names of its options (and `minChanges`, `minAgeMs`); the others are the driver's.
+ * Parses the part after `postgres:`, as in `postgres://user@host/database?schema=plane&notify=txn`. Parameters of the
+ * store have the names of its options (and `minChanges`, `minAgeMs`); other parameters belong to the driver.
  *
- * @throws Error with a sentence for people.
+ * @throws Error with a message for users
  */
 export function parsePostgresUrl(rest: string): PostgresAdapterOptions {
   if (rest === '') return {};

@@ -8,11 +8,11 @@ import type { Settings } from './settings.ts';
 const lockTimeoutMs = 1000;
 
 /**
- * Drops the parts of the log that lie wholly at or below `compacted`: taken off without stopping readers or writers,
- * then dropped. Another server that does the same at the same time stops one of the two; the next turn finds what is
- * left.
+ * Drops the partitions of the log that lie wholly at or below `compacted`. They are detached without blocking readers
+ * or writers, then dropped. When two servers do so at the same time, one of them stops; the next turn drops the
+ * remaining partitions.
  *
- * @returns the number of partitions dropped.
+ * @returns the number of dropped partitions
  */
 export async function dropPartitions(
   settings: Settings,
@@ -23,7 +23,7 @@ export async function dropPartitions(
   const old = await oldPartitions(db, compacted, partitionRevisions);
   if (old.length === 0) return 0;
   const { schema } = settings;
-  // Detaching cannot run in a transaction: a session of its own, not through a pooler.
+  // Detaching cannot run in a transaction, so it needs a session without a pooler.
   const client = await db.connect(true);
   const cancel = settings.clock.after(60_000, () => discard(client));
   try {
@@ -57,8 +57,8 @@ async function dropInSession(client: Client, schema: string, old: readonly Parti
 }
 
 /**
- * A pooler shares sessions, so locks and settings end with the transaction; readers may have to wait for as long as
- * `lockTimeoutMs`.
+ * Variant through a pooler, which shares sessions: locks and settings end with the transaction. Readers may have to
+ * wait for up to `lockTimeoutMs`.
  */
 async function dropInTransactions(client: Client, schema: string, old: readonly Partition[]): Promise<number> {
   let dropped = 0;

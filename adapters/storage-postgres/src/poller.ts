@@ -2,21 +2,21 @@ import type { Clock } from '@keelson/core';
 
 const idleMs = 1000;
 const alertMs = 250;
-/** How long after a change others are expected. */
+/** Time after a change during which further changes are expected. */
 const alertForMs = 5000;
 
 export interface PollerOptions {
   readonly clock: Clock;
-  /** Whether notifications can be relied on. */
+  /** Whether notifications arrive. */
   readonly healthy: () => boolean;
   readonly watched: () => boolean;
-  /** Asks the database; tells whether there was something new. */
+  /** Reads the position of the store; returns whether it had changed. */
   readonly poll: () => Promise<boolean>;
 }
 
 /**
- * Asks now and then how far the store is, since any notification may be lost: every second while somebody watches, four
- * times as often when notifications do not arrive or something was written lately.
+ * Polls the newest revision of the store, since any notification may be lost: every second while there are watchers,
+ * and four times as often when notifications do not arrive or a change was recent.
  */
 export class Poller {
   readonly #options: PollerOptions;
@@ -28,12 +28,12 @@ export class Poller {
     this.#options = options;
   }
 
-  /** Somebody watches now. */
+  /** Starts polling for the first watcher. */
   start(): void {
     if (!this.#stopped) this.#cancel ??= this.#arm();
   }
 
-  /** The store has moved. */
+  /** Reports that the store has changed. */
   moved(): void {
     this.#alertUntil = this.#options.clock.monotonic() + alertForMs;
   }
@@ -55,7 +55,7 @@ export class Poller {
       if (this.#options.watched() && (await this.#options.poll()))
         this.#alertUntil = this.#options.clock.monotonic() + alertForMs;
     } catch {
-      // The database is away; the next poll is the next attempt.
+      // The database is unreachable; the next poll is the next attempt.
     }
     this.#cancel = undefined;
     if (this.#options.watched()) this.start();

@@ -30,7 +30,7 @@ import { migrate, readMigrations } from './migrations.ts';
 import { discard } from './open-connections.ts';
 import { Poller } from './poller.ts';
 import { type Position, revisionOf } from './rows.ts';
-import { type PostgresStoreOptions, type Settings, settle } from './settings.ts';
+import { type PostgresStoreOptions, resolveSettings, type Settings } from './settings.ts';
 import { headPosition, StoreReader } from './store-reader.ts';
 import { StoreState } from './store-state.ts';
 import { closedError, translateError } from './translate-error.ts';
@@ -39,8 +39,8 @@ import type { WriteOptions } from './write-queue.ts';
 const lateMs = 1000;
 
 /**
- * A {@link Store} in one schema of a PostgreSQL database, shared by any number of processes: one order of revisions,
- * decided under a lock in the database; what one process has acknowledged, all others read.
+ * A {@link Store} in one schema of a PostgreSQL database, shared by any number of processes. A lock in the database
+ * orders the revisions. Every process reads the acknowledged writes of all others.
  */
 export class PostgresStore implements Store {
   readonly capabilities: StoreCapabilities = {
@@ -63,13 +63,13 @@ export class PostgresStore implements Store {
   readonly #position: Coalesced<Position>;
   #listener: Listener | undefined;
   #opening: Promise<void> | undefined;
-  /** The highest revision that a notification has told. */
-  #told: Revision = 0;
+  /** The highest revision in any notification. */
+  #notified: Revision = 0;
   #closing: Promise<void> | undefined;
 
-  /** Connects to nothing yet. @throws Error when an option makes no sense. */
+  /** Does not connect yet. @throws Error when an option is invalid */
   constructor(options: PostgresStoreOptions = {}) {
-    const settings = settle(options);
+    const settings = resolveSettings(options);
     this.#settings = settings;
     this.#metrics = storeMetrics(settings.metrics, settings.schema);
     this.#db = new Database(settings);
@@ -114,7 +114,8 @@ export class PostgresStore implements Store {
         discard(client);
         throw error;
       }
-      if (isPooled(client)) this.#settings.logger.info('a pooler is in between: statements are sent unnamed');
+      if (isPooled(client))
+        this.#settings.logger.info('the connection leads through a pooler: statements are sent unnamed');
       this.#writer.adopt(client);
       await this.#maintenance.extend();
     } catch (error) {
@@ -124,12 +125,12 @@ export class PostgresStore implements Store {
     this.#maintenance.start();
     if (this.#settings.notify === 'off') return;
     this.#listener = new Listener(this.#settings, this.#db, this.#metrics, this.#state.channel, {
-      told: (revision) => {
-        this.#told = Math.max(this.#told, revision);
+      notified: (revision) => {
+        this.#notified = Math.max(this.#notified, revision);
         this.#poller.moved();
         this.#feed.hint(revision);
       },
-      listening: () => void this.#lookAround(),
+      listening: () => void this.#pollAfterListening(),
     });
     this.#listener.start();
   }
@@ -199,7 +200,7 @@ export class PostgresStore implements Store {
     this.#assertOpen();
     const { head } = await this.#position.get();
     if (upTo > head) {
-      const text = `revision ${upTo} is not reached, the store is at ${head}`;
+      const text = `revision ${upTo} has not been reached, the store is at ${head}`;
       throw new StorageError(StorageErrorCode.FutureRevision, text, { revision: head });
     }
     await this.#feed.catchUp(upTo);
@@ -207,7 +208,7 @@ export class PostgresStore implements Store {
     const compacted = revisionOf(rows[0]?.[1]);
     this.#sawCompacted(compacted);
     await this.#maintenance.dropOld(compacted).catch((error: unknown) => {
-      this.#settings.logger.warn('dropping old history failed, it is tried again', { error: String(error) });
+      this.#settings.logger.warn('dropping old history failed, another attempt follows', { error: String(error) });
     });
   }
 
@@ -224,7 +225,7 @@ export class PostgresStore implements Store {
   }
 
   /**
-   * Does now what is otherwise done now and then: removes expired keys, lets go of old history, makes room in the log.
+   * Runs the periodic work immediately: deletes expired keys, compacts old history, adds partitions to the log.
    */
   async maintain(): Promise<void> {
     this.#assertOpen();
@@ -262,26 +263,26 @@ export class PostgresStore implements Store {
     this.#feed.compacted();
   }
 
-  /** True when the store has moved without anybody telling. */
+  /** Returns true when the store has changed without a notification. */
   async #poll(): Promise<boolean> {
-    const known = this.#feed.wanted;
+    const reported = this.#feed.reported;
     const { head } = await this.#position.get();
-    if (head <= known) return false;
-    // A notification that is only late does not count.
+    if (head <= reported) return false;
+    // A notification that is only late is not counted as missing.
     if (this.#listener?.healthy === true) {
       this.#settings.clock.after(lateMs, () => {
-        if (this.#told < head) this.#metrics.notificationLost();
+        if (this.#notified < head) this.#metrics.notificationLost();
       });
     }
     return true;
   }
 
-  async #lookAround(): Promise<void> {
+  async #pollAfterListening(): Promise<void> {
     try {
       await this.#state.reenter();
       await this.#position.get();
     } catch (error) {
-      this.#settings.logger.debug('the store could not be asked', { error: String(error) });
+      this.#settings.logger.debug('the position of the store could not be read', { error: String(error) });
     }
   }
 

@@ -4,7 +4,7 @@ const maxChanges = 4096;
 const maxBytes = 16 * 1024 * 1024;
 const batchChanges = 512;
 
-/** A change with what it replaced, if that was read. */
+/** A change, with the previous state if that was read. */
 export interface ReadChange {
   readonly plain: Change;
   readonly full: Change | undefined;
@@ -15,10 +15,10 @@ interface Recent extends ReadChange {
   readonly bytes: number;
 }
 
-/** The newest changes as read from the log, from which all watchers near the head are served. */
+/** The newest changes of the log, from which all watchers near the newest revision are served. */
 export class RecentChanges {
   #changes: Recent[] = [];
-  /** Changes before this index are let go of. */
+  /** Changes before this index are dropped. */
   #offset = 0;
   #bytes = 0;
   #head: Revision = 0;
@@ -29,7 +29,7 @@ export class RecentChanges {
     return this.#head;
   }
 
-  /** Starts anew at `head`, with no changes. */
+  /** Starts again at `head`, without changes. */
   restart(head: Revision): void {
     this.#changes = [];
     this.#offset = 0;
@@ -39,12 +39,12 @@ export class RecentChanges {
     this.#fullAfter = head;
   }
 
-  /** Whether everything after `revision` is here. */
+  /** Returns whether all changes after `revision` are in memory. */
   reachesBack(revision: Revision, prevValue: boolean): boolean {
     return revision >= (prevValue ? this.#fullAfter : this.#after);
   }
 
-  /** Takes changes that follow {@link head}; there are no others up to `head`. */
+  /** Appends all changes between {@link head} and the new `head`. */
   append(changes: readonly ReadChange[], head: Revision): void {
     for (const change of changes) {
       const { plain, full } = change;
@@ -67,7 +67,7 @@ export class RecentChanges {
     this.#offset = 0;
   }
 
-  /** A bounded piece of the changes after `after`, which is below {@link head} and reached. */
+  /** Returns a bounded batch of the changes after `after`, which is below {@link head} and at least the lower bound. */
   read(after: Revision, range: OrderedRange, prevValue: boolean): WatchBatch {
     const changes: Change[] = [];
     for (let i = this.#firstAfter(after); i < this.#changes.length; i++) {

@@ -14,10 +14,11 @@ export interface LostBatch {
 }
 
 /**
- * Finds out on a new connection what became of a batch: its granted writes by key. None means that the batch has not
- * happened, and never will; for that the database is told to refuse it, in case it is still on its way.
+ * Determines the outcome of a batch on a new connection. Returns its successful writes by key. An empty result means
+ * that the batch has had no effect and never will: the database records that it must refuse the batch, should it still
+ * arrive.
  *
- * @throws when the database cannot be asked within `connectTimeoutMs`.
+ * @throws when the database cannot be reached within `connectTimeoutMs`
  */
 export function resolveBatch(settings: Settings, db: Database, lost: LostBatch): Promise<ReadonlyMap<Key, FoundWrite>> {
   return retrying(settings, async () => {

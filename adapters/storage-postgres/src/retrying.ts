@@ -6,15 +6,15 @@ import { isConnectionLost, isOutOfConnections } from './translate-error.ts';
 const firstPauseMs = 50;
 const longestPauseMs = 1000;
 
-/** Pauses grow by half to double each time, so that servers that lost the database together do not return together. */
+/** Returns the next pause: 1.5 to 2 times the last, at random, so that servers do not reconnect at the same time. */
 export function nextPause(pauseMs: number, longestMs: number): number {
   return Math.min(longestMs, pauseMs * (1.5 + Math.random() / 2));
 }
 
 /**
- * Repeats something harmless while the database cannot be reached, for `connectTimeoutMs`.
+ * Retries an idempotent operation for `connectTimeoutMs` while the database cannot be reached.
  *
- * @throws the last error.
+ * @throws the last error
  */
 export async function retrying<T>({ clock, connectTimeoutMs }: Settings, attempt: () => Promise<T>): Promise<T> {
   const deadline = clock.monotonic() + connectTimeoutMs;
@@ -31,7 +31,7 @@ export async function retrying<T>({ clock, connectTimeoutMs }: Settings, attempt
 }
 
 function mayPass(error: unknown): boolean {
-  // Of our own errors that of a standby may pass: it is promoted, or the address leads elsewhere.
+  // Of the adapter's own errors that of a standby may be temporary: it is promoted, or the address changes.
   if (isStorageError(error)) return error.code === 'Unavailable' || error.code === 'Timeout';
   return isConnectionLost(error) || isOutOfConnections(error) || sqlStateOf(error) === SqlState.wrongState;
 }

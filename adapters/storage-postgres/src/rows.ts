@@ -2,7 +2,7 @@ import { type Entry, type Key, type Revision, StorageError, StorageErrorCode } f
 
 const nothing = Buffer.alloc(0);
 
-/** Bytes of a value out of its two columns; none are no bytes. */
+/** Returns the bytes of a value from its two columns. Two nulls are an empty value. */
 export function bytesOf(text: string | null | undefined, bytes: string | null | undefined): Buffer {
   if (text !== null && text !== undefined) return Buffer.from(text);
   if (bytes === null || bytes === undefined) return nothing;
@@ -10,7 +10,7 @@ export function bytesOf(text: string | null | undefined, bytes: string | null | 
   return Buffer.from(bytes.slice(2), 'hex');
 }
 
-/** @throws StorageError `Corrupt` for anything but a revision, or a number that JavaScript cannot hold. */
+/** @throws StorageError `Corrupt` for anything but a revision that is a safe integer */
 export function revisionOf(text: string | null | undefined): Revision {
   const revision = Number(text);
   if (text === null || text === undefined || !Number.isSafeInteger(revision))
@@ -42,9 +42,9 @@ export function corrupt(message: string): StorageError {
   return new StorageError(StorageErrorCode.Corrupt, message);
 }
 
-/** What a read knows of the store at the instant of its snapshot. */
+/** State of the store in the snapshot of a read. */
 export interface Position {
-  /** Store, epoch and timeline. */
+  /** Identifies store, epoch and timeline. */
   readonly stamp: string;
   readonly head: Revision;
   readonly compacted: Revision;

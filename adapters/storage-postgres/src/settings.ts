@@ -2,45 +2,44 @@ import type { ConnectionOptions } from 'node:tls';
 import { type Clock, type Logger, type Metrics, noMetrics, silentLogger, systemClock } from '@keelson/core';
 import type { ClientConfig } from 'pg';
 
-/** What is kept for readers and watchers of the past: both hold, so whichever keeps more. */
+/** The history that readers and watchers of old revisions can use; both bounds apply. */
 export interface HistoryOptions {
-  /** Changes, default 1000. */
+  /** Number of changes that are kept at least. Default 1000. */
   readonly minChanges?: number;
-  /** Milliseconds, default five minutes. */
+  /** Changes younger than this many milliseconds are kept. Default five minutes. */
   readonly minAgeMs?: number;
 }
 
 /**
- * How other servers learn of a write. `after`: by a notification that follows the commit, several commits in one;
- * `txn`: by one within the commit, sooner and at the cost of throughput; `off`: only by asking the database now and
- * then.
+ * How other servers are notified of a write. `after`: by a notification after the commit, which several commits share;
+ * `txn`: by a notification within the commit, which arrives sooner and costs throughput; `off`: only by polling.
  */
 export type NotifyMode = 'after' | 'txn' | 'off';
 
 export interface PostgresStoreOptions {
-  /** `postgres://user@host/database`; what it leaves out comes from the fields below, then from the `PG*` variables. */
+  /** `postgres://user@host/database`; missing parts come from the fields below, then from the `PG*` variables. */
   readonly url?: string;
   readonly host?: string;
   readonly port?: number;
   readonly user?: string;
   readonly password?: string;
   readonly database?: string;
-  /** TLS of the connections; `true` verifies the server with the system's authorities. */
+  /** TLS of the connections; `true` verifies the server with the certificate authorities of the system. */
   readonly tls?: boolean | ConnectionOptions;
-  /** Where to LISTEN, and where to do what needs a session, when `url` leads to a pooler; default `url`. */
+  /** Connection for LISTEN and for statements that need a session, when `url` leads to a pooler; default `url`. */
   readonly listenUrl?: string;
-  /** The schema that holds the store; made when missing. Each schema is a store of its own. Default `keelson`. */
+  /** The schema that contains the store; created when missing. Each schema is a separate store. Default `keelson`. */
   readonly schema?: string;
   /** Default `after`. */
   readonly notify?: NotifyMode;
   readonly history?: HistoryOptions;
-  /** Connections for reads, at most; default 6. */
+  /** Maximum number of connections for reads; default 6. */
   readonly readers?: number;
-  /** Milliseconds that one read may take, default 15 s. */
+  /** Time limit of a read in milliseconds; default 15 s. */
   readonly readTimeoutMs?: number;
-  /** Milliseconds that a batch of writes may take before it is looked for on another connection, default 15 s. */
+  /** Milliseconds after which the outcome of a batch of writes is determined on another connection; default 15 s. */
   readonly writeTimeoutMs?: number;
-  /** Milliseconds that writes wait for a connection, and a lost answer is looked for, default 10 s. */
+  /** Milliseconds that writes, and the resolution of a lost answer, wait for a connection; default 10 s. */
   readonly connectTimeoutMs?: number;
   /**
    * Open the store although `synchronous_commit` is off, so that a crash of the database may take back acknowledged
@@ -52,19 +51,19 @@ export interface PostgresStoreOptions {
    * database.
    */
   readonly allowUnsafeServer?: boolean;
-  /** Named statements. Default: on connections that lead directly to the database, and not through a pooler. */
+  /** Use named statements. Default: only on connections without a pooler. */
   readonly preparedStatements?: boolean;
-  /** Revisions per partition of the log, settled when the store is made; default 262144. */
+  /** Revisions per partition of the log, fixed when the store is created; default 262144. */
   readonly partitionRevisions?: number;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
 }
 
-/** The options with everything filled in. */
+/** The options with all defaults. */
 export interface Settings {
   readonly connection: ClientConfig;
-  /** For sessions: LISTEN, and what cannot run in a transaction. */
+  /** Connection for LISTEN and for statements that cannot run in a transaction. */
   readonly direct: ClientConfig;
   readonly schema: string;
   readonly notify: NotifyMode;
@@ -76,7 +75,7 @@ export interface Settings {
   readonly connectTimeoutMs: number;
   readonly allowAsyncCommit: boolean;
   readonly allowUnsafeServer: boolean;
-  /** Undefined: unless there is a pooler in between. */
+  /** Undefined: only without a pooler. */
   readonly preparedStatements: boolean | undefined;
   readonly partitionRevisions: number;
   readonly clock: Clock;
@@ -84,7 +83,7 @@ export interface Settings {
   readonly metrics: Metrics;
 }
 
-/** Fields are strings and stay strings; what they mean is decided where they are read. */
+/** Leaves all fields as text; the code that reads a field converts it. */
 const types = { getTypeParser: () => (text: string) => text } as unknown as NonNullable<ClientConfig['types']>;
 
 function connectionOf(options: PostgresStoreOptions, url: string | undefined, timeoutMs: number): ClientConfig {
@@ -106,8 +105,8 @@ function connectionOf(options: PostgresStoreOptions, url: string | undefined, ti
   return config;
 }
 
-/** @throws Error with a sentence for people. */
-export function settle(options: PostgresStoreOptions): Settings {
+/** Adds the defaults. @throws Error with a message for users, when an option is invalid */
+export function resolveSettings(options: PostgresStoreOptions): Settings {
   const { schema = 'keelson', readers = 6, partitionRevisions = 262_144, connectTimeoutMs = 10_000 } = options;
   if (!/^[a-zA-Z_][\w$-]*$/.test(schema) || schema.length > 63 || schema.startsWith('pg_')) {
     throw new Error(

@@ -1,4 +1,4 @@
-/** SQLSTATEs that the adapter tells apart, by meaning. Messages of the server are for people and never looked at. */
+/** SQLSTATEs that the adapter distinguishes. Messages of the server are never parsed. */
 export const SqlState = {
   connectionException: '08000',
   connectionDoesNotExist: '08003',
@@ -19,7 +19,7 @@ export const SqlState = {
   wrongState: '55000',
   queryCanceled: '57014',
   tooManyConnections: '53300',
-  /** Of the server; poolers use it for most of what they refuse, and for a lack of connections above all. */
+  /** Raised by the server; poolers use it for most refusals, above all for a lack of connections. */
   protocolViolation: '08P01',
   invalidStatementName: '26000',
   duplicateStatement: '42P05',
@@ -31,18 +31,18 @@ export const SqlState = {
   dataCorrupted: 'XX001',
   indexCorrupted: 'XX002',
   warning: '01000',
-  /** Raised by the store's own functions: another store, epoch or timeline than the caller believes. */
+  /** Raised by functions of the store: the store, epoch or timeline differs from that of the caller. */
   otherStamp: 'KS001',
-  /** Raised by the store's own functions: writes need read committed. */
+  /** Raised by functions of the store: writes require the isolation level read committed. */
   wrongIsolation: 'KS002',
   /**
-   * Raised by the store's own functions: the batch was looked for after its answer was lost, and must not happen any
-   * more.
+   * Raised by functions of the store: the outcome of the batch was determined after its answer was lost, so that it
+   * must not take effect any more.
    */
   givenUp: 'KS003',
 } as const;
 
-/** The SQLSTATE of an error that the server sent; undefined for anything else. */
+/** Returns the SQLSTATE of an error that the server sent; undefined for other errors. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   const { code, severity } = error as { readonly code?: unknown; readonly severity?: unknown };

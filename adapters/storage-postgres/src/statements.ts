@@ -1,4 +1,4 @@
-/** A statement with its arguments spelled `$1…`; the name serves as prepared statement where those are allowed. */
+/** A statement with parameters `$1…`; the name is that of the prepared statement where those are allowed. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -6,7 +6,7 @@ export interface Statement {
 
 export type Statements = ReturnType<typeof statementsOf>;
 
-/** Everything that is asked of a store, in SQL; `schema` is a name that needs no escaping within quotes. */
+/** Returns all SQL statements of a store. @param schema a name that needs no escaping within quotes */
 export function statementsOf(schema: string) {
   const own = (name: string) => `"${schema}".${name}`;
   const statement = (name: string, text: string): Statement => ({
@@ -46,7 +46,7 @@ export function statementsOf(schema: string) {
          (select string_agg(l.low || ' ' || l.high, ',') from ${own('lost')} l)
        from ${own('meta')} m, ${own('head')}() h`,
     ),
-    /** At most so many keys in the order in which they expire, with the milliseconds until then. */
+    /** The next keys in the order of their expiry, with the milliseconds until then. */
     expiring: statement(
       'expiring',
       `select key, mod_rev, expires_at - ${own('now_ms')}() from ${own('objects')}

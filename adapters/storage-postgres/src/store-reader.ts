@@ -8,28 +8,28 @@ import type { StoreState } from './store-state.ts';
 const attempts = 4;
 
 export interface Answer {
-  /** Without the one about the store. */
+  /** Rows without the one with the state of the store. */
   readonly rows: readonly Row[];
-  /** The row about the store. */
+  /** The row with the state of the store. */
   readonly store: Row;
   readonly position: Position;
 }
 
-/** Asks the store questions whose answers tell what store, epoch and revision they come from, and believes no other. */
+/** Runs reads whose answers contain store, epoch and revision, and rejects answers of another store or epoch. */
 export class StoreReader {
   readonly #db: Database;
   readonly #state: StoreState;
   #compacted: Revision = 0;
   readonly #onPosition: (position: Position) => void;
 
-  /** `onPosition` hears of every answer that was believed. */
+  /** @param onPosition called with the position of every accepted answer */
   constructor(db: Database, state: StoreState, onPosition: (position: Position) => void) {
     this.#db = db;
     this.#state = state;
     this.#onPosition = onPosition;
   }
 
-  /** The highest compacted bound that any answer has shown. */
+  /** The highest compacted revision in any answer. */
   get compacted(): Revision {
     return this.#compacted;
   }
@@ -38,7 +38,7 @@ export class StoreReader {
     if (revision > this.#compacted) this.#compacted = revision;
   }
 
-  /** `positionIn` finds the row about the store. */
+  /** @param positionIn recognises the row with the state of the store */
   async ask(
     choose: (statements: Statements) => Statement,
     values: readonly unknown[],
@@ -59,14 +59,14 @@ export class StoreReader {
         return false;
       });
       if (store === undefined || position === undefined) {
-        throw new StorageError(StorageErrorCode.Unavailable, 'the schema holds no store');
+        throw new StorageError(StorageErrorCode.Unavailable, 'the schema contains no store');
       }
       if (!(await this.#state.accepts(position, seen))) continue;
       this.sawCompacted(position.compacted);
       this.#onPosition(position);
       return { rows, store, position };
     }
-    throw new StorageError(StorageErrorCode.EpochChanged, 'the store changes its epoch again and again');
+    throw new StorageError(StorageErrorCode.EpochChanged, 'the store changes its epoch repeatedly');
   }
 
   /** See {@link StoreState.beyondLost}. */
@@ -80,8 +80,9 @@ export class StoreReader {
   }
 
   /**
-   * @throws StorageError `Compacted` when the history from `revision` on is gone or was taken back; `FutureRevision`
-   *   when it is not reached, if that matters.
+   * @throws StorageError `Compacted` when the history from `revision` on is compacted or was lost; `FutureRevision`
+   *   when
+   *   the revision has not been reached, if the caller requires it
    */
   assertReadable(revision: Revision, position: Position, reached = true): void {
     checkNotCompacted(revision, Math.max(position.compacted, this.#compacted));
@@ -97,13 +98,13 @@ export class StoreReader {
     if (!reached || revision <= position.head) return;
     throw new StorageError(
       StorageErrorCode.FutureRevision,
-      `revision ${revision} is not reached, the store is at ${position.head}`,
+      `revision ${revision} has not been reached, the store is at ${position.head}`,
       { revision: position.head },
     );
   }
 }
 
-/** For statements whose one row begins with stamp, revision and compacted bound. */
+/** Reads the position from the row of a statement that returns one row, which begins with the position. */
 export function headPosition([stamp, head, compacted]: Row): Position {
   return positionOf(stamp, head, compacted);
 }

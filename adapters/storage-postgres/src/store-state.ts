@@ -3,13 +3,13 @@ import { type Logger, type Revision, StorageError, StorageErrorCode, type StoreI
 import type { Database, Row, Runner } from './database.ts';
 import { type Position, positionOf, revisionOf } from './rows.ts';
 
-/** Revisions strictly between the two are void. */
+/** Revisions strictly between the two bounds are void. */
 interface LostRevisions {
   readonly low: Revision;
   readonly high: Revision;
 }
 
-interface Known {
+interface CachedStore {
   readonly identity: StoreIdentity;
   readonly stamp: string;
   readonly lost: readonly LostRevisions[];
@@ -17,18 +17,18 @@ interface Known {
 }
 
 /**
- * What this process knows of the store as a whole, and its judgement of every answer: whether it comes from the store,
- * the epoch and the timeline that are known, and from a time not before what was seen already.
+ * The cached state of the store, and the check of every answer: it must come from the opened store, its epoch and its
+ * timeline, and must not be older than an earlier answer.
  */
 export class StoreState {
   readonly #db: Database;
   readonly #logger: Logger;
   readonly #onEpoch: (position: Position) => void;
-  #known: Known | undefined;
+  #cached: CachedStore | undefined;
   #seen: Revision = 0;
   #entering: Promise<void> | undefined;
 
-  /** `onEpoch` is told when history was rewound. */
+  /** @param onEpoch called when history was rewound */
   constructor(db: Database, logger: Logger, onEpoch: (position: Position) => void) {
     this.#db = db;
     this.#logger = logger;
@@ -43,46 +43,46 @@ export class StoreState {
     return this.#require().stamp;
   }
 
-  /** Revisions per partition of the log, as the store was made. */
+  /** Revisions per partition of the log, fixed at the creation of the store. */
   get partitionRevisions(): number {
     return this.#require().partitionRevisions;
   }
 
-  /** The newest revision that any answer has shown. */
+  /** The newest revision in any answer. */
   get seen(): Revision {
     return this.#seen;
   }
 
-  /** The name under which servers of this store tell each other of writes. */
+  /** The notification channel of the servers of this store. */
   get channel(): string {
     return `keelson_${createHash('sha256').update(this.identity.storeId).digest('hex').slice(0, 24)}`;
   }
 
-  /** A revision that was reached; counts for all later answers. */
+  /** Reports a revision that was reached; later answers must not be older. */
   saw(head: Revision): void {
     if (head > this.#seen) this.#seen = head;
   }
 
-  /** True for a revision of a past that was taken back. */
+  /** Returns true for a revision that was lost in a failover. */
   isLost(revision: Revision): boolean {
     return this.#lostAround(revision) !== undefined;
   }
 
-  /** The revision itself or, when it is lost, the next one that is not: nothing was written in between. */
+  /** Returns the revision or, when it was lost, the next one that was not; there are no changes in between. */
   beyondLost(revision: Revision): Revision {
     return this.#lostAround(revision)?.high ?? revision;
   }
 
   #lostAround(revision: Revision): LostRevisions | undefined {
-    return this.#known?.lost.find(({ low, high }) => revision > low && revision < high);
+    return this.#cached?.lost.find(({ low, high }) => revision > low && revision < high);
   }
 
   /**
-   * Whether an answer can be believed; `seen` is what {@link seen} was when the question was asked. When it cannot, the
-   * store is entered anew, and the question may be asked again.
+   * Returns whether an answer is accepted. When it is not, the store is entered again, and the read may be retried.
+   * @param seen the value of {@link seen} when the read was sent
    */
   async accepts(position: Position, seen: Revision): Promise<boolean> {
-    if (position.stamp === this.#known?.stamp && position.head >= seen) {
+    if (position.stamp === this.#cached?.stamp && position.head >= seen) {
       this.saw(position.head);
       return true;
     }
@@ -90,7 +90,7 @@ export class StoreState {
     return false;
   }
 
-  /** Enters the store over a connection of the pool; once for callers that come together. */
+  /** Enters the store over a connection of the pool; concurrent callers share one attempt. */
   reenter(): Promise<void> {
     this.#entering ??= this.#reenter().finally(() => {
       this.#entering = undefined;
@@ -105,7 +105,7 @@ export class StoreState {
     this.#learn(row);
   }
 
-  /** Enters the store over this connection: to be called on each new connection that others do not share. */
+  /** Enters the store over this connection. Required on every exclusive connection. */
   async enter(runner: Runner): Promise<void> {
     const { enter, state } = this.#db.statements;
     await this.#db.run(runner, enter, [this.#seen]);
@@ -114,10 +114,10 @@ export class StoreState {
   }
 
   #learn(row: Row | undefined): void {
-    if (row === undefined) throw new StorageError(StorageErrorCode.Unavailable, 'the schema holds no store');
+    if (row === undefined) throw new StorageError(StorageErrorCode.Unavailable, 'the schema contains no store');
     const [storeId, epoch, stamp, head, compacted, partitionRevisions, lost] = row;
     const position = positionOf(stamp, head, compacted);
-    const known: Known = {
+    const known: CachedStore = {
       identity: { storeId: storeId ?? '', epoch: Number(epoch) },
       stamp: position.stamp,
       partitionRevisions: Number(partitionRevisions),
@@ -127,15 +127,15 @@ export class StoreState {
         .map((text) => text.split(' '))
         .map(([low, high]) => ({ low: revisionOf(low), high: revisionOf(high) })),
     };
-    const before = this.#known;
+    const before = this.#cached;
     if (before !== undefined && before.identity.storeId !== known.identity.storeId) {
       throw new StorageError(
         StorageErrorCode.EpochChanged,
-        `the schema now holds another store (${known.identity.storeId}) than the one that was opened (${before.identity.storeId})`,
+        `the schema now contains the store ${known.identity.storeId} instead of ${before.identity.storeId}`,
       );
     }
     if (before !== undefined && before.identity.epoch > known.identity.epoch) return;
-    this.#known = known;
+    this.#cached = known;
     this.saw(position.head);
     if (before === undefined || before.identity.epoch === known.identity.epoch) return;
     this.#logger.warn('history was rewound, the store entered another epoch', {
@@ -146,8 +146,8 @@ export class StoreState {
     this.#onEpoch(position);
   }
 
-  #require(): Known {
-    if (this.#known === undefined) throw new StorageError(StorageErrorCode.Unavailable, 'the store is not open yet');
-    return this.#known;
+  #require(): CachedStore {
+    if (this.#cached === undefined) throw new StorageError(StorageErrorCode.Unavailable, 'the store is not open yet');
+    return this.#cached;
   }
 }

@@ -9,8 +9,8 @@ const endOfConnection: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * True when the connection is gone, or will not answer: what a statement that was under way has done is then not known.
- * Any error that is not an answer of the server counts.
+ * Returns true when the connection was lost or does not answer, so that the effect of a running statement is unknown.
+ * Every error that is not an answer of the server counts.
  */
 export function isConnectionLost(error: unknown): boolean {
   if (isStorageError(error)) return false;
@@ -18,7 +18,7 @@ export function isConnectionLost(error: unknown): boolean {
   return state === undefined || state.startsWith('08') || endOfConnection.has(state);
 }
 
-/** True when the transaction was rolled back for a reason that the next attempt may not meet. */
+/** Returns true when the transaction was rolled back for a temporary reason. */
 export function isTransient(error: unknown): boolean {
   const state = sqlStateOf(error);
   return (
@@ -28,13 +28,13 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
-/** True when a value or key was refused, so that other writes of its batch may go through without it. */
+/** Returns true when a value or key was refused, so that other writes of its batch may succeed without it. */
 export function isAboutData(error: unknown): boolean {
   const state = sqlStateOf(error);
   return state === SqlState.programLimitExceeded || state?.startsWith('22') === true;
 }
 
-/** True when a connection was refused because there are too many, so that one of those that exist has to do. */
+/** Returns true when the server has no connection left, so that existing connections must be shared. */
 export function isOutOfConnections(error: unknown): boolean {
   const state = sqlStateOf(error);
   return state === SqlState.tooManyConnections || state === SqlState.protocolViolation;
@@ -59,22 +59,22 @@ function reasonOf(error: unknown): string {
       return 'the tables of the store are missing';
     case SqlState.readOnlyTransaction:
     case SqlState.wrongState:
-      return 'the server takes no writes, it may be a standby';
+      return 'the server accepts no writes, it may be a standby';
     case SqlState.insufficientPrivilege:
       return 'the role lacks a privilege';
     case SqlState.tooManyConnections:
       return 'the server has no connection left, raise max_connections or lower readers';
     case SqlState.invalidStatementName:
     case SqlState.duplicateStatement:
-      return 'a pooler in between does not keep named statements, leave out preparedStatements=true';
+      return 'a pooler does not keep named statements; remove preparedStatements=true';
     default:
       return isConnectionLost(error) ? 'the database cannot be reached' : 'the database refused';
   }
 }
 
 /**
- * The one place where errors of the driver become errors of the contract. Only for statements that have certainly not
- * changed anything; a write whose connection was lost is not one.
+ * Converts errors of the driver to errors of the contract. Only for statements that have certainly changed nothing, so
+ * not for a write whose connection was lost.
  */
 export function translateError(error: unknown, doing: string): StorageError {
   if (isStorageError(error)) return error;

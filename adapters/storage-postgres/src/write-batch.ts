@@ -4,7 +4,7 @@ import { byteaArray, int8Array, textArray } from './binary-array.ts';
 import type { Row } from './database.ts';
 import { corrupt, entryOf, revisionOf } from './rows.ts';
 
-/** Text travels and is stored as it is; of other bytes every one becomes two digits. */
+/** Text is sent and stored unchanged; other bytes are sent as hexadecimal digits. */
 function isText(value: Uint8Array): boolean {
   return isUtf8(value) && !value.includes(0);
 }
@@ -31,15 +31,15 @@ export function encodeWrites(ops: readonly WriteOp[]): Buffer[] {
 export interface BatchResult {
   /** One per write, in order. */
   readonly results: readonly WriteResult[];
-  /** Of the store once the batch is done. */
+  /** Revision of the store after the batch. */
   readonly head: Revision;
 }
 
-/** Reads what `apply` answered. */
+/** Decodes the answer of `apply`. */
 export function decodeResults(ops: readonly WriteOp[], rows: readonly Row[]): BatchResult {
   const [first, ...refusals] = rows;
   const created = first?.[1]?.split(',');
-  if (created?.length !== ops.length) throw corrupt('the answer to a batch of writes does not fit it');
+  if (created?.length !== ops.length) throw corrupt('the answer does not match the batch of writes');
   const base = revisionOf(first?.[0]);
   const reasons = new Map(refusals.map((row) => [Number(row[2]), row]));
   let head = base;

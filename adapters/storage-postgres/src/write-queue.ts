@@ -12,9 +12,9 @@ import {
 
 const batchWrites = 256;
 const batchBytes = 1024 * 1024;
-/** How far a batch looks for writes of keys it does not have yet. */
+/** Number of waiting writes that are examined for keys that are not in the batch yet. */
 const lookAhead = 2048;
-/** Writes beyond this are refused: the database cannot keep up, and the caller should know. */
+/** Writes beyond this bound are refused, because the database cannot keep up. */
 const maxWaiting = 50_000;
 const maxWaitingBytes = 256 * 1024 * 1024;
 
@@ -23,13 +23,13 @@ export interface WriteOptions {
   readonly timeoutMs?: number;
 }
 
-/** A write that was asked for; answered once. */
+/** An accepted write, which is settled once. */
 export class PendingWrite {
   readonly op: WriteOp;
   readonly bytes: number;
-  /** Times it came back because nothing had happened. */
+  /** Number of times that the write was returned to the queue without effect. */
   returns = 0;
-  /** Travels in a batch of its own, because a batch with it was refused as a whole. */
+  /** Sent in a separate batch, because a batch that contained it was refused as a whole. */
   alone = false;
   #sent = false;
   #settle:
@@ -46,12 +46,12 @@ export class PendingWrite {
     });
     const { signal, timeoutMs } = options;
     if (signal !== undefined) {
-      const abort = () => this.#giveUp('the call was aborted', signal.reason);
+      const abort = () => this.#abandon('the call was aborted', signal.reason);
       addAbortListener(signal, abort);
       this.#release.push(() => removeAbortListener(signal, abort));
     }
     if (timeoutMs !== undefined) {
-      this.#release.push(clock.after(timeoutMs, () => this.#giveUp(`no answer within ${timeoutMs} ms`, undefined)));
+      this.#release.push(clock.after(timeoutMs, () => this.#abandon(`no answer within ${timeoutMs} ms`, undefined)));
     }
   }
 
@@ -59,7 +59,7 @@ export class PendingWrite {
     return this.#settle === undefined;
   }
 
-  /** From now on an abort leaves the outcome open. */
+  /** From now on an abort makes the outcome unknown. */
   set sent(sent: boolean) {
     this.#sent = sent;
   }
@@ -72,11 +72,10 @@ export class PendingWrite {
     this.#finish()?.reject(error);
   }
 
-  #giveUp(why: string, cause: unknown): void {
+  #abandon(why: string, cause: unknown): void {
     const { key } = this.op;
     const { OutcomeUnknown, Timeout } = StorageErrorCode;
-    if (this.#sent)
-      this.reject(new StorageError(OutcomeUnknown, `${why} while the write was under way`, { key, cause }));
+    if (this.#sent) this.reject(new StorageError(OutcomeUnknown, `${why} while the write was running`, { key, cause }));
     else this.reject(new StorageError(Timeout, `${why}, the write was not sent`, { key, cause }));
   }
 
@@ -89,7 +88,7 @@ export class PendingWrite {
 }
 
 /**
- * The writes that wait, in order. Batches hold at most one write per key; the next one of a key waits for the next
+ * The waiting writes, in order. A batch contains at most one write per key; the next write of a key waits for the next
  * batch.
  */
 export class WriteQueue {
@@ -112,7 +111,7 @@ export class WriteQueue {
     return write;
   }
 
-  /** Puts writes that have certainly not happened back in front. */
+  /** Returns writes that certainly had no effect to the front of the queue. */
   giveBack(writes: readonly PendingWrite[]): void {
     const open = writes.filter((write) => !write.settled);
     for (const write of open) {
@@ -122,7 +121,7 @@ export class WriteQueue {
     this.#waiting = [...open, ...this.#waiting];
   }
 
-  /** The next batch; may be empty when the callers of all waiting writes have left. */
+  /** Takes the next batch; empty when the callers of all waiting writes have cancelled them. */
   take(): PendingWrite[] {
     const batch: PendingWrite[] = [];
     const skipped: PendingWrite[] = [];
@@ -155,7 +154,7 @@ export class WriteQueue {
     return batch;
   }
 
-  /** Ends all that wait with an error. */
+  /** Rejects all waiting writes. */
   fail(error: StorageError): void {
     const writes = this.#waiting;
     this.#waiting = [];

@@ -8,7 +8,7 @@ import { SqlState } from './sql-state.ts';
 import type { Statement } from './statements.ts';
 import type { StoreState } from './store-state.ts';
 
-/** The one connection over which this process writes; made again when it was lost. */
+/** The connection over which this process writes; opened again after it was lost. */
 export class WriterConnection {
   readonly #settings: Settings;
   readonly #db: Database;
@@ -27,13 +27,13 @@ export class WriterConnection {
     client.on('end', () => {
       if (this.#client === client) this.#client = undefined;
     });
-    // A commit that gave up waiting for its synchronous standby is a success with a warning.
+    // A commit that stopped waiting for its synchronous standby is a success with a warning.
     client.on('notice', ({ severity, code }) => {
       if (severity === 'WARNING' && code === SqlState.warning) this.#doubtful = true;
     });
   }
 
-  /** Tries for `connectTimeoutMs`. */
+  /** Opens the connection; retries for `connectTimeoutMs`. */
   async open(): Promise<void> {
     if (this.#client !== undefined) return;
     await retrying(this.#settings, async () => {
@@ -48,7 +48,7 @@ export class WriterConnection {
     });
   }
 
-  /** @throws whatever the driver does; an answer that does not come in time counts as a lost connection. */
+  /** @throws errors of the driver; an answer that does not arrive in time counts as a lost connection */
   async ask(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
     const client = this.#client;
     if (client === undefined) throw new Error('the connection was lost before the batch was sent');
@@ -57,7 +57,7 @@ export class WriterConnection {
     try {
       const rows = await this.#db.run(client, statement, values);
       if (this.#doubtful) {
-        const text = 'the write is committed, but perhaps not on the synchronous standby';
+        const text = 'the write is committed, but possibly not on the synchronous standby';
         throw new StorageError(StorageErrorCode.OutcomeUnknown, text);
       }
       return rows;

@@ -229,26 +229,29 @@ if (at !== undefined) {
     t.like((await resolve(6))[0], { key: '/late', rev: String(revision + 1) });
   });
 
-  test.serial('a write whose outcome cannot be found out says so, and those that wait were not done', async (t) => {
-    const proxy = await proxied(t);
-    const schema = newSchema();
-    const store = await opened(t, schema, { notify: 'off', connectTimeoutMs: 400 }, proxy.port);
-    const other = await opened(t, schema);
-    proxy.onData = (data, direction, cut) => {
-      if (direction !== 'toServer' || !data.includes('/doubt')) return data;
-      proxy.refusing = true;
-      setImmediate(cut);
-      return data;
-    };
-    const doubtful = await t.throwsAsync(create(store, '/doubt'));
-    t.true(isStorageError(doubtful, 'OutcomeUnknown'), String(doubtful));
-    const refused = await t.throwsAsync(create(store, '/waiting'));
-    t.true(isStorageError(refused, 'Unavailable'), String(refused));
-    t.true(isStorageError(await t.throwsAsync(store.get('/a')), 'Unavailable'));
-    proxy.heal();
-    t.is((await other.get('/waiting')).entry, undefined);
-    await create(store, '/waiting');
-  });
+  test.serial(
+    'a write whose outcome cannot be determined is reported so, and waiting writes had no effect',
+    async (t) => {
+      const proxy = await proxied(t);
+      const schema = newSchema();
+      const store = await opened(t, schema, { notify: 'off', connectTimeoutMs: 400 }, proxy.port);
+      const other = await opened(t, schema);
+      proxy.onData = (data, direction, cut) => {
+        if (direction !== 'toServer' || !data.includes('/doubt')) return data;
+        proxy.refusing = true;
+        setImmediate(cut);
+        return data;
+      };
+      const doubtful = await t.throwsAsync(create(store, '/doubt'));
+      t.true(isStorageError(doubtful, 'OutcomeUnknown'), String(doubtful));
+      const refused = await t.throwsAsync(create(store, '/waiting'));
+      t.true(isStorageError(refused, 'Unavailable'), String(refused));
+      t.true(isStorageError(await t.throwsAsync(store.get('/a')), 'Unavailable'));
+      proxy.heal();
+      t.is((await other.get('/waiting')).entry, undefined);
+      await create(store, '/waiting');
+    },
+  );
 
   test.serial('reads survive the end of their connections', async (t) => {
     const schema = newSchema();

@@ -195,7 +195,7 @@ if (at !== undefined) {
     t.is((await first.identity()).epoch, 2);
   });
 
-  test('another store under the same name is not taken for the one that was opened', async (t) => {
+  test('another store under the same name is detected and refused', async (t) => {
     const { first, schema } = await servers(t, 1);
     await create(first, '/a');
     await at.server.sql('keelson', `update "${schema}".meta set store_id = gen_random_uuid()`);

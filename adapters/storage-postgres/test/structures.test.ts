@@ -5,7 +5,7 @@ import { after, boundsOf } from '../src/bounds.ts';
 import { readMigrations } from '../src/migrations.ts';
 import { RecentChanges } from '../src/recent-changes.ts';
 import { revisionOf } from '../src/rows.ts';
-import { settle } from '../src/settings.ts';
+import { resolveSettings } from '../src/settings.ts';
 import { SqlState } from '../src/sql-state.ts';
 import { isConnectionLost, translateError } from '../src/translate-error.ts';
 import { WriteQueue } from '../src/write-queue.ts';
@@ -184,7 +184,7 @@ test('options that make no sense are refused with a sentence', (t) => {
     { readers: 0 },
     { partitionRevisions: 0.5 },
   ]) {
-    t.throws(() => settle(options), { message: /schema|readers|partitionRevisions/ });
+    t.throws(() => resolveSettings(options), { message: /schema|readers|partitionRevisions/ });
   }
 });
 

@@ -160,7 +160,7 @@ on('pooled', 'named statements that a pooler does not keep are refused with a se
     return failures.length > 0;
   });
   t.like(failures[0], { code: 'Unavailable' });
-  t.regex(String(failures[0]), /a pooler in between does not keep named statements, leave out preparedStatements=true/);
+  t.regex(String(failures[0]), /a pooler does not keep named statements; remove preparedStatements=true/);
 });
 
 on('crowded', 'with eight connections in all two servers get along', async (t, server) => {
