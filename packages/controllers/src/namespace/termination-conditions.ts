@@ -39,19 +39,19 @@ export function terminationConditions(emptied: Emptied, now: string): Terminatio
       'NamespaceDeletionContentFailure',
       failures,
       ['ContentDeletionFailed', 'ContentDeleted'],
-      'All content was told to go',
+      'All content successfully deleted, may be waiting on finalization',
     ),
     condition(
       'NamespaceContentRemaining',
       content === '' ? '' : `Some resources are remaining: ${content}`,
       ['SomeResourcesRemain', 'ContentRemoved'],
-      'All content is gone',
+      'All content successfully removed',
     ),
     condition(
       'NamespaceFinalizersRemaining',
       held === '' ? '' : `Some content in the namespace has finalizers remaining: ${held}`,
       ['SomeFinalizersRemain', 'ContentHasNoFinalizers'],
-      'No finalizer holds content back',
+      'All content-preserving finalizers finished',
     ),
   ];
 }

@@ -1,0 +1,127 @@
+import type { ApiClient, DiscoveredResource } from '@keelson/core';
+import test from 'ava';
+import { emptyNamespace } from '../src/namespace/empty-namespace.ts';
+import { terminationConditions } from '../src/namespace/termination-conditions.ts';
+
+function resource(name: string, more: Partial<DiscoveredResource> = {}): DiscoveredResource {
+  return {
+    ...{ group: '', version: 'v1', resource: name, kind: name, namespaced: true },
+    verbs: ['delete', 'list', 'watch'],
+    storage: { group: '', resource: name },
+    ...more,
+  } as unknown as DiscoveredResource;
+}
+
+type Item = { readonly metadata: { readonly finalizers?: readonly string[] } };
+
+/** A client whose collections hold the given items; a deleteCollection deletes `perCall` items without finalizers. */
+function clientOf(contents: Readonly<Record<string, Item[] | Error>>, perCall = 2) {
+  const deletions: string[] = [];
+  const client = {
+    dynamic: ({ resource: name }: DiscoveredResource) => ({
+      namespace: () => ({
+        list: async ({ limit }: { readonly limit?: number }) => {
+          const items = contents[name] ?? [];
+          if (items instanceof Error) throw items;
+          return { items: limit === undefined ? [...items] : items.slice(0, limit), metadata: {} };
+        },
+        deleteCollection: async (options: { readonly continue?: string; readonly propagationPolicy: string }) => {
+          deletions.push(`${name} ${options.propagationPolicy} ${options.continue ?? 'first'}`);
+          const items = contents[name] as Item[];
+          const deleted = items.filter(({ metadata }) => metadata.finalizers === undefined).slice(0, perCall);
+          for (const item of deleted) items.splice(items.indexOf(item), 1);
+          const rest = items.some(({ metadata }) => metadata.finalizers === undefined);
+          return { items: deleted, metadata: { continue: rest ? 'more' : '' } };
+        },
+      }),
+    }),
+  };
+  return { client: client as unknown as ApiClient, deletions };
+}
+
+const { signal } = new AbortController();
+const item = (...finalizers: string[]): Item => ({ metadata: finalizers.length === 0 ? {} : { finalizers } });
+
+test('collections are deleted in parts until nothing is left', async (t) => {
+  const { client, deletions } = clientOf({ configmaps: [item(), item(), item()], secrets: [] });
+  const emptied = await emptyNamespace(client, [resource('configmaps'), resource('secrets')], 'n', signal);
+  t.deepEqual(emptied, { remaining: [], failures: [] });
+  t.deepEqual(deletions, ['configmaps Background first', 'configmaps Background more']);
+});
+
+test('remaining objects are counted with their finalizers, and failures do not stop the others', async (t) => {
+  const { client } = clientOf({
+    configmaps: new Error('no connection'),
+    deployments: [item('a', 'b'), item('a'), item()],
+  });
+  const deployments = resource('deployments', { group: 'apps' });
+  const emptied = await emptyNamespace(client, [resource('configmaps'), deployments], 'n', signal);
+  t.deepEqual(emptied.failures, [{ resource: 'configmaps', message: 'no connection' }]);
+  t.deepEqual(emptied.remaining, [{ resource: 'deployments.apps', count: 2, finalizers: { a: 2, b: 1 } }]);
+});
+
+test('cluster-scoped resources and those that cannot be deleted are not touched', async (t) => {
+  const { client, deletions } = clientOf({ nodes: [item()], bindings: [item()] });
+  const nodes = resource('nodes', { namespaced: false });
+  await emptyNamespace(client, [nodes, resource('bindings', { verbs: ['create'] })], 'n', signal);
+  t.deepEqual(deletions, []);
+});
+
+test('an aborted run fails instead of reporting a failure', async (t) => {
+  const { client } = clientOf({ configmaps: new Error('aborted') });
+  const aborted = AbortSignal.abort();
+  await t.throwsAsync(emptyNamespace(client, [resource('configmaps')], 'n', aborted), { message: 'aborted' });
+});
+
+const now = '2026-01-01T00:00:00Z';
+
+test('the conditions of a namespace state what remains', (t) => {
+  const conditions = terminationConditions(
+    {
+      remaining: [
+        { resource: 'configmaps', count: 3, finalizers: { a: 2 } },
+        { resource: 'secrets', count: 1, finalizers: { a: 1, b: 1 } },
+      ],
+      failures: [
+        { resource: 'pods', message: 'timeout' },
+        { resource: 'leases', message: 'forbidden' },
+      ],
+    },
+    now,
+  );
+  t.deepEqual(conditions, [
+    {
+      type: 'NamespaceDeletionContentFailure',
+      status: 'True',
+      reason: 'ContentDeletionFailed',
+      message: 'pods: timeout; leases: forbidden',
+      lastTransitionTime: now,
+    },
+    {
+      type: 'NamespaceContentRemaining',
+      status: 'True',
+      reason: 'SomeResourcesRemain',
+      message: 'Some resources are remaining: configmaps has 3 resource instances, secrets has 1 resource instances',
+      lastTransitionTime: now,
+    },
+    {
+      type: 'NamespaceFinalizersRemaining',
+      status: 'True',
+      reason: 'SomeFinalizersRemain',
+      message:
+        'Some content in the namespace has finalizers remaining: a in 3 resource instances, b in 1 resource instances',
+      lastTransitionTime: now,
+    },
+  ]);
+});
+
+test('the conditions of an empty namespace are false, with the messages of Kubernetes', (t) => {
+  const rows = terminationConditions({ remaining: [], failures: [] }, now).map(
+    ({ type, status, reason, message }) => `${type} ${status} ${reason}: ${message}`,
+  );
+  t.deepEqual(rows, [
+    'NamespaceDeletionContentFailure False ContentDeleted: All content successfully deleted, may be waiting on finalization',
+    'NamespaceContentRemaining False ContentRemoved: All content successfully removed',
+    'NamespaceFinalizersRemaining False ContentHasNoFinalizers: All content-preserving finalizers finished',
+  ]);
+});
