@@ -210,3 +210,30 @@ test('a cycle below an owner that is deleted in the foreground goes before the o
   await secrets.patch('held', 'merge', { metadata: { finalizers: null } });
   for (const name of [first, second, 'top']) await eventually(() => gone(maps, name));
 });
+
+test('a dependent of a foreground deletion is deleted in the foreground when it has dependents itself', async (t) => {
+  const { maps } = t.context;
+  const owner = await maps.create({ metadata: { name: 'top' } });
+  const middle = await maps.create(ownedBy(owner, 'middle', true));
+  const held = ownedBy(middle, 'held', true);
+  await maps.create({ ...held, metadata: { ...held.metadata, finalizers: ['example.com/hold'] } });
+  await maps.delete('top', { propagationPolicy: 'Foreground' });
+  await eventually(async () => (await maps.get('held')).metadata?.deletionTimestamp !== undefined);
+  t.deepEqual((await maps.get('middle')).metadata?.finalizers, ['foregroundDeletion']);
+  await maps.patch('held', 'merge', { metadata: { finalizers: null } });
+  await eventually(() => gone(maps, 'top'));
+  t.true(await gone(maps, 'middle'));
+});
+
+test('an object with the finalizer orphan keeps its dependents when it is collected', async (t) => {
+  const { maps, secrets } = t.context;
+  const owner = await maps.create({ metadata: { name: 'top' } });
+  const template = ownedBy(owner, 'middle');
+  const middle = await maps.create({ ...template, metadata: { ...template.metadata, finalizers: ['orphan'] } });
+  await secrets.create(ownedBy(middle, 'kept'));
+  await maps.delete('top');
+  await eventually(() => gone(maps, 'middle'));
+  await secrets.create(ownedBy(owner, 'probe'));
+  await eventually(() => gone(secrets, 'probe'));
+  t.is((await secrets.get('kept')).metadata?.ownerReferences, undefined);
+});

@@ -1,4 +1,4 @@
-import { isStatusError, type KubeObject, StatusReason } from '@keelson/core';
+import { type ApiClient, isStatusError, type KindDefinition, type KubeObject, StatusReason } from '@keelson/core';
 import { ConfigMap, Namespace, Secret } from '@keelson/kinds';
 import anyTest, { type TestFn } from 'ava';
 import { eventually } from './support/eventually.ts';
@@ -87,4 +87,50 @@ test('a name can be used again after its namespace is gone, and starts empty', a
   const second = await namespaces.create({ metadata: { name: 'again' } });
   t.not(second.metadata?.uid, first.metadata?.uid);
   t.deepEqual((await plane.client(ConfigMap).namespace('again').list()).items as KubeObject[], []);
+});
+
+test('a namespace is written only when its conditions change, and not after its finalizer was removed', async (t) => {
+  const calls: string[] = [];
+  const wrapClient = (client: ApiClient): ApiClient => {
+    const namespaces = client.resource(Namespace);
+    const counted = Object.assign(Object.create(namespaces) as typeof namespaces, {
+      get: namespaces.get.bind(namespaces),
+      updateSubresource: (...call: Parameters<typeof namespaces.updateSubresource>) => {
+        calls.push(call[1]);
+        return namespaces.updateSubresource(...call);
+      },
+      patchSubresource: (...call: Parameters<typeof namespaces.patchSubresource>) => {
+        calls.push(call[1]);
+        return namespaces.patchSubresource(...call);
+      },
+    });
+    return Object.assign(Object.create(client) as ApiClient, {
+      resource: (kind: KindDefinition) => (kind.kind === 'Namespace' ? counted : client.resource(kind)),
+      dynamic: client.dynamic.bind(client),
+      discover: client.discover.bind(client),
+    });
+  };
+  const own = await startTestPlane({ fakeClock: true, wrapClient });
+  t.teardown(() => own.close());
+  const namespaces = own.client(Namespace);
+  await namespaces.create({ metadata: { name: 'quiet', finalizers: ['example.com/audit'] } });
+  const maps = own.client(ConfigMap).namespace('quiet');
+  await maps.create({ metadata: { name: 'stubborn', finalizers: ['example.com/hold'] } });
+  await namespaces.delete('quiet');
+  await eventually(async () => (await namespaces.get('quiet')).status?.conditions !== undefined);
+  // The rechecks after 50, 100 and 200 ms of the plane's time find the same conditions.
+  for (let recheck = 0; recheck < 50; recheck += 1) {
+    own.clock?.advance(100);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await maps.patch('stubborn', 'merge', { metadata: { finalizers: null } });
+  await eventually(async () => {
+    own.clock?.advance(5_000);
+    return ((await namespaces.get('quiet')).spec?.finalizers ?? []).length === 0;
+  });
+  await namespaces.patch('quiet', 'merge', { metadata: { labels: { a: 'b' } } });
+  await namespaces.create({ metadata: { name: 'last' } });
+  await namespaces.delete('last');
+  await eventually(namespaceGone(own, 'last'));
+  t.deepEqual(calls, ['status', 'finalize', 'finalize']);
 });

@@ -1,10 +1,18 @@
 import { createInProcessClient } from '@keelson/client';
-import { isStatusError, noMetrics, type ResourceClient, StatusReason, silentLogger } from '@keelson/core';
+import {
+  type ApiClient,
+  isStatusError,
+  type KindDefinition,
+  noMetrics,
+  type ResourceClient,
+  StatusReason,
+  silentLogger,
+} from '@keelson/core';
 import { Lease, Namespace, Node, Pod } from '@keelson/kinds';
 import test, { type ExecutionContext } from 'ava';
 import { PodGarbageCollector } from '../src/index.ts';
 import { eventually } from './support/eventually.ts';
-import { startTestPlane, type TestPlane } from './support/test-plane.ts';
+import { startTestPlane, type TestPlane, type TestPlaneOptions } from './support/test-plane.ts';
 
 interface Opened {
   readonly plane: TestPlane;
@@ -15,8 +23,8 @@ interface Opened {
   readonly pass: () => Promise<void>;
 }
 
-async function open(t: ExecutionContext): Promise<Opened> {
-  const plane = await startTestPlane({ fakeClock: true });
+async function open(t: ExecutionContext, options: TestPlaneOptions = {}): Promise<Opened> {
+  const plane = await startTestPlane({ fakeClock: true, ...options });
   t.teardown(() => plane.close());
   const step = (ms = 5_000) => plane.clock?.advance(ms);
   const pods = plane.client(Pod).namespace('default');
@@ -137,6 +145,76 @@ test('a node whose lease was not renewed is not ready, whatever it reported last
   await pods.delete('waits', { gracePeriodSeconds: 3600 });
   await inTime(() => gone(pods, 'waits'));
   t.pass();
+});
+
+test('a node whose lease is renewed is ready', async (t) => {
+  const { plane, pods, pass } = await open(t);
+  await plane.client(Node).create({ metadata: { name: 'alive' }, spec: outOfService, status: ready('True') });
+  const renewTime = new Date((plane.clock?.now() ?? 0) + 3_600_000).toISOString().replace('Z', '000Z');
+  await plane
+    .client(Lease)
+    .namespace('kube-node-lease')
+    .create({ metadata: { name: 'alive' }, spec: { holderIdentity: 'alive', leaseDurationSeconds: 40, renewTime } });
+  await pods.create(pod('stays', { nodeName: 'alive' }));
+  await pods.delete('stays', { gracePeriodSeconds: 3600 });
+  await pass();
+  t.false(await gone(pods, 'stays'));
+});
+
+test('a pod that is being deleted and was never bound to a node fails', async (t) => {
+  const { pods, inTime } = await open(t);
+  const free = pod('free');
+  await pods.create({ ...free, metadata: { ...free.metadata, finalizers: ['example.com/hold'] } });
+  await pods.delete('free');
+  const status = await inTime(async () => {
+    const found = await pods.get('free');
+    return found.status?.phase === 'Failed' && found.status;
+  });
+  t.is(
+    status.conditions?.find(({ type }) => type === 'DisruptionTarget'),
+    undefined,
+  );
+  await pods.patch('free', 'merge', { metadata: { finalizers: null } });
+  await inTime(() => gone(pods, 'free'));
+});
+
+test('the quarantine of a node begins again after the node has existed', async (t) => {
+  const { plane, pods, inTime } = await open(t);
+  const { clock } = plane;
+  if (clock === undefined) return t.fail();
+  const nodes = plane.client(Node);
+  await pods.create(pod('lost', { nodeName: 'flaky' }));
+  await pods.create(pod('probe', { nodeName: 'ghost' }));
+  clock.advance(20_000);
+  await nodes.create({ metadata: { name: 'flaky' } });
+  await inTime(() => gone(pods, 'probe'));
+  await nodes.delete('flaky');
+  const deletedAt = clock.now();
+  await inTime(() => gone(pods, 'lost'));
+  t.true(clock.now() - deletedAt >= 40_000);
+});
+
+test('a node that only the watch does not report keeps its pods', async (t) => {
+  const wrapClient = (client: ApiClient): ApiClient => {
+    const nodes = client.resource(Node);
+    const hidden = Object.assign(Object.create(nodes) as typeof nodes, {
+      get: nodes.get.bind(nodes),
+      list: async (...call: Parameters<typeof nodes.list>) => ({ ...(await nodes.list(...call)), items: [] }),
+      watch: (options: Parameters<typeof nodes.watch>[0]) =>
+        nodes.watch({ ...options, fieldSelector: 'metadata.name=x' }),
+    });
+    const resource = (kind: KindDefinition) => (kind.kind === 'Node' ? hidden : client.resource(kind));
+    return Object.assign(Object.create(client) as ApiClient, {
+      resource,
+      dynamic: client.dynamic.bind(client),
+      discover: client.discover.bind(client),
+    });
+  };
+  const { plane, pods, pass } = await open(t, { wrapClient });
+  await plane.client(Node).create({ metadata: { name: 'late' } });
+  await pods.create(pod('here', { nodeName: 'late' }));
+  await pass();
+  t.false(await gone(pods, 'here'));
 });
 
 test('of more ended pods than the threshold the evicted ones are deleted first, then the oldest', async (t) => {

@@ -29,6 +29,8 @@ export interface TestPlaneOptions {
   readonly fakeClock?: boolean;
   /** False: no controller runs. Default true. */
   readonly controllers?: boolean;
+  /** Replaces the client of the controllers, for example to hide events from them. */
+  readonly wrapClient?: (client: ApiClient) => ApiClient;
   /** Issues certificates; without it no CertificateController runs. */
   readonly certificateSigner?: CertificateSigner;
 }
@@ -61,7 +63,7 @@ export async function startTestPlane(options: TestPlaneOptions = {}): Promise<Te
   });
   const api = createInProcessClient(registry, { clock });
   for (const name of ['default', 'kube-node-lease']) await api.resource(Namespace).create({ metadata: { name } });
-  const context = { client: api, clock, logger: silentLogger, metrics: noMetrics };
+  const context = { client: options.wrapClient?.(api) ?? api, clock, logger: silentLogger, metrics: noMetrics };
   const { certificateSigner: signer } = options;
   const controllers =
     options.controllers === false
