@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
+import { PassThrough, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import * as zlib from 'node:zlib';
 import { isRuntimeError, RuntimeError } from '@keelson/container-runtime';
 import { toolEnvironment } from '../machine/run-tool.ts';
-import { decompressor } from './decompress.ts';
 import { filterLayer } from './filter-layer.ts';
 import { fromText } from './inside-root.ts';
 import { noChanges } from './layer-changes.ts';
@@ -132,4 +133,19 @@ async function firstBytes(path: string): Promise<Buffer> {
   } finally {
     await file.close();
   }
+}
+
+const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+/** What undoes the compression of a layer, told by its first bytes. @throws `Unsupported` */
+function decompressor(start: Buffer, mediaType = 'application/zstd'): Transform {
+  if (start[0] === 0x1f && start[1] === 0x8b) return zlib.createGunzip();
+  if (!start.subarray(0, 4).equals(zstdMagic)) return new PassThrough();
+  // Later versions of Node than the oldest supported one have it.
+  const create: unknown = Reflect.get(zlib, 'createZstdDecompress');
+  if (typeof create === 'function') return create() as Transform;
+  throw new RuntimeError(
+    'Unsupported',
+    `layers of type "${mediaType}" are not supported: Node ${process.version} cannot unpack zstd`,
+  );
 }

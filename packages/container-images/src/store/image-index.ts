@@ -1,7 +1,6 @@
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Image, normalizeImageReference } from '@keelson/container-runtime';
-import { readIfPresent, writeAtomically } from './atomic-file.ts';
 import { isScratchName, scratchPath } from './scratch.ts';
 import { Turns } from './turns.ts';
 
@@ -116,5 +115,25 @@ function parse<T>(text: string | undefined): T | undefined {
     return text === undefined ? undefined : (JSON.parse(text) as T);
   } catch {
     return undefined;
+  }
+}
+
+let counter = 0;
+
+/** Readers see the old contents or the new, never a part. What a dead writer leaves begins with a dot. */
+async function writeAtomically(folder: string, name: string, contents: string): Promise<void> {
+  counter += 1;
+  const temporary = `${folder}/.${name}-${process.pid}-${counter}`;
+  await writeFile(temporary, contents, { mode: 0o600 });
+  await rename(temporary, `${folder}/${name}`);
+}
+
+/** Undefined when there is no such file. */
+async function readIfPresent(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
   }
 }

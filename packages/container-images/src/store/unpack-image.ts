@@ -1,8 +1,8 @@
-import { mkdir } from 'node:fs/promises';
+import { lstat, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FoundImage } from '../images/found-image.ts';
+import { fromText, onDisk } from '../layers/inside-root.ts';
 import { unpackLayer } from '../layers/unpack-layer.ts';
-import { folderSize } from './folder-size.ts';
 import type { StoredImage } from './image-index.ts';
 
 export interface UnpackImageOptions {
@@ -42,4 +42,22 @@ export async function unpackImage(
     ...(/^\d+$/.test(user) && { uid: Number(user) }),
     ...(/^\D/.test(user) && { username: user }),
   };
+}
+
+/** Bytes on disk of everything below a folder; files with several names count once. */
+async function folderSize(folder: string): Promise<number> {
+  const counted = new Set<bigint>();
+  const pending = [fromText(folder)];
+  let total = 0;
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    for (const name of await readdir(onDisk(path), { encoding: 'latin1' })) {
+      const child = `${path}/${name}`;
+      const entry = await lstat(onDisk(child), { bigint: true });
+      if (entry.isDirectory()) pending.push(child);
+      else if (entry.nlink > 1n && counted.has(entry.ino)) continue;
+      if (entry.nlink > 1n) counted.add(entry.ino);
+      total += Number(entry.blocks) * 512;
+    }
+  }
+  return total;
 }

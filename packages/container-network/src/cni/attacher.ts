@@ -1,3 +1,4 @@
+import { stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CallOptions, NetworkAttachment, NetworkRequest } from '@keelson/container-runtime';
 import type { Clock, Logger } from '@keelson/core';
@@ -5,8 +6,6 @@ import { NetworkError } from '../network-error.ts';
 import { type Attachment, AttachmentFiles } from './attachment-files.ts';
 import { addNetwork, type Calls, checkNetwork, deleteNetwork } from './call-network.ts';
 import { withinDeadline } from './deadline.ts';
-import { KeyedQueue } from './keyed-queue.ts';
-import { liveNetns, netnsIdentity } from './netns-path.ts';
 import { type JsonObject, type NetworkList, networkListOf } from './network-list.ts';
 import { PluginProcess } from './plugin-process.ts';
 import { ipsOf } from './result.ts';
@@ -168,4 +167,44 @@ function argsOf({ namespace, name, sandboxId, uid }: NetworkRequest): string {
   return Object.entries({ ...words, ...(uid && { K8S_POD_UID: uid }) })
     .map(([key, value]) => `${key}=${value}`)
     .join(';');
+}
+
+/** Does work of one key in the order it came, one at a time. */
+class KeyedQueue {
+  readonly #tails = new Map<string, Promise<unknown>>();
+
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#tails.get(key) ?? Promise.resolve();
+    const mine = before.then(work, work);
+    this.#tails.set(key, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#tails.get(key) === mine) this.#tails.delete(key);
+    }
+  }
+}
+
+/** Types of file systems with namespace files: nsfs, and proc in old kernels. */
+const types = new Set([0x6e736673, 0x9fa0]);
+
+/** Identity of the namespace at a path; undefined without a namespace. */
+async function netnsIdentity(path: string): Promise<string | undefined> {
+  if (path === '') return undefined;
+  try {
+    if (!types.has((await statfs(path)).type)) return undefined;
+    const { dev, ino } = await stat(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The path when the namespace at it has this identity; otherwise an empty text, which means to plugins that the
+ * namespace no longer exists. A path below /proc refers to another namespace, possibly that of the machine, after the
+ * process id was reused.
+ */
+async function liveNetns(path: string, identity: string | undefined): Promise<string> {
+  return identity !== undefined && (await netnsIdentity(path)) === identity ? path : '';
 }

@@ -1,12 +1,14 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { NetworkPlugin, NetworkRequest } from '@keelson/container-runtime';
 import { NetworkError } from '../network-error.ts';
 import { Attacher, loopbackType, type PluginHost, type Wanted } from './attacher.ts';
 import { capabilityArgs } from './capability-args.ts';
 import { NetworkFolder } from './network-folder.ts';
 import type { JsonObject, NetworkList } from './network-list.ts';
+import { programPath } from './program-path.ts';
 import { pluginsReady, unready } from './readiness.ts';
 import { machineInterfacesOf } from './result.ts';
-import { setHairpin } from './set-hairpin.ts';
 
 export interface CniNetworkOptions extends PluginHost {
   /** Folder of network configurations. The first valid one by name is used. */
@@ -64,4 +66,21 @@ function unsupported(list: NetworkList, args: JsonObject): string[] {
   return ['portMappings', 'bandwidth'].filter(
     (name) => args[name] !== undefined && !list.plugins.some(({ capabilities }) => capabilities.has(name)),
   );
+}
+
+const run = promisify(execFile);
+
+/** Interfaces without this file are not ports of a bridge, and are skipped. */
+const script =
+  'for name; do file=/sys/class/net/$name/brport/hairpin_mode; if [ -e "$file" ]; then echo 1 > "$file" || exit; fi; done';
+
+/** Enables hairpin mode on these ports of the bridge. `launch` is the command line prefix, as for plugins. */
+async function setHairpin(
+  interfaces: readonly string[],
+  launch: readonly string[] = [],
+  signal?: AbortSignal,
+): Promise<void> {
+  if (interfaces.length === 0) return;
+  const [program = 'sh', ...words] = [...launch, 'sh', '-c', script, 'sh', ...interfaces];
+  await run(program, words, { env: { PATH: programPath }, ...(signal && { signal }) });
 }

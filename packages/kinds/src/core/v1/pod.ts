@@ -5,8 +5,7 @@ import { evictionSubresource } from './pod/eviction.ts';
 import { logSubresource } from './pod/log.ts';
 import { podColumns, podRowConditions } from './pod/pod-columns.ts';
 import { podStrategy } from './pod/pod-strategy.ts';
-import { podProxySubresource } from './pod/proxy.ts';
-import { attachSubresource, execSubresource, portForwardSubresource } from './pod/streams.ts';
+import { attachSubresource, execSubresource, podProxySubresource, portForwardSubresource } from './pod/streams.ts';
 import { type Pod as PodObject, PodSchema } from './schema/index.ts';
 
 const selectable: readonly SelectableField<PodObject>[] = [

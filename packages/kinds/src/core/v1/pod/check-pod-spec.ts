@@ -17,7 +17,7 @@ import { checkContainers } from './check-containers.ts';
 import { checkPodNetwork } from './check-pod-network.ts';
 import { checkGates, checkTolerations, checkTopologySpread } from './check-scheduling.ts';
 import { checkPodSecurity } from './check-security-context.ts';
-import { checkVolumes } from './check-volumes.ts';
+import { checkVolumes } from './check-volume-source.ts';
 
 const maxInt32 = 2147483647;
 

@@ -1,5 +1,5 @@
 import { fieldError } from '@keelson/core';
-import { checkOneOf, checkRange, checkText } from '../../../validation/checks.ts';
+import { checkOneOf, checkRange, checkRequiredName, checkText, checkUnique } from '../../../validation/checks.ts';
 import type { Errors } from '../../../validation/errors.ts';
 import { checkDescendingPath, checkNoBackSteps } from '../../../validation/paths.ts';
 import { isNegativeAmount } from '../../../validation/quantities.ts';
@@ -7,7 +7,7 @@ import type { Volume } from '../schema/index.ts';
 import { checkEphemeralVolume } from './check-ephemeral-volume.ts';
 import { checkProjected } from './check-projected.ts';
 import { checkDownwardFiles, checkKeyFiles, checkMode } from './check-volume-files.ts';
-import type { VolumeSourceName } from './volume-sources.ts';
+import { sourcesOf, type VolumeSourceName } from './volume-sources.ts';
 
 /** Members that a source is nothing without; text, or a list that must not be empty. */
 const requiredMembers: Partial<Record<VolumeSourceName, readonly string[]>> = {
@@ -133,4 +133,21 @@ function checkFibreChannel(source: NonNullable<Volume['fc']>, path: string, erro
 function checkPartition(volume: Volume, path: string, errors: Errors): void {
   const partition = volume.gcePersistentDisk?.partition ?? volume.awsElasticBlockStore?.partition;
   checkRange(partition, 0, 255, `${path}.partition`, errors);
+}
+
+/** Volumes of a pod: unique names, exactly one source each, and that one complete. */
+export function checkVolumes(volumes: readonly Volume[] | undefined, path: string, errors: Errors): void {
+  const names = new Set<string>();
+  volumes?.forEach((volume, i) => {
+    const at = `${path}[${i}]`;
+    if (checkRequiredName(volume.name, 'dns1123Label', `${at}.name`, errors)) {
+      checkUnique(volume.name, names, `${at}.name`, errors);
+    }
+    const [first, ...others] = sourcesOf(volume);
+    if (first === undefined) errors.push(fieldError.required(at, 'must specify a volume type'));
+    else checkVolumeSource(volume, first, `${at}.${first}`, errors);
+    for (const other of others) {
+      errors.push(fieldError.forbidden(`${at}.${other}`, 'may not specify more than 1 volume type'));
+    }
+  });
 }

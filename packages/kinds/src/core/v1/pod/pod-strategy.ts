@@ -3,8 +3,7 @@ import { checkName } from '../../../validation/checks.ts';
 import { newErrors } from '../../../validation/errors.ts';
 import type { Pod } from '../schema/index.ts';
 import { checkPodSpec } from './check-pod-spec.ts';
-import { checkPodStatusUpdate } from './check-pod-status-update.ts';
-import { checkPodUpdate } from './check-pod-update.ts';
+import { checkPodStatusUpdate, checkPodUpdate } from './check-pod-update.ts';
 import { defaultPodOnly, defaultPodSpec } from './default-pod-spec.ts';
 import { qosClassOf } from './qos-class.ts';
 

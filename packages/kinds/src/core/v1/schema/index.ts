@@ -14,8 +14,7 @@ export {
   type WeightedPodAffinityTerm,
   WeightedPodAffinityTermSchema,
 } from './affinity.ts';
-export { type Binding, BindingSchema } from './binding.ts';
-export { type ConfigMap, ConfigMapSchema } from './config-map.ts';
+export { type ConfigMap, ConfigMapSchema, type Secret, SecretSchema } from './config-map.ts';
 export {
   type ContainerState,
   type ContainerStateRunning,
@@ -161,7 +160,14 @@ export {
   type NodeSystemInfo,
   NodeSystemInfoSchema,
 } from './node-status.ts';
-export { type Pod, PodSchema, type PodTemplateSpec, PodTemplateSpecSchema } from './pod.ts';
+export {
+  type Binding,
+  BindingSchema,
+  type Pod,
+  PodSchema,
+  type PodTemplateSpec,
+  PodTemplateSpecSchema,
+} from './pod.ts';
 export {
   type HostAlias,
   HostAliasSchema,
@@ -248,7 +254,6 @@ export {
   type TopologySpreadConstraint,
   TopologySpreadConstraintSchema,
 } from './scheduling.ts';
-export { type Secret, SecretSchema } from './secret.ts';
 export {
   type AppArmorProfile,
   AppArmorProfileSchema,

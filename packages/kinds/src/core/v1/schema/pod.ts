@@ -1,6 +1,7 @@
-import { embedded, filled, type Infer, type KubeObject, objectMetaSchema, type Schema, s } from '@keelson/core';
+import { always, embedded, filled, type Infer, type KubeObject, objectMetaSchema, type Schema, s } from '@keelson/core';
 import { PodSpecSchema } from './pod-spec.ts';
 import { PodStatusSchema } from './pod-status.ts';
+import { ObjectReferenceSchema } from './references.ts';
 
 const pod = s.message(
   'k8s.io.api.core.v1.Pod',
@@ -19,3 +20,9 @@ const podTemplateSpec = s.message('k8s.io.api.core.v1.PodTemplateSpec', 'Form of
 });
 export interface PodTemplateSpec extends Infer<typeof podTemplateSpec> {}
 export const PodTemplateSpecSchema: Schema<PodTemplateSpec> = podTemplateSpec;
+
+const binding = s.message('k8s.io.api.core.v1.Binding', 'Assigns a pod to a node.', {
+  target: always(2, ObjectReferenceSchema, 'The node.'),
+});
+export interface Binding extends KubeObject, Infer<typeof binding> {}
+export const BindingSchema: Schema<Binding> = binding;
