@@ -1,4 +1,4 @@
-// Runs every test and ends with one line: `N passed, N failed, N skipped`.
+// Runs every test, or the files that the arguments name, and ends with one line: `N passed, N failed, N skipped`.
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -10,12 +10,12 @@ const ava = spawn(process.execPath, [`${root}node_modules/ava/entrypoints/cli.mj
 
 /** Longest silence of the runner: well above the time limit of any test. */
 const silenceMs = 6 * 60_000;
-/** How long the runner may take to name what it was waiting for. */
-const lastWordsMs = 30_000;
+/** Time for the runner to print the names of the tests that did not finish. */
+const reportMs = 30_000;
 const watchdog = setTimeout(() => {
-  process.stdout.write(`\nno test ended within ${silenceMs / 60_000} minutes: the run is given up\n`);
+  process.stdout.write(`\nno test ended within ${silenceMs / 60_000} minutes: the run is stopped\n`);
   ava.kill('SIGINT');
-  setTimeout(() => ava.kill('SIGKILL'), lastWordsMs).unref();
+  setTimeout(() => ava.kill('SIGKILL'), reportMs).unref();
 }, silenceMs);
 
 const output = [];
@@ -29,7 +29,7 @@ ava.on('exit', () => clearTimeout(watchdog));
 ava.on('close', (code) => {
   const text = Buffer.concat(output).toString('utf8');
   const count = (pattern) => Number([...text.matchAll(pattern)].at(-1)?.[1] ?? 0);
-  // When something failed the runner does not sum up what passed.
+  // The runner prints the number of passed tests only when no test failed.
   const passed = count(/^ {2}(\d+) tests? passed$/gm) || [...text.matchAll(/^ {2}[✔√] /gm)].length;
   const failed =
     count(/^ {2}(\d+) tests? failed$/gm) +
