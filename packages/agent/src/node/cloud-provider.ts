@@ -4,7 +4,7 @@ import type { CloudConfig, CloudInstance } from '../base/config/agent-config.ts'
 import { UsageError } from '../base/usage-error.ts';
 import { fileInstance } from './file-cloud-provider.ts';
 
-/** What a provider gets to work with. */
+/** The input of a cloud provider. */
 export interface CloudProviderContext {
   readonly nodeName: string;
   /** Contents of `--cloud-config`; undefined without one. */
@@ -12,30 +12,30 @@ export interface CloudProviderContext {
   readonly logger: Logger;
 }
 
-/** Asks a cloud about this machine; called once, before the node registers. An error keeps the agent from starting. */
+/** Queries a cloud for this host; called once, before the node registers. An error prevents the start of the agent. */
 export type CloudProvider = (context: CloudProviderContext) => Promise<CloudInstance>;
 
-/** Providers by the name of `--cloud-provider`; programs that run an agent may bring their own. */
+/** Providers by the name of `--cloud-provider`; programs that embed an agent can add their own. */
 export type CloudProviders = Readonly<Record<string, CloudProvider>>;
 
 /** Providers that come with the agent. */
 const ownProviders: CloudProviders = { file: fileInstance };
 
-/** The word for a cloud that somebody else in the cluster asks: the agent only says that the node waits for that. */
+/** The value for a cloud that a controller of the cluster queries: the agent only marks the node as uninitialized. */
 export const externalCloud = 'external';
 
 export interface CloudQuestion {
   readonly cloud: CloudConfig;
   readonly nodeName: string;
-  /** Besides those that come with the agent. */
+  /** In addition to the providers of the agent. */
   readonly providers?: CloudProviders;
   readonly logger: Logger;
 }
 
 /**
- * What the chosen provider says of this machine; undefined without one.
+ * The data of the selected provider about this host; undefined without a provider.
  *
- * @throws UsageError for a provider that nobody knows, or a configuration that cannot be read
+ * @throws UsageError for an unknown provider, or a configuration that cannot be read
  */
 export async function askCloud({
   cloud,

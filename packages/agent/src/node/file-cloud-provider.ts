@@ -10,9 +10,8 @@ const addressTypes = ['InternalIP', 'ExternalIP', 'Hostname', 'InternalDNS', 'Ex
 const wrong = (problem: string) => new UsageError(`--cloud-config: ${problem}`);
 
 /**
- * The provider `file`: what is said of the machine stands in the file of `--cloud-config`, which whoever set up the
- * machine has written, as YAML or JSON: `providerID`, `instanceType`, `zone`, `region`, and `addresses` as nodes have
- * them.
+ * The provider `file`: reads the data of the host from the file of `--cloud-config` in YAML or JSON: `providerID`,
+ * `instanceType`, `zone`, `region`, and `addresses` in the form of the node status.
  *
  * @throws UsageError
  */
@@ -28,7 +27,7 @@ export async function fileInstance({ config }: Pick<CloudProviderContext, 'confi
   for (const key of texts) {
     const value = document[key];
     if (value === undefined) continue;
-    if (typeof value !== 'string' || value === '') throw wrong(`${key} must be a text`);
+    if (typeof value !== 'string' || value === '') throw wrong(`${key} must be a string`);
     found[key] = value;
   }
   const { providerID, ...rest } = found;
@@ -56,8 +55,8 @@ function addressesOf(value: unknown): NonNullable<CloudInstance['addresses']> {
     const { type, address } = isRecord(entry) ? entry : {};
     if (typeof type !== 'string' || !addressTypes.includes(type))
       throw wrong(`type of an address must be one of ${addressTypes.join(', ')}`);
-    if (typeof address !== 'string' || address === '') throw wrong('an address must be a text');
-    if (type.endsWith('IP') && !isIP(address)) throw wrong(`${JSON.stringify(address)} is no IP address`);
+    if (typeof address !== 'string' || address === '') throw wrong('an address must be a string');
+    if (type.endsWith('IP') && !isIP(address)) throw wrong(`${JSON.stringify(address)} is not a valid IP address`);
     return { type, address };
   });
 }

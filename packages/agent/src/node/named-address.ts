@@ -2,18 +2,18 @@ import { lookup } from 'node:dns/promises';
 import type { Clock } from '@keelson/core';
 import type { Machine } from '../machine/host/machine.ts';
 
-/** Finds the addresses of a name. */
+/** Resolves a name to addresses. */
 export type FindAddresses = (name: string) => Promise<readonly string[]>;
 
 const systemAddresses: FindAddresses = async (name) =>
   (await lookup(name, { all: true })).map(({ address }) => address);
 
-/** A resolver that does not answer is not worth a longer wait: the address of the default route is as good. */
+/** Limit for the resolver; without an answer the address of the default route is used. */
 const waitMs = 2_000;
 
 /**
- * The machine with the address that its node's name stands for, or is, as the first; the machine as it is when that is
- * no address of it, such as a loopback address.
+ * The machine with the address to which the node's name resolves in the first place; unchanged when that is not one of
+ * its addresses, or is a loopback address.
  */
 export async function withNamedAddress(
   machine: Machine,
@@ -31,7 +31,7 @@ async function inTime(finding: Promise<readonly string[]>, clock: Clock): Promis
   return new Promise((resolve) => {
     const cancel = clock.after(waitMs, () => resolve([]));
     void finding
-      // Names that nobody knows are usual for nodes.
+      // Names of nodes often do not resolve.
       .catch(() => [])
       .then((addresses) => {
         cancel();

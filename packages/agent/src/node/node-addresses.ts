@@ -1,7 +1,7 @@
 import { isIP, isIPv4 } from '@keelson/core';
 import type { Machine } from '../machine/host/machine.ts';
 
-/** The node cannot have the address it was told to have. */
+/** The configured address of the node is invalid. */
 export class NodeAddressError extends Error {
   constructor(message: string) {
     super(message);
@@ -15,7 +15,7 @@ export class NodeAddressError extends Error {
  */
 export function nodeIps(chosen: string | undefined, machine: Pick<Machine, 'addresses'>): readonly string[] {
   if (chosen !== undefined) {
-    if (!isIP(chosen)) throw new NodeAddressError(`node IP "${chosen}" is no IP address`);
+    if (!isIP(chosen)) throw new NodeAddressError(`node IP "${chosen}" is not a valid IP address`);
     if (isLoopback(chosen)) throw new NodeAddressError(`node IP "${chosen}" is a loopback address`);
     if (isMulticast(chosen)) throw new NodeAddressError(`node IP "${chosen}" is a multicast address`);
     if (!machine.addresses.includes(chosen))

@@ -13,7 +13,7 @@ export interface NodeLeaseOptions {
 const namespace = 'kube-node-lease';
 const retryMs = 1_000;
 
-/** A heartbeat that costs little: a lease in the name of the node, renewed four times in its duration. */
+/** The heartbeat of the node: a lease with the node's name, renewed four times in its duration. */
 export class NodeLease {
   readonly #options: NodeLeaseOptions;
   readonly #stop = new AbortController();
@@ -44,9 +44,9 @@ export class NodeLease {
       } catch (err) {
         this.#lease = undefined;
         waitMs = Math.min(retryMs, periodMs);
-        // Where nobody made the namespace there are no heartbeats of this kind; the status of the node is one.
+        // Without the namespace the lease cannot exist; the status of the node serves as heartbeat.
         if (isStatusError(err, 'NotFound')) waitMs = periodMs;
-        else if (!signal.aborted) logger.warn('lease of the node was not renewed', { component: 'node-lease', err });
+        else if (!signal.aborted) logger.warn('renewing the node lease failed', { component: 'node-lease', err });
       }
       await pause(clock, waitMs, signal);
     }

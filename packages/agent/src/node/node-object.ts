@@ -2,16 +2,16 @@ import type { coreV1, Node } from '@keelson/kinds';
 import type { CloudInstance, NodeConfig } from '../base/config/agent-config.ts';
 import { externalCloud } from './cloud-provider.ts';
 
-/** Annotation that says who attaches volumes. */
+/** Annotation for volumes that a controller attaches and detaches. */
 const attachAnnotation = 'volumes.kubernetes.io/controller-managed-attach-detach';
 
-/** Annotation that tells whoever asks the cloud which address was chosen. */
+/** Annotation that reports the configured address to the cloud controller. */
 const providedIpAnnotation = 'alpha.kubernetes.io/provided-node-ip';
 
-/** Keeps pods away until somebody has asked the cloud about the machine, and taken it off. */
+/** Taint that prevents pods until a cloud controller has initialized the node and removed it. */
 const uninitialized = { key: 'node.cloudprovider.kubernetes.io/uninitialized', value: 'true', effect: 'NoSchedule' };
 
-/** Labels that follow from the machine, and from the cloud it is in. */
+/** Labels of the host and of its cloud instance. */
 export function machineLabels(
   nodeName: string,
   architecture: string,
@@ -54,8 +54,8 @@ export function newNode(nodeName: string, architecture: string, config: NodeConf
 }
 
 /**
- * The merge patch that sets right what an existing node lacks: labels of the machine and the annotation. Labels that
- * were chosen at registration, and taints, belong to whoever changed them since. Undefined when nothing is missing.
+ * The merge patch that restores the host's labels and the annotation of an existing node. Labels and taints that were
+ * set at registration may have been changed by users and are not restored. Undefined when nothing is missing.
  */
 export function reconcilePatch(
   node: Node,
@@ -81,8 +81,8 @@ function annotationsOf({ enableControllerAttachDetach, cloud, ip }: NodeConfig):
 }
 
 /**
- * Addresses of the node: the cloud's provider knows best; one elsewhere in the cluster is not overruled once it has
- * said them.
+ * Addresses of the node: those of the cloud provider take precedence; addresses that an external cloud controller has
+ * set are not overwritten.
  */
 export function nodeAddresses(
   own: readonly coreV1.NodeAddress[],

@@ -34,7 +34,7 @@ export interface NodePresenceParts extends Pick<NodeFindings, 'ips' | 'agentVers
 
 const leaseSeconds = 40;
 
-/** What the API server knows the node by: its object with a status that is kept fresh, and its lease. */
+/** The representation of the node in the API: the Node object with its status, and the lease. */
 export class NodePresence {
   readonly #parts: NodePresenceParts;
   readonly #reporter: NodeReporter;
@@ -67,7 +67,7 @@ export class NodePresence {
     await Promise.all([this.#reporter.stop(), this.#lease.stop()]);
   }
 
-  /** Something that the status says has changed: the next report is due now. */
+  /** Requests a report of the status now, because it has changed. */
   requestReport(): void {
     this.#reporter.requestReport();
   }

@@ -18,20 +18,20 @@ export interface NodeReporterOptions {
   readonly events: EventRecorder;
   /** The status now, given the conditions that the API has. */
   readonly status: (before: readonly coreV1.NodeCondition[]) => Promise<coreV1.NodeStatus>;
-  /** Gets the node as the API has it, before each report. */
+  /** Called with the Node object of the API before each report. */
   readonly onNode?: (node: Node) => Promise<void>;
 }
 
 const attempts = 5;
 
-/** What events call changes of conditions: to true, to false. */
-const changeWords: Readonly<Record<string, readonly [string, string]>> = {
+/** Event reasons for changes of conditions: to true, to false. */
+const changeReasons: Readonly<Record<string, readonly [string, string]>> = {
   Ready: ['NodeReady', 'NodeNotReady'],
   MemoryPressure: ['NodeHasInsufficientMemory', 'NodeHasSufficientMemory'],
   DiskPressure: ['NodeHasDiskPressure', 'NodeHasNoDiskPressure'],
 };
 
-/** Registers the node and keeps its status at the API server fresh. */
+/** Registers the node and reports its status to the API server. */
 export class NodeReporter {
   readonly #options: NodeReporterOptions;
   readonly #stop = new AbortController();
@@ -53,7 +53,7 @@ export class NodeReporter {
     await this.#running;
   }
 
-  /** Something that the status says has changed: the next report is due now. */
+  /** Requests a report of the status now, because it has changed. */
   requestReport(): void {
     this.#wake.abort();
   }
@@ -65,7 +65,7 @@ export class NodeReporter {
     while (!signal.aborted) {
       this.#wake = new AbortController();
       await this.#report(signal).catch((err) => {
-        if (!signal.aborted) logger.warn('status of the node was not reported', { component: 'node', err });
+        if (!signal.aborted) logger.warn('updating the node status failed', { component: 'node', err });
       });
       if (!signal.aborted) await pause(clock, config.statusUpdateMs, this.#wake.signal);
     }
@@ -80,7 +80,7 @@ export class NodeReporter {
         this.#registered = true;
       } catch (err) {
         if (signal.aborted) return;
-        logger.warn('node was not registered', { component: 'node', err });
+        logger.warn('registering the node failed', { component: 'node', err });
         await backoff.wait(signal);
       }
     }
@@ -100,7 +100,7 @@ export class NodeReporter {
     }
   }
 
-  /** A few tries per period; each may take no longer than the period. */
+  /** Several attempts per period; each may take no longer than the period. */
   async #report(signal: AbortSignal): Promise<void> {
     const { clock, config } = this.#options;
     for (let attempt = 1; ; attempt += 1) {
@@ -117,7 +117,7 @@ export class NodeReporter {
   async #patch(attempt: number, signal: AbortSignal): Promise<void> {
     const { api, nodeName, config, status, onNode } = this.#options;
     const nodes = api.resource(Node);
-    // The first read may be a little old, which spares the store; a retry wants the truth.
+    // The first read uses the cache, which saves a read of the store; a retry needs the current object.
     const node = await nodes.get(nodeName, attempt === 1 ? { resourceVersion: '0', signal } : { signal });
     const old = node.status ?? {};
     await onNode?.(node);
@@ -136,7 +136,7 @@ export class NodeReporter {
     const subject = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: node.metadata?.uid ?? nodeName };
     for (const condition of next.conditions ?? []) {
       const before = old.conditions?.find(({ type }) => type === condition.type);
-      const word = changeWords[condition.type]?.[condition.status === 'True' ? 0 : 1];
+      const word = changeReasons[condition.type]?.[condition.status === 'True' ? 0 : 1];
       if (before === undefined || before.status === condition.status || word === undefined) continue;
       events.record(subject, 'Normal', word, `Node ${nodeName} status is now: ${word}`);
     }
@@ -152,7 +152,7 @@ export class NodeReporter {
   }
 }
 
-/** Adds what the store of images has. A store that does not answer leaves the list empty. */
+/** The images of the image store; empty when it does not answer. */
 export async function readImages(images: ImageService, timeoutMs: number): Promise<readonly Image[]> {
   return images.listImages(undefined, { timeoutMs }).catch(() => []);
 }

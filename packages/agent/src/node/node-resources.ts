@@ -11,7 +11,7 @@ export interface NodeResourcesOptions {
   readonly diskBytes: () => Promise<number>;
 }
 
-/** What the machine has, and what pods can have of it. */
+/** Capacity and allocatable resources of the node. */
 export class NodeResources {
   readonly #options: NodeResourcesOptions;
   #capacity: Readonly<Record<string, string>>;
@@ -23,7 +23,9 @@ export class NodeResources {
     this.#setAside();
   }
 
-  /** Looks at the disk, where it counts: with the gate LocalStorageCapacityIsolation. @throws the system's error */
+  /**
+   * Reads the size of the disk if the gate LocalStorageCapacityIsolation is on. @throws the error of the system call
+   */
   async start(): Promise<void> {
     const { config, diskBytes } = this.#options;
     if (config.gates['LocalStorageCapacityIsolation'] !== true) return;
@@ -50,12 +52,12 @@ function kibibytes(bytes: number): string {
   return `${Math.floor(bytes / 1024)}Ki`;
 }
 
-/** What the machine has. */
+/** The capacity of the host. */
 export function nodeCapacity(machine: Pick<Machine, 'cores' | 'memoryBytes'>, pods: number): Record<string, string> {
   return { cpu: String(machine.cores), memory: kibibytes(machine.memoryBytes), pods: String(pods) };
 }
 
-/** What is left for pods after everything that is set aside, never less than nothing. */
+/** The capacity minus all reservations, at least 0. */
 export function nodeAllocatable(
   capacity: ResourceAmounts,
   ...reserved: readonly ResourceAmounts[]

@@ -22,9 +22,9 @@ export interface NodeFindings {
   readonly port: number;
   /** Why the node cannot run pods; empty when it can. */
   readonly problems: readonly string[];
-  /** What the node is short of. */
+  /** The pressure conditions of the node. */
   readonly pressure: ReadonlySet<PressureCondition>;
-  /** Found by others. */
+  /** Conditions from other parts of the agent. */
   readonly further?: readonly NodeFinding[];
   readonly before: readonly NodeCondition[];
   readonly nowMs: number;
@@ -64,7 +64,7 @@ export function nodeStatus(findings: NodeFindings): coreV1.NodeStatus {
   };
 }
 
-/** Conditions with `Ready` last: who reads it has read the others. */
+/** All conditions, with `Ready` as the last one. */
 export function nodeConditions({
   problems,
   pressure,

@@ -11,29 +11,31 @@ export interface ApiSourceOptions {
   readonly nodeName: string;
   readonly sink: PodSink;
   readonly changes: PodChangesSink;
-  /** Takes pods that were remembered; they do not count as an answer of the server. */
+  /** Delivers pods of checkpoints; they do not count as an answer of the server. */
   readonly restore: (pods: readonly Pod[]) => void;
   readonly checkpoints: Checkpoints | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Says that it came from the API, whatever it says itself: other sources may be trusted with more. */
+/** Marks a pod as coming from the API, overwriting a forged annotation: other sources may have more permissions. */
 function marked(pod: Pod): Pod {
   const meta = pod.metadata ?? {};
   return { ...pod, metadata: { ...meta, annotations: { ...meta.annotations, [PodAnnotation.source]: 'api' } } };
 }
 
-/** Pods that the API server has bound to this node, mirror pods among them. Silent while there is no server. */
+/**
+ * Pods that are bound to this node in the API, including mirror pods. Delivers nothing while the server is unreachable.
+ */
 export class ApiSource implements PodSource {
   readonly name = 'api';
   readonly #options: ApiSourceOptions;
   readonly #informer: Informer<Pod>;
-  /** Since something was told last, by UID; undefined = gone. */
+  /** Changes since the last delivery, by UID; undefined = deleted. */
   readonly #changed = new Map<string, Pod | undefined>();
   #due: NodeJS.Immediate | undefined;
-  /** A complete set was told: from then on changes are. */
-  #told = false;
+  /** A complete set was delivered; from then on only changes are. */
+  #deliveredAll = false;
   #stopped = false;
 
   constructor(options: ApiSourceOptions) {
@@ -62,7 +64,7 @@ export class ApiSource implements PodSource {
         logger.warn('checkpoints cannot be read', { err });
       }
     }
-    // The first list may be a long time coming; an empty one is an answer too.
+    // The first list may take long; an empty list is delivered too.
     void this.#informer.start().then(() => this.#schedule());
   }
 
@@ -73,14 +75,14 @@ export class ApiSource implements PodSource {
     await this.#options.checkpoints?.settled();
   }
 
-  /** Another pod may have taken the name of one. */
+  /** The name of a pod may have been reused by another pod. */
   #note(pod: Pod | undefined, before: Pod | undefined): void {
     if (before !== undefined) this.#changed.set(uidOf(before), undefined);
     if (pod !== undefined) this.#changed.set(uidOf(pod), pod);
     this.#schedule();
   }
 
-  /** Changes that come together are told together. */
+  /** Delivers changes of one turn together. */
   #schedule(): void {
     this.#due ??= setImmediate(() => {
       this.#due = undefined;
@@ -88,12 +90,12 @@ export class ApiSource implements PodSource {
       const { sink, changes, checkpoints } = this.#options;
       const changed = [...this.#changed];
       this.#changed.clear();
-      if (this.#told) {
+      if (this.#deliveredAll) {
         const there = changed.map(([, pod]) => pod).filter((pod) => pod !== undefined);
         const gone = changed.filter(([, pod]) => pod === undefined).map(([uid]) => uid);
         changes(there, gone);
       } else sink([...this.#informer.values()]);
-      this.#told = true;
+      this.#deliveredAll = true;
       void checkpoints?.save([...this.#informer.values()]);
     });
   }

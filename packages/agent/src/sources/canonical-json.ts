@@ -1,4 +1,4 @@
-/** JSON text that does not depend on the order in which fields stand. */
+/** JSON text that does not depend on the order of fields. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';

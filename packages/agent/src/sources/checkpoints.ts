@@ -4,14 +4,14 @@ import { decoderOf, isDecodeTypeError, isDocumentError, type Logger, parseYaml, 
 import { Pod } from '@keelson/kinds';
 import { replaceFile } from '../base/replace-file.ts';
 
-/** Annotation of the pods that are worth remembering. */
+/** Annotation of the pods that are stored as checkpoints. */
 export const checkpointAnnotation = 'node.kubernetes.io/bootstrap-checkpoint';
 
 const fileForm = /^Pod_([A-Za-z0-9-]{1,64})\.yaml$/;
 
 /**
- * Pods of the API that asked to be remembered, one file each, so that a node can run them while the API server, which
- * may be one of them, is not there yet.
+ * Checkpoints of annotated pods of the API, one file each, so that a node can run them before the API server is
+ * reachable, which may itself be one of these pods.
  */
 export class Checkpoints {
   readonly #directory: string;
@@ -24,7 +24,7 @@ export class Checkpoints {
     this.#logger = logger;
   }
 
-  /** What was remembered; files that cannot be read are passed over. */
+  /** Reads all checkpoints; files that cannot be read are skipped. */
   async load(): Promise<readonly Pod[]> {
     const names = await readdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return [];
@@ -34,7 +34,7 @@ export class Checkpoints {
     return pods.filter((pod) => pod !== undefined);
   }
 
-  /** Makes the directory say what these pods say. Failures are logged: the pods run either way. */
+  /** Replaces the checkpoints by these pods. Failures are only logged, since the pods run anyway. */
   save(pods: readonly Pod[]): Promise<void> {
     this.#turn = this.#turn
       .then(() => this.#save(pods))
@@ -76,13 +76,13 @@ export class Checkpoints {
       const { value, errors } = decoderOf(Pod.schema)(parseYaml(await readFile(path)).value);
       const uid = fileForm.exec(name)?.[1];
       if (errors.length === 0 && value.kind === 'Pod' && value.metadata?.uid === uid) return value;
-      this.#logger.warn('checkpoint passed over', {
+      this.#logger.warn('a checkpoint was skipped', {
         path,
         problem: errors[0]?.message ?? 'it is not the pod of its name',
       });
     } catch (error) {
       if (!isDocumentError(error) && !isDecodeTypeError(error)) throw error;
-      this.#logger.warn('checkpoint passed over', { path, problem: error.message });
+      this.#logger.warn('a checkpoint was skipped', { path, problem: error.message });
     }
     return undefined;
   }

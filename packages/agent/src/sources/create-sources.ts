@@ -22,16 +22,16 @@ export interface SourcesOptions {
   readonly logger: Logger;
 }
 
-/** All sources that the configuration asks for, joined. */
+/** All configured sources, merged. */
 export interface Sources {
   readonly config: PodConfig;
-  /** Absent where nothing can be submitted: the main port is closed. */
+  /** Undefined when the main port is closed, so that nothing can be submitted. */
   readonly submit: SubmitSource | undefined;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Makes the sources; nothing is read before `start`. Whoever listens to `config` subscribes first. */
+/** Creates the sources; nothing is read before `start`. Subscribe to `config` before that. */
 export function createSources({ config: agent, client, events, clock, logger }: SourcesOptions): Sources {
   const { nodeName, sources: wanted } = agent;
   const names: PodSourceName[] = [];

@@ -4,13 +4,13 @@ import { maxManifestBytes } from './parse-manifest.ts';
 
 export interface FetchOptions {
   readonly url: string;
-  /** Sent in this order; names may repeat. */
+  /** Sent in this order; names may be repeated. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-/** Headers that every request has, unless they are given. */
+/** The headers of a request: the given ones, and defaults for missing ones. */
 function rawHeaders(url: URL, given: FetchOptions['headers']): string[] {
   const names = new Set(given.map(([name]) => name.toLowerCase()));
   const own = [
@@ -23,9 +23,9 @@ function rawHeaders(url: URL, given: FetchOptions['headers']): string[] {
 }
 
 /**
- * Gets a document. Redirects are not followed: the headers may be credentials, meant for this server alone.
+ * Fetches a document. Redirects are not followed: the headers may contain credentials for this server.
  *
- * @throws Error for answers other than 200, documents that are too large, and what the network does
+ * @throws Error for answers other than 200, for documents that are too large, and for network errors
  */
 export function fetchManifests({ url: text, headers, timeoutMs, signal }: FetchOptions): Promise<Buffer> {
   const url = new URL(text);
@@ -54,7 +54,9 @@ export function fetchManifests({ url: text, headers, timeoutMs, signal }: FetchO
         });
         answer.on('error', reject);
         answer.on('end', () =>
-          answer.complete ? resolve(Buffer.concat(chunks)) : reject(new Error('the answer broke off')),
+          answer.complete
+            ? resolve(Buffer.concat(chunks))
+            : reject(new Error('the answer ended before it was complete')),
         );
       },
     );

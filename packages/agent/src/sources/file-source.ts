@@ -6,7 +6,7 @@ import { ManifestError } from './manifest-error.ts';
 import { parseManifests } from './parse-manifest.ts';
 import { PathWatch } from './path-watch.ts';
 import { podsOfManifests, withoutDuplicates } from './pod-set.ts';
-import { refuseDuplicate, type SourceOptions } from './source-options.ts';
+import { reportDuplicate, type SourceOptions } from './source-options.ts';
 
 export interface FileSourceOptions extends SourceOptions {
   /** A directory, or one file. */
@@ -20,13 +20,13 @@ interface KnownFile {
 }
 
 /**
- * Pods of a file, or of the files of a directory: names with a leading dot and subdirectories are passed over. The path
- * is read again each period, and as soon as the system tells of a change. A path that does not exist is a source
+ * Pods of a file, or of the files of a directory; names with a leading dot and subdirectories are skipped. The path
+ * is read each period, and when the operating system reports a change. A path that does not exist is a source
  * without pods.
  *
- * A file may have several YAML documents; those that are refused do not keep the others from running. A file that
- * cannot be read or understood is reported and has no pods; one that was good before keeps its pods until all of it
- * is good again or gone, so that a manifest which is being written over does not end the pod it describes.
+ * A file may have several YAML documents; invalid documents do not affect the others. A file that cannot be read or
+ * parsed is reported and has no pods. If it was valid before, its pods remain until the whole file is valid again or
+ * deleted, so that a manifest which is being overwritten does not end its pod.
  */
 export class FileSource implements PodSource {
   readonly name = 'file';
@@ -54,7 +54,7 @@ export class FileSource implements PodSource {
 
   async #read(): Promise<void> {
     const { path, sink, logger } = this.#options;
-    // Before the list, so that no change falls between the two.
+    // Watch before listing, so that no change between the two is missed.
     await this.#watch.arm();
     const files = await listManifests(path);
     const known = new Map<string, KnownFile>();
@@ -70,7 +70,7 @@ export class FileSource implements PodSource {
     if (!changed || this.#repeater.stopped) return;
     const pods = [...known.values()].flatMap((file) => file.pods);
     logger.debug('manifests read', { source: this.name, files: files.length, pods: pods.length });
-    sink(withoutDuplicates(pods, refuseDuplicate(this.#options, this.name)));
+    sink(withoutDuplicates(pods, reportDuplicate(this.#options, this.name)));
     this.#delivered = true;
   }
 
@@ -84,14 +84,14 @@ export class FileSource implements PodSource {
     const origin = { nodeName, source: 'file', place: `file:${path}` } as const;
     try {
       const { items, problems: refused } = parseManifests(content);
-      for (const problem of refused) logger.warn('manifest refused', { manifest: origin.place, ...problem });
-      if (items.length === 0 && refused.length === 0) throw new ManifestError('has no pod');
+      for (const problem of refused) logger.warn('manifest rejected', { manifest: origin.place, ...problem });
+      if (items.length === 0 && refused.length === 0) throw new ManifestError('contains no pod');
       const { pods, problems } = podsOfManifests(items, origin, logger);
       const isBad = problems.length > 0 || refused.length > 0;
       return { bytes: content, pods: isBad && before !== undefined ? before.pods : pods };
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
-      logger.warn('manifest refused', { manifest: origin.place, problem: error.message });
+      logger.warn('manifest rejected', { manifest: origin.place, problem: error.message });
       return { bytes: content, pods: before?.pods ?? [] };
     }
   }

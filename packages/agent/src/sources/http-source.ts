@@ -4,7 +4,7 @@ import { fetchManifests } from './fetch-manifests.ts';
 import { ManifestError } from './manifest-error.ts';
 import { parseManifests } from './parse-manifest.ts';
 import { podsOfManifests, withoutDuplicates } from './pod-set.ts';
-import { refuseDuplicate, type SourceOptions } from './source-options.ts';
+import { reportDuplicate, type SourceOptions } from './source-options.ts';
 
 export interface HttpSourceOptions extends SourceOptions {
   readonly url: string;
@@ -16,8 +16,8 @@ export interface HttpSourceOptions extends SourceOptions {
 const timeoutMs = 10_000;
 
 /**
- * Pods of a document behind a URL: one pod or a list, fetched each period. While there is no answer, or one that cannot
- * be understood, the pods of the last good one stay; until the first good one the source has not been seen.
+ * Pods of a document at a URL: one pod or a list, fetched each period. While the request fails or the document is
+ * invalid, the pods of the last valid document remain. Before the first valid document the source counts as not read.
  */
 export class HttpSource implements PodSource {
   readonly name = 'http';
@@ -49,18 +49,18 @@ export class HttpSource implements PodSource {
     const { url, headers, nodeName, logger, sink } = this.#options;
     const bytes = await fetchManifests({ url, headers, timeoutMs, signal });
     if (signal.aborted || this.#last?.equals(bytes)) return;
-    // The query may be a credential.
+    // The query may contain a credential.
     const shown = url.replace(/\?.*$/s, '').replace(/\/\/[^/@]*@/, '//');
     try {
       const { items, problems } = parseManifests(bytes);
-      for (const problem of problems) logger.warn('manifest refused', { url: shown, ...problem });
+      for (const problem of problems) logger.warn('manifest rejected', { url: shown, ...problem });
       const { pods } = podsOfManifests(items, { nodeName, source: 'http', place: `url:${shown}` }, logger);
-      if (items.length + problems.length > 0 && pods.length === 0) throw new ManifestError('none of its pods can run');
-      sink(withoutDuplicates(pods, refuseDuplicate(this.#options, this.name)));
+      if (items.length + problems.length > 0 && pods.length === 0) throw new ManifestError('contains no valid pod');
+      sink(withoutDuplicates(pods, reportDuplicate(this.#options, this.name)));
       this.#last = bytes;
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
-      logger.warn('document of manifests refused', { url: shown, problem: error.message });
+      logger.warn('manifest document rejected', { url: shown, problem: error.message });
     }
   }
 }

@@ -2,19 +2,19 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { maxManifestBytes } from './parse-manifest.ts';
 
-/** A file with its content, or why that could not be read. */
+/** A file with its content, or the error of reading it. */
 export interface ManifestFile {
   readonly path: string;
   readonly content: Buffer | Error;
 }
 
-/** True for what means that a file does not exist. */
+/** True for errors which mean that a file does not exist. */
 function isMissing(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-/** Undefined for what is not a file: opening a pipe would wait for its writer. */
+/** Undefined for anything but a regular file: opening a pipe would wait for its writer. */
 async function read(path: string): Promise<ManifestFile | undefined> {
   try {
     const found = await stat(path);
@@ -27,10 +27,10 @@ async function read(path: string): Promise<ManifestFile | undefined> {
 }
 
 /**
- * The file itself, or the files of a directory in order of their names, without those whose name begins with a dot.
- * Nothing where nothing is.
+ * The file itself, or the files of a directory in the order of their names, without names with a leading dot. Empty
+ * when the path does not exist.
  *
- * @throws the system's error for a path that exists and cannot be read
+ * @throws the error of the system call for a path that exists and cannot be read
  */
 export async function listManifests(path: string): Promise<readonly ManifestFile[]> {
   try {

@@ -1,4 +1,4 @@
-/** A manifest that is no pod; the message says what is wrong with it, in one line. */
+/** An invalid manifest; the message names the problem in one line. */
 export class ManifestError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

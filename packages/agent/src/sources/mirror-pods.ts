@@ -15,10 +15,10 @@ export interface MirrorPodsOptions {
 const nameOf = ({ metadata }: Pod): string => `${metadata?.namespace}/${metadata?.name}`;
 const hasReason = (error: unknown, reason: string): boolean => isStatusError(error) && error.status.reason === reason;
 
-/** The state of the manifest that a copy shows. */
+/** The hash of the manifest that a mirror pod represents. */
 const hashOf = ({ metadata }: Pod): string => metadata?.annotations?.[PodAnnotation.hash] ?? metadata?.uid ?? '';
 
-/** What the API shall show of a static pod: a copy that its node owns, so that it does not outlive the Node object. */
+/** The mirror pod of a static pod, owned by its node so that it is deleted with the Node object. */
 export function mirrorOf(pod: Pod, node: Node): Pod {
   const { name = '', namespace = '', labels, annotations } = pod.metadata ?? {};
   return {
@@ -44,9 +44,9 @@ export function mirrorOf(pod: Pod, node: Node): Pod {
 }
 
 /**
- * Keeps a copy of each static pod at the API server, so that people see it there. A copy that was deleted, or shows
- * another state of the manifest, is made anew; copies of pods that are gone are deleted, at once, since they run
- * nothing. What happens to a copy never happens to the pod.
+ * Maintains a mirror pod for each static pod. A mirror pod that was deleted, or that represents another state of the
+ * manifest, is created again. Mirror pods of removed static pods are deleted without a grace period, since they run
+ * no containers. Changes of a mirror pod never affect the static pod.
  */
 export class MirrorPods {
   readonly #options: MirrorPodsOptions;
@@ -55,7 +55,7 @@ export class MirrorPods {
   #leave: (() => void) | undefined;
   #running: Promise<void> | undefined;
   #again = false;
-  /** Every source had spoken by the first look at everything. */
+  /** The first complete reconciliation, after every source was read, has begun. */
   #begun = false;
   #cancelRetry: (() => void) | undefined;
 
@@ -66,7 +66,7 @@ export class MirrorPods {
 
   start(): void {
     this.#leave = this.#options.config.subscribe((_, changes) => {
-      // Most changes are of pods that have nothing to do with copies.
+      // Most changes concern pods without a mirror pod.
       if (!this.#begun || changes.some(({ pod }) => isStaticPod(pod) || isMirrorPod(pod))) this.#reconcile();
     });
     this.#reconcile();
@@ -80,7 +80,7 @@ export class MirrorPods {
   }
 
   #reconcile(): void {
-    // Until every source has spoken, a copy without a pod proves nothing.
+    // Before every source was read, a mirror pod without a static pod may still be needed.
     if (this.#abort.signal.aborted || !this.#options.config.seenAllSources()) return;
     this.#begun = true;
     this.#again = true;
@@ -101,7 +101,7 @@ export class MirrorPods {
     this.#running = undefined;
   }
 
-  /** One look at everything; false when something has to be tried again. */
+  /** Reconciles all mirror pods once; false when something has to be retried. */
   async #pass(): Promise<boolean> {
     const pods = this.#options.config.pods();
     const copies = new Map(pods.filter(isMirrorPod).map((pod) => [nameOf(pod), pod]));
@@ -122,7 +122,7 @@ export class MirrorPods {
       await work();
       return true;
     } catch (err) {
-      this.#options.logger.warn('mirror pod not kept', { pod: nameOf(pod), err });
+      this.#options.logger.warn('reconciling a mirror pod failed', { pod: nameOf(pod), err });
       return false;
     }
   }
@@ -135,12 +135,13 @@ export class MirrorPods {
       await this.#delete(copy);
     }
     const { signal } = this.#abort;
-    // Read for each copy: a Node that was registered again has another UID.
+    // Read for each mirror pod: a Node that was registered again has another UID.
     const node = await this.#options.client.resource(Node).get(this.#options.nodeName, { signal });
     try {
       await this.#client(pod).create(mirrorOf(pod, node), { signal });
     } catch (error) {
-      // Ours, not yet seen by the watch, which will tell; or somebody else's, which no force may take away.
+      // Either our mirror pod, which the watch has not delivered yet, or a pod of another owner, which must not be
+      // deleted.
       if (!hasReason(error, 'AlreadyExists')) throw error;
       await this.#checkOwn(pod);
     }
@@ -157,7 +158,7 @@ export class MirrorPods {
     try {
       await this.#client(copy).delete(name, { gracePeriodSeconds: 0, ...preconditions, signal: this.#abort.signal });
     } catch (error) {
-      // Gone already, or another has its place.
+      // Already deleted or replaced.
       if (!hasReason(error, 'NotFound') && !hasReason(error, 'Conflict')) throw error;
     }
   }

@@ -10,7 +10,7 @@ export const maxManifestBytes = 3 * 1024 * 1024;
 
 function parse(bytes: Buffer): unknown {
   try {
-    // JSON has a higher limit of its size than YAML, which it would otherwise be read as.
+    // JSON has a higher size limit than YAML, as which it would otherwise be parsed.
     const json = /^\s*[[{]/.test(bytes.toString('latin1', 0, 256));
     const { value, duplicateFields } =
       json && bytes.length > 512 * 1024 ? parseJson(bytes, { duplicates: true }) : parseYaml(bytes);
@@ -22,25 +22,24 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-/** Pods of one document or of several, in JSON or YAML, as values that were not checked yet. */
+/** Pods of one or several documents in JSON or YAML, not validated yet. */
 export interface ParsedManifests {
   readonly items: readonly unknown[];
-  /** Documents that are refused, of several. */
+  /** The rejected documents of several. */
   readonly problems: readonly DocumentProblem[];
 }
 
 export interface DocumentProblem {
-  /** Counted from 1; a line in the text is one of the document. */
+  /** Counted from 1; line numbers in the message are relative to the document. */
   readonly document: number;
   readonly problem: string;
 }
 
 /**
- * Reads the pods and lists of pods of the YAML documents in a file, which lines of `---` separate. Documents without
+ * Parses the pods and lists of pods of the YAML documents in a file, which lines of `---` separate. Documents without
  * content have no pods.
  *
- * @throws ManifestError when there is one document and it is refused: neither JSON nor YAML, or something other than
- * a pod or a list
+ * @throws ManifestError when the only document is invalid: neither JSON nor YAML, or neither a pod nor a list
  */
 export function parseManifests(bytes: Buffer): ParsedManifests {
   if (bytes.length > maxManifestBytes) throw new ManifestError(`has more than ${maxManifestBytes} bytes`);
@@ -59,14 +58,14 @@ export function parseManifests(bytes: Buffer): ParsedManifests {
   return { items, problems };
 }
 
-/** YAML allows a line that begins like this only between documents. */
+/** In YAML such a line can only occur between documents. */
 const separator = /^---(?=[ \t\r\n]|$)/m;
 
-/** More pods than a node runs; bounds the work on a file of nothing but separators. */
+/** More than any node runs; limits the work on a file that consists of separators. */
 const maxDocuments = 1000;
 
 function documentsOf(bytes: Buffer): Buffer[] {
-  // Bytes as characters: the parser reports what is not UTF-8.
+  // One character per byte: the parser reports invalid UTF-8.
   const [first = '', ...others] = bytes.toString('latin1').split(separator);
   const documents = hasContent(first) ? [first, ...others] : others;
   if (documents.length > maxDocuments) throw new ManifestError(`has more than ${maxDocuments} documents`);
@@ -74,7 +73,7 @@ function documentsOf(bytes: Buffer): Buffer[] {
   return documents.length <= 1 ? [bytes] : documents.map((text) => Buffer.from(text, 'latin1'));
 }
 
-/** False for the comments and directives that may stand before the first separator. */
+/** False for comments and directives before the first separator. */
 function hasContent(text: string): boolean {
   return text.split('\n').some((line) => !/^(?:\s*$|\s*#|%)/.test(line));
 }
@@ -90,7 +89,7 @@ function itemsOf(bytes: Buffer): readonly unknown[] {
   if (kind !== 'PodList' && kind !== 'List')
     throw new ManifestError(`has kind ${JSON.stringify(kind)}; it must be Pod or PodList`);
   if (items === undefined || items === null) return [];
-  if (!Array.isArray(items)) throw new ManifestError('has items that are no list');
-  // Items of a PodList need not repeat what the list says of them.
+  if (!Array.isArray(items)) throw new ManifestError('has items that are not a list');
+  // Items of a PodList may omit apiVersion and kind.
   return items.map((item) => (isRecord(item) ? { apiVersion: 'v1', kind: 'Pod', ...item } : item));
 }

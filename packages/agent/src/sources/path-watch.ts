@@ -3,19 +3,19 @@ import { stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import type { Clock } from '@keelson/core';
 
-/** Changes come in bursts; what follows within this time is one. */
+/** Changes within this time are reported together. */
 const settleMs = 20;
 
 /**
- * Hears of changes of a directory's files, or of one file, as far as the system tells of them; whoever relies on it
- * looks for himself now and then as well. A single file is watched through its directory, since editors replace it.
+ * Notifies about changes of the files of a directory, or of one file, as far as the operating system reports them.
+ * Callers must also poll. A single file is watched through its directory, since editors replace files.
  */
 export class PathWatch {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #changed: () => void;
   #watcher: FSWatcher | undefined;
-  /** Which directory is watched: one that was removed and made again is another. */
+  /** Identity of the watched directory; a recreated directory has another one. */
   #inode: string | undefined;
   #cancel: (() => void) | undefined;
   #closed = false;
@@ -26,7 +26,7 @@ export class PathWatch {
     this.#changed = changed;
   }
 
-  /** Watches what is there now, if that is not watched yet. Never fails: a system may have run out of watches. */
+  /** Starts watching the current directory. Never fails, since the limit of watches may be exhausted. */
   async arm(): Promise<void> {
     const target = await this.#target();
     if (this.#closed || (target?.inode === this.#inode && this.#watcher !== undefined)) return;

@@ -17,12 +17,12 @@ export interface PodConfigOptions {
   readonly logger: Logger;
 }
 
-/** When the agent first heard of a pod. */
+/** When the agent first observed a pod. */
 const seenAnnotation = 'kubernetes.io/config.seen';
 
 /**
- * Joins what the sources want: compares each set with the one before of the same source and tells what became of every
- * pod. Sources do not disturb each other; a pod that two of them want under different UIDs is two pods.
+ * Merges the pods of all sources: compares each set with the previous one of the same source and notifies listeners of
+ * the changes. Sources are independent; two sources with the same pod under different UIDs have two pods.
  */
 export class PodConfig implements PodConfigReader {
   readonly #options: PodConfigOptions;
@@ -35,7 +35,7 @@ export class PodConfig implements PodConfigReader {
     this.#sets = new Map(options.sources.map((source) => [source, new Map()]));
   }
 
-  /** Where a source delivers. */
+  /** The function to which a source delivers complete sets. */
   sink(source: PodSourceName): PodSink {
     return (pods) => {
       const first = !this.#seen.has(source);
@@ -44,14 +44,14 @@ export class PodConfig implements PodConfigReader {
     };
   }
 
-  /** Where a source delivers what changed since it delivered a complete set. */
+  /** The function to which a source delivers changes after it has delivered a complete set. */
   changesSink(source: PodSourceName): PodChangesSink {
     return (pods, gone) => this.#takeChanges(source, pods, gone);
   }
 
   /**
-   * Pods that a source had before the agent was restarted, until the source speaks for itself; it does not count as
-   * seen by that.
+   * Sets the pods that a source had before the agent was restarted, until the source delivers. The source does not
+   * count as read.
    */
   restore(source: PodSourceName, pods: readonly Pod[]): void {
     if (!this.#seen.has(source)) this.#take(source, pods, false);
@@ -93,11 +93,11 @@ export class PodConfig implements PodConfigReader {
 
   #setOf(source: PodSourceName): Map<string, Pod> {
     const set = this.#sets.get(source);
-    if (set === undefined) throw new Error(`the source ${source} was not announced`);
+    if (set === undefined) throw new Error(`the source ${source} is not configured`);
     return set;
   }
 
-  /** Puts pods into `now`, and says what is new about them since `before`. */
+  /** Adds pods to `now`, and returns their changes since `before`. */
   #compare(
     source: PodSourceName,
     pods: readonly Pod[],
@@ -110,7 +110,7 @@ export class PodConfig implements PodConfigReader {
       const old = before.get(uid);
       const op = changeOf(old, pod);
       if (old !== pod) this.#stamp(pod, old);
-      // The worker goes on with the pod that it has: one specification in memory is enough.
+      // The worker keeps its pod object: one specification in memory is enough.
       if (old !== undefined && op !== 'update') pod.spec = old.spec;
       now.set(uid, pod);
       if (op !== undefined) changes.push({ op, pod, source });
@@ -126,7 +126,7 @@ export class PodConfig implements PodConfigReader {
 
   #tell(source: PodSourceName, removed: readonly PodChange[], changed: readonly PodChange[], always: boolean): void {
     if (!always && removed.length + changed.length === 0) return;
-    // Ends first: a pod that takes another's place finds its ports and names free.
+    // Removals first, so that ports and names are free for a pod that replaces another.
     const changes = [...removed, ...changed];
     for (const listener of this.#listeners) {
       try {

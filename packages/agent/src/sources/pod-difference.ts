@@ -3,11 +3,11 @@ import type { PodChange } from '../base/contracts/pod-source.ts';
 import { isRecord } from '../base/is-record.ts';
 import { sameValue } from '../base/same-value.ts';
 
-/** What the server keeps its books with: no wish of anybody's. */
-const books: ReadonlySet<string> = new Set(['resourceVersion', 'managedFields', 'generation', 'selfLink']);
-/** What the agent adds itself. */
+/** Metadata that the server maintains and that does not change the desired state. */
+const serverFields: ReadonlySet<string> = new Set(['resourceVersion', 'managedFields', 'generation', 'selfLink']);
+/** Annotations that the agent adds. */
 const own: ReadonlySet<string> = new Set(['kubernetes.io/config.seen']);
-const inMetadata: ReadonlySet<string> = new Set([...books, 'annotations']);
+const inMetadata: ReadonlySet<string> = new Set([...serverFields, 'annotations']);
 
 function sameBut(skipped: ReadonlySet<string>, a: unknown, b: unknown): boolean {
   if (!isRecord(a) || !isRecord(b)) return sameValue(a, b);
@@ -16,7 +16,7 @@ function sameBut(skipped: ReadonlySet<string>, a: unknown, b: unknown): boolean 
   return true;
 }
 
-/** True when two states of a pod want the same. */
+/** True when two states of a pod describe the same desired state. */
 export function sameIntention(a: Pod, b: Pod): boolean {
   const [before, now] = [a.metadata ?? {}, b.metadata ?? {}];
   return (
@@ -26,7 +26,7 @@ export function sameIntention(a: Pod, b: Pod): boolean {
   );
 }
 
-/** What a source's new word about a pod means, or undefined when it says nothing new. */
+/** The operation for a new state of a pod; undefined when nothing changed. */
 export function changeOf(old: Pod | undefined, pod: Pod): PodChange['op'] | undefined {
   if (old === undefined) return 'add';
   if (old === pod) return undefined;

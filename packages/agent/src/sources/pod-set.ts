@@ -3,13 +3,13 @@ import type { Pod } from '@keelson/kinds';
 import { ManifestError } from './manifest-error.ts';
 import { type ManifestOrigin, staticPod } from './static-pod.ts';
 
-/** What became of some manifests: the pods, and why the others are none. */
+/** The pods of manifests, and the problems of rejected ones. */
 export interface ReadPods {
   readonly pods: readonly Pod[];
   readonly problems: readonly string[];
 }
 
-/** Makes pods of manifests; bad ones do not keep good ones from running. */
+/** Creates pods from manifests; invalid manifests do not affect the others. */
 export function podsOfManifests(items: readonly unknown[], origin: ManifestOrigin, logger: Logger): ReadPods {
   const pods: Pod[] = [];
   const problems: string[] = [];
@@ -22,13 +22,13 @@ export function podsOfManifests(items: readonly unknown[], origin: ManifestOrigi
     } catch (error) {
       if (!(error instanceof ManifestError)) throw error;
       problems.push(error.message);
-      logger.warn('manifest refused', { manifest: where, problem: error.message });
+      logger.warn('manifest rejected', { manifest: where, problem: error.message });
     }
   }
   return { pods, problems };
 }
 
-/** Of several pods of one name, or of one UID, only the first counts. */
+/** Of several pods with the same name or UID, only the first is used. */
 export function withoutDuplicates(pods: readonly Pod[], refused: (pod: Pod) => void): Pod[] {
   const seen = new Set<string>();
   return pods.filter((pod) => {

@@ -4,7 +4,7 @@ import type { EventRecorder } from '../base/contracts/event-recorder.ts';
 import { podSubject } from '../base/contracts/event-recorder.ts';
 import type { PodSink } from '../base/contracts/pod-source.ts';
 
-/** What every source of this machine's own pods needs. */
+/** Dependencies of every source of static pods. */
 export interface SourceOptions {
   readonly sink: PodSink;
   readonly nodeName: string;
@@ -13,11 +13,14 @@ export interface SourceOptions {
   readonly events: EventRecorder;
 }
 
-/** Tells that a pod is left out because another of its source has its name. */
-export function refuseDuplicate({ events, logger }: SourceOptions, source: string): (pod: Pod) => void {
+/** Reports that a pod is skipped because another pod of its source has the same name. */
+export function reportDuplicate({ events, logger }: SourceOptions, source: string): (pod: Pod) => void {
   return (pod) => {
     const { namespace = '', name = '' } = pod.metadata ?? {};
-    logger.warn('pod left out: its source has another of the same name', { source, pod: `${namespace}/${name}` });
+    logger.warn('a pod was skipped: its source has another pod of the same name', {
+      source,
+      pod: `${namespace}/${name}`,
+    });
     events.record(
       podSubject(pod),
       'Warning',

@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import { decoderOf, type FieldError, isDecodeTypeError, validateObjectMeta } from '@keelson/core';
 import { Pod } from '@keelson/kinds';
 import { isRecord } from '../base/is-record.ts';
-import { PodAnnotation, type SourceWord } from '../base/pod/pod-annotations.ts';
+import { PodAnnotation, type SourceAnnotationValue } from '../base/pod/pod-annotations.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { ManifestError } from './manifest-error.ts';
 
-/** Where a manifest came from. */
+/** The origin of a manifest. */
 export interface ManifestOrigin {
   readonly nodeName: string;
-  /** The word of the annotation. */
-  readonly source: SourceWord;
-  /** What tells apart equal manifests of different places: `file:/etc/pods/web.yaml`. */
+  /** The value of the annotation. */
+  readonly source: SourceAnnotationValue;
+  /** Distinguishes equal manifests of different places: `file:/etc/pods/web.yaml`. */
   readonly place: string;
 }
 
-/** A pod of this node's own, and what of its manifest was not understood. */
+/** A static pod, and the unknown fields of its manifest. */
 export interface StaticPod {
   readonly pod: Pod;
   readonly unknownFields: readonly string[];
@@ -29,8 +29,8 @@ function textOf(errors: readonly FieldError[]): string {
 }
 
 /**
- * The manifest's UID: equal for equal manifests of one place, whatever the order of their fields and their comments. A
- * changed manifest is therefore another pod.
+ * The UID of a static pod: equal for equal manifests of one place, independent of the order of fields and of comments.
+ * A changed manifest is therefore another pod.
  */
 function uidOf(manifest: unknown, { nodeName, place }: ManifestOrigin): string {
   return createHash('md5').update(`host:${nodeName}`).update(place).update(canonicalJson(manifest)).digest('hex');
@@ -51,7 +51,7 @@ function decode(manifest: unknown): StaticPod {
 }
 
 /**
- * Makes a static pod of a manifest: see docs/reference/agent-rules.md#static-pods.
+ * Creates a static pod from a manifest: see docs/reference/agent-rules.md#static-pods.
  *
  * @throws ManifestError
  */

@@ -4,19 +4,19 @@ import { isRecord } from '../base/is-record.ts';
 import { ManifestError } from './manifest-error.ts';
 import { parseManifests } from './parse-manifest.ts';
 import { podsOfManifests, withoutDuplicates } from './pod-set.ts';
-import { refuseDuplicate, type SourceOptions } from './source-options.ts';
+import { reportDuplicate, type SourceOptions } from './source-options.ts';
 import { staticPod } from './static-pod.ts';
 import type { SubmittedManifests } from './submitted-manifests.ts';
 
 export interface SubmitSourceOptions extends SourceOptions {
-  /** Where manifests outlive the agent. */
+  /** Persistent storage of manifests. */
   readonly store: SubmittedManifests;
 }
 
-/** More pods than a node runs; keeps somebody who submits in a loop from filling the disk. */
+/** More than any node runs; prevents a client that submits in a loop from filling the disk. */
 const maxManifests = 1000;
 
-/** Name and namespace of a manifest, as its submitter knows it. */
+/** Name and namespace of a manifest as submitted. */
 function keyOf(manifest: unknown): string {
   const meta = isRecord(manifest) && isRecord(manifest['metadata']) ? manifest['metadata'] : {};
   const { namespace, name } = meta;
@@ -24,8 +24,8 @@ function keyOf(manifest: unknown): string {
 }
 
 /**
- * Pods that were submitted to the agent's server. They are kept on disk, so that they go on running when the agent is
- * restarted, until they are taken back. Changes are all or nothing, and one at a time.
+ * Pods that were submitted to the agent's server. They are stored on disk and continue after a restart of the agent,
+ * until they are removed. Changes are atomic and run one at a time.
  */
 export class SubmitSource implements PodSource {
   readonly name = 'submit';
@@ -49,7 +49,7 @@ export class SubmitSource implements PodSource {
     await this.#turn;
   }
 
-  /** The pods that came of what was submitted. */
+  /** The pods of the submitted manifests. */
   pods(): readonly Pod[] {
     return this.#readable();
   }
@@ -57,18 +57,18 @@ export class SubmitSource implements PodSource {
   /**
    * Adds pods, or replaces those of the same names.
    *
-   * @throws ManifestError when one of them is none; nothing has changed then
+   * @throws ManifestError when one of them is invalid; nothing is changed then
    */
   put(document: Buffer): Promise<readonly Pod[]> {
     return this.#change(document, (added) => new Map([...this.#manifests, ...added]));
   }
 
-  /** Makes these pods the whole set. Throws as {@link put} does. */
+  /** Replaces the whole set by these pods. Throws like {@link put}. */
   replace(document: Buffer): Promise<readonly Pod[]> {
     return this.#change(document, (added) => added);
   }
 
-  /** Takes a pod back, by the name it was submitted with or the one it runs under; undefined when there is none. */
+  /** Removes a pod, by its submitted name or its full name; undefined when there is none. */
   remove(namespace: string, name: string): Promise<Pod | undefined> {
     return this.#inTurn(async () => {
       const suffix = `-${this.#options.nodeName}`;
@@ -87,10 +87,10 @@ export class SubmitSource implements PodSource {
     return { nodeName: this.#options.nodeName, source: 'http', place: 'submit:' } as const;
   }
 
-  /** What an older version took may be refused by this one; the rest counts. */
+  /** The stored manifests that this version accepts; an older version may have accepted others. */
   #readable(): Pod[] {
     const { pods } = podsOfManifests([...this.#manifests.values()], this.#origin(), this.#options.logger);
-    return withoutDuplicates(pods, refuseDuplicate(this.#options, this.name));
+    return withoutDuplicates(pods, reportDuplicate(this.#options, this.name));
   }
 
   #change(
@@ -106,13 +106,13 @@ export class SubmitSource implements PodSource {
       if (added.size < items.length) throw new ManifestError('names a pod twice');
       const next = combine(added);
       if (next.size > maxManifests)
-        throw new ManifestError(`would make ${next.size} manifests; at most ${maxManifests} are kept`);
+        throw new ManifestError(`would result in ${next.size} manifests; at most ${maxManifests} are stored`);
       await this.#keep(next);
       return pods;
     });
   }
 
-  /** Durable first: what the caller hears of outlives the agent. */
+  /** Saves before the change takes effect, so that an acknowledged change survives the agent. */
   async #keep(manifests: ReadonlyMap<string, unknown>): Promise<void> {
     await this.#options.store.save([...manifests.values()]);
     this.#manifests = manifests;

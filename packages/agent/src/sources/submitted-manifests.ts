@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { parseJson } from '@keelson/core';
 import { replaceFile } from '../base/replace-file.ts';
 
-/** Where submitted manifests are kept. */
+/** Storage of submitted manifests. */
 export interface SubmittedManifests {
   load(): Promise<readonly unknown[]>;
-  /** Resolves when they would survive the end of the machine. */
+  /** Resolves when they are durable on disk. */
   save(manifests: readonly unknown[]): Promise<void>;
 }
 
-/** One file, replaced as a whole: whoever reads it finds the old set or the new one. */
+/** One file that is replaced atomically: a reader finds the old set or the new one. */
 export function submittedManifestsIn(directory: string): SubmittedManifests {
   const path = join(directory, 'submitted-manifests.json');
   return {
@@ -24,7 +24,7 @@ export function submittedManifestsIn(directory: string): SubmittedManifests {
       }
       const { value } = parseJson(bytes);
       if (!Array.isArray(value))
-        throw new Error(`${path} does not hold a list of manifests; remove it to start without any`);
+        throw new Error(`${path} does not contain a list of manifests; remove it to start without submitted pods`);
       return value;
     },
     save: (manifests) => replaceFile(path, JSON.stringify(manifests)),

@@ -1,6 +1,6 @@
 import { CachedObjectReader, noObjects } from '../base/pod/object-reader.ts';
 import { LogRotation } from '../machine/logs/log-rotation.ts';
-import { pressureRefusal } from '../node/eviction/pressure-admission.ts';
+import { pressureRejection } from '../node/eviction/pressure-admission.ts';
 import type { PressureState } from '../node/eviction/pressure-state.ts';
 import type { NodeResources } from '../node/node-resources.ts';
 import { ContainerKiller } from '../pods/containers/container-killer.ts';
@@ -144,7 +144,7 @@ function createAdmission(
     ...{ states, mirrors, events },
     offer: { maxPods, allowedUnsafeSysctls: config.allowedUnsafeSysctls, runtime },
     shortFor(pod) {
-      const refused = pressureRefusal(pod, pressure.conditions, config.gates);
+      const refused = pressureRejection(pod, pressure.conditions, config.gates);
       if (refused !== undefined) events.record(pod, 'Warning', refused.reason, refused.message);
       return refused;
     },

@@ -61,11 +61,11 @@ test('--cloud-provider=file: the file says what the machine is', async (t) => {
     ['zone: [', /neither YAML nor JSON/],
     ['- a', /must be an object/],
     ['zon: a', /unknown key "zon"; known: providerID, instanceType, zone, region, addresses/],
-    ['zone: 7', /zone must be a text/],
+    ['zone: 7', /zone must be a string/],
     ['addresses: x', /addresses must be a list/],
     ['addresses: [{type: IP, address: 1.2.3.4}]', /type of an address must be one of InternalIP, /],
-    ['addresses: [{type: InternalIP, address: here}]', /"here" is no IP address/],
-    ['addresses: [{type: Hostname}]', /an address must be a text/],
+    ['addresses: [{type: InternalIP, address: here}]', /"here" is not a valid IP address/],
+    ['addresses: [{type: Hostname}]', /an address must be a string/],
   ] as const) {
     await writeFile(path, text);
     await t.throwsAsync(ask(words), { instanceOf: UsageError, message }, text);

@@ -96,7 +96,7 @@ test('a bad manifest beside good ones is reported, and the good ones run', async
   await opened.source.start();
   await is(opened, 'good-n1');
   const refused = opened.logger.lines
-    .filter(({ message }) => message === 'manifest refused')
+    .filter(({ message }) => message === 'manifest rejected')
     .map(({ fields }) => String(fields['manifest']));
   t.deepEqual(refused.map((place) => place.split('/').at(-1)).sort(), [
     'binary.yaml',

@@ -133,5 +133,5 @@ test('a listener that fails or leaves does not keep others from hearing', (t) =>
   leave();
   config.sink('file')([pod('a')]);
   t.deepEqual(heard, [1, 2, 2]);
-  t.throws(() => config.sink('api')([]), { message: /was not announced/ });
+  t.throws(() => config.sink('api')([]), { message: /is not configured/ });
 });

@@ -103,7 +103,7 @@ test('documents that are no manifests are refused', (t) => {
   for (const [text, message] of [
     ['[]', /is not an object/],
     ['apiVersion: v2\nkind: Pod', /must be v1/],
-    ['apiVersion: v1\nkind: PodList\nitems: {}', /items that are no list/],
+    ['apiVersion: v1\nkind: PodList\nitems: {}', /items that are not a list/],
     ['{"apiVersion":"v1","kind":"Pod","kind":"Pod"}', /the field .*kind.* twice/],
     ['---\n'.repeat(1002), /has more than 1000 documents/],
     [`{"a":${'['.repeat(5000)}`, /./],

@@ -84,7 +84,7 @@ test('a damaged store is not taken for an empty one, which would end its pods', 
   await writeFile(join(directory, 'submitted-manifests.json'), '[{');
   await t.throwsAsync(open(directory));
   await writeFile(join(directory, 'submitted-manifests.json'), '{}');
-  await t.throwsAsync(open(directory), { message: /does not hold a list/ });
+  await t.throwsAsync(open(directory), { message: /does not contain a list/ });
 });
 
 test('--bootstrap-checkpoint-path: pods that ask for it are remembered, changed, forgotten, and read back', async (t) => {

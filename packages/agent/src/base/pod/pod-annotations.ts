@@ -21,10 +21,10 @@ export function isMirrorPod(pod: Pod): boolean {
   return pod.metadata?.annotations?.[PodAnnotation.mirror] !== undefined;
 }
 
-export type SourceWord = 'file' | 'http' | 'api';
+export type SourceAnnotationValue = 'file' | 'http' | 'api';
 
 /** The source of the pod as the host-*-sources options name it. */
-export function sourceWordOf(pod: Pod): SourceWord {
+export function sourceWordOf(pod: Pod): SourceAnnotationValue {
   const source = pod.metadata?.annotations?.[PodAnnotation.source];
   return source === 'file' || source === 'http' ? source : 'api';
 }

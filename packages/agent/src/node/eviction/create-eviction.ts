@@ -55,7 +55,7 @@ export interface Eviction {
   stop(): Promise<void>;
 }
 
-/** Puts the parts of eviction together as the options say. */
+/** Constructs the parts of eviction from the options. */
 export function createEviction(options: CreateEvictionOptions): Eviction {
   const { config, dependencies, periods, usage, pressure, state, workers, garbage, paths, files, podEvents, node } =
     options;

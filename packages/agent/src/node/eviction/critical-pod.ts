@@ -1,14 +1,13 @@
 import type { Pod } from '@keelson/kinds';
 import { isStaticPod } from '../../base/pod/pod-annotations.ts';
 
-/** From this priority on the system depends on a pod. */
+/** Pods with this priority or a higher one are critical to the system. */
 const criticalPriority = 2_000_000_000;
 const criticalAnnotation = 'scheduler.alpha.kubernetes.io/critical-pod';
 
 /**
- * True for a pod of the machine's own that the system depends on: it is taken and kept however short the node is. By
- * its priority with the gate PodPriority, by its annotation in the namespace of the system with
- * ExperimentalCriticalPodAnnotation.
+ * True for a critical static pod: it is admitted and never evicted under pressure. It is critical by its priority with
+ * the gate PodPriority, and by its annotation in kube-system with ExperimentalCriticalPodAnnotation.
  */
 export function isSpared(pod: Pod, gates: Readonly<Record<string, boolean>>): boolean {
   if (!isStaticPod(pod)) return false;

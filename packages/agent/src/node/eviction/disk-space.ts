@@ -5,17 +5,17 @@ import type { HostFiles } from '../../machine/host/host-files.ts';
 import { localFiles } from '../../machine/host/local-files.ts';
 import { emptyDirsOnDisk, type Space } from './pod-consumption.ts';
 
-/** Measures what pods have on the disk of the agent, right now. What is not there takes no space. */
+/** Measures the disk space of pods at the moment of the call. A missing file uses no space. */
 export interface DiskSpace {
   logs(uid: string, signal: AbortSignal): Promise<Space>;
   /**
-   * Logs and empty directories. The usual statistics of volumes are minutes old: the pod that fills the disk is not
-   * seen in them.
+   * Logs and empty directories. The regular statistics of volumes can be minutes old and may not contain the growth
+   * that filled the disk.
    */
   files(pod: Pod, signal: AbortSignal): Promise<Space>;
 }
 
-/** Volumes are on `files`; logs are the agent's own, wherever volumes are. */
+/** Volumes are measured through `files`, logs in the file system of the agent. */
 export function diskSpace(paths: AgentPaths, files: Pick<HostFiles, 'treeUsage'>): DiskSpace {
   const measure = (of: Pick<HostFiles, 'treeUsage'>, path: string, signal: AbortSignal) =>
     of.treeUsage(path, signal).catch(() => ({ bytes: 0, inodes: 0 }));

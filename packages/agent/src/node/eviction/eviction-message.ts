@@ -6,17 +6,17 @@ import { allContainersOf } from '../../base/pod/pod-spec.ts';
 import { containerRequest } from './pod-requests.ts';
 import type { Victim } from './victims.ts';
 
-/** `100Mi`: what a threshold asks for on this machine. */
+/** The quantity of a threshold on this host, such as `100Mi`. */
 export function thresholdText({ signal, value }: Threshold, { capacity }: Observation): string {
   return amountText(amountOf(value, capacity), countsInodes(traitsOf(signal).resource));
 }
 
-/** `96Mi`: what is available. */
+/** The available quantity, such as `96Mi`. */
 export function availableText({ signal }: Threshold, { available }: Observation): string {
   return amountText(available, countsInodes(traitsOf(signal).resource));
 }
 
-/** Why a pod was evicted, with the containers that use more memory than they asked for. */
+/** The message of an eviction, with the containers that exceed their requests. */
 export function evictionMessage(
   threshold: Threshold,
   observation: Observation,

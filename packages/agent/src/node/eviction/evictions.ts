@@ -10,7 +10,7 @@ import type { ExceededLimit } from './storage-limits.ts';
 import type { ActivePod, Victim } from './victims.ts';
 
 export interface EvictionsOptions {
-  /** Most seconds that pods get to end for a soft threshold; negative: what they ask for. */
+  /** The longest grace period for a soft threshold, in seconds; negative: the grace period of the pod. */
   readonly maxPodGraceSeconds: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -26,11 +26,11 @@ interface Pending {
   hard: boolean;
 }
 
-/** After its grace period a pod that was evicted gets this long to be put away, before another is evicted. */
+/** How long after its grace period an evicted pod delays the next eviction. */
 const cleanUpMs = 30_000;
 const defaultGraceSeconds = 30;
 
-/** Evicts pods, one at a time: what a pod used is free only when it is gone. */
+/** Evicts pods, one at a time: the resources of a pod are free only when it has ended. */
 export class Evictions {
   readonly #options: EvictionsOptions;
   readonly #count: Counter;
@@ -46,15 +46,15 @@ export class Evictions {
   }
 
   /**
-   * True while the pod before is on its way out; one that does not end holds up the others for a while only. A hard
-   * threshold takes the time from it that a soft one gave.
+   * True while an evicted pod is being ended, for a limited time. A hard threshold ends the grace period that a soft
+   * threshold granted.
    */
   busy(hard: boolean): boolean {
     const { clock, logger } = this.#options;
     const pending = this.#pending;
     if (pending === undefined || pending.gone) return false;
     if (clock.monotonic() >= pending.untilMs) {
-      logger.warn('evicted pod is not gone', { component: 'eviction', uid: pending.worker.uid });
+      logger.warn('an evicted pod has not ended in time', { component: 'eviction', uid: pending.worker.uid });
       this.#pending = undefined;
       return false;
     }
@@ -65,7 +65,7 @@ export class Evictions {
     return true;
   }
 
-  /** A pod that exceeds a limit of its own goes at once, beside any other. */
+  /** Evicts a pod that exceeds its own limit, immediately and independent of other evictions. */
   evictForLimit({ worker, pod }: ActivePod, { signal, message }: ExceededLimit): void {
     this.#options.logger.warn('pod is evicted', {
       component: 'eviction',
@@ -74,7 +74,7 @@ export class Evictions {
     void this.#carryOut({ worker, pod }, signal, message, 0);
   }
 
-  /** Evicts a pod for a threshold; `busy` is true until it is gone. */
+  /** Evicts a pod because of a threshold; `busy` is true until it has ended. */
   evict(
     { worker, pod, found, usage, request, priority }: Victim,
     threshold: Threshold,
@@ -97,7 +97,7 @@ export class Evictions {
     });
   }
 
-  /** Resolves when the pod is gone. */
+  /** Resolves when the pod has ended. */
   #carryOut({ worker, pod }: ActivePod, signal: string, message: string, graceSeconds: number): Promise<void> {
     this.#options.podEvents.record(pod, 'Warning', 'Evicted', message);
     this.#count.add(1, { signal });

@@ -11,7 +11,7 @@ import type { Findings, Observer } from './observer.ts';
 import type { PressureState } from './pressure-state.ts';
 import { rankVictims, type VictimsOptions } from './victims.ts';
 
-/** Wins back what no pod of the node needs. */
+/** Frees resources that no pod of the node uses. */
 export type Reclaim = (signal: AbortSignal) => Promise<void>;
 
 export interface EvictorOptions {
@@ -21,7 +21,7 @@ export interface EvictorOptions {
   readonly observer: Observer;
   readonly evictions: Evictions;
   readonly victims: VictimsOptions;
-  /** What is tried before pods have to go. */
+  /** Attempted before a pod is evicted. */
   readonly reclaims: { readonly containers: Reclaim; readonly images: Reclaim };
   readonly clock: Clock;
   readonly logger: Logger;
@@ -29,29 +29,29 @@ export interface EvictorOptions {
   /** The node, as the subject of events. */
   readonly node: EventSubject;
   readonly periodMs: number;
-  /** Called when the node has other conditions than before. */
+  /** Called when the pressure conditions of the node have changed. */
   readonly onChange: () => void;
 }
 
-/** A runtime that does not answer must not hold up the start of the agent. */
-const firstLookMs = 10_000;
+/** Limit of the first evaluation, so that a runtime that does not answer cannot block the start of the agent. */
+const firstEvaluationMs = 10_000;
 
-/** What one look found, and what is to be done about it. */
+/** A resource that is short, with the thresholds that require action. */
 interface Shortage {
   /** The most urgent. */
   readonly threshold: Threshold;
   readonly observation: Observation;
   readonly resource: ScarceResource;
-  /** All that are due for the resource. */
+  /** All active thresholds of the resource. */
   readonly due: readonly Threshold[];
-  /** Pods get no time. */
+  /** Pods get no grace period. */
   readonly hard: boolean;
   readonly ownImagefs: boolean;
 }
 
 /**
- * Prevents the node from running out of memory and disk: observes, reclaims unused files, and else evicts one pod per
- * round. See docs/reference/agent-rules.md#eviction.
+ * Prevents the node from running out of memory and disk: observes signals, reclaims unused files, and if that is not
+ * enough evicts one pod per round. See docs/reference/agent-rules.md#eviction.
  */
 export class Evictor {
   readonly #options: EvictorOptions;
@@ -64,14 +64,20 @@ export class Evictor {
     this.#loop = new Repeater({ clock, logger, what: 'look for shortage', periodMs, run: () => this.#round() });
   }
 
-  /** Resolves after the first look, so that pods are not taken, nor the node reported, as if there were no pressure. */
+  /**
+   * Resolves after the first evaluation, so that no pod is admitted and no status reported without knowing the
+   * pressure.
+   */
   async start(): Promise<void> {
     const { config, clock, logger } = this.#options;
     if (config.thresholds.length === 0) return;
     try {
-      await withDeadline(clock, firstLookMs, this.#stop.signal, () => this.#look());
+      await withDeadline(clock, firstEvaluationMs, this.#stop.signal, () => this.#look());
     } catch (err) {
-      logger.warn('the first look for shortage takes long', { component: 'eviction', err });
+      logger.warn('the first evaluation of eviction thresholds has not completed in time', {
+        component: 'eviction',
+        err,
+      });
     }
     this.#loop.start();
   }
@@ -81,7 +87,7 @@ export class Evictor {
     await this.#loop.stop();
   }
 
-  /** The next look is due now. */
+  /** Requests an evaluation now. */
   now(): void {
     this.#loop.now();
   }
@@ -124,7 +130,7 @@ export class Evictor {
     events.record(node, 'Warning', 'EvictionThresholdMet', `Attempting to reclaim ${resource}`);
   }
 
-  /** Wins back disk without touching pods that run. Returns whether that was enough. */
+  /** Frees disk space without affecting running pods. Returns whether that was enough. */
   async #reclaim({ resource, due, ownImagefs }: Shortage): Promise<boolean> {
     const { reclaims, observer, logger } = this.#options;
     const { signal } = this.#stop;
@@ -137,7 +143,7 @@ export class Evictor {
       if (signal.aborted) return true;
       const { observations } = await observer.look(signal);
       if (due.some((one) => isMet(one, observations, true))) continue;
-      logger.info('shortage was ended without eviction', { component: 'eviction', resource });
+      logger.info('resource was reclaimed without eviction', { component: 'eviction', resource });
       return true;
     }
     return false;

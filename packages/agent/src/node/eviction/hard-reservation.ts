@@ -3,10 +3,10 @@ import type { ResourceAmounts } from '../../base/config/agent-config.ts';
 import { amountOf, amountText } from '../../base/config/eviction-amount.ts';
 import type { Threshold } from '../../base/config/eviction-threshold.ts';
 
-/** Resources of nodes, and the signal whose hard threshold keeps some of it free. */
+/** Resources of nodes, and the signal whose hard threshold reserves some of them. */
 const signalOf = { memory: 'memory.available', 'ephemeral-storage': 'nodefs.available' } as const;
 
-/** What hard thresholds keep free, so that pods which use no more than they can have are not evicted. */
+/** The amounts that hard thresholds reserve, so that pods within the allocatable resources are not evicted. */
 export function hardReservation(thresholds: readonly Threshold[], capacity: ResourceAmounts): ResourceAmounts {
   const kept: Record<string, string> = {};
   for (const [name, signal] of Object.entries(signalOf)) {

@@ -14,7 +14,7 @@ export interface LimitKeeperOptions {
 }
 
 /**
- * Evicts pods that exceed their own limits of disk, however much the node has left (the gate
+ * Evicts pods that exceed their own limits of local storage, independent of the free space of the node (the gate
  * LocalStorageCapacityIsolation).
  */
 export class LimitKeeper {

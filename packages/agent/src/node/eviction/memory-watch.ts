@@ -10,14 +10,14 @@ export interface MemoryWatchOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly periodMs: number;
-  /** A threshold is met that was not at the look before. */
+  /** Called when a threshold is met that was not met at the previous poll. */
   readonly onMet: () => void;
 }
 
 /**
- * Looks at the memory of the machine alone, which costs two small files, and far more often than at everything. It
- * stands in for the notices that the kernel gives of cgroups: those of v1 come by eventfd, which Node cannot make, and
- * the topmost cgroup of v2 has none.
+ * Polls only the memory of the host, which reads two small files, and more often than all signals are evaluated. It
+ * replaces the cgroup notifications of the kernel: those of version 1 use an eventfd, which Node cannot create, and the
+ * root cgroup of version 2 has none.
  */
 export class MemoryWatch {
   readonly #options: MemoryWatchOptions;

@@ -6,27 +6,27 @@ import type { PodUsage } from '../../base/contracts/pod-queries.ts';
 import type { NodeDisk, NodeUsage } from '../../machine/stats/node-usage.ts';
 
 export interface ObserverOptions {
-  /** Others are not looked at. */
+  /** The signals to read; others are ignored. */
   readonly signals: ReadonlySet<Signal>;
   readonly usage: NodeUsage;
   readonly images: Pick<ImageService, 'imageFsInfo'>;
   readonly pods: (signal: AbortSignal) => Promise<readonly PodUsage[]>;
   readonly rootDir: string;
   readonly memoryBytes: number;
-  /** Memory that pods can have, bytes. */
+  /** Allocatable memory, in bytes. */
   readonly allocatableMemory: () => number;
   readonly callTimeoutMs: number;
   readonly logger: Logger;
 }
 
-/** What one look shows. */
+/** The result of one observation. */
 export interface Findings {
   readonly observations: Observations;
   /** Images are on another file system than the agent's own files. */
   readonly ownImagefs: boolean;
 }
 
-/** Looks at the machine. What does not answer is logged and not observed; it hides nothing else. */
+/** Reads the signals of the host. A source that fails is logged and omitted; other signals are still read. */
 export class Observer {
   readonly #options: ObserverOptions;
 
@@ -47,7 +47,7 @@ export class Observer {
         return found;
       }),
     ]);
-    // A runtime of another machine, or in a mount namespace of its own, has its images where the agent sees nothing.
+    // The agent cannot read the image file system of a runtime on another host or in another mount namespace.
     const imageDisk = imagefs && (await usage.disk(imagefs.mountpoint).catch(() => undefined));
     const ownImagefs = imagefs !== undefined && imageDisk?.device !== nodefs?.device;
     const observations = new Map<Signal, Observation>();
@@ -77,20 +77,20 @@ export class Observer {
     return { available: used.reduce((left, bytes) => left - bytes, capacity), capacity };
   }
 
-  /** Asks when one of the signals matters. */
+  /** Calls the function if one of the signals is requested. */
   async #ask<T>(wanted: readonly Signal[], question: () => Promise<T>): Promise<T | undefined> {
     const { signals, logger } = this.#options;
     if (!wanted.some((signal) => signals.has(signal))) return undefined;
     try {
       return await question();
     } catch (err) {
-      logger.warn('node could not be observed', { component: 'eviction', signals: wanted.join(','), err });
+      logger.warn('reading eviction signals failed', { component: 'eviction', signals: wanted.join(','), err });
       return undefined;
     }
   }
 }
 
-/** A file system without a size tells nothing. */
+/** Undefined for a file system without a size. */
 function bytesOf({
   availableBytes,
   capacityBytes,
@@ -98,7 +98,7 @@ function bytesOf({
   return capacityBytes > 0 ? { available: availableBytes, capacity: capacityBytes } : undefined;
 }
 
-/** Some file systems have as many inodes as they need, and say 0. */
+/** Undefined for a file system without a fixed number of inodes, which reports 0. */
 function inodesOf({ inodesFree, inodes }: NodeDisk): Observation | undefined {
   return inodes > 0 ? { available: inodesFree, capacity: inodes } : undefined;
 }

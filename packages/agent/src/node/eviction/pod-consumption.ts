@@ -12,17 +12,17 @@ export interface Space {
 }
 
 export interface ConsumptionContext {
-  /** What runs, by the UID of its pod; pods of which the runtime knows nothing use nothing. */
+  /** The usage of running pods by UID; a pod that the runtime does not have uses nothing. */
   readonly usage: ReadonlyMap<string, PodUsage>;
   /** Space of the logs and empty directories of pods, by their UID. */
   readonly files: ReadonlyMap<string, Space>;
-  /** What containers write is with the images, on another file system than volumes and logs. */
+  /** Writable layers of containers are with the images, on another file system than volumes and logs. */
   readonly ownImagefs: boolean;
   /** The gate PodPriority. */
   readonly priorities: boolean;
 }
 
-/** What a pod uses of a resource, beside what it asked for. */
+/** The usage of a resource by a pod, and its request. */
 export function candidateOf(pod: Pod, resource: ScarceResource, context: ConsumptionContext): Candidate {
   return {
     usage: usageOf(pod, resource, context),
@@ -44,7 +44,7 @@ function usageOf(pod: Pod, resource: ScarceResource, { usage, files, ownImagefs 
   return sum(spaces.map(({ bytes, inodes }) => (countsInodes(resource) ? inodes : bytes)));
 }
 
-/** Volumes that fill the disk of the agent, and that are gone when the pod is. */
+/** Names of the emptyDir volumes on the disk of the agent. */
 export function emptyDirsOnDisk(pod: Pod): string[] {
   return (pod.spec.volumes ?? [])
     .filter(({ emptyDir }) => emptyDir && emptyDir.medium !== 'Memory')

@@ -2,13 +2,16 @@ import { quantityValue } from '@keelson/core';
 import type { Container, Pod } from '@keelson/kinds';
 import { initContainersOf, isSidecar } from '../../base/pod/pod-spec.ts';
 
-/** What a container asks for of a resource; where only a limit is given, that. Bytes. */
+/** The request of a container in bytes; its limit if there is no request. */
 export function containerRequest({ resources }: Container, name: 'memory' | 'ephemeral-storage'): number {
   const amount = resources?.requests?.[name] ?? resources?.limits?.[name];
   return amount === undefined ? 0 : Number(quantityValue(amount));
 }
 
-/** What the containers of a pod ask for together, or one init container alone, whichever is more. Bytes. */
+/**
+ * The sum of the requests of the containers of a pod, or the largest request of an init container if that is more, in
+ * bytes.
+ */
 export function podRequest(pod: Pod, name: 'memory' | 'ephemeral-storage'): number {
   const sum = (containers: readonly Container[]) =>
     containers.reduce((all, one) => all + containerRequest(one, name), 0);

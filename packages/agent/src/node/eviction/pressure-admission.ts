@@ -4,10 +4,10 @@ import type { PodVerdict } from '../../pods/status/pod-status.ts';
 import { isSpared } from './critical-pod.ts';
 
 /**
- * Why a node that is short does not take a pod: of memory, one that asks for none; of disk, any. Undefined when it
- * does.
+ * Why a node under pressure rejects a pod: under memory pressure BestEffort pods, under disk pressure all pods.
+ * Undefined when the pod is admitted.
  */
-export function pressureRefusal(
+export function pressureRejection(
   pod: Pod,
   conditions: ReadonlySet<PressureCondition>,
   gates: Readonly<Record<string, boolean>>,

@@ -2,12 +2,11 @@ import { type PressureCondition, traitsOf } from '../../base/config/eviction-sig
 import { isMet, type Observations, type Threshold } from '../../base/config/eviction-threshold.ts';
 
 /**
- * Which thresholds are met, since when, and which conditions the node has, from one look to the next. Times are
- * monotonic milliseconds.
+ * The thresholds that are met, since when, and the pressure conditions of the node. Times are monotonic milliseconds.
  *
- * A threshold is due when it was met as long as its grace period says; from then on it stays met until its value and
- * the least reclaim are available. A condition begins with the first look at which a threshold of it is met, and ends
- * when none was for the transition period.
+ * A threshold is active when it was met for its grace period; it remains active until its value plus the minimum
+ * reclaim is available. A condition begins with the first evaluation in which one of its thresholds is met, and ends
+ * when none was met for the transition period.
  */
 export class PressureState {
   readonly #thresholds: readonly Threshold[];
@@ -26,7 +25,7 @@ export class PressureState {
     return this.#conditions;
   }
 
-  /** Takes a look's findings. Returns the thresholds that are due. */
+  /** Evaluates observations. Returns the active thresholds. */
   take(observations: Observations, nowMs: number): readonly Threshold[] {
     const met = this.#thresholds.filter((one) => isMet(one, observations, this.#due.includes(one)));
     this.#since = new Map(met.map((one) => [one, this.#since.get(one) ?? nowMs]));

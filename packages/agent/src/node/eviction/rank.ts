@@ -1,8 +1,8 @@
 /** A pod that may be evicted. */
 export interface Candidate {
-  /** Of the scarce resource: bytes, or inodes. */
+  /** Usage of the scarce resource, in bytes or inodes. */
   readonly usage: number;
-  /** What it asked for; inodes cannot be asked for. */
+  /** The request; 0 for inodes, which have no requests. */
   readonly request: number;
   /** 0 without the gate PodPriority. */
   readonly priority: number;

@@ -3,15 +3,15 @@ import type { Pod } from '@keelson/kinds';
 import type { PodUsage } from '../../base/contracts/pod-queries.ts';
 import { emptyDirsOnDisk, type Space } from './pod-consumption.ts';
 
-/** A limit that a pod exceeds, as its signal and in words. */
+/** A limit that a pod exceeds: its signal and a message. */
 export interface ExceededLimit {
   readonly signal: 'emptydirfs.limit' | 'ephemeralpodfs.limit' | 'ephemeralcontainerfs.limit';
   readonly message: string;
 }
 
 /**
- * The limit of disk that a pod exceeds, if it does: that of an emptyDir, that of all its containers together with
- * volumes and logs, or that of one container for what it writes outside of volumes.
+ * The first limit of local storage that a pod exceeds: of an emptyDir, of all its containers together with volumes and
+ * logs, or of the writable layer of one container. Undefined when it exceeds none.
  */
 export function exceededLimit(pod: Pod, usage: PodUsage, logs: Space): ExceededLimit | undefined {
   return ofVolumes(pod, usage) ?? ofPod(pod, usage, logs) ?? ofContainers(pod, usage);
@@ -19,7 +19,7 @@ export function exceededLimit(pod: Pod, usage: PodUsage, logs: Space): ExceededL
 
 function ofVolumes(pod: Pod, { volumes = [] }: PodUsage): ExceededLimit | undefined {
   for (const { name, emptyDir } of pod.spec.volumes ?? []) {
-    // The kernel keeps a volume in memory within its limit.
+    // The kernel enforces the limit of a volume in memory.
     if (emptyDir?.sizeLimit === undefined || emptyDir.medium === 'Memory') continue;
     const used = volumes.find((volume) => volume.name === name)?.usedBytes ?? 0;
     if (!isAbove(used, emptyDir.sizeLimit)) continue;
@@ -31,7 +31,7 @@ function ofVolumes(pod: Pod, { volumes = [] }: PodUsage): ExceededLimit | undefi
   return undefined;
 }
 
-/** Containers without a limit of their own leave the pod without one. */
+/** A pod has a limit only if all its containers have one. */
 function ofPod(pod: Pod, { containers, volumes = [] }: PodUsage, logs: Space): ExceededLimit | undefined {
   const limits = (pod.spec.containers ?? []).map(({ resources }) => resources?.limits?.['ephemeral-storage']);
   if (limits.length === 0 || limits.some((limit) => limit === undefined)) return undefined;

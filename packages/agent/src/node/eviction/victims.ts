@@ -8,15 +8,15 @@ import type { DiskSpace } from './disk-space.ts';
 import { candidateOf, type Space } from './pod-consumption.ts';
 import { byEviction, type Candidate } from './rank.ts';
 
-/** A pod that runs, or is about to, and that is not spared. */
+/** A running or starting pod that may be evicted. */
 export interface ActivePod {
   readonly worker: PodWorker;
   readonly pod: Pod;
 }
 
-/** With what it uses of the resource that is short. */
+/** A pod with its usage of the scarce resource. */
 export interface Victim extends Candidate, ActivePod {
-  /** What the runtime shows of it; undefined when that is nothing. */
+  /** The usage that the runtime reports; undefined when it does not have the pod. */
   readonly found: PodUsage | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface VictimsOptions {
   readonly gates: Readonly<Record<string, boolean>>;
 }
 
-/** Pods that may be evicted, first who is to go first. @throws when the runtime does not say what they use */
+/** Pods that may be evicted, in the order of eviction. @throws when the runtime does not report their usage */
 export async function rankVictims(
   resource: ScarceResource,
   ownImagefs: boolean,

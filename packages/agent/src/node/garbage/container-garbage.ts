@@ -22,8 +22,8 @@ export interface ContainerGarbageOptions {
 }
 
 /**
- * Deletes ended containers of pods that are wanted, also of those that rest: beside its newest instance a container
- * keeps one that ended, and a pod its newest sandbox. What belongs to no pod any more is the housekeeping's.
+ * Deletes ended containers of existing pods, including finished ones: each container retains its newest instance and
+ * one earlier one, and each pod its newest sandbox. Housekeeping is responsible for containers without a pod.
  */
 export class ContainerGarbage {
   readonly #options: ContainerGarbageOptions;
@@ -40,8 +40,8 @@ export class ContainerGarbage {
   }
 
   /**
-   * For a disk that is full: all that ended goes, but the newest instance of a container whose pod is still at work, or
-   * is one of the machine's own: only by that instance a later agent knows that it has run.
+   * For a full disk: deletes all ended containers except the newest instances of active pods and of static pods. Only
+   * these instances show a later agent that the container has run.
    */
   reclaim(signal: AbortSignal): Promise<void> {
     return this.#collect((worker, state) => state.containers.filter((status) => isDead(worker, state, status)), signal);
@@ -65,7 +65,7 @@ export class ContainerGarbage {
         await states.refresh(state.uid, signal);
       } catch (err) {
         if (signal.aborted) return;
-        logger.warn('containers of a pod were not collected', { component: 'container-garbage', uid: state.uid, err });
+        logger.warn('collecting containers of a pod failed', { component: 'container-garbage', uid: state.uid, err });
       }
     }
   }

@@ -10,7 +10,7 @@ export interface GarbageOptions extends ContainerGarbageOptions, ImageGarbageOpt
   readonly containerPeriodMs: number;
 }
 
-/** Both collectors at work, each at its own pace. */
+/** Runs both collectors, each with its own period. */
 export class Garbage {
   readonly #loops: readonly Repeater[];
   readonly #images: ImageGarbage;
@@ -30,12 +30,12 @@ export class Garbage {
     ];
   }
 
-  /** Deletes every container that can be spared. Failures are logged. */
+  /** Deletes every container that may be deleted. Failures are logged. */
   reclaimContainers(signal: AbortSignal): Promise<void> {
     return this.#containers.reclaim(signal);
   }
 
-  /** Deletes every image that can be spared. Failures are logged. */
+  /** Deletes every unused image. Failures are logged. */
   reclaimImages(signal: AbortSignal): Promise<void> {
     return this.#images.reclaim(signal);
   }

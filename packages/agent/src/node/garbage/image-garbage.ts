@@ -40,7 +40,9 @@ export class ImageGarbage {
     this.#records = new ImageRecords({ runtime, images, infraImage: config.infraImage });
   }
 
-  /** One round: the first only learns what is there. Failures are logged, and told as events when they repeat. */
+  /**
+   * One round; the first only records the existing images. Failures are logged, and repeated ones recorded as events.
+   */
   async round(signal: AbortSignal): Promise<void> {
     const { callTimeoutMs, clock, logger, events, node } = this.#options;
     const call = { signal, timeoutMs: callTimeoutMs };
@@ -51,14 +53,14 @@ export class ImageGarbage {
       this.#failedBefore = false;
     } catch (err) {
       if (signal.aborted) return;
-      logger.warn('images were not collected', { component: 'image-garbage', err });
-      // Once may be chance, such as a runtime that is being restarted.
+      logger.warn('collecting images failed', { component: 'image-garbage', err });
+      // A single failure may be temporary, such as a restart of the runtime.
       if (this.#failedBefore) events.record(node, 'Warning', 'ImageGCFailed', textOf(err));
       this.#failedBefore = true;
     }
   }
 
-  /** For a disk that is full: all images go that nothing uses and that did not come just now. Failures are logged. */
+  /** For a full disk: deletes all unused images except recently pulled ones. Failures are logged. */
   async reclaim(signal: AbortSignal): Promise<void> {
     const { callTimeoutMs, clock, logger } = this.#options;
     const call = { signal, timeoutMs: callTimeoutMs };
@@ -67,7 +69,7 @@ export class ImageGarbage {
       const unused = await this.#records.look(nowMs, call);
       await this.#free(unused, Number.POSITIVE_INFINITY, nowMs, call);
     } catch (err) {
-      if (!signal.aborted) logger.warn('images were not collected', { component: 'image-garbage', err });
+      if (!signal.aborted) logger.warn('collecting images failed', { component: 'image-garbage', err });
     }
   }
 
@@ -76,7 +78,7 @@ export class ImageGarbage {
     const { gcHighPercent: high, gcLowPercent: low } = config;
     const nowMs = clock.now();
     const unused = await this.#records.look(nowMs, call);
-    // Nothing is above all of it.
+    // Usage cannot exceed 100 %.
     if (high >= 100) return;
     const [disk] = await images.imageFsInfo(call);
     if (disk === undefined || disk.capacityBytes <= 0) {
@@ -87,7 +89,7 @@ export class ImageGarbage {
     const usedPercent = usagePercent(disk);
     if (usedPercent < high) return;
     const wanted = Math.floor((disk.capacityBytes * (100 - low)) / 100) - disk.availableBytes;
-    logger.info('images are collected', {
+    logger.info('collecting images', {
       component: 'image-garbage',
       mountpoint: disk.mountpoint,
       usedPercent,
@@ -100,7 +102,7 @@ export class ImageGarbage {
     throw new ImageGarbageError(problem);
   }
 
-  /** Deletes images until so many bytes are free; one that cannot be deleted stands in no other's way. */
+  /** Deletes images until so many bytes are free; a failure to delete one image does not stop the others. */
   async #free(unused: readonly ImageRecord[], bytes: number, nowMs: number, call: CallOptions): Promise<number> {
     const { images, config, logger } = this.#options;
     const candidates = unused
@@ -115,7 +117,11 @@ export class ImageGarbage {
         freed += image.sizeBytes;
       } catch (err) {
         if (call.signal?.aborted) throw err;
-        logger.warn('image was not deleted', { component: 'image-garbage', image: image.repoTags[0] ?? image.id, err });
+        logger.warn('deleting an image failed', {
+          component: 'image-garbage',
+          image: image.repoTags[0] ?? image.id,
+          err,
+        });
       }
     }
     return freed;
@@ -123,7 +129,7 @@ export class ImageGarbage {
 }
 
 /**
- * Blocks that the file system keeps for itself count as used. In whole percent, rounded up; exact for disks of any
+ * The usage in whole percent, rounded up; blocks that the file system reserves count as used. Exact for disks of any
  * size.
  */
 export function usagePercent({

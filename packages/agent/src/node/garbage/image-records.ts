@@ -1,11 +1,11 @@
 import type { CallOptions, Container, ContainerRuntime, Image, ImageService } from '@keelson/container-runtime';
 
-/** What is known of an image that the store has. */
+/** The record of an image in the image store. */
 export interface ImageRecord {
   readonly image: Image;
-  /** When it was first seen, epoch milliseconds; what was there at the start has been there always. */
+  /** When it was first observed, epoch milliseconds; 0 for images that existed at the start. */
   readonly seenMs: number;
-  /** When a container was last seen to use it, epoch milliseconds; 0 = never. */
+  /** When a container was last observed to use it, epoch milliseconds; 0 = never. */
   usedMs: number;
 }
 
@@ -16,7 +16,7 @@ export interface ImageRecordsOptions {
   readonly infraImage: string;
 }
 
-/** Remembers since when images are there and when they were last used, which the store does not tell. */
+/** Records when images appeared and when they were last used, which the image store does not report. */
 export class ImageRecords {
   readonly #options: ImageRecordsOptions;
   #records: Map<string, ImageRecord> | undefined;
@@ -26,8 +26,8 @@ export class ImageRecords {
   }
 
   /**
-   * Looks at the store and at what uses it. Returns the images that nothing uses, pinned ones left out.
-   * @throws when one of them does not answer
+   * Reads the image store and the containers. Returns the unused images, without pinned ones.
+   * @throws when the runtime does not answer
    */
   async look(nowMs: number, call: CallOptions): Promise<ImageRecord[]> {
     const { runtime, images, infraImage } = this.#options;
@@ -57,7 +57,7 @@ export class ImageRecords {
   }
 }
 
-/** Containers that ended count too: they may be started again, and their images tell what they were. */
+/** Images of ended containers count as used: the containers may be restarted, and their status names the image. */
 function usedNames(containers: readonly Container[]): Set<string> {
   return new Set(containers.flatMap(({ image, imageId }) => [image, imageId]));
 }
