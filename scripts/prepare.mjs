@@ -2,7 +2,7 @@
 // Used by `npm start`, `npm test` and `npm run bench`; needs nothing but Node and npm.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { cleanOutput } from './clean.mjs';
 
@@ -38,3 +38,16 @@ if (process.argv.includes('--clean')) cleanOutput(root);
 say('building');
 run(process.execPath, [`${root}node_modules/typescript/bin/tsc`, '-b']);
 run(process.execPath, [`${root}scripts/bundle.mjs`]);
+
+// npm links a command only when its file exists during the installation, which precedes the build.
+if (process.platform !== 'win32') {
+  mkdirSync(`${root}node_modules/.bin`, { recursive: true });
+  for (const name of ['keelson', 'keelson-agent']) {
+    const { bin } = JSON.parse(readFileSync(`${root}packages/${name}/package.json`, 'utf8'));
+    chmodSync(`${root}packages/${name}/${bin[name]}`, 0o755);
+    const link = `${root}node_modules/.bin/${name}`;
+    if (existsSync(link)) continue;
+    rmSync(link, { force: true });
+    symlinkSync(`../../packages/${name}/${bin[name]}`, link);
+  }
+}
