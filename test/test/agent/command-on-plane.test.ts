@@ -7,7 +7,9 @@ import { Event, Node, Pod } from '@keelson/kinds';
 import { eventually, startTestPlane } from '@keelson/testing';
 import test from 'ava';
 
-const binary = fileURLToPath(new URL('../../../../packages/agent/dist/src/bin/keelson-agent.js', import.meta.url));
+const binary = fileURLToPath(
+  new URL('../../../../packages/keelson-agent/dist/src/bin/keelson-agent.js', import.meta.url),
+);
 const waitMs = 30_000;
 
 const kubeconfig = (url: string) =>

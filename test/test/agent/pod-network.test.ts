@@ -13,7 +13,9 @@ import anyTest, { type ExecutionContext } from 'ava';
 import { scratchDirectory } from '../../src/agent-node.ts';
 
 const run = promisify(execFile);
-const binary = fileURLToPath(new URL('../../../../packages/agent/dist/src/bin/keelson-agent.js', import.meta.url));
+const binary = fileURLToPath(
+  new URL('../../../../packages/keelson-agent/dist/src/bin/keelson-agent.js', import.meta.url),
+);
 const missing = missingHere();
 const test = missing.length === 0 ? anyTest : anyTest.skip;
 const needs = missing.length === 0 ? '' : ` (needs ${missing.join(', ')})`;

@@ -130,13 +130,13 @@ real(
     );
     const second = here.start();
     await isReady(second, 0);
-    t.regex(second.stderr(), /supervisor runs already/);
+    t.regex(second.stderr(), /supervisor already runs/);
     t.notRegex(second.stderr(), /supervisor started/);
     t.is(await supervisorPid(here), supervisor);
     t.is(await pidOfSleep(seconds), sleep);
 
     process.kill(supervisor, 'SIGKILL');
-    await within(second, async () => /supervisor has gone.*supervisor started/s.test(second.stderr()));
+    await within(second, async () => /supervisor connection lost.*supervisor started/s.test(second.stderr()));
     const restarted = await supervisorPid(here);
     t.not(restarted, supervisor);
     t.true(isThere(sleep), 'the container outlives the supervisor');
@@ -149,7 +149,7 @@ real(
     t.is(await refused.exited, 1, refused.stderr());
     t.regex(
       refused.stderr(),
-      new RegExp(`127.0.0.1:${port} is held by the supervisor of another agent, one with another --root-dir`),
+      new RegExp(`127.0.0.1:${port} is used by the supervisor of another agent, which has another --root-dir`),
     );
     await other.clear();
 
@@ -164,7 +164,7 @@ real(
     ];
     const third = here.start(changed);
     await isReady(third, 1);
-    t.regex(third.stderr(), /"reason":"its options have changed","msg":"supervisor is replaced"/);
+    t.regex(third.stderr(), /"reason":"its options have changed","msg":"supervisor replaced"/);
     t.false(isThere(restarted));
     t.is(await pidOfSleep(seconds), sleepAgain, 'the container lives on');
     t.true((await readFile(join(here.dir, 'root/supervisor/running.json'), 'utf8')).includes(copy));
@@ -172,7 +172,7 @@ real(
 
     const last = here.start([], 'oci');
     await isReady(last, 1);
-    t.regex(last.stderr(), /supervisor of runtime-b ended, the options ask for none/);
+    t.regex(last.stderr(), /supervisor of runtime-b ended, the options do not select one/);
     t.is(await supervisorPid(here), 0);
     t.is(await pidOfSleep(seconds), sleepAgain);
   },

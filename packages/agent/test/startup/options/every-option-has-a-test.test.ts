@@ -7,7 +7,13 @@ import { optionTable } from '../../../src/startup/options/option-table.ts';
 const root = fileURLToPath(new URL('../../../../../../', import.meta.url));
 
 /** Where an option's effect may be observed. */
-const places = ['packages/agent/test', 'test/test/agent', 'test/src', 'adapters/runtime-process/test'];
+const places = [
+  'packages/agent/test',
+  'packages/keelson-agent/test',
+  'test/test/agent',
+  'test/src',
+  'adapters/runtime-process/test',
+];
 
 /** Tests of the table itself prove nothing about effects. */
 const aboutTheTable = /test\/startup\/options\/(grammar|specification|every-option-has-a-test)\.test\.ts$/;
