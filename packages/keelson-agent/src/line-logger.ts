@@ -7,11 +7,11 @@ function errorText(error: Error): string {
   return `${error.message}${code}${cause}`;
 }
 
-/** One JSON object per line, as the server's log: without credentials, and bounded. */
+/** A logger that writes one JSON object per line, like the server: credentials are removed and values are bounded. */
 export function createLineLogger(write: (text: string) => void, now: () => number, fixed: LogFields = {}): Logger {
   return guardedLogger(
     {
-      // The options of the specification have no log level.
+      // The specified options contain no log level.
       enabled: (level) => level !== 'debug',
       write: (level, msg, fields) =>
         write(`${JSON.stringify({ level, time: new Date(now()).toISOString(), ...fields, msg })}\n`),

@@ -3,13 +3,13 @@ import { accessSync, constants } from 'node:fs';
 import { request } from 'node:http';
 import { delimiter, join } from 'node:path';
 
-/** What was found out about a runtime, in words for the log. */
+/** Whether a runtime can be used, and why, for the log. */
 export interface Probe {
   readonly usable: boolean;
   readonly reason: string;
 }
 
-/** A start waits for both probes at the most this long each; they run side by side. */
+/** Limit of each probe. The probes run concurrently. */
 const probeMs = 250;
 
 /** Whether an engine with the Docker Engine API answers at a unix socket. */
@@ -23,7 +23,7 @@ export function probeEngine(endpoint: string, limitMs = probeMs): Promise<Probe>
         const version = answer.headers['api-version'];
         if (answer.statusCode === 200 && version !== undefined)
           found(true, `an engine answers (API ${String(version)})`);
-        else found(false, `what answers is no engine (status ${answer.statusCode})`);
+        else found(false, `the response is not that of an engine (status ${answer.statusCode})`);
       },
     );
     const late = setTimeout(() => {
@@ -32,14 +32,14 @@ export function probeEngine(endpoint: string, limitMs = probeMs): Promise<Probe>
     }, limitMs);
     asked.once('close', () => clearTimeout(late));
     asked.once('error', (error: NodeJS.ErrnoException) => {
-      const nobody = error.code === 'ENOENT' || error.code === 'ECONNREFUSED';
-      found(false, nobody ? 'no engine listens' : `no engine (${error.message})`);
+      const none = error.code === 'ENOENT' || error.code === 'ECONNREFUSED';
+      found(false, none ? 'no engine listens' : `no engine (${error.message})`);
     });
     asked.end();
   });
 }
 
-/** Folders in which system binaries stand, beside those of PATH, which often lacks them. */
+/** Directories of system binaries, which PATH often lacks. */
 const systemFolders = ['/usr/local/sbin', '/usr/sbin', '/sbin', '/usr/local/bin', '/usr/bin', '/bin'];
 
 function isProgram(path: string): boolean {
@@ -51,13 +51,13 @@ function isProgram(path: string): boolean {
   }
 }
 
-/** The first of these programs in PATH. */
+/** Path of the first of these programs in PATH or in the system directories. */
 export function findBinary(names: readonly string[], path = process.env['PATH'] ?? ''): string | undefined {
   const folders = [...path.split(delimiter).filter((folder) => folder !== ''), ...systemFolders];
   return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
 }
 
-/** Whether an OCI binary can run containers here: it takes root, and a binary that runs. */
+/** Whether an OCI binary can run containers here: the agent is root, and the binary answers `--version`. */
 export function probeOci(uid: number | undefined, path: string | undefined, limitMs = probeMs): Promise<Probe> {
   if (uid !== 0) return Promise.resolve({ usable: false, reason: 'runc needs root' });
   if (path === undefined) return Promise.resolve({ usable: false, reason: 'no runc in PATH' });

@@ -5,19 +5,18 @@ import { findRunning } from './running-record.ts';
 import { supervisorPlace } from './supervisor-place.ts';
 import { waitUntil } from './wait-until.ts';
 
-/** Calls under way have a second in the supervisor itself. */
+/** Grace period after SIGTERM. The supervisor itself gives pending calls one second. */
 const graceMs = 10_000;
 const killMs = 5000;
 
 /**
- * Ends a supervisor and leaves its containers alone. One that does not end when asked to is killed, which they survive,
- * too.
+ * Ends a supervisor. Its containers continue to run. A supervisor that does not end after SIGTERM is killed.
  */
 export async function endSupervisor(running: ProcessIdentity, clock: Clock, logger: Logger): Promise<void> {
   if (await ends(running, 'SIGTERM', graceMs, clock)) return;
-  logger.warn('supervisor does not end, it is killed', { pid: running.pid });
+  logger.warn('supervisor does not end after SIGTERM, it is killed', { pid: running.pid });
   if (await ends(running, 'SIGKILL', killMs, clock)) return;
-  throw new MachineError(`the supervisor of runtime-b (process ${running.pid}) cannot be ended`);
+  throw new MachineError(`the supervisor of runtime-b (process ${running.pid}) does not end after SIGKILL`);
 }
 
 async function ends(
@@ -36,10 +35,10 @@ async function ends(
   return waitUntil(isGone, withinMs, clock);
 }
 
-/** Ends the supervisor that an agent with this root directory had, when options have changed so that it needs none. */
+/** Ends the supervisor of an earlier agent with this root directory when the options no longer select a supervisor. */
 export async function retireSupervisor(rootDir: string, clock: Clock, logger: Logger): Promise<void> {
   const running = await findRunning(supervisorPlace(rootDir));
   if (running === undefined) return;
   await endSupervisor(running, clock, logger);
-  logger.info('supervisor of runtime-b ended, the options ask for none', { pid: running.pid });
+  logger.info('supervisor of runtime-b ended, the options do not select one', { pid: running.pid });
 }

@@ -20,16 +20,16 @@ export interface EnsureOptions {
   readonly probeTimeoutMs?: number;
 }
 
-/** One that was being started when its agent was killed gets there by itself. */
+/** Limit for a supervisor whose agent was killed during the start to listen. */
 const listenMs = 30_000;
 const defaultProbeTimeoutMs = 5000;
 
 /**
- * Sees to it that the supervisor of this root directory runs with these options: takes the one that runs, replaces it
- * when its options are others or it does not answer, starts one when there is none.
+ * Ensures that the supervisor of this root directory runs with these options: uses the running one, replaces it when its
+ * options differ or it does not answer, and starts one when none runs.
  *
- * @returns a connection to it, by which it is noticed that it goes
- * @throws MachineError when somebody else listens at its address, or it cannot be started
+ * @returns a connection to it, whose end shows that the supervisor has ended
+ * @throws MachineError when another process listens at its endpoint, or it cannot be started
  */
 export async function ensureSupervisor(ensure: EnsureOptions): Promise<TLSSocket> {
   const { options, pair, clock, logger, probeTimeoutMs: timeoutMs = defaultProbeTimeoutMs } = ensure;
@@ -41,16 +41,16 @@ export async function ensureSupervisor(ensure: EnsureOptions): Promise<TLSSocket
       ? await answerOf(running, probe, clock)
       : 'its options have changed';
     if (typeof why !== 'string') {
-      logger.info('supervisor runs already', { pid: running.pid, endpoint: endpointText(options) });
+      logger.info('supervisor already runs', { pid: running.pid, endpoint: endpointText(options) });
       return why;
     }
-    logger.info('supervisor is replaced', { pid: running.pid, reason: why });
+    logger.info('supervisor replaced', { pid: running.pid, reason: why });
     await endSupervisor(running, clock, logger);
   }
   refuseOthers(await probe(), options);
   await startSupervisor(options);
   const listener = await probe();
-  if (listener.kind !== 'own') throw new MachineError('the supervisor of runtime-b has ended right after its start');
+  if (listener.kind !== 'own') throw new MachineError('the supervisor of runtime-b ended right after its start');
   logger.info('supervisor started', {
     pid: (await findRunning(supervisorPlace(rootDir)))?.pid,
     endpoint: endpointText(options),
@@ -58,7 +58,7 @@ export async function ensureSupervisor(ensure: EnsureOptions): Promise<TLSSocket
   return listener.socket;
 }
 
-/** The connection to a supervisor that runs, else why it is of no use. */
+/** The connection to a running supervisor, or the reason why it cannot be used. */
 async function answerOf(
   running: RunningSupervisor,
   probe: () => Promise<Listener>,
@@ -66,36 +66,36 @@ async function answerOf(
 ): Promise<TLSSocket | string> {
   let listener = await probe();
   const isDecided = async () => {
-    if (listener.kind !== 'nobody' || !(await isAlive(running))) return true;
+    if (listener.kind !== 'none' || !(await isAlive(running))) return true;
     listener = await probe();
-    return listener.kind !== 'nobody';
+    return listener.kind !== 'none';
   };
   await waitUntil(isDecided, listenMs, clock);
   if (listener.kind === 'own') return listener.socket;
   if (listener.kind === 'silent') return 'it does not answer';
-  if (listener.kind !== 'nobody') return 'it does not have the key of now';
+  if (listener.kind !== 'none') return 'it uses another key';
   return (await isAlive(running)) ? 'it does not listen' : 'it has ended';
 }
 
-/** @throws MachineError unless nobody listens */
+/** @throws MachineError when a process listens at the endpoint */
 function refuseOthers(listener: Listener, options: SupervisorOptions): void {
-  if (listener.kind === 'nobody') return;
+  if (listener.kind === 'none') return;
   const at = `--runtime-b-api-endpoint: ${endpointText(options)}`;
   switch (listener.kind) {
     case 'own':
       listener.socket.destroy();
       throw new MachineError(
-        `${at} is held by a supervisor of ${options.rootDir} that has no record there any more; end that process by hand`,
+        `${at} is used by a supervisor of ${options.rootDir} whose record is missing there; end that process manually`,
       );
     case 'foreign':
       throw new MachineError(
-        `${at} is held by the supervisor of another agent, one with another --root-dir; give each agent an endpoint of its own`,
+        `${at} is used by the supervisor of another agent, which has another --root-dir; set a different endpoint for each agent`,
       );
     case 'silent':
-      throw new MachineError(`${at} is held by something that does not answer; it is not used`);
+      throw new MachineError(`${at} is used by a process that does not answer`);
     case 'other':
       throw new MachineError(
-        `${at} is held by something else than the supervisor of ${options.rootDir}: ${listener.reason}; it is not used`,
+        `${at} is used by a process other than the supervisor of ${options.rootDir}: ${listener.reason}`,
       );
   }
 }

@@ -3,15 +3,15 @@ import { connect, type TLSSocket } from 'node:tls';
 import type { ServingPair } from '@keelson/agent';
 import { supervisorName } from './supervisor-pair.ts';
 
-/** Who listens at the address of the supervisor. */
+/** The process that listens at the endpoint of the supervisor. */
 export type Listener =
-  | { readonly kind: 'nobody' }
-  /** It has the key. The connection is the caller's. */
+  | { readonly kind: 'none' }
+  /** The supervisor with this key pair. The caller owns the connection. */
   | { readonly kind: 'own'; readonly socket: TLSSocket }
-  /** Another agent's supervisor, as it says. */
+  /** The supervisor of another agent, according to the name in its certificate. */
   | { readonly kind: 'foreign' }
   | { readonly kind: 'other'; readonly reason: string }
-  /** Connections are taken and nothing is said. */
+  /** Accepts connections and does not answer. */
   | { readonly kind: 'silent' };
 
 export interface ProbeOptions {
@@ -21,11 +21,11 @@ export interface ProbeOptions {
   readonly timeoutMs: number;
 }
 
-/** Finds out who listens, without telling anything but who is asking. */
+/** Determines which process listens. Sends nothing but the TLS handshake. */
 export function probePort({ host, port, pair, timeoutMs }: ProbeOptions): Promise<Listener> {
   const { key, certificate } = pair;
   return new Promise((resolve) => {
-    // The comparison below is the stricter one.
+    // The comparison with the pinned certificate below is stricter.
     const socket = connect({
       ...{ host, port, key, cert: certificate, minVersion: 'TLSv1.3', ALPNProtocols: ['h2'] },
       rejectUnauthorized: false,
@@ -36,10 +36,10 @@ export function probePort({ host, port, pair, timeoutMs }: ProbeOptions): Promis
       resolve(listener);
     };
     const late = setTimeout(() => found({ kind: 'silent' }), timeoutMs);
-    // Stays for as long as the connection does.
+    // The listener stays, because a connection that is returned may fail later.
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ECONNREFUSED') found({ kind: 'nobody' });
-      else found({ kind: 'other', reason: `it does not speak TLS as a supervisor does (${error.message.trim()})` });
+      if (error.code === 'ECONNREFUSED') found({ kind: 'none' });
+      else found({ kind: 'other', reason: `it does not use TLS as a supervisor does (${error.message.trim()})` });
     });
     socket.once('secureConnect', () => {
       const shown = socket.getPeerCertificate();

@@ -1,20 +1,20 @@
 import { readFile } from 'node:fs/promises';
 
-/** A process, told apart from those that had its number before and will have it after it. */
+/** Identifies a process uniquely, although the kernel reuses process IDs. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it started, in the kernel's ticks since the boot. */
+  /** Start time in clock ticks since the boot. */
   readonly startTicks: string;
   readonly bootId: string;
 }
 
 const bootIdPath = '/proc/sys/kernel/random/boot_id';
 
-/** Undefined when it is not there, or has ended and is only waited for. */
+/** Undefined when the process does not exist or is a zombie. */
 export async function identityOf(pid: number): Promise<ProcessIdentity | undefined> {
   try {
     const [stat, bootId] = await Promise.all([readFile(`/proc/${pid}/stat`, 'utf8'), readFile(bootIdPath, 'utf8')]);
-    // The name, in parentheses, may contain anything.
+    // The name in parentheses may contain any characters.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const [state = 'X', startTicks = ''] = [fields[0], fields[19]];
     return state === 'Z' || state === 'X' ? undefined : { pid, startTicks, bootId: bootId.trim() };

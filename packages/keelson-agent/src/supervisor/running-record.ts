@@ -5,13 +5,13 @@ import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import type { SupervisorOptions } from './supervisor-options.ts';
 import type { SupervisorPlace } from './supervisor-place.ts';
 
-/** A supervisor that runs. */
+/** A supervisor that is running. */
 export interface RunningSupervisor extends ProcessIdentity {
-  /** What it was started with, as it was written down then. */
+  /** The options that it recorded at its start. */
   readonly options: unknown;
 }
 
-/** Written by the supervisor itself, before it does anything else. */
+/** Called by the supervisor itself, before it opens its runtime. */
 export async function writeRecord(
   place: SupervisorPlace,
   identity: ProcessIdentity,
@@ -26,7 +26,7 @@ export async function removeRecord(place: SupervisorPlace): Promise<void> {
   await rm(place.record, { force: true });
 }
 
-/** The supervisor of this place, if it is alive. */
+/** The supervisor of this place; undefined when none is running. */
 export async function findRunning(place: SupervisorPlace): Promise<RunningSupervisor | undefined> {
   const text = await readFile(place.record, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
@@ -36,7 +36,7 @@ export async function findRunning(place: SupervisorPlace): Promise<RunningSuperv
   return record !== undefined && (await isAlive(record)) ? record : undefined;
 }
 
-/** What was not written to its end, or by nobody who should, names no process. */
+/** Undefined for a record that is incomplete or has another form. */
 function parse(text: string): RunningSupervisor | undefined {
   let value: unknown;
   try {
@@ -46,7 +46,7 @@ function parse(text: string): RunningSupervisor | undefined {
   }
   if (!isRecord(value)) return undefined;
   const { pid, startTicks, bootId, options } = value;
-  // No process is of number 1 or below that could be ended.
+  // A record must not make the agent send signals to process 1 or to process groups.
   if (typeof pid !== 'number' || pid <= 1 || typeof startTicks !== 'string' || typeof bootId !== 'string')
     return undefined;
   return { pid, startTicks, bootId, options };

@@ -5,24 +5,24 @@ import { isRecord } from './is-record.ts';
 import { type SupervisorOptions, supervisorProgram } from './supervisor-options.ts';
 import { type SupervisorPlace, supervisorPlace } from './supervisor-place.ts';
 
-/** What a supervisor tells whoever started it, once. */
+/** The message that a supervisor sends once to the process that started it. */
 export type StartMessage = { readonly ready: true } | { readonly failed: string };
 
-/** With many containers it takes a while to find them all. */
+/** Limit of a start. With many containers the discovery takes long. */
 const startMs = 60_000;
-/** One that is ending has this long to get to its end. */
+/** How long a start waits for an ending supervisor to release the lock. */
 const lockS = 10;
-/** A longer log is put aside at the start; one of those is kept. */
+/** A longer log is renamed at the start; one old log is retained. */
 const maxLogBytes = 1 << 20;
-/** Exit code of `flock` when somebody else has the lock. */
+/** Exit code of `flock` when another process has the lock. */
 const lockedCode = 75;
 
 /**
- * Starts a supervisor that outlives this process: in a session of its own, with a log in place of this process's
- * output. Resolves when it listens. The lock of the place is its own from before its first step to its end, so that
- * there are never two on the same containers.
+ * Starts a supervisor that outlives this process: in a session of its own, with a log file in place of this process's
+ * output. Resolves when it listens. The supervisor has the lock of the place from its start to its end, so that two
+ * supervisors never manage the same containers.
  *
- * @throws MachineError with its own words when it cannot do its work
+ * @throws MachineError with the message of the supervisor when it fails
  */
 export async function startSupervisor(options: SupervisorOptions): Promise<void> {
   const place = supervisorPlace(options.rootDir);
@@ -62,7 +62,7 @@ async function ready(child: ChildProcess, place: SupervisorPlace): Promise<void>
     child.once('message', (message) =>
       resolve(isRecord(message) && 'failed' in message ? String(message['failed']) : undefined),
     );
-    // Not the exit: its last words may come after that.
+    // `exit` may come before the last message.
     child.once('close', (code, signal) => resolve(whyEnded(code, signal, place)));
   });
   clearTimeout(late);
@@ -72,8 +72,8 @@ async function ready(child: ChildProcess, place: SupervisorPlace): Promise<void>
 }
 
 function whyEnded(code: number | null, signal: string | null, { lock, log }: SupervisorPlace): string {
-  if (code === lockedCode) return `another one holds ${lock}`;
-  return `it ended at once (${signal ?? `exit code ${code}`}); ${log} says more`;
+  if (code === lockedCode) return `another supervisor has locked ${lock}`;
+  return `it ended immediately (${signal ?? `exit code ${code}`}); see ${log}`;
 }
 
 async function rotate({ log }: SupervisorPlace): Promise<void> {

@@ -4,9 +4,9 @@ import { pause } from '@keelson/client';
 import type { Clock, Logger } from '@keelson/core';
 
 export interface SupervisorLinkOptions {
-  /** Sees to it that the supervisor runs; resolves with a connection to it. */
+  /** Ensures that the supervisor runs; resolves with a connection to it. */
   ensure(): Promise<TLSSocket>;
-  /** Called when it runs again; when this fails, so has the attempt. */
+  /** Called after a restart. A failure makes the attempt to restart fail. */
   restarted(): Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -16,8 +16,8 @@ const firstPauseMs = 500;
 const longestPauseMs = 30_000;
 
 /**
- * Keeps a supervisor running. It is noticed by the end of an idle connection that it has gone, at once and without
- * asking again and again.
+ * Keeps a supervisor running. The end of an idle connection shows immediately, without polling, that the supervisor has
+ * ended.
  */
 export class SupervisorLink implements AsyncDisposable {
   readonly #options: SupervisorLinkOptions;
@@ -34,7 +34,7 @@ export class SupervisorLink implements AsyncDisposable {
     this.#watch(await this.#options.ensure());
   }
 
-  /** Leaves the supervisor alone from now on. */
+  /** Stops monitoring the supervisor, which continues to run. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed.abort();
     this.#socket?.destroy();
@@ -43,9 +43,9 @@ export class SupervisorLink implements AsyncDisposable {
 
   /** @throws Error when the connection has ended meanwhile */
   #watch(socket: TLSSocket): void {
-    if (socket.destroyed) throw new Error('it has gone again');
+    if (socket.destroyed) throw new Error('the supervisor has ended again');
     this.#socket = socket;
-    // The other end would not leave a connection open on which nothing that it understands is said.
+    // The server closes connections that do not complete the HTTP/2 preface.
     const session = connect('https://localhost', { createConnection: () => socket });
     session.unref();
     session.on('error', () => {});
@@ -57,13 +57,13 @@ export class SupervisorLink implements AsyncDisposable {
   async #restore(): Promise<void> {
     const { clock, logger } = this.#options;
     const { signal } = this.#closed;
-    logger.warn('supervisor has gone');
+    logger.warn('supervisor connection lost');
     for (let pauseMs = firstPauseMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
         await this.#again(signal);
         return;
       } catch (error) {
-        logger.error('supervisor is not back yet', { err: error, nextTryMs: pauseMs });
+        logger.error('supervisor restart failed', { err: error, nextTryMs: pauseMs });
       }
       await pause(clock, pauseMs, signal);
     }

@@ -3,11 +3,11 @@ import { fileURLToPath } from 'node:url';
 import { type AgentConfig, agentVersion, type NetworkConfig, type RuntimeChoice } from '@keelson/agent';
 import { isRecord } from './is-record.ts';
 
-/** Everything a supervisor is started with. One that runs with other options than the agent's is replaced. */
+/** The options of a supervisor. One that runs with options other than the agent's is replaced. */
 export interface SupervisorOptions {
   /**
-   * Of the agent that started it, and where that agent's program is: after an update the next one is of the new
-   * version.
+   * Version and program path of the agent that started it: after an update of the agent the supervisor is replaced by
+   * one of the new version.
    */
   readonly version: string;
   readonly program: string;
@@ -22,15 +22,15 @@ export interface SupervisorOptions {
   readonly network?: NetworkConfig;
 }
 
-/** The script that is the supervisor. */
+/** Path of the supervisor program. */
 export const supervisorProgram = fileURLToPath(new URL('../bin/keelson-supervisor.js', import.meta.url));
 
-/** The choice of runtime-b. */
+/** The configuration that selects runtime-b with a supervisor. */
 export type Supervised = Extract<RuntimeChoice, { kind: 'oci' }> & { readonly supervisorEndpoint: string };
 
 /**
- * What the agent's configuration means for its supervisor. Paths are made absolute: the two may have different working
- * directories.
+ * Derives the options of the supervisor from the configuration of the agent. Paths become absolute, because the two
+ * processes may have different working directories.
  */
 export function supervisorOptions(
   config: Pick<AgentConfig, 'nodeName' | 'rootDir' | 'network' | 'api'> & {
@@ -52,7 +52,7 @@ export function supervisorOptions(
   };
 }
 
-/** `localhost` is one address, so that nobody else can listen at the other one. */
+/** `localhost` becomes one address, so that no other process can listen at the second one. */
 function addressOf(endpoint: string): { host: string; port: number } {
   const { hostname, port } = new URL(`tcp://${endpoint}`);
   const host = hostname === 'localhost' ? '127.0.0.1' : hostname.replace(/^\[|\]$/g, '');
@@ -65,18 +65,18 @@ function networkOptions(network: NetworkConfig, standalone: boolean): NetworkCon
     ...network,
     cniBinDir: folders.map((folder) => resolve(folder)).join(','),
     cniConfDir: resolve(network.cniConfDir),
-    // Told by a call when the API server says it.
+    // With an API server the range is set later, by a call.
     podCidr: standalone ? network.podCidr : '',
-    // The agent's own doing.
+    // The agent itself manages these chains.
     makeIptablesUtilChains: false,
   };
 }
 
-/** Reads what {@link supervisorOptions} made. @throws Error for anything else */
+/** Parses the result of {@link supervisorOptions}. @throws Error for any other text */
 export function parseSupervisorOptions(text: string | undefined): SupervisorOptions {
   const value: unknown = JSON.parse(text ?? 'null');
   if (!isRecord(value) || typeof value['rootDir'] !== 'string' || typeof value['port'] !== 'number')
-    throw new Error('the one word of this program is what a keelson-agent gives it');
+    throw new Error('this program is started by keelson-agent, which passes its options as the only argument');
   return value as unknown as SupervisorOptions;
 }
 

@@ -3,16 +3,16 @@ import { createSecureContext } from 'node:tls';
 import { createSelfSigned, MachineError, replaceFile, type ServingPair } from '@keelson/agent';
 import type { SupervisorPlace } from './supervisor-place.ts';
 
-/** Common name of the certificates. It proves nothing; by it another agent's supervisor is told from anything else. */
+/** Common name of the certificates. It identifies the supervisor of another agent in messages and proves nothing. */
 export const supervisorName = 'keelson-agent supervisor';
 
-/** The pair is good as long as its file is there: it is pinned, and nobody else is to judge it. */
+/** The pair is valid as long as its file exists: both ends pin the certificate. */
 const validity = { notBefore: new Date('2000-01-01T00:00:00Z'), notAfter: new Date('9999-12-31T23:59:59Z') };
 
 const certificateBegin = '-----BEGIN CERTIFICATE-----';
 
 /**
- * The key and certificate by which the agent and its supervisor know each other; made once.
+ * The key and certificate by which the agent and its supervisor authenticate each other; created once.
  *
  * @throws MachineError for a file that others can read or write
  */
@@ -21,7 +21,7 @@ export async function supervisorPair(place: SupervisorPlace): Promise<ServingPai
   if (found !== undefined) return found;
   await mkdir(place.folder, { recursive: true, mode: 0o700 });
   const made = await createSelfSigned([supervisorName, '127.0.0.1', '::1', 'localhost'], Date.now(), validity);
-  // In one file: there is never a key without its certificate.
+  // One file, so that there is never a key without its certificate.
   await replaceFile(place.pair, `${made.key.trimEnd()}\n${made.certificate.trimEnd()}\n`);
   return made;
 }
@@ -36,7 +36,7 @@ export async function readPair({ pair: path }: SupervisorPlace): Promise<Serving
   const { mode, uid } = await stat(path);
   if ((mode & 0o077) !== 0 || uid !== process.getuid?.())
     throw new MachineError(
-      `${path} must be readable by its owner only; remove it if others may have read it, another is made then`,
+      `${path} must be readable by its owner only; remove it if others may have read it, and a new one is created`,
     );
   const begin = text.indexOf(certificateBegin);
   const pair = { key: text.slice(0, begin), certificate: text.slice(begin) };
@@ -44,7 +44,7 @@ export async function readPair({ pair: path }: SupervisorPlace): Promise<Serving
     createSecureContext({ key: pair.key, cert: pair.certificate });
   } catch (error) {
     throw new MachineError(
-      `${path} holds no key and certificate that fit; remove it and another is made: ${(error as Error).message}`,
+      `${path} does not contain a matching key and certificate; remove it, and a new pair is created: ${(error as Error).message}`,
     );
   }
   return pair;

@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 
-/** The files of a supervisor, all of them below the agent's root directory and their owner's alone. */
+/** The files of a supervisor, all below the agent's root directory and accessible to their owner only. */
 export interface SupervisorPlace {
   readonly folder: string;
-  /** The key and certificate of both ends, PEM. */
+  /** Key and certificate of both ends, in PEM. */
   readonly pair: string;
-  /** What runs now, and with which options. */
+  /** The running process and its options. */
   readonly record: string;
-  /** Its process id, for people. */
+  /** Its process ID, for operators. */
   readonly pid: string;
-  /** Locked while it runs. */
+  /** Locked while the supervisor runs. */
   readonly lock: string;
   readonly log: string;
 }

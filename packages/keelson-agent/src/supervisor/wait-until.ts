@@ -1,18 +1,18 @@
 import { pause } from '@keelson/client';
 import type { Clock } from '@keelson/core';
 
-const lookMs = 20;
+const pollMs = 20;
 const never = new AbortController().signal;
 
 /**
- * Looks until something is so; false when it is not in time. Nothing tells of the end of a process that is not this
- * one's child.
+ * Polls until a condition holds; false when it does not hold in time. The kernel reports the end of a process to its
+ * parent only, so that other processes are polled.
  */
-export async function waitUntil(isSo: () => Promise<boolean>, withinMs: number, clock: Clock): Promise<boolean> {
+export async function waitUntil(holds: () => Promise<boolean>, withinMs: number, clock: Clock): Promise<boolean> {
   const deadline = clock.monotonic() + withinMs;
-  while (!(await isSo())) {
+  while (!(await holds())) {
     if (clock.monotonic() >= deadline) return false;
-    await pause(clock, lookMs, never);
+    await pause(clock, pollMs, never);
   }
   return true;
 }

@@ -34,7 +34,7 @@ test('a key that others could read is not used, nor what is none', async (t) => 
   });
   await chmod(pair, 0o600);
   await writeFile(pair, 'what is this');
-  await t.throwsAsync(pairOf(rootDir), { name: 'MachineError', message: /holds no key and certificate that fit/ });
+  await t.throwsAsync(pairOf(rootDir), { name: 'MachineError', message: /does not contain a matching key and certificate/ });
 });
 
 async function probe(t: ExecutionContext, port: number, timeoutMs = 10_000): Promise<Listener> {
@@ -61,7 +61,7 @@ test('who listens is told by the certificate alone', async (t) => {
   });
   t.like(await probe(t, await plainPort(t)), { kind: 'other' });
   t.is((await probe(t, await silentPort(t), 50)).kind, 'silent');
-  t.is((await probe(t, await freePort())).kind, 'nobody');
+  t.is((await probe(t, await freePort())).kind, 'none');
 });
 
 async function ensureAt(t: ExecutionContext, port: number, program?: string) {
@@ -85,14 +85,14 @@ const impostors = [
   [
     'another program with TLS',
     async (t: ExecutionContext) => tlsPort(t, await otherPair()),
-    /shows another certificate; it is not used/,
+    /it shows another certificate$/,
   ],
-  ['a program without TLS', plainPort, /is held by something else than the supervisor of .*: it does not speak TLS/],
-  ['a program that says nothing', silentPort, /is held by something that does not answer; it is not used/],
+  ['a program without TLS', plainPort, /is used by a process other than the supervisor of .*: it does not use TLS/],
+  ['a program that says nothing', silentPort, /is used by a process that does not answer/],
   [
     'the supervisor of another agent',
     async (t: ExecutionContext) => tlsPort(t, await pairOf(await temporaryDirectory(t))),
-    /is held by the supervisor of another agent, one with another --root-dir; give each agent an endpoint of its own/,
+    /is used by the supervisor of another agent, which has another --root-dir; set a different endpoint for each agent/,
   ],
 ] as const;
 
@@ -112,7 +112,7 @@ test('a supervisor that has lost its record is not used blindly', async (t) => {
   const port = await tlsPort(t, pair);
   const options = { version: '0', program: supervisorProgram, nodeName: 'n1', rootDir, host: '127.0.0.1', port };
   await t.throwsAsync(ensureSupervisor({ options, pair, clock: systemClock, logger: listeningLogger() }), {
-    message: /has no record there any more; end that process by hand/,
+    message: /whose record is missing there; end that process manually/,
   });
 });
 

@@ -87,7 +87,7 @@ test('a supervisor that does not have the key of now is ended, and what then sti
   const options = { ...optionsOf(), rootDir, port };
   await writeRecord(supervisorPlace(rootDir), identity, options);
   const ensuring = ensureSupervisor({ options, pair, clock: systemClock, logger: silentLogger });
-  await t.throwsAsync(ensuring, { message: /is held by the supervisor of another agent/ });
+  await t.throwsAsync(ensuring, { message: /is used by the supervisor of another agent/ });
   t.is(await until(() => child.signalCode ?? undefined), 'SIGTERM');
 });
 
@@ -104,7 +104,7 @@ test('a supervisor that does not end is killed', async (t) => {
   await endSupervisor(identity, hurried, logger);
   t.is(await until(() => child.signalCode ?? undefined), 'SIGKILL');
   t.false(await isAlive(identity));
-  t.is(logger.lines[0]?.message, 'supervisor does not end, it is killed');
+  t.is(logger.lines[0]?.message, 'supervisor does not end after SIGTERM, it is killed');
 });
 
 test('a supervisor that goes is seen to at once, again and again until it runs, and not when the agent has closed it', async (t) => {
@@ -143,8 +143,8 @@ test('a supervisor that goes is seen to at once, again and again until it runs, 
   failures = 1;
   await end();
   await until(() => logger.lines.length === 2);
-  t.is(logger.lines[0]?.message, 'supervisor has gone');
-  t.like(logger.lines[1], { message: 'supervisor is not back yet', fields: { nextTryMs: 500 } });
+  t.is(logger.lines[0]?.message, 'supervisor connection lost');
+  t.like(logger.lines[1], { message: 'supervisor restart failed', fields: { nextTryMs: 500 } });
   t.is(restarted, 0);
   clock.advance(500);
   await until(() => logger.lines.length === 3);
