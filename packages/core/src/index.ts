@@ -10,7 +10,6 @@ export {
   type ResourceClient,
   type WatchOptions,
 } from './client/resource-client.ts';
-export { type Brand, defaultBrand } from './codec/brand.ts';
 export {
   DocumentError,
   type DocumentErrorReason,
@@ -19,10 +18,11 @@ export {
 } from './codec/document-error.ts';
 export { maxJsonDepth, parseJson } from './codec/json.ts';
 export { jsonText, parseJsonText } from './codec/json-numbers.ts';
-export type { ListEnvelope, ListMetadata, ListPage } from './codec/list-envelope.ts';
 export {
+  type Brand,
   bodyMedia,
   contentMediaType,
+  defaultBrand,
   jsonMediaType,
   type Media,
   type MediaRange,
@@ -35,7 +35,6 @@ export {
 } from './codec/media-type.ts';
 export { mediaTypesOf, type Negotiated, negotiate, type Offer } from './codec/negotiation.ts';
 export { objectCodecOf } from './codec/object-codec.ts';
-export { type PieceSource, pieceBytes } from './codec/pieces.ts';
 export { encodeDocument } from './codec/printed-form.ts';
 export { listSchemaOf } from './codec/protobuf/document-schemas.ts';
 export { decodeEnvelope, type Envelope, encodeEnvelope, isEnvelope } from './codec/protobuf/envelope.ts';
@@ -51,10 +50,9 @@ export {
   type ProtobufBodyType,
   parseProtobufBody,
 } from './codec/protobuf/protobuf-document.ts';
-export { decodeProtobufEvent, type ProtobufEvent } from './codec/protobuf/protobuf-event.ts';
-export { encodeProtobufDocument, encodeProtobufStatus, protobufForms } from './codec/protobuf/protobuf-forms.ts';
-export { isProtobufSyntaxError, ProtobufSyntaxError } from './codec/protobuf/protobuf-syntax-error.ts';
-export { representationId } from './codec/representation-id.ts';
+export { encodeProtobufDocument, encodeProtobufStatus, protobufForms } from './codec/protobuf/protobuf-form.ts';
+export { decodeProtobufEvent, type ProtobufEvent } from './codec/protobuf/protobuf-frame.ts';
+export { isProtobufSyntaxError, ProtobufSyntaxError } from './codec/protobuf/wire.ts';
 export {
   type AnswerShape,
   type FormBuilder,
@@ -70,9 +68,13 @@ export type {
   FormTarget,
   IncludeObject,
   ListBody,
+  ListEnvelope,
+  ListMetadata,
+  ListPage,
   WatchForm,
   WireForm,
 } from './codec/wire-form.ts';
+export { type PieceSource, pieceBytes, representationId } from './codec/wire-form.ts';
 export { maxYamlBytes, parseYaml, toYaml } from './codec/yaml.ts';
 export { aggregatedDiscoveryMediaType, apiGroupDiscoveryList } from './discovery/aggregated-discovery.ts';
 export { apiGroup, apiGroupList, apiVersions } from './discovery/api-groups.ts';

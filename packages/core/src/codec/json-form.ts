@@ -4,12 +4,18 @@ import type { StoredObject } from '../storage/stored-object.ts';
 import { jsonText } from './json-numbers.ts';
 import type { JsonShape } from './json-shape.ts';
 import { jsonWatchForm } from './json-watch-form.ts';
-import { type ListPage, listHead, listMetadata, listTail } from './list-envelope.ts';
 import { jsonMediaType } from './media-type.ts';
-import type { PieceSource } from './pieces.ts';
-import type { RecentBodies } from './recent-bodies.ts';
-import { textPieces } from './text-pieces.ts';
-import type { ListBody, WatchForm, WireForm } from './wire-form.ts';
+import {
+  type ListBody,
+  type ListPage,
+  listHead,
+  listMetadata,
+  listTail,
+  type PieceSource,
+  textPieces,
+  type WatchForm,
+  type WireForm,
+} from './wire-form.ts';
 
 const newline = 0x0a;
 
@@ -77,5 +83,54 @@ export function documentOf(shape: JsonShape, object: KubeObject | Status): unkno
 function withNewline(bytes: Buffer): Buffer {
   const body = Buffer.allocUnsafe(bytes.length + 1);
   body[bytes.copy(body)] = newline;
+  return body;
+}
+
+/** Larger bodies are not kept: copying them costs little compared with sending them. */
+const largestBody = 16 * 1024;
+
+const defaultLimitBytes = 256 * largestBody;
+
+/**
+ * The response bodies of the objects that were read last. An object that is read repeatedly is copied for the first two
+ * responses; all later ones share the bytes of the second.
+ */
+export class RecentBodies {
+  /**
+   * Revision of the object read last at each slot. The object itself is not retained, because most objects are read
+   * only once.
+   */
+  readonly #revisions: Float64Array;
+  readonly #objects: (StoredObject | undefined)[];
+  readonly #bodies: (Buffer | undefined)[];
+
+  constructor(limitBytes = defaultLimitBytes) {
+    const slots = Math.floor(limitBytes / largestBody);
+    this.#revisions = new Float64Array(slots);
+    this.#objects = new Array<StoredObject | undefined>(slots).fill(undefined);
+    this.#bodies = new Array<Buffer | undefined>(slots).fill(undefined);
+  }
+
+  /** The object as a whole document, final newline included. The caller must not change it. */
+  of(object: StoredObject): Buffer {
+    const slots = this.#revisions.length;
+    if (slots === 0) return bodyOf(object);
+    const { revision } = object;
+    const slot = revision % slots;
+    if (this.#objects[slot] === object) return this.#bodies[slot] as Buffer;
+    const body = bodyOf(object);
+    if (this.#revisions[slot] !== revision) {
+      this.#revisions[slot] = revision;
+    } else if (body.length <= largestBody) {
+      this.#objects[slot] = object;
+      this.#bodies[slot] = body;
+    }
+    return body;
+  }
+}
+
+function bodyOf(object: StoredObject): Buffer {
+  const body = Buffer.allocUnsafe(object.byteLength + 1);
+  body[object.copyTo(body, 0)] = newline;
   return body;
 }

@@ -1,4 +1,13 @@
-import { type Brand, defaultBrand } from './brand.ts';
+/** The words of media types and of the metadata API, which a team may make its own. */
+export interface Brand {
+  /** Segment of `application/vnd.{vendor}.protobuf`. */
+  readonly vendor: string;
+  /** Group of Table and PartialObjectMetadata. */
+  readonly metaGroup: string;
+}
+
+/** The words that existing clients know. */
+export const defaultBrand: Brand = { vendor: 'kubernetes', metaGroup: 'meta.k8s.io' };
 
 /** How a body is written. */
 export type Media = 'json' | 'yaml' | 'protobuf';

@@ -4,10 +4,17 @@ import type { StoredObject } from '../storage/stored-object.ts';
 import { documentOf } from './json-form.ts';
 import { jsonText, parseJsonText } from './json-numbers.ts';
 import type { JsonShape } from './json-shape.ts';
-import { type ListEnvelope, type ListMetadata, type ListPage, listMetadata } from './list-envelope.ts';
 import { jsonMediaType, yamlMediaType } from './media-type.ts';
-import { textPieces } from './text-pieces.ts';
-import type { ListBody, WatchForm, WireForm } from './wire-form.ts';
+import {
+  type ListBody,
+  type ListEnvelope,
+  type ListMetadata,
+  type ListPage,
+  listMetadata,
+  textPieces,
+  type WatchForm,
+  type WireForm,
+} from './wire-form.ts';
 import { toYaml } from './yaml.ts';
 import { yamlWatchForm } from './yaml-watch-form.ts';
 

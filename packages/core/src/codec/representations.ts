@@ -1,15 +1,11 @@
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import { apiVersionOf, type GroupVersionKind } from '../meta/types.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { type Brand, defaultBrand } from './brand.ts';
-import { JsonForm } from './json-form.ts';
-import type { JsonShape } from './json-shape.ts';
-import { type Media, mediaTypeOf } from './media-type.ts';
+import { JsonForm, RecentBodies } from './json-form.ts';
+import { type JsonShape, metadataOnly, partialObjectMetadata, wholeObjects } from './json-shape.ts';
+import { type Brand, defaultBrand, type Media, mediaTypeOf } from './media-type.ts';
 import type { Offer } from './negotiation.ts';
-import { metadataOnly, wholeObjects } from './object-shapes.ts';
-import { partialObjectMetadata } from './partial-object-metadata.ts';
 import { prettyJsonForm, yamlForm } from './printed-form.ts';
-import { RecentBodies } from './recent-bodies.ts';
 import { tableShape } from './table.ts';
 import type { FormRequest, FormTarget, WireForm } from './wire-form.ts';
 

@@ -3,7 +3,7 @@ import type { KubeObject } from '../meta/types.ts';
 import type { Representation } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
 import { jsonHead, wireJson } from './object-codec.ts';
-import { representationId } from './representation-id.ts';
+import { representationId } from './wire-form.ts';
 
 /** The stored bytes as they are. */
 export const storedJson: Representation = { id: 'json', stored: true, encode: (object) => object.json };

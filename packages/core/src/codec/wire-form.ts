@@ -1,10 +1,8 @@
 import type { Status } from '../meta/status.ts';
 import type { KubeObject } from '../meta/types.ts';
-import type { EventRepresentation } from '../storage/resource-storage.ts';
+import type { EventRepresentation, StoredList } from '../storage/resource-storage.ts';
 import type { StoredObject } from '../storage/stored-object.ts';
-import type { ListPage } from './list-envelope.ts';
 import type { Media } from './media-type.ts';
-import type { PieceSource } from './pieces.ts';
 
 /**
  * What a client requests of objects: whole objects, metadata, or a table. See
@@ -69,4 +67,91 @@ export interface WireForm {
   list(page: ListPage, pieces?: PieceSource): ListBody;
   /** Undefined: there are no streams of this form. */
   watch(): WatchForm | undefined;
+}
+
+let last = 0;
+
+/** An id for a representation that no other has in this process; `what` is for people. */
+export function representationId(what: string): string {
+  last += 1;
+  return `${what}#${last}`;
+}
+
+/** Bytes of one buffer in which a list is put together. */
+export const pieceBytes = 64 * 1024;
+
+/**
+ * Where lists get the buffers from in which they put together bytes that exist nowhere yet. Whoever takes the pieces of
+ * a list may use such a buffer again once its piece is sent: no buffer is in two pieces, and the list never looks back
+ * at one.
+ */
+export interface PieceSource {
+  /** A buffer of {@link pieceBytes} with anything in it. */
+  take(): Buffer;
+}
+
+/** Buffers that are used once. */
+export const freshPieces: PieceSource = { take: () => Buffer.allocUnsafeSlow(pieceBytes) };
+
+/** Texts that follow each other, as buffers of about this many characters. */
+const pieceLength = 32 * 1024;
+
+/** Joins texts into larger buffers, so that a list of small rows is not a list of small writes. */
+export function* textPieces(texts: Iterable<string>): Generator<Buffer, void, undefined> {
+  let piece = '';
+  for (const text of texts) {
+    piece += text;
+    if (piece.length < pieceLength) continue;
+    yield Buffer.from(piece);
+    piece = '';
+  }
+  if (piece !== '') yield Buffer.from(piece);
+}
+
+/** A page of a list and the text that continues it, '' at the end. */
+export interface ListPage {
+  readonly list: StoredList;
+  readonly continue: string;
+}
+
+/** `metadata` of a list in wire order. */
+export interface ListMetadata {
+  resourceVersion: string;
+  continue?: string;
+  remainingItemCount?: number;
+}
+
+/** What a list or Table says about itself before its items. */
+export interface ListEnvelope {
+  readonly kind: string;
+  readonly apiVersion: string;
+  /** `items`, or `rows` of a Table. */
+  readonly field: 'items' | 'rows';
+  /** Fields between metadata and items. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+/** End of a list body in compact JSON. */
+export const listTail = Buffer.from(']}\n');
+
+/** `metadata` of a page: see docs/reference/api-rules.md#continuing-a-list. */
+export function listMetadata(page: ListPage): ListMetadata {
+  const metadata: ListMetadata = { resourceVersion: String(page.list.revision) };
+  if (page.continue !== '') {
+    metadata.continue = page.continue;
+    if (page.list.remaining !== undefined) metadata.remainingItemCount = page.list.remaining;
+  }
+  return metadata;
+}
+
+/** Beginning of a list body in compact JSON, up to and including the bracket that opens the items. */
+export function listHead(envelope: ListEnvelope, metadata: ListMetadata): string {
+  const text = JSON.stringify({
+    kind: envelope.kind,
+    apiVersion: envelope.apiVersion,
+    metadata,
+    ...envelope.extra,
+    [envelope.field]: [],
+  });
+  return text.slice(0, -2);
 }

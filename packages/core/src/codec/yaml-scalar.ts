@@ -1,4 +1,4 @@
-import { exactInteger } from './exact-number.ts';
+import { exactInteger } from './json-numbers.ts';
 
 const nullText = /^(?:|~|null|Null|NULL)$/;
 const trueText = /^(?:true|True|TRUE)$/;

@@ -2,8 +2,7 @@ import type { Status } from '../meta/status.ts';
 import type { EventRepresentation } from '../storage/resource-storage.ts';
 import { parseJsonText } from './json-numbers.ts';
 import { yamlMediaType } from './media-type.ts';
-import { representationId } from './representation-id.ts';
-import type { EventPair, WatchForm } from './wire-form.ts';
+import { type EventPair, representationId, type WatchForm } from './wire-form.ts';
 import { toYaml } from './yaml.ts';
 
 const start = '---\n';

@@ -1,5 +1,4 @@
-import { type Brand, defaultBrand } from '../codec/brand.ts';
-import { jsonMediaType, protobufMediaType, yamlMediaType } from '../codec/media-type.ts';
+import { type Brand, defaultBrand, jsonMediaType, protobufMediaType, yamlMediaType } from '../codec/media-type.ts';
 import { servesProtobuf } from '../codec/protobuf/protobuf-shape.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 

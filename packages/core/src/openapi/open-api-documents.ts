@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Brand } from '../codec/brand.ts';
+import type { Brand } from '../codec/media-type.ts';
 import { servedGroups } from '../discovery/served-groups.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { GroupVersion } from '../meta/types.ts';

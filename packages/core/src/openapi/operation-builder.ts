@@ -1,4 +1,4 @@
-import { type Brand, defaultBrand } from '../codec/brand.ts';
+import { type Brand, defaultBrand } from '../codec/media-type.ts';
 import { subresourceKind } from '../discovery/subresource-entry.ts';
 import type { ConnectSubresource, ConnectVerb } from '../kind/connect.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';

@@ -1,4 +1,4 @@
-import { type Brand, defaultBrand } from '../codec/brand.ts';
+import { type Brand, defaultBrand } from '../codec/media-type.ts';
 import type { ConnectSubresource } from '../kind/connect.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import type { SubresourceDefinition } from '../kind/subresource.ts';

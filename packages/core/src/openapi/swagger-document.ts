@@ -1,4 +1,4 @@
-import { type Brand, defaultBrand } from '../codec/brand.ts';
+import { type Brand, defaultBrand } from '../codec/media-type.ts';
 import { servedGroups } from '../discovery/served-groups.ts';
 import type { KindDefinition } from '../kind/kind-definition.ts';
 import { componentsOf } from './components.ts';

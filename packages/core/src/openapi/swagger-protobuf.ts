@@ -1,5 +1,5 @@
 import type { Writer } from 'protobufjs/minimal.js';
-import { library } from '../codec/protobuf/library.ts';
+import { library } from '../codec/protobuf/wire.ts';
 import type { OpenApiMethod } from './open-api-types.ts';
 import type {
   SwaggerBodyParameter,

@@ -1,4 +1,4 @@
-import type { PieceSource } from '../codec/pieces.ts';
+import type { PieceSource } from '../codec/wire-form.ts';
 import type { KubeObject } from '../meta/types.ts';
 import type { Key, Revision } from './store.ts';
 import type { StoredObject } from './stored-object.ts';

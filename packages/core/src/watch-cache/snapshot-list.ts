@@ -1,4 +1,4 @@
-import type { PieceSource } from '../codec/pieces.ts';
+import type { PieceSource } from '../codec/wire-form.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { eventLoopTurns } from '../runtime/turn-queue.ts';
 import { joinObjects, ObjectList } from '../storage/object-list.ts';

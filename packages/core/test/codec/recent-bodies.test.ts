@@ -1,5 +1,5 @@
 import test from 'ava';
-import { RecentBodies } from '../../src/codec/recent-bodies.ts';
+import { RecentBodies } from '../../src/codec/json-form.ts';
 import { StoredObject } from '../../src/storage/stored-object.ts';
 
 const object = (revision: number, text = '') =>

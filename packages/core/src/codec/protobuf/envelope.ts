@@ -1,7 +1,16 @@
 import type { Reader } from 'protobufjs/minimal.js';
-import { library } from './library.ts';
-import { ProtobufSyntaxError, reading } from './protobuf-syntax-error.ts';
-import { delimitedEnd, putVarint, requireEnd, skipField, tagOf, varintLength, WireType } from './wire.ts';
+import {
+  delimitedEnd,
+  library,
+  ProtobufSyntaxError,
+  putVarint,
+  reading,
+  requireEnd,
+  skipField,
+  tagOf,
+  varintLength,
+  WireType,
+} from './wire.ts';
 
 /** What every protobuf body begins with; a later, incompatible form would begin differently. */
 const prefix = Buffer.from([0x6b, 0x38, 0x73, 0x00]);

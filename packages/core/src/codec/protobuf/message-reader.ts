@@ -5,9 +5,8 @@ import { setOwn } from '../../kind/set-own.ts';
 import { zeroOfNode } from '../../kind/zero-value.ts';
 import { DocumentError } from '../document-error.ts';
 import { maxJsonValues } from '../json.ts';
-import { ProtobufSyntaxError } from './protobuf-syntax-error.ts';
 import { type ValueForm, valueForms } from './value-readers.ts';
-import { delimitedEnd, maxProtobufDepth, requireEnd, skipField, tagOf, WireType } from './wire.ts';
+import { delimitedEnd, maxProtobufDepth, ProtobufSyntaxError, requireEnd, skipField, tagOf, WireType } from './wire.ts';
 
 /** Values that the message being read may still have. Reading never waits, so there is one such message at a time. */
 let valuesLeft = 0;

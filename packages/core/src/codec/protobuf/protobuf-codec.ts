@@ -2,10 +2,9 @@ import type { Writer } from 'protobufjs/minimal.js';
 import { checkMessages } from '../../kind/message-check.ts';
 import type { Schema } from '../../kind/schema.ts';
 import { type MessageNode, messageNode } from '../../kind/schema-walk.ts';
-import { library } from './library.ts';
 import { beginMessage, messageReader, readFields } from './message-reader.ts';
 import { messageWriter, writeFields } from './message-writer.ts';
-import { reading } from './protobuf-syntax-error.ts';
+import { library, reading } from './wire.ts';
 
 /** Gives the bytes of the message that a JSON object is. */
 export type ProtobufEncoder<T> = (value: T) => Buffer;

@@ -4,7 +4,7 @@ import { parseJson } from '../json.ts';
 import { jsonMediaType } from '../media-type.ts';
 import { decodeEnvelope, encodeEnvelope } from './envelope.ts';
 import { protobufDecoderOf, protobufEncoderOf } from './protobuf-codec.ts';
-import { ProtobufSyntaxError } from './protobuf-syntax-error.ts';
+import { ProtobufSyntaxError } from './wire.ts';
 
 /** A whole body with an object of a schema; `kind` and `apiVersion` travel in the envelope. */
 export function encodeProtobufObject(

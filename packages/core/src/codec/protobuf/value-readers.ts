@@ -4,8 +4,16 @@ import { formatDuration } from '../../meta/duration.ts';
 import { formatInstant, formatMicroInstant, type Instant, isZeroInstant } from '../../meta/time.ts';
 import { isDocumentError } from '../document-error.ts';
 import { parseJson } from '../json.ts';
-import { ProtobufSyntaxError } from './protobuf-syntax-error.ts';
-import { delimitedEnd, readBigInt64, readInt64, requireEnd, skipField, tagOf, WireType } from './wire.ts';
+import {
+  delimitedEnd,
+  ProtobufSyntaxError,
+  readBigInt64,
+  readInt64,
+  requireEnd,
+  skipField,
+  tagOf,
+  WireType,
+} from './wire.ts';
 
 /** Reads one value; `undefined` stands for the values of Go types that JSON shows as null. */
 export type ValueReader = (reader: Reader, depth: number) => unknown;

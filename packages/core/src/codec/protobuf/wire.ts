@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module';
 import type { Reader } from 'protobufjs/minimal.js';
-import { ProtobufSyntaxError } from './protobuf-syntax-error.ts';
+import { DocumentError, isDocumentError } from '../document-error.ts';
 
 /** How the bytes of a field are laid out; the low three bits of its tag. Groups (3 and 4) are not supported. */
 export const WireType = { varint: 0, fixed64: 1, delimited: 2, fixed32: 5 } as const;
@@ -114,4 +115,43 @@ export function putVarint(target: Buffer, at: number, value: number): number {
   }
   target[at++] = rest;
   return at;
+}
+
+type Library = typeof import('protobufjs/minimal.js');
+
+const require = createRequire(import.meta.url);
+let loaded: Library | undefined;
+
+/** Readers and writers of the wire format, loaded on first use: many processes never see protobuf. */
+export function library(): Library {
+  loaded ??= require('protobufjs/minimal.js') as Library;
+  return loaded;
+}
+
+/** Bytes that are not the protobuf message they should be. The transport answers 400. Messages never quote content. */
+export class ProtobufSyntaxError extends DocumentError {
+  constructor(message: string, options: { readonly cause?: unknown } = {}) {
+    super('protobuf', 'syntax', message);
+    this.name = 'ProtobufSyntaxError';
+    if (options.cause !== undefined) this.cause = options.cause;
+  }
+}
+
+/** True for a {@link ProtobufSyntaxError}, also across two copies of this package. */
+export function isProtobufSyntaxError(error: unknown): error is ProtobufSyntaxError {
+  return isDocumentError(error) && error.name === 'ProtobufSyntaxError';
+}
+
+/**
+ * Runs a reader of untrusted bytes; what it fails with becomes a {@link ProtobufSyntaxError} unless it is a {@link
+ * DocumentError}.
+ */
+export function reading<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (isDocumentError(error)) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ProtobufSyntaxError(`the protobuf message is broken: ${why}`, { cause: error });
+  }
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import test from 'ava';
 import { protobufDecoderOf, protobufEncoderOf } from '../../../src/codec/protobuf/protobuf-codec.ts';
-import { isProtobufSyntaxError, ProtobufSyntaxError } from '../../../src/codec/protobuf/protobuf-syntax-error.ts';
+import { isProtobufSyntaxError, ProtobufSyntaxError } from '../../../src/codec/protobuf/wire.ts';
 import { always, inline, optional, type Schema, s } from '../../../src/kind/schema.ts';
 import { typeMetaFields } from '../../../src/kind/type-meta-fields.ts';
 
