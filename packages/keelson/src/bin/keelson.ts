@@ -12,5 +12,5 @@ process.exitCode = await main(process.argv.slice(2), {
   stderr: (text) => process.stderr.write(text),
   terminated,
 });
-// Work that nothing waits for, such as a connection attempt of a store that does not answer, must not keep the process.
+// Exits although operations without a waiting caller are pending, such as a connection attempt to an unavailable store.
 setTimeout(() => process.exit(), 1000).unref();

@@ -11,19 +11,16 @@ import {
 } from '@keelson/controllers';
 import { type Logger, type Service, ServiceHost } from '@keelson/core';
 
-/** The Lease that the controllers of several servers take turns on. */
+/** The Lease by which one of several servers is elected to run the controllers. */
 export const controllersLease = { namespace: 'kube-system', name: 'keelson-controllers' } as const;
 
 /**
- * A standby takes over at most one lease and two attempts after the leader was last heard of: 9 s + 2 * 2.4 s, below
- * the 15 s that are promised.
+ * A standby takes over at most one lease duration and two attempts after the last renewal: 9 s + 2 * 2.4 s, below the
+ * documented 15 s.
  */
 const times = { leaseDurationMs: 9_000, renewDeadlineMs: 6_000, retryPeriodMs: 2_000 } as const;
 
-/**
- * The controllers of a plane, made anew for each time they run. Without a signer nobody brings certificate signing
- * requests to an end.
- */
+/** Creates the controllers of a plane, for each time they run. Without a signer no certificates are issued. */
 export function builtinControllers(options: ControllerOptions, signer: CertificateSigner | undefined): Service[] {
   return [
     new GarbageCollector(options),
@@ -33,12 +30,12 @@ export function builtinControllers(options: ControllerOptions, signer: Certifica
   ];
 }
 
-/** Longest time for which the API waits for a controller. */
-const startPatienceMs = 3_000;
+/** Longest time for which the start of the server waits for a controller, in milliseconds. */
+const startTimeoutMs = 3_000;
 
 /**
- * A controller for which the start of the server waits only a moment: one that cannot read what it follows, because of
- * a damaged object for instance, goes on trying while the API is served.
+ * Wraps a controller so that the start of the server waits for it only a limited time. A controller that cannot list
+ * its objects, for example because one is damaged, retries while the API is served.
  */
 export function startedInTime(
   service: Service,
@@ -50,15 +47,15 @@ export function startedInTime(
       const starting = service.start();
       let cancel = () => {};
       const late = new Promise<'late'>((resolve) => {
-        cancel = clock.after(startPatienceMs, () => resolve('late'));
+        cancel = clock.after(startTimeoutMs, () => resolve('late'));
       });
       const outcome = await Promise.race([starting, late]).finally(() => cancel());
       if (outcome !== 'late') return;
       const component = service.name;
-      logger.warn('a controller has not started yet; the API is served without it', { component });
+      logger.warn('controller has not started yet; the API is served without it', { component });
       starting.then(
-        () => logger.info('the controller has started', { component }),
-        (err: unknown) => logger.error('the controller could not be started', { component, err }),
+        () => logger.info('controller has started', { component }),
+        (err: unknown) => logger.error('controller could not be started', { component, err }),
       );
     },
     stop: () => service.stop(),
@@ -70,14 +67,14 @@ function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
-/** Who this process is among the candidates. */
+/** Identity of this process in the election. */
 function candidateName(): string {
   return `${hostname()}_${randomUUID()}`;
 }
 
 /**
- * Runs the controllers while this server leads. Between a leader that lost its lease and its successor both may act for
- * a moment; every deletion they make names the uid and version it is about, so nothing is done twice.
+ * Runs the controllers while this server is the leader. A former leader and its successor may act at the same time for
+ * a moment; all deletions contain uid and resourceVersion as preconditions, so nothing is done twice.
  */
 export function electedControllers(options: ControllerOptions, makeServices: () => readonly Service[]): Service {
   const { client, clock, logger } = options;
@@ -109,7 +106,7 @@ async function runWhileLeading(
     await Promise.race([started, aborted(signal)]);
     await aborted(signal);
   } finally {
-    // A start that was interrupted must have come to its end before it can be undone.
+    // An interrupted start must have ended before its services can be stopped.
     await started.catch(() => {});
     await host.stop();
   }

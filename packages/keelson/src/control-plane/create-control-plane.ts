@@ -34,17 +34,18 @@ import { makeStores } from './make-stores.ts';
 import { processAnchor, systemNamespaces } from './plane-services.ts';
 
 export interface ControlPlaneOptions {
-  /** Kinds to serve beside the built-in ones. */
+  /** Kinds to serve in addition to the built-in ones. */
   readonly kinds?: readonly KindDefinition[];
-  /** False leaves the built-in kinds out (then no namespaces exist, and no controllers run). Default true. */
+  /** False: without the built-in kinds; then there are no namespaces and no controllers. Default true. */
   readonly builtinKinds?: boolean;
   /**
-   * A storage URL, an adapter with its options, a store that is not open yet, or routes to several. Default `memory:`.
+   * A storage URL, an adapter with its options, a store that is not open yet, or routes to several stores. Default
+   * `memory:`.
    */
   readonly storage?: StorageChoice;
-  /** What stores keep for watches and pages of the past, unless they say so themselves. */
+  /** The history that stores keep for watches and pages. Settings of a store take precedence. */
   readonly history?: HistoryWindow;
-  /** What the watch cache keeps in memory of the latest changes. */
+  /** Limits of the latest changes that the watch cache keeps in memory. */
   readonly watchWindow?: WatchWindow;
   /**
    * Memory, in bytes, for data that is kept to save repeated work. The budgets of stored objects are for all stores of
@@ -52,45 +53,46 @@ export interface ControlPlaneOptions {
    */
   readonly memoryBudgets?: MemoryBudgets;
   /**
-   * What gets and lists over HTTP show that name no resourceVersion. Default `consistent`; calls in process always are.
+   * The state that gets and lists over HTTP without resourceVersion return. Default `consistent`; in-process calls are
+   * always consistent.
    */
   readonly reads?: ReadMode;
   /**
-   * Directory where the plane writes down which stores it used, to refuse others under their names. Absent = nothing is
-   * compared.
+   * Directory in which the plane records the identities of its stores, to reject other stores under their names.
+   * Absent: identities are not compared.
    */
   readonly data?: string;
-  /** Take a different store instead of refusing it. Default false. */
+  /** Accept a store with another identity. Default false. */
   readonly acceptNewStore?: boolean;
-  /** Plugins that run after the built-in ones. */
+  /** Admission plugins that run after the built-in ones. */
   readonly admission?: readonly AdmissionPlugin[];
-  /** Who may do what over HTTP, and what access reviews say about it. Default: the rules of {@link groupAuthorizer}. */
+  /** Authorizes requests over HTTP and answers access reviews. Default: {@link groupAuthorizer}. */
   readonly authorizer?: Authorizer;
   /**
-   * Whose bearer token it is, over HTTPS and in token reviews. Default: no token is known, and requests with one are
-   * 401.
+   * Authenticates bearer tokens over HTTPS and in token reviews. Default: no token is valid, and requests with a token
+   * are rejected with 401.
    */
   readonly authenticateToken?: AuthenticateToken;
   /**
-   * Issues the certificates of approved requests. Absent: requests for certificates are kept, and nothing becomes of
-   * them.
+   * Issues the certificates of approved certificate signing requests. Absent: the requests are stored and no
+   * certificate is issued.
    */
   readonly certificateSigner?: CertificateSigner;
   /**
-   * Namespace deletion, garbage collection of objects and of pods, certificates. Default true. On a store that several
-   * processes may write, one of the servers runs them and the others stand by.
+   * Run the controllers: namespaces, garbage collection of objects and pods, certificates. Default true. When several
+   * processes may write to the store, one of the servers is elected to run them.
    */
   readonly controllers?: boolean;
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
   /**
-   * Ends the start at any point: what was started is stopped, and {@link createControlPlane} fails with the signal's
-   * reason.
+   * Aborts the start: started services are stopped, and {@link createControlPlane} rejects with the reason of the
+   * signal.
    */
   readonly signal?: AbortSignal;
   readonly continueTokens?: {
-    /** At least 16 bytes; the same on every server of one store. Default: one that is kept in the store. */
+    /** At least 16 bytes, equal on every server of one store. Default: a secret in the store. */
     readonly secret?: Buffer;
     /** Default five minutes. */
     readonly lifetimeMs?: number;
@@ -101,28 +103,28 @@ export interface ControlPlaneOptions {
 export interface ControlPlane extends AsyncDisposable {
   /** Typed access to the objects of a kind. */
   client<T extends KubeObject>(kind: KindDefinition<T>): ResourceClient<T>;
-  /** The whole API, for code that works on any kind. */
+  /** The API for any kind. */
   readonly api: ApiClient;
-  /** Which kinds are served; kinds can be added and removed while running. */
+  /** The served kinds. Kinds can be added and removed while the plane runs. */
   readonly registry: ResourceRegistry;
-  /** True while reads and writes are answered without waiting for the store to come back. */
+  /** True unless a store is unavailable. */
   ready(): boolean;
-  /** Resolves with the reason when a store has stopped for good; nothing but {@link close} is useful afterwards. */
+  /** Resolves with the reason when a store has failed permanently. The plane can then only be closed. */
   readonly failed: Promise<StorageError>;
   /** Serves the API over HTTP or HTTPS. */
   listen(options?: ListenOptions): Promise<Listening>;
-  /** Stops listening, controllers, caches and the store, in this order. Idempotent. */
+  /** Stops the servers, the controllers, the caches and the stores, in this order. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Builds and starts a control plane; resolves when it answers. */
+/** Creates and starts a control plane; resolves when it is ready. */
 export async function createControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const { clock = systemClock, logger = silentLogger, metrics = noMetrics, authorizer = groupAuthorizer } = options;
   const { authenticateToken } = options;
   const withBuiltin = options.builtinKinds !== false;
   const kinds = [...(withBuiltin ? builtinKinds : []), ...(options.kinds ?? [])];
-  const surroundings = { clock, logger, metrics };
-  const stores = await makeStores(options, kinds, surroundings);
+  const context = { clock, logger, metrics };
+  const stores = await makeStores(options, kinds, context);
   const registry = createResourceRegistry({
     kinds,
     storages: stores,
@@ -145,7 +147,7 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
       },
       ...(withBuiltin ? [systemNamespaces(api)] : []),
       ...(withBuiltin && options.controllers !== false
-        ? controllersOn(stores, { client: api, ...surroundings }, options.certificateSigner)
+        ? controllersOn(stores, { client: api, ...context }, options.certificateSigner)
         : []),
     ],
     clock,
@@ -164,11 +166,11 @@ export async function createControlPlane(options: ControlPlaneOptions = {}): Pro
     ready: () => stores.ready(),
     failed: stores.failed(),
     listen: async (listenOptions = {}) => {
-      // A plane that is used in process never loads the HTTP server.
+      // Loaded on demand: a plane without HTTP never loads the server.
       const { listenPlane } = await import('../server/listen-plane.ts');
       const server = await listenPlane(
         {
-          ...surroundings,
+          ...context,
           registry: stores.all.some(({ reads }) => reads === 'any')
             ? relaxedReads(registry, (kind) => stores.of(kind).reads)
             : registry,
@@ -196,7 +198,7 @@ function builtinAdmission(stores: PlaneStores): AdmissionPlugin[] {
   ];
 }
 
-/** A store that one process has for itself needs no election. */
+/** A store with a single writer requires no election. */
 function controllersOn(
   stores: PlaneStores,
   options: ControllerOptions,

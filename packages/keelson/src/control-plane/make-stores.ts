@@ -1,17 +1,17 @@
 import { type KindDefinition, StorageMemory } from '@keelson/core';
 import { routeKinds } from '../storage/kind-routes.ts';
 import { KnownStores } from '../storage/known-stores.ts';
-import { makeStore, type StoreSurroundings } from '../storage/open-storage.ts';
+import { makeStore, type StoreContext } from '../storage/open-storage.ts';
 import { PlaneStore } from '../storage/plane-store.ts';
 import { PlaneStores } from '../storage/plane-stores.ts';
 import { planStorage } from '../storage/storage-plan.ts';
 import type { ControlPlaneOptions } from './create-control-plane.ts';
 
-/** The stores that the options name; nothing is opened yet. Throws `UsageError` for what cannot be meant. */
+/** Creates the stores of the options without opening them. @throws UsageError for invalid options */
 export async function makeStores(
   options: ControlPlaneOptions,
   kinds: readonly KindDefinition[],
-  surroundings: StoreSurroundings,
+  context: StoreContext,
 ): Promise<PlaneStores> {
   const {
     history,
@@ -27,15 +27,15 @@ export async function makeStores(
   const known =
     data === undefined
       ? undefined
-      : new KnownStores({ directory: data, acceptNew: acceptNewStore, logger: surroundings.logger });
+      : new KnownStores({ directory: data, acceptNew: acceptNewStore, logger: context.logger });
   const configuration = kinds
     .map((kind) => `${kind.apiVersion}/${kind.kind}`)
     .sort()
     .join();
-  const memory = new StorageMemory(surroundings.clock, memoryBudgets, surroundings.metrics);
+  const memory = new StorageMemory(context.clock, memoryBudgets, context.metrics);
   const stores: PlaneStore[] = [];
   for (const { name, reads: storeReads, ...rest } of plan.stores) {
-    const made = await makeStore({ name, reads: storeReads, ...rest }, surroundings);
+    const made = await makeStore({ name, reads: storeReads, ...rest }, context);
     stores.push(
       new PlaneStore({
         name,
@@ -46,7 +46,7 @@ export async function makeStores(
         known,
         tokens,
         configuration,
-        ...surroundings,
+        ...context,
       }),
     );
   }

@@ -1,19 +1,19 @@
 import { type ApiClient, isStatusError, type Service, StatusReason } from '@keelson/core';
 import { Namespace } from '@keelson/kinds';
 
-/** Longest interval that timers take. */
-const forever = 2 ** 31 - 1;
+/** Longest interval of a timer. */
+const longestIntervalMs = 2 ** 31 - 1;
 
 /**
- * Keeps the process alive as long as the plane runs. Timers of the plane do not, so without this a program that waits
- * for nothing but the plane (a watch, a controller) would end in the middle.
+ * Keeps the process alive while the plane runs. The timers of the plane do not, so a program that only waits for a
+ * watch or a controller would exit.
  */
 export function processAnchor(): Service {
   let timer: NodeJS.Timeout | undefined;
   return {
     name: 'process-anchor',
     start: async () => {
-      timer = setInterval(() => {}, forever);
+      timer = setInterval(() => {}, longestIntervalMs);
     },
     stop: async () => clearInterval(timer),
   };
@@ -21,7 +21,7 @@ export function processAnchor(): Service {
 
 const names = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
-/** Sees to it that the namespaces exist that every client takes for granted. */
+/** Creates the namespaces that clients rely on. */
 export function systemNamespaces(client: ApiClient): Service {
   return {
     name: 'system-namespaces',

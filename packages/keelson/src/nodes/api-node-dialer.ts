@@ -9,20 +9,20 @@ import { type AddressChoice, chooseAddress, type Resolve, systemResolve } from '
 
 export interface ApiNodeDialerOptions {
   readonly nodes: Pick<ResourceClient<Node>, 'get'>;
-  /** By which agents know the server. */
+  /** The client certificate of the server for agents. */
   readonly identity: KeyPair | undefined;
-  /** Authorities of the agents' certificates, PEM; undefined: any certificate will do. */
+  /** Authorities of the agents' certificates, PEM; undefined: the certificates are not verified. */
   readonly authority: string | undefined;
-  /** Ports at 127.0.0.1 of agents in this process, by node. */
+  /** Ports at 127.0.0.1 of agents in this process, by node name. */
   readonly local: ReadonlyMap<string, number> | undefined;
   readonly clock: Clock;
   readonly resolve?: Resolve;
 }
 
-/** Names are resolved by the system, which has deadlines of its own that are much longer. */
+/** Timeout for resolving names. The timeouts of the system's resolver are much longer. */
 const resolveMs = 5_000;
 
-/** Finds nodes by what they say of themselves in the API, and agents of this process where they are. */
+/** Finds nodes by the addresses in their status, and the agents of this process by their local ports. */
 export class ApiNodeDialer implements NodeDialer {
   readonly #options: ApiNodeDialerOptions;
 
@@ -33,7 +33,7 @@ export class ApiNodeDialer implements NodeDialer {
   async agent(name: string, { anyCertificate, proxied, signal }: AgentDialOptions): Promise<Upstream> {
     const { local, authority } = this.#options;
     const localPort = local?.get(name);
-    // Nobody has signed the certificate of an agent that never leaves this process, and nobody need.
+    // The certificate of an agent in this process is not verified: its connections do not leave the machine.
     if (localPort !== undefined) return { host: '127.0.0.1', port: localPort, tls: this.#identity() };
     const node = await this.#options.nodes.get(name, { signal });
     const port = node.status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0;
@@ -73,7 +73,7 @@ function unreachable(name: string, tried: readonly string[]): StatusError {
   return statusErrors.serviceUnavailable(`node ${JSON.stringify(name)} cannot be reached: ${why}`);
 }
 
-/** The authorities of node agents, PEM. @throws UsageError naming the option */
+/** Reads the authorities of node agents, PEM. @throws UsageError that names the option */
 export async function readAuthority(path: string): Promise<string> {
   const option = '--agent-certificate-authority';
   let text: string;
@@ -82,7 +82,7 @@ export async function readAuthority(path: string): Promise<string> {
   } catch (error) {
     throw new UsageError(`${option}: cannot read ${path}: ${(error as Error).message}`);
   }
-  // TLS passes over in silence what is no certificate, and would refuse every agent.
+  // TLS ignores text that is not a certificate and would then reject every agent.
   const certificates = text.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
   if (certificates.length === 0) throw new UsageError(`${option}: ${path} has no certificate in PEM`);
   try {

@@ -2,30 +2,30 @@ import { lookup } from 'node:dns/promises';
 import { isIP, isProxyableIP } from '@keelson/core';
 import type { coreV1 } from '@keelson/kinds';
 
-/** The addresses of a name; rejects when it has none. */
+/** Resolves a name to its addresses; rejects when it has none. */
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
-/** By the system, as every program on the machine sees names. */
+/** Resolves by the system's resolver. */
 export const systemResolve: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
 
-/** Which address of a node is taken first, as reference servers have it. */
+/** Order of preference of address types, as in kube-apiserver. */
 const preference = ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'] as const;
 
-/** An address by which a node is reached. */
+/** The address by which a node is reached. */
 export interface ReachableAddress {
   readonly ip: string;
-  /** The name that led to it; absent when the node said the address itself. */
+  /** The resolved name; absent when the node reported the address itself. */
   readonly name?: string;
 }
 
-/** What was tried, or the address. */
+/** The address, or the reasons why there is none. */
 export type AddressChoice = { readonly found: ReachableAddress } | { readonly tried: readonly string[] };
 
 /**
- * The first address that can be used. Names that do not resolve are passed over: most nodes are named by nobody but
- * themselves.
+ * Chooses the first usable address. Names that do not resolve are skipped, because the names of many nodes are not in
+ * any name service.
  *
- * @param proxied true: addresses that mean this machine are passed over too
+ * @param proxied true: skip addresses of this machine
  */
 export async function chooseAddress(
   addresses: readonly coreV1.NodeAddress[],

@@ -1,13 +1,13 @@
 import type { Labels, Metrics } from '@keelson/core';
 
-/** Metrics that carry fixed labels, so that several users of one name do not mix. */
+/** Adds fixed labels to metrics, so that several users of a metric do not collide. */
 export function labelledMetrics(inner: Metrics, fixed: Labels): Metrics {
   const names = Object.keys(fixed);
   const withNames = <O extends { readonly labels?: readonly string[] }>(options: O) => ({
     ...options,
     labels: [...(options.labels ?? []), ...names],
   });
-  // Most calls have no labels of their own: those share one object.
+  // Most calls have no labels of their own and share one object.
   const all = (labels: Labels | undefined) => (labels === undefined ? fixed : { ...labels, ...fixed });
   return {
     counter: (options) => {

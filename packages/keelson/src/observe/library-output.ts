@@ -5,9 +5,9 @@ import { RepeatedCauses } from './repeated-causes.ts';
 const methods = { debug: 'debug', log: 'info', info: 'info', warn: 'warn', error: 'warn' } as const;
 
 /**
- * Routes what libraries (drivers of databases first of all) print to the console, and warnings of Node.js, to the
- * logger: lines that are not JSON would break a log collector. Each text is logged once, and again from time to time.
- * Returns a function that undoes it.
+ * Redirects the console output of libraries (mostly database drivers) and the warnings of Node.js to the logger: lines
+ * that are not JSON would break log collectors. Repeated texts are logged at intervals. Returns a function that ends
+ * the redirection.
  */
 export function routeLibraryOutput(logger: Logger, clock: Clock): () => void {
   const causes = new RepeatedCauses(clock);

@@ -3,12 +3,12 @@ import { destination, pino } from 'pino';
 import type { LogLevel } from '../config/options.ts';
 
 /**
- * JSON lines on stderr, without credentials and bounded; stdout belongs to the one line that reports the server's
- * address.
+ * Logs JSON lines to stderr, without credentials and with limited length. Only the line with the server's address is
+ * written to stdout.
  */
 export function createPinoLogger(level: LogLevel): Logger {
   const timestamp = pino.stdTimeFunctions.isoTime;
-  // Errors are plain objects already.
+  // Errors are already converted to plain objects.
   const inner = pino({ level, base: null, timestamp, serializers: {} }, destination({ dest: 2, sync: true }));
   return guardedLogger(
     {

@@ -1,7 +1,7 @@
 import type { Labels, MetricOptions, Metrics } from '@keelson/core';
 import type { Metric } from 'prom-client';
 
-/** One value of a metric in the form that prom-client writes out. */
+/** One value of a metric in the form of prom-client. */
 export interface MetricSample {
   readonly metricName?: string;
   readonly labels: Record<string, string | number>;
@@ -9,8 +9,8 @@ export interface MetricSample {
 }
 
 /**
- * The values of one metric by their labels. A caller that always passes the same labels object is found by it, without
- * looking at the labels: 3 % of the CPU of a pod create was spent on making keys of them.
+ * The values of one metric by their labels. Values are first looked up by the identity of the labels object: creating a
+ * key from the labels took 3 % of the CPU time of a pod create.
  */
 export class MetricSeries<V> {
   readonly #names: readonly string[];
@@ -21,7 +21,7 @@ export class MetricSeries<V> {
   constructor(names: readonly string[], make: () => V) {
     this.#names = names;
     this.#make = make;
-    // What has no labels is told from the beginning, before anything has happened.
+    // A metric without labels is reported from the start with the value 0.
     if (names.length === 0) this.of({});
   }
 
@@ -53,10 +53,10 @@ export class MetricSeries<V> {
   }
 }
 
-/** Observations sorted into buckets. */
+/** Observations counted in buckets. */
 export class Distribution {
   readonly #bounds: readonly number[];
-  /** One more than bounds: the last counts what lies above all of them. */
+  /** One element more than `bounds`: the last one counts values above all bounds. */
   readonly #counts: number[];
   #sum = 0;
 
@@ -97,8 +97,8 @@ interface Amount {
 }
 
 /**
- * Metrics in a registry of its own, so that several planes in one process do not mix. Values are counted here and
- * written out by prom-client, which is loaded when somebody asks for the text: loading it is a twentieth of a server's
+ * Metrics with a registry per plane, so that several planes in one process do not share values. Values are counted here
+ * and formatted by prom-client, which is loaded when the text is requested: loading it is a twentieth of a server's
  * start.
  */
 export function createPromMetrics(): Metrics {
@@ -114,7 +114,7 @@ export function createPromMetrics(): Metrics {
     samples: () => MetricSample[],
   ) => {
     const metric = { name, help, type, get: async () => ({ name, help, type, values: samples(), aggregator: 'sum' }) };
-    // A registry asks its metrics for nothing else than their name and `get`.
+    // The registry reads only `name` and `get`.
     registered.push(metric as unknown as Metric);
   };
   const amounts = (options: MetricOptions, type: 'counter' | 'gauge') =>

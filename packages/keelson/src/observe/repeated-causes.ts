@@ -10,8 +10,8 @@ interface Known {
 }
 
 /**
- * Limits log lines: each cause is reported at once, and again after half a minute at the earliest. Remembers a bounded
- * number of causes.
+ * Limits repeated log lines: a cause is reported immediately and then at most every thirty seconds. The number of
+ * tracked causes is limited.
  */
 export class RepeatedCauses {
   readonly #clock: Clock;
@@ -22,8 +22,8 @@ export class RepeatedCauses {
   }
 
   /**
-   * How often the cause was left out since its last report; undefined when it is not to be reported now. Numbers in it
-   * do not count.
+   * The number of suppressed reports since the last one; undefined when the cause must not be reported now. Causes that
+   * differ only in numbers are equal.
    */
   admit(text: string): number | undefined {
     const cause = text.replace(/\d+/g, '#');

@@ -4,42 +4,42 @@ import type { Socket } from 'node:net';
 import type { Logger } from '@keelson/core';
 import { type ConnectionLimits, sweepMs } from '../config/connection-limits.ts';
 
-/** Connections beyond the limit that may be open at the same time, for health checks alone. */
+/** Connections accepted beyond the limit for health checks only. */
 const extraConnections = 16;
-/** Connections examined at most to find an idle one. */
+/** Greatest number of connections examined to find an idle one. */
 const scanned = 256;
-/** Least distance of two log lines about the limit. */
+/** Least interval of log lines about the limit. */
 const warnMs = 60_000;
 
 const healthPath = /^\/(?:healthz|livez|readyz)(?:[/?]|$)/;
 const busyText = 'Too many requests, please try again later.\n';
 
-/** One connection and what is known about its use. */
+/** One connection and its state. */
 class Connection {
-  /** Beneath TLS. */
+  /** The TCP socket below TLS. */
   readonly socket: Socket;
   readonly address: string;
-  /** Beyond the limit: one health check is answered, anything else is refused. */
+  /** Accepted beyond the limit: one health check is answered, other requests are rejected. */
   readonly extra: boolean;
-  /** When it was accepted, or began to be idle as far as that is known. */
+  /** Time of the accept, or approximate start of the idle period. */
   idleSince: number;
-  /** A request has begun since the connection was last examined for room. */
+  /** True when a request has begun since the connection was last examined as a candidate for closing. */
   used = false;
-  /** The last answer over HTTP/1.1; answers of one connection are sent in order. */
+  /** The last HTTP/1.1 response; responses of a connection are sent in order. */
   response: ServerResponse | undefined;
   session: ServerHttp2Session | undefined;
-  /** The client's first frame has arrived. */
+  /** True when the first frame of the client has been received. */
   greeted = false;
-  /** When its session was found ended; 0 before. */
+  /** Time at which the end of the session was detected; 0 before. */
   endedAt = 0;
-  /** HTTP/2: when the last PING was sent, or the session was opened, and whether its answer is missing. */
+  /** HTTP/2: time of the last PING or of the session's start, and whether its acknowledgement is pending. */
   pingedAt = 0;
   pingPending = false;
-  /** HTTP/2: open streams, and since when their complete answers wait for the client; 0 when they do not. */
+  /** HTTP/2: open streams with the time since which a complete response waits for the client, or 0. */
   readonly streams = new Map<Http2Stream, number>();
-  /** The same of an answer over HTTP/1.1. */
+  /** HTTP/1.1: time since which a complete response waits for the client, or 0. */
   unreadSince = 0;
-  /** Has left HTTP. */
+  /** True after a switch to another protocol. */
   upgraded = false;
 
   constructor(socket: Socket, address: string, extra: boolean, now: number) {
@@ -55,12 +55,11 @@ class Connection {
 }
 
 /**
- * The connections of a server: bounds their number and the time they spend in each state of their protocol. What Node
- * bounds itself (the TLS handshake, late headers, HTTP/1.1 connections between two requests) is set where the server is
- * made.
+ * Limits the number of a server's connections and the time they spend in each state of their protocol. Limits that Node
+ * enforces itself (TLS handshake, late headers, idle HTTP/1.1 connections) are set where the server is created.
  *
- * When the limit is reached an idle connection is closed in favour of a new one, those without a request since the last
- * such occasion first. When all are busy, a few more are accepted, whose health checks are answered.
+ * At the limit an idle connection is closed for a new one; connections without a request since the previous such
+ * examination are closed first. When all are busy, a few more are accepted for health checks.
  */
 export class Connections {
   readonly #limits: ConnectionLimits;
@@ -78,7 +77,7 @@ export class Connections {
     this.#logger = logger;
   }
 
-  /** Begins to track the connections of a server that does not listen yet. */
+  /** Tracks the connections of a server that does not listen yet. */
   attach(server: Server, secure: boolean): void {
     server.on('connection', (socket: Socket) => this.#accept(socket));
     if (secure) {
@@ -133,7 +132,7 @@ export class Connections {
   }
 
   #accept(socket: Socket): void {
-    // A request that is served although it asked to leave HTTP passes its connection to the server once more.
+    // A request that is served without its upgrade passes its connection to the server again.
     if (this.#bySocket.has(socket)) return;
     const address = socket.remoteAddress;
     if (address === undefined) return void socket.destroy();
@@ -171,7 +170,7 @@ export class Connections {
     if (own?.size === 0) this.#byAddress.delete(connection.address);
   }
 
-  /** The handshake is done: requests arrive on another socket object than the one that was accepted. */
+  /** After the handshake requests arrive on another socket object than the accepted one. */
   #secured(socket: Socket): void {
     const connection = this.#byPeer.get(peerOf(socket));
     if (connection === undefined || this.#bySocket.has(socket)) return;
@@ -219,7 +218,7 @@ export class Connections {
     if (connection.greeted && !session.destroyed) this.#ping(connection, session, now);
     if (streams.size > 0) return;
     if (session.closed || session.destroyed) {
-      // Also after GOAWAY of the client: the session is over, and its socket waits for the client to close it.
+      // Also after a GOAWAY of the client: the session has ended, and its socket waits for the client to close it.
       if (connection.endedAt === 0) connection.endedAt = now;
       else if (now - connection.endedAt > lingerMs) socket.destroy();
     } else if (!connection.greeted) {
@@ -228,8 +227,8 @@ export class Connections {
   }
 
   /**
-   * Node does not always notice that the peer of a session has closed its connection, for example when it has stopped
-   * to read from it. The streams of such a session, watches among them, would stay open.
+   * Node does not always detect that the peer of a session has closed its connection, for example when Node has stopped
+   * reading from it. The streams of such a session would stay open.
    */
   #ping(connection: Connection, session: ServerHttp2Session, now: number): void {
     if (now - connection.pingedAt <= this.#limits.pingMs) return;
@@ -255,7 +254,7 @@ export class Connections {
     else if (now - connection.unreadSince > unreadAnswerMs) socket.destroy();
   }
 
-  /** What Node does without a listener, but for connections that have not been used yet: their headers are not late. */
+  /** Does what Node does without a listener, except for unused connections, which have no late headers. */
   #clientError({ code }: NodeJS.ErrnoException, socket: Socket): void {
     if (code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return;
     const connection = this.#bySocket.get(socket);
@@ -292,8 +291,8 @@ function peerOf({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'r
 }
 
 /**
- * An idle connection, the one that has been in the set for longest first; those in use since they were last examined
- * are put at its end.
+ * The idle connection that has been in the set longest. Connections used since the last examination are moved to its
+ * end.
  */
 function idleOf(connections: Set<Connection>): Connection | undefined {
   let left = Math.min(scanned, connections.size * 2);

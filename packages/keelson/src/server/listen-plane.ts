@@ -21,47 +21,42 @@ import type { Credentials } from '../tls/credentials.ts';
 import type { KeyPair } from '../tls/key-pair.ts';
 import { type ListeningServer, listenOn } from './listen.ts';
 
-/** How a plane is served. */
+/** Options of {@link ControlPlane.listen}. */
 export interface ListenOptions {
-  /** Default `127.0.0.1`, port chosen by the system. */
+  /** Default: `127.0.0.1` and a port chosen by the system. */
   readonly address?: ListenAddress;
   /**
-   * Serves TLS and knows users by their client certificates, or by their tokens. Absent: plain HTTP, everybody is the
-   * administrator; loopback only.
+   * Serves TLS and authenticates users by client certificates or tokens. Absent: plain HTTP on loopback addresses,
+   * where every user is the administrator.
    */
   readonly credentials?: Credentials;
-  /** The words of media types and of the metadata API. Default: those that existing clients know. */
+  /** Names used in media types and in the metadata API. Default: those of Kubernetes. */
   readonly brand?: Brand;
-  /** Hosts, without ports, that plain HTTP is served under beside those of the loopback interface. */
+  /** Host names without ports that plain HTTP accepts in addition to those of the loopback interface. */
   readonly allowedHosts?: readonly string[];
-  /**
-   * Milliseconds for running requests to finish and connections to close when the server closes; then the rest is cut.
-   * Default 5,000.
-   */
+  /** Timeout in milliseconds for running requests and connections when the server closes. Default 5,000. */
   readonly drainMs?: number;
-  /** Bounds on connections. Default: those of {@link ConnectionLimits}. */
+  /** Limits of connections. Default: those of {@link ConnectionLimits}. */
   readonly limits?: Partial<ConnectionLimits>;
-  /** How node agents are reached for logs, commands and proxies. */
+  /** How the server reaches node agents for logs, commands and proxies. */
   readonly agents?: AgentAccess;
 }
 
-/** How the server and the agents of nodes know each other. */
+/** Credentials between the server and the node agents. */
 export interface AgentAccess {
-  /** By which agents know the server. Default: that of the credentials; plain HTTP servers have none. */
+  /** Client certificate of the server. Default: that of the credentials; a plain HTTP server has none. */
   readonly identity?: KeyPair;
-  /** Authorities of the agents' certificates, PEM. Default: any certificate will do. */
+  /** Authorities of the agents' certificates, PEM. Default: the certificates are not verified. */
   readonly authority?: string;
-  /** Ports at 127.0.0.1 of the agents that run beside the server, by node. They may come and go. */
+  /** Ports at 127.0.0.1 of the agents in this process, by node name. The map may change. */
   readonly local?: ReadonlyMap<string, number>;
 }
 
-/** A plane that is being served. */
+/** A server of a plane. */
 export interface Listening {
   readonly url: string;
   readonly port: number;
-  /**
-   * Ends watches cleanly, cuts what is passed on to nodes, lets running requests finish, then closes; within `drainMs`.
-   */
+  /** Ends watches cleanly, aborts connect requests, waits for running requests, then closes; within `drainMs`. */
   close(): Promise<void>;
 }
 
@@ -70,29 +65,31 @@ export interface ServedPlane {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Health of what the plane stands on. */
+  /** Health checks of the stores. */
   readonly checks: readonly { readonly name: string; readonly check: () => boolean }[];
   readonly authorizer: Authorizer;
-  /** Absent where there are no nodes. */
+  /** Absent when the kind Node is not served. */
   readonly nodes?: Pick<ResourceClient<Node>, 'get'>;
-  /** Undefined: no bearer token is known. */
+  /** Undefined: no token is valid. */
   readonly authenticateToken: AuthenticateToken | undefined;
   /** Memory of responses. Absent bounds have their defaults. */
   readonly budgets: Partial<HttpBudgets> | undefined;
 }
 
-/** Who everybody is where nobody is asked. */
+/** The user of all requests to a server without authentication. */
 const insecureAdmin: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 const defaultDrainMs = 5_000;
 
-/** Waits for running requests, then closes the server; what is not done by the deadline is cut. */
+/**
+ * Waits for running requests and closes the server. Requests and connections that remain at the deadline are aborted.
+ */
 async function closeWithin(deadlineMs: number, drained: Promise<void>, server: ListeningServer): Promise<void> {
   const began = performance.now();
   await settledWithin(deadlineMs, drained);
   await server.close(Math.max(0, deadlineMs - (performance.now() - began)));
 }
 
-/** Opens a listening server for a plane. */
+/** Starts a server for a plane. */
 export async function listenPlane(plane: ServedPlane, options: ListenOptions): Promise<Listening> {
   const { registry, clock, logger, metrics, checks, authorizer, authenticateToken, nodes } = plane;
   const { identity = options.credentials?.agentClient, authority, local } = options.agents ?? {};

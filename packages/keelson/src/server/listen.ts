@@ -13,8 +13,8 @@ import { Connections } from './connections.ts';
 import { createTlsServer } from './secure-server.ts';
 
 /**
- * Connections that may wait to be accepted; the system may allow fewer. After a restart thousands of clients come back
- * at once, and one for which there is no room tries again a second later.
+ * Length of the accept queue; the system may reduce it. After a restart thousands of clients reconnect at once, and a
+ * rejected client retries a second later.
  */
 const backlog = 4096;
 
@@ -24,13 +24,13 @@ export interface ListeningServer {
   readonly url: string;
   readonly port: number;
   /**
-   * Takes no new connections, ends idle ones, and resolves when the last one is gone; `deadlineMs` later the rest are
-   * cut.
+   * Accepts no more connections, closes idle ones, and resolves when the last one is closed. Open connections are
+   * destroyed after `deadlineMs`.
    */
   close(deadlineMs: number): Promise<void>;
 }
 
-/** What a server does with its connections. */
+/** Settings of a server. */
 export interface ServerSettings {
   readonly http: HttpOptions;
   /** Default: the defaults of {@link ConnectionLimits}. */
@@ -40,7 +40,7 @@ export interface ServerSettings {
   readonly prepare?: (server: Server) => void;
 }
 
-/** Serves HTTP, or HTTPS when there are credentials. Fails with the system's error when the address is taken. */
+/** Serves HTTP, or HTTPS with `credentials`. Rejects with the error of the system when the address is in use. */
 export async function listenOn(
   address: ListenAddress,
   listener: RequestListener,

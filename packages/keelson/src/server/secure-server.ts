@@ -4,8 +4,8 @@ import type { ConnectionLimits } from '../config/connection-limits.ts';
 import type { Credentials } from '../tls/credentials.ts';
 
 /**
- * An HTTPS server that speaks HTTP/2 to clients that ask for it and HTTP/1.1 to the others. Closing it asks every
- * HTTP/2 client to go elsewhere (GOAWAY) while its running requests finish.
+ * An HTTPS server with HTTP/2 and HTTP/1.1. Closing it sends GOAWAY to HTTP/2 clients while their running requests
+ * finish.
  */
 export function createTlsServer(
   listener: RequestListener,
@@ -18,7 +18,7 @@ export function createTlsServer(
       cert: credentials.server.certificate,
       key: credentials.server.key,
       ca: credentials.authority,
-      // Who has no certificate is let in as far as the authenticator decides.
+      // The authenticator decides about clients without a certificate.
       requestCert: true,
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',
@@ -31,7 +31,7 @@ export function createTlsServer(
       ...http1Options(options),
       ...resetBounds(limits),
     },
-    // The compatibility API gives the listener requests and answers of the shape it knows.
+    // The compatibility API passes requests and responses of the HTTP/1.1 shape to the listener.
     listener as unknown as Parameters<typeof createSecureServer>[1] & object,
   );
   const sessions = new Set<ServerHttp2Session>();
@@ -48,12 +48,12 @@ export function createTlsServer(
   return Object.assign(server as unknown as Server, timeouts(options));
 }
 
-/** Options of `net.Server`, which servers for plain HTTP/1.1 take by themselves. */
+/** Options of `net.Server`, which only plain HTTP/1.1 servers accept directly. */
 function socketOptions({ noDelay = true, keepAlive = false, keepAliveInitialDelay = 0 }: HttpOptions): object {
   return { noDelay, keepAlive, keepAliveInitialDelay };
 }
 
-/** Known to Node 20, not to its types. */
+/** Supported by Node 20, but missing in its types. */
 function resetBounds({ streamResetBurst, streamResetsPerSecond }: ConnectionLimits): object {
   return { streamResetBurst, streamResetRate: streamResetsPerSecond };
 }
@@ -65,7 +65,7 @@ function http1Options(options: HttpOptions): object {
   };
 }
 
-/** Bounds that the HTTP/1.1 side of the server reads from its properties. */
+/** Timeouts that the HTTP/1.1 part of the server reads from its properties. */
 function timeouts(options: HttpOptions): Partial<Server> {
   const { headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval } = options;
   return {

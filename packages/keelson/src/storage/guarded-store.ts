@@ -15,11 +15,11 @@ import {
 } from '@keelson/core';
 import { RepeatedCauses } from '../observe/repeated-causes.ts';
 
-/** Without a single success for this long the store counts as failing. */
+/** A store without a successful call for this time is failing. */
 const failingMs = 5_000;
 const probeEveryMs = 1_000;
 
-/** Failures that are answers of a store that works. */
+/** Errors that a working store reports. */
 const answers: readonly string[] = [
   StorageErrorCode.NotFound,
   StorageErrorCode.AlreadyExists,
@@ -36,9 +36,9 @@ const answers: readonly string[] = [
 ];
 
 /**
- * Learns from every call of a store whether it works, reports each cause of failures once and then from time to time,
- * and knows when no call has succeeded for several seconds. From the first failure to the next success the store is
- * asked every second, so that a recovery is noticed also when nobody calls.
+ * Derives the health of a store from its calls. It reports each cause of failures once and then at intervals, and
+ * detects that no call has succeeded for several seconds. From the first failure to the next success the store is
+ * probed every second, so that a recovery is detected without other calls.
  */
 export class StoreHealth {
   readonly #clock: Clock;
@@ -49,7 +49,7 @@ export class StoreHealth {
   #cancel: (() => void) | undefined;
   #stopped = false;
 
-  /** `probe` reads something from the store, outside the calls that are reported here. */
+  /** @param probe reads from the store without reporting the result to this object */
   constructor(clock: Clock, logger: Logger, probe: () => Promise<unknown>) {
     this.#clock = clock;
     this.#causes = new RepeatedCauses(clock);
@@ -68,16 +68,17 @@ export class StoreHealth {
     this.#failingSince = undefined;
     this.#cancel?.();
     this.#cancel = undefined;
-    if (seconds >= failingMs / 1000) this.#logger.info('the store answers again', { component: 'storage', seconds });
+    if (seconds >= failingMs / 1000)
+      this.#logger.info('the store is available again', { component: 'storage', seconds });
   }
 
-  /** `signal`: of the call; what its caller ended is no failure of the store. */
+  /** @param signal of the call; an aborted call is not a failure of the store */
   failed(error: unknown, signal?: AbortSignal): void {
     if (signal?.aborted || this.#stopped) return;
     const code = isStorageError(error) ? error.code : undefined;
     if (code !== undefined && answers.includes(code)) return;
     this.#report(error, code);
-    // One record that cannot be read, or one slow write, says nothing about the others.
+    // An unreadable record or a slow write is not a failure of the whole store.
     if (code === StorageErrorCode.Corrupt || code === StorageErrorCode.Timeout) return;
     this.#failingSince ??= this.#clock.monotonic();
     this.#arm();
@@ -106,14 +107,14 @@ export class StoreHealth {
     });
   }
 
-  /** The next probe is not begun before the outcome of this one. */
+  /** The next probe starts after the result of this one. */
   #probed(outcome: () => void): void {
     this.#cancel = undefined;
     outcome();
   }
 }
 
-/** The message of a failure and of those that caused it, as far as they add something. */
+/** The messages of an error and its causes, without repetitions. */
 export function reasonOf(error: unknown): string {
   const texts: string[] = [];
   for (
@@ -127,24 +128,23 @@ export function reasonOf(error: unknown): string {
   return texts.join(': ');
 }
 
-/** Told when a store is seen to have lost or rewound history. */
+/** Called when a store has lost or rewound history. */
 export type EpochListener = (identity: StoreIdentity, before: StoreIdentity) => void;
 
 /**
- * A store that stays the one it was when it was approved. Whoever follows the store asks for its identity whenever the
- * stream of changes broke; when another store answers under the same address from then on, every call fails with
- * `Unavailable` until the approved one is back.
+ * A store that must keep its identity. The identity is checked whenever the stream of changes was interrupted. While
+ * another store responds at the same address, every call fails with `Unavailable`.
  */
 export class GuardedStore implements Store {
   readonly #store: Store;
   readonly #logger: Logger;
   readonly #onEpoch: EpochListener;
-  /** Whether the store works, as its calls show. */
+  /** Health of the store, derived from its calls. */
   readonly health: StoreHealth;
   #approved: StoreIdentity | undefined;
   #foreign: StoreIdentity | undefined;
   #seen: Revision = 0;
-  /** The one that follows the whole store. */
+  /** The watch of the whole store. */
   #feed: WatchStream | undefined;
 
   constructor(store: Store, logger: Logger, onEpoch: EpochListener, clock: Clock = systemClock) {
@@ -162,12 +162,12 @@ export class GuardedStore implements Store {
     return this.#store.failed;
   }
 
-  /** The newest revision that anybody can have learned of through this store. */
+  /** The newest revision that a caller can have observed through this store. */
   get seen(): Revision {
     return Math.max(this.#seen, this.#feed?.frontier ?? 0);
   }
 
-  /** From now on only this store will do. */
+  /** Sets the only accepted identity. */
   approve(identity: StoreIdentity): void {
     this.#approved = identity;
   }
@@ -178,7 +178,7 @@ export class GuardedStore implements Store {
     if (approved === undefined) return identity;
     if (identity.storeId !== approved.storeId) {
       if (this.#foreign?.storeId !== identity.storeId)
-        this.#logger.error('another store has taken the place of this one', {
+        this.#logger.error('another store responds at the address of this store', {
           component: 'storage',
           expected: approved.storeId,
           found: identity.storeId,
@@ -214,7 +214,7 @@ export class GuardedStore implements Store {
 
   watch: Store['watch'] = async (range, options) => {
     const stream = await (this.#own ?? this.#observed(this.#store.watch(range, options), options.signal));
-    // Others begin in the past or follow a part of the store: they are never ahead of it.
+    // Other watches begin at older revisions or cover a part of the store, so they never observe newer ones.
     if (range.start === '/') {
       this.#saw(this.seen);
       this.#feed = stream;
@@ -230,13 +230,13 @@ export class GuardedStore implements Store {
     return this.#listed(this.#store.list(range, options), options?.signal);
   };
 
-  /** @throws StorageError `Unavailable` when the adapter has no way, or not this time. */
+  /** @throws StorageError `Unavailable` when the adapter does not support it, or when it fails */
   async passOver(seen: Revision): Promise<void> {
     if (this.#store.passOver === undefined) {
       throw new StorageError(
         StorageErrorCode.Unavailable,
-        `the store is at revision ${await this.#store.currentRevision()}, but has been at ${seen}: an older copy was put in its place, and its adapter ` +
-          'cannot go on above it; restore the newer one, or stop all clients and start once with --accept-new-store',
+        `the store is at revision ${await this.#store.currentRevision()}, but has been at ${seen}: it was replaced by an older copy, and its adapter ` +
+          'cannot skip the missing revisions; restore the newer one, or stop all clients and start once with --accept-new-store',
       );
     }
     await this.#store.passOver(seen);
@@ -286,7 +286,7 @@ export class GuardedStore implements Store {
     if (revision > this.#seen) this.#seen = revision;
   }
 
-  /** Undefined while the store is the approved one. */
+  /** A rejected promise while another store responds, otherwise undefined. */
   get #own(): Promise<never> | undefined {
     return this.#foreign === undefined ? undefined : Promise.reject(this.#refusal(this.#foreign));
   }

@@ -2,12 +2,12 @@ import { type KindDefinition, kindPrefix, storageKindOf } from '@keelson/core';
 import { suggestion, UsageError } from '../base/usage-error.ts';
 import type { RoutePlan, StoragePlan } from './storage-plan.ts';
 
-/** The name of the store that holds the objects of a kind; also for kinds that are added later. */
+/** The name of the store of a kind; also for kinds that are added later. */
 export type StoreOfKind = (kind: KindDefinition) => string;
 
 interface Claim {
   readonly route: RoutePlan;
-  /** As the route names it. */
+  /** The resource as the route names it. */
   readonly resource: string;
 }
 
@@ -15,11 +15,11 @@ const nameOfGroup = (group: string) => (group === '' ? 'the core group' : `the g
 const nameOfKind = (kind: KindDefinition) => `${kind.names.plural}${kind.group === '' ? '' : `.${kind.group}`}`;
 
 /**
- * Compares the routes with the kinds that are served. A route for resources beats one for their whole group. Kinds that
- * are two views of the same stored objects go together, whichever of them a route names.
+ * Assigns the served kinds to stores. A route for resources takes precedence over one for their group. Kinds that are
+ * two versions of the same stored objects are in the same store.
  *
- * @throws UsageError for a group or resource that nobody serves, and when two routes claim the same objects for
- *   different stores.
+ * @throws UsageError for a group or resource that is not served, and when two routes assign the same objects to
+ *   different stores
  */
 export function routeKinds(plan: StoragePlan, kinds: readonly KindDefinition[]): StoreOfKind {
   const exact = new Map<string, Claim>();
@@ -30,7 +30,7 @@ export function routeKinds(plan: StoragePlan, kinds: readonly KindDefinition[]):
     if (inGroup.length === 0) throw unknownGroup(route, kinds);
     if (route.resources === undefined) {
       groups.set(route.group, route);
-      for (const kind of inGroup) if (!kind.virtual) claim(whole, kind, { route, resource: nameOfKind(kind) });
+      for (const kind of inGroup) if (!kind.virtual) assign(whole, kind, { route, resource: nameOfKind(kind) });
       continue;
     }
     for (const resource of route.resources) {
@@ -38,7 +38,7 @@ export function routeKinds(plan: StoragePlan, kinds: readonly KindDefinition[]):
       const [first] = found;
       if (first === undefined) throw unknownResource(route, resource, inGroup);
       if (first.virtual) throw new UsageError(`${route.source}: ${nameOfKind(first)} is not stored anywhere`);
-      for (const kind of found) claim(exact, kind, { route, resource: nameOfKind(kind) });
+      for (const kind of found) assign(exact, kind, { route, resource: nameOfKind(kind) });
     }
   }
   const fallback = plan.stores[0]?.name ?? '';
@@ -49,7 +49,7 @@ export function routeKinds(plan: StoragePlan, kinds: readonly KindDefinition[]):
   };
 }
 
-function claim(claims: Map<string, Claim>, kind: KindDefinition, wanted: Claim): void {
+function assign(claims: Map<string, Claim>, kind: KindDefinition, wanted: Claim): void {
   const prefix = kindPrefix(kind);
   const before = claims.get(prefix);
   if (before !== undefined && before.route.store !== wanted.route.store) {

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { type Logger, type Revision, type StoreIdentity, silentLogger } from '@keelson/core';
 import { readPrivateFile, writePrivateFile } from '../base/private-file.ts';
 
-/** File in the data directory with the stores that were used, by name and adapter. */
+/** File in the data directory that records the used stores by name and adapter. */
 export const knownStoresFile = 'stores.json';
 
-/** A different store answers under the name of one that is known. */
+/** Another store responds under the name of a recorded one. */
 export class StoreIdentityError extends Error {
   constructor(message: string) {
     super(message);
@@ -13,7 +13,7 @@ export class StoreIdentityError extends Error {
   }
 }
 
-/** How a store compares with the record. `seen`: it has been at this revision before; 0 = nothing is known. */
+/** Result of comparing a store with its record. `seen`: the greatest recorded revision; 0 without a record. */
 export type Recognition = { readonly seen: Revision } & (
   | { readonly outcome: 'first' | 'same' }
   | { readonly outcome: 'restored'; readonly before: StoreIdentity }
@@ -21,28 +21,28 @@ export type Recognition = { readonly seen: Revision } & (
 );
 
 export interface KnownStoresOptions {
-  /** The data directory; made when it does not exist. */
+  /** The data directory; created when it does not exist. */
   readonly directory: string;
-  /** Take note of a different store instead of refusing it. */
+  /** Record another store instead of rejecting it. */
   readonly acceptNew: boolean;
   readonly logger?: Logger;
 }
 
-/** `revision`: the store has been there at least; absent in records of older versions. */
+/** `revision`: the greatest recorded revision; absent in records of older versions. */
 type KnownStore = StoreIdentity & { readonly revision?: Revision };
 
 type Records = Record<string, KnownStore>;
 
 /**
- * Remembers which store was behind each name, so that a swapped database or a wrong directory is noticed before
- * anything is written to it. Another adapter under the same name is another entry: choosing another backend is a
- * decision, not an accident.
+ * Records the identity of the store of each name, so that a swapped database or a wrong directory is detected before
+ * anything is written to it. Another adapter under the same name has a record of its own, because choosing another
+ * backend is a deliberate change.
  */
 export class KnownStores {
   readonly #path: string;
   readonly #acceptNew: boolean;
   readonly #logger: Logger;
-  /** One change of the file at a time. */
+  /** Serializes changes of the file. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: KnownStoresOptions) {
@@ -51,14 +51,14 @@ export class KnownStores {
     this.#logger = options.logger ?? silentLogger;
   }
 
-  /** @throws StoreIdentityError when the store is not the one that is known, unless new ones are accepted. */
+  /** @throws StoreIdentityError when the store is not the recorded one, unless new ones are accepted */
   recognize(name: string, adapter: string, found: StoreIdentity): Promise<Recognition> {
     const turn = this.#turn.then(() => this.#recognize(name, adapter, found));
     this.#turn = turn.catch(() => {});
     return turn;
   }
 
-  /** Takes down that a store that was recognized has come to this revision. */
+  /** Records the current revision of a recognized store. */
   note(name: string, adapter: string, revision: Revision): Promise<void> {
     const turn = this.#turn.then(() => this.#note(`${name}/${adapter}`, revision));
     this.#turn = turn.catch(() => {});
@@ -78,7 +78,7 @@ export class KnownStores {
     const same = before?.storeId === found.storeId;
     if (before !== undefined && !same && !this.#acceptNew) throw this.#refusal(name, adapter, before, found);
     const { storeId, epoch } = found;
-    // Whoever accepts a new store accepts this one as it is.
+    // Accepting a new store includes its current revision.
     const seen = same && !this.#acceptNew ? (before.revision ?? 0) : 0;
     if (!same || before.epoch !== epoch) {
       await this.#write({ ...records, [id]: { storeId, epoch, ...(seen > 0 ? { revision: seen } : {}) } });
@@ -92,7 +92,7 @@ export class KnownStores {
   #refusal(name: string, adapter: string, before: StoreIdentity, found: StoreIdentity): StoreIdentityError {
     return new StoreIdentityError(
       `the ${adapter} store named ${name} is not the one used before: this one is ${found.storeId}, ${this.#path} knows ${before.storeId}; ` +
-        'correct --storage, or start once with --accept-new-store to go on with this one',
+        'correct --storage, or start once with --accept-new-store to use this one',
     );
   }
 
@@ -101,9 +101,7 @@ export class KnownStores {
     if (text === undefined) return {};
     const records = recordsOf(text);
     if (records !== undefined) return records;
-    throw new StoreIdentityError(
-      `${this.#path} is damaged; remove it to have the stores of the next start taken as they are`,
-    );
+    throw new StoreIdentityError(`${this.#path} is damaged; remove it to accept the stores of the next start`);
   }
 
   async #write(records: Records): Promise<void> {
@@ -111,7 +109,7 @@ export class KnownStores {
   }
 }
 
-/** Undefined when the text is no record. */
+/** Undefined for an invalid record. */
 function recordsOf(text: string): Records | undefined {
   try {
     const { stores } = JSON.parse(text) as { readonly stores?: Readonly<Record<string, Partial<KnownStore> | null>> };

@@ -21,7 +21,7 @@ import { labelledMetrics } from '../observe/labelled-metrics.ts';
 import { resolveToken } from './resolve-token.ts';
 import type { StorePlan } from './storage-plan.ts';
 
-/** Packages behind the words of `--storage` URLs. */
+/** Packages of the URL schemes of `--storage`. */
 const packages: Readonly<Record<string, string>> = {
   memory: '@keelson/storage-memory',
   lmdb: '@keelson/storage-lmdb',
@@ -31,17 +31,17 @@ const packages: Readonly<Record<string, string>> = {
   postgresql: '@keelson/storage-postgres',
 };
 
-/** What an adapter may use. */
-export interface StoreSurroundings {
+/** Dependencies of an adapter. */
+export interface StoreContext {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
 }
 
-/** A store that is made but not opened. */
+/** A store that is created but not opened. */
 export interface MadeStore {
   readonly store: Store;
-  /** Name of the adapter; `instance` for a store that code handed in. */
+  /** Name of the adapter; `instance` for a store passed by code. */
   readonly adapter: string;
 }
 
@@ -85,7 +85,7 @@ function checkedOptions(adapter: StorageAdapter, options: unknown, source: strin
   }
 }
 
-/** The adapter and the options that a choice means, without what is common to all adapters. */
+/** The adapter of a choice and its options, without the settings common to all adapters. */
 async function adapterAndOptions(choice: string | AdapterChoice, source: string) {
   if (typeof choice !== 'string') {
     const { adapter: name, reads: _reads, history: _history, ...options } = choice;
@@ -116,12 +116,12 @@ function withHistory(
   const { history } = plan;
   if (history === undefined) return options;
   if (takesHistory(adapter.optionsSchema)) {
-    // What a URL says of its store beats what is said of all stores.
+    // The setting in a URL takes precedence over the setting for all stores.
     const own = options['history'] as HistoryWindow | undefined;
     return { ...options, history: plan.historyRequired ? { ...own, ...history } : { ...history, ...own } };
   }
-  if (plan.historyRequired) throw new UsageError(`${plan.source}: ${adapter.name} has no history window to be set`);
-  logger.warn('the history window is not for this store', {
+  if (plan.historyRequired) throw new UsageError(`${plan.source}: ${adapter.name} does not support a history window`);
+  logger.warn('the adapter of this store does not support a history window', {
     component: 'storage',
     store: plan.name,
     adapter: adapter.name,
@@ -133,11 +133,11 @@ function withHistory(
  * Creates the store of a plan without opening it. The bindings of each adapter are resolved separately, so that several
  * adapters can bind the same tokens. The store's log entries contain its name; its metrics carry the label `storage`.
  */
-export async function makeStore(plan: StorePlan, surroundings: StoreSurroundings): Promise<MadeStore> {
+export async function makeStore(plan: StorePlan, context: StoreContext): Promise<MadeStore> {
   const { choice, source, name } = plan;
   if (isStore(choice)) {
     if (plan.historyRequired)
-      throw new UsageError(`${source}: the history window of a store instance is set where it is made`);
+      throw new UsageError(`${source}: the history window of a store instance must be passed to its constructor`);
     return { store: choice, adapter: 'instance' };
   }
   const isUrl = typeof choice === 'object' && !('adapter' in choice);
@@ -145,22 +145,22 @@ export async function makeStore(plan: StorePlan, surroundings: StoreSurroundings
     isUrl ? (choice.url as string) : (choice as string | AdapterChoice),
     source,
   );
-  const logger = surroundings.logger.child({ store: name });
+  const logger = context.logger.child({ store: name });
   const checked = checkedOptions(adapter, withHistory(adapter, options, plan, logger), source);
   const dependencies: BindingModule = (bind) => {
-    bind(ClockToken, [], () => surroundings.clock);
+    bind(ClockToken, [], () => context.clock);
     bind(LoggerToken, [], () => logger);
-    bind(MetricsToken, [], () => labelledMetrics(surroundings.metrics, { storage: name }));
+    bind(MetricsToken, [], () => labelledMetrics(context.metrics, { storage: name }));
   };
   try {
     return { store: resolveToken(StoreToken, adapter.module(checked), dependencies), adapter: adapter.name };
   } catch (error) {
-    // Nothing is opened here, so it is the options that do not fit each other.
+    // Nothing is opened here, so the options are invalid.
     throw new UsageError(`${source}: ${(error as Error).message}`);
   }
 }
 
-/** True when an adapter's options have `history: { minChanges, minAgeMs }`, the form of the common key. */
+/** True when the options of an adapter have the common key `history: { minChanges, minAgeMs }`. */
 export function takesHistory(options: Schema<unknown>): boolean {
   const { node } = options;
   const history = node.type === 'message' ? node.fields['history']?.schema.node : undefined;

@@ -27,23 +27,20 @@ export interface PlaneStoreOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Absent = whatever store answers is the right one. */
+  /** Undefined: the identity of the store is not checked. */
   readonly known?: KnownStores | undefined;
-  /** Names the kinds that are served: a page is continued by servers only that serve the same ones. */
+  /** Identifies the served kinds: only servers with the same kinds continue each other's lists. */
   readonly configuration: string;
   readonly tokens?: { readonly secret?: Uint8Array; readonly lifetimeMs?: number } | undefined;
 }
 
-/** How often the revision that the store has come to is taken down, if it moves. */
-const noteEveryMs = 1000;
+/** Interval at which a changed revision is recorded, in milliseconds. */
+const recordEveryMs = 1000;
 
-/** Written at each start. Keys of kinds begin with a slash, so no list or watch of objects contains this one. */
+/** Key written at each start. Keys of kinds begin with a slash, so no list or watch of objects contains this one. */
 export const startKey = '!keelson/start';
 
-/**
- * One store of a plane with everything that is its own: watch cache, identity, continue tokens. Revisions never leave
- * it.
- */
+/** One store of a plane with its watch cache, identity and continue tokens. Revisions are only meaningful within it. */
 export class PlaneStore implements Service {
   readonly name: string;
   readonly reads: ReadMode;
@@ -52,10 +49,10 @@ export class PlaneStore implements Service {
   readonly #options: PlaneStoreOptions;
   readonly #logger: Logger;
   readonly #store: GuardedStore;
-  /** What the start waits for. */
+  /** The step that the start waits for. */
   #phase: string | undefined;
   #noted = 0;
-  #cancelNote: (() => void) | undefined;
+  #cancelRecord: (() => void) | undefined;
   #stopping = false;
 
   constructor(options: PlaneStoreOptions) {
@@ -83,12 +80,12 @@ export class PlaneStore implements Service {
     return this.#store.failed;
   }
 
-  /** True while the store can be followed and not every call of it fails. */
+  /** True while the watch of the store is open and not all calls fail. */
   get healthy(): boolean {
     return this.storages.ready() && !this.#store.health.failing;
   }
 
-  /** Opens the store, makes sure that it is the right one, and begins to follow it. */
+  /** Opens the store, checks its identity, and starts its watch cache. */
   async start(): Promise<void> {
     this.#phase = 'is being opened';
     await this.#store.ready();
@@ -96,12 +93,12 @@ export class PlaneStore implements Service {
       this.#phase = 'is being identified';
       const identity = await this.#recognized();
       this.#store.approve(identity);
-      this.#phase = 'is asked for the secret of continue tokens';
+      this.#phase = 'reads the secret of continue tokens';
       this.tokens.begin(this.#options.tokens?.secret ?? (await sharedSecret(this.#store)), identity);
-      this.#phase = 'is asked for its changes';
+      this.#phase = 'opens its stream of changes';
       await this.storages.start();
       this.#phase = undefined;
-      this.#noteLater();
+      this.#scheduleRecord();
     } catch (error) {
       await this.#store.close();
       throw error;
@@ -116,14 +113,14 @@ export class PlaneStore implements Service {
     try {
       await this.storages.stop();
       this.#stopping = true;
-      this.#cancelNote?.();
+      this.#cancelRecord?.();
       await this.#note();
     } finally {
       await this.#store.close();
     }
   }
 
-  /** The identity, once the store is known to be the right one and not behind what it has been before. */
+  /** The identity of the store, after checking that it is the recorded store and not behind the recorded revision. */
   async #recognized(): Promise<StoreIdentity> {
     const identity = await this.#store.identity();
     const seen = await this.#recognize(identity);
@@ -137,9 +134,8 @@ export class PlaneStore implements Service {
     const renewed = await this.#store.identity();
     await this.#recognize(renewed);
     await this.#store.currentRevision();
-    // A client that is served a revision above the gap, a kill and another restore must not lead to the same revisions
-    // once more.
-    if (this.#remembers) await this.#record();
+    // Recorded before serving: after a kill and another restore, the revisions above the gap must not be used again.
+    if (this.#recordsRevisions) await this.#record();
     return renewed;
   }
 
@@ -150,21 +146,21 @@ export class PlaneStore implements Service {
    * that one serves as well. A full disk does not prevent the start.
    */
   async #useRevision(): Promise<void> {
-    if (!this.#remembers) return;
+    if (!this.#recordsRevisions) return;
     try {
       const { entry } = await this.#store.get(startKey);
       const expect = entry?.modRevision ?? 0;
       const value = Buffer.from(new Date(this.#options.clock.now()).toISOString());
-      // A damaged record can be deleted, but not replaced.
+      // A damaged record can be deleted but not replaced.
       if (entry?.damaged) await this.#store.write({ op: 'delete', key: startKey, expect });
       else await this.#store.write({ op: 'put', key: startKey, value, expect });
       await this.#store.currentRevision();
     } catch (err) {
-      this.#logger.warn('the start of the server was not written to the store', { component: 'storage', err });
+      this.#logger.warn('the start revision was not written to the store', { component: 'storage', err });
     }
   }
 
-  /** A store that does not outlive its process is a new one each time, so there is nothing to compare. */
+  /** A store that is not durable is a new one at each start. */
   async #recognize(identity: StoreIdentity): Promise<Revision> {
     const { known, made } = this.#options;
     if (known === undefined || !this.capabilities.durable) return 0;
@@ -179,27 +175,25 @@ export class PlaneStore implements Service {
     return recognition.seen;
   }
 
-  #noteLater(): void {
-    if (!this.#remembers || this.#stopping) return;
-    this.#cancelNote = this.#options.clock.after(noteEveryMs, () => {
-      void this.#note().finally(() => this.#noteLater());
+  #scheduleRecord(): void {
+    if (!this.#recordsRevisions || this.#stopping) return;
+    this.#cancelRecord = this.#options.clock.after(recordEveryMs, () => {
+      void this.#note().finally(() => this.#scheduleRecord());
     });
   }
 
-  /** Takes down how far the store has come, so that an older copy in its place is noticed at the next start. */
+  /** Records the current revision, so that an older copy of the store is detected at the next start. */
   async #note(): Promise<void> {
-    if (!this.#remembers || this.#store.seen <= this.#noted) return;
+    if (!this.#recordsRevisions || this.#store.seen <= this.#noted) return;
     try {
       await this.#record();
     } catch (err) {
-      this.#logger.warn('the revision of the store was not written down', { component: 'storage', err });
+      this.#logger.warn('the revision of the store was not recorded', { component: 'storage', err });
     }
   }
 
-  /**
-   * Whether revisions are recorded: those of a store that does not outlive its process mean nothing to the next one.
-   */
-  get #remembers(): boolean {
+  /** Whether revisions are recorded: those of a store that is not durable are meaningless at the next start. */
+  get #recordsRevisions(): boolean {
     return this.#options.known !== undefined && this.capabilities.durable;
   }
 
@@ -219,12 +213,12 @@ export class PlaneStore implements Service {
       ?.recognize(this.name, made.adapter, identity)
       .then(() => this.#note())
       .catch((err: unknown) =>
-        this.#logger.warn('the epoch of the store was not written down', { component: 'storage', err }),
+        this.#logger.warn('the epoch of the store was not recorded', { component: 'storage', err }),
       );
   }
 
   #logRestored({ epoch }: StoreIdentity, before: StoreIdentity): void {
-    this.#logger.warn('the store was restored or failed over: continue tokens and watches from before are void', {
+    this.#logger.warn('the store was restored or failed over: earlier continue tokens and watches are invalid', {
       component: 'storage',
       epoch,
       before: before.epoch,

@@ -8,7 +8,7 @@ export interface StoreCheck {
   readonly check: () => boolean;
 }
 
-/** All stores of a plane behind the face of one. */
+/** All stores of a plane. */
 export class PlaneStores implements ResourceStorages {
   /** The default store first. */
   readonly all: readonly PlaneStore[];
@@ -39,7 +39,7 @@ export class PlaneStores implements ResourceStorages {
     return this.all.every((store) => store.healthy);
   }
 
-  /** One per store; that of the default store is named `storage`. */
+  /** One check per store; that of the default store is named `storage`. */
   checks(): StoreCheck[] {
     return this.all.map((store, i) => ({
       name: i === 0 ? 'storage' : `storage-${store.name}`,
@@ -47,12 +47,12 @@ export class PlaneStores implements ResourceStorages {
     }));
   }
 
-  /** Resolves with the reason when one of the stores has stopped for good. */
+  /** Resolves with the reason when one of the stores has failed permanently. */
   failed(): Promise<StorageError> {
     return Promise.race(this.all.flatMap(({ failed }) => failed ?? []));
   }
 
-  /** Opens every store; when one fails, the others are closed again. */
+  /** Opens every store; when one fails, all are closed. */
   async start(): Promise<void> {
     const results = await Promise.allSettled(this.all.map((store) => store.start()));
     const failed = results.find((result) => result.status === 'rejected');
@@ -61,7 +61,7 @@ export class PlaneStores implements ResourceStorages {
     throw failed.reason;
   }
 
-  /** What the start waits for. */
+  /** The steps that the start waits for. */
   waitingFor(): string | undefined {
     return this.all.flatMap((store) => store.waitingFor() ?? []).join(', ') || undefined;
   }

@@ -7,7 +7,7 @@ import type {
 } from '@keelson/core';
 import type { ReadMode } from '../config/storage-choice.ts';
 
-/** `resourceVersion` of reads that take the cache as it is. */
+/** The resourceVersion of reads from the cache. */
 const cached = '0';
 
 function relaxedList(parameters: SelectParameters): SelectParameters {
@@ -40,10 +40,9 @@ function relaxed(service: ResourceService): ResourceService {
 }
 
 /**
- * The registry as requests from outside see it under the quorum-read setting of the specification: where the store of a
- * kind says `reads: any`, a get or list without resourceVersion shows what is in the cache. Writes, deletions of
- * collections, watches and everything that runs inside the server (controllers decide about deletions on what they
- * read) stay consistent.
+ * The registry for requests over HTTP when a store has the setting `reads: any`: a get or list of its kinds without
+ * resourceVersion returns the cached state. Writes, deletions of collections, watches and calls within the server stay
+ * consistent, because controllers decide about deletions by what they read.
  */
 export function relaxedReads(
   registry: ResourceRegistry,

@@ -13,27 +13,27 @@ import {
 
 /** A store to be opened. */
 export interface StorePlan {
-  /** `default`, or the name of the first route that leads to the store. */
+  /** `default`, or the name of the first route to the store. */
   readonly name: string;
   readonly choice: StoreChoice;
-  /** Where the choice was made, for messages. */
+  /** The option that made the choice, for messages. */
   readonly source: string;
   readonly reads: ReadMode;
   readonly history: HistoryWindow | undefined;
-  /** The store itself must have a history window; otherwise it is a wish for those that can. */
+  /** True: the store must support the history window. False: it is used if supported. */
   readonly historyRequired: boolean;
 }
 
-/** Kinds that go to a store by name. */
+/** Resources that are assigned to a store. */
 export interface RoutePlan {
   readonly group: string;
-  /** Absent = the rest of the group. */
+  /** Absent: the rest of the group. */
   readonly resources?: readonly string[];
   readonly store: string;
   readonly source: string;
 }
 
-/** Which stores there are and what goes where. The first store is the default. */
+/** The stores, and the assignment of resources to them. The first store is the default. */
 export interface StoragePlan {
   readonly stores: readonly StorePlan[];
   readonly routes: readonly RoutePlan[];
@@ -45,8 +45,8 @@ export interface StorageDefaults {
 }
 
 /**
- * Routes that say the same about storage share one store, unless their names differ (two stores in memory, say). Throws
- * `UsageError`.
+ * Derives the stores from the storage option. Routes with equal choices share one store unless their names differ, for
+ * example for two stores in memory. @throws UsageError
  */
 export function planStorage(raw: StorageChoice, defaults: StorageDefaults, source: string): StoragePlan {
   const choice = parseStorage(raw, source);

@@ -13,14 +13,14 @@ import {
 
 export interface StoreTokensOptions {
   readonly clock: Clock;
-  /** What else the servers of a store must have in common to take each other's tokens. */
+  /** Further state that servers must share to accept each other's tokens. */
   readonly configuration: string;
   readonly lifeMs?: number | undefined;
 }
 
 /**
- * The continue tokens of one store. They are bound to its identity and epoch: a page cannot be continued on another
- * store, nor on this one after its history was rewound.
+ * The continue tokens of one store. They are bound to its identity and epoch: a list cannot be continued on another
+ * store, nor after the history of this one was rewound.
  */
 export class StoreTokens implements ContinueTokens {
   readonly #options: StoreTokensOptions;
@@ -31,13 +31,13 @@ export class StoreTokens implements ContinueTokens {
     this.#options = options;
   }
 
-  /** Once the store is open. */
+  /** To be called when the store is open. */
   begin(secret: Uint8Array, identity: StoreIdentity): void {
     this.#secret = secret;
     this.rebind(identity);
   }
 
-  /** The store has another epoch: tokens issued before are void. */
+  /** Invalidates tokens of earlier epochs. */
   rebind({ storeId, epoch }: StoreIdentity): void {
     if (this.#secret === undefined) return;
     const { clock, lifeMs, configuration } = this.#options;
@@ -63,14 +63,14 @@ export class StoreTokens implements ContinueTokens {
   }
 }
 
-/** Keys of kinds begin with a slash, so this one belongs to nobody, and no list or watch of objects meets it. */
+/** Keys of kinds begin with a slash, so no list or watch of objects contains this key. */
 export const secretKey = '!keelson/continue-token-secret';
 const secretBytes = 32;
 const attempts = 5;
 
 /**
- * The secret that all servers of one store sign continue tokens with: kept in the store, made by the first server that
- * needs it. Who can read the store's bytes can read every object, so it is no less safe there.
+ * The secret with which all servers of one store sign continue tokens. It is stored in the store and created by the
+ * first server. A reader of the store's bytes can read every object anyway.
  */
 export async function sharedSecret(store: Store): Promise<Buffer> {
   for (let attempt = 1; ; attempt += 1) {
@@ -78,11 +78,11 @@ export async function sharedSecret(store: Store): Promise<Buffer> {
     if (entry !== undefined) return checked(Buffer.from(entry.value));
     try {
       const value = randomBytes(secretBytes);
-      // The store owns the bytes from here on.
+      // The store takes ownership of the bytes.
       const result = await store.write({ op: 'put', key: secretKey, value: Buffer.from(value), expect: 0 });
       if (result.ok) return value;
     } catch (error) {
-      // Whether it was written shows when it is read again.
+      // The next read shows whether the secret was written.
       if (!isStorageError(error, StorageErrorCode.OutcomeUnknown) || attempt >= attempts) throw error;
     }
   }
@@ -90,5 +90,5 @@ export async function sharedSecret(store: Store): Promise<Buffer> {
 
 function checked(secret: Buffer): Buffer {
   if (secret.byteLength >= 16) return secret;
-  throw new StorageError(StorageErrorCode.Corrupt, `the record ${secretKey} holds no secret`, { key: secretKey });
+  throw new StorageError(StorageErrorCode.Corrupt, `the record ${secretKey} contains no secret`, { key: secretKey });
 }

@@ -8,28 +8,27 @@ import {
   type Store,
 } from '@keelson/core';
 
-/** What was found in a store. */
+/** Results of verifying a store. */
 export interface StoreFindings {
   readonly head: Revision;
   readonly compacted: Revision;
-  /** Objects by plural and group; those of kinds that are not served under `other`. */
+  /** Number of objects by plural and group; objects of kinds that are not served are counted under `other`. */
   readonly objects: ReadonlyMap<string, number>;
   /** Changes between the compacted revision and the head. */
   readonly changes: number;
-  /** One sentence each; the first {@link maxDamages} of them. */
+  /** One sentence each, at most {@link maxDamages}. */
   readonly damages: readonly string[];
 }
 
 const maxDamages = 100;
-/** Records of Keelson itself, and objects. */
+/** Records of the server itself, and objects. */
 const ranges = [prefixRange('!keelson/'), prefixRange('/')];
 
 /**
- * Reads everything that a store holds and compares it with itself: every record can be read, is an object under its own
- * name, and has a revision that the store has reached; history goes from the compacted revision to the head without a
- * gap.
+ * Reads all records and checks their consistency: every record can be decoded, is an object with the name of its key,
+ * and has a revision that the store has reached; the history has no gap between the compacted revision and the head.
  *
- * @throws StorageError when the store as a whole cannot be read.
+ * @throws StorageError when the store as a whole cannot be read
  */
 export async function verifyStore(store: Store, kinds: readonly KindDefinition[]): Promise<StoreFindings> {
   const names = new Map(kinds.filter((kind) => !kind.virtual).map((kind) => [kindPrefix(kind), nameOf(kind)]));
@@ -39,7 +38,7 @@ export async function verifyStore(store: Store, kinds: readonly KindDefinition[]
   const damages: string[] = [];
   const damagedKeys = new Set<string>();
   const report = (damage: string, key?: string) => {
-    // The current state of a key is a state of its history as well.
+    // The current state of a key is also the last state in its history.
     if (key !== undefined && damagedKeys.has(key)) return;
     if (key !== undefined) damagedKeys.add(key);
     if (damages.length < maxDamages) damages.push(damage);
@@ -112,7 +111,7 @@ function damageOf({ key, value, createRevision, modRevision, damaged }: Entry, h
   return key.endsWith(`/${name}`) ? undefined : `the object in this place has the name ${JSON.stringify(name)}`;
 }
 
-/** `/group/plural/` of a key. */
+/** The prefix `/group/plural/` of a key. */
 function prefixOf(key: string): string {
   return key.slice(0, key.indexOf('/', key.indexOf('/', 1) + 1) + 1);
 }

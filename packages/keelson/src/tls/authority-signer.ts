@@ -6,8 +6,8 @@ import { importSigningKey, signatureAlgorithm } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';
 
 /**
- * Clocks of those who are shown the certificate may lag behind; short enough that certificates of minutes can be
- * renewed in good time.
+ * Start of validity before the current time, because clocks may differ. It is short enough that certificates with a
+ * validity of minutes can be renewed in time.
  */
 const backdateMs = 300_000;
 
@@ -36,9 +36,8 @@ function extensions({ usages, names }: CertificateOrder): x509.Extension[] {
 }
 
 /**
- * Signs what the certificate controller orders. The certificate is made of what was read of the request and checked,
- * never of the request's own bytes; attributes of the subject other than organizations and the common name are left
- * out.
+ * Signs certificates for the certificate controller. The certificate is built from the checked fields of the request,
+ * never from its bytes. Subject attributes other than organizations and the common name are omitted.
  */
 export function authoritySigner(authority: KeyPair, clock: Clock): CertificateSigner {
   const issuer = new x509.X509Certificate(authority.certificate);

@@ -5,26 +5,26 @@ import type { KeyPair } from './key-pair.ts';
 
 x509.cryptoProvider.set(webcrypto);
 
-/** How everything here is signed. */
+/** Signature algorithm of all certificates. */
 export const signatureAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-/** What a certificate is for. */
+/** Purpose and names of a certificate. */
 export interface LeafRequest {
   readonly commonName: string;
   readonly organizations?: readonly string[];
   readonly usage: 'server' | 'client';
-  /** DNS names and IP addresses a server answers to. */
+  /** DNS names and IP addresses of a server. */
   readonly names?: readonly { readonly type: 'dns' | 'ip'; readonly value: string }[];
   /** Default: a year. */
   readonly lifeMs?: number;
 }
 
 const dayMs = 86_400_000;
-/** Certificates are made anew at start when they are closer to their end than this. */
+/** Certificates are renewed at start when their remaining validity is shorter. */
 export const renewBeforeMs = 30 * dayMs;
 const authorityLifeMs = 3650 * dayMs;
 const leafLifeMs = 365 * dayMs;
-/** Clocks of clients may lag behind. */
+/** Start of validity before the current time, because clocks of clients may differ. */
 const backdateMs = 3_600_000;
 
 async function exportKey(keys: webcrypto.CryptoKeyPair): Promise<string> {
@@ -32,7 +32,7 @@ async function exportKey(keys: webcrypto.CryptoKeyPair): Promise<string> {
   return x509.PemConverter.encode(der, 'PRIVATE KEY');
 }
 
-/** The private key of a PEM text, for signing alone. */
+/** Imports the private key of a PEM text for signing. */
 export async function importSigningKey(pem: string): Promise<webcrypto.CryptoKey> {
   return webcrypto.subtle.importKey('pkcs8', x509.PemConverter.decodeFirst(pem), signatureAlgorithm, false, ['sign']);
 }
@@ -45,7 +45,7 @@ function validity(lifeMs: number, now: number): { notBefore: Date; notAfter: Dat
   return { notBefore: new Date(now - backdateMs), notAfter: new Date(now + lifeMs) };
 }
 
-/** Makes a certificate authority of its own for one data directory. */
+/** Creates the certificate authority of a data directory. */
 export async function createAuthority(now: number): Promise<KeyPair> {
   const keys = await newKeys();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({

@@ -7,27 +7,27 @@ import { readPrivateFile, writePrivateFile } from '../base/private-file.ts';
 import type { LeafRequest } from './authority.ts';
 import type { KeyPair } from './key-pair.ts';
 
-/** Name in the data directory of the certificate by which clients and agents know the server. */
+/** Name of the file in the data directory with the certificate of the authority. */
 export const authorityFile = 'ca.crt';
 
-/** Everything a server needs to identify itself, its administrator and those who join; kept in the data directory. */
+/** Credentials of a server, its administrator and joining nodes; stored in the data directory. */
 export interface Credentials {
-  /** The certificate alone. */
+  /** Certificate of the authority. */
   readonly authority: string;
-  /** Key of the authority, for certificates that are asked for. */
+  /** Key of the authority, for issuing certificates. */
   readonly authorityKey: string;
   readonly server: KeyPair;
   readonly admin: KeyPair;
-  /** By which node agents know the server. */
+  /** Client certificate of the server for node agents. */
   readonly agentClient: KeyPair;
-  /** Good for asking for the client certificate of a node, and for nothing else. */
+  /** Client certificate that is only authorized to request the client certificate of a node. */
   readonly bootstrap: KeyPair;
 }
 
 const dayMs = 86_400_000;
 /**
- * Whoever has the bootstrap credential can join as any node, so it ends soon; a start makes it anew when half of that
- * is over.
+ * The bootstrap credential can be used to join as any node, so its validity is short. A start renews it after half of
+ * it.
  */
 const bootstrapLifeMs = 14 * dayMs;
 
@@ -42,7 +42,7 @@ async function writePair(data: string, name: string, pair: KeyPair): Promise<voi
   await writePrivateFile(join(data, `${name}.crt`), pair.certificate);
 }
 
-/** True when the pair is of this authority, covers every name asked for and does not end soon. */
+/** True when the certificate was issued by this authority, contains all names and does not expire soon. */
 function stillGood(
   pair: KeyPair,
   authority: X509Certificate,
@@ -71,8 +71,8 @@ function namesFor(host: string): LeafRequest['names'] {
 }
 
 /**
- * Loads the credentials of a data directory, making or renewing what is missing, foreign or about to end. Modes of the
- * directory and its files that let others read are tightened.
+ * Loads the credentials of a data directory; creates or renews those that are missing, of another authority or about to
+ * expire. Restricts the modes of the directory and its files.
  */
 export async function loadCredentials(
   data: string,
@@ -101,7 +101,7 @@ export async function loadCredentials(
     authorityKey: authority.key,
     server: await leaf('server', { commonName: 'keelson-server', usage: 'server', ...optionalNames(host) }),
     admin: await leaf('admin', { commonName: 'kubernetes-admin', organizations: ['system:masters'], usage: 'client' }),
-    // The group lets it pass agents that ask the API who may call them.
+    // Agents that delegate authorization to the API accept this group.
     agentClient: await leaf('agent-client', {
       commonName: 'keelson-server',
       organizations: ['system:masters'],
@@ -122,7 +122,7 @@ function optionalNames(host: string): Pick<LeafRequest, 'names'> {
 }
 
 /**
- * Signs in the name of the authority of a data directory. Its parts are loaded on call: a server without TLS signs
+ * Signs certificates by the authority of a data directory. The code is loaded on demand: a server without TLS signs
  * nothing.
  */
 export async function credentialsSigner(

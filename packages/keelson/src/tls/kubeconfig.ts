@@ -3,23 +3,23 @@ import type { Logger } from '@keelson/core';
 import { writePrivateFile } from '../base/private-file.ts';
 import type { Credentials } from './credentials.ts';
 
-/** Where clients find the server, and with which credentials; `credentials` undefined = plain HTTP. */
+/** Address and credentials for clients; `credentials` undefined: plain HTTP. */
 export interface KubeconfigOptions {
   readonly url: string;
   readonly credentials: Credentials | undefined;
 }
 
-/** Name of the administrator's config in the data directory. */
+/** File name of the administrator's kubeconfig in the data directory. */
 export const kubeconfigFile = 'kubeconfig';
 
-/** In whose name a client config speaks. */
+/** The user of a kubeconfig. */
 type KubeconfigUser = 'admin' | 'bootstrap';
 
 const base64 = (text: string): string => Buffer.from(text, 'utf8').toString('base64');
 
-/** A client config with one cluster, one user and one context, as JSON (which is YAML). */
+/** A kubeconfig with one cluster, one user and one context, as JSON (which is YAML). */
 export function kubeconfigText({ url, credentials }: KubeconfigOptions, name: KubeconfigUser = 'admin'): string {
-  // The JavaScript client talks plain HTTP only where the config says that nothing is verified.
+  // The JavaScript client uses plain HTTP only when verification is disabled.
   const trust = credentials
     ? { 'certificate-authority-data': base64(credentials.authority) }
     : { 'insecure-skip-tls-verify': true };
@@ -42,8 +42,8 @@ export function kubeconfigText({ url, credentials }: KubeconfigOptions, name: Ku
 }
 
 /**
- * Writes `DATA/kubeconfig`, readable by its owner only, and returns its path; where there are credentials
- * `DATA/bootstrap.kubeconfig` as well, with which nodes join.
+ * Writes `DATA/kubeconfig`, readable by its owner only, and returns its path. With credentials it also writes
+ * `DATA/bootstrap.kubeconfig`, with which nodes join.
  */
 export async function writeKubeconfig(data: string, options: KubeconfigOptions, logger?: Logger): Promise<string> {
   const path = join(data, kubeconfigFile);
