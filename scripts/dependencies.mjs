@@ -132,7 +132,7 @@ const libraries = {
   etcd3: [/^adapters\/storage-etcd3\//, /^benchmarks\//],
   '@grpc/grpc-js': [/^adapters\/storage-etcd3\//, /^adapters\/runtime-cri\//, /^benchmarks\//],
   pino: [/^packages\/keelson\//],
-  'prom-client': [/^packages\/keelson\//],
+  'prom-client': [/^packages\/keelson\//, /^packages\/agent\/src\/serve\/stats\/text-metrics\.ts$/],
   '@peculiar/x509': [/^packages\/keelson\/src\/tls\//, /^packages\/agent\/src\/serve\/self-signed\.ts$/],
 };
 

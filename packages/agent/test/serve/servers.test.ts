@@ -462,13 +462,15 @@ test('metrics of each type are written as Prometheus reads them', async (t) => {
     `# HELP g A\\nb.
 # TYPE g gauge
 g 3
+
 # HELP h_seconds H.
 # TYPE h_seconds histogram
-h_seconds_bucket{op="x",le="1"} 2
-h_seconds_bucket{op="x",le="2"} 3
-h_seconds_bucket{op="x",le="+Inf"} 4
+h_seconds_bucket{le="1",op="x"} 2
+h_seconds_bucket{le="2",op="x"} 3
+h_seconds_bucket{le="+Inf",op="x"} 4
 h_seconds_sum{op="x"} 12
 h_seconds_count{op="x"} 4
+
 # HELP empty_total E.
 # TYPE empty_total counter
 empty_total 0
