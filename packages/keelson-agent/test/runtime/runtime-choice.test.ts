@@ -57,7 +57,10 @@ test('an engine is what answers /_ping with the version of its API', async (t) =
   });
   t.deepEqual(await probeEngine(engine), { usable: true, reason: `an engine answers (API 1.41) at ${engine}` });
   const other = await listening(t, (_, answer) => void answer.end('hello'));
-  t.like(await probeEngine(other), { usable: false, reason: `the response is not that of an engine (status 200) at ${other}` });
+  t.like(await probeEngine(other), {
+    usable: false,
+    reason: `the response is not that of an engine (status 200) at ${other}`,
+  });
 });
 
 test('an engine that is not there, or does not answer in time, is none', async (t) => {

@@ -34,7 +34,10 @@ test('a key that others could read is not used, nor what is none', async (t) => 
   });
   await chmod(pair, 0o600);
   await writeFile(pair, 'what is this');
-  await t.throwsAsync(pairOf(rootDir), { name: 'MachineError', message: /does not contain a matching key and certificate/ });
+  await t.throwsAsync(pairOf(rootDir), {
+    name: 'MachineError',
+    message: /does not contain a matching key and certificate/,
+  });
 });
 
 async function probe(t: ExecutionContext, port: number, timeoutMs = 10_000): Promise<Listener> {
