@@ -3,20 +3,24 @@ import { MemoryStore } from './memory-store.ts';
 
 const historySchema = s.message(
   'keelson.storage.memory.History',
-  'What is kept for readers and watchers of the past.',
+  'The history that readers and watchers of old revisions can use.',
   {
-    minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
+    minChanges: optional(undefined, s.int64({ minimum: 0 }), 'Number of changes that are kept at least; default 1000.'),
     minAgeMs: optional(
       undefined,
       s.int64({ minimum: 0 }),
-      'At least changes this young, in milliseconds; default 300000.',
+      'Changes younger than this many milliseconds are kept; default 300000.',
     ),
   },
 );
 
-const optionsSchema = s.message('keelson.storage.memory.Options', 'A store in memory, gone with the process.', {
-  history: optional(undefined, historySchema, 'The history window.'),
-});
+const optionsSchema = s.message(
+  'keelson.storage.memory.Options',
+  'A store in memory, which is lost when the process ends.',
+  {
+    history: optional(undefined, historySchema, 'The history window.'),
+  },
+);
 
 /** Options of the adapter in a config file. */
 export type MemoryAdapterOptions = Infer<typeof optionsSchema>;
@@ -26,7 +30,7 @@ export const memoryAdapter: StorageAdapter<MemoryAdapterOptions> = {
   name: 'memory',
   optionsSchema,
   parseUrl(url) {
-    if (url !== '') throw new Error(`memory: takes nothing after the colon, got ${JSON.stringify(url)}`);
+    if (url !== '') throw new Error(`memory: accepts nothing after the colon, got ${JSON.stringify(url)}`);
     return {};
   },
   module: (options) => (bind) => {

@@ -1,10 +1,10 @@
 import type { Clock } from '@keelson/core';
 import { type Expiry, ExpiryQueue } from './expiry-queue.ts';
 
-/** Timers follow monotonic time; looking this often bounds how late a step of the wall clock is noticed. */
+/** Timers follow monotonic time. This bounds the delay after which a step of the wall clock takes effect. */
 const maxWaitMs = 30_000;
 
-/** Calls back for every key whose time has come by the wall clock, never earlier. */
+/** Calls a function for every expired key. Expiry follows the wall clock; no key expires early. */
 export class Expirer {
   readonly #clock: Clock;
   readonly #expire: (ordered: string, revision: number) => void;

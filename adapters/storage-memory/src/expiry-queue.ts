@@ -1,4 +1,4 @@
-/** A key that is to be removed, if it still has the revision it had when it was put. */
+/** A key to be removed, provided that its revision is unchanged. */
 export interface Expiry {
   /** Epoch milliseconds. */
   readonly at: number;
@@ -6,7 +6,7 @@ export interface Expiry {
   readonly revision: number;
 }
 
-/** Binary heap by time. Keys that were put again stay until their old time comes and are ignored then. */
+/** Binary heap by expiry time. Entries of keys that were put again remain until their time, and are ignored then. */
 export class ExpiryQueue {
   readonly #heap: Expiry[] = [];
 

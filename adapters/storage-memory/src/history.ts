@@ -5,7 +5,7 @@ const chunkBits = 10;
 const chunkSize = 1 << chunkBits;
 
 /**
- * The retained versions by revision: a dense queue in chunks, so that dropping the oldest costs nothing proportional.
+ * The retained versions by revision: a dense queue in chunks, so that dropping the oldest takes constant time.
  */
 export class History {
   #chunks: (Version | undefined)[][] = [];

@@ -26,11 +26,11 @@ import {
 import { Expirer } from './expirer.ts';
 import { VersionedState } from './versioned-state.ts';
 
-/** What is kept for readers and watchers of the past: both hold, so whichever keeps more. */
+/** The history that readers and watchers of old revisions can use; both bounds apply. */
 export interface HistoryOptions {
-  /** Changes, default 1000. */
+  /** Number of changes that are kept at least. Default 1000. */
   readonly minChanges?: number;
-  /** Milliseconds, default five minutes. */
+  /** Changes younger than this many milliseconds are kept. Default five minutes. */
   readonly minAgeMs?: number;
 }
 
@@ -40,14 +40,14 @@ export interface MemoryStoreOptions {
 }
 
 const chunkEntries = 1000;
-/** Versions let go per write: more than one, so that a backlog shrinks while writes go on. */
+/** Versions that are dropped per write: more than one, so that a backlog shrinks while writes continue. */
 const trimPerWrite = 4;
 const trimPerTurn = 10_000;
 const nothing = new Uint8Array(0);
 
 /**
- * The reference semantics of a {@link Store}, in memory and gone with the process. A write is applied within the call,
- * so there is nothing that could be half done. Values are shared, never copied.
+ * The reference semantics of a {@link Store}, in memory, lost when the process ends. A write is applied synchronously
+ * within the call. Values are shared, never copied.
  */
 export class MemoryStore implements Store {
   readonly capabilities: StoreCapabilities = {
@@ -209,7 +209,7 @@ export class MemoryStore implements Store {
     this.#hub.wake();
   }
 
-  /** Forgets what is outside the history window; a timer goes on when writes cease. */
+  /** Drops history outside the window. A timer continues when writes cease. */
   #trim(steps: number, now: number): void {
     const oldestByCount = this.#state.head - this.#minChanges;
     this.#state.compactWhile(steps, (v) => v.revision <= oldestByCount && v.at <= now - this.#minAgeMs);
@@ -223,7 +223,7 @@ export class MemoryStore implements Store {
     });
   }
 
-  /** The revision that a read is about: the one asked for, which must be readable, or the newest. */
+  /** Returns the revision of a read: the requested one, which must be readable, or the newest. */
   #pin(options: { readonly revision?: Revision | undefined; readonly signal?: AbortSignal | undefined }): Revision {
     this.#assertOpen();
     throwIfAborted(options.signal);
@@ -239,7 +239,7 @@ export class MemoryStore implements Store {
     if (revision <= current) return;
     throw new StorageError(
       StorageErrorCode.FutureRevision,
-      `revision ${revision} is not reached, the store is at ${current}`,
+      `revision ${revision} has not been reached, the store is at ${current}`,
       {
         revision: current,
       },

@@ -1,6 +1,6 @@
-/** Most entries or children of one node; halves on split. */
+/** Maximum number of entries or children of a node; a split halves it. */
 const fanOut = 64;
-/** A node this small is merged with a neighbour that has room. */
+/** A node of at most this size is merged with a neighbour if both fit into one. */
 const sparse = 12;
 
 interface Leaf<V> {
@@ -18,7 +18,7 @@ interface Branch<V> {
 
 type Node<V> = Leaf<V> | Branch<V>;
 
-/** First index whose key is not below `key`. */
+/** Returns the first index whose key is not below `key`. */
 function lowerBound(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;
@@ -30,7 +30,7 @@ function lowerBound(keys: readonly string[], key: string): number {
   return low;
 }
 
-/** Index of the child under which `key` belongs. */
+/** Returns the index of the child that contains the position of `key`. */
 function childIndex(keys: readonly string[], key: string): number {
   const index = lowerBound(keys, key);
   return keys[index] === key ? index + 1 : index;
@@ -66,7 +66,7 @@ export class OrderedMap<V> {
 
   /**
    * Visits values whose key is in `[start, end)`, or `(start, end)`, in order until `visit` returns false. The map must
-   * not be changed meanwhile.
+   * not be changed during the visit.
    */
   scan(start: string, startExclusive: boolean, end: string, visit: (value: V, key: string) => boolean): void {
     this.#scan(this.#root, start, startExclusive, end, visit);
@@ -106,7 +106,7 @@ export class OrderedMap<V> {
       node.values.splice(index, 0, value);
       this.#size++;
       if (node.keys.length <= fanOut) return undefined;
-      // Appending in order is common; splitting off little keeps the left leaf full.
+      // Keys are often appended in order; an uneven split keeps the left leaf full.
       const at = index === node.keys.length - 1 ? fanOut : fanOut / 2;
       const right: Leaf<V> = { leaf: true, keys: node.keys.splice(at), values: node.values.splice(at) };
       return { key: right.keys[0] as string, right };
@@ -143,7 +143,7 @@ export class OrderedMap<V> {
     const a = parent.children[left] as Node<V>;
     const b = parent.children[left + 1] as Node<V>;
     const fits = weight(a) + weight(b) <= fanOut - sparse;
-    // An empty node must go in any case: a scan relies on nothing, but empty leaves would pile up.
+    // An empty node is always removed: scans tolerate empty leaves, but these would accumulate.
     if (!fits && weight(a) > 0 && weight(b) > 0) return;
     const separator = parent.keys[left] as string;
     if (a.leaf && b.leaf) {

@@ -1,8 +1,8 @@
 import type { Change, Entry, Key, Revision } from '@keelson/core';
 
 /**
- * One change of one key. The versions of a key form a chain to older ones, as far back as history is kept; the newest
- * is in the index.
+ * One change of one key. The versions of a key form a chain to older ones, within the retained history; the newest is
+ * in the index.
  */
 export class Version {
   readonly key: Key;
@@ -11,9 +11,9 @@ export class Version {
   readonly revision: Revision;
   /** The state from this revision on; undefined after a delete. */
   readonly entry: Entry | undefined;
-  /** The version before; cut when this revision leaves history, for then nobody can ask for what was before it. */
+  /** The version before; removed when this revision leaves history, since no read can reach it then. */
   before: Version | undefined;
-  /** Monotonic milliseconds. */
+  /** Monotonic time of the change, in milliseconds. */
   readonly at: number;
   #plain: Change | undefined;
   #full: Change | undefined;
@@ -34,7 +34,7 @@ export class Version {
     this.at = at;
   }
 
-  /** The change as watchers get it; one object for all of them. */
+  /** The change for watchers; one object is shared by all of them. */
   change(prevValue: boolean): Change {
     const prev = this.before?.entry;
     if (!prevValue || prev === undefined) {
@@ -45,7 +45,7 @@ export class Version {
     return this.#full;
   }
 
-  /** Lets go of everything that history alone needs. */
+  /** Drops all references that only history needs. */
   leaveHistory(): void {
     this.before = undefined;
     this.#plain = undefined;

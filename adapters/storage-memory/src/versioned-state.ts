@@ -14,11 +14,12 @@ import { Version } from './version.ts';
 
 const emptyRevision = 1;
 const batchChanges = 512;
-/** A batch for a narrow range ends after this much log, so that no stream holds the process up. */
+/** Changes that are examined for one batch of a narrow range, so that no stream blocks the process. */
 const batchScan = 8192;
 
 /**
- * Every key's chain of versions, and all of them by revision: the state at each retained revision, and the change log.
+ * The chain of versions of every key, and all versions by revision: the state at each retained revision, and the change
+ * log.
  */
 export class VersionedState implements ChangeLog {
   readonly #index = new OrderedMap<Version>();
@@ -33,7 +34,7 @@ export class VersionedState implements ChangeLog {
     return this.#compacted;
   }
 
-  /** Versions kept for history. */
+  /** Number of versions that are retained for history. */
   get retained(): number {
     return this.#history.next - this.#history.first;
   }
@@ -53,7 +54,7 @@ export class VersionedState implements ChangeLog {
     this.#index.set(ordered, version);
   }
 
-  /** Visits the entries of a range as they were at `revision`, in key order, until `visit` returns false. */
+  /** Visits the entries of a range at `revision`, in key order, until `visit` returns false. */
   scan(range: OrderedRange, revision: Revision, visit: (entry: Entry, ordered: string) => boolean): void {
     this.#index.scan(range.start, range.startExclusive, range.end, (version, ordered) => {
       const entry = entryAt(version, revision);
@@ -73,12 +74,12 @@ export class VersionedState implements ChangeLog {
     return { changes, frontier };
   }
 
-  /** Raises the bound; what lies below is refused at once and let go by {@link drop}. */
+  /** Raises the compacted revision. Older history is unreadable immediately and removed by {@link drop}. */
   compact(upTo: Revision): void {
     this.#compacted = Math.max(this.#compacted, upTo);
   }
 
-  /** Raises the bound by at most `steps` over versions that `expired` accepts, oldest first. */
+  /** Raises the compacted revision by at most `steps` over versions that `expired` accepts, oldest first. */
   compactWhile(steps: number, expired: (version: Version) => boolean): void {
     for (let i = 0; i < steps; i++) {
       const version = this.#history.get(Math.max(this.#compacted + 1, this.#history.first));
@@ -87,13 +88,13 @@ export class VersionedState implements ChangeLog {
     }
   }
 
-  /** Lets go of at most `steps` versions at or below the bound; true when more remain. */
+  /** Drops at most `steps` versions at or below the compacted revision; returns true when more remain. */
   drop(steps: number): boolean {
     for (let i = 0; i < steps && this.#history.first <= this.#compacted; i++) {
       const version = this.#history.shift();
       if (version === undefined) return false;
       version.leaveHistory();
-      // A key whose newest version is a delete exists for history alone.
+      // A key whose newest version is a delete exists only for history.
       if (version.entry === undefined && this.#index.get(version.ordered) === version)
         this.#index.delete(version.ordered);
     }

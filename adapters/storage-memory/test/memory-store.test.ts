@@ -7,7 +7,7 @@ const value = Buffer.from('x');
 test('the adapter takes a bare URL and binds the store once', (t) => {
   t.is(memory.name, 'memory');
   t.deepEqual(memory.parseUrl(''), {});
-  t.throws(() => memory.parseUrl('/some/path'), { message: /takes nothing after the colon/ });
+  t.throws(() => memory.parseUrl('/some/path'), { message: /accepts nothing after the colon/ });
   const bound: { target: unknown; dependencies: unknown; store: unknown }[] = [];
   memory.module({ history: { minChanges: 10 } })((target, dependencies, factory) => {
     bound.push({ target, dependencies, store: factory(...([new FakeClock()] as never)) });

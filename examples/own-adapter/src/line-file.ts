@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import type { StoreIdentity } from '@keelson/core';
 
 /**
- * A change as a line. `v` is base64, absent for a delete; `t` is when it happened, `x` when the key ends, in epoch
- * milliseconds.
+ * A change as a line. `v` is the value in base64, absent for a delete; `t` is the time of the change, `x` the expiry
+ * time of the key, in epoch milliseconds.
  */
 export interface ChangeLine {
   readonly r: number;
@@ -15,20 +15,22 @@ export interface ChangeLine {
   readonly x?: number;
 }
 
-/** First line: who the store is, and which revisions the lines after it begin from. */
+/** The first line: the identity of the store, and the revisions at which the following lines begin. */
 export interface HeaderLine extends StoreIdentity {
   readonly head: number;
   readonly compacted: number;
 }
 
-/** History below `compacted` was given up. */
+/** History below `compacted` was compacted. */
 export interface CompactLine {
   readonly compacted: number;
 }
 
 export type Line = ChangeLine | CompactLine;
 
-/** The append-only file: lines that end with a newline count, a torn one at the end was never acknowledged. */
+/**
+ * The append-only file. Only lines that end with a newline are valid; an incomplete last line was never acknowledged.
+ */
 export class LineFile {
   readonly #path: string;
   #handle: FileHandle | undefined;
@@ -37,7 +39,7 @@ export class LineFile {
     this.#path = path;
   }
 
-  /** What the file holds; undefined when there is none. */
+  /** Reads the file; undefined when it does not exist. */
   async read(): Promise<{ readonly header: HeaderLine; readonly lines: readonly Line[] } | undefined> {
     let text: string;
     try {
@@ -51,7 +53,7 @@ export class LineFile {
     return { header: JSON.parse(header) as HeaderLine, lines: lines.map((line) => JSON.parse(line) as Line) };
   }
 
-  /** Replaces the file as a whole and opens it: a crash leaves the old one or the new one. */
+  /** Replaces the whole file and opens it. After a crash the old or the new file exists. */
   async rewrite(header: HeaderLine, lines: readonly Line[]): Promise<void> {
     const temporary = `${this.#path}.new`;
     const handle = await open(temporary, 'w', 0o600);

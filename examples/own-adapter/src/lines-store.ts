@@ -23,7 +23,7 @@ import {
   type WriteResult,
 } from '@keelson/core';
 import { type ChangeLine, type Line, LineFile } from './line-file.ts';
-import { Past, type Version } from './past.ts';
+import { type Version, VersionHistory } from './version-history.ts';
 
 export interface LinesStoreOptions {
   readonly path: string;
@@ -40,13 +40,13 @@ interface Waiting {
 
 type PinOptions = { readonly revision?: Revision | undefined; readonly signal?: AbortSignal | undefined };
 
-/** An empty store already is at a revision. */
+/** Revision of an empty store. */
 const emptyRevision = 1;
 const chunkEntries = 1000;
 const housekeepingMs = 30_000;
 const nothing = new Uint8Array(0);
 
-/** A {@link Store} in an append-only file. One process at a time; everything is in memory as well. */
+/** A {@link Store} in an append-only file, for one process at a time. All data is in memory too. */
 export class LinesStore implements Store {
   readonly capabilities: StoreCapabilities = {
     denseRevisions: true,
@@ -61,16 +61,16 @@ export class LinesStore implements Store {
   readonly #minAgeMs: number;
   readonly #file: LineFile;
   #identity: StoreIdentity = { storeId: '', epoch: 1 };
-  #past = new Past(emptyRevision);
-  #hub = new WatchHub(this.#past);
+  #history = new VersionHistory(emptyRevision);
+  #hub = new WatchHub(this.#history);
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
-  /** When keys end, by key. */
+  /** Expiry times by key. */
   readonly #expiries = new Map<Key, Entry>();
   #cancelTimer: () => void = () => {};
   #opening: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
-  /** Set when the file could not be written: what it ends with is not known any more. */
+  /** Set when the file could not be written, so that the end of its content is unknown. */
   #broken: StorageError | undefined;
 
   constructor({ path, clock = systemClock, history = {} }: LinesStoreOptions) {
@@ -80,7 +80,7 @@ export class LinesStore implements Store {
     this.#file = new LineFile(path);
   }
 
-  /** Reads the file and writes it anew without what is no longer needed. */
+  /** Reads the file and rewrites it without obsolete lines. */
   ready(): Promise<void> {
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = undefined;
@@ -93,14 +93,14 @@ export class LinesStore implements Store {
     const found = await this.#file.read();
     const header = found?.header ?? { storeId: randomUUID(), epoch: 1, head: emptyRevision, compacted: emptyRevision };
     this.#identity = { storeId: header.storeId, epoch: header.epoch };
-    this.#past = new Past(header.compacted);
-    this.#hub = new WatchHub(this.#past);
+    this.#history = new VersionHistory(header.compacted);
+    this.#hub = new WatchHub(this.#history);
     for (const line of found?.lines ?? []) {
       if ('k' in line) this.#apply(line);
-      else this.#past.compact(line.compacted);
+      else this.#history.compact(line.compacted);
     }
-    const { head, compacted } = this.#past;
-    await this.#file.rewrite({ ...this.#identity, head, compacted }, [...this.#past.versions()].map(lineOf));
+    const { head, compacted } = this.#history;
+    await this.#file.rewrite({ ...this.#identity, head, compacted }, [...this.#history.versions()].map(lineOf));
     this.#housekeeping();
   }
 
@@ -124,7 +124,7 @@ export class LinesStore implements Store {
   async get(key: Key, options: ReadOptions & { readonly revision?: Revision } = {}) {
     const revision = this.#pin(options);
     checkKey(key);
-    return { entry: this.#past.at(key, revision), revision };
+    return { entry: this.#history.at(key, revision), revision };
   }
 
   async *list(
@@ -139,7 +139,7 @@ export class LinesStore implements Store {
       const size = Math.min(chunkEntries, left);
       const entries: Entry[] = [];
       more = false;
-      this.#past.scan(rest, revision, (entry) => {
+      this.#history.scan(rest, revision, (entry) => {
         more = entries.length === size;
         if (!more) entries.push(options.keysOnly === true ? { ...entry, value: nothing } : entry);
         return !more;
@@ -154,7 +154,7 @@ export class LinesStore implements Store {
   async count(range: KeyRange, options: ReadOptions & { readonly revision?: Revision } = {}) {
     const revision = this.#pin(options);
     let count = 0;
-    this.#past.scan(new OrderedRange(range), revision, () => {
+    this.#history.scan(new OrderedRange(range), revision, () => {
       count += 1;
       return true;
     });
@@ -170,21 +170,21 @@ export class LinesStore implements Store {
     options: { readonly after: Revision; readonly prevValue?: boolean; readonly signal?: AbortSignal },
   ): Promise<WatchStream> {
     this.#pin({ signal: options.signal });
-    return this.#hub.open(range, options, this.#past.compacted);
+    return this.#hub.open(range, options, this.#history.compacted);
   }
 
   async compact(upTo: Revision): Promise<void> {
     this.#pin();
     this.#assertReached(upTo);
-    this.#past.compact(upTo);
-    // Behind the writes under way, so that the file says it in the order in which it happened.
+    this.#history.compact(upTo);
+    // After the running writes, so that the lines of the file are in the order of the events.
     await this.#writing;
-    await this.#append([{ compacted: this.#past.compacted }]);
+    await this.#append([{ compacted: this.#history.compacted }]);
   }
 
   async compactedRevision(): Promise<Revision> {
     this.#pin();
-    return this.#past.compacted;
+    return this.#history.compacted;
   }
 
   close(): Promise<void> {
@@ -192,7 +192,7 @@ export class LinesStore implements Store {
     return this.#closing;
   }
 
-  /** Resolves when nothing is being written. */
+  /** Resolves when no write is running. */
   async settled(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
   }
@@ -204,9 +204,9 @@ export class LinesStore implements Store {
     await this.#file.close();
   }
 
-  /** Writes that come while others wait for the disk go to it together. */
+  /** Writes that arrive while others wait for the disk share one flush. */
   async #writeAll(): Promise<void> {
-    // Whoever writes in the same turn joins.
+    // Writes of the same turn of the event loop share the batch.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
@@ -226,8 +226,8 @@ export class LinesStore implements Store {
         continue;
       }
       const changed = lines.get(op.key);
-      const current = changed === undefined ? this.#past.newest(op.key) : entryOf(changed);
-      const head = this.#past.head + all.length;
+      const current = changed === undefined ? this.#history.newest(op.key) : entryOf(changed);
+      const head = this.#history.head + all.length;
       if ((current?.modRevision ?? 0) !== op.expect || (op.op === 'delete' && current === undefined)) {
         answers.push(() => resolve({ ok: false, current, revision: head }));
         continue;
@@ -260,7 +260,7 @@ export class LinesStore implements Store {
 
   #apply(line: ChangeLine): void {
     const entry = entryOf(line);
-    this.#past.apply({ key: line.k, revision: line.r, entry, at: line.t });
+    this.#history.apply({ key: line.k, revision: line.r, entry, at: line.t });
     if (entry?.expiresAt === undefined) this.#expiries.delete(line.k);
     else {
       this.#expiries.set(line.k, entry);
@@ -269,15 +269,15 @@ export class LinesStore implements Store {
   }
 
   /**
-   * Lets go of history outside the window and removes keys whose time has come, then sleeps until there is more to do.
+   * Drops history outside the window and deletes expired keys, then waits until more work is due.
    */
   #housekeeping(): void {
     const now = this.#clock.now();
-    this.#past.compact(this.#past.expendable(this.#minChanges, now - this.#minAgeMs));
+    this.#history.compact(this.#history.expendable(this.#minChanges, now - this.#minAgeMs));
     let next = now + housekeepingMs;
     for (const [key, { expiresAt = 0, modRevision }] of this.#expiries) {
       if (expiresAt > now) next = Math.min(next, expiresAt);
-      // Somebody who puts the key in the meantime wins: the expectation fails.
+      // When the key was put in the meantime, the expectation fails and the key stays.
       else this.write({ op: 'delete', key, expect: modRevision }).catch(() => {});
     }
     this.#timerAt = Number.POSITIVE_INFINITY;
@@ -293,18 +293,18 @@ export class LinesStore implements Store {
     this.#cancelTimer = this.#clock.after(Math.max(time - this.#clock.now(), 0), () => this.#housekeeping());
   }
 
-  /** The revision that a read is about: the one asked for, which must be readable, or the newest. */
+  /** Returns the revision of a read: the requested one, which must be readable, or the newest. */
   #pin({ revision, signal }: PinOptions = {}): Revision {
     if (this.#closing !== undefined) throw new StorageError(StorageErrorCode.Closed, 'the store is closed');
     throwIfAborted(signal);
-    if (revision === undefined) return this.#past.head;
+    if (revision === undefined) return this.#history.head;
     this.#assertReached(revision);
-    checkNotCompacted(revision, this.#past.compacted);
+    checkNotCompacted(revision, this.#history.compacted);
     return revision;
   }
 
   #assertReached(revision: Revision): void {
-    const { head } = this.#past;
+    const { head } = this.#history;
     if (revision <= head) return;
     throw new StorageError(StorageErrorCode.FutureRevision, `revision ${revision} is not reached`, { revision: head });
   }

@@ -1,21 +1,25 @@
 import { ClockToken, type Infer, optional, required, type StorageAdapter, StoreToken, s } from '@keelson/core';
 import { LinesStore } from './lines-store.ts';
 
-const historySchema = s.message('example.lines.History', 'What is kept for readers and watchers of the past.', {
-  minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
-  minAgeMs: optional(
-    undefined,
-    s.int64({ minimum: 0 }),
-    'At least changes this young, in milliseconds; default 300000.',
-  ),
-});
+const historySchema = s.message(
+  'example.lines.History',
+  'The history that readers and watchers of old revisions can use.',
+  {
+    minChanges: optional(undefined, s.int64({ minimum: 0 }), 'At least this many changes; default 1000.'),
+    minAgeMs: optional(
+      undefined,
+      s.int64({ minimum: 0 }),
+      'At least changes this young, in milliseconds; default 300000.',
+    ),
+  },
+);
 
 const optionsSchema = s.message('example.lines.Options', 'A store in a file of JSON lines, for one process.', {
   path: required(undefined, s.string({ minLength: 1 }), 'The file; made when it does not exist.'),
   history: optional(undefined, historySchema, 'The history window.'),
 });
 
-/** The whole door of an adapter: a name, what may be configured, and how it is built. */
+/** The public interface of an adapter: its name, its options, and the construction of the store. */
 const linesAdapter: StorageAdapter<Infer<typeof optionsSchema>> = {
   name: 'lines',
   optionsSchema,

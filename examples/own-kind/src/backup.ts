@@ -19,7 +19,13 @@ export const Backup = defineKind({
       priority: 0,
       value: (b) => b.metadata?.name ?? '',
     },
-    { name: 'Database', type: 'string', description: 'The database to back up.', priority: 0, value: (b) => b.spec.database },
+    {
+      name: 'Database',
+      type: 'string',
+      description: 'The database to back up.',
+      priority: 0,
+      value: (b) => b.spec.database,
+    },
     {
       name: 'Keep',
       type: 'integer',

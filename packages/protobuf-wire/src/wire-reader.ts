@@ -1,7 +1,7 @@
-/** Bytes of a number that a double adds up exactly. */
+/** Bytes of a varint whose value a double represents exactly. */
 const exactBytes = 7;
 
-/** Walks the fields of a protobuf message in a buffer. Bytes are views of the buffer, nothing is copied. */
+/** Reads the fields of a protobuf message in a buffer, in order. Bytes are views of the buffer; nothing is copied. */
 export class WireReader {
   readonly #buffer: Buffer;
   #at: number;
@@ -22,21 +22,21 @@ export class WireReader {
     return tag >>> 3;
   }
 
-  /** Whether the message, or what {@link within} looks at, is used up. */
+  /** Whether the end of the message, or of the message within {@link within}, is reached. */
   get atEnd(): boolean {
     return this.#at >= this.#end;
   }
 
-  /** True when the current field holds bytes: text, a message, or packed numbers. */
+  /** Whether the current field contains bytes: text, a message, or packed numbers. */
   get isDelimited(): boolean {
     return this.#wireType === 2;
   }
 
-  /** A signed number; exact up to 2^53. What may be beyond (identifiers) is for {@link bigint}. */
+  /** Reads a signed number, exact up to 2^53. Larger numbers, such as identifiers, require {@link bigint}. */
   integer(): number {
     const begin = this.#at;
     let byte = this.#byte();
-    // Tags, lengths and flags are most of what is read.
+    // Most numbers are tags, lengths and flags of one byte.
     if (byte < 128) return byte;
     let value = byte & 127;
     let factor = 128;
@@ -50,7 +50,7 @@ export class WireReader {
     return Number(BigInt.asIntN(64, this.bigint()));
   }
 
-  /** All 64 bits, unsigned. */
+  /** Reads all 64 bits as an unsigned number. */
   bigint(): bigint {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
@@ -75,7 +75,7 @@ export class WireReader {
     return text;
   }
 
-  /** Reads the message in the current field with this reader, which goes on behind it. */
+  /** Reads the message in the current field with this reader, which continues after it. */
   within<T>(read: (reader: WireReader) => T): T {
     const end = this.#delimited();
     const outer = this.#end;

@@ -1,12 +1,12 @@
 /**
- * A protobuf message under construction: pieces that are joined once, so a value of a megabyte nested three messages
- * deep is copied one time.
+ * A protobuf message under construction. Its pieces are joined once, so that a value of one megabyte in three nested
+ * messages is copied once.
  */
 export class WireWriter {
   readonly #pieces: Uint8Array[] = [];
   #length = 0;
 
-  /** Writes nothing for zero, as proto3 wants. */
+  /** Writes nothing for zero, as proto3 requires. */
   integer(field: number, value: number | bigint): this {
     if (value === 0 || value === 0n) return this;
     return this.#push(varint(field << 3)).#push(varint(value));
@@ -16,12 +16,12 @@ export class WireWriter {
     return value ? this.integer(field, 1) : this;
   }
 
-  /** Numbers without tags, one after the other. */
+  /** Writes a packed field: numbers without tags. */
   packed(field: number, values: readonly number[]): this {
     return this.bytes(field, ...values.map(varint));
   }
 
-  /** The parts follow one another as one value. */
+  /** Writes one value that consists of the parts in order. */
   bytes(field: number, ...parts: readonly Uint8Array[]): this {
     let length = 0;
     for (const part of parts) length += part.byteLength;
@@ -47,7 +47,7 @@ export class WireWriter {
   }
 }
 
-/** One byte each, made once: tags and short lengths are most of what is written. */
+/** Encodings of numbers of one byte, created once: most numbers are tags and short lengths. */
 const small = Array.from({ length: 128 }, (_, i) => Uint8Array.of(i));
 
 function varint(value: number | bigint): Uint8Array {

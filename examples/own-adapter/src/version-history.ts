@@ -8,7 +8,7 @@ import {
   type WatchBatch,
 } from '@keelson/core';
 
-/** One state of one key, and the one before it as far as history is kept. */
+/** One state of one key, and the previous one within the retained history. */
 export interface Version {
   readonly key: string;
   readonly revision: number;
@@ -20,9 +20,9 @@ export interface Version {
 
 const batchChanges = 500;
 
-/** The newest and the past states of all keys, in memory: whatever is in here is on the disk. */
-export class Past implements ChangeLog {
-  /** By the form whose order is key order. */
+/** The newest and the older states of all keys, in memory. All of them are also on the disk. */
+export class VersionHistory implements ChangeLog {
+  /** Newest versions by `orderedForm` of the key. */
   readonly #newest = new Map<string, Version>();
   readonly #keys: string[] = [];
   /** Changes above `compacted`, in order, without gaps. */
@@ -45,7 +45,7 @@ export class Past implements ChangeLog {
     return entryAt(this.#newest.get(orderedForm(key)), revision);
   }
 
-  /** Takes what lies at or below the bound as it is, anything newer as the change after `head`. */
+  /** Adds a version at or below the compacted revision unchanged, a newer one as the change after `head`. */
   apply(version: Omit<Version, 'before'>): void {
     const ordered = orderedForm(version.key);
     const before = this.#newest.get(ordered);
@@ -55,7 +55,7 @@ export class Past implements ChangeLog {
     if (version.revision > this.compacted) this.#log.push(made);
   }
 
-  /** Entries of a range at a revision, in key order, until `visit` says false. */
+  /** Visits the entries of a range at a revision, in key order, until `visit` returns false. */
   scan(range: OrderedRange, revision: number, visit: (entry: Entry) => boolean): void {
     for (let i = this.#rank(range.start, range.startExclusive); i < this.#keys.length; i += 1) {
       const ordered = this.#keys[i] ?? '';
@@ -77,7 +77,7 @@ export class Past implements ChangeLog {
     return { changes, frontier };
   }
 
-  /** Raises the bound; what was before it can no longer be read. */
+  /** Raises the compacted revision, below which no state can be read. */
   compact(upTo: number): void {
     const gone = this.#log.slice(0, Math.max(0, upTo - this.compacted));
     this.#log = this.#log.slice(gone.length);
@@ -85,14 +85,14 @@ export class Past implements ChangeLog {
     for (const version of gone) {
       version.before = undefined;
       const ordered = orderedForm(version.key);
-      // A key whose newest state is a delete exists for history alone.
+      // A key whose newest state is a delete exists only for history.
       if (version.entry !== undefined || this.#newest.get(ordered) !== version) continue;
       this.#newest.delete(ordered);
       this.#keys.splice(this.#rank(ordered, false), 1);
     }
   }
 
-  /** The revision up to which changes are neither among the last `minChanges` nor younger than `since`. */
+  /** Returns the revision up to which changes are neither among the last `minChanges` nor younger than `since`. */
   expendable(minChanges: number, since: number): number {
     const spare = this.#log.length - minChanges;
     let count = 0;
@@ -100,7 +100,9 @@ export class Past implements ChangeLog {
     return this.compacted + count;
   }
 
-  /** Everything needed to build this again: the states at the bound, then the changes. */
+  /**
+   * Yields all versions from which this object can be rebuilt: the states at the compacted revision, then the changes.
+   */
   *versions(): Generator<Version> {
     const base = [...this.#newest.values()].map((version) => versionAt(version, this.compacted));
     const living = base.filter((version) => version?.entry !== undefined) as Version[];
@@ -108,7 +110,7 @@ export class Past implements ChangeLog {
     yield* this.#log;
   }
 
-  /** Index of the first key at or behind `ordered`, or strictly behind it. */
+  /** Returns the index of the first key at or after `ordered`, or strictly after it. */
   #rank(ordered: string, behind: boolean): number {
     let from = 0;
     let to = this.#keys.length;
