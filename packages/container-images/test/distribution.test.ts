@@ -30,10 +30,10 @@ withRegistry('what the reference implementation refuses is told apart', async (t
   await push(host, 'app', '1', { layers: [layerOf([{ name: 'b' }])] });
   const store = await openStore(t);
   const pull = (name: string, given: object) => store.pullImage(`${host}/${name}`, given);
-  await t.throwsAsync(pull('app:1', {}), { code: 'PullFailed', message: /wants credentials/ });
+  await t.throwsAsync(pull('app:1', {}), { code: 'PullFailed', message: /requires credentials/ });
   await t.throwsAsync(pull('app:1', { auth: { ...auth, password: 'x' } }), {
     code: 'PullFailed',
-    message: /refuses the credentials/,
+    message: /rejected the credentials/,
   });
   await t.throwsAsync(pull('app:2', { auth }), { code: 'ImageNotFound' });
   await t.throwsAsync(pull('none:1', { auth }), { code: 'ImageNotFound' });

@@ -8,7 +8,7 @@ export class Authorizer {
   readonly #exchange: Exchange;
   readonly #registry: URL;
   readonly #auth: ImageAuth;
-  /** What requests carry now. */
+  /** Current value of the `Authorization` header. */
   #header: string | undefined;
   #asking: Promise<string> | undefined;
 
@@ -19,14 +19,15 @@ export class Authorizer {
     if (auth.registryToken) this.#header = `Bearer ${auth.registryToken}`;
   }
 
-  /** Value of the `Authorization` header; undefined while none was asked for. */
+  /** Value of the `Authorization` header; undefined until the registry has requested one. */
   get header(): string | undefined {
     return this.#header;
   }
 
   /**
-   * A header that answers a challenge; `rejected` is the one that was sent with the request. Requests that are
-   * challenged at the same time share the answer. @throws RegistryError when there is none
+   * The header for a challenge; `rejected` is the header that was sent with the request. Concurrent requests share the
+   * header.
+   * @throws RegistryError when the challenge cannot be answered
    */
   async answer(challenge: string | undefined, rejected: string | undefined, signal: AbortSignal): Promise<string> {
     if (this.#header !== rejected && this.#header !== undefined) return this.#header;
@@ -40,13 +41,13 @@ export class Authorizer {
   async #find(challenge: Challenge | undefined, rejected: string | undefined, signal: AbortSignal): Promise<string> {
     const { host } = this.#registry;
     if (challenge === undefined)
-      throw new RegistryError('unauthorized', `${host} refuses access, and does not say what it wants`);
+      throw new RegistryError('unauthorized', `${host} denied access without a supported challenge`);
     if (challenge.scheme === 'bearer' && !this.#auth.registryToken)
       return `Bearer ${await this.#token(challenge, signal)}`;
     const header = basicHeader(this.#auth);
     if (header === undefined || challenge.scheme === 'bearer')
-      throw new RegistryError('unauthorized', `${host} wants credentials`);
-    if (header === rejected) throw new RegistryError('unauthorized', `${host} refuses the credentials`);
+      throw new RegistryError('unauthorized', `${host} requires credentials`);
+    if (header === rejected) throw new RegistryError('unauthorized', `${host} rejected the credentials`);
     return header;
   }
 
@@ -64,22 +65,22 @@ export class Authorizer {
         );
     const { status, bytes } = answer;
     if (status === 401 || status === 403 || status === 400) {
-      const what = header === undefined && !identityToken ? 'wants credentials' : 'refuses the credentials';
+      const what = header === undefined && !identityToken ? 'requires credentials' : 'rejected the credentials';
       throw new RegistryError('unauthorized', `${url.host} ${what} (status ${status})`);
     }
     const token = status === 200 ? tokenIn(bytes) : undefined;
-    if (token === undefined) throw new RegistryError('refused', `${url.host} gave no token (status ${status})`);
+    if (token === undefined) throw new RegistryError('refused', `${url.host} returned no token (status ${status})`);
     return token;
   }
 
-  /** A registry that is spoken to securely cannot have credentials sent in the clear. */
+  /** The token URL. A registry with https cannot request credentials over http. */
   #realm(realm: string): URL {
     const url = URL.canParse(realm) ? new URL(realm) : undefined;
     const allowed = this.#registry.protocol === 'https:' ? ['https:'] : ['https:', 'http:'];
     if (url === undefined || !allowed.includes(url.protocol)) {
       throw new RegistryError(
         'invalid',
-        `${this.#registry.host} names an impossible place for tokens: "${realm.slice(0, 200)}"`,
+        `${this.#registry.host} specified an invalid token URL: "${realm.slice(0, 200)}"`,
       );
     }
     return url;

@@ -1,9 +1,9 @@
-/** How a registry wants to be asked. */
+/** Authentication that a registry requests. */
 export type Challenge =
   | { readonly scheme: 'basic' }
   | { readonly scheme: 'bearer'; readonly realm: string; readonly service?: string; readonly scope?: string };
 
-/** The first challenge of a `WWW-Authenticate` header that is known here; bearer goes before basic. */
+/** The first supported challenge of a `WWW-Authenticate` header; bearer is preferred to basic. */
 export function parseChallenge(header: string): Challenge | undefined {
   const found = [...header.matchAll(/(?:^|,)\s*(basic|bearer)(?=[\s,]|$)/gi)];
   const starts = found.map(({ index }) => index);

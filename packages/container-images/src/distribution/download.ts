@@ -9,12 +9,12 @@ import type { RegistrySession } from './registry-session.ts';
 export interface DownloadOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Time without a byte after which the registry is given up. */
+  /** Maximum time without received data, in milliseconds. */
   readonly stallTimeoutMs: number;
   readonly onBytes: (count: number) => void;
 }
 
-/** Writes a blob to a file that is on the disk, and right, when this resolves. @throws RegistryError, `PullFailed` */
+/** Writes a blob to a file. Resolves when the content was verified and synced. @throws RegistryError, `PullFailed` */
 export async function download(
   session: RegistrySession,
   { digest, size }: Descriptor,
@@ -26,13 +26,13 @@ export async function download(
   const signal = AbortSignal.any([options.signal, stalled.signal]);
   const { hash, finish } = digestCheck(digest);
   const answer = await session.blob(digest, signal).catch((error: unknown) => {
-    // The image is there, so a missing part of it is the registry's fault.
+    // The manifest exists, so a missing blob is an error of the registry, not a missing image.
     if (error instanceof RegistryError && error.reason === 'notFound')
       throw new RegistryError('invalid', error.message, { cause: error });
     throw error;
   });
   const late = () =>
-    stalled.abort(new RegistryError('unreachable', `no byte of ${digest} within ${stallTimeoutMs / 1000} s`));
+    stalled.abort(new RegistryError('unreachable', `received no data of ${digest} within ${stallTimeoutMs / 1000} s`));
   let cancel = clock.after(stallTimeoutMs, late);
   let received = 0;
   const counted = async function* (source: AsyncIterable<Buffer>) {
@@ -41,7 +41,7 @@ export async function download(
       cancel = clock.after(stallTimeoutMs, late);
       received += chunk.length;
       if (received > size)
-        throw new RegistryError('invalid', `${digest} is longer than the ${size} bytes that its manifest names`);
+        throw new RegistryError('invalid', `${digest} is longer than the ${size} bytes of its manifest`);
       hash.update(chunk);
       onBytes(chunk.length);
       yield chunk;
@@ -52,7 +52,9 @@ export async function download(
   } catch (error) {
     if (stalled.signal.aborted) throw stalled.signal.reason;
     if (options.signal.aborted || error instanceof RegistryError) throw error;
-    throw new RegistryError('unreachable', `the transfer of ${digest} broke off: ${String(error)}`, { cause: error });
+    throw new RegistryError('unreachable', `the transfer of ${digest} was interrupted: ${String(error)}`, {
+      cause: error,
+    });
   } finally {
     cancel();
   }

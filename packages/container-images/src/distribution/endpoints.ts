@@ -1,30 +1,30 @@
 import { parseImageReference } from '@keelson/container-runtime';
 import type { RegistryOptions } from './registry-options.ts';
 
-/** A place where a repository may be. */
+/** A server that may have a repository. */
 export interface Endpoint {
-  /** With scheme, without a slash at the end. */
+  /** URL with scheme and without trailing slash. */
   readonly base: string;
-  /** False for mirrors: credentials are for the registry that the reference names. */
+  /** False for mirrors. Credentials are sent only to the registry of the reference. */
   readonly trusted: boolean;
 }
 
-/** What a reference means to a registry. */
+/** The parts of an image reference that a registry uses. */
 export interface Repository {
-  /** The registry as references name it. */
+  /** Host of the registry in the reference. */
   readonly host: string;
-  /** Path within the registry. */
+  /** Path of the repository in the registry. */
   readonly path: string;
   /** Tag or digest. */
   readonly version: string;
-  /** Where it is asked for, in this order. */
+  /** Servers to query, in this order. */
   readonly endpoints: readonly Endpoint[];
 }
 
 const publicHost = 'docker.io';
 const publicHosts = new Set([publicHost, 'index.docker.io', 'registry-1.docker.io']);
 
-/** References without a registry are those of the public one, where a name of one part is below `library/`. */
+/** Parses a reference. Without a registry it refers to docker.io, where a name of one part is below `library/`. */
 export function repositoryOf(reference: string, options: RegistryOptions): Repository {
   const { name, tag, digest } = parseImageReference(reference);
   const [first = '', ...rest] = name.split('/');

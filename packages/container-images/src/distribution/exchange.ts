@@ -12,7 +12,7 @@ export interface ExchangeRequest {
   readonly signal: AbortSignal;
 }
 
-/** An answer whose body is still to come. */
+/** A response whose body was not read. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -22,11 +22,11 @@ export interface Answer {
 export interface ExchangeOptions {
   readonly clock: Clock;
   readonly ca?: string | readonly string[];
-  /** Until an answer begins; for small ones, until it ends. */
+  /** Timeout until the response starts; for `fetch`, until it ends. In milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** HTTP with connections that are used again, and a bound on everything. */
+/** HTTP client with connection reuse, timeouts and size limits. */
 export class Exchange {
   readonly #options: ExchangeOptions;
   readonly #plain = new Agent({ keepAlive: true });
@@ -39,7 +39,7 @@ export class Exchange {
     this.#tls = new TlsAgent({ keepAlive: true, ...trusted });
   }
 
-  /** Follows no redirects. @throws RegistryError when there is no answer */
+  /** Sends a request without following redirects. @throws RegistryError without a response */
   async send(request: ExchangeRequest): Promise<Answer> {
     const bound = this.#bound(request.signal);
     try {
@@ -51,7 +51,7 @@ export class Exchange {
     }
   }
 
-  /** An answer with all of its body. @throws RegistryError, also for a body that is too long */
+  /** Sends a request and reads the body. @throws RegistryError, also for a body of more than `maxBytes` */
   async fetch(request: ExchangeRequest, maxBytes: number): Promise<Answer & { readonly bytes: Buffer }> {
     const bound = this.#bound(request.signal);
     try {
@@ -61,7 +61,7 @@ export class Exchange {
       for await (const part of answer.body as AsyncIterable<Buffer>) {
         length += part.length;
         if (length > maxBytes)
-          throw new RegistryError('invalid', `the answer of ${request.url.host} is longer than ${maxBytes} bytes`);
+          throw new RegistryError('invalid', `the response of ${request.url.host} is longer than ${maxBytes} bytes`);
         parts.push(part);
       }
       return { ...answer, bytes: Buffer.concat(parts) };
@@ -90,7 +90,7 @@ export class Exchange {
   #bound(signal: AbortSignal): { readonly signal: AbortSignal; readonly release: () => void } {
     const late = new AbortController();
     const { clock, timeoutMs } = this.#options;
-    const cancel = clock.after(timeoutMs, () => late.abort(new Error(`no answer within ${timeoutMs / 1000} s`)));
+    const cancel = clock.after(timeoutMs, () => late.abort(new Error(`no response within ${timeoutMs / 1000} s`)));
     return { signal: AbortSignal.any([signal, late.signal]), release: cancel };
   }
 }

@@ -10,12 +10,12 @@ import { RegistryError } from './registry-error.ts';
 import type { RegistryOptions } from './registry-options.ts';
 import { RegistrySession } from './registry-session.ts';
 
-/** An image as a registry describes it, and the way to its blobs. */
+/** The manifest of an image in a registry, and a function that downloads its blobs. */
 export interface RemoteImage {
   readonly manifest: Manifest;
-  /** Digest of what the reference names: of the index, if it is one. */
+  /** Digest of the document that the reference names, which may be an index. */
   readonly digest: string;
-  /** Where its blobs are asked for: `SCHEME://HOST:PORT`. */
+  /** Server of the blobs: `SCHEME://HOST:PORT`. */
   readonly place: string;
   /** Writes a blob to a file. @throws RegistryError, `PullFailed` */
   readonly download: (blob: Descriptor, path: string, options: BlobOptions) => Promise<void>;
@@ -25,10 +25,10 @@ export type BlobOptions = Pick<DownloadOptions, 'signal' | 'onBytes'>;
 
 const defaultRequestTimeoutMs = 30_000;
 const defaultStallTimeoutMs = 300_000;
-/** An index may name an index, but not for ever. */
+/** Maximum depth of indexes that refer to indexes. */
 const maxDepth = 3;
 
-/** A client of the OCI distribution protocol that pulls. */
+/** A client of the OCI distribution protocol for pulls. */
 export class RegistryClient {
   readonly #options: RegistryOptions;
   readonly #clock: Clock;
@@ -42,7 +42,7 @@ export class RegistryClient {
   }
 
   /**
-   * Finds the manifest of a reference for this machine and has it used, at the first of its places where both succeed.
+   * Calls a function with the manifest of a reference for this machine, from the first server where both succeed.
    * @throws RegistryError (`ImageNotFound` when the registry has no such image), `PullFailed`, `Unsupported`
    */
   async withImage<T>(
@@ -57,11 +57,11 @@ export class RegistryClient {
       try {
         return await use(await this.#findAt(session, version, signal));
       } catch (error) {
-        // A mirror may lack anything, and be away; what the registry itself says is what counts.
+        // Errors of mirrors are ignored. The result of the registry itself is final.
         if (endpoint.trusted || signal.aborted) throw error;
       }
     }
-    throw new RegistryError('unreachable', `there is no place to ask for "${reference}"`);
+    throw new RegistryError('unreachable', `no server is configured for "${reference}"`);
   }
 
   async #findAt(session: RegistrySession, version: string, signal: AbortSignal): Promise<RemoteImage> {
@@ -82,7 +82,7 @@ export class RegistryClient {
       bytes = await session.manifest(manifest.next.digest, manifestTypes, signal);
       checkBytes(bytes, manifest.next.digest);
     }
-    throw new RegistryError('invalid', 'the image is an index of indexes of indexes');
+    throw new RegistryError('invalid', 'the image has too many nested indexes');
   }
 
   #bounds(options: BlobOptions): DownloadOptions {

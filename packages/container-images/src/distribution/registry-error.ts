@@ -1,15 +1,15 @@
 import { RuntimeError } from '@keelson/container-runtime';
 
 /**
- * - `unauthorized`: the registry wants other credentials, or any; it may also say so of what does not exist.
- * - `notFound`: no such image.
- * - `refused`: another status than success: too many requests, a fault of the registry.
- * - `unreachable`: no connection, no answer in time, or one that ended early.
- * - `invalid`: an answer that does not follow the protocol, or is too large.
+ * - `unauthorized`: the credentials are missing or rejected. Registries also return it for images that do not exist.
+ * - `notFound`: the image does not exist.
+ * - `refused`: another error status, such as too many requests or an internal error.
+ * - `unreachable`: no connection, no response in time, or an incomplete response.
+ * - `invalid`: a response that violates the protocol or is too large.
  */
 export type RegistryErrorReason = 'unauthorized' | 'notFound' | 'refused' | 'unreachable' | 'invalid';
 
-/** Why a registry did not give an image: `ImageNotFound` for `notFound`, else `PullFailed`. */
+/** An error of a registry. The code is `ImageNotFound` for `notFound`, otherwise `PullFailed`. */
 export class RegistryError extends RuntimeError {
   readonly reason: RegistryErrorReason;
 

@@ -1,18 +1,18 @@
-/** How registries are reached. An empty object is the usual way. */
+/** Access to registries. An empty object selects the defaults. */
 export interface RegistryOptions {
-  /** Registries that are spoken to by plain http, as `HOST` or `HOST:PORT`; those on loopback are in any case. */
+  /** Registries with plain http, as `HOST` or `HOST:PORT`. Registries on loopback always use it. */
   readonly insecureHosts?: readonly string[];
-  /** Certificates of authorities, in PEM, that are trusted besides those of Node. */
+  /** Additional certificate authorities in PEM, besides those of Node. */
   readonly ca?: string | readonly string[];
   /**
-   * Registries that are asked first, by the host in the reference: `{ 'docker.io': ['https://mirror.example'] }`. They
-   * are asked without the image's credentials, in this order, and the registry itself comes last.
+   * Mirrors by the host of the reference: `{ 'docker.io': ['https://mirror.example'] }`. They are queried in this
+   * order, before the registry, without the credentials of the image.
    */
   readonly mirrors?: Readonly<Record<string, readonly string[]>>;
-  /** Layers of one image that are fetched at once; default 3. */
+  /** Number of concurrent downloads of one image; default 3. */
   readonly parallelDownloads?: number;
-  /** Time until an answer begins, and for manifests and tokens until it ends; default 30 s. */
+  /** Timeout until a response starts, for manifests and tokens until it ends, in milliseconds; default 30 s. */
   readonly requestTimeoutMs?: number;
-  /** Time without a byte in the middle of a layer; default 5 minutes. */
+  /** Maximum time without received data of a layer, in milliseconds; default 5 minutes. */
   readonly stallTimeoutMs?: number;
 }

@@ -8,12 +8,12 @@ import { RegistryError } from './registry-error.ts';
 const maxRedirects = 5;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
-/** One repository at one place, for the time of a pull. */
+/** Access to one repository on one server, for the duration of a pull. */
 export class RegistrySession {
   readonly #exchange: Exchange;
   readonly #base: URL;
   readonly #repository: string;
-  /** By origin: only that of the registry itself has the image's credentials, whatever it redirects to. */
+  /** Authorizers by origin. Only that of the registry itself has the credentials; redirect targets have none. */
   readonly #authorizers: Map<string, Authorizer>;
 
   constructor(exchange: Exchange, endpoint: Endpoint, repository: string, auth: ImageAuth | undefined) {
@@ -24,7 +24,7 @@ export class RegistrySession {
     this.#authorizers = new Map([[this.#base.origin, own]]);
   }
 
-  /** `SCHEME://HOST:PORT` of what is asked first; it may redirect. */
+  /** `SCHEME://HOST:PORT` of the server, which may redirect. */
   get place(): string {
     return this.#base.origin;
   }
@@ -36,7 +36,7 @@ export class RegistrySession {
     return bytes;
   }
 
-  /** The body of a blob, from wherever the registry says it is. @throws RegistryError */
+  /** The content of a blob. Follows redirects. @throws RegistryError */
   blob(digest: string, signal: AbortSignal): Promise<Answer> {
     return this.#get(`blobs/${digest}`, {}, signal, (request) => this.#exchange.send(request));
   }
@@ -51,10 +51,10 @@ export class RegistrySession {
       if (!redirects.has(answer.status) || location === undefined) throw refusal(url, answer.status);
       url = redirected(url, location);
     }
-    throw new RegistryError('invalid', `${this.#base.host} redirects too often`);
+    throw new RegistryError('invalid', `${this.#base.host} returned too many redirects`);
   }
 
-  /** Sends credentials as soon as they are asked for, and again once when they are not taken any more. */
+  /** Authenticates when the server requests it, and once more when the credentials have expired. */
   async #authorized<T extends Answer>(request: ExchangeRequest, send: Send<T>): Promise<T> {
     const authorizer = this.#authorizerOf(request.url);
     for (let asked = 0; ; asked += 1) {
@@ -80,7 +80,7 @@ type Send<T> = (request: ExchangeRequest) => Promise<T>;
 function redirected(from: URL, location: string): URL {
   const url = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
   if (url?.protocol === 'https:' || (url?.protocol === 'http:' && from.protocol === 'http:')) return url;
-  throw new RegistryError('invalid', `${from.host} redirects to an impossible place`);
+  throw new RegistryError('invalid', `${from.host} returned an invalid redirect`);
 }
 
 function refusal(url: URL, status: number): RegistryError {
@@ -88,6 +88,7 @@ function refusal(url: URL, status: number): RegistryError {
   if (status === 401 || status === 403)
     return new RegistryError('unauthorized', `access to ${what} is denied (status ${status})`);
   if (status === 404) return new RegistryError('notFound', `${what} does not exist (status 404)`);
-  if (status === 429) return new RegistryError('refused', `${url.host} gets too many requests (status 429)`);
+  if (status === 429)
+    return new RegistryError('refused', `${url.host} rejected the request because of a rate limit (status 429)`);
   return new RegistryError('refused', `${what}: unexpected status ${status}`);
 }

@@ -1,10 +1,10 @@
 import { type ImageConfig, RuntimeError } from '@keelson/container-runtime';
 import { parseDocument } from './manifest.ts';
 
-/** What an image's configuration says. */
+/** The parts of an image's configuration that are used. */
 export interface ImageDocument {
   readonly config: ImageConfig;
-  /** Digests of the layers without compression, the lowest first. */
+  /** Digests of the uncompressed layers, the lowest first. */
   readonly diffIds: readonly string[];
 }
 
@@ -22,13 +22,13 @@ interface RawDocument {
   readonly rootfs?: { readonly diff_ids?: readonly string[] };
 }
 
-/** `layers` is how many there must be. @throws `PullFailed` */
+/** Parses a configuration; `layers` is the expected number of layers. @throws `PullFailed` */
 export function readImageDocument(bytes: Buffer, layers: number): ImageDocument {
   const raw: RawDocument = parseDocument(bytes, "the image's configuration");
   const { User, Env, Entrypoint, Cmd, WorkingDir, StopSignal, Labels, Volumes } = raw.config ?? {};
   const diffIds = raw.rootfs?.diff_ids ?? [];
   if (diffIds.length !== layers) {
-    throw new RuntimeError('PullFailed', `the image has ${layers} layers, its configuration names ${diffIds.length}`);
+    throw new RuntimeError('PullFailed', `the image has ${layers} layers, its configuration has ${diffIds.length}`);
   }
   const config = {
     ...(User && { user: User }),

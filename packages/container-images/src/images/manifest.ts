@@ -2,7 +2,7 @@ import { RuntimeError } from '@keelson/container-runtime';
 import { parseDigest } from './digest.ts';
 import { choosePlatform, type Platform } from './platform.ts';
 
-/** Where contents are, and what they are. */
+/** Reference to content: digest, size and media type. */
 export interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
@@ -14,14 +14,14 @@ export interface Descriptor {
 
 export interface Manifest {
   readonly config: Descriptor;
-  /** The lowest first. */
+  /** Layers, the lowest first. */
   readonly layers: readonly Descriptor[];
 }
 
-/** Largest manifest, index or configuration that is read. */
+/** Maximum bytes of a manifest, index or configuration. */
 export const maxDocumentBytes = 4 << 20;
 
-/** Media types of manifests and indexes, as an `Accept` header names them. */
+/** Media types of manifests and indexes, for the `Accept` header. */
 export const manifestTypes = [
   'application/vnd.oci.image.index.v1+json',
   'application/vnd.oci.image.manifest.v1+json',
@@ -31,7 +31,7 @@ export const manifestTypes = [
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** @throws `PullFailed` */
+/** Parses a JSON object. @throws `PullFailed` */
 export function parseDocument(bytes: Buffer, what: string): Json {
   try {
     const value: unknown = JSON.parse(bytes.toString('utf8'));
@@ -42,15 +42,15 @@ export function parseDocument(bytes: Buffer, what: string): Json {
   throw new RuntimeError('PullFailed', `${what} is not an object`);
 }
 
-/** The manifests of an index; undefined when the document is none. @throws `PullFailed` */
+/** The manifests of an index; undefined for other documents. @throws `PullFailed` */
 export function indexEntries(document: Json): readonly Descriptor[] | undefined {
   const { manifests } = document;
   return Array.isArray(manifests) ? manifests.map(parseDescriptor) : undefined;
 }
 
 /**
- * The manifest a document is; for an index, the descriptor of the manifest for this machine.
- * @throws `ImageNotFound` when there is none for this machine, `PullFailed` for a document of another kind
+ * Parses a manifest; for an index, returns the descriptor of the manifest for this machine.
+ * @throws `ImageNotFound` without a manifest for this machine, `PullFailed` for other documents
  */
 export function readManifest(document: Json): Manifest | { readonly next: Descriptor } {
   const entries = indexEntries(document);
@@ -69,7 +69,7 @@ export function readManifest(document: Json): Manifest | { readonly next: Descri
 
 function parseDescriptor(value: unknown): Descriptor {
   const { mediaType, digest, size, annotations, platform } = isObject(value) ? value : {};
-  if (typeof digest !== 'string') throw new RuntimeError('PullFailed', 'a manifest lacks a digest');
+  if (typeof digest !== 'string') throw new RuntimeError('PullFailed', 'a descriptor of the manifest has no digest');
   parseDigest(digest);
   return {
     digest,

@@ -1,4 +1,4 @@
-/** Reads a stream of buffers in pieces of wanted lengths. */
+/** Reads a stream of buffers in pieces of given lengths. */
 export class ByteReader {
   readonly #source: AsyncIterator<Buffer>;
   #held: Buffer = Buffer.alloc(0);
@@ -8,8 +8,8 @@ export class ByteReader {
   }
 
   /**
-   * As many bytes as asked for; undefined when the stream has ended before the first.
-   * @throws Error when it ends within
+   * Reads exactly `length` bytes; undefined when the stream has ended before the first.
+   * @throws Error when the stream ends after the first
    */
   async exactly(length: number): Promise<Buffer | undefined> {
     const parts: Buffer[] = [];
@@ -17,20 +17,20 @@ export class ByteReader {
     const bytes = parts.length === 1 ? parts[0] : Buffer.concat(parts);
     if (bytes?.length === length) return bytes;
     if (parts.length === 0) return undefined;
-    throw new Error('the archive ends too early');
+    throw new Error('unexpected end of the archive');
   }
 
-  /** The next bytes, in pieces as they come. @throws Error when the stream ends before */
+  /** Yields the next `length` bytes in chunks as received. @throws Error when the stream ends earlier */
   async *chunks(length: number): AsyncGenerator<Buffer> {
     let left = length;
     for await (const part of this.#upTo(length)) {
       left -= part.length;
       yield part;
     }
-    if (left > 0) throw new Error('the archive ends too early');
+    if (left > 0) throw new Error('unexpected end of the archive');
   }
 
-  /** What is left, in pieces as they come. */
+  /** Yields the remaining bytes in chunks as received. */
   rest(): AsyncGenerator<Buffer> {
     return this.#upTo(Number.POSITIVE_INFINITY);
   }

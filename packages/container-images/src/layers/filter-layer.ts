@@ -2,13 +2,13 @@ import { ByteReader } from './byte-reader.ts';
 import { cleanPath, type LayerChanges, noteMark } from './layer-changes.ts';
 import { blockSize, parsePaxRecords, parseTarHeader, type TarHeader } from './tar-header.ts';
 
-/** Longest pax header or long name that is read. */
+/** Maximum bytes of a pax header or long name. */
 const maxMetadataBytes = 1 << 20;
 
 /**
- * Passes a tar archive on as it is, without the entries that are not files of the layer itself: marks of removal, and
- * hard links to files of the layers below. These are noted in `changes`. @throws Error for a damaged archive, and for
- * entries that lead out of the root
+ * Copies a tar archive without the entries that are not files of the layer itself: whiteouts, and hard links to files
+ * of lower layers. These are recorded in `changes`.
+ * @throws Error for an invalid archive, and for entries outside of the root
  */
 export async function* filterLayer(source: AsyncIterable<Buffer>, changes: LayerChanges): AsyncGenerator<Buffer> {
   const reader = new ByteReader(source);
@@ -30,12 +30,12 @@ export async function* filterLayer(source: AsyncIterable<Buffer>, changes: Layer
     for await (const chunk of reader.chunks(padded)) if (!dropped) yield chunk;
   }
   yield Buffer.alloc(2 * blockSize);
-  // Padding of the archive: belongs to its digest, and to nothing else.
+  // The padding of the archive is part of its digest only.
   for await (const _ of reader.rest());
 }
 
 interface Entry extends TarHeader {
-  /** The header with those that belong to it. */
+  /** The header of the entry and the extension headers before it. */
   readonly blocks: readonly Buffer[];
 }
 
@@ -55,7 +55,7 @@ function isNoFile(entry: Entry, path: string, present: Set<string>, changes: Lay
   return false;
 }
 
-/** The next entry with its names put together from the headers before it; `zeros` for a block of them. */
+/** Reads the next entry, with the names of its extension headers; `zeros` for a block of zeros. */
 async function readEntry(reader: ByteReader): Promise<Entry | 'zeros' | undefined> {
   const blocks: Buffer[] = [];
   let pax = new Map<string, string>();
@@ -64,7 +64,7 @@ async function readEntry(reader: ByteReader): Promise<Entry | 'zeros' | undefine
   for (;;) {
     const block = await reader.exactly(blockSize);
     if (block === undefined) {
-      if (blocks.length > 0) throw new Error('the archive ends too early');
+      if (blocks.length > 0) throw new Error('unexpected end of the archive');
       return undefined;
     }
     const header = parseTarHeader(block);
@@ -72,7 +72,7 @@ async function readEntry(reader: ByteReader): Promise<Entry | 'zeros' | undefine
     const { type } = header;
     if ('xLKg'.includes(type)) {
       const body = await readMetadata(reader, header.size);
-      // Headers for all entries that follow could change what the entries say of themselves; nothing of them is needed.
+      // Global headers are dropped, because they could override the headers of entries.
       if (type === 'g') continue;
       blocks.push(block, ...body.blocks);
       if (type === 'x') pax = parsePaxRecords(body.bytes);
@@ -83,7 +83,7 @@ async function readEntry(reader: ByteReader): Promise<Entry | 'zeros' | undefine
     blocks.push(block);
     for (let more = header.extended; more; ) {
       const extension = await reader.exactly(blockSize);
-      if (extension === undefined) throw new Error('the archive ends too early');
+      if (extension === undefined) throw new Error('unexpected end of the archive');
       blocks.push(extension);
       more = extension[504] !== 0;
     }
@@ -102,13 +102,13 @@ async function readMetadata(reader: ByteReader, size: number): Promise<{ bytes: 
   if (size > maxMetadataBytes) throw new Error(`a header of the archive is too long: ${size} bytes`);
   if (size === 0) return { bytes: Buffer.alloc(0), blocks: [] };
   const padded = await reader.exactly(Math.ceil(size / blockSize) * blockSize);
-  if (padded === undefined) throw new Error('the archive ends too early');
+  if (padded === undefined) throw new Error('unexpected end of the archive');
   return { bytes: padded.subarray(0, size), blocks: [padded] };
 }
 
 function checkedSize(text: string): number {
   const size = Number(text);
-  if (!Number.isSafeInteger(size) || size < 0) throw new Error('a pax header has an impossible size');
+  if (!Number.isSafeInteger(size) || size < 0) throw new Error('a pax header has an invalid size');
   return size;
 }
 

@@ -1,14 +1,14 @@
 import { lstat, readlink } from 'node:fs/promises';
 
 /**
- * File system paths here are bytes as Latin-1 text, since names in images need not be UTF-8; this is the form in which
- * the system takes them.
+ * The form of a path for system calls. Paths in this folder are bytes as Latin-1 text, because names in images need not
+ * be UTF-8.
  */
 export function onDisk(path: string): Buffer {
   return Buffer.from(path, 'latin1');
 }
 
-/** The form of `onDisk` for a path of this process. */
+/** Converts a path of this process to Latin-1 text, the reverse of {@link onDisk}. */
 export function fromText(path: string): string {
   return Buffer.from(path, 'utf8').toString('latin1');
 }
@@ -16,13 +16,14 @@ export function fromText(path: string): string {
 const maxLinks = 255;
 
 export interface InsideOptions {
-  /** Links at these places are not followed: what they lead to is not there for the caller. */
+  /** Links at these paths are not followed. Their targets do not exist for the caller. */
   readonly hidden?: ReadonlySet<string>;
 }
 
 /**
- * Where a path is when links are followed as if `root` were the root directory, the last part included. Parts that do
- * not exist are taken as they are. Undefined when a link is hidden. @throws Error for too many links
+ * Resolves all links of a path, including the last component, as if `root` were the root directory. Missing components
+ * are kept as they are. Undefined when a link is hidden.
+ * @throws Error for too many links
  */
 export async function insideRoot(
   root: string,
@@ -44,7 +45,7 @@ export async function insideRoot(
     if (!entry?.isSymbolicLink()) continue;
     if (hidden?.has(found.join('/'))) return undefined;
     links += 1;
-    if (links > maxLinks) throw new Error(`too many links at "${path.slice(0, 200)}"`);
+    if (links > maxLinks) throw new Error(`too many levels of symbolic links at "${path.slice(0, 200)}"`);
     const target = (await readlink(onDisk(here), { encoding: 'buffer' })).toString('latin1');
     if (target.startsWith('/')) found.length = 0;
     else found.pop();

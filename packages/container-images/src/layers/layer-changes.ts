@@ -1,15 +1,15 @@
 /**
- * What a layer does besides adding files. Paths have no leading slash, dots or empty parts; the root itself is the
- * empty path.
+ * Changes of a layer other than added files. Paths have no leading slash, no `.` and no empty components; the root is
+ * the empty path.
  */
 export interface LayerChanges {
-  /** Removed from below. */
+  /** Paths that are removed from the lower layers. */
   readonly removed: string[];
-  /** Folders of which nothing from below is left. */
+  /** Folders whose content in the lower layers is removed. */
   readonly opaque: string[];
-  /** Hard links to files of the layers below, in the order of the archive. */
+  /** Hard links to files of lower layers, in the order of the archive. */
   readonly links: { readonly path: string; readonly target: string }[];
-  /** Folders that the layer describes; others are there only because something is in them. */
+  /** Folders with an entry in the layer. Other folders exist only as parents of entries. */
   readonly folders: Set<string>;
 }
 
@@ -17,10 +17,10 @@ export function noChanges(): LayerChanges {
   return { removed: [], opaque: [], links: [], folders: new Set() };
 }
 
-/** @throws Error for a path that leads out of the root */
+/** Normalizes the path of an entry. @throws Error for a path outside of the root. */
 export function cleanPath(name: string): string {
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
-  if (parts.includes('..')) throw new Error(`an entry leads out of the image: "${name.slice(0, 200)}"`);
+  if (parts.includes('..')) throw new Error(`an entry is outside of the image: "${name.slice(0, 200)}"`);
   return parts.join('/');
 }
 
@@ -28,7 +28,7 @@ const removalPrefix = '.wh.';
 const opaqueMark = '.wh..wh..opq';
 const reservedPrefix = '.wh..wh.';
 
-/** True when the entry is a mark, not a file; what it says is noted. */
+/** Records a whiteout in `changes`; false for other entries. */
 export function noteMark(path: string, changes: LayerChanges): boolean {
   const parts = path.split('/');
   const base = parts.pop() ?? '';
@@ -37,11 +37,11 @@ export function noteMark(path: string, changes: LayerChanges): boolean {
     changes.opaque.push(folder);
     return true;
   }
-  // Other reserved names are private to one kind of storage, with all that is below them.
+  // Other reserved names, and everything below them, are private to a storage driver.
   if ([...parts, base].some((part) => part.startsWith(reservedPrefix))) return true;
   if (!base.startsWith(removalPrefix)) return false;
   const victim = base.slice(removalPrefix.length);
-  // A name made of dots would be the folder itself, or its parent.
+  // `.` and `..` would remove the folder itself or its parent.
   if (!/^\.{0,2}$/.test(victim)) changes.removed.push(folder === '' ? victim : `${folder}/${victim}`);
   return true;
 }

@@ -3,9 +3,9 @@ import { insideRoot, onDisk } from './inside-root.ts';
 import type { LayerChanges } from './layer-changes.ts';
 
 /**
- * Puts an unpacked layer on top of `root`; `layer` is used up. Nothing outside of the two is touched, wherever links in
- * them lead. `onStep` is called for every entry that is put in its place, and may end it by throwing. @throws Error
- * when a hard link has no target
+ * Moves the files of an unpacked layer to `root`. Nothing outside of the two folders is modified, whatever their links
+ * refer to. `onStep` is called for every entry, and cancels the merge by throwing.
+ * @throws Error when the target of a hard link is missing
  */
 export async function mergeLayer(layer: string, root: string, changes: LayerChanges, onStep = () => {}): Promise<void> {
   for (const entry of changes.links) await addLink(layer, root, entry.path, entry.target);
@@ -23,7 +23,7 @@ export async function mergeLayer(layer: string, root: string, changes: LayerChan
   await mergeFolder(layer, root, '', { root, folders: changes.folders, onStep });
 }
 
-/** The link is put into the layer, so that it takes its place together with the rest. */
+/** Creates a hard link in the layer, so that it is merged together with the other entries. */
 async function addLink(layer: string, root: string, path: string, target: string): Promise<void> {
   const [folder, base] = split(path);
   const [targetFolder, targetBase] = split(target);
@@ -37,7 +37,7 @@ async function addLink(layer: string, root: string, path: string, target: string
     await link(onDisk(`${from}/${targetBase}`), onDisk(`${place}/${base}`));
     return;
   }
-  throw new Error(`a hard link has no target: "${target.slice(0, 200)}"`);
+  throw new Error(`the target of a hard link is missing: "${target.slice(0, 200)}"`);
 }
 
 interface Below {
@@ -46,7 +46,7 @@ interface Below {
   readonly onStep: () => void;
 }
 
-/** `path` is that of the folder in the layer. */
+/** Merges a folder; `path` is its path in the layer. */
 async function mergeFolder(source: string, target: string, path: string, below: Below): Promise<void> {
   const entry = await lstat(onDisk(source));
   for (const name of await namesIn(source)) {
@@ -65,7 +65,7 @@ async function place(source: string, target: string, path: string, below: Below)
   const present = await lstat(onDisk(target)).catch(() => undefined);
   if (entry.isDirectory() && present?.isDirectory()) return mergeFolder(source, target, path, below);
   if (entry.isDirectory() && present?.isSymbolicLink() && !below.folders.has(path)) {
-    // The layer only has something in the folder; it does not say that the link is to become one.
+    // The layer has no entry for this folder, so a link in the lower layers is kept and followed.
     const inside = await insideRoot(below.root, target.slice(below.root.length + 1));
     if (inside !== undefined) {
       await mkdir(onDisk(inside), { recursive: true, mode: 0o755 });
@@ -85,7 +85,7 @@ async function exists(path: string): Promise<boolean> {
   return (await lstat(onDisk(path)).catch(() => undefined)) !== undefined;
 }
 
-/** Nothing when it is no folder. */
+/** Names in a folder; empty when it is not a folder. */
 async function namesIn(folder: string): Promise<string[]> {
   const entry = await lstat(onDisk(folder)).catch(() => undefined);
   return entry?.isDirectory() ? readdir(onDisk(folder), { encoding: 'latin1' }) : [];

@@ -1,9 +1,9 @@
-/** The fields of a tar header that say what an entry is. Names are bytes, as Latin-1 text. */
+/** Fields of a tar header. Names are bytes as Latin-1 text. */
 export interface TarHeader {
   readonly name: string;
   readonly linkName: string;
   readonly type: string;
-  /** Bytes that follow, without padding. */
+  /** Bytes of content without padding. */
   readonly size: number;
   /** Old GNU sparse files: another header block follows. */
   readonly extended: boolean;
@@ -11,12 +11,12 @@ export interface TarHeader {
 
 export const blockSize = 512;
 
-/** Undefined for a block of zeros, of which two end an archive. @throws Error when the block is no header */
+/** Parses a header; undefined for a block of zeros, two of which end an archive. @throws Error */
 export function parseTarHeader(block: Buffer): TarHeader | undefined {
   if (block.every((byte) => byte === 0)) return undefined;
-  if (numberAt(block, 148, 8) !== checksum(block)) throw new Error('not a tar archive, or a damaged one');
+  if (numberAt(block, 148, 8) !== checksum(block)) throw new Error('invalid tar header');
   const type = String.fromCharCode(block[156] ?? 0);
-  // Old GNU archives have other things where POSIX has the prefix.
+  // In old GNU archives, the bytes of the POSIX prefix have another meaning.
   const posix = block.toString('latin1', 257, 263) === 'ustar\0';
   const prefix = posix ? textAt(block, 345, 155) : '';
   const name = textAt(block, 0, 100);
@@ -24,14 +24,13 @@ export function parseTarHeader(block: Buffer): TarHeader | undefined {
     name: prefix === '' ? name : `${prefix}/${name}`,
     linkName: textAt(block, 157, 100),
     type: type === '\0' ? '0' : type,
-    // Of these, POSIX says that nothing follows, whatever the size; links of some writers have the size of what they
-    // link to.
+    // Entries of these types have no content. Some writers set the size of a link to that of its target.
     size: '123456'.includes(type) ? 0 : numberAt(block, 124, 12),
     extended: type === 'S' && block[482] !== 0,
   };
 }
 
-/** Records of a pax header, as Latin-1 text. */
+/** Parses the records of a pax header, as Latin-1 text. */
 export function parsePaxRecords(body: Buffer): Map<string, string> {
   const records = new Map<string, string>();
   let position = 0;
@@ -39,7 +38,7 @@ export function parsePaxRecords(body: Buffer): Map<string, string> {
     const space = body.indexOf(0x20, position);
     const length = Number(body.toString('latin1', position, space));
     if (space < 0 || !Number.isInteger(length) || length <= space - position || position + length > body.length) {
-      throw new Error('a pax header is damaged');
+      throw new Error('invalid pax header');
     }
     const record = body.toString('latin1', space + 1, position + length - 1);
     const equals = record.indexOf('=');
@@ -60,15 +59,15 @@ function textAt(block: Buffer, start: number, length: number): string {
   return block.toString('latin1', start, end < 0 ? start + length : start + end);
 }
 
-/** Octal digits, or big-endian bytes when the first has its highest bit set. */
+/** A number in octal digits, or in big-endian bytes when the highest bit is set. */
 function numberAt(block: Buffer, start: number, length: number): number {
   const field = block.subarray(start, start + length);
   if (((field[0] ?? 0) & 0x80) !== 0) {
     const value = field.subarray(1).reduce((sum, byte) => sum * 256 + byte, 0);
-    if (!Number.isSafeInteger(value)) throw new Error('a tar header has an impossible number');
+    if (!Number.isSafeInteger(value)) throw new Error('a tar header has an invalid number');
     return value;
   }
   const text = textAt(block, start, length).trim();
-  if (!/^[0-7]*$/.test(text)) throw new Error('a tar header has an impossible number');
+  if (!/^[0-7]*$/.test(text)) throw new Error('a tar header has an invalid number');
   return text === '' ? 0 : Number.parseInt(text, 8);
 }

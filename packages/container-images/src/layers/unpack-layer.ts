@@ -13,27 +13,28 @@ import { fromText } from './inside-root.ts';
 import { noChanges } from './layer-changes.ts';
 import { mergeLayer } from './merge-layer.ts';
 
-/** A layer as a file: a tar archive, plain or compressed. */
+/** A layer in a file: a tar archive, optionally compressed. */
 export interface Layer {
   readonly path: string;
-  /** Digest of the archive without compression. */
+  /** Digest of the uncompressed archive. */
   readonly diffId: string;
   readonly mediaType?: string;
 }
 
 export interface UnpackOptions {
-  /** Folder that does not exist yet, on the file system of the root. */
+  /** Path of a folder to create, on the file system of the root. */
   readonly scratch: string;
-  /** Unpacked bytes that are too many. */
+  /** Maximum unpacked bytes. */
   readonly maxBytes: number;
   readonly signal?: AbortSignal;
-  /** Called for every piece, and with 0 for every entry that is put in its place afterwards. */
+  /** Called with the size of every chunk, and afterwards with 0 for every merged entry. */
   readonly onBytes?: (count: number) => void;
 }
 
 /**
- * Puts a layer on top of `root`. It is unpacked into a folder of its own first, where `tar` keeps it from leading out
- * through links of its own, and then merged. @throws `PullFailed`, `Unsupported`; the root is of no use then
+ * Applies a layer to `root`. The layer is first unpacked into a separate folder, in which `tar` prevents writes through
+ * its own links to other folders, and then merged.
+ * @throws `PullFailed`, `Unsupported`; the root is incomplete then
  */
 export async function unpackLayer(layer: Layer, root: string, options: UnpackOptions): Promise<void> {
   const { scratch } = options;
@@ -64,7 +65,7 @@ async function unpack(layer: Layer, changes: ReturnType<typeof noChanges>, optio
   const measured = async function* (source: AsyncIterable<Buffer>) {
     for await (const chunk of source) {
       unpacked += chunk.length;
-      if (unpacked > options.maxBytes) throw new Error(`it is larger than ${options.maxBytes} bytes`);
+      if (unpacked > options.maxBytes) throw new Error(`the layer is larger than ${options.maxBytes} bytes`);
       hash.update(chunk);
       options.onBytes?.(chunk.length);
       yield chunk;
@@ -85,35 +86,35 @@ async function unpack(layer: Layer, changes: ReturnType<typeof noChanges>, optio
     (error: unknown) => error,
   );
   if (problem !== undefined) tar.kill();
-  const complaint = await tar.ended;
-  // When `tar` gave up first, what it said is the reason, and the broken pipe only follows from it.
-  if (problem !== undefined && !(isBrokenPipe(problem) && complaint !== undefined)) throw problem;
-  if (complaint !== undefined) throw new Error(complaint);
+  const tarError = await tar.ended;
+  // When `tar` failed first, its message is the reason, and the broken pipe is a consequence.
+  if (problem !== undefined && !(isBrokenPipe(problem) && tarError !== undefined)) throw problem;
+  if (tarError !== undefined) throw new Error(tarError);
   const actual = hash.digest('hex');
-  if (actual !== hex) throw new Error(`its contents are damaged: they are ${algorithm}:${actual}, not ${layer.diffId}`);
+  if (actual !== hex) throw new Error(`the content has the digest ${algorithm}:${actual}, not ${layer.diffId}`);
 }
 
-/** `tar` with only root's privileges where this process has them: else files belong to whoever runs it. */
+/** Starts `tar`. Owners are preserved only when this process runs as root. */
 function startTar(folder: string) {
   const owner = process.getuid?.() === 0 ? '--same-owner' : '--no-same-owner';
   const flags = ['-xp', '--numeric-owner', owner, '--xattrs', '--xattrs-include=*', '--delay-directory-restore'];
-  // Folders that only have something in them get their mode from the mask.
+  // Folders without an entry in the archive get their mode from the mask.
   const args = ['-c', 'umask 022; exec tar "$@"', 'tar', ...flags, '-f', '-', '-C', folder];
   const child = spawn('sh', args, { env: toolEnvironment, stdio: ['pipe', 'ignore', 'pipe'] });
-  let said = '';
+  let output = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-2000);
+    output = (output + text).slice(-2000);
   });
   const ended = once(child, 'close').then(
-    ([code]) => (code === 0 ? undefined : complaintIn(said) || `tar ended with ${String(code)}`),
+    ([code]) => (code === 0 ? undefined : firstErrorIn(output) || `tar exited with ${String(code)}`),
     (error: Error) => error.message,
   );
   return { stdin: child.stdin, ended, kill: () => child.kill('SIGKILL') };
 }
 
-/** The first thing `tar` says is what is wrong; then come consequences. */
-function complaintIn(said: string): string | undefined {
-  return said
+/** The first error of `tar`. Further messages are consequences. */
+function firstErrorIn(output: string): string | undefined {
+  return output
     .split('\n')
     .find((line) => line !== '' && !line.includes('Removing leading'))
     ?.trim();
@@ -137,11 +138,11 @@ async function firstBytes(path: string): Promise<Buffer> {
 
 const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
-/** What undoes the compression of a layer, told by its first bytes. @throws `Unsupported` */
+/** The decompressor for a layer, detected by its first bytes. @throws `Unsupported` */
 function decompressor(start: Buffer, mediaType = 'application/zstd'): Transform {
   if (start[0] === 0x1f && start[1] === 0x8b) return zlib.createGunzip();
   if (!start.subarray(0, 4).equals(zstdMagic)) return new PassThrough();
-  // Later versions of Node than the oldest supported one have it.
+  // Not available in the oldest supported version of Node.
   const create: unknown = Reflect.get(zlib, 'createZstdDecompress');
   if (typeof create === 'function') return create() as Transform;
   throw new RuntimeError(

@@ -19,9 +19,9 @@ import { tryTool } from '../machine/run-tool.ts';
 const nameAnnotations = ['io.containerd.image.name', 'org.opencontainers.image.ref.name'];
 
 /**
- * Looks for a reference in OCI layouts and docker archives. `scratch` is an empty folder for what must be taken out of
- * archives; the layers of the answer may be in it. Undefined: no source has it. @throws `PullFailed` for a damaged
- * source that has it.
+ * Finds an image in OCI layouts and docker archives; undefined when no source has it. `scratch` is an empty folder for
+ * files that are extracted from archives, which may contain the layers of the result.
+ * @throws `PullFailed` for a corrupt source that has the image
  */
 export async function findInSources(
   sources: readonly string[],
@@ -39,10 +39,10 @@ export async function findInSources(
   return undefined;
 }
 
-/** A source as a folder, of which everything is there as soon as it is known to have the image. */
+/** A source as a folder. An archive is extracted completely only when it has the image. */
 interface Source {
   readonly folder: string;
-  /** Fills the folder with what says which images there are. */
+  /** Extracts the files that list the images. */
   readonly prepare: () => Promise<void>;
   readonly complete: () => Promise<void>;
 }
@@ -53,14 +53,14 @@ function folderAt(folder: string): Source {
   return { folder, prepare: async () => {}, complete: async () => {} };
 }
 
-/** Archives are taken apart only for an image that they have. */
+/** The source for an archive, which is extracted to `folder`. */
 function archiveAt(path: string, folder: string): Source {
   const unpack = (...names: string[]) => tryTool('tar', ['-xf', path, '-C', folder, '--no-same-owner', ...names]);
   return {
     folder,
     prepare: async () => {
       await mkdir(folder, { recursive: true });
-      // What is missing, or no archive at all, shows when the files are looked for.
+      // Errors are ignored here: a missing file is detected when it is read.
       await unpack(...tablesOfContents.flatMap((name) => [name, `./${name}`]));
     },
     complete: async () => {
@@ -70,7 +70,7 @@ function archiveAt(path: string, folder: string): Source {
   };
 }
 
-/** The sources themselves, and what is in those that are folders of sources. */
+/** The sources, and the content of those that are folders of sources. */
 async function candidates(sources: readonly string[]): Promise<string[]> {
   const found: string[] = [];
   for (const source of sources) {
@@ -101,7 +101,7 @@ async function fromLayout({ folder, complete }: Source, reference: string): Prom
   return { id: manifest.config.digest, config: document.config, layers };
 }
 
-/** A name may be a whole reference or, in a layout of one image, only its tag. */
+/** Whether an entry of a layout has this reference. Its name is a complete reference or only the tag. */
 function names({ annotations, digest }: Descriptor, reference: string): boolean {
   if (reference.endsWith(`@${digest}`)) return true;
   return nameAnnotations.some((key) => {
@@ -116,7 +116,7 @@ function names({ annotations, digest }: Descriptor, reference: string): boolean 
   });
 }
 
-/** Follows an index of several platforms to this machine's. */
+/** Reads a manifest; for an index, that of this machine. */
 async function manifestAt(folder: string, descriptor: Descriptor): Promise<Manifest> {
   const manifest = readManifest(parseDocument(await readBlob(folder, descriptor.digest), 'the manifest'));
   return 'next' in manifest ? manifestAt(folder, manifest.next) : manifest;
@@ -158,12 +158,13 @@ async function readSmall(folder: string, name: string): Promise<Buffer> {
   return readFile(path);
 }
 
-/** A source may hold links, but only to itself. */
+/** The path of a file in a source. Links are followed within the source only. */
 async function inside(folder: string, name: string): Promise<string> {
   const base = await realpath(folder);
   const path = await realpath(join(base, name)).catch((error: unknown) => {
     throw new RuntimeError('PullFailed', `the source has no "${name}"`, { cause: error });
   });
-  if (!path.startsWith(base + sep)) throw new RuntimeError('PullFailed', `the source leads out of itself: "${name}"`);
+  if (!path.startsWith(base + sep))
+    throw new RuntimeError('PullFailed', `a link of the source refers to a path outside of it: "${name}"`);
   return path;
 }

@@ -5,22 +5,22 @@ import { isScratchName, scratchPath } from './scratch.ts';
 import { SharedJobs, type Work } from './shared-jobs.ts';
 import { Turns } from './turns.ts';
 
-/** Blobs by digest: `FOLDER/sha256/HEX`. What has that name is complete and right. */
+/** Blobs by digest: `FOLDER/sha256/HEX`. A file with this name is complete and verified. */
 export class ContentStore {
   readonly #folder: string;
   readonly #sizes = new Map<string, number>();
-  /** How many pulls need a blob although no image has it yet. */
+  /** Number of leases by digest. */
   readonly #leases = new Map<string, number>();
-  /** By digest and place. */
+  /** Downloads by digest and server. */
   readonly #arrivals = new SharedJobs<void, number>();
-  /** Arrival and removal of one blob exclude each other. */
+  /** Serializes addition and removal of a blob. */
   readonly #turns = new Turns();
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Keeps the blobs in use and removes all others. */
+  /** Reads the folder and removes the blobs that are not in use. */
   async load(used: ReadonlySet<string>): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     for (const name of (await readdir(this.#folder)).filter(isScratchName))
@@ -52,7 +52,7 @@ export class ContentStore {
     return join(this.#folder, algorithm, hex);
   }
 
-  /** The blobs stay until `release` is called, whether an image has them or not. */
+  /** Protects blobs from {@link collect} until `release` is called. */
   lease(digests: readonly string[]): { readonly release: () => void } {
     const change = (by: number) => {
       for (const digest of digests) this.#leases.set(digest, (this.#leases.get(digest) ?? 0) + by);
@@ -62,9 +62,9 @@ export class ContentStore {
   }
 
   /**
-   * Has a blob written to the path that `work` is given, unless it is there or on its way from the same place.
-   * `onBytes` hears of the bytes as they come, whoever fetches them. Two places may send one blob at the same time: a
-   * place that stands still holds nobody but those who asked it.
+   * Ensures that a blob is stored. Calls `work` with the path to write it to, unless the blob exists or is being
+   * downloaded from the same server. `onBytes` is called with the progress, also of a shared download. A blob may be
+   * downloaded from two servers concurrently, so that a stalled server delays only its own callers.
    */
   async ensure(
     digest: string,
@@ -77,14 +77,14 @@ export class ContentStore {
     const arrival = `${digest} ${place}`;
     if (this.has(digest)) return;
     if (this.#arrivals.has(arrival)) {
-      // Somebody else's credentials may not be good for it, so their failure is not ours.
+      // A shared download may fail because of the credentials of another caller.
       await this.#arrivals.run(arrival, add, membership).catch(() => {});
       if (this.has(digest)) return;
     }
     await this.#arrivals.run(arrival, add, membership);
   }
 
-  /** Removes what is neither used nor leased. */
+  /** Removes the blobs that are neither used nor leased. */
   async collect(used: ReadonlySet<string>): Promise<void> {
     for (const digest of [...this.#sizes.keys()]) await this.#turns.run(digest, () => this.#removeUnused(digest, used));
     for (const [digest, count] of this.#leases) if (count === 0) this.#leases.delete(digest);

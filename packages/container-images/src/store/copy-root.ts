@@ -2,8 +2,9 @@ import { RuntimeError } from '@keelson/container-runtime';
 import { tryTool } from '../machine/run-tool.ts';
 
 /**
- * Copies the files of an image to a folder that does not exist yet, for machines without overlays: with owners, hard
- * links, devices and all else that Node's own copying leaves behind. @throws `Internal`
+ * Copies the files of an image to a new folder, for machines without overlay file systems. Preserves owners, hard
+ * links, devices and other attributes that the copy functions of Node do not preserve.
+ * @throws `Internal`
  */
 export async function copyRoot(root: string, target: string, signal?: AbortSignal): Promise<void> {
   const problem = await tryTool('cp', ['-a', '--', root, target], signal);

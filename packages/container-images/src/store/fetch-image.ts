@@ -10,12 +10,12 @@ import type { ContentStore } from './content-store.ts';
 export interface FetchOptions {
   readonly signal: AbortSignal;
   readonly parallel: number;
-  /** Compressed bytes of all layers together that are too many. */
+  /** Maximum compressed bytes of all layers together. */
   readonly maxBytes: number;
   readonly onProgress: (progress: PullProgress) => void;
 }
 
-/** Brings the blobs of an image that are not there yet into the content store. @throws RegistryError, `PullFailed` */
+/** Downloads the missing blobs of an image to the content store. @throws RegistryError, `PullFailed` */
 export async function fetchImage(
   remote: RemoteImage,
   content: ContentStore,
@@ -47,7 +47,7 @@ export async function fetchImage(
   let failure: unknown;
   const workers = Array.from({ length: Math.min(options.parallel, missing.length) }, () =>
     work().catch((error: unknown) => {
-      // The first failure is the reason; the others are given up because of it.
+      // The first failure is thrown. The other downloads are canceled because of it.
       failure ??= error;
       failed.abort(error);
     }),
@@ -82,7 +82,7 @@ async function fetchBlob(
     (path, within, report) => remote.download(blob, path, { signal: within, onBytes: report }),
     { signal, onBytes },
   );
-  // What came before this pull joined, or was not needed, is there all the same.
+  // Bytes that were downloaded before this pull joined the download count as well.
   if (counted < blob.size) received(blob.size - counted);
 }
 

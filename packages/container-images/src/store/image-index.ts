@@ -4,19 +4,19 @@ import { type Image, normalizeImageReference } from '@keelson/container-runtime'
 import { isScratchName, scratchPath } from './scratch.ts';
 import { Turns } from './turns.ts';
 
-/** What is kept of an unpacked image, besides its names. */
+/** Metadata of an unpacked image, without its names. */
 export interface StoredImage extends Omit<Image, 'repoTags' | 'repoDigests'> {
-  /** Blobs it was made of, where they are kept. */
+  /** Digests of its blobs, if the blobs are stored. */
   readonly blobs: readonly string[];
 }
 
 const recordName = 'image.json';
 const namesName = 'names.json';
 
-/** A `tar` that its store died on writes for some milliseconds more. */
+/** Retries, because a `tar` whose parent process was killed continues to write for some milliseconds. */
 const leftover = { recursive: true, force: true, maxRetries: 10, retryDelay: 20 };
 
-/** Which images there are, and which reference is which: `ID/image.json` beside `ID/rootfs`, and `names.json`. */
+/** The stored images and their references: `ID/image.json` beside `ID/rootfs`, and `names.json`. */
 export class ImageIndex {
   readonly #folder: string;
   readonly #images = new Map<string, StoredImage>();
@@ -27,7 +27,7 @@ export class ImageIndex {
     this.#folder = folder;
   }
 
-  /** Reads what is there, and clears away what a dead process left half done. */
+  /** Reads the folder, and removes incomplete images that a crash has left. */
   async load(): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     for (const name of await readdir(this.#folder)) {
@@ -61,7 +61,7 @@ export class ImageIndex {
     return this.#images.has(id);
   }
 
-  /** The image of an id or a reference. @throws `InvalidArgument` for what is neither */
+  /** The image of an id or a reference. @throws `InvalidArgument` for a malformed reference */
   find(reference: string): Image | undefined {
     const id = this.#images.has(reference) ? reference : this.#names.get(normalizeImageReference(reference));
     const stored = id === undefined ? undefined : this.#images.get(id);
@@ -79,20 +79,20 @@ export class ImageIndex {
     return join(this.#folder, id.replace(/^sha256:/, ''));
   }
 
-  /** Takes a folder with the `rootfs` of an image, unless the image is there. One call at a time per image. */
+  /** Moves a folder with the `rootfs` of an image to the store, unless it has the image. Not concurrent per image. */
   async put(image: StoredImage, folder: string): Promise<void> {
     await writeAtomically(folder, recordName, JSON.stringify(image));
     await rename(folder, this.folderOf(image.id));
     this.#images.set(image.id, image);
   }
 
-  /** Names an image that is there. */
+  /** Adds references to a stored image. */
   async name(id: string, names: readonly string[]): Promise<void> {
     for (const name of names) this.#names.set(name, id);
     await this.#writeNames();
   }
 
-  /** One call at a time per image. */
+  /** Removes an image. Not concurrent per image. */
   async remove(id: string): Promise<void> {
     if (!this.#images.delete(id)) return;
     for (const [name, named] of this.#names) if (named === id) this.#names.delete(name);
@@ -109,7 +109,7 @@ export class ImageIndex {
   }
 }
 
-/** Undefined also for what a failing disk made of it. */
+/** Parses JSON; undefined for a corrupt file. */
 function parse<T>(text: string | undefined): T | undefined {
   try {
     return text === undefined ? undefined : (JSON.parse(text) as T);
@@ -120,7 +120,7 @@ function parse<T>(text: string | undefined): T | undefined {
 
 let counter = 0;
 
-/** Readers see the old contents or the new, never a part. What a dead writer leaves begins with a dot. */
+/** Replaces a file atomically. The temporary file, which a crash may leave, has a name with a leading dot. */
 async function writeAtomically(folder: string, name: string, contents: string): Promise<void> {
   counter += 1;
   const temporary = `${folder}/.${name}-${process.pid}-${counter}`;
@@ -128,7 +128,7 @@ async function writeAtomically(folder: string, name: string, contents: string): 
   await rename(temporary, `${folder}/${name}`);
 }
 
-/** Undefined when there is no such file. */
+/** The content of a file; undefined when it does not exist. */
 async function readIfPresent(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');

@@ -25,37 +25,37 @@ import { SharedJobs } from './shared-jobs.ts';
 import { Turns } from './turns.ts';
 import { unpackImage } from './unpack-image.ts';
 
-/** An image that is always there, and is never removed. */
+/** An image that always exists and cannot be removed. */
 export interface BuiltinImage {
   readonly image: Image;
-  /** Folder with its files. */
+  /** Folder with the files of the image. */
   readonly root: string;
 }
 
 export interface ImageStoreOptions {
-  /** Folder that is the store's alone, created if needed; one store at a time uses it. */
+  /** Folder of the store, created if necessary. No other store may use it at the same time. */
   readonly folder: string;
   readonly clock: Clock;
-  /** OCI layouts (folders) and docker archives (tar files), or folders that hold such. */
+  /** OCI layouts (folders) and docker archives (tar files), or folders that contain them. */
   readonly sources?: readonly string[];
-  /** Registries are asked for what no source has; absent: they are not. */
+  /** Access to registries for images that no source has; absent: registries are not used. */
   readonly registries?: RegistryOptions;
   readonly builtin?: readonly BuiltinImage[];
   /**
-   * Says why an image that is not built in can be of no use here; undefined when it can. Pulls then fail with
-   * `Unsupported`.
+   * Returns why an image other than a builtin one cannot be used on this machine; undefined when it can. A reason makes
+   * pulls fail with `Unsupported`.
    */
   readonly refusal?: (reference: string) => string | undefined;
-  /** Bytes of one image that are too many, compressed or unpacked; default 64 GiB. */
+  /** Maximum bytes of one image, compressed and unpacked; default 64 GiB. */
   readonly maxImageBytes?: number;
 }
 
 const defaultMaxImageBytes = 64 * 1024 ** 3;
 const defaultParallelDownloads = 3;
-/** What a failed pull has fetched is there for the next attempt, which comes within five minutes. */
+/** Time for which blobs of a failed pull are retained. The agent retries within five minutes. */
 const leftoverMs = 600_000;
 
-/** What pulls share: a signal of theirs, and all who want to hear how it goes on. */
+/** Context of a pull that several callers share: signal and progress. */
 interface PullContext {
   readonly signal: AbortSignal;
   readonly report: (progress: PullProgress) => void;
@@ -70,7 +70,7 @@ export class ImageStore implements ImageService {
   readonly #registries: RegistryClient | undefined;
   readonly #pulls = new SharedJobs<string, PullProgress>();
   readonly #unpacks = new SharedJobs<void, number>();
-  /** Unpacking and removing of one image exclude each other. */
+  /** Serializes unpacking and removal of an image. */
   readonly #turns = new Turns();
 
   constructor(options: ImageStoreOptions) {
@@ -82,7 +82,7 @@ export class ImageStore implements ImageService {
     this.#registries = registries && new RegistryClient(registries, clock);
   }
 
-  /** Reads what is there, and clears away what a dead process left half done. */
+  /** Reads the folder, and removes incomplete work that a crash has left. */
   async load(): Promise<void> {
     await this.#index.load();
     await this.#content.load(this.#index.blobs);
@@ -108,7 +108,7 @@ export class ImageStore implements ImageService {
     return this.#findBuiltin(reference) ?? this.#index.find(reference);
   }
 
-  /** Folder with the flattened files of an image of this store; nobody may write there. */
+  /** Folder with the root file system of an image. It must not be modified. */
   rootOf({ id }: Image): string {
     return this.#builtin.find(({ image }) => image.id === id)?.root ?? join(this.#index.folderOf(id), 'rootfs');
   }
@@ -156,7 +156,7 @@ export class ImageStore implements ImageService {
     } catch (error) {
       if (isRuntimeError(error)) throw error;
       if (context.signal.aborted)
-        throw new RuntimeError('Aborted', `the pull of "${name}" was given up`, { cause: error });
+        throw new RuntimeError('Aborted', `the pull of "${name}" was canceled`, { cause: error });
       throw new RuntimeError('PullFailed', `cannot pull "${name}"`, { cause: error });
     }
   }
@@ -182,7 +182,7 @@ export class ImageStore implements ImageService {
           ...{ signal: context.signal, parallel: parallelDownloads, maxBytes: this.#maxBytes, onProgress },
         });
         const names = [name, `${name.replace(/@.*|:[^:/]*$/, '')}@${remote.digest}`];
-        // While it is unpacked, nothing more is received; that something happens is what a watchdog wants to know.
+        // Reports progress while the image is unpacked, so that a progress deadline does not cancel the pull.
         const report = (progress: PullProgress) => context.report(last ?? progress);
         return await this.#keep(found, names, blobs, { ...context, report });
       } finally {
@@ -192,7 +192,7 @@ export class ImageStore implements ImageService {
     });
   }
 
-  /** Unpacks an image if it is not there, and names it. */
+  /** Unpacks an image unless it is stored, and adds references to it. */
   async #keep(
     found: FoundImage,
     names: readonly string[],
@@ -201,13 +201,13 @@ export class ImageStore implements ImageService {
   ): Promise<string> {
     const { id } = found;
     if (!/^sha256:[0-9a-f]{64}$/.test(id))
-      throw new RuntimeError('PullFailed', `not an id of an image: "${id.slice(0, 150)}"`);
+      throw new RuntimeError('PullFailed', `invalid image id "${id.slice(0, 150)}"`);
     let unpacked = 0;
     const onProgress = (count: number) => {
       unpacked += count;
       context.report({ receivedBytes: unpacked });
     };
-    // It may be removed between two steps of this, any number of times.
+    // A concurrent removal may delete the image between two steps.
     while (!this.#index.has(id)) {
       await this.#unpacks.run(
         id,
@@ -242,7 +242,7 @@ export class ImageStore implements ImageService {
 
   #collectLater(): void {
     const { clock } = this.#options;
-    // A store whose folder is gone has nothing to collect.
+    // An error means that the folder was removed.
     clock.after(leftoverMs, () => void this.#content.collect(this.#index.blobs).catch(() => {}));
   }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Names of what is being made or thrown away: nothing else of the folder may be cleared. */
+/** True for the name of a temporary folder of this store. */
 export function isScratchName(name: string): boolean {
   return /^\.scratch-[0-9a-f]{24}$/.test(name);
 }
@@ -11,7 +11,7 @@ export function scratchPath(folder: string): string {
   return join(folder, `.scratch-${randomBytes(12).toString('hex')}`);
 }
 
-/** Runs a task with an empty folder of its own, which is gone afterwards. */
+/** Runs a task with an empty temporary folder, which is removed afterwards. */
 export async function withScratch<T>(folder: string, task: (scratch: string) => Promise<T>): Promise<T> {
   const scratch = scratchPath(folder);
   await mkdir(scratch, { mode: 0o700 });

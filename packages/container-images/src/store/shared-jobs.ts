@@ -13,22 +13,22 @@ export interface Membership<P> {
   readonly onProgress?: (progress: P) => void;
 }
 
-/** What a job is given: a signal that fires when nobody wants the result any more, and a way to tell how it goes on. */
+/** A shared job. `signal` fires when all callers have canceled; `report` reports progress. */
 export type Work<T, P> = (signal: AbortSignal, report: (progress: P) => void) => Promise<T>;
 
 /**
- * Work that is done once for all who ask for it at the same time. Everybody may give up alone; the work ends when the
- * last one has.
+ * Runs a job once for all concurrent callers with the same key. Each caller can cancel separately. The job is canceled
+ * when the last caller has canceled.
  */
 export class SharedJobs<T, P> {
   readonly #jobs = new Map<string, Job<T, P>>();
 
-  /** True while such a job runs; who asks now joins it. */
+  /** True while a job with this key is running. A call of `run` joins it. */
   has(key: string): boolean {
     return this.#jobs.has(key);
   }
 
-  /** @throws `Aborted` when the signal fires; for the last member, after the work has ended */
+  /** Runs or joins a job. @throws `Aborted` when the signal fires; for the last caller, after the job has ended. */
   async run(key: string, work: Work<T, P>, { signal, onProgress }: Membership<P> = {}): Promise<T> {
     if (signal?.aborted) throw aborted(signal);
     const job = this.#jobs.get(key) ?? this.#begin(key, work);
@@ -40,7 +40,7 @@ export class SharedJobs<T, P> {
       if (onProgress !== undefined) job.listeners.delete(onProgress);
       job.members -= 1;
       if (job.members === 0 && this.#jobs.get(key) === job) {
-        // Nobody can join what is being ended.
+        // A job that is being canceled cannot be joined.
         this.#jobs.delete(key);
         job.controller.abort();
         await job.result.catch(() => {});
@@ -73,5 +73,5 @@ function orAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Prom
 }
 
 function aborted(signal: AbortSignal): RuntimeError {
-  return new RuntimeError('Aborted', 'the pull was given up', { cause: signal.reason });
+  return new RuntimeError('Aborted', 'the pull was canceled', { cause: signal.reason });
 }

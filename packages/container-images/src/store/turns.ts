@@ -1,4 +1,4 @@
-/** Tasks of the same key, one after the other. */
+/** Runs tasks with the same key one after the other. */
 export class Turns {
   readonly #last = new Map<string, Promise<void>>();
 

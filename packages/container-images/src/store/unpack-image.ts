@@ -6,15 +6,15 @@ import { unpackLayer } from '../layers/unpack-layer.ts';
 import type { StoredImage } from './image-index.ts';
 
 export interface UnpackImageOptions {
-  /** Folder for layers, on the same file system. */
+  /** Folder for unpacked layers, on the same file system. */
   readonly scratch: string;
-  /** Unpacked bytes that are too many. */
+  /** Maximum unpacked bytes. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
   readonly onBytes: (count: number) => void;
 }
 
-/** Makes `PLACE/rootfs` of all layers. @throws `PullFailed`, `Unsupported` */
+/** Unpacks all layers to `PLACE/rootfs`. @throws `PullFailed`, `Unsupported` */
 export async function unpackImage(
   { id, config, layers }: FoundImage,
   place: string,
@@ -44,7 +44,7 @@ export async function unpackImage(
   };
 }
 
-/** Bytes on disk of everything below a folder; files with several names count once. */
+/** Bytes on disk below a folder; a file with several hard links counts once. */
 async function folderSize(folder: string): Promise<number> {
   const counted = new Set<bigint>();
   const pending = [fromText(folder)];
