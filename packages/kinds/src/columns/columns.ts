@@ -19,7 +19,7 @@ export function wide<T>(name: string, type: ColumnType, description: string, val
   return { name, type, description, priority: 1, value };
 }
 
-/** The column that names the object. `priority` 1 puts it into wide output only. */
+/** The column with the name of the object. `priority` 1 restricts it to wide output. */
 export function nameColumn(priority = 0): Column<KubeObject> {
   return {
     name: 'Name',
@@ -39,7 +39,7 @@ export const ageColumn: Column<KubeObject> = column(
   (object, { now }) => sinceText(object.metadata?.creationTimestamp, now),
 );
 
-/** Time since an instant as tables show it. */
+/** Time since an instant, in the format of tables. */
 export function sinceText(time: string | null | undefined, now: Date): string {
   const at = time ? timeMs(time) : undefined;
   return at === undefined ? '<unknown>' : humanDuration(now.getTime() - at);

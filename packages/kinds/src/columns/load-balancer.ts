@@ -2,7 +2,7 @@ interface Balancer {
   ingress?: readonly { ip?: string; hostname?: string }[];
 }
 
-/** The points at which a load balancer takes traffic, each once, sorted; '' when there are none. */
+/** Addresses of a load balancer, sorted and without duplicates; empty without addresses. */
 export function addressesText(balancer: Balancer | undefined): string {
   const addresses = (balancer?.ingress ?? []).map(({ ip, hostname }) => ip || hostname || '').filter(Boolean);
   return [...new Set(addresses)].sort().join(',');

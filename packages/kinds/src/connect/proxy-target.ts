@@ -1,14 +1,14 @@
 import { type ConnectVerb, statusErrors } from '@keelson/core';
 
-/** What a proxy path names: `name`, `name:port` or `scheme:name:port`. */
+/** Target in a proxy path: `name`, `name:port` or `scheme:name:port`. */
 export interface ProxyTarget {
   readonly scheme: 'http' | 'https' | '';
   readonly name: string;
-  /** A number, or the name of a port where the target has named ports; '' = the first. */
+  /** A port number, or a port name if the target has named ports; empty = the first port. */
   readonly port: string;
 }
 
-/** @throws StatusError 400; `what` is the kind in lower case. */
+/** Parses a proxy target; `what` is the lower-case kind for messages. @throws StatusError 400 */
 export function proxyTarget(what: string, text: string): ProxyTarget {
   const words = text.split(':');
   const [scheme = '', name = '', port = ''] = words.length === 3 ? words : ['', ...words];
@@ -18,7 +18,7 @@ export function proxyTarget(what: string, text: string): ProxyTarget {
   return { scheme, name, port };
 }
 
-/** The number that a proxy path gives for a port. @throws StatusError 400 */
+/** Parses a port number in a proxy path. @throws StatusError 400 */
 export function portNumber(what: string, text: string): number {
   const port = Number(text);
   if (!/^\d{1,5}$/.test(text) || port < 1 || port > 65_535) {
@@ -29,8 +29,8 @@ export function portNumber(what: string, text: string): number {
   return port;
 }
 
-/** What is asked for without a port. */
+/** Ports for requests without a port, by scheme. */
 export const defaultPorts = { http: 80, https: 443 } as const;
 
-/** Of every proxy; they pass all methods on. */
+/** Verbs of proxy subresources, which forward all methods. */
 export const proxyVerbs: readonly ConnectVerb[] = ['create', 'delete', 'get', 'patch', 'update'];

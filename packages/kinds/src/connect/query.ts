@@ -1,6 +1,6 @@
 import type { ConnectOptions } from '@keelson/core';
 
-/** Values of a query by name; absent ones are left out, lists are repeated. */
+/** Formats a query. Absent values are omitted, elements of lists are repeated parameters. */
 export function queryText(values: Readonly<Record<string, unknown>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
@@ -10,12 +10,12 @@ export function queryText(values: Readonly<Record<string, unknown>>): string {
   return query.toString();
 }
 
-/** The node agent wants `1` for what is on. */
+/** A boolean option in the form of the node agent: `1` for true, otherwise omitted. */
 export function switchedOn(options: ConnectOptions, name: string): '1' | undefined {
   return options[name] === true ? '1' : undefined;
 }
 
-/** An absolute path of names. */
+/** An absolute URL path with encoded segments. */
 export function pathOf(...names: readonly string[]): string {
   return names.map((name) => `/${encodeURIComponent(name)}`).join('');
 }

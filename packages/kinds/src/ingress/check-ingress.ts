@@ -3,7 +3,7 @@ import { fieldError } from '@keelson/core';
 import { checkIp, checkName, checkOneOf, checkText } from '../validation/checks.ts';
 import type { Errors } from '../validation/errors.ts';
 
-/** What rules and status of an ingress look like in every version; the versions differ in their backends. */
+/** The rules of an ingress. Only the type of backends depends on the API version. */
 interface RuleShape<B> {
   readonly host?: string;
   readonly http?: { readonly paths: readonly PathShape<B>[] };
@@ -23,11 +23,11 @@ interface StatusShape {
 }
 type BackendCheck<B> = (backend: B, path: string, errors: Errors) => void;
 
-/** Sequences that mean different things to different proxies. */
+/** Path sequences that proxies interpret differently. */
 const ambiguous = ['//', '/./', '/../', '%2f', '%2F'];
 const ambiguousEnds = ['/..', '/.'];
 
-/** Hosts, paths, backends, TLS and class of an ingress: everything but its default backend. */
+/** Validates the spec of an ingress except its default backend. */
 export function checkIngressSpec<B>(spec: SpecShape<B>, checkBackend: BackendCheck<B>, errors: Errors): void {
   spec.rules?.forEach((rule, i) => {
     checkRule(rule, `spec.rules[${i}]`, checkBackend, errors);
@@ -91,7 +91,7 @@ export function checkResourceBackend(
   checkText(resource.name, `${path}.resource.name`, errors);
 }
 
-/** Points of traffic are named by a real address or a real name. */
+/** Validates the addresses of the load balancer. */
 export function checkIngressStatus(status: StatusShape | undefined, errors: Errors): void {
   status?.loadBalancer?.ingress?.forEach((point, i) => {
     const path = `status.loadBalancer.ingress[${i}]`;

@@ -2,7 +2,7 @@ import type { Column, KubeObject } from '@keelson/core';
 import { ageColumn, column, nameColumn } from '../columns/columns.ts';
 import { addressesText } from '../columns/load-balancer.ts';
 
-/** What the table needs of an ingress, the same in every version. */
+/** Fields of an ingress that the table uses; the same in all versions. */
 interface ShownIngress extends KubeObject {
   readonly spec: {
     readonly ingressClassName?: string;
@@ -12,23 +12,18 @@ interface ShownIngress extends KubeObject {
   readonly status?: { readonly loadBalancer?: Parameters<typeof addressesText>[0] };
 }
 
-/** The table shows this many hosts, and how many more there are. */
+/** Maximum number of hosts in a table cell. */
 const shown = 3;
 
 /** Columns of ingresses of every version. */
 export const ingressColumns: readonly Column<ShownIngress>[] = [
   nameColumn(),
-  column(
-    'Class',
-    'string',
-    'Class, and so the implementation.',
-    (ingress: ShownIngress) => ingress.spec.ingressClassName ?? '<none>',
-  ),
+  column('Class', 'string', 'Ingress class.', (ingress: ShownIngress) => ingress.spec.ingressClassName ?? '<none>'),
   column('Hosts', 'string', 'The first hosts.', hostsText),
-  column('Address', 'string', 'Where traffic is taken.', (ingress: ShownIngress) =>
+  column('Address', 'string', 'Addresses of the load balancer.', (ingress: ShownIngress) =>
     addressesText(ingress.status?.loadBalancer),
   ),
-  column('Ports', 'string', 'Ports on which traffic is taken.', (ingress: ShownIngress) =>
+  column('Ports', 'string', 'Ports of the ingress.', (ingress: ShownIngress) =>
     ingress.spec.tls?.length ? '80, 443' : '80',
   ),
   ageColumn,

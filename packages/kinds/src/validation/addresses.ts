@@ -15,7 +15,7 @@ const reserved: readonly (readonly [BlockList, string])[] = [
   [listOf(['224.0.0.0', 24], ['ff02::', 16]), 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'],
 ];
 
-/** Refuses addresses that mean something else on every machine; `ip` is known to be an address. */
+/** Rejects unspecified, loopback and link-local addresses. `ip` must be a valid address. */
 export function checkPublicAddress(ip: string, path: string, errors: Errors): void {
   const family = isIPv4(ip) ? 'ipv4' : 'ipv6';
   for (const [list, detail] of reserved) if (list.check(ip, family)) errors.push(fieldError.invalid(path, ip, detail));

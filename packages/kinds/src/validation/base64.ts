@@ -1,4 +1,4 @@
-/** Bytes that base64 text stands for. */
+/** Number of bytes that a base64 text encodes. */
 export function base64Bytes(text: string): number {
   let length = text.length;
   while (length > 0 && text.charCodeAt(length - 1) === 61) length--;

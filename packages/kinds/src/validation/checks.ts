@@ -2,7 +2,7 @@ import { isIP, isIPv4 } from 'node:net';
 import { dns1035LabelErrors, dns1123LabelErrors, dns1123SubdomainErrors, fieldError } from '@keelson/core';
 import type { Errors } from './errors.ts';
 
-/** Rules for names inside an object; the object's own name is checked by the registry. */
+/** Rules for names in fields of an object. The registry checks the name of the object itself. */
 const nameRules = {
   dns1035Label: dns1035LabelErrors,
   dns1123Label: dns1123LabelErrors,
@@ -10,7 +10,7 @@ const nameRules = {
 } as const;
 export type InnerNameRule = keyof typeof nameRules;
 
-/** Refuses negative numbers; absent is fine. */
+/** Rejects negative numbers; an absent value is valid. */
 export function checkNonNegative(value: number | undefined, path: string, errors: Errors): void {
   if (value !== undefined && value < 0)
     errors.push(fieldError.invalid(path, value, 'must be greater than or equal to 0'));
@@ -29,21 +29,21 @@ export function checkPositive(
   if (value !== undefined && value <= 0) errors.push(fieldError.invalid(path, value, `must be greater than ${bound}`));
 }
 
-/** Refuses numbers outside the inclusive range; absent is fine. */
+/** Rejects numbers outside the inclusive range; an absent value is valid. */
 export function checkRange(value: number | undefined, min: number, max: number, path: string, errors: Errors): void {
   if (value !== undefined && (value < min || value > max)) {
     errors.push(fieldError.invalid(path, value, `must be between ${min} and ${max}, inclusive`));
   }
 }
 
-/** Refuses absent and empty text; true when there is text to look at. */
+/** Rejects absent and empty texts; returns whether there is a text. */
 export function checkText(value: string | undefined, path: string, errors: Errors): value is string {
   if (value) return true;
   errors.push(fieldError.required(path));
   return false;
 }
 
-/** Refuses words outside a closed set; absent and empty are fine. */
+/** Rejects values that are not in `supported`; absent and empty values are valid. */
 export function checkOneOf(
   value: string | undefined,
   supported: readonly string[],
@@ -53,7 +53,7 @@ export function checkOneOf(
   if (value && !supported.includes(value)) errors.push(fieldError.notSupported(path, value, supported));
 }
 
-/** Refuses absent words and words outside a closed set. */
+/** Rejects absent values and values that are not in `supported`. */
 export function checkRequiredOneOf(
   value: string | undefined,
   supported: readonly string[],
@@ -63,7 +63,7 @@ export function checkRequiredOneOf(
   if (checkText(value, path, errors)) checkOneOf(value, supported, path, errors);
 }
 
-/** Applies a name rule to a text that must be there. */
+/** Applies a name rule to a required text; returns whether there is a text. */
 export function checkRequiredName(
   value: string | undefined,
   rule: InnerNameRule,
@@ -75,36 +75,36 @@ export function checkRequiredName(
   return true;
 }
 
-/** Applies a name rule; absent and empty are fine. */
+/** Applies a name rule; absent and empty texts are valid. */
 export function checkName(value: string | undefined, rule: InnerNameRule, path: string, errors: Errors): void {
   if (!value) return;
   for (const detail of nameRules[rule](value)) errors.push(fieldError.invalid(path, value, detail));
 }
 
-/** Pushes one `Invalid value` per detail, the form in which name rules answer. */
+/** Adds one `Invalid value` error for each violation that a name rule returned. */
 export function pushInvalid(details: readonly string[], value: unknown, path: string, errors: Errors): void {
   for (const detail of details) errors.push(fieldError.invalid(path, value, detail));
 }
 
-/** Refuses a value that was seen before; remembers it. */
+/** Rejects a value that is in `seen`, and adds it otherwise. */
 export function checkUnique(value: string, seen: Set<string>, path: string, errors: Errors): void {
   if (seen.has(value)) errors.push(fieldError.duplicate(path, value));
   else seen.add(value);
 }
 
-/** Refuses a changed value; the two are compared as JSON. */
+/** Rejects a value that differs from the old one as JSON. */
 export function checkUnchanged(value: unknown, old: unknown, path: string, errors: Errors): void {
   if (!sameJson(value, old)) errors.push(fieldError.invalid(path, value ?? null, 'field is immutable'));
 }
 
-/** Refuses anything but an IPv4 or IPv6 address. */
+/** Requires an IPv4 or IPv6 address. */
 export function checkIp(value: string, path: string, errors: Errors): boolean {
   if (isIP(value) !== 0 && !value.includes('%')) return true;
   errors.push(fieldError.invalid(path, value, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'));
   return false;
 }
 
-/** Refuses anything but `address/prefix length`. */
+/** Requires `address/prefix length`. */
 export function checkCidr(value: string, path: string, errors: Errors): void {
   const slash = value.indexOf('/');
   const address = value.slice(0, slash);
@@ -115,8 +115,8 @@ export function checkCidr(value: string, path: string, errors: Errors): void {
 }
 
 /**
- * Equality of JSON values: member order does not matter, and an absent member equals `undefined`, null or an empty
- * list, because writers of the wire form leave those out. An empty object is something: `emptyDir: {}` is a volume.
+ * Equality of JSON values. The order of members is ignored, and an absent member equals `undefined`, null and an empty
+ * list, because encoders omit these. An empty object is a value: `emptyDir: {}` is a volume.
  */
 export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;

@@ -2,10 +2,10 @@ import { configMapKeyErrors, fieldError } from '@keelson/core';
 import { pushInvalid, sameJson } from './checks.ts';
 import type { Errors } from './errors.ts';
 
-/** Bytes that all values of a ConfigMap or Secret may take together. */
+/** Maximum total bytes of the values of a ConfigMap or Secret. */
 export const maxDataBytes = 1024 * 1024;
 
-/** Keys of a map of data: they become file names. */
+/** Validates the keys of a ConfigMap or Secret. */
 export function checkDataKeys(data: Record<string, unknown> | undefined, path: string, errors: Errors): void {
   for (const key of Object.keys(data ?? {})) pushInvalid(configMapKeyErrors(key), key, `${path}[${key}]`, errors);
 }
@@ -16,7 +16,7 @@ interface Data {
   binaryData?: Record<string, string>;
 }
 
-/** What was declared immutable stays so, and so does its data. */
+/** Rejects changes of `immutable` and of the data of an immutable object. */
 export function checkImmutableData(object: Data, old: Data, errors: Errors): void {
   if (!old.immutable) return;
   const detail = 'field is immutable when `immutable` is set';

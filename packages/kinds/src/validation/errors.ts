@@ -2,7 +2,7 @@ import { type FieldError, isFull } from '@keelson/core';
 
 export { isFull };
 
-/** Where checks of one object collect what they refuse. Collecting spares an array per nested message. */
+/** Collects the errors of one object. A shared collection avoids an array for each nested message. */
 export type Errors = FieldError[];
 
 function pushBounded(this: Errors, ...errors: FieldError[]): number {
@@ -11,8 +11,8 @@ function pushBounded(this: Errors, ...errors: FieldError[]): number {
 }
 
 /**
- * An empty collection that keeps errors until it is full. A plain array with a `push` of its own: a subclass of Array
- * costs a microsecond to construct, and nearly every object has no errors at all.
+ * An empty collection that discards errors once it is full. It is an array with its own `push`, because the
+ * construction of a subclass of Array costs a microsecond, and nearly all objects have no errors.
  */
 export function newErrors(): Errors {
   const errors: Errors = [];

@@ -8,7 +8,7 @@ import {
 } from '@keelson/core';
 import { type Errors, isFull } from './errors.ts';
 
-/** Keys and values of a map of labels; absent is fine. */
+/** Validates labels; absent labels are valid. */
 export function checkLabels(labels: Record<string, string> | undefined, path: string, errors: Errors): void {
   for (const key in labels) {
     if (isFull(errors)) return;
@@ -18,23 +18,21 @@ export function checkLabels(labels: Record<string, string> | undefined, path: st
   }
 }
 
-/** Keys, operators and values of a label selector; absent is fine. */
+/** Validates a label selector; an absent selector is valid. */
 export function checkLabelSelector(selector: LabelSelectorSpec | undefined, path: string, errors: Errors): void {
   for (const error of labelSelectorErrors(selector, path)) errors.push(error);
 }
 
-/** True when the selector chooses nothing in particular: no labels and no expressions. */
+/** True for a selector without labels and expressions. */
 export function isEmptySelector(selector: LabelSelectorSpec | undefined): boolean {
   if (!selector) return true;
   return !selector.matchExpressions?.length && Object.keys(selector.matchLabels ?? {}).length === 0;
 }
 
-/** Bytes that all keys and values of annotations may take together. */
+/** Maximum total bytes of keys and values of annotations. */
 const maxAnnotationBytes = 262144;
 
-/**
- * Keys and total size of annotations. Keys are compared without regard to case, so that is how their form is checked.
- */
+/** Validates keys and total size of annotations. The case of keys is ignored. */
 export function checkAnnotations(annotations: Record<string, string> | undefined, path: string, errors: Errors): void {
   if (!annotations) return;
   let bytes = 0;

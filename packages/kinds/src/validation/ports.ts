@@ -2,15 +2,15 @@ import { fieldError, portNameErrors } from '@keelson/core';
 import { checkRange } from './checks.ts';
 import type { Errors } from './errors.ts';
 
-/** Transport protocols a port may name. */
+/** Supported transport protocols of ports. */
 export const protocols = ['SCTP', 'TCP', 'UDP'] as const;
 
-/** Refuses port numbers outside 1 to 65535. */
+/** Rejects port numbers outside 1 to 65535. */
 export function checkPortNumber(port: number | undefined, path: string, errors: Errors): void {
   checkRange(port, 1, 65535, path, errors);
 }
 
-/** A port given by number or by the name of a container port. */
+/** Requires a port number or the name of a container port. */
 export function checkPortNumberOrName(port: number | string | undefined, path: string, errors: Errors): void {
   if (port === undefined || port === '') errors.push(fieldError.required(path));
   else if (typeof port === 'number') checkPortNumber(port, path, errors);

@@ -1,14 +1,14 @@
 import { compareQuantities, QuantityError, quantityMilliValue } from '@keelson/core';
 
 /**
- * Order of two amounts; `undefined` when they differ and one of them is no quantity, which the decoder has refused
- * already.
+ * Order of two amounts; `undefined` when they differ and one of them is not a quantity, which the decoder has already
+ * rejected.
  */
 export function compareAmounts(a: string, b: string): number | undefined {
   return a === b ? 0 : unlessMalformed(() => compareQuantities(a, b));
 }
 
-/** True for amounts that are refused as negative. */
+/** True for negative amounts. */
 export function isNegativeAmount(amount: string): boolean {
   return amount.startsWith('-') && (compareAmounts(amount, '0') ?? 0) < 0;
 }

@@ -10,7 +10,7 @@ interface DaemonSetSpec extends WorkloadSpec {
   readonly revisionHistoryLimit?: number;
 }
 
-/** A daemon set's own fields, the same in every version. */
+/** Validates the spec of a DaemonSet of all versions. */
 export function checkDaemonSet(spec: DaemonSetSpec, errors: Errors): void {
   checkWorkload(spec, 'daemonset', errors);
   checkNonNegative(spec.revisionHistoryLimit, 'spec.revisionHistoryLimit', errors);
@@ -48,7 +48,7 @@ const counts = [
   'collisionCount',
 ] as const;
 
-/** No negative counts, and collisions are only ever counted up. */
+/** Validates the status of a DaemonSet. */
 export function checkDaemonSetStatus(
   status: DaemonSetStatus | undefined,
   old: DaemonSetStatus | undefined,

@@ -12,7 +12,7 @@ interface DeploymentSpec extends WorkloadSpec {
   readonly progressDeadlineSeconds?: number;
 }
 
-/** A deployment's own fields, the same in every version. */
+/** Validates the spec of a Deployment of all versions. */
 export function checkDeployment(spec: DeploymentSpec, errors: Errors): void {
   checkNonNegative(spec.replicas, 'spec.replicas', errors);
   checkWorkload(spec, 'deployment', errors);
@@ -62,7 +62,7 @@ const counts = [
   'collisionCount',
 ] as const;
 
-/** Counts that agree with each other. */
+/** Validates the status of a Deployment. */
 export function checkDeploymentStatus(
   status: DeploymentStatus | undefined,
   old: DeploymentStatus | undefined,

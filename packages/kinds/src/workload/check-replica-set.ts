@@ -7,7 +7,7 @@ interface ReplicaSetSpec extends WorkloadSpec {
   readonly replicas?: number;
 }
 
-/** A replica set's own fields, the same in every version. */
+/** Validates the spec of a ReplicaSet of all versions. */
 export function checkReplicaSet(spec: ReplicaSetSpec, errors: Errors): void {
   checkNonNegative(spec.replicas, 'spec.replicas', errors);
   checkWorkload(spec, 'replicaset', errors);
@@ -21,7 +21,7 @@ interface ReplicaSetStatus {
   readonly availableReplicas?: number;
 }
 
-/** Counts that agree with each other. */
+/** Validates the status of a ReplicaSet. */
 export function checkReplicaSetStatus(status: ReplicaSetStatus | undefined, errors: Errors): void {
   if (!status) return;
   checkCounts(

@@ -5,14 +5,14 @@ import { checkNonNegative } from '../validation/checks.ts';
 import type { Errors } from '../validation/errors.ts';
 import { isEmptySelector } from '../validation/labels.ts';
 
-/** What every workload has: a selector that fits its own template, and pods that are kept running. */
+/** Fields that all workloads have. */
 export interface WorkloadSpec {
   readonly selector?: LabelSelectorSpec;
   readonly template: PodTemplateSpec;
   readonly minReadySeconds?: number;
 }
 
-/** Selector and template of a workload; `kind` is the lower-case kind, as messages name it. */
+/** Validates selector and template of a workload; `kind` is the lower-case kind for messages. */
 export function checkWorkload(spec: WorkloadSpec, kind: string, errors: Errors): void {
   checkNonNegative(spec.minReadySeconds, 'spec.minReadySeconds', errors);
   checkSelector(spec, kind, errors);

@@ -1,6 +1,6 @@
 import type { KubeObject } from '@keelson/core';
 
-/** A status report does not move an object out of the reach of selectors: labels keep their stored value. */
+/** Restores the stored labels, which a status update must not change. */
 export function restoreLabels(object: KubeObject, old: KubeObject): void {
   if (!object.metadata) return;
   if (old.metadata?.labels) object.metadata.labels = old.metadata.labels;

@@ -2,13 +2,13 @@ import { fieldError, percentOf } from '@keelson/core';
 import { checkNonNegative } from '../validation/checks.ts';
 import type { Errors } from '../validation/errors.ts';
 
-/** How many may be missing and how many may be too many during a rolling update: numbers or percentages. */
+/** Limits of a rolling update, as numbers or percentages. */
 export interface RollingUpdate {
   readonly maxUnavailable?: number | string;
   readonly maxSurge?: number | string;
 }
 
-/** A count or a percentage, not negative. */
+/** Requires a non-negative number or a percentage. */
 function checkCount(value: number | string | undefined, path: string, errors: Errors): void {
   if (typeof value === 'number') checkNonNegative(value, path, errors);
   else if (value !== undefined && percentOf(value) === undefined) {
@@ -22,12 +22,12 @@ function checkNotAll(value: number | string | undefined, path: string, errors: E
   }
 }
 
-/** `0`, `0%` and absent. */
+/** True for `0`, `0%` and absent values. */
 function isNothing(value: number | string | undefined): boolean {
   return value === undefined || value === 0 || (typeof value === 'string' && percentOf(value) === 0);
 }
 
-/** The pace of a Deployment: at least one of the two must leave room. */
+/** Validates the limits of a Deployment, of which at least one must not be zero. */
 export function checkDeploymentPace(pace: RollingUpdate, path: string, errors: Errors): void {
   checkCount(pace.maxUnavailable, `${path}.maxUnavailable`, errors);
   checkCount(pace.maxSurge, `${path}.maxSurge`, errors);
@@ -39,7 +39,7 @@ export function checkDeploymentPace(pace: RollingUpdate, path: string, errors: E
   checkNotAll(pace.maxUnavailable, `${path}.maxUnavailable`, errors);
 }
 
-/** The pace of a DaemonSet: exactly one of the two, because a node has one pod. */
+/** Validates the limits of a DaemonSet, of which exactly one must not be zero. */
 export function checkDaemonSetPace(pace: RollingUpdate, path: string, errors: Errors): void {
   for (const field of ['maxUnavailable', 'maxSurge'] as const) {
     checkCount(pace[field], `${path}.${field}`, errors);

@@ -1,15 +1,13 @@
 import { type KubeObject, type ObjectMeta, parseJsonText } from '@keelson/core';
 
-/** Where a stored DaemonSet keeps what extensions/v1beta1 calls `spec.templateGeneration`. */
+/** Annotation of stored DaemonSets for `spec.templateGeneration` of extensions/v1beta1. */
 export const templateGenerationAnnotation = 'deprecated.daemonset.template.generation';
-/** Where a stored Deployment keeps what extensions/v1beta1 calls `spec.rollbackTo.revision`. */
+/** Annotation of stored Deployments for `spec.rollbackTo.revision` of extensions/v1beta1. */
 export const rollbackToAnnotation = 'deprecated.deployment.rollback.rollbackTo';
 
 const canonicalInteger = /^(?:0|-?[1-9]\d{0,15})$/;
 
-/**
- * The whole number in an annotation; anything but its canonical text is none, so that it survives conversions as it is.
- */
+/** The integer in an annotation. Other texts, including non-canonical integers, are ignored and remain unchanged. */
 export function integerAnnotation(object: KubeObject, name: string): number | undefined {
   const annotations = object.metadata?.annotations;
   const text = annotations && Object.hasOwn(annotations, name) ? annotations[name] : undefined;
@@ -27,13 +25,13 @@ export function withAnnotation<T extends KubeObject>(object: T, name: string, va
   };
 }
 
-/** An empty map of annotations is written as none, so that conversions have one form for it. */
+/** True for an empty map of annotations, which conversions write as absent. */
 export function isEmpty(annotations: Record<string, string>): boolean {
   for (const _ in annotations) return false;
   return true;
 }
 
-/** A copy of the object (metadata and annotations only) without the annotation; the map goes when nothing is left. */
+/** A copy of the object (metadata and annotations only) without the annotation; an empty map is removed. */
 export function withoutAnnotation<T extends KubeObject>(object: T, name: string): T & { metadata: ObjectMeta } {
   const metadata = { ...object.metadata };
   const annotations = { ...metadata.annotations };

@@ -2,7 +2,7 @@ import { fieldError } from '@keelson/core';
 import { checkNonNegative } from '../validation/checks.ts';
 import type { Errors } from '../validation/errors.ts';
 
-/** Refuses negative counts in a status. */
+/** Rejects negative counts in a status. */
 export function checkCounts<K extends string>(
   status: { readonly [P in K]?: number },
   fields: readonly K[],
@@ -11,7 +11,7 @@ export function checkCounts<K extends string>(
   for (const field of fields) checkNonNegative(status[field], `status.${field}`, errors);
 }
 
-/** Refuses a part that is greater than its whole. */
+/** Rejects a count that is greater than another one. */
 export function checkNotAbove<P extends string, W extends string>(
   status: { readonly [F in P | W]?: number },
   part: P,

@@ -21,7 +21,7 @@ const podColumns: readonly Column<Workload>[] = [
   wide('Selector', 'string', 'Labels of the pods.', ({ spec }) => selectorText(spec.selector)),
 ];
 
-/** A selector as people write it on the command line. */
+/** A selector in the format of the command line. */
 export function selectorText(selector: LabelSelectorSpec | undefined): string {
   if (!selector) return '<none>';
   try {
@@ -40,7 +40,7 @@ interface DeploymentLike extends Workload {
   };
 }
 
-/** Table of deployments, of every version (kinds.json). */
+/** Columns of the table of deployments of all versions. */
 export const deploymentColumns: readonly Column<DeploymentLike>[] = [
   nameColumn(),
   column(
@@ -64,7 +64,7 @@ interface ReplicaSetLike extends Workload {
   readonly status?: { readonly replicas?: number; readonly readyReplicas?: number };
 }
 
-/** Table of replica sets, of every version (kinds.json). */
+/** Columns of the table of replica sets of all versions. */
 export const replicaSetColumns: readonly Column<ReplicaSetLike>[] = [
   nameColumn(),
   column('Desired', 'integer', 'Pods wanted.', ({ spec }) => spec.replicas ?? 0),
@@ -84,7 +84,7 @@ interface DaemonSetLike extends Workload {
   };
 }
 
-/** Table of daemon sets, of every version (kinds.json). */
+/** Columns of the table of daemon sets of all versions. */
 export const daemonSetColumns: readonly Column<DaemonSetLike>[] = [
   nameColumn(),
   column('Desired', 'integer', 'Nodes that should have a pod.', ({ status }) => status?.desiredNumberScheduled ?? 0),

@@ -41,8 +41,8 @@ interface CustomResourceDefinitionType extends KubeObject, Infer<typeof definiti
 const schema: Schema<CustomResourceDefinitionType> = definition;
 
 /**
- * Kinds are declared in code, so the list is always empty: clients that look for a kind here get a list instead of an
- * error. It can be read only, and discovery says so.
+ * A read-only kind without objects. Kinds are declared in code, so the list is always empty. It exists because clients
+ * that list CustomResourceDefinitions do not handle an error.
  */
 export const CustomResourceDefinition: KindDefinition<CustomResourceDefinitionType> = defineKind({
   group: 'apiextensions.k8s.io',

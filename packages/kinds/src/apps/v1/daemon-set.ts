@@ -56,7 +56,7 @@ function defaultDaemonSet({ spec }: DaemonSetType): void {
   defaultPodSpec(spec.template.spec);
 }
 
-/** The count of template changes is the server's: whatever a writer says about it is replaced. */
+/** Sets the number of template changes, which only the server maintains; the value of a client is ignored. */
 function setTemplateGeneration(daemonSet: DaemonSetType, generation: number): void {
   daemonSet.metadata ??= {};
   daemonSet.metadata.annotations = {

@@ -9,7 +9,7 @@ import { answerToken, shownUser } from './token-answer.ts';
 
 const gv = { group: 'authentication.k8s.io', version: 'v1' } as const;
 
-/** Asks who is behind a token. */
+/** Requests the user of a token. */
 export const TokenReview: KindDefinition<Review> = defineKind({
   ...gv,
   kind: 'TokenReview',
@@ -19,7 +19,7 @@ export const TokenReview: KindDefinition<Review> = defineKind({
 });
 export type TokenReview = Review;
 
-/** Asks who the caller is. */
+/** Requests the user of the request. */
 export const SelfSubjectReview: KindDefinition<SelfReview> = defineKind({
   ...gv,
   kind: 'SelfSubjectReview',

@@ -1,7 +1,7 @@
 import { statusErrors, type UserInfo, type VirtualCall } from '@keelson/core';
 import type { UserInfo as ShownUser, TokenReviewSpec, TokenReviewStatus } from './schema/index.ts';
 
-/** A user in the words of the API. */
+/** Converts a user to the form of the API. */
 export function shownUser({ name, uid, groups, extra }: UserInfo): ShownUser {
   return {
     username: name,
@@ -12,7 +12,7 @@ export function shownUser({ name, uid, groups, extra }: UserInfo): ShownUser {
 }
 
 /**
- * Who is behind a token. An unknown token is an answer, not an error.
+ * The status of a TokenReview. An unknown token is not an error; it results in an empty status.
  *
  * @throws StatusError 400 without a token.
  */

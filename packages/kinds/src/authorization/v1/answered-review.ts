@@ -11,7 +11,7 @@ import {
   subjectOf,
 } from './review.ts';
 
-/** How a review is checked and answered, in every version of it. */
+/** Validation and result of a kind of review, for all API versions. */
 interface Answered<R extends KubeObject> {
   readonly strategy: Strategy<R>;
   readonly virtual: VirtualKind<R>;
@@ -21,7 +21,7 @@ interface Asking<Q> extends KubeObject {
   readonly spec: Q;
 }
 
-/** Whether somebody may do something. Only the name of the groups differs between versions. */
+/** SubjectAccessReview. `groupsOf` reads the groups, whose field name depends on the API version. */
 export function aboutSubject<R extends Asking<AccessQuestion & Subject>>(
   groupsOf: (review: R) => readonly string[] | undefined,
 ): Answered<R> {
@@ -42,7 +42,7 @@ export function aboutSubject<R extends Asking<AccessQuestion & Subject>>(
   };
 }
 
-/** The same about the namespace that the review is in. */
+/** LocalSubjectAccessReview: access in the namespace of the review. */
 export function aboutSubjectHere<R extends Asking<AccessQuestion & Subject>>(
   groupsOf: (review: R) => readonly string[] | undefined,
 ): Answered<R> {
@@ -59,7 +59,7 @@ export function aboutSubjectHere<R extends Asking<AccessQuestion & Subject>>(
   };
 }
 
-/** Whether the caller may do something. */
+/** SelfSubjectAccessReview: access of the caller. */
 export function aboutCaller<R extends Asking<AccessQuestion>>(): Answered<R> {
   return {
     strategy: { validate: (review) => [...checkQuestion(review.spec), ...checkReviewMetadata(review)] },
@@ -69,7 +69,7 @@ export function aboutCaller<R extends Asking<AccessQuestion>>(): Answered<R> {
   };
 }
 
-/** What the caller may do in a namespace. */
+/** SelfSubjectRulesReview: the rules of the caller in a namespace. */
 export function rulesOfCaller<R extends Asking<{ readonly namespace?: string }>>(): Pick<Answered<R>, 'virtual'> {
   return {
     virtual: {

@@ -16,13 +16,13 @@ import type {
   SubjectRulesReviewStatus,
 } from './schema/index.ts';
 
-/** What is asked, in the fields that all versions share. */
+/** The request whose access is checked, in the fields that all versions share. */
 export interface AccessQuestion {
   readonly resourceAttributes?: ResourceAttributes;
   readonly nonResourceAttributes?: NonResourceAttributes;
 }
 
-/** Whom it is asked about; only the name of the groups differs between versions. */
+/** The user whose access is checked, without groups, whose field name depends on the version. */
 export interface Subject {
   readonly user?: string;
   readonly uid?: string;
@@ -50,25 +50,25 @@ export function checkQuestion({ resourceAttributes, nonResourceAttributes }: Acc
   ];
 }
 
-/** Somebody must be meant. */
+/** Requires a user or a group. */
 export function checkSubject({ user }: Subject, groups: readonly string[] | undefined): FieldError[] {
   if (user || groups?.length) return [];
   return [fieldError.invalid('spec.user', user ?? '', 'at least one of user or group must be specified')];
 }
 
-/** A review carries no metadata but, where it lives in one, its namespace. */
+/** Rejects metadata except the fields in `allowed`. */
 export function checkReviewMetadata({ metadata = {} }: KubeObject, allowed: readonly string[] = []): FieldError[] {
-  const said = Object.entries(metadata).filter(([name, value]) => {
+  const given = Object.entries(metadata).filter(([name, value]) => {
     if (allowed.includes(name) || name === 'managedFields' || value === null || value === undefined || value === '')
       return false;
     return typeof value !== 'object' || Object.keys(value).length > 0;
   });
-  if (said.length === 0) return [];
+  if (given.length === 0) return [];
   const but = allowed.length > 0 ? ` except for ${allowed.join(', ')}` : '';
-  return [fieldError.invalid('metadata', Object.fromEntries(said), `must be empty${but}`)];
+  return [fieldError.invalid('metadata', Object.fromEntries(given), `must be empty${but}`)];
 }
 
-/** A review in a namespace is about requests in this namespace. */
+/** Requires a resource request in the namespace of the review. */
 export function checkLocalQuestion(question: AccessQuestion, namespace: string | undefined): FieldError[] {
   const errors: FieldError[] = [];
   const { resourceAttributes, nonResourceAttributes } = question;
@@ -118,7 +118,7 @@ function statusOf({ allowed, denied, reason }: AccessDecision): SubjectAccessRev
   return { allowed, ...(denied && !allowed ? { denied } : {}), ...(reason ? { reason } : {}) };
 }
 
-/** Asks the server's authorizer. */
+/** The decision of the server's authorizer. */
 export async function decide(
   call: VirtualCall,
   question: AccessQuestion,
@@ -144,7 +144,7 @@ function statusOfRules(rules: AccessRules): SubjectRulesReviewStatus {
   };
 }
 
-/** All that the caller may do in a namespace. @throws StatusError 400 when no namespace is named. */
+/** The rules of the caller in a namespace. @throws StatusError 400 without a namespace. */
 export async function listRules(call: VirtualCall, namespace: string | undefined): Promise<SubjectRulesReviewStatus> {
   if (!namespace) throw statusErrors.badRequest('no namespace on request');
   return statusOfRules(await call.authorizer.rulesFor(call.context.user, namespace));

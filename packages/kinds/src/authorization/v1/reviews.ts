@@ -13,7 +13,7 @@ import {
 
 const gv = { group: 'authorization.k8s.io', version: 'v1' } as const;
 
-/** Asks whether a user may do something. */
+/** Checks whether a user has access. */
 export const SubjectAccessReview: KindDefinition<Review> = defineKind({
   ...gv,
   kind: 'SubjectAccessReview',
@@ -23,7 +23,7 @@ export const SubjectAccessReview: KindDefinition<Review> = defineKind({
 });
 export type SubjectAccessReview = Review;
 
-/** Asks the same about one namespace, so that people of a namespace may be allowed to ask. */
+/** Checks access in one namespace. Permission to create it can be granted per namespace. */
 export const LocalSubjectAccessReview: KindDefinition<LocalReview> = defineKind({
   ...gv,
   kind: 'LocalSubjectAccessReview',
@@ -32,7 +32,7 @@ export const LocalSubjectAccessReview: KindDefinition<LocalReview> = defineKind(
 });
 export type LocalSubjectAccessReview = LocalReview;
 
-/** Asks whether the caller may do something. */
+/** Checks whether the caller has access. */
 export const SelfSubjectAccessReview: KindDefinition<SelfReview> = defineKind({
   ...gv,
   kind: 'SelfSubjectAccessReview',
@@ -42,7 +42,7 @@ export const SelfSubjectAccessReview: KindDefinition<SelfReview> = defineKind({
 });
 export type SelfSubjectAccessReview = SelfReview;
 
-/** Asks what the caller may do in a namespace. */
+/** Lists the rules that apply to the caller in a namespace. */
 export const SelfSubjectRulesReview: KindDefinition<RulesReview> = defineKind({
   ...gv,
   kind: 'SelfSubjectRulesReview',

@@ -19,7 +19,7 @@ const deprecated = (kind: string) => ({
   replacement: `authorization.k8s.io/v1 ${kind}`,
 });
 
-/** Asks whether a user may do something. */
+/** Checks whether a user has access. */
 export const AuthorizationV1beta1SubjectAccessReview: KindDefinition<Review> = defineKind({
   ...gv,
   kind: 'SubjectAccessReview',
@@ -30,7 +30,7 @@ export const AuthorizationV1beta1SubjectAccessReview: KindDefinition<Review> = d
 });
 export type AuthorizationV1beta1SubjectAccessReview = Review;
 
-/** Asks the same about one namespace, so that people of a namespace may be allowed to ask. */
+/** Checks access in one namespace. Permission to create it can be granted per namespace. */
 export const AuthorizationV1beta1LocalSubjectAccessReview: KindDefinition<LocalReview> = defineKind({
   ...gv,
   kind: 'LocalSubjectAccessReview',
@@ -40,7 +40,7 @@ export const AuthorizationV1beta1LocalSubjectAccessReview: KindDefinition<LocalR
 });
 export type AuthorizationV1beta1LocalSubjectAccessReview = LocalReview;
 
-/** Asks whether the caller may do something. */
+/** Checks whether the caller has access. */
 export const AuthorizationV1beta1SelfSubjectAccessReview: KindDefinition<SelfReview> = defineKind({
   ...gv,
   kind: 'SelfSubjectAccessReview',
@@ -51,7 +51,7 @@ export const AuthorizationV1beta1SelfSubjectAccessReview: KindDefinition<SelfRev
 });
 export type AuthorizationV1beta1SelfSubjectAccessReview = SelfReview;
 
-/** Asks what the caller may do in a namespace. */
+/** Lists the rules that apply to the caller in a namespace. */
 export const AuthorizationV1beta1SelfSubjectRulesReview: KindDefinition<RulesReview> = defineKind({
   ...gv,
   kind: 'SelfSubjectRulesReview',

@@ -1,13 +1,13 @@
 import { DerError, derValues, expectDer, oidText, onlyDer, Tag } from './der.ts';
 
-/** Other names that a certificate is to be good for. */
+/** Requested subject alternative names. */
 export interface AlternativeNames {
   readonly dns: readonly string[];
-  /** In text form. */
+  /** IP addresses in text form. */
   readonly ips: readonly string[];
   readonly emails: readonly string[];
   readonly uris: readonly string[];
-  /** How many there are of other types. */
+  /** Number of names of other types. */
   readonly others: number;
 }
 
@@ -18,11 +18,11 @@ const NameTag = { email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const;
 
 function ipText(octets: Buffer): string {
   if (octets.length === 4) return octets.join('.');
-  if (octets.length !== 16) throw new DerError('an IP address has neither 4 nor 16 octets');
+  if (octets.length !== 16) throw new DerError('invalid length of an IP address');
   return Array.from({ length: 8 }, (_, i) => octets.readUInt16BE(i * 2).toString(16)).join(':');
 }
 
-/** The extensions that are asked for: identifier and content of each. */
+/** The requested extensions: content by object identifier. */
 function requestedExtensions(attributes: Buffer): Map<string, Buffer> {
   const extensions = new Map<string, Buffer>();
   for (const attribute of derValues(attributes)) {
@@ -32,7 +32,7 @@ function requestedExtensions(attributes: Buffer): Map<string, Buffer> {
     for (const extension of derValues(list)) {
       const parts = derValues(expectDer(extension, Tag.Sequence, 'an extension'));
       const oid = oidText(expectDer(parts[0], Tag.ObjectIdentifier, 'the type of an extension'));
-      if (extensions.has(oid)) throw new DerError('an extension is asked for twice');
+      if (extensions.has(oid)) throw new DerError('duplicate extension');
       extensions.set(oid, expectDer(parts.at(-1), Tag.OctetString, 'the content of an extension'));
     }
   }

@@ -3,15 +3,15 @@ import { type AlternativeNames, readAlternativeNames } from './alternative-names
 import { DerError, type DerValue, derValues, expectDer, oidText, onlyDer, Tag } from './der.ts';
 import { type RequestSubject, readSubject } from './subject.ts';
 
-/** What a certificate request (PKCS#10, RFC 2986) asks for. */
+/** Content of a certificate request (PKCS#10, RFC 2986). */
 export interface CertificateRequest {
   readonly subject: RequestSubject;
   readonly names: AlternativeNames;
-  /** The key to be certified: SubjectPublicKeyInfo in DER. */
+  /** Public key: SubjectPublicKeyInfo in DER. */
   readonly publicKey: Buffer;
 }
 
-/** Digest of each signature algorithm that is taken; null: the algorithm has its own. Those built on SHA-1 are not. */
+/** Digests of the supported signature algorithms; null: part of the algorithm. SHA-1 is not supported. */
 const digests: Readonly<Record<string, string | null>> = {
   '1.2.840.10045.4.3.2': 'sha256',
   '1.2.840.10045.4.3.3': 'sha384',
@@ -42,22 +42,22 @@ function checkSignature(info: DerValue, key: DerValue, algorithm: Buffer, signat
   const oid = oidText(expectDer(derValues(algorithm)[0], Tag.ObjectIdentifier, 'the signature algorithm'));
   const digest = digests[oid];
   if (digest === undefined) throw new DerError(`the signature algorithm ${oid} is not supported`);
-  // A bit string begins with the number of bits that are not used, which is none here.
-  if (signature[0] !== 0) throw new DerError('the signature is no whole number of octets');
+  // The first octet of a bit string is the number of unused bits.
+  if (signature[0] !== 0) throw new DerError('the signature has unused bits');
   let good: boolean;
   try {
     const publicKey = createPublicKey({ key: key.whole, format: 'der', type: 'spki' });
     good = verify(digest, info.whole, publicKey, signature.subarray(1));
   } catch {
-    throw new DerError('the public key cannot be used');
+    throw new DerError('invalid public key');
   }
-  if (!good) throw new DerError('the signature is not of the public key in the request');
+  if (!good) throw new DerError('the signature does not match the public key of the request');
 }
 
 /**
  * Reads a PEM certificate request and checks that it is signed with its own key.
  *
- * @throws DerError saying what is wrong with it
+ * @throws DerError for an invalid request
  */
 export function readCertificateRequest(pem: string): CertificateRequest {
   const [info, algorithm, signature] = derValues(onlyDer(pemContent(pem), Tag.Sequence, 'the certificate request'));

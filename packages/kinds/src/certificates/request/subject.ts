@@ -1,8 +1,8 @@
 import { DerError, derValues, expectDer, oidText, Tag } from './der.ts';
 
-/** Whom a certificate is to name. */
+/** Requested subject of a certificate. */
 export interface RequestSubject {
-  /** '' when there is none. */
+  /** Empty without a common name. */
   readonly commonName: string;
   readonly organizations: readonly string[];
   /** Object identifiers of all other attributes. */
@@ -12,7 +12,7 @@ export interface RequestSubject {
 const commonName = '2.5.4.3';
 const organization = '2.5.4.10';
 
-/** Text types that names are written in, by their tag octet. */
+/** Decoders of text types by tag octet. */
 const decoders: Readonly<Record<number, (content: Buffer) => string>> = {
   [0x0c]: (content) => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content),
   [0x13]: (content) => content.toString('latin1'),
@@ -22,11 +22,11 @@ const decoders: Readonly<Record<number, (content: Buffer) => string>> = {
 
 function textOf(tag: number, content: Buffer): string {
   const decode = decoders[tag];
-  if (decode === undefined) throw new DerError('an attribute of the subject is no text');
+  if (decode === undefined) throw new DerError('an attribute of the subject is not a text');
   try {
     return decode(content);
   } catch {
-    throw new DerError('an attribute of the subject is no UTF-8');
+    throw new DerError('an attribute of the subject is not valid UTF-8');
   }
 }
 

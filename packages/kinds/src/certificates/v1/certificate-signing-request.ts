@@ -21,13 +21,13 @@ function durationText({ spec }: Request): string {
 const columns: readonly Column<Request>[] = [
   nameColumn(),
   ageColumn,
-  column('SignerName', 'string', 'Who is to sign.', ({ spec }) => spec?.signerName || '<none>'),
-  column('Requestor', 'string', 'Who asks.', ({ spec }) => spec?.username ?? ''),
-  column('RequestedDuration', 'string', 'How long the certificate should be good.', durationText),
-  column('Condition', 'string', 'Pending, Approved or Denied, and what came of it.', conditionText),
+  column('SignerName', 'string', 'Signer of the certificate.', ({ spec }) => spec?.signerName || '<none>'),
+  column('Requestor', 'string', 'User that created the request.', ({ spec }) => spec?.username ?? ''),
+  column('RequestedDuration', 'string', 'Requested validity of the certificate.', durationText),
+  column('Condition', 'string', 'Pending, Approved or Denied, and Failed or Issued.', conditionText),
 ];
 
-/** Asks for a certificate; somebody approves or denies, and a signer issues it. */
+/** A request for a certificate. An approver approves or denies it, and a signer issues the certificate. */
 export const CertificateSigningRequest: KindDefinition<Request> = defineKind({
   group: 'certificates.k8s.io',
   version: 'v1',

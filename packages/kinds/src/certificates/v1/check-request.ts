@@ -65,7 +65,7 @@ function checkConditions({ status }: CertificateSigningRequest, errors: Errors):
   }
 }
 
-/** Why this is no chain of certificates; undefined when it is one. */
+/** Why a text is not a certificate chain; undefined for a valid one. */
 function chainProblem(text: string): string | undefined {
   const blocks = text.match(/-----BEGIN [^-]+-----[^-]*-----END [^-]+-----/g) ?? [];
   if (blocks.length === 0) return 'must contain at least one CERTIFICATE PEM block';
@@ -87,7 +87,7 @@ function checkCertificate({ status }: CertificateSigningRequest, errors: Errors)
   if (problem !== undefined) errors.push(fieldError.invalid('status.certificate', '<certificate data>', problem));
 }
 
-/** What has to be true of every certificate signing request, by the rules of its API group. */
+/** Validates a certificate signing request. */
 export function checkRequest(request: CertificateSigningRequest, errors: Errors): void {
   const { spec } = request;
   try {

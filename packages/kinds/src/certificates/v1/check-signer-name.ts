@@ -3,11 +3,11 @@ import { checkText } from '../../validation/checks.ts';
 import type { Errors } from '../../validation/errors.ts';
 
 const maxDomain = 253;
-/** What `path.namespace.name` may be long at most, beside the domain. */
+/** Maximum length of a signer name: the domain, a slash, a namespace, a dot and a name. */
 const maxName = maxDomain + 1 + 253 + 1 + 63;
 const legacy = 'kubernetes.io/legacy-unknown';
 
-/** A signer is a domain of at least two labels, a slash, and a path of DNS names. */
+/** Validates a signer name: a domain of at least two labels, a slash, and DNS names separated by dots. */
 export function checkSignerName(name: string, path: string, errors: Errors): void {
   if (!checkText(name, path, errors)) return;
   const invalid = (value: string, detail: string) => errors.push(fieldError.invalid(path, value, detail));

@@ -14,7 +14,7 @@ export function hasCondition(request: CertificateSigningRequest, type: string): 
 }
 
 /**
- * Fills in the times that a writer left out: a condition that stood before with the same status keeps its transition.
+ * Sets the times that the client omitted. A condition whose status has not changed keeps its transition time.
  */
 export function stampConditions(request: CertificateSigningRequest, old: CertificateSigningRequest, now: Date): void {
   const time = formatTime(now);
@@ -33,14 +33,14 @@ function identityOf({ type, status }: Condition): string {
   return JSON.stringify([type, status]);
 }
 
-/** Decisions and failures stand for good. */
+/** Rejects the removal of the conditions Approved, Denied and Failed. */
 export function removedConditions(request: CertificateSigningRequest, old: CertificateSigningRequest): FieldError[] {
   return [...decisions, 'Failed']
     .filter((type) => ofType(request, type).length < ofType(old, type).length)
     .map((type) => fieldError.forbidden(path, `updates may not remove a condition of type ${JSON.stringify(type)}`));
 }
 
-/** A writer that is not asked for a decision leaves it as it stands, whatever its body makes of it. */
+/** Restores the decisions of the stored request, for writes that must not change them. */
 export function keepDecisions(request: CertificateSigningRequest, old: CertificateSigningRequest): void {
   const conditions = request.status?.conditions ?? [];
   const decided = new Map(decisions.map((type) => [type, ofType(old, type)[0]]));
@@ -50,7 +50,7 @@ export function keepDecisions(request: CertificateSigningRequest, old: Certifica
   }
 }
 
-/** Only the approval subresource decides. */
+/** Rejects added decisions, which are valid only in the approval subresource. */
 export function addedDecisions(request: CertificateSigningRequest, old: CertificateSigningRequest): FieldError[] {
   return decisions
     .filter((type) => ofType(request, type).length > ofType(old, type).length)

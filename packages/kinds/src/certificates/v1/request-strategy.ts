@@ -16,7 +16,7 @@ function resetCertificate(request: Request, old: Request): FieldError[] {
   return [fieldError.forbidden('status.certificate', 'updates may not modify existing certificate content')];
 }
 
-/** Behaviour of certificate signing requests: who asks is what the server knows, and what is asked stays as it is. */
+/** Strategy of certificate signing requests: the server sets the requesting user, and the spec is immutable. */
 export const requestStrategy: Strategy<Request> = {
   generation: 'none',
   prepareForCreate(request, { request: { user } }) {
@@ -51,7 +51,7 @@ export const requestStrategy: Strategy<Request> = {
 };
 
 /**
- * Takes over what `PUT .../approval` may change: conditions, of which decisions cannot be taken back.
+ * Applies the changes of `PUT .../approval`: only conditions, and decisions cannot be removed.
  * @throws StatusError 422
  */
 export function applyApproval(stored: Request, object: Request, { now }: StrategyContext): void {

@@ -4,7 +4,7 @@ import { checkNonNegative, checkPositive } from '../../validation/checks.ts';
 import { newErrors } from '../../validation/errors.ts';
 import { LeaseSchema, type Lease as LeaseType } from './schema/index.ts';
 
-/** A lock that expires unless renewed. A PUT has to say which version it replaces: nobody steals a lease unseen. */
+/** A lock that expires unless it is renewed. A PUT requires a resourceVersion, so that no update is lost. */
 export const Lease: KindDefinition<LeaseType> = defineKind({
   group: 'coordination.k8s.io',
   version: 'v1',
@@ -18,7 +18,7 @@ export const Lease: KindDefinition<LeaseType> = defineKind({
   },
   columns: [
     nameColumn(),
-    column('Holder', 'string', 'Who holds it.', (lease: LeaseType) => lease.spec?.holderIdentity ?? ''),
+    column('Holder', 'string', 'Holder of the lease.', (lease: LeaseType) => lease.spec?.holderIdentity ?? ''),
     ageColumn,
   ],
 });

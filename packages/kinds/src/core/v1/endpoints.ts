@@ -12,10 +12,10 @@ import {
   type Endpoints as EndpointsType,
 } from './schema/index.ts';
 
-/** The table shows this many addresses, and how many more there are. */
+/** Maximum number of addresses in a table cell. */
 const shown = 3;
 
-/** The addresses behind a service of the same name. */
+/** The addresses of the pods of a service with the same name. */
 export const Endpoints: KindDefinition<EndpointsType> = defineKind({
   group: '',
   version: 'v1',
@@ -65,7 +65,7 @@ function checkPort(port: EndpointPort, named: boolean, path: string, errors: Err
   checkRequiredOneOf(port.protocol, protocols, `${path}.protocol`, errors);
 }
 
-/** The pairs of addresses and ports can be many more than either, so only those that are shown are made. */
+/** Formats the first pairs of address and port and counts the others. The full product may be very large. */
 function endpointsText({ subsets }: EndpointsType): string {
   const texts: string[] = [];
   let count = 0;

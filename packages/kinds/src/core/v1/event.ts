@@ -12,7 +12,7 @@ import { checkOneOf, checkText, pushInvalid } from '../../validation/checks.ts';
 import { type Errors, newErrors } from '../../validation/errors.ts';
 import { EventSchema, type Event as EventType } from './schema/index.ts';
 
-/** Events are kept for an hour after they were last written. */
+/** Events are removed one hour after their last update. */
 const ttlMs = 3_600_000;
 const maxWord = 128;
 const maxMessage = 1024;
@@ -79,8 +79,9 @@ function lastSeen(event: EventType, now: Date): string {
 }
 
 /**
- * An event lives in the namespace of its object; one about a cluster-wide object in `default`. Newer reporters may
- * choose the namespace, and have `kube-system` as well for cluster-wide objects.
+ * Validates an event. Its namespace is that of the involved object, or `default` for cluster-scoped objects. Events
+ * with
+ * `eventTime` may also use `kube-system` for cluster-scoped objects.
  */
 export function validateEvent(event: EventType): FieldError[] {
   const errors = newErrors();
@@ -93,7 +94,7 @@ export function validateEvent(event: EventType): FieldError[] {
   return errors;
 }
 
-/** Reporters that give `eventTime` keep stricter rules. */
+/** Events with `eventTime` have stricter rules. */
 function checkNewStyle(event: EventType, errors: Errors): void {
   if (checkText(event.reportingComponent, 'reportingController', errors)) {
     pushInvalid(qualifiedNameErrors(event.reportingComponent), event.reportingComponent, 'reportingController', errors);

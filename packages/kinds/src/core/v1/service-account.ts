@@ -23,12 +23,12 @@ export const ServiceAccount: KindDefinition<ServiceAccountType> = defineKind({
 });
 export type ServiceAccount = ServiceAccountType;
 
-/** References keep nothing but the name: the rest of the object is the secret's own. */
+/** Removes all fields but the name from references to secrets. */
 function keepNamesOnly(account: ServiceAccountType): void {
   if (account.secrets) account.secrets = account.secrets.map(({ name }) => (name === undefined ? {} : { name }));
 }
 
-/** Tokens are made for each cluster anew; they are known by their names. */
+/** Removes generated tokens, which are specific to a cluster. Their names identify them. */
 function dropTokens(account: ServiceAccountType, exact: boolean): void {
   const prefix = `${account.metadata?.name ?? ''}-token-`;
   if (exact || !account.secrets) return;

@@ -16,15 +16,15 @@ const columns: readonly Column<ServiceType>[] = [
     'Address inside the cluster.',
     ({ spec }) => spec.clusterIPs?.[0] || spec.clusterIP || '<none>',
   ),
-  column('External-IP', 'string', 'Address from outside.', externalText),
+  column('External-IP', 'string', 'Address outside the cluster.', externalText),
   column('Port(s)', 'string', 'Ports, with node ports and protocols.', portsText),
   ageColumn,
   wide('Selector', 'string', 'Labels of its pods.', (service) => labelsText(service.spec.selector)),
 ];
 
 /**
- * A stable name and address for a changing set of pods. Addresses and node ports are not allocated by the kind itself:
- * a service without `clusterIP` has none until a controller gives it one.
+ * A stable name and address for a changing set of pods. The kind does not allocate addresses and node ports: a service
+ * without `clusterIP` has none until a controller allocates one.
  */
 export const Service: KindDefinition<ServiceType> = defineKind({
   group: '',
@@ -55,7 +55,7 @@ export const Service: KindDefinition<ServiceType> = defineKind({
 });
 export type Service = ServiceType;
 
-/** What belongs to one cluster is left out: allocated addresses and node ports, the observed state. */
+/** Removes the values that are specific to a cluster: allocated addresses and node ports, and the status. */
 function exportService(service: ServiceType, exact: boolean): void {
   service.status = { loadBalancer: {} };
   if (exact) return;

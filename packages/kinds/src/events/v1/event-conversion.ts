@@ -21,7 +21,7 @@ const storedNames = {
   deprecatedCount: 'count',
 } as const satisfies Record<Exclude<keyof Event, keyof KubeObject>, keyof StoredEvent>;
 
-/** In the order of core v1, so that equal events have equal bytes whichever version they were written in. */
+/** Fields in the order of core v1, so that equal events have equal bytes in both versions. */
 const storedOrder = [
   'involvedObject',
   'reason',
@@ -41,10 +41,10 @@ const storedOrder = [
 
 const names = Object.entries(storedNames);
 const shownNames = new Map(names.map(([shown, stored]) => [stored as string, shown]));
-/** What core v1 shows even when it is empty. */
+/** Fields that core v1 contains even when they are empty. */
 const alwaysStored: Readonly<Record<string, unknown>> = { reportingComponent: '', reportingInstance: '' };
 
-/** What this version shows even when it is empty. */
+/** Fields that this version contains even when they are empty. */
 const alwaysShown: Readonly<Record<string, unknown>> = { eventTime: null, regarding: {}, deprecatedSource: {} };
 const emptySeries = { count: 0, lastObservedTime: null };
 
@@ -76,7 +76,7 @@ export const eventConversion: StorageConversion<Event> = {
     const meta = stored.metadata && { metadata: stored.metadata };
     return { kind: 'Event', apiVersion: 'events.k8s.io/v1', ...meta, ...Object.fromEntries(fields) } as Event;
   },
-  // Every event has an object that it is about, which the two versions name differently.
+  // The versions have different names for the involved object.
   isRelabel: () => false,
   selectableFields: {
     ...Object.fromEntries(references.map((field) => [`regarding.${field}`, `involvedObject.${field}`])),

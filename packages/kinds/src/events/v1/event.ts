@@ -21,9 +21,7 @@ const selectable: readonly SelectableField<EventType>[] = [
   ['type', ({ type }) => type ?? ''],
 ];
 
-/**
- * Something that happened to an object, in the form of newer reporters. Stored as the core v1 event that it also is.
- */
+/** An event in the newer API version. Stored as a core v1 event. */
 export const EventsV1Event: KindDefinition<EventType> = defineKind({
   group: 'events.k8s.io',
   version: 'v1',
@@ -48,14 +46,14 @@ export const EventsV1Event: KindDefinition<EventType> = defineKind({
 });
 export type EventsV1Event = EventType;
 
-/** Empty and absent are the same in the stored form. */
+/** Removes empty texts, which the stored version does not distinguish from absent ones. */
 function dropEmptyTexts(event: EventType): void {
   for (const field of ['reportingController', 'reportingInstance', 'action', 'reason', 'note', 'type'] as const) {
     if (event[field] === '') delete event[field];
   }
 }
 
-/** Reporters of this version keep stricter rules; fields are named as in the stored form, as kube-apiserver does. */
+/** Validates a new event with the rules of this version. Error paths use the stored field names, as upstream does. */
 function validateCreate(event: EventType): FieldError[] {
   const errors = newErrors();
   checkSeries(event, errors);
@@ -76,7 +74,7 @@ function checkSeries({ series }: EventType, errors: Errors): void {
   if (!series.lastObservedTime) errors.push(fieldError.required('series.lastObservedTime'));
 }
 
-/** Only the series changes. */
+/** Rejects changes of fields other than `series`. */
 function validateUpdate(event: EventType, old: EventType): FieldError[] {
   const errors = newErrors();
   if (!sameJson(event.series, old.series)) checkSeries(event, errors);

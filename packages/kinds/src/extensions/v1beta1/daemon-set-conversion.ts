@@ -11,8 +11,8 @@ import {
 import type { DaemonSet } from './schema/index.ts';
 
 /**
- * Daemon sets are stored as apps/v1. What only this version has, `spec.templateGeneration`, is an annotation there. An
- * annotation that is no whole number stays an annotation.
+ * Daemon sets are stored as apps/v1, with `spec.templateGeneration`, which exists only in this version, as an
+ * annotation. An annotation that is not an integer remains an annotation.
  */
 export const daemonSetConversion: StorageConversion<DaemonSet> = {
   kind: StoredKind,
@@ -32,7 +32,7 @@ export const daemonSetConversion: StorageConversion<DaemonSet> = {
   isRelabel: (json) => !json.includes(templateGenerationAnnotation),
 };
 
-/** In this version the count is a field; its annotation means nothing. */
+/** Removes the annotation, which has no meaning in this version. */
 export function dropGenerationAnnotation(daemonSet: DaemonSet): void {
   const annotations = daemonSet.metadata?.annotations;
   if (

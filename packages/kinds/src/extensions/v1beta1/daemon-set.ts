@@ -9,8 +9,8 @@ import { DaemonSetSchema, type DaemonSet as DaemonSetType } from './schema/index
 import { defaultFromTemplate } from './template-defaults.ts';
 
 /**
- * The older form of apps/v1 DaemonSet: selector optional and changeable, pods replaced only when deleted. Stored as its
- * twin.
+ * The older version of apps/v1 DaemonSet: the selector is optional and mutable, and the default update strategy is
+ * OnDelete. Stored as apps/v1.
  */
 export const ExtensionsV1beta1DaemonSet: KindDefinition<DaemonSetType> = defineKind({
   group: 'extensions',

@@ -11,8 +11,8 @@ import {
 import type { Deployment } from './schema/index.ts';
 
 /**
- * Deployments are stored as apps/v1. What only this version has, `spec.rollbackTo`, is an annotation there. An
- * annotation that is no whole number stays an annotation.
+ * Deployments are stored as apps/v1, with `spec.rollbackTo`, which exists only in this version, as an annotation. An
+ * annotation that is not an integer remains an annotation.
  */
 export const deploymentConversion: StorageConversion<Deployment> = {
   kind: StoredKind,
@@ -32,9 +32,7 @@ export const deploymentConversion: StorageConversion<Deployment> = {
   isRelabel: (json) => !json.includes(rollbackToAnnotation),
 };
 
-/**
- * In this version the wish to roll back is a field; its annotation means nothing, and revision 0 is written as absent.
- */
+/** Removes the annotation, which has no meaning in this version, and a rollback revision of 0. */
 export function dropRollbackAnnotation(deployment: Deployment): void {
   const annotations = deployment.metadata?.annotations;
   if (

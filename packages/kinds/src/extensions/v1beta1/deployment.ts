@@ -11,11 +11,12 @@ import { extensionsScale } from './scale.ts';
 import { DeploymentSchema, type Deployment as DeploymentType } from './schema/index.ts';
 import { defaultFromTemplate } from './template-defaults.ts';
 
-/** Greatest 32-bit number: practically never and practically all. */
+/** Maximum 32-bit number, which means no deadline and no limit. */
 const unlimited = 2147483647;
 
 /**
- * The older form of apps/v1 Deployment: selector optional and changeable, rollback as a request. Stored as its twin.
+ * The older version of apps/v1 Deployment: the selector is optional and mutable, and rollback is a subresource. Stored
+ * as apps/v1.
  */
 export const ExtensionsV1beta1Deployment: KindDefinition<DeploymentType> = defineKind({
   group: 'extensions',

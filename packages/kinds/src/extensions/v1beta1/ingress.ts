@@ -6,7 +6,7 @@ import { type Errors, newErrors } from '../../validation/errors.ts';
 import { checkPortNumberOrName } from '../../validation/ports.ts';
 import { type IngressBackend, IngressSchema, type Ingress as IngressType } from './schema/index.ts';
 
-/** Leads outside HTTP requests to services, by host and path. Also the stored form of networking.k8s.io/v1. */
+/** Routes external HTTP requests to services by host and path. Also the stored version of networking.k8s.io/v1. */
 export const Ingress: KindDefinition<IngressType> = defineKind({
   group: 'extensions',
   version: 'v1beta1',
@@ -24,7 +24,7 @@ export const Ingress: KindDefinition<IngressType> = defineKind({
 });
 export type Ingress = IngressType;
 
-/** A whole ingress: somewhere to send requests to, hosts by name, paths from the root. */
+/** Validates the spec of an ingress. */
 function validateIngress({ spec }: IngressType): FieldError[] {
   const errors = newErrors();
   if (!spec.backend && !spec.rules?.length) {
@@ -48,7 +48,7 @@ function checkBackend(backend: IngressBackend, path: string, errors: Errors): vo
   checkPortNumberOrName(servicePort, `${path}.servicePort`, errors);
 }
 
-/** The status as its controller writes it. */
+/** Validates the status of an ingress. */
 function validateIngressStatus({ status }: IngressType): FieldError[] {
   const errors = newErrors();
   checkIngressStatus(status, errors);

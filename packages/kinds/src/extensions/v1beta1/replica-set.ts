@@ -9,10 +9,7 @@ import { extensionsScale } from './scale.ts';
 import { ReplicaSetSchema, type ReplicaSet as ReplicaSetType } from './schema/index.ts';
 import { defaultFromTemplate } from './template-defaults.ts';
 
-/**
- * The older form of apps/v1 ReplicaSet: selector optional and changeable. Stored as its twin, which has the same
- * fields.
- */
+/** The older version of apps/v1 ReplicaSet: the selector is optional and mutable. Stored as apps/v1. */
 export const ExtensionsV1beta1ReplicaSet: KindDefinition<ReplicaSetType> = defineKind({
   group: 'extensions',
   version: 'v1beta1',

@@ -5,7 +5,7 @@ interface Selecting extends KubeObject {
   spec: { selector?: LabelSelectorSpec; template: PodTemplateSpec };
 }
 
-/** In this version a selector may be left out, and so may the object's own labels: both then follow the template's. */
+/** Sets the defaults of this version: selector and labels are those of the template. */
 export function defaultFromTemplate(object: Selecting): void {
   const labels = object.spec.template.metadata?.labels;
   if (!labels) return;

@@ -6,13 +6,12 @@ import type {
 } from '../../extensions/v1beta1/schema/index.ts';
 import type { Ingress, IngressBackend, IngressServiceBackend } from './schema/index.ts';
 
-/** What a path without a type means. This version must name a type, the stored one need not. */
+/** Path type for stored paths without one. It is required in this version and optional in the stored one. */
 const unspecified = 'ImplementationSpecific';
 
 /**
- * Ingresses are stored as extensions/v1beta1, which can say all that this version can and also leave the type of a path
- * open (docs/adr/0009). Fields are put in the order of the version they are meant for, so that equal objects have equal
- * bytes.
+ * Ingresses are stored as extensions/v1beta1, which can represent all values of this version and also paths without a
+ * type (docs/adr/0009). Fields are in the order of the target version, so that equal objects have equal bytes.
  */
 export const ingressConversion: StorageConversion<Ingress> = {
   kind: StoredKind,
@@ -56,7 +55,7 @@ export const ingressConversion: StorageConversion<Ingress> = {
       ...(status ? { status } : {}),
     };
   },
-  // Every ingress has a backend, and backends look different in every case.
+  // The versions have different backends, and every ingress has one.
   isRelabel: () => false,
 };
 

@@ -7,9 +7,7 @@ import { checkPortNumber, checkPortNumberOrName } from '../../validation/ports.t
 import { ingressConversion } from './ingress-conversion.ts';
 import { type IngressBackend, IngressSchema, type Ingress as IngressType } from './schema/index.ts';
 
-/**
- * Leads outside HTTP requests to services, by host and path. The form of today's clients; stored as extensions/v1beta1.
- */
+/** Routes external HTTP requests to services by host and path. Stored as extensions/v1beta1. */
 export const NetworkingV1Ingress: KindDefinition<IngressType> = defineKind({
   group: 'networking.k8s.io',
   version: 'v1',
@@ -37,7 +35,7 @@ function backendsOf({ spec }: IngressType): IngressBackend[] {
   return spec.defaultBackend ? [spec.defaultBackend, ...inRules] : inRules;
 }
 
-/** The stored form has one field for number and name, where empty and absent are the same. */
+/** Removes empty ports. The stored version has one field for number and name, without this distinction. */
 function dropEmptyPorts(ingress: IngressType): void {
   for (const { service } of backendsOf(ingress)) {
     if (service?.port?.name === '') delete service.port.name;

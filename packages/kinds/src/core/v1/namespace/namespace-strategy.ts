@@ -38,7 +38,7 @@ export const namespaceStrategy: Strategy<Namespace> = {
   undeletable: (name) => (lasting.has(name) ? 'this namespace may not be deleted' : undefined),
 };
 
-/** Selectors can name a namespace by its label. */
+/** Sets the label with the name, by which selectors match a namespace. */
 function labelWithName(namespace: Namespace): void {
   const { metadata } = namespace;
   if (metadata?.name && metadata.labels?.[nameLabel] !== metadata.name) {
@@ -72,7 +72,7 @@ function validateStatus(namespace: Namespace): FieldError[] {
   return [];
 }
 
-/** Takes over what `PUT .../finalize` may change, and nothing else. */
+/** Applies the changes of `PUT .../finalize`, which may change only `spec.finalizers`. */
 export function applyFinalize(stored: Namespace, object: Namespace): void {
   const finalizers = object.spec?.finalizers ?? [];
   stored.spec = { ...stored.spec };

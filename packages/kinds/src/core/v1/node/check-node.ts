@@ -11,7 +11,7 @@ import { type Errors, newErrors } from '../../../validation/errors.ts';
 import { isNegativeAmount } from '../../../validation/quantities.ts';
 import type { Node, Taint } from '../schema/index.ts';
 
-/** Taints, address ranges and amounts of a node. */
+/** Validates taints, pod CIDRs and resource amounts of a node. */
 export function checkNode(node: Node): FieldError[] {
   const errors = newErrors();
   checkTaints(node.spec?.taints, 'spec.taints', errors);
@@ -22,7 +22,7 @@ export function checkNode(node: Node): FieldError[] {
   if (ranges.length > 2)
     errors.push(fieldError.invalid('spec.podCIDRs', ranges, 'may specify no more than one CIDR for each IP family'));
   if (ranges[0] !== undefined && node.spec?.podCIDR && node.spec.podCIDR !== ranges[0]) {
-    errors.push(fieldError.invalid('spec.podCIDR', node.spec.podCIDR, 'must equal the first of podCIDRs'));
+    errors.push(fieldError.invalid('spec.podCIDR', node.spec.podCIDR, 'must equal podCIDRs[0]'));
   }
   for (const field of ['capacity', 'allocatable'] as const) {
     for (const [name, amount] of Object.entries(node.status?.[field] ?? {})) {
@@ -56,7 +56,7 @@ function checkAddresses(node: Node, errors: Errors): void {
   });
 }
 
-/** Ranges and provider name are given once; everything else of the spec may change. */
+/** Rejects changes of pod CIDRs and provider id after they were set. */
 export function checkNodeUpdate(node: Node, old: Node): FieldError[] {
   const errors = newErrors();
   if (old.spec?.podCIDRs?.length && !sameJson(node.spec?.podCIDRs, old.spec.podCIDRs)) {

@@ -2,7 +2,7 @@ import type { ConnectCall, ConnectSubresource } from '@keelson/core';
 import { portNumber, proxyTarget, proxyVerbs } from '../../../connect/proxy-target.ts';
 import type { Node } from '../schema/index.ts';
 
-/** Passes HTTP requests on to the agent of a node or, with a port in the name, to something else there. */
+/** Forwards HTTP requests to the agent of a node or, with a port in the name, to another server on the node. */
 export const nodeProxySubresource: ConnectSubresource = {
   type: 'connect',
   name: 'proxy',

@@ -10,7 +10,7 @@ import type {
   PodAffinityTerm,
 } from '../schema/index.ts';
 
-/** Rules about the nodes and the other pods that a pod wants near or far. */
+/** Validates node affinity, pod affinity and pod anti-affinity. */
 export function checkAffinity(affinity: Affinity | undefined, path: string, errors: Errors): void {
   if (!affinity) return;
   const node = affinity.nodeAffinity;
@@ -82,7 +82,7 @@ function checkRequirementValues(requirement: NodeSelectorRequirement, path: stri
   }
 }
 
-/** Fields of nodes that can be asked for: only the name, and only one at a time. */
+/** Validates a requirement on node fields: only `metadata.name` with a single value is supported. */
 function checkFieldRequirement(requirement: NodeSelectorRequirement, path: string, errors: Errors): void {
   if (requirement.operator !== 'In' && requirement.operator !== 'NotIn') {
     errors.push(fieldError.invalid(`${path}.operator`, requirement.operator, 'not a valid selector operator'));

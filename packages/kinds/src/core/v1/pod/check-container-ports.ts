@@ -4,13 +4,13 @@ import type { Errors } from '../../../validation/errors.ts';
 import { checkPortNumber, protocols } from '../../../validation/ports.ts';
 import type { Container, EphemeralContainer } from '../schema/index.ts';
 
-/** What the ports of one container are checked against. `hostPorts` remembers those of the containers before it. */
+/** Context of port checks. `hostPorts` collects the host ports of all containers. */
 interface PortScope {
   readonly hostNetwork: boolean;
   readonly hostPorts: Set<string>;
 }
 
-/** Ports of one container: numbers, protocols, names unique in the container, host ports unique in the pod. */
+/** Validates the ports of a container. Names are unique in the container, host ports in the pod. */
 export function checkContainerPorts(
   container: Container | EphemeralContainer,
   scope: PortScope,

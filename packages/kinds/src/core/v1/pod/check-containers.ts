@@ -76,7 +76,7 @@ function checkTermination(container: Container | EphemeralContainer, path: strin
   });
 }
 
-/** What the three sorts of containers may and may not say. */
+/** Validates the fields that depend on the type of the container: regular, init or ephemeral. */
 function checkByRole(
   container: Container | EphemeralContainer,
   role: Role,
@@ -117,7 +117,7 @@ function checkByRole(
   if (Object.keys(container.resources ?? {}).length > 0) errors.push(fieldError.forbidden(`${path}.resources`, why));
 }
 
-/** An ephemeral container looks into one of those that are there from the start. */
+/** Requires that the target of an ephemeral container is a regular or init container. */
 function checkTarget(target: string | undefined, lasting: ReadonlySet<string>, path: string, errors: Errors): void {
   if (target && !lasting.has(target)) errors.push(fieldError.notFound(`${path}.targetContainerName`, target));
 }

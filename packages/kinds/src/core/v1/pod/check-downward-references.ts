@@ -11,7 +11,7 @@ const metadataPaths = [
   'metadata.uid',
 ];
 
-/** Fields of its pod that an environment variable may show. Of labels and annotations, one key at a time. */
+/** Pod fields that environment variables can reference. Labels and annotations are referenced by key. */
 export const envFieldPaths: readonly string[] = [
   'metadata.name',
   'metadata.namespace',
@@ -24,7 +24,7 @@ export const envFieldPaths: readonly string[] = [
   'status.podIPs',
 ];
 
-/** Fields of its pod that a file of a volume may show. */
+/** Pod fields that files of downward API volumes can reference. */
 export const volumeFieldPaths: readonly string[] = metadataPaths;
 
 const containerResources = /^(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-.+)$/;
@@ -39,7 +39,7 @@ const resourceNames = [
 const cpuDivisors = ['1', '1m'];
 const byteDivisors = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei'];
 
-/** A reference to a field of the pod itself. */
+/** Validates a reference to a field of the pod. */
 export function checkFieldRef(
   ref: ObjectFieldSelector,
   supported: readonly string[],
@@ -48,7 +48,7 @@ export function checkFieldRef(
 ): void {
   checkText(ref.apiVersion, `${path}.apiVersion`, errors);
   if (ref.apiVersion && ref.apiVersion !== 'v1') {
-    errors.push(fieldError.invalid(`${path}.apiVersion`, ref.apiVersion, 'only v1 is known'));
+    errors.push(fieldError.invalid(`${path}.apiVersion`, ref.apiVersion, 'only v1 is supported'));
   }
   if (!checkText(ref.fieldPath, `${path}.fieldPath`, errors)) return;
   const keyed = /^metadata\.(?:labels|annotations)\['[^']+'\]$/.test(ref.fieldPath);
@@ -57,7 +57,7 @@ export function checkFieldRef(
   }
 }
 
-/** A reference to a resource of a container; only volumes have to say of which one. */
+/** Validates a reference to a resource of a container. Only volumes must specify the container. */
 export function checkResourceFieldRef(
   ref: ResourceFieldSelector,
   inVolume: boolean,

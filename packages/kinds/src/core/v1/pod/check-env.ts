@@ -46,7 +46,7 @@ function checkKeyRef(ref: { name?: string; key?: string }, path: string, errors:
     pushInvalid(configMapKeyErrors(ref.key), ref.key, `${path}.key`, errors);
 }
 
-/** Whole ConfigMaps and Secrets taken over as environment variables. */
+/** Validates ConfigMaps and Secrets that are the source of environment variables. */
 export function checkEnvFrom(sources: readonly EnvFromSource[] | undefined, path: string, errors: Errors): void {
   sources?.forEach((source, i) => {
     const at = `${path}[${i}]`;

@@ -7,7 +7,7 @@ import type { EphemeralVolumeSource } from '../schema/index.ts';
 
 const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'];
 
-/** A claim that is made for the pod: it must be one that could stand alone. */
+/** Validates the template of a claim that is created for a pod. */
 export function checkEphemeralVolume(source: EphemeralVolumeSource, path: string, errors: Errors): void {
   const template = source.volumeClaimTemplate;
   const at = `${path}.volumeClaimTemplate`;

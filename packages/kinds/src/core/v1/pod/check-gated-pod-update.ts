@@ -4,8 +4,9 @@ import type { Errors } from '../../../validation/errors.ts';
 import type { NodeSelectorTerm, PodSpec } from '../schema/index.ts';
 
 /**
- * What may change besides while a pod is held back by scheduling gates: gates are removed, node selectors and required
- * node affinity become narrower, other affinity is free. Answers the old values of the fields it has judged itself.
+ * Validates the additional changes that are allowed while a pod has scheduling gates: removal of gates, restriction of
+ * node selectors and of required node affinity, any other change of affinity. Returns the old values of these fields,
+ * which the caller excludes from its comparison.
  */
 export function checkGatedPodUpdate(spec: PodSpec, old: PodSpec, errors: Errors): Partial<PodSpec> {
   const gates = new Set((old.schedulingGates ?? []).map((gate) => gate.name));
@@ -48,7 +49,7 @@ function checkNodeAffinity(spec: PodSpec, old: PodSpec, errors: Errors): void {
   });
 }
 
-/** True when `term` says all that `was` said, and perhaps more. An empty term chooses nothing and must stay empty. */
+/** True when `term` contains all requirements of `was`. An empty term matches nothing and must stay empty. */
 function narrows(term: NodeSelectorTerm, was: NodeSelectorTerm): boolean {
   const starts = (list: readonly unknown[] | undefined, prefix: readonly unknown[] | undefined) =>
     (prefix ?? []).every((item, i) => sameJson(item, list?.[i]));

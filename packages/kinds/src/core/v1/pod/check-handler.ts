@@ -16,7 +16,7 @@ const headerRule =
   "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for " +
   "validation is '[-A-Za-z0-9]+')";
 
-/** The ways a probe or a lifecycle hook may act; exactly one is to be named. */
+/** Handlers of probes and lifecycle hooks, of which exactly one must be set. */
 interface Handlers {
   exec?: ExecAction;
   httpGet?: HTTPGetAction;
@@ -25,7 +25,7 @@ interface Handlers {
   sleep?: SleepAction;
 }
 
-/** Exactly one handler, and that one complete. `grace` bounds how long a hook may sleep. */
+/** Requires exactly one complete handler. `grace` is the maximum of `sleep`, in seconds. */
 export function checkHandler(handler: Handlers, grace: number, path: string, errors: Errors): void {
   let named = 0;
   const first = (field: string): boolean => {

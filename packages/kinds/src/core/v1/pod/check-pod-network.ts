@@ -8,7 +8,7 @@ const maxNameservers = 3;
 const maxSearches = 32;
 const maxSearchLength = 2048;
 
-/** Names of the pod, its resolver and its hosts file. */
+/** Validates host names, DNS settings and host aliases of a pod. */
 export function checkPodNetwork(spec: PodSpec, path: string, errors: Errors): void {
   checkName(spec.hostname, 'dns1123Label', `${path}.hostname`, errors);
   checkName(spec.subdomain, 'dns1123Label', `${path}.subdomain`, errors);

@@ -49,7 +49,7 @@ function checkLifetime(spec: PodSpec, path: string, errors: Errors): void {
   }
 }
 
-/** Objects that the pod names: accounts, nodes, classes, secrets. */
+/** Validates the names of referenced objects: service accounts, nodes, classes, secrets. */
 function checkNamesOfOthers(spec: PodSpec, path: string, errors: Errors): void {
   for (const field of ['serviceAccountName', 'nodeName', 'priorityClassName', 'runtimeClassName'] as const) {
     checkName(spec[field], 'dns1123Subdomain', `${path}.${field}`, errors);
@@ -72,7 +72,7 @@ function checkResourceClaims(spec: PodSpec, path: string, errors: Errors): void 
   });
 }
 
-/** A template of a workload: labels and spec, without what only a running pod has. */
+/** Validates the pod template of a workload: labels, annotations and spec. */
 export function checkPodTemplate(
   template: { readonly metadata?: ObjectMeta; readonly spec: PodSpec },
   path: string,

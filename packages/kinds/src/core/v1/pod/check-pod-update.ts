@@ -4,8 +4,13 @@ import type { Errors } from '../../../validation/errors.ts';
 import type { Container, Pod, PodSpec, Toleration } from '../schema/index.ts';
 import { checkGatedPodUpdate } from './check-gated-pod-update.ts';
 
-const mutable =
-  '`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
+const mutable = [
+  '`spec.containers[*].image`',
+  '`spec.initContainers[*].image`',
+  '`spec.activeDeadlineSeconds`',
+  '`spec.tolerations` (only additions to existing tolerations)',
+  '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
+].join(',');
 
 /** Rejects changes of fields of a pod that are immutable: see docs/reference/api-rules.md#validation-of-kinds. */
 export function checkPodUpdate(pod: Pod, old: Pod, errors: Errors): void {
@@ -23,7 +28,7 @@ export function checkPodUpdate(pod: Pod, old: Pod, errors: Errors): void {
   }
 }
 
-/** The new spec with the old values of what may change, so that what is left is what may not. */
+/** The new spec with the old values of all mutable fields, for comparison with the old spec. */
 function withoutMutable(spec: PodSpec, old: PodSpec, gated: Partial<PodSpec>): PodSpec {
   const images = (list: readonly Container[] | undefined, before: readonly Container[] | undefined) =>
     list?.map((container, i) => ({ ...container, image: before?.[i]?.image }) as Container);
@@ -53,7 +58,7 @@ function checkDeadline(seconds: number | undefined, old: number | undefined, err
   }
 }
 
-/** Tolerations stay as they are, but for the time of those that end in eviction; more may come. */
+/** Existing tolerations are immutable except `tolerationSeconds`; tolerations may be added. */
 function checkTolerationChange(tolerations: readonly Toleration[], old: readonly Toleration[], errors: Errors): void {
   const identity = ({ key, operator, value, effect, tolerationSeconds }: Toleration) =>
     JSON.stringify([
@@ -70,7 +75,7 @@ function checkTolerationChange(tolerations: readonly Toleration[], old: readonly
   );
 }
 
-/** A container that has ended for good does not come back to life in a status report. */
+/** Rejects a status in which a permanently terminated container is not terminated. */
 export function checkPodStatusUpdate(pod: Pod, old: Pod, errors: Errors): void {
   const { restartPolicy } = pod.spec;
   if (restartPolicy === 'Always') return;

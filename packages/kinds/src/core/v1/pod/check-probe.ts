@@ -4,9 +4,7 @@ import type { Errors } from '../../../validation/errors.ts';
 import type { Probe } from '../schema/index.ts';
 import { checkHandler } from './check-handler.ts';
 
-/**
- * A probe: one handler, sensible numbers; what ends a container (liveness, startup) must not need several successes.
- */
+/** Validates a probe. Liveness and startup probes require `successThreshold` 1. */
 export function checkProbe(
   probe: Probe | undefined,
   role: 'liveness' | 'readiness' | 'startup',

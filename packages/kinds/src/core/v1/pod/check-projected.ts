@@ -15,7 +15,7 @@ const names = [
   'podCertificate',
 ] as const;
 
-/** Several sources in one directory: each names exactly one, and no two write the same file. */
+/** Validates a projected volume: each source has exactly one type, and paths are unique. */
 export function checkProjected(volume: ProjectedVolumeSource, path: string, errors: Errors): void {
   checkMode(volume.defaultMode, `${path}.defaultMode`, errors);
   const files = new Set<string>();

@@ -6,7 +6,7 @@ import type { ResourceRequirements } from '../schema/index.ts';
 
 const standard = new Set(['cpu', 'memory', 'ephemeral-storage']);
 
-/** Requests and limits of a container: known names, no negative amounts, no request above its limit. */
+/** Validates requests and limits: names, non-negative amounts, requests not above their limit. */
 export function checkResources(
   resources: ResourceRequirements | undefined,
   podClaims: ReadonlySet<string>,
@@ -29,7 +29,7 @@ export function checkResources(
   });
 }
 
-/** Resources outside the standard set cannot be shared out beyond what there is. */
+/** True for extended resources and huge pages, which cannot be overcommitted. */
 function isExtended(name: string): boolean {
   return name.includes('/') || name.startsWith('hugepages-');
 }

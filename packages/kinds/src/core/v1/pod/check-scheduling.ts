@@ -13,7 +13,7 @@ import type { PodSpec, Toleration, TopologySpreadConstraint } from '../schema/in
 
 const effects = ['NoExecute', 'NoSchedule', 'PreferNoSchedule'];
 
-/** Taints that a pod bears. */
+/** Validates tolerations. */
 export function checkTolerations(tolerations: readonly Toleration[] | undefined, path: string, errors: Errors): void {
   tolerations?.forEach((toleration, i) => {
     const at = `${path}[${i}]`;
@@ -58,7 +58,7 @@ function checkTolerationValue(toleration: Toleration, path: string, errors: Erro
   }
 }
 
-/** Rules for spreading over places; a pair of place and strictness is named once. */
+/** Validates topology spread constraints. Pairs of topologyKey and whenUnsatisfiable are unique. */
 export function checkTopologySpread(
   constraints: readonly TopologySpreadConstraint[] | undefined,
   path: string,
@@ -98,7 +98,7 @@ export function checkTopologySpread(
   });
 }
 
-/** What holds a pod back from scheduling, and further conditions for its readiness. */
+/** Validates scheduling gates and readiness gates. */
 export function checkGates(spec: PodSpec, path: string, errors: Errors): void {
   const seen = new Set<string>();
   spec.schedulingGates?.forEach((gate, i) => {

@@ -48,7 +48,7 @@ export function checkSecurityContext(
   }
 }
 
-/** Security settings of the whole pod, and the namespaces of the host it asks for. */
+/** Validates the security context of a pod and its use of host namespaces. */
 export function checkPodSecurity(spec: PodSpec, path: string, errors: Errors): void {
   if (spec.shareProcessNamespace && spec.hostPID) {
     const detail = 'ShareProcessNamespace and HostPID cannot both be enabled';
@@ -133,7 +133,7 @@ function checkAppArmor(profile: AppArmorProfile | undefined, path: string, error
   }
 }
 
-/** Linux notions that a pod for Windows must not use. */
+/** Rejects fields that Windows pods do not support. */
 function checkWindowsPod(spec: PodSpec, path: string, errors: Errors): void {
   const refuse = (at: string) => errors.push(fieldError.forbidden(at, 'cannot be set for a windows pod'));
   for (const field of ['hostPID', 'hostIPC', 'shareProcessNamespace'] as const)

@@ -12,7 +12,7 @@ export function checkMode(mode: number | undefined, path: string, errors: Errors
   }
 }
 
-/** Keys of a ConfigMap or Secret and the files they become. */
+/** Validates the mapping of keys to files. */
 export function checkKeyFiles(items: readonly KeyToPath[] | undefined, path: string, errors: Errors): void {
   items?.forEach((item, i) => {
     const at = `${path}[${i}]`;
@@ -22,7 +22,7 @@ export function checkKeyFiles(items: readonly KeyToPath[] | undefined, path: str
   });
 }
 
-/** Facts about the pod and the files they become. */
+/** Validates the files of a downward API volume. */
 export function checkDownwardFiles(
   items: readonly DownwardAPIVolumeFile[] | undefined,
   path: string,

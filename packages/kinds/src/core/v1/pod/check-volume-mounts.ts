@@ -6,7 +6,7 @@ import type { Container, EphemeralContainer, Volume, VolumeMount } from '../sche
 
 type Volumes = ReadonlyMap<string, Volume>;
 
-/** Mounts of one container: of volumes that exist, each place once, sub-paths that stay inside. */
+/** Validates volume mounts: existing volumes, unique mount paths, sub-paths inside the volume. */
 export function checkVolumeMounts(
   container: Container | EphemeralContainer,
   volumes: Volumes,
@@ -69,7 +69,7 @@ function checkPropagation(mount: VolumeMount, privileged: boolean, path: string,
   }
 }
 
-/** Raw block devices of one container: claims only, each path once, no volume both mounted and given as a device. */
+/** Validates raw block devices: only claims, unique paths, no volume that is also mounted. */
 export function checkVolumeDevices(
   container: Container | EphemeralContainer,
   volumes: Volumes,

@@ -9,7 +9,7 @@ import { checkProjected } from './check-projected.ts';
 import { checkDownwardFiles, checkKeyFiles, checkMode } from './check-volume-files.ts';
 import { sourcesOf, type VolumeSourceName } from './volume-sources.ts';
 
-/** Members that a source is nothing without; text, or a list that must not be empty. */
+/** Required fields of volume sources: texts and non-empty lists. */
 const requiredMembers: Partial<Record<VolumeSourceName, readonly string[]>> = {
   awsElasticBlockStore: ['volumeID'],
   azureDisk: ['diskName', 'diskURI'],
@@ -37,7 +37,7 @@ const requiredMembers: Partial<Record<VolumeSourceName, readonly string[]>> = {
 
 const hostPathTypes = ['BlockDevice', 'CharDevice', 'Directory', 'DirectoryOrCreate', 'File', 'FileOrCreate', 'Socket'];
 
-/** The one source of a volume: its required members and what is special about it. */
+/** Validates the source of a volume. */
 export function checkVolumeSource(volume: Volume, source: VolumeSourceName, path: string, errors: Errors): void {
   const members = volume[source] as Record<string, unknown> | undefined;
   for (const member of requiredMembers[source] ?? []) {
@@ -135,7 +135,7 @@ function checkPartition(volume: Volume, path: string, errors: Errors): void {
   checkRange(partition, 0, 255, `${path}.partition`, errors);
 }
 
-/** Volumes of a pod: unique names, exactly one source each, and that one complete. */
+/** Validates the volumes of a pod: unique names, and exactly one source each. */
 export function checkVolumes(volumes: readonly Volume[] | undefined, path: string, errors: Errors): void {
   const names = new Set<string>();
   volumes?.forEach((volume, i) => {

@@ -27,7 +27,7 @@ export function defaultContainer(container: Container | EphemeralContainer, host
   }
 }
 
-/** A moving tag is looked up on every start, a fixed one only when the image is missing. */
+/** The default pull policy: `Always` for `:latest` and images without tag, otherwise `IfNotPresent`. */
 function pullPolicyOf(image: string): 'Always' | 'IfNotPresent' {
   const at = image.indexOf('@');
   const name = at < 0 ? image : image.slice(0, at);

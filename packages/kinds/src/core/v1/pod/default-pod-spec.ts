@@ -19,7 +19,7 @@ export function defaultPodSpec(spec: PodSpec): void {
   for (const container of spec.ephemeralContainers ?? []) defaultContainer(container, false);
 }
 
-/** Defaults that only a pod gets, because a template must not fix them for pods to come. */
+/** Sets the defaults of pods that do not apply to pod templates. */
 export function defaultPodOnly(spec: PodSpec): void {
   spec.enableServiceLinks ??= true;
   for (const container of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
@@ -31,7 +31,7 @@ export function defaultPodOnly(spec: PodSpec): void {
   }
 }
 
-/** `serviceAccount` is the old name of `serviceAccountName`; readers find both, the new name wins. */
+/** Sets `serviceAccount`, the deprecated name of `serviceAccountName`, and vice versa. */
 function mirrorServiceAccount(spec: PodSpec): void {
   const name = spec.serviceAccountName || spec.serviceAccount;
   if (!name) return;

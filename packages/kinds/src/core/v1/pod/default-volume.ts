@@ -30,7 +30,7 @@ function defaultProjected(volume: Volume): void {
   }
 }
 
-/** Sources that name a driver's own notions. */
+/** Sets the defaults of sources that are specific to a storage driver. */
 function defaultDrivers(volume: Volume): void {
   const { iscsi, rbd, azureDisk, scaleIO, ephemeral } = volume;
   if (iscsi) iscsi.iscsiInterface ||= 'default';

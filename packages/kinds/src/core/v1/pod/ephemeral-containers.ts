@@ -5,10 +5,7 @@ import { defaultContainer } from './default-container.ts';
 
 const mirrorAnnotation = 'kubernetes.io/config.mirror';
 
-/**
- * Adds containers to a pod that runs, for looking into it: what `kubectl debug` writes. None can be changed or removed
- * afterwards.
- */
+/** Adds containers to a running pod, as `kubectl debug` does. They cannot be changed or removed afterwards. */
 export const ephemeralContainersSubresource: SubresourceDefinition = {
   type: 'replace',
   name: 'ephemeralcontainers',

@@ -23,7 +23,7 @@ function validate(options: ConnectOptions): FieldError[] {
   return errors;
 }
 
-/** What a container wrote, as text. A pod that has no node yet has written nothing. */
+/** The log of a container as text; empty for a pod without a node. */
 export const logSubresource: ConnectSubresource = {
   type: 'connect',
   name: 'log',
@@ -31,19 +31,19 @@ export const logSubresource: ConnectSubresource = {
   optionsKind: { group: '', version: 'v1', kind: 'PodLogOptions' },
   shownKind: { group: '', version: 'v1', kind: 'Pod' },
   parameters: [
-    { name: 'container', type: 'string', description: 'The container; needed when the pod has several.' },
-    { name: 'follow', type: 'boolean', description: 'Goes on with what is written from now on.' },
+    { name: 'container', type: 'string', description: 'Name of the container; required when the pod has several.' },
+    { name: 'follow', type: 'boolean', description: 'Follow the log.' },
     {
       name: 'insecureSkipTLSVerifyBackend',
       type: 'boolean',
-      description: 'The log is wanted even from an agent that cannot prove who it is.',
+      description: 'Do not verify the certificate of the node agent.',
     },
-    { name: 'limitBytes', type: 'integer', description: 'Ends after this many bytes.' },
-    { name: 'previous', type: 'boolean', description: 'The run of the container before this one.' },
-    { name: 'sinceSeconds', type: 'integer', description: 'Only what was written in the last so many seconds.' },
-    { name: 'sinceTime', type: 'time', description: 'Only what was written since then, in RFC 3339.' },
-    { name: 'tailLines', type: 'integer', description: 'Only the last lines.' },
-    { name: 'timestamps', type: 'boolean', description: 'Puts the time before each line.' },
+    { name: 'limitBytes', type: 'integer', description: 'Maximum number of bytes to return.' },
+    { name: 'previous', type: 'boolean', description: 'Return the log of the previous run of the container.' },
+    { name: 'sinceSeconds', type: 'integer', description: 'Return only lines of the last so many seconds.' },
+    { name: 'sinceTime', type: 'time', description: 'Return only lines since this time, in RFC 3339.' },
+    { name: 'tailLines', type: 'integer', description: 'Return only this number of last lines.' },
+    { name: 'timestamps', type: 'boolean', description: 'Add the time at the start of each line.' },
   ],
   upgrades: false,
   validate,

@@ -3,15 +3,15 @@ import { ageColumn, column, nameColumn, wide } from '../../../columns/columns.ts
 import type { Pod } from '../schema/index.ts';
 import { podSummary } from './pod-summary.ts';
 
-/** Table of pods (kinds.json). */
+/** Columns of the table of pods. */
 export const podColumns: readonly Column<Pod>[] = [
   nameColumn(),
   column('Ready', 'string', 'Ready containers of all containers.', (pod) => {
     const { ready, total } = podSummary(pod);
     return `${ready}/${total}`;
   }),
-  column('Status', 'string', 'What the pod as a whole is doing.', (pod) => podSummary(pod).status),
-  column('Restarts', 'string', 'How often containers were restarted, and when last.', (pod, { now }) => {
+  column('Status', 'string', 'Status of the pod, derived from its containers.', (pod) => podSummary(pod).status),
+  column('Restarts', 'string', 'Number of container restarts, and time since the last one.', (pod, { now }) => {
     const { restarts, lastRestart } = podSummary(pod);
     if (restarts === 0 || lastRestart === undefined) return String(restarts);
     return `${restarts} (${humanDuration(now.getTime() - lastRestart)} ago)`;
@@ -22,10 +22,10 @@ export const podColumns: readonly Column<Pod>[] = [
   wide(
     'Nominated Node',
     'string',
-    'Node on which room is being made for the pod.',
+    'Node on which pods are preempted for this pod.',
     (pod) => pod.status?.nominatedNodeName || '<none>',
   ),
-  wide('Readiness Gates', 'string', 'Further conditions that hold, of all there are.', (pod) => {
+  wide('Readiness Gates', 'string', 'Number of true readiness gates of all readiness gates.', (pod) => {
     const gates = pod.spec.readinessGates ?? [];
     if (gates.length === 0) return '<none>';
     const holding = new Set<string>();
@@ -34,7 +34,7 @@ export const podColumns: readonly Column<Pod>[] = [
   }),
 ];
 
-/** Rows of finished pods are marked, so that clients can leave them out. */
+/** Conditions that mark rows of finished pods, which clients may hide. */
 export function podRowConditions(pod: Pod): RowCondition[] {
   switch (pod.status?.phase) {
     case 'Succeeded':

@@ -7,7 +7,7 @@ import { checkPodStatusUpdate, checkPodUpdate } from './check-pod-update.ts';
 import { defaultPodOnly, defaultPodSpec } from './default-pod-spec.ts';
 import { qosClassOf } from './qos-class.ts';
 
-/** Behaviour of pods: status of their own, spec all but fixed, graceful end. */
+/** Strategy of pods: status subresource, mostly immutable spec, graceful deletion. */
 export const podStrategy: Strategy<Pod> = {
   generation: 'none',
   deleteReturnsObject: true,

@@ -1,13 +1,13 @@
 import { timeMs } from '@keelson/core';
 import type { ContainerState, ContainerStatus, Pod } from '../schema/index.ts';
 
-/** What the table says about a pod, drawn from the states of its containers. */
+/** Cells of a pod's table row, derived from the states of its containers. */
 export interface PodSummary {
   readonly ready: number;
   readonly total: number;
   readonly status: string;
   readonly restarts: number;
-  /** Milliseconds since the epoch of the end that caused the last restart. */
+  /** Time of the termination before the last restart, in milliseconds since the epoch. */
   readonly lastRestart: number | undefined;
 }
 
@@ -16,7 +16,7 @@ interface Restarts {
   last: number | undefined;
 }
 
-/** Summary of a pod; the words are those kubectl users know (kinds.json, Pod table). */
+/** Summary of a pod, with the texts of kubectl. */
 export function podSummary(pod: Pod): PodSummary {
   const { status } = pod;
   const conditions = status?.conditions ?? [];
@@ -59,7 +59,7 @@ export function podSummary(pod: Pod): PodSummary {
   return { ready, total, status: reason, restarts: restarts.count, lastRestart: restarts.last };
 }
 
-/** Why the pod is still starting up (`undefined` when it is not), and the restarts so far. */
+/** The reason of an incomplete initialization (`undefined` when complete), and the number of restarts. */
 function initSummary(pod: Pod, sidecars: ReadonlySet<string>) {
   const all: Restarts = { count: 0, last: undefined };
   const ofSidecars: Restarts = { count: 0, last: undefined };

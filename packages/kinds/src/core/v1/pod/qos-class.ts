@@ -1,14 +1,14 @@
 import { compareAmounts } from '../../../validation/quantities.ts';
 import type { PodSpec } from '../schema/index.ts';
 
-/** How well a pod is protected when a node runs out of a resource. */
+/** Quality of service class of a pod, which determines the order of eviction. */
 export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 
 const counted = ['cpu', 'memory'] as const;
 
 /**
- * Guaranteed: every container has limits for cpu and memory and requests exactly those. BestEffort: nobody asks for
- * anything. Burstable: in between. Zero amounts count as not given.
+ * Guaranteed: every container has limits for cpu and memory, and equal requests. BestEffort: no container has requests
+ * or limits. Burstable: all other pods. Zero amounts count as absent.
  */
 export function qosClassOf(spec: PodSpec): QosClass {
   let asks = false;

@@ -12,14 +12,14 @@ import type { Pod } from '../schema/index.ts';
 import { containerChoice, hostOf } from './container-choice.ts';
 
 const streamParameters: readonly ConnectParameter[] = [
-  { name: 'container', type: 'string', description: 'The container; needed when the pod has several.' },
-  { name: 'stderr', type: 'boolean', description: 'Sends what is written to the standard error.' },
-  { name: 'stdin', type: 'boolean', description: 'Passes the standard input on.' },
-  { name: 'stdout', type: 'boolean', description: 'Sends what is written to the standard output.' },
-  { name: 'tty', type: 'boolean', description: 'Gives the command a terminal.' },
+  { name: 'container', type: 'string', description: 'Name of the container; required when the pod has several.' },
+  { name: 'stderr', type: 'boolean', description: 'Connect the standard error.' },
+  { name: 'stdin', type: 'boolean', description: 'Connect the standard input.' },
+  { name: 'stdout', type: 'boolean', description: 'Connect the standard output.' },
+  { name: 'tty', type: 'boolean', description: 'Allocate a terminal.' },
 ];
 
-/** `exec` and `attach` differ in the command alone. */
+/** The location of `exec` and `attach` on the node agent. */
 function containerStreams({ parent: pod, options }: ConnectCall<Pod>, what: 'exec' | 'attach'): ConnectLocation {
   const container = containerChoice(pod, options['container']);
   return {
@@ -44,13 +44,13 @@ export const execSubresource: ConnectSubresource = {
   optionsKind: { group: '', version: 'v1', kind: 'PodExecOptions' },
   parameters: [
     ...streamParameters,
-    { name: 'command', type: 'strings', description: 'The command, one word each; no shell reads it.' },
+    { name: 'command', type: 'strings', description: 'The command and its arguments; not run in a shell.' },
   ],
   upgrades: true,
   locate: (call: ConnectCall<Pod>) => containerStreams(call, 'exec'),
 };
 
-/** Joins the streams of the process that a container runs. */
+/** Attaches to the streams of a container's process. */
 export const attachSubresource: ConnectSubresource = {
   type: 'connect',
   name: 'attach',
@@ -61,13 +61,13 @@ export const attachSubresource: ConnectSubresource = {
   locate: (call: ConnectCall<Pod>) => containerStreams(call, 'attach'),
 };
 
-/** Carries connections to ports of a pod. */
+/** Forwards connections to ports of a pod. */
 export const portForwardSubresource: ConnectSubresource = {
   type: 'connect',
   name: 'portforward',
   verbs: ['create', 'get'],
   optionsKind: { group: '', version: 'v1', kind: 'PodPortForwardOptions' },
-  parameters: [{ name: 'ports', type: 'ports', description: 'Ports, needed over WebSocket.' }],
+  parameters: [{ name: 'ports', type: 'ports', description: 'Ports; required for WebSocket connections.' }],
   upgrades: true,
   locate({ parent: pod, options }: ConnectCall<Pod>) {
     const ports = options['ports'] as readonly number[] | undefined;

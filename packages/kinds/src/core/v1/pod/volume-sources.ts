@@ -1,9 +1,9 @@
 import type { Volume } from '../schema/index.ts';
 
-/** Name of a member of a volume that says where its content comes from. */
+/** Name of a source field of a volume. */
 export type VolumeSourceName = Exclude<keyof Volume, 'name'>;
 
-/** The sources a volume names; a valid one names exactly one. */
+/** The sources of a volume. A valid volume has exactly one. */
 export function sourcesOf(volume: Volume): VolumeSourceName[] {
   const sources: VolumeSourceName[] = [];
   for (const key in volume) {

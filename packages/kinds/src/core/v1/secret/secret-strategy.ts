@@ -5,7 +5,7 @@ import { newErrors } from '../../../validation/errors.ts';
 import type { Secret } from '../schema/index.ts';
 import { tokenSecretType, validateSecret } from './validate-secret.ts';
 
-/** Behaviour of secrets: plain text is taken in and never given out, the type stays. */
+/** Strategy of secrets: `stringData` is write-only, the type is immutable. */
 export const secretStrategy: Strategy<Secret> = {
   default(secret) {
     secret.type ||= 'Opaque';
@@ -20,11 +20,11 @@ export const secretStrategy: Strategy<Secret> = {
   },
   export(secret, exact) {
     if (secret.type !== tokenSecretType || exact) return;
-    throw statusErrors.badRequest('secrets of service account tokens cannot be exported');
+    throw statusErrors.badRequest('service account tokens cannot be exported');
   },
 };
 
-/** Plain text wins over the encoded value under the same key. */
+/** Moves `stringData` to `data`. It overrides the encoded value of the same key. */
 function mergeStringData(secret: Secret): void {
   const { stringData } = secret;
   if (!stringData) return;

@@ -4,11 +4,11 @@ import { checkDataKeys, maxDataBytes } from '../../../validation/data-maps.ts';
 import { type Errors, newErrors } from '../../../validation/errors.ts';
 import type { Secret } from '../schema/index.ts';
 
-/** Type of the secrets that hold tokens of service accounts. */
+/** Type of secrets with tokens of service accounts. */
 export const tokenSecretType = 'kubernetes.io/service-account-token';
 const accountAnnotation = 'kubernetes.io/service-account.name';
 
-/** Keys, size, and what the type promises to its readers. */
+/** Validates keys, total size and the fields that the type requires. */
 export function validateSecret(secret: Secret): FieldError[] {
   const errors = newErrors();
   checkDataKeys(secret.data, 'data', errors);

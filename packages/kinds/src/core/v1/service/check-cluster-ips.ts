@@ -7,7 +7,7 @@ import type { ServiceSpec } from '../schema/index.ts';
 const families = ['IPv4', 'IPv6'];
 const policies = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
 
-/** Addresses inside the cluster: none, `None`, or one of each family, the first equal to the old single field. */
+/** Validates cluster IPs: absent, `None`, or one of each family; `clusterIP` is the first. */
 export function checkClusterIps(spec: ServiceSpec, errors: Errors): void {
   const { clusterIP = '', clusterIPs = [] } = spec;
   if (spec.type === 'ExternalName') {
@@ -51,7 +51,7 @@ function checkList(addresses: readonly string[], errors: Errors): void {
         errors.push(fieldError.invalid(path, address, "'None' must be the first and only value"));
       return;
     }
-    // The first is the old single address, which is checked under its own name.
+    // The first address is `clusterIP`, whose check reports errors under that name.
     if (i > 0 && !checkIp(address, path, errors)) return;
     if (seen.has(isIPv6(address)))
       errors.push(

@@ -4,7 +4,7 @@ import type { Errors } from '../../../validation/errors.ts';
 import { checkPortNumber, checkPortNumberOrName, protocols } from '../../../validation/ports.ts';
 import type { ServicePort, ServiceSpec } from '../schema/index.ts';
 
-/** Ports of a service: there, named when several, no two the same. */
+/** Validates the ports of a service: at least one, names if there are several, no duplicates. */
 export function checkServicePorts(spec: ServiceSpec, path: string, errors: Errors): void {
   const ports = spec.ports ?? [];
   const headless = spec.clusterIP === 'None';
@@ -36,7 +36,7 @@ function checkNodePort(port: ServicePort, spec: ServiceSpec, path: string, error
   checkPortNumber(port.nodePort, `${path}.nodePort`, errors);
 }
 
-/** Neither the port nor the node port of a protocol is given twice. */
+/** Rejects duplicate pairs of protocol and port, and of protocol and node port. */
 function checkRepeated(ports: readonly ServicePort[], path: string, errors: Errors): void {
   const seen = new Set<string>();
   const seenNodePorts = new Set<string>();

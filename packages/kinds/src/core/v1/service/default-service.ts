@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import type { Service, ServiceSpec } from '../schema/index.ts';
 
-/** Seconds for which a client stays with its pod: three hours. */
+/** Default timeout of session affinity in seconds: three hours. */
 const stickySeconds = 10800;
 
 /**
@@ -27,7 +27,7 @@ export function defaultService({ spec }: Service): void {
   defaultAddresses(spec);
 }
 
-/** The old single address and the list of addresses are kept equal; one family unless more is asked for. */
+/** Makes `clusterIP` and `clusterIPs` consistent. The default family policy is SingleStack. */
 function defaultAddresses(spec: ServiceSpec): void {
   const [first] = spec.clusterIPs ?? [];
   if (spec.clusterIP && first === undefined) spec.clusterIPs = [spec.clusterIP];

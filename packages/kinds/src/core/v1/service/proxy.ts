@@ -15,7 +15,7 @@ interface Candidate {
   readonly port: number;
 }
 
-/** Name of the port in the endpoints; a number is looked up in the service. @throws StatusError 503 */
+/** Name of the port in the endpoints, for a port name or number of the service. @throws StatusError 503 */
 function portName({ spec }: Service, service: string, wanted: string): string {
   if (!/^\d+$/.test(wanted)) return wanted;
   const found = spec.ports?.find(({ port }) => port === Number(wanted));
@@ -24,7 +24,7 @@ function portName({ spec }: Service, service: string, wanted: string): string {
   return found.name ?? '';
 }
 
-/** All that could be asked, beginning at a random place. */
+/** All addresses with this port, rotated to a random start. */
 function candidates({ subsets = [] }: Endpoints, port: string): Candidate[] {
   const all = subsets.flatMap(({ addresses = [], ports = [] }) => {
     const number = ports.find(({ name = '' }) => name === port)?.port;
@@ -35,8 +35,8 @@ function candidates({ subsets = [] }: Endpoints, port: string): Candidate[] {
 }
 
 /**
- * Whether the address is really that of the pod it is said to be of. Who may write endpoints shall not be able to make
- * the server call whatever address it likes.
+ * Whether the address belongs to the pod that the endpoints reference. The check prevents clients with write access to
+ * endpoints from directing requests of the server to arbitrary addresses.
  */
 async function isOfItsPod(
   { read, parent }: ConnectCall<Service>,
@@ -53,7 +53,7 @@ function noEndpoints(service: string): StatusError {
   return statusErrors.serviceUnavailable(`no endpoints available for service "${service}"`);
 }
 
-/** Passes HTTP requests on to one of the pods behind a service. */
+/** Forwards HTTP requests to one of the pods of a service. */
 export const serviceProxySubresource: ConnectSubresource = {
   type: 'connect',
   name: 'proxy',

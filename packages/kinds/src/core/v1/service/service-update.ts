@@ -15,7 +15,7 @@ export function keepAllocated({ spec }: Service, { spec: old }: Service): void {
     if (old.ipFamilies) spec.ipFamilies = old.ipFamilies;
     if (old.ipFamilyPolicy) spec.ipFamilyPolicy = old.ipFamilyPolicy;
   }
-  // A writer who knows only the old single field has carried the list along.
+  // The client changed only `clusterIP` and sent the stored `clusterIPs` unchanged.
   if (spec.clusterIP && spec.clusterIP !== old.clusterIP && sameJson(spec.clusterIPs, old.clusterIPs)) {
     spec.clusterIPs = [spec.clusterIP];
   }
@@ -32,7 +32,7 @@ export function keepAllocated({ spec }: Service, { spec: old }: Service): void {
   }
 }
 
-/** Takes away what belonged to the old type, if the writer just carried it along. */
+/** Removes fields of the old type that the client sent unchanged. */
 export function dropForeign({ spec }: Service, { spec: old }: Service): void {
   const carried = (field: keyof ServiceSpec) => spec[field] !== undefined && sameJson(spec[field], old[field]);
   if (!hasClusterIp(spec) && hasClusterIp(old) && carried('clusterIP')) {

@@ -49,7 +49,7 @@ function checkAffinity(spec: ServiceSpec, errors: Errors): void {
   }
 }
 
-/** An alias to a DNS name has no address of its own. */
+/** Validates a service of type ExternalName. */
 function checkExternalName(spec: ServiceSpec, errors: Errors): void {
   const name = spec.externalName?.endsWith('.') ? spec.externalName.slice(0, -1) : spec.externalName;
   if (checkText(name, 'spec.externalName', errors)) checkName(name, 'dns1123Subdomain', 'spec.externalName', errors);
@@ -95,7 +95,7 @@ function checkLoadBalancer(spec: ServiceSpec, errors: Errors): void {
   pushInvalid(qualifiedNameErrors(spec.loadBalancerClass), spec.loadBalancerClass, 'spec.loadBalancerClass', errors);
 }
 
-/** An address once given stays for as long as both types need one; so does the class of a load balancer. */
+/** Cluster IPs and load balancer class are immutable while the type requires them. */
 export function validateServiceUpdate({ spec }: Service, { spec: old }: Service): FieldError[] {
   const errors = newErrors();
   if (old.type !== 'ExternalName' && spec.type !== 'ExternalName' && old.clusterIP) {
