@@ -6,6 +6,7 @@ import { apiError } from '../src/api/api-error.ts';
 import type { EngineHttp } from '../src/api/engine-http.ts';
 import { inspectContainer } from '../src/api/inspect-container.ts';
 import { compareVersions, type Flavour } from '../src/api/negotiate.ts';
+import { pullError } from '../src/images/pull.ts';
 import { cgroupParentOf } from '../src/model/cgroup-parent.ts';
 import { containerBody } from '../src/model/container-body.ts';
 import { containerName, sandboxName } from '../src/model/names.ts';
@@ -96,6 +97,26 @@ test('refusals of both engines have the same codes', (t) => {
   t.is(code(500, { cause: 'container state improper', message: '…' }), 'InvalidState');
   t.is(code(400, { message: 'bad parameter' }), 'InvalidArgument');
   t.is(apiError(500, 'call', 'no JSON').message, 'call: no JSON');
+});
+
+test('an image does not exist when the status is 404, and not when a port or a digest contains these digits', (t) => {
+  const reading =
+    'initializing source docker://127.0.0.1:40404/team/app:1: reading manifest 1 in 127.0.0.1:40404/team/app';
+  for (const text of [
+    `${reading}: manifest unknown`,
+    `${reading}: StatusCode: 404, page not found`,
+    'pinging container registry: invalid status code from registry 404 (Not Found)',
+    'received unexpected HTTP status: 404 Not Found',
+    'unexpected status code: 404',
+  ])
+    t.is(pullError(text).code, 'ImageNotFound', text);
+  for (const text of [
+    `${reading}: unauthorized: authentication required`,
+    'Get "http://127.0.0.1:404/v2/": connection refused',
+    'reading blob sha256:ab404 cd: received unexpected HTTP status: 500 Internal Server Error',
+    'parsing image configuration: fetching blob 404404: invalid status code from registry 500',
+  ])
+    t.is(pullError(text).code, 'PullFailed', text);
 });
 
 test('names are what engines take, differ with the identity, and are the same for the same', (t) => {

@@ -70,12 +70,18 @@ function query({ name, tag, digest }: ImageReference): Record<string, string> {
   return digest === undefined ? { fromImage: name, tag: tag ?? 'latest' } : { fromImage: `${name}@${digest}` };
 }
 
-/** Registries say it in their own words, engines in others. */
-const notThere =
-  /manifest unknown|manifest for .* not found|repository .*(?:not found|does not exist)|name unknown|no such image|404/i;
+/**
+ * Texts of registries and engines for an image that does not exist. 404 counts only as a status: the same digits occur in
+ * ports and digests.
+ */
+const notFoundTexts = [
+  /manifest unknown|manifest for .* not found|repository .*(?:not found|does not exist)|name unknown|no such image/i,
+  /\bstatus(?: ?code)?(?: from registry)?[:=]? 404\b|(?<![\w:.])404 \(?Not Found\b/i,
+];
 
-function pullError(message: string): RuntimeError {
-  return new RuntimeError(notThere.test(message) ? 'ImageNotFound' : 'PullFailed', message);
+/** The error of a pull that the engine reports by this text: `ImageNotFound` or `PullFailed`. */
+export function pullError(message: string): RuntimeError {
+  return new RuntimeError(notFoundTexts.some((text) => text.test(message)) ? 'ImageNotFound' : 'PullFailed', message);
 }
 
 function authHeader(auth: ImageAuth, { name }: ImageReference): string {
