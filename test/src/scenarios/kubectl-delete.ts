@@ -1,6 +1,7 @@
 import type { ExecutionContext, TestFn } from 'ava';
 import { type KubectlContext, namespaceFor } from '../kubectl-cluster.ts';
 import { guestbookIn, manifestsOf } from '../manifests.ts';
+import type { Scope } from './scope.ts';
 
 /** A Deployment and a ReplicaSet owned by it. */
 async function ownedPair(t: ExecutionContext<KubectlContext>, namespace: string): Promise<void> {
@@ -21,9 +22,9 @@ async function ownedPair(t: ExecutionContext<KubectlContext>, namespace: string)
   await kubectl.run(['create', '-n', namespace, '-f', '-'], { input: JSON.stringify(child) });
 }
 
-/** What kubectl deletes, on whatever storage the server of the test has. */
-export function registerDeleteScenarios(test: TestFn<KubectlContext>): void {
-  for (const resource of Object.keys(manifestsOf('x'))) {
+/** What kubectl deletes, on any storage. */
+export function registerDeleteScenarios(test: TestFn<KubectlContext>, scope: Scope): void {
+  for (const resource of scope.resources) {
     test(`delete removes one of ${resource} and waits until it is gone`, async (t) => {
       const { kubectl } = t.context;
       const namespace = await namespaceFor(kubectl, `delete ${resource}`);

@@ -2,9 +2,10 @@ import { kubectlTest } from '../../src/kubectl-cluster.ts';
 import { registerDeleteScenarios } from '../../src/scenarios/kubectl-delete.ts';
 import { registerReadScenarios } from '../../src/scenarios/kubectl-read.ts';
 import { registerWriteScenarios } from '../../src/scenarios/kubectl-write.ts';
+import { ofStorage } from '../../src/scenarios/scope.ts';
 
-// Two servers on one etcd; every connection of kubectl goes to the other one.
+// Two servers on one etcd; the connections of kubectl alternate between them.
 const test = await kubectlTest({ backend: 'etcd' });
-registerReadScenarios(test);
-registerWriteScenarios(test);
-registerDeleteScenarios(test);
+registerReadScenarios(test, ofStorage);
+registerWriteScenarios(test, ofStorage);
+registerDeleteScenarios(test, ofStorage);

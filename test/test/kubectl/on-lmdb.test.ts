@@ -2,8 +2,9 @@ import { kubectlTest } from '../../src/kubectl-cluster.ts';
 import { registerDeleteScenarios } from '../../src/scenarios/kubectl-delete.ts';
 import { registerReadScenarios } from '../../src/scenarios/kubectl-read.ts';
 import { registerWriteScenarios } from '../../src/scenarios/kubectl-write.ts';
+import { everything } from '../../src/scenarios/scope.ts';
 
 const test = await kubectlTest();
-registerReadScenarios(test);
-registerWriteScenarios(test);
-registerDeleteScenarios(test);
+registerReadScenarios(test, everything);
+registerWriteScenarios(test, everything);
+registerDeleteScenarios(test, everything);
