@@ -143,7 +143,7 @@ const registriesOfB = ['gcr.io', '*.gcr.io', '*.pkg.dev'];
 export class CloudCredentials {
   readonly #files: readonly CloudFile[];
   readonly #logger: Logger;
-  readonly #said = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
 
   constructor({ cloudAConfig, cloudBKey }: CloudCredentialFiles, logger: Logger) {
     this.#logger = logger;
@@ -174,12 +174,12 @@ export class CloudCredentials {
   async #read({ option, path, parse }: CloudFile): Promise<CloudAccount | undefined> {
     try {
       const account = parse(await readFile(path));
-      this.#said.delete(option);
+      this.#reported.delete(option);
       return account;
     } catch (error) {
       // Only the kind of the error: messages of parsers quote their input, which is a secret.
       const problem = error instanceof BadFile ? error.message : readProblem(error);
-      if (this.#said.get(option) !== problem) {
+      if (this.#reported.get(option) !== problem) {
         this.#logger.warn('credentials of a cloud cannot be used', {
           component: 'agent',
           option: `--${option}`,
@@ -187,7 +187,7 @@ export class CloudCredentials {
           problem,
         });
       }
-      this.#said.set(option, problem);
+      this.#reported.set(option, problem);
       return undefined;
     }
   }

@@ -193,7 +193,7 @@ export class UtilityChains {
   readonly #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #othersRemoved = false;
-  #told = '';
+  #reported = '';
 
   constructor(options: UtilityChainsOptions) {
     this.#options = options;
@@ -216,7 +216,7 @@ export class UtilityChains {
     while (!signal.aborted) {
       try {
         await this.#ensure(signal);
-        this.#told = '';
+        this.#reported = '';
       } catch (error) {
         this.#report(error instanceof Error ? error.message : String(error));
       }
@@ -237,8 +237,8 @@ export class UtilityChains {
 
   #report(problem: string): void {
     const { logger, events, nodeName } = this.#options;
-    if (problem === this.#told) return;
-    this.#told = problem;
+    if (problem === this.#reported) return;
+    this.#reported = problem;
     logger.warn('utility chains of iptables could not be reconciled', { component: 'utility-chains', problem });
     const subject = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: nodeName };
     events.record(
