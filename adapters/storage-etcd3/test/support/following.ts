@@ -17,9 +17,9 @@ export async function put(
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string,
-  patienceMs = 20_000,
+  timeoutMs = 20_000,
 ): Promise<void> {
-  const end = Date.now() + patienceMs;
+  const end = Date.now() + timeoutMs;
   while (!(await condition())) {
     if (Date.now() > end) throw new Error(`waited in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -2,35 +2,35 @@ import type { ApiClient, KubeObject, ResourceClient } from '@keelson/core';
 import type { ConformanceCase } from '../suite/conformance-suite.ts';
 import type { PartObject } from './suite-kinds.ts';
 
-/** A client of a server that holds nothing but what every server holds. */
+/** A client of a server without objects, except those that every server creates. */
 export interface OpenedClient {
   readonly client: ApiClient;
   /** Two namespaces that exist, in byte order. */
   readonly namespaces: readonly [string, string];
-  /** Remarks the client was told, oldest first. */
+  /** Warnings that the client has received, oldest first. */
   readonly warnings?: readonly string[];
-  /** Makes the server lose the history of everything until now. */
+  /** Compacts the history of the server up to now. */
   forgetHistory?(): Promise<void>;
   dispose(): Promise<void>;
 }
 
-/** How the suite gets at a client. The server must know `clientSuiteKinds`. */
+/** Access of the suite to a client. The server must serve `clientSuiteKinds`. */
 export interface ClientHarness {
   /** Part of every test title. */
   readonly name: string;
-  /** What an opened client offers beside the necessary. */
+  /** Optional abilities of opened clients. */
   readonly offers: readonly ClientRequirement[];
   open(): Promise<OpenedClient>;
 }
 
 /**
- * - `warnings`: the client tells the server's remarks.
- * - `forgetHistory`: the server can be made to forget.
+ * - `warnings`: the client reports warnings of the server.
+ * - `forgetHistory`: the harness can compact the history of the server.
  * - `unknownFields`: the client sends fields that the kind does not declare, as JSON clients do.
  */
 export type ClientRequirement = 'warnings' | 'forgetHistory' | 'unknownFields';
 
-/** What a running case has at hand. */
+/** The context of a running case. */
 export interface ClientCaseContext {
   readonly client: ApiClient;
   readonly namespaces: readonly [string, string];
@@ -42,7 +42,7 @@ export interface ClientCaseContext {
   readonly zones: ResourceClient<KubeObject & { spec?: { area?: string } }>;
   readonly warnings: readonly string[];
   forgetHistory(): Promise<void>;
-  /** A part to be created. */
+  /** Returns a part to be created. */
   part(name: string, spec?: PartObject['spec'], metadata?: PartObject['metadata']): PartObject;
 }
 

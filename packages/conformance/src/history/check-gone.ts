@@ -4,21 +4,21 @@ import { type Moment, TimeBounds } from './time-bounds.ts';
 import type { Versions } from './versions.ts';
 import type { Findings } from './violation.ts';
 
-/** What a plane promises to keep; whichever keeps more. */
+/** The history that a plane guarantees; both bounds apply. */
 export interface Retention {
   readonly minChanges: number;
   readonly minAgeMs: number;
 }
 
 /**
- * Writes of the server's own that a history does not know of: room for the number of changes to be greater than
- * recorded.
+ * Allowance for writes of the server itself, which a history does not contain: the number of changes may be greater
+ * than the recorded one.
  */
 const foreignChanges = 50;
 
 /**
- * A 410 is right only for a revision that is older than what the plane promises to keep, or than what the store was
- * told to keep.
+ * A 410 is correct only for a revision that is older than the guaranteed history, or older than a requested
+ * compaction.
  */
 export function checkGone(
   history: IndexedHistory,
@@ -53,7 +53,7 @@ export function checkGone(
   }
 }
 
-/** Up to where a session had seen everything; undefined before the end of an initial state is told. */
+/** Returns the revision up to which a session had observed everything; undefined before the end of an initial state. */
 function positionOf({ opened, steps }: Session, { objects }: IndexedHistory): number | undefined {
   const last = steps.at(-1);
   if (last?.t === 'bookmark') return last.revision;
@@ -62,7 +62,7 @@ function positionOf({ opened, steps }: Session, { objects }: IndexedHistory): nu
   return 'after' in opened.from ? opened.from.after : undefined;
 }
 
-/** Its floor is the greatest revision before which the store had been told to let go. */
+/** The floor is the greatest revision of a requested compaction. */
 function releasedBounds({ releases }: IndexedHistory): TimeBounds {
   const moments: Moment[] = releases.map(({ at, revision }) => ({ at, revision }));
   return new TimeBounds(moments, []);

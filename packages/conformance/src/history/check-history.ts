@@ -12,25 +12,25 @@ import { type Moment, TimeBounds } from './time-bounds.ts';
 import { collectVersions, type Versions } from './versions.ts';
 import { describeViolation, Findings, type Violation } from './violation.ts';
 
-/** What is demanded of a history beside being right. */
+/** Requirements of a history in addition to correctness. */
 export interface CheckOptions {
-  /** What the plane promises to keep. Default 1000 changes and five minutes. */
+  /** The history that the plane guarantees. Default 1000 changes and five minutes. */
   readonly retention?: Retention;
-  /** With less acknowledged writes the run proves nothing. Default 100. */
+  /** With fewer acknowledged writes the run is inconclusive. Default 100. */
   readonly minWrites?: number;
-  /** With less watch events the run proves nothing. Default 1000. */
+  /** With fewer watch events the run is inconclusive. Default 1000. */
   readonly minEvents?: number;
-  /** Violations reported with their operations. Default 10. */
+  /** Number of violations that are reported with their operations. Default 10. */
   readonly maxViolations?: number;
 }
 
-/** How much there was to check. */
+/** Size of the checked history. */
 export interface HistoryCounts {
   readonly acknowledged: number;
   readonly refused: number;
-  /** Writes whose outcome the client never learned. */
+  /** Writes with an unknown outcome. */
   readonly unknown: number;
-  /** Those of them that did happen. */
+  /** Writes of unknown outcome that took effect. */
   readonly settled: number;
   readonly conditional: number;
   readonly gets: number;
@@ -39,7 +39,7 @@ export interface HistoryCounts {
   readonly sessions: number;
   readonly resumed: number;
   readonly gone: number;
-  /** Times that the store was told to let go of history. */
+  /** Number of requested compactions. */
   readonly releases: number;
   readonly events: number;
   readonly bookmarks: number;
@@ -48,21 +48,21 @@ export interface HistoryCounts {
 
 /**
  * `ok`: the history is strictly serializable and all watches are complete. `violations`: it is not. `inconclusive`:
- * nothing wrong was found, but there was too little to see.
+ * no violation was found, but the history is too small.
  */
 export interface Verdict {
   readonly verdict: 'ok' | 'violations' | 'inconclusive';
   readonly counts: HistoryCounts;
-  /** The first ones. */
+  /** The first violations. */
   readonly violations: readonly Violation[];
   readonly totalViolations: number;
-  /** Why nothing is proved. */
+  /** Why the run is inconclusive. */
   readonly reasons: readonly string[];
 }
 
 /**
- * Judges a recorded history. The order of all writes is witnessed by their revisions, so nothing is searched: sort,
- * replay, and compare every read, list and watch with the replay. Time O(n log n).
+ * Checks a recorded history. Revisions determine the order of all writes, so that no search is needed: the records are
+ * sorted and replayed, and every read, list and watch is compared with the replay. Time O(n log n).
  */
 export function checkHistory(history: History, options: CheckOptions = {}): Verdict {
   const {
@@ -97,7 +97,7 @@ export function checkHistory(history: History, options: CheckOptions = {}): Verd
   return { verdict, counts, violations: findings.violations, totalViolations: findings.total, reasons };
 }
 
-/** When which revision had been seen by somebody: it exists from then on. */
+/** Times at which revisions were observed; a revision exists from then on. */
 function seenMoments({ objects, writes, gets, lists, sessions }: IndexedHistory): Moment[] {
   const moments: Moment[] = [];
   const saw = (at: number, id: number | undefined) => {
@@ -124,7 +124,7 @@ function boundsOf(indexed: IndexedHistory, versions: Versions): TimeBounds {
       for (const { revision, write } of versions.chain(key)) {
         if (write === undefined) continue;
         begun.push({ at: write.start, revision });
-        // The answer to a delete does not tell its revision; the deletion is a fact from then on all the same.
+        // The response of a delete does not contain its revision, but the deletion has happened from then on.
         if (write.reply.is === 'ok') seen.push({ at: write.end, revision });
       }
     }
@@ -160,7 +160,7 @@ function countTraffic(indexed: IndexedHistory, versions: Versions, settled: numb
   };
 }
 
-/** A verdict in words: one line with the traffic, then what is wrong. */
+/** Describes a verdict: one line with the traffic, then the violations. */
 export function describeVerdict({ verdict, counts, violations, totalViolations, reasons }: Verdict): string {
   const traffic = Object.entries(counts)
     .map(([name, count]) => `${name} ${count}`)

@@ -8,7 +8,7 @@ import type { Findings } from './violation.ts';
 type Page = CallOf<ListOperation>;
 
 /**
- * Each list must be the model at its own revision, in order and complete, and that revision one that the call allowed.
+ * Each list must equal the model at its revision, in order and complete, at a revision that the call allowed.
  */
 export function checkLists(history: IndexedHistory, versions: Versions, bounds: TimeBounds, findings: Findings): void {
   for (const pages of history.lists) checkList(pages, history.objects, versions, bounds, findings);
@@ -75,7 +75,7 @@ function checkRevision(page: Page, revision: number, bounds: TimeBounds, finding
   }
 }
 
-/** What a list of the selection at the revision must be. */
+/** Returns the expected list of the selection at the revision. */
 export function modelList(versions: Versions, selection: Selection, revision: number): SeenObject[] {
   const list: SeenObject[] = [];
   for (const key of versions.keys(selection.kind)) {

@@ -5,8 +5,8 @@ import type { Versions } from './versions.ts';
 import type { Findings } from './violation.ts';
 
 /**
- * Gets, and writes that were refused because of the state they met: each must fit the object as it was at some revision
- * that was current during the call, or that the call allowed.
+ * Checks gets, and writes that were refused because of the present state: each must match the object at a revision that
+ * was current during the call, or that the call allowed.
  */
 export function checkReads(history: IndexedHistory, versions: Versions, bounds: TimeBounds, findings: Findings): void {
   for (const get of history.gets) checkGet(get, history.objects, versions, bounds, findings);
@@ -51,7 +51,7 @@ function checkRefusal(write: CallOf<WriteOperation>, versions: Versions, bounds:
   findings.add('I4', text, write, versions.at(op.key, from));
 }
 
-/** The states in which a refusal is right; undefined when it does not depend on the state. */
+/** Returns the states in which a refusal is correct; undefined when it does not depend on the state. */
 function reasonable(op: WriteOperation, code: number): ((object: SeenObject | undefined) => boolean) | undefined {
   if (op.do === 'create') return code === 409 ? (object) => object !== undefined : undefined;
   if (code === 404) return (object) => object === undefined;

@@ -14,11 +14,11 @@ interface Context {
   readonly findings: Findings;
 }
 
-/** How far a session got. */
+/** The progress of a session. */
 interface Progress {
-  /** Everything up to here was delivered; undefined when the session broke a rule or never got a state. */
+  /** Revision up to which everything was delivered; undefined after a violation or without any state. */
   readonly position: number | undefined;
-  /** The client knows it: a session that only brought the present state does not say of which revision it was. */
+  /** Whether the client knows the revision: a session with only the initial state does not report its revision. */
   readonly told: boolean;
 }
 
@@ -47,7 +47,7 @@ export function checkWatches(
 
 const nowhere: Progress = { position: undefined, told: false };
 
-/** What a session did wrong. */
+/** The violations of a session. */
 interface Problem {
   readonly invariant: 'I6' | 'I7';
   readonly text: string;
@@ -62,12 +62,12 @@ function checkSession(session: Session, context: Context): Progress {
   return checkFromState(session, opened.from.state, context);
 }
 
-/** Tries every reading of where the initial events end; the session is right when one of them is. */
+/** Tries every possible end of the initial events; the session is correct when one of them is. */
 function checkFromState(session: Session, state: 'any' | 'fresh', context: Context): Progress {
   const { opened, steps } = session;
   const { logs, bounds, versions, objects } = context;
   const floor = state === 'fresh' ? bounds.floor(opened.at) : 0;
-  // A session that showed nothing can have had the state of any moment until its end.
+  // A session without events may have had the state of any time until its end.
   const ceiling = bounds.ceiling(steps.at(-1)?.at ?? session.closed?.at ?? opened.at);
   let problem: Problem = {
     invariant: 'I6',
@@ -92,7 +92,7 @@ function settled(outcome: Progress | Problem, { findings }: Context): Progress {
   return nowhere;
 }
 
-/** Compares the steps of a session from some place on with what was due. */
+/** Compares the steps of a session from a position on with the expected events. */
 function follow(
   { opened, steps }: Session,
   { logs, bounds, objects }: Context,

@@ -7,8 +7,7 @@ import type { Version, Versions } from './versions.ts';
 import type { Findings } from './violation.ts';
 
 /**
- * Replays every key: each write must have met the state that its revision implies, and left the state that it asked
- * for.
+ * Replays every key: each write must have met the state that its revision implies, and produced the requested state.
  */
 export function checkWrites(versions: Versions, bounds: TimeBounds, findings: Findings): void {
   for (const kind of versions.kinds) {
@@ -102,8 +101,8 @@ function checkDeletion(
 }
 
 /**
- * Acknowledged deletes that no watch shows. They are lost when the object went on living, or when a watch of the whole
- * kind was followed to the end. Returns the number of those about which nothing is known.
+ * Checks acknowledged deletes that no watch shows. They are violations when the object continued to exist, or when a
+ * watch of the whole kind was complete. Returns the number of deletes that cannot be decided.
  */
 export function checkUnseenDeletes(
   history: IndexedHistory,

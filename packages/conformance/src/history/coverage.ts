@@ -3,8 +3,8 @@ import { isWholeKind } from './selection.ts';
 import type { Versions } from './versions.ts';
 
 /**
- * Kinds whose history is known only in part: watches of the whole kind do not follow each other from the first write to
- * the last one, so deletions and writes of unknown outcome may be missing. Nothing can be proved about them.
+ * Kinds with an incomplete history: watches of the whole kind do not cover all writes from the first to the last, so
+ * that deletions and writes of unknown outcome may be missing. Nothing can be proved about these kinds.
  */
 export function uncoveredKinds(history: IndexedHistory, versions: Versions): string[] {
   return versions.kinds.filter((kind) => {
@@ -19,7 +19,7 @@ export function uncoveredKinds(history: IndexedHistory, versions: Versions): str
   });
 }
 
-/** What each watch of the whole kind has seen, as revisions `(from, to]`, by `from`. */
+/** The revisions `(from, to]` that each watch of the whole kind has observed, sorted by `from`. */
 function spans(history: IndexedHistory, kind: string): (readonly [number, number])[] {
   const result: (readonly [number, number])[] = [];
   for (const { opened, steps } of history.sessions) {

@@ -1,6 +1,6 @@
 import type { FieldChanges, Fields, SeenObject, WriteOperation } from './records.ts';
 
-/** The fields that clients decide on. */
+/** The fields that clients set. */
 export type ClientState = Pick<SeenObject, 'labels' | 'values' | 'status'>;
 
 function merged(fields: Fields, changes: FieldChanges = {}): Fields {
@@ -12,7 +12,7 @@ function merged(fields: Fields, changes: FieldChanges = {}): Fields {
   return result;
 }
 
-/** What a write makes of an object; `before` is undefined when there was none. */
+/** Returns the result of a write. @param before undefined when there was no object */
 export function stateAfter(
   op: Exclude<WriteOperation, { do: 'delete' }>,
   before: ClientState | undefined,
@@ -35,7 +35,7 @@ export function sameFields(a: Fields, b: Fields): boolean {
   return names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && a[name] === b[name]);
 }
 
-/** The token of the write that led from one state to the next; undefined when no token changed. */
+/** Returns the token of the write between two states; undefined when no token changed. */
 export function tokenOf(after: ClientState, before: ClientState | undefined): string | undefined {
   const { values, status } = after;
   if (values['token'] !== before?.values['token']) return values['token'];

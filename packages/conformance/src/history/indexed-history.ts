@@ -17,19 +17,19 @@ import {
 
 export type CallOf<O> = CallRecord & { readonly op: O };
 
-/** One connection of a watch with all that came over it. */
+/** One connection of a watch with all its events. */
 export interface Session {
   readonly opened: WatchOpened;
   readonly steps: (WatchEventSeen | BookmarkSeen)[];
   closed?: WatchClosed;
 }
 
-/** The records of a history, sorted by what they are. */
+/** The records of a history by type. */
 export interface IndexedHistory {
   readonly objects: ReadonlyMap<number, SeenObject>;
   readonly writes: readonly CallOf<WriteOperation>[];
   readonly gets: readonly CallOf<GetOperation>[];
-  /** Pages by list, in the order in which they were asked for. */
+  /** Pages by list, in the order of their requests. */
   readonly lists: readonly (readonly CallOf<ListOperation>[])[];
   readonly sessions: readonly Session[];
   readonly finished: readonly WatchFinished[];

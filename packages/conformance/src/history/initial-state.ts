@@ -4,17 +4,18 @@ import type { BookmarkSeen, SeenObject, WatchEventSeen } from './records.ts';
 import { type DueEvent, firstAfter } from './selection-log.ts';
 import type { Versions } from './versions.ts';
 
-/** Where the initial events of a watch end and the changes begin. */
+/** A possible end of the initial events of a watch. */
 export interface InitialState {
   readonly revision: number;
-  /** Events that belong to it. */
+  /** Number of initial events. */
   readonly events: number;
-  /** Steps that belong to it: the events, and the bookmark that ends them if there is one. */
+  /** Number of steps: the initial events, and the bookmark that ends them if there is one. */
   readonly steps: number;
 }
 
 /**
- * States compared at most; more are possible only when nothing follows the initial events, which then stay unjudged.
+ * Maximum number of compared states; more are possible only when no event follows the initial ones, which then remain
+ * unchecked.
  */
 const maxTries = 1000;
 
@@ -23,21 +24,20 @@ interface Situation {
   readonly objects: ReadonlyMap<number, SeenObject>;
   readonly versions: Versions;
   readonly log: readonly DueEvent[];
-  /** Revisions of which the initial state may be. */
+  /** Possible revisions of the initial state. */
   readonly floor: number;
   readonly ceiling: number;
-  /** Readings with fewer events have been tried and led nowhere. */
+  /** Candidates with fewer events were tried and failed. */
   readonly atLeast: number;
 }
 
 /**
- * Finds out of which revision the state is that a watch without a revision began with. The stream does not say where
- * that state ends, so every reading is tried: some number of ADDED events in the order of lists, being exactly the
- * model at some revision that comes before the next event. The first such reading is not always the right one: with an
- * object that was the first of its selection, the state may have been empty before it as well. Who follows a reading
- * into a contradiction asks for the next one.
+ * Determines the revision of the initial state of a watch without a revision. The stream does not mark the end of that
+ * state, so that every candidate is tried: a number of ADDED events in the order of lists that equal the model at a
+ * revision before the next event. The first candidate may be wrong: when an object is the first of its selection, the
+ * state before it may also have been empty. A caller that reaches a contradiction requests the next candidate.
  *
- * @returns undefined when no reading is possible; a session that ended before the state was complete is not judged.
+ * @returns undefined when there is no candidate; a session that ended before the state was complete is not checked
  */
 export function findInitialState(situation: Situation): InitialState | 'incomplete' | undefined {
   const { session, objects, versions, log, floor, ceiling, atLeast } = situation;
@@ -66,7 +66,7 @@ export function findInitialState(situation: Situation): InitialState | 'incomple
   ): number | undefined {
     const is = (revision: number) => same(modelList(versions, opened.selection, revision), state);
     if (next !== undefined) {
-      // Nothing may be missing before the next step, so the state is also that of the revision just before it.
+      // No change may be missing before the next step, so that the state is also that of the revision before it.
       const to = next.t === 'bookmark' ? next.revision : (objects.get(next.object)?.revision ?? 0) - 1;
       return to >= from && is(to) ? to : undefined;
     }

@@ -6,17 +6,17 @@ import type { Findings } from './violation.ts';
 
 type Write = CallOf<WriteOperation>;
 
-/** Which write made which version, and which writes have none. */
+/** The assignment of writes to versions, and the writes without a version. */
 export interface MatchedWrites {
-  /** Successful deletes that nobody saw happen. */
+  /** Successful deletes that no client has observed. */
   readonly unseenDeletes: readonly Write[];
   readonly settledUnknown: number;
 }
 
 /**
- * Gives every version the write that made it: an acknowledged one by its revision, one whose outcome is unknown by its
- * token. A deletion carries no token; it belongs to the acknowledged delete of its uid, or else to a delete of unknown
- * outcome that may have done it.
+ * Assigns to every version the write that caused it: an acknowledged one by its revision, one whose outcome is unknown
+ * by its token. A deletion carries no token; it belongs to the acknowledged delete of its uid, otherwise to a delete of
+ * unknown outcome that may have caused it.
  */
 export function matchWrites(history: IndexedHistory, versions: Versions, findings: Findings): MatchedWrites {
   const byRevision = new Map<number, Write>();

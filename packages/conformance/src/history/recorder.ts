@@ -1,25 +1,25 @@
 import type { CallRecord, HistoryRecord, SeenObject, WatchClosed, WatchOpened } from './records.ts';
 
-/** How a recorder keeps what it is told. */
+/** Options of a recorder. */
 export interface RecorderOptions {
   /** Monotonic milliseconds. Default `performance.now`. */
   readonly now?: () => number;
-  /** Records kept in memory; further ones are dropped and the history says so. Default 2 000 000. */
+  /** Records kept in memory; further records are dropped and the history is marked as truncated. Default 2 000 000. */
   readonly maxRecords?: number;
-  /** Called for each record, for instance to write it to a file while the run goes on. */
+  /** Called for each record, for example to write it to a file during the run. */
   readonly onRecord?: (record: HistoryRecord) => void;
 }
 
-/** Everything that was recorded. */
+/** The recorded history. */
 export interface History {
   readonly records: readonly HistoryRecord[];
-  /** Records were dropped: nothing can be proved. */
+  /** True when records were dropped, so that nothing can be proved. */
   readonly truncated: boolean;
 }
 
 type Distributive<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
-/** Collects the history of a run. All clients of a run share one, so that all times come from one clock. */
+/** Collects the history of a run. All clients of a run share one recorder, so that all times come from one clock. */
 export class HistoryRecorder implements History {
   readonly records: HistoryRecord[] = [];
   truncated = false;
@@ -38,7 +38,7 @@ export class HistoryRecorder implements History {
     this.#onRecord = options.onRecord;
   }
 
-  /** The number of an object's state; equal sightings get the same one. */
+  /** Returns the id of a state of an object; equal states have the same id. */
   object(object: SeenObject): number {
     const identity = `${object.revision} ${object.digest} ${object.key}`;
     let id = this.#objects.get(identity);
@@ -51,7 +51,7 @@ export class HistoryRecorder implements History {
     return id;
   }
 
-  /** The state behind a number. */
+  /** Returns the state with an id. */
   objectOf(id: number): SeenObject | undefined {
     return this.#states[id];
   }
@@ -60,12 +60,12 @@ export class HistoryRecorder implements History {
     this.#add({ t: 'call', id: this.#calls++, end: this.now(), ...call });
   }
 
-  /** An id for the pages of one list. */
+  /** Returns a new id for the pages of one list. */
   nextList(): number {
     return this.#lists++;
   }
 
-  /** Call it before the request is sent. Returns the number of the session. */
+  /** Must be called before the request is sent. Returns the id of the session. */
   open(session: Omit<WatchOpened, 't' | 'session' | 'at'>): number {
     const number = this.#sessions++;
     this.#add({ t: 'open', session: number, at: this.now(), ...session });
@@ -89,7 +89,7 @@ export class HistoryRecorder implements History {
     this.#add({ t: 'finish', watch, at: this.now(), revision });
   }
 
-  /** Call it before the store is told to let go of what is before `revision`. */
+  /** Must be called before a compaction at `revision` is requested. */
   release(revision: number): void {
     this.#add({ t: 'release', at: this.now(), revision });
   }

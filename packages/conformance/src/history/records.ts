@@ -1,5 +1,5 @@
 /**
- * What a history consists of. One record is one JSON line; times are milliseconds of one monotonic clock, revisions are
+ * The records of a history. One record is one JSON line; times are milliseconds of one monotonic clock, revisions are
  * the numbers behind resourceVersion.
  */
 export type HistoryRecord =
@@ -14,7 +14,8 @@ export type HistoryRecord =
   | Mark;
 
 /**
- * A state of an object as some client saw it. Each different sighting is written once; other records name it by `id`.
+ * A state of an object as observed by a client. Each different state is written once; other records refer to it by
+ * `id`.
  */
 export interface ObjectRecord {
   readonly t: 'object';
@@ -22,7 +23,7 @@ export interface ObjectRecord {
   readonly object: SeenObject;
 }
 
-/** The parts of an object that the checker reasons about. */
+/** The parts of an object that the checker uses. */
 export interface SeenObject {
   /** `kind/namespace/name`. */
   readonly key: string;
@@ -32,9 +33,9 @@ export interface SeenObject {
   /** Absent for kinds without one. */
   readonly generation?: number;
   readonly labels: Fields;
-  /** What clients wish (data, spec). */
+  /** Fields that clients set (data, spec). */
   readonly values: Fields;
-  /** What only the status subresource writes. */
+  /** Fields that only the status subresource writes. */
   readonly status: Fields;
   /** Fingerprint of the whole object without its resourceVersion. */
   readonly digest: string;
@@ -42,10 +43,10 @@ export interface SeenObject {
 
 export type Fields = Readonly<Record<string, string>>;
 
-/** Changes of a merge patch: null removes. */
+/** Changes of a merge patch; null removes a field. */
 export type FieldChanges = Readonly<Record<string, string | null>>;
 
-/** One call of one client, from before it was sent until its answer was there. */
+/** One call of one client, from before it was sent until its response was received. */
 export interface CallRecord {
   readonly t: 'call';
   readonly id: number;
@@ -61,7 +62,7 @@ export type Operation = WriteOperation | GetOperation | ListOperation;
 
 /**
  * A write. `token` is unique and becomes part of the object: in `values.token`, or in `status.token` of a status write.
- * `expect` is the revision that the call made a condition.
+ * `expect` is the revision that the call requires.
  */
 export type WriteOperation =
   | {
@@ -118,14 +119,14 @@ export type ReadAt =
   | { readonly at: 'any' }
   | { readonly at: 'notOlderThan' | 'exact'; readonly revision: number };
 
-/** Which objects a list or a watch asked for. */
+/** The selection of a list or a watch. */
 export interface Selection {
   readonly kind: string;
   readonly namespace?: string;
-  /** All must hold. */
+  /** All terms must match. */
   readonly labels?: readonly LabelTerm[];
   readonly name?: string;
-  /** `values[field]` must be this. */
+  /** Required value of `values[field]`. */
   readonly value?: { readonly field: string; readonly is: string };
 }
 
@@ -134,8 +135,8 @@ export type LabelTerm =
   | { readonly is: 'there' | 'absent'; readonly key: string };
 
 /**
- * `refused`: the server said no, nothing happened. `unknown`: it may have happened. A successful write names the
- * resulting object, a successful delete the uid.
+ * `refused`: the server refused the write, nothing was written. `unknown`: the write may have taken effect. A
+ * successful write contains the resulting object, a successful delete the uid.
  */
 export type Reply =
   | {
@@ -157,9 +158,9 @@ export interface WatchOpened {
   readonly server: string;
   readonly at: number;
   readonly selection: Selection;
-  /** `state`: the present objects first (`fresh`: not older than the call), then changes. */
+  /** `state`: the current objects first (`fresh`: not older than the call), then changes. */
   readonly from: { readonly after: number } | { readonly state: 'fresh' | 'any' };
-  /** It goes on where the session before it of the same watch ended. */
+  /** The session continues at the end of the previous session of the same watch. */
   readonly resumed: boolean;
 }
 
@@ -176,11 +177,11 @@ export interface BookmarkSeen {
   readonly session: number;
   readonly at: number;
   readonly revision: number;
-  /** It ended the initial events. */
+  /** The bookmark that ended the initial events. */
   readonly initialEnd?: boolean;
 }
 
-/** End of a session; `gone` = the server said 410. */
+/** End of a session; `gone` means that the server reported 410. */
 export interface WatchClosed {
   readonly t: 'close';
   readonly session: number;
@@ -189,7 +190,7 @@ export interface WatchClosed {
   readonly detail?: string;
 }
 
-/** The watch was given time to see everything up to `revision`; nothing of it may be missing now. */
+/** The watch has had time to observe everything up to `revision`; no change up to it may be missing. */
 export interface WatchFinished {
   readonly t: 'finish';
   readonly watch: string;
@@ -197,14 +198,14 @@ export interface WatchFinished {
   readonly revision: number;
 }
 
-/** From this moment on the store may have let go of everything before `revision`: somebody told it to. */
+/** From this time on history before `revision` may be compacted, because compaction was requested. */
 export interface HistoryReleased {
   readonly t: 'release';
   readonly at: number;
   readonly revision: number;
 }
 
-/** Something worth knowing when reading the history: a fault, a restart. */
+/** A remark for readers of the history, for example a fault or a restart. */
 export interface Mark {
   readonly t: 'mark';
   readonly at: number;
@@ -215,7 +216,7 @@ export function isWrite(op: Operation): op is WriteOperation {
   return op.do !== 'get' && op.do !== 'list';
 }
 
-/** `kind` of a key of the form `kind/namespace/name`. */
+/** Returns the kind of a key of the form `kind/namespace/name`. */
 export function kindOfKey(key: string): string {
   return key.slice(0, key.indexOf('/'));
 }

@@ -12,7 +12,7 @@ export interface DueEvent {
   readonly version: Version;
 }
 
-/** The events of whole histories by selection, each made once. */
+/** The events of a history by selection; each selection is computed once. */
 export class SelectionLogs {
   readonly #versions: Versions;
   readonly #logs = new Map<string, readonly DueEvent[]>();
@@ -21,7 +21,7 @@ export class SelectionLogs {
     this.#versions = versions;
   }
 
-  /** filter(history) in revision order. */
+  /** Returns filter(history) in revision order. */
   of(selection: Selection): readonly DueEvent[] {
     const id = JSON.stringify([selection.kind, selection.namespace, selection.name, selection.value, selection.labels]);
     let log = this.#logs.get(id);
@@ -49,7 +49,7 @@ export class SelectionLogs {
   }
 }
 
-/** Index of the first event after a revision. */
+/** Returns the index of the first event after a revision. */
 export function firstAfter(log: readonly DueEvent[], revision: number): number {
   let low = 0;
   let high = log.length;

@@ -16,7 +16,7 @@ function holds(term: LabelTerm, labels: SeenObject['labels']): boolean {
   }
 }
 
-/** Whether a selection shows an object in this state. Written apart from the server's selectors on purpose. */
+/** Returns whether a selection matches an object in this state. Deliberately independent of the server's selectors. */
 export function selects(selection: Selection, object: Selectable): boolean {
   const { kind, namespace, labels = [], name, value } = selection;
   const [, objectNamespace, objectName] = object.key.split('/');
@@ -29,12 +29,12 @@ export function selects(selection: Selection, object: Selectable): boolean {
   );
 }
 
-/** True when nothing but the kind limits the selection. */
+/** Returns true when only the kind restricts the selection. */
 export function isWholeKind({ namespace, labels, name, value }: Selection): boolean {
   return namespace === undefined && name === undefined && value === undefined && (labels ?? []).length === 0;
 }
 
-/** Labels in the grammar of `labelSelector`; empty = all. */
+/** Formats labels in the grammar of `labelSelector`; empty means all objects. */
 export function labelSelectorText({ labels = [] }: Selection): string {
   return labels
     .map((term) => {

@@ -1,19 +1,22 @@
-/** A revision and a moment that has to do with it. */
+/** A revision and a point in time. */
 export interface Moment {
   readonly at: number;
   readonly revision: number;
 }
 
 /**
- * What the real-time order of operations says about revisions. Every query is a binary search over running maxima and
- * minima.
+ * Bounds of revisions that follow from the real-time order of operations. Every query is a binary search over running
+ * maxima and minima.
  */
 export class TimeBounds {
   readonly #seen: readonly Moment[];
   readonly #begun: readonly Moment[];
   readonly #begunGreatest: readonly Moment[];
 
-  /** @param seen when somebody had seen a revision. @param begun when the write that made a revision began. */
+  /**
+   * @param seen time at which a client had observed a revision
+   * @param begun time at which the write of a revision began
+   */
   constructor(seen: readonly Moment[], begun: readonly Moment[]) {
     const byTime = (a: Moment, b: Moment) => a.at - b.at;
     this.#seen = runningGreatest([...seen].sort(byTime));
@@ -28,17 +31,17 @@ export class TimeBounds {
     this.#begun = sorted;
   }
 
-  /** The greatest revision that anybody had seen before this moment: what begins now must not be older. */
+  /** Returns the greatest revision observed before this time: operations that begin now must not be older. */
   floor(at: number): number {
     return this.#seen[firstNotBefore(this.#seen, at) - 1]?.revision ?? 0;
   }
 
-  /** The greatest revision there can have been at this moment: all writes begun later are greater. */
+  /** Returns the greatest possible revision at this time: all writes that began later have greater revisions. */
   ceiling(at: number): number {
     return (this.#begun[firstAfter(this.#begun, at)]?.revision ?? Number.POSITIVE_INFINITY) - 1;
   }
 
-  /** The greatest revision of all writes that had begun by this moment or before. */
+  /** Returns the greatest revision of all writes that had begun at this time. */
   begunBy(at: number): number {
     return this.#begunGreatest[firstAfter(this.#begunGreatest, at) - 1]?.revision ?? 0;
   }

@@ -2,22 +2,22 @@ import type { CallOf, IndexedHistory } from './indexed-history.ts';
 import { type HistoryRecord, kindOfKey, type SeenObject, type Selection, type WriteOperation } from './records.ts';
 import type { Findings } from './violation.ts';
 
-/** What one revision did to one key. */
+/** The change of one key by one revision. */
 export interface Version {
   readonly revision: number;
   readonly key: string;
   /** The object, or its last state when this revision deleted it. */
   readonly object: SeenObject;
   readonly deleted: boolean;
-  /** When it was first seen. */
+  /** Time at which it was first observed. */
   seenAt: number;
-  /** The record in which it was first seen. */
+  /** The record in which it was first observed. */
   readonly source: HistoryRecord;
-  /** The write that made it, once it is known. */
+  /** The write that caused it, once it is determined. */
   write?: CallOf<WriteOperation>;
 }
 
-/** Everything that was ever seen of the store, as one line of versions per key. */
+/** All observed states of the store, as one chain of versions per key. */
 export class Versions {
   readonly #byRevision = new Map<number, Version>();
   readonly #chains = new Map<string, Version[]>();
@@ -43,7 +43,7 @@ export class Versions {
     );
   }
 
-  /** Call once when all versions are there. */
+  /** Must be called once, after all versions were added. */
   seal(): void {
     const versions = [...this.#byRevision.values()].sort((a, b) => a.revision - b.revision);
     for (const version of versions) {
@@ -67,7 +67,7 @@ export class Versions {
     return [...this.#keys.keys()];
   }
 
-  /** The keys of a kind in the order of lists. */
+  /** Returns the keys of a kind in the order of lists. */
   keys(kind: string): readonly string[] {
     return this.#keys.get(kind) ?? [];
   }
@@ -76,7 +76,7 @@ export class Versions {
     return this.#chains.get(key) ?? [];
   }
 
-  /** Index in the chain of the version that is current at a revision; -1 before the first one. */
+  /** Returns the index of the version that is current at a revision; -1 before the first one. */
   indexAt(key: string, revision: number): number {
     const chain = this.chain(key);
     let low = 0;
@@ -89,13 +89,13 @@ export class Versions {
     return low - 1;
   }
 
-  /** The object at a revision; undefined when there is none. */
+  /** Returns the object at a revision; undefined when there is none. */
   at(key: string, revision: number): SeenObject | undefined {
     const version = this.chain(key)[this.indexAt(key, revision)];
     return version === undefined || version.deleted ? undefined : version.object;
   }
 
-  /** Whether the object was in a state that `fits` at some revision of the window, bounds included. */
+  /** Returns whether the state of the object satisfies `fits` at some revision of the window, bounds included. */
   some(key: string, from: number, to: number, fits: (object: SeenObject | undefined) => boolean): boolean {
     if (from > to) return false;
     const chain = this.chain(key);
@@ -117,10 +117,10 @@ export function outline({ key, deleted, object }: Pick<Version, 'key' | 'deleted
   return `${deleted ? 'the deletion of' : 'a state of'} ${key} (uid ${object.uid}, content ${object.digest})`;
 }
 
-/** A DELETED under such a selection is a deletion, not an object that stopped matching. */
+/** With such a selection DELETED means a deletion, not an object that stopped matching. */
 const isFixed = ({ labels, value }: Selection) => (labels ?? []).length === 0 && value === undefined;
 
-/** All states that replies, lists and watches show; contradictions between them are findings already. */
+/** Collects all states from replies, lists and watches, and reports contradictions between them. */
 export function collectVersions(history: IndexedHistory, findings: Findings): Versions {
   const versions = new Versions();
   const { objects } = history;

@@ -1,9 +1,9 @@
 import type { HistoryRecord, SeenObject } from './records.ts';
 
-/** What a history must satisfy; the names of docs/explanation/guarantees.md. */
+/** The invariants of a history; the names are those of docs/explanation/guarantees.md. */
 export type Invariant = 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'I8' | 'I9' | 'I10';
 
-/** Something in a history that no correct plane can have done. */
+/** A part of a history that no correct plane can produce. */
 export interface Violation {
   readonly invariant: Invariant;
   readonly text: string;
@@ -11,7 +11,7 @@ export interface Violation {
   readonly involved: readonly (HistoryRecord | SeenObject)[];
 }
 
-/** Takes the violations that the checks find; counts all, keeps the first ones of each check. */
+/** Collects violations: counts all of them and keeps the first ones of each check. */
 export class Findings {
   readonly violations: Violation[] = [];
   total = 0;
@@ -28,14 +28,14 @@ export class Findings {
   }
 }
 
-/** Characters of one operation in a description; lists can be long. */
+/** Maximum characters of one operation in a description; lists can be long. */
 const maxOperation = 700;
 
 function shortened(text: string): string {
   return text.length <= maxOperation ? text : `${text.slice(0, maxOperation)}... (${text.length} characters)`;
 }
 
-/** A violation in words, one line for it and one for each operation. */
+/** Describes a violation: one line for it and one for each operation. */
 export function describeViolation({ invariant, text, involved }: Violation): string {
   return [`${invariant}: ${text}`, ...involved.map((record) => `    ${shortened(JSON.stringify(record))}`)].join('\n');
 }

@@ -3,21 +3,21 @@ import type { OpenedStore, StoreHarness, StoreRequirement } from '../store/harne
 import type { ConformanceCase } from '../suite/conformance-suite.ts';
 import type { ControlledStore } from './controlled-store.ts';
 
-/** How the suite gets at an implementation of `ResourceStorage` over some store. */
+/** Access of the suite to an implementation of `ResourceStorage` on a store. */
 export interface ResourceStorageHarness<O extends OpenedStore = OpenedStore> {
   /** Part of every test title. */
   readonly name: string;
   readonly stores: StoreHarness<O>;
-  /** Storages over a store that is open; all time comes from the clock. */
+  /** Creates storages on an open store; all time comes from the clock. */
   storages(store: Store, clock: Clock): ResourceStorages;
-  /** Present when the storages keep events in memory: the same with room for so many events of each kind. */
+  /** Present when the storages keep events in memory: creates storages that keep `events` events of each kind. */
   narrow?(store: Store, clock: Clock, events: number): ResourceStorages;
 }
 
-/** `cache`: the case is about what a cache does beyond reading the store. */
+/** `cache`: the case tests behaviour of a cache. */
 export type ResourceStorageRequirement = 'cache' | Extract<StoreRequirement, 'advance' | 'denseRevisions'>;
 
-/** What a running case has at hand. */
+/** The context of a running case. */
 export interface ResourceStorageContext {
   /** The storages under test, started. */
   readonly storages: ResourceStorages;
@@ -25,17 +25,17 @@ export interface ResourceStorageContext {
   readonly pods: ResourceStorage;
   /** A cluster-scoped kind under test. */
   readonly nodes: ResourceStorage;
-  /** The same pods as another process sees and changes them: past the storages under test, and past the faults. */
+  /** The same pods as used by another process: bypasses the storages under test and the faults. */
   readonly others: ResourceStorage;
-  /** The store under the storages, with faults to order. */
+  /** The store of the storages, into which faults can be injected. */
   readonly store: ControlledStore;
   /** The clock of the storages. */
   readonly clock: FakeClock;
   readonly cached: boolean;
   readonly seed: number;
-  /** Storages with a small window over the same store, started. Caches only. */
+  /** Starts storages with a small window on the same store. Caches only. */
   narrow(events: number): Promise<ResourceStorages>;
-  /** Moves the clock of the store. */
+  /** Advances the clock of the store. */
   advance(ms: number): Promise<void>;
   log(message: string): void;
 }
@@ -43,7 +43,7 @@ export interface ResourceStorageContext {
 /** One statement about every implementation of `ResourceStorage`. */
 export type ResourceStorageCase = ConformanceCase<ResourceStorageContext, ResourceStorageRequirement>;
 
-/** The requirements of a case that a harness does not meet. */
+/** Returns the requirements of a case that a harness does not meet. */
 export function missingResourceStorageRequirements(
   harness: ResourceStorageHarness,
   resourceCase: ResourceStorageCase,

@@ -11,7 +11,7 @@ import {
 } from '@keelson/core';
 import { everything, podPrefix, textOf } from './objects.ts';
 
-const patienceMs = 10_000;
+const timeoutMs = 10_000;
 
 /** Lets other work of the process have its turn. */
 export function turn(): Promise<void> {
@@ -24,7 +24,7 @@ export async function turns(count = 20): Promise<void> {
 
 /** Resolves when the condition holds. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const end = Date.now() + patienceMs;
+  const end = Date.now() + timeoutMs;
   while (!(await condition())) {
     if (Date.now() > end) assert.fail(`waited in vain until ${what}`);
     await turn();
@@ -41,7 +41,7 @@ export async function withTime<T>(clock: FakeClock, promise: Promise<T>): Promis
     settled = true;
   };
   promise.then(done, done);
-  const end = Date.now() + patienceMs;
+  const end = Date.now() + timeoutMs;
   while (!settled) {
     if (Date.now() > end) assert.fail('the promise did not settle');
     await new Promise((resolve) => setTimeout(resolve, 2));

@@ -20,13 +20,13 @@ import {
 import type { ConformanceCase } from '../suite/conformance-suite.ts';
 import type { Intent, OpenedEngine, Program, RuntimeHarness, RuntimeRequirement } from './harness.ts';
 
-/** For what must happen soon; far above what a busy machine needs. */
-export const patienceMs = 20_000;
-const lookAgainMs = 10;
+/** Time limit for expected changes; much longer than a busy machine needs. */
+export const conditionTimeoutMs = 20_000;
+const pollMs = 10;
 
 export type ContainerOverrides = Partial<Omit<ContainerConfig, 'image' | 'command' | 'args'>>;
 
-/** What a running case has at hand. Names it makes are unique within the case. */
+/** The context of a running case. Generated names are unique within the case. */
 export class RuntimeCaseContext {
   readonly harness: RuntimeHarness;
   readonly #log: (message: string) => void;
@@ -57,7 +57,7 @@ export class RuntimeCaseContext {
     this.#log(message);
   };
 
-  /** Another engine on the same data takes this one's place. */
+  /** Replaces the engine by another one on the same data. */
   async reopen(): Promise<void> {
     assert(this.harness.reopen, 'the case must require `reopen`');
     this.#opened = await this.harness.reopen(this.#opened);
@@ -114,7 +114,7 @@ export class RuntimeCaseContext {
     return this.harness.shell(text);
   };
 
-  /** Runs a script to its end and gives what it printed and how it ended. */
+  /** Runs a script to its end and returns its output and its final status. */
   readonly output = async (
     program: Program,
     overrides: ContainerOverrides = {},
@@ -135,18 +135,18 @@ export class RuntimeCaseContext {
     });
   };
 
-  /** The first answer that is not undefined or false. */
-  readonly until = async <T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> => {
-    const deadline = performance.now() + patienceMs;
+  /** Polls `check` until its result is neither undefined nor false, and returns the result. */
+  readonly until = async <T>(what: string, check: () => Promise<T | undefined | false>): Promise<T> => {
+    const deadline = performance.now() + conditionTimeoutMs;
     for (;;) {
-      const found = await look();
-      if (found !== undefined && found !== false) return found;
-      if (performance.now() > deadline) assert.fail(`waited ${patienceMs} ms for: ${what}`);
-      await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
+      const result = await check();
+      if (result !== undefined && result !== false) return result;
+      if (performance.now() > deadline) assert.fail(`waited ${conditionTimeoutMs} ms for: ${what}`);
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
   };
 
-  /** What a command in the container prints. */
+  /** Runs a command in the container and returns its output. */
   readonly exec = async (id: ContainerId, command: readonly string[], options?: CallOptions): Promise<string> => {
     const { stdout, stderr, exitCode } = await this.runtime.execSync(id, { command }, options);
     assert.equal(exitCode, 0, `exit code of ${command.join(' ')}: ${Buffer.from(stderr).toString()}`);
@@ -157,7 +157,7 @@ export class RuntimeCaseContext {
 /** One statement about every runtime. */
 export type RuntimeCase = ConformanceCase<RuntimeCaseContext, RuntimeRequirement>;
 
-/** The call must be refused with one of these codes. */
+/** Asserts that the call fails with one of these codes. */
 export async function refused(call: Promise<unknown>, ...codes: RuntimeErrorCode[]): Promise<void> {
   const error = await call.then(
     () => assert.fail(`succeeded, but ${codes.join(' or ')} was expected`),
@@ -170,7 +170,7 @@ export async function refused(call: Promise<unknown>, ...codes: RuntimeErrorCode
   );
 }
 
-/** Entries of a log file; every line must be one. */
+/** Reads the entries of a log file; every line must be one. */
 export async function readLog(path: string): Promise<LogLine[]> {
   const bytes = await readFile(path);
   const lines: LogLine[] = [];
@@ -185,7 +185,7 @@ export async function readLog(path: string): Promise<LogLine[]> {
   return lines;
 }
 
-/** What the process wrote, byte for byte. */
+/** Returns the exact output of the process. */
 export function joinLog(lines: readonly LogLine[], stream: 'stdout' | 'stderr'): Buffer {
   const parts: Buffer[] = [];
   for (const line of lines) {

@@ -1,61 +1,62 @@
 import type { ContainerConfig, ContainerEngine, ContainerId, RuntimeCapabilities } from '@keelson/container-runtime';
 
-/** What a container of a case does; the harness says how, so that scripted runtimes can take part. */
+/** Behaviour of a container; the harness provides a program for it, so that scripted runtimes are supported. */
 export type Intent =
-  /** Runs until it is stopped, and ends at once when asked to. */
+  /** Runs until the stop signal and ends immediately then. */
   | { readonly kind: 'run' }
-  /** Ends by itself. */
+  /** Exits without a signal. */
   | { readonly kind: 'exit'; readonly code: number; readonly afterMs?: number }
-  /** Runs, and takes no notice of the stop signal. */
+  /** Runs and ignores the stop signal. */
   | { readonly kind: 'stubborn' }
   /** Its process cannot be started. */
   | { readonly kind: 'cannotStart' };
 
 export type Program = Pick<ContainerConfig, 'image' | 'command' | 'args'>;
 
-/** An engine that a case may do anything with. */
+/** An engine for one case. */
 export interface OpenedEngine {
   readonly engine: ContainerEngine;
-  /** Removes everything, closes the engine, and throws if anything of it is left on the machine. */
+  /** Removes everything, closes the engine, and throws when something remains on the machine. */
   dispose(): Promise<void>;
 }
 
-/** How the suite gets at a runtime. A missing hook turns the cases that need it into visible skips. */
+/** Access of the suite to a runtime. Cases that need a missing hook are registered as skipped. */
 export interface RuntimeHarness<O extends OpenedEngine = OpenedEngine> {
   /** Part of every test title. */
   readonly name: string;
   /**
-   * What the opened engines must declare; the first case compares. Cases for abilities that are not there are skipped.
+   * Capabilities that opened engines must declare; the first case compares them. Cases that need an absent capability
+   * are skipped.
    */
   readonly capabilities: RuntimeCapabilities;
-  /** How many cases run at once; default all. */
+  /** Number of cases that run concurrently; default all. */
   readonly concurrency?: number;
-  /** An engine without sandboxes, that can run {@link program} at once. */
+  /** Opens an engine without sandboxes that can run {@link program} without further preparation. */
   open(): Promise<O>;
   program(intent: Intent): Program;
-  /** Resolves when the started program has come so far that it behaves as intended; absent: it does from the start. */
+  /** Resolves when the started program behaves as intended. When absent, it does so from its start. */
   settled?(opened: O, id: ContainerId, intent: Intent): Promise<void>;
-  /** A program that runs a POSIX shell script; the shell has the usual tools. */
+  /** Returns a program that runs a POSIX shell script with the usual tools. */
   shell?(script: string): Program;
-  /** A program whose arguments reach it as they are; it must be `printf` or something that behaves so. */
+  /** Returns a program that behaves like `printf` and receives its arguments unchanged. */
   printf?(...args: string[]): Program;
-  /** Closes the engine and opens another on the same data; the argument must not be used any more. */
+  /** Closes the engine and opens another on the same data; the argument must not be used afterwards. */
   reopen?(opened: O): Promise<O>;
-  /** Empty folder on the machine, removed by the harness. */
+  /** Creates an empty folder on the machine, which the harness removes. */
   scratch(opened: O): Promise<string>;
-  /** A reference that no source has. */
+  /** An image reference that no registry contains. */
   readonly missingImage: string;
-  /** A reference that can be pulled; its shell is `/bin/sh`. */
+  /** An image reference that can be pulled; the image contains `/bin/sh`. */
   readonly pullableImage?: string;
-  /** A reference that is always there. */
+  /** An image reference that is always present. */
   readonly builtinImage?: string;
-  /** Present when pods have the network of the machine. */
+  /** Present when pods share the network of the machine. */
   readonly sharesHostNetwork?: true;
   /** User and group, other than the runtime's, that a container may run as. */
   readonly otherUser?: { readonly uid: number; readonly gid: number };
 }
 
-/** Hooks and capabilities that a case cannot do without. */
+/** Hooks and capabilities that a case can require. */
 export type RuntimeRequirement =
   | 'shell'
   | 'printf'
@@ -68,7 +69,7 @@ export type RuntimeRequirement =
       [K in keyof RuntimeCapabilities]: RuntimeCapabilities[K] extends boolean ? K : never;
     }[keyof RuntimeCapabilities];
 
-/** The requirements that a harness does not meet. */
+/** Returns the requirements that a harness does not meet. */
 export function missingRuntimeRequirements(
   harness: RuntimeHarness,
   requires: readonly RuntimeRequirement[] = [],

@@ -1,44 +1,44 @@
 import type { Store, StoreCapabilities } from '@keelson/core';
 import type { ConformanceCase } from '../suite/conformance-suite.ts';
 
-/** A store that a case may do anything with. */
+/** A store for one case. */
 export interface OpenedStore {
   readonly store: Store;
-  /** Closes the store if it is still open and removes what it left behind. */
+  /** Closes the store if it is still open and removes its data. */
   dispose(): Promise<void>;
 }
 
-/** How the suite gets at an adapter. A missing hook turns the cases that need it into visible skips. */
+/** Access of the suite to an adapter. Cases that need a missing hook are registered as skipped. */
 export interface StoreHarness<O extends OpenedStore = OpenedStore> {
   /** Part of every test title. */
   readonly name: string;
-  /** What the opened stores must declare; the first case compares. */
+  /** Capabilities that opened stores must declare; the first case compares them. */
   readonly capabilities: StoreCapabilities;
-  /** A store that is ready and has never been written to. */
+  /** Opens a store that is ready and has never been written. */
   open(): Promise<O>;
-  /** Moves the store's clock and resolves when everything due has been started. */
+  /** Advances the clock of the store and resolves when all due work has been started. */
   advance?(opened: O, ms: number): Promise<void>;
-  /** Closes the store and opens it on the same data; the argument must not be used any more. */
+  /** Closes the store and opens it on the same data; the argument must not be used afterwards. */
   reopen?(opened: O): Promise<O>;
-  /** Loses the store as the death of its process would, and opens it on the same data. */
+  /** Kills the store like the death of its process, and opens another on the same data. */
   killAndReopen?(opened: O): Promise<O>;
 }
 
-/** Hooks and capabilities that a case cannot do without. */
+/** Hooks and capabilities that a case can require. */
 export type StoreRequirement = 'advance' | 'reopen' | 'killAndReopen' | 'denseRevisions' | 'durable';
 
-/** What a running case has at hand. */
+/** The context of a running case. */
 export interface StoreCaseContext {
-  /** Opened for this case and empty. */
+  /** An empty store, opened for this case. */
   readonly store: Store;
-  /** What the harness says of the store. */
+  /** Capabilities that the harness declares. */
   readonly capabilities: StoreCapabilities;
-  /** Decides every random choice; part of the failure message. */
+  /** Seed of all random choices; part of the message of a failure. */
   readonly seed: number;
-  /** A second, unrelated store. */
+  /** Opens a second, unrelated store. */
   another(): Promise<Store>;
   advance(ms: number): Promise<void>;
-  /** Closes and opens `store`; the store returned takes its place. */
+  /** Closes `store` and opens it again; the returned store replaces it. */
   reopen(): Promise<Store>;
   killAndReopen(): Promise<Store>;
   log(message: string): void;
@@ -47,7 +47,7 @@ export interface StoreCaseContext {
 /** One statement about every store. */
 export type StoreCase = ConformanceCase<StoreCaseContext, StoreRequirement>;
 
-/** The requirements of a case that a harness does not meet. */
+/** Returns the requirements of a case that a harness does not meet. */
 export function missingRequirements(harness: StoreHarness, storeCase: StoreCase): StoreRequirement[] {
   return (storeCase.requires ?? []).filter((need) => {
     if (need === 'denseRevisions' || need === 'durable') return !harness.capabilities[need];

@@ -1,6 +1,6 @@
 import { type Agent, type IncomingMessage, request } from 'node:http';
 
-/** An answer, or why there is none. `sent` is false when the server cannot have got the request. */
+/** A response, or the reason why there is none. `sent` is false when the server cannot have received the request. */
 export type Answer =
   | { readonly answered: true; readonly status: number; readonly body: Readonly<Record<string, unknown>> }
   | { readonly answered: false; readonly sent: boolean; readonly why: string };
@@ -12,11 +12,11 @@ export interface ApiRequest {
   readonly path: string;
   readonly body?: unknown;
   readonly contentType?: string;
-  /** The whole call. */
+  /** Time limit of the whole call, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** One JSON request. Never throws: a broken connection is an answer too. */
+/** Makes one JSON request. Never throws: a broken connection is a result too. */
 export function callApi({ agent, server, method, path, body, contentType, timeoutMs }: ApiRequest): Promise<Answer> {
   return new Promise((resolve) => {
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));

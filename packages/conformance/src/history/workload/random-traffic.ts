@@ -5,20 +5,20 @@ import { type WorkloadKind, workloadKinds } from './workload-kinds.ts';
 
 const tiers = ['front', 'middle', 'back'] as const;
 
-/** The objects that traffic is about. */
+/** The objects of random traffic. */
 export interface TrafficShape {
   readonly namespaces: readonly string[];
-  /** Names per kind and namespace. */
+  /** Number of names per kind and namespace. */
   readonly names: number;
   /** Length of the longest value. */
   readonly valueBytes: number;
 }
 
-/** Chooses what clients do next. */
+/** Chooses the next operations of clients. */
 export class RandomTraffic {
   readonly #random: Random;
   readonly #shape: TrafficShape;
-  /** The newest state of an object that the clients know of. */
+  /** The newest state of an object that a client has observed. */
   readonly #known: (key: string) => SeenObject | undefined;
   #tokens = 0;
 
@@ -73,7 +73,7 @@ export class RandomTraffic {
     };
   }
 
-  /** Of a list or a watch. */
+  /** Chooses the selection of a list or a watch. */
   selection(): Selection {
     const random = this.#random;
     const kind = random.pick(workloadKinds);
@@ -100,7 +100,7 @@ export class RandomTraffic {
     return { kind: kind.kind, ...namespace, labels };
   }
 
-  /** Between the first and the latest revision, nearer to the latest. */
+  /** Chooses a revision between the first and the latest, with a preference for recent ones. */
   readAt(first: number, latest: number): ReadAt {
     const dice = this.#random.next();
     if (dice < 0.5) return { at: 'latest' };

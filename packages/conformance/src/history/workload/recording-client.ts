@@ -21,7 +21,7 @@ import {
 } from './wire-requests.ts';
 import { seenObject, type WorkloadKind } from './workload-kinds.ts';
 
-/** An object of a workload as it came over the wire; undefined when it is the server's own. */
+/** Parses an object of a workload; undefined for an object of the server itself. */
 export function workloadObject(kind: WorkloadKind, object: unknown): SeenObject | undefined {
   const name = (object as KubeObject).metadata?.name ?? '';
   return name.startsWith(namePrefix) ? seenObject(kind, object as KubeObject) : undefined;
@@ -37,7 +37,7 @@ export interface RecordingClientOptions {
 /** Makes calls and records each of them. */
 export class RecordingClient {
   readonly #options: RecordingClientOptions;
-  /** Base URL of the server that gets the next call. */
+  /** Base URL of the server for the next call. */
   server: string;
 
   constructor(server: string, options: RecordingClientOptions) {
@@ -55,7 +55,7 @@ export class RecordingClient {
     return reply;
   }
 
-  /** Returns the object, `missing`, or undefined when nothing was learned. */
+  /** Returns the object, `missing`, or undefined when the call has failed. */
   async get(key: string, at: ReadAt): Promise<SeenObject | 'missing' | undefined> {
     const { recorder, name: client } = this.#options;
     const { server } = this;
@@ -72,7 +72,7 @@ export class RecordingClient {
     return object ?? (reply.is === 'refused' && reply.code === 404 ? 'missing' : undefined);
   }
 
-  /** Lists all pages. Returns the revision and the objects; undefined when some page could not be had. */
+  /** Lists all pages. Returns the revision and the objects; undefined when a page could not be read. */
   async list(
     selection: Selection,
     at: ReadAt,
@@ -130,7 +130,7 @@ export class RecordingClient {
   }
 }
 
-/** Undefined for a success. After 5xx other than 503 and after a lost connection nobody knows what happened. */
+/** Returns undefined for a success. After 5xx other than 503, and after a lost connection, the outcome is unknown. */
 function failure(answer: Answer): Reply | undefined {
   if (!answer.answered)
     return answer.sent ? { is: 'unknown', why: answer.why } : { is: 'refused', code: 0, reason: answer.why };

@@ -13,13 +13,13 @@ export interface WatcherOptions {
   readonly agent: Agent;
 }
 
-/** How one session of a watch is asked for. */
+/** Parameters of one session of a watch. */
 export interface SessionPlan {
   readonly server: string;
-  /** Where to begin; default: where the watch is. */
+  /** Revision at which the session begins; default: the position of the watch. */
   readonly from?: WatchOpened['from'];
   readonly timeoutSeconds: number;
-  /** Ask for a bookmark after the initial state. */
+  /** Requests a bookmark after the initial state. */
   readonly sendInitialEvents?: boolean;
 }
 
@@ -28,16 +28,16 @@ interface Frame {
   readonly object: KubeObject & { readonly code?: number };
 }
 
-/** No frame for so long after the session should have ended: the connection is dead. */
+/** Time after the expected end of a session after which the connection counts as dead. */
 const graceMs = 2000;
 
-/** A client's watch through all its connections: it remembers how far it came and records every frame. */
+/** A watch of one client across all its connections: keeps its position and records every frame. */
 export class RecordingWatcher {
   readonly name: string;
   readonly selection: Selection;
-  /** Everything up to here has been seen; undefined after a session that did not tell. */
+  /** Revision up to which everything was observed; undefined after a session that did not report it. */
   position: number | undefined;
-  /** Since this revision nothing was left out: the watch went on after it without beginning anew. */
+  /** Revision since which the watch has continued without beginning again. */
   unbrokenFrom: number | undefined;
   readonly #options: WatcherOptions;
   readonly #kind: WorkloadKind;
@@ -56,7 +56,7 @@ export class RecordingWatcher {
     this.#sending?.destroy(new Error('interrupted'));
   }
 
-  /** Runs one session to its end, however it ends. */
+  /** Runs one session to its end. */
   async session(plan: SessionPlan): Promise<WatchClosed['why']> {
     const { recorder } = this.#options;
     const resumed = plan.from === undefined && this.position !== undefined;
@@ -137,7 +137,7 @@ export class RecordingWatcher {
     const seen = workloadObject(this.#kind, object);
     if (seen === undefined) return;
     recorder.event(session, type as 'ADDED', seen);
-    // Before a bookmark says so, the events of an initial state do not tell where the watch is.
+    // The events of an initial state do not define the position of the watch before a bookmark does.
     if (this.position !== undefined) this.position = seen.revision;
   }
 }

@@ -2,7 +2,7 @@ import type { ReadAt, Selection, WriteOperation } from '../records.ts';
 import { labelSelectorText } from '../selection.ts';
 import { type WorkloadKind, workloadKinds } from './workload-kinds.ts';
 
-/** Objects with other names belong to the server itself; histories leave them out. */
+/** Objects with other names belong to the server itself; histories omit them. */
 export const namePrefix = 'w-';
 
 export function kindNamed(name: string): WorkloadKind {
@@ -11,7 +11,7 @@ export function kindNamed(name: string): WorkloadKind {
   return found;
 }
 
-/** Path of a collection, with the selection as query parameters. */
+/** Returns the path of a collection, with the selection as query parameters. */
 export function collectionPath(selection: Selection, parameters: Readonly<Record<string, string>>): string {
   const { root, plural, selectable } = kindNamed(selection.kind);
   const place = selection.namespace === undefined ? plural : `namespaces/${selection.namespace}/${plural}`;
@@ -27,7 +27,7 @@ export function collectionPath(selection: Selection, parameters: Readonly<Record
   return `${root}/${place}${text === '' ? '' : `?${text}`}`;
 }
 
-/** A request before it is known which server gets it. */
+/** A request before the choice of a server. */
 export interface WireRequest {
   readonly method: string;
   readonly path: string;
@@ -35,7 +35,7 @@ export interface WireRequest {
   readonly contentType?: string;
 }
 
-/** Query parameters that name a state. */
+/** Returns the query parameters that select a revision. */
 export function pointParameters(at: ReadAt): URLSearchParams {
   if (at.at === 'latest') return new URLSearchParams();
   if (at.at === 'any') return new URLSearchParams({ resourceVersion: '0' });
@@ -50,7 +50,7 @@ export function objectPath(key: string): string {
   return `${root}/namespaces/${namespace}/${plural}/${name}`;
 }
 
-/** A write as a request. */
+/** Converts a write to a request. */
 export function writeRequest(op: WriteOperation): WireRequest {
   const [kindName = '', namespace = '', name = ''] = op.key.split('/');
   const kind = kindNamed(kindName);

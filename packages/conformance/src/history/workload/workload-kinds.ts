@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { KubeObject } from '@keelson/core';
 import type { FieldChanges, Fields, SeenObject } from '../records.ts';
 
-/** How a kind of the workload looks on the wire. */
+/** Wire representation of a kind of the workload. */
 export interface WorkloadKind {
   readonly kind: string;
   readonly apiVersion: string;
@@ -10,9 +10,9 @@ export interface WorkloadKind {
   readonly root: string;
   readonly plural: string;
   readonly hasStatus: boolean;
-  /** A field of `values` that field selectors know, and its path in the object. */
+  /** A field of `values` that field selectors support, and its path in the object. */
   readonly selectable?: { readonly field: string; readonly path: string; readonly values: readonly string[] };
-  /** Values as parts of an object; also as parts of a merge patch. */
+  /** Converts values to parts of an object or of a merge patch. */
   body(values: FieldChanges): Readonly<Record<string, unknown>>;
   status(changes: FieldChanges): Readonly<Record<string, unknown>>;
   valuesOf(object: KubeObject): Fields;
@@ -38,7 +38,7 @@ const configMap: WorkloadKind = {
 };
 
 /**
- * `Part` of the client suite's kinds: a spec with a generation, a status of its own, a field that can be selected by.
+ * `Part` of the kinds of the client suite: a spec with a generation, a status subresource, a selectable field.
  */
 const part: WorkloadKind = {
   kind: 'Part',
@@ -59,7 +59,7 @@ const part: WorkloadKind = {
   },
 };
 
-/** The kinds that a workload writes. A server must serve `Part`; `clientSuiteKinds` has it. */
+/** The kinds that a workload writes. A server must serve `Part`, which `clientSuiteKinds` contains. */
 export const workloadKinds: readonly WorkloadKind[] = [configMap, part];
 
 /** JSON with sorted fields. */
@@ -70,7 +70,7 @@ function stable(value: unknown): string {
   return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${stable(field)}`).join(',')}}`;
 }
 
-/** What the checker needs of an object from the wire. */
+/** Extracts the fields of an object that the checker uses. */
 export function seenObject(kind: WorkloadKind, object: KubeObject): SeenObject {
   const {
     kind: _,

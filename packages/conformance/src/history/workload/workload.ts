@@ -8,27 +8,27 @@ import { RecordingClient } from './recording-client.ts';
 import { RecordingWatcher } from './recording-watcher.ts';
 import { workloadKinds } from './workload-kinds.ts';
 
-/** What a workload does. Everything random follows from the seed; the order of things also depends on the servers. */
+/** Options of a workload. The seed determines all random choices; the order of events also depends on the servers. */
 export interface WorkloadOptions {
-  /** Base URLs. Clients move between them. */
+  /** Base URLs of the servers. Clients change between them. */
   readonly servers: readonly string[];
   readonly seed: number;
   readonly recorder?: HistoryRecorder;
-  /** Default 8. */
+  /** Number of writers. Default 8. */
   readonly writers?: number;
-  /** Default 3. */
+  /** Number of readers. Default 3. */
   readonly readers?: number;
-  /** Those with a selection of their own. Two more per kind see everything and are the witnesses. Default 12. */
+  /** Number of watchers with a selection. Two more per kind watch everything. Default 12. */
   readonly watchers?: number;
-  /** Names per kind and namespace. Default 12. */
+  /** Number of names per kind and namespace. Default 12. */
   readonly names?: number;
-  /** Mean pause of a writer or reader between two calls. Default 15. */
+  /** Mean pause of a writer or reader between two calls, in milliseconds. Default 15. */
   readonly pauseMs?: number;
-  /** Default 5000. */
+  /** Time limit of a call, in milliseconds. Default 5000. */
   readonly callTimeoutMs?: number;
-  /** Writers and readers stop by themselves after so many calls. Default: never. */
+  /** Number of calls after which writers and readers stop. Default: unlimited. */
   readonly maxCalls?: number;
-  /** ... and so many milliseconds after its start. Default: never. */
+  /** Milliseconds after the start at which writers and readers stop. Default: unlimited. */
   readonly maxMs?: number;
   /** Length of the longest value. Default 200. */
   readonly valueBytes?: number;
@@ -40,8 +40,8 @@ const retryMs = 50;
 /**
  * Clients that write, read and watch over HTTP and record everything: creates, conditional replaces, merge patches,
  * status writes, deletes; gets and lists at the latest, any, a minimal and an exact revision, whole and in pages;
- * watches with selectors that break, resume, begin anew with the present state or at old revisions. Objects named
- * `w-...` that another workload left behind would be writes that nobody asked for: one workload per store.
+ * watches with selectors that break, resume, begin again with the current state or at old revisions. A store must be
+ * used by one workload only: objects named `w-...` of another workload would count as writes without a request.
  */
 export class Workload {
   readonly recorder: HistoryRecorder;
@@ -82,7 +82,7 @@ export class Workload {
     this.#traffic = new RandomTraffic(this.#random, this.#options, (key) => this.#known.get(key));
   }
 
-  /** Greatest revision that any client has seen. */
+  /** Greatest revision that any client has observed. */
   get latest(): number {
     return this.#latest;
   }
@@ -91,14 +91,14 @@ export class Workload {
     return this.#calls;
   }
 
-  /** Writes that were acknowledged. */
+  /** Number of acknowledged writes. */
   get acknowledged(): number {
     return this.#acknowledged;
   }
 
   /**
-   * Up to here some watch of each kind has seen every change without a gap. History before it is not needed to judge
-   * the run; of what comes after it deletions could otherwise remain unseen.
+   * Revision up to which a watch of each kind has observed every change without a gap. History before it is not needed
+   * to check the run; later deletions could otherwise remain unobserved.
    */
   get witnessed(): number {
     for (const [kind, watchers] of this.#witnesses) {
@@ -109,12 +109,12 @@ export class Workload {
     return Math.min(...this.#witnessed.values());
   }
 
-  /** Watches that were told 410. */
+  /** Number of watches that received 410. */
   get gone(): number {
     return this.#gone;
   }
 
-  /** Makes the namespaces and starts all clients. */
+  /** Creates the namespaces and starts all clients. */
   async start(): Promise<void> {
     const { writers, readers, watchers, namespaces } = this.#options;
     for (const name of namespaces) await this.#createNamespace(name);
@@ -133,15 +133,15 @@ export class Workload {
     for (let i = 0; i < readers; i++) this.#loops.push(this.#repeat(`reader-${i}`, (client) => this.#read(client)));
   }
 
-  /** Ends writing and reading; calls that are under way finish or time out. */
+  /** Stops writers and readers; running calls finish or time out. */
   async stopCalls(): Promise<void> {
     this.#running = false;
     await Promise.all(this.#loops.splice(0));
   }
 
   /**
-   * Ends everything: waits until each watch has seen all that was written, at most `timeoutMs`, and records that
-   * nothing may be missing.
+   * Stops all clients: waits, at most `timeoutMs`, until each watch has observed all writes, and records that no change
+   * may be missing.
    */
   async finish(timeoutMs = 60_000): Promise<void> {
     await this.stopCalls();
@@ -165,7 +165,7 @@ export class Workload {
     for (const { name } of this.#watchers) this.recorder.finish(name, last);
   }
 
-  /** Ends all clients as they are; nothing follows from the history then about what watches should have seen. */
+  /** Stops all clients immediately; the history then proves nothing about missing events of watches. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#watching = false;

@@ -15,7 +15,7 @@ export const imageCases: readonly RuntimeCase[] = [
     title: 'pulling what no source has is refused and leaves nothing',
     async run({ images, harness }) {
       await refused(images.pullImage(harness.missingImage), 'ImageNotFound', 'PullFailed', 'Unsupported');
-      // Other cases may pull at the same time, so the list is asked for this image alone.
+      // Other cases may pull at the same time, so only this image is listed.
       assert.equal(await images.imageStatus(harness.missingImage), undefined);
       const names = (await images.listImages()).flatMap(({ repoTags, repoDigests }) => [...repoTags, ...repoDigests]);
       const repository = harness.missingImage.replace(/:[^:/]*$/, '');

@@ -3,7 +3,7 @@ import { access, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { joinLog, type RuntimeCase, readLog, refused } from '../case-context.ts';
 
-/** Some runtimes leave out zeros at the end of a time. */
+/** Some runtimes omit trailing zeros of a time. */
 const nanoseconds = (time: string): string =>
   time.replace(/(?:\.(\d+))?(?=Z$|[+-]\d\d:\d\d$)/, (_, fraction = '') => `.${fraction.padEnd(9, '0')}`);
 

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import type { ContainerId, RuntimeEvent } from '@keelson/container-runtime';
-import { patienceMs, type RuntimeCase, refused } from '../case-context.ts';
+import { conditionTimeoutMs, type RuntimeCase, refused } from '../case-context.ts';
 
-/** Collects events until one satisfies the condition; the events so far. */
+/** Collects events until one satisfies the condition, and returns all of them. */
 async function eventsUntil(
   stream: AsyncIterable<RuntimeEvent>,
   last: (event: RuntimeEvent) => boolean,
 ): Promise<RuntimeEvent[]> {
   const seen: RuntimeEvent[] = [];
   const iterator = stream[Symbol.asyncIterator]();
-  const timer = setTimeout(() => void iterator.return?.(), patienceMs);
+  const timer = setTimeout(() => void iterator.return?.(), conditionTimeoutMs);
   try {
     for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
       seen.push(next.value);
